@@ -1,0 +1,107 @@
+# blco: `make` builds build/blco, with the CUDA backend where nvcc is at hand (CUDA=0 leaves it out).
+#
+#   make                 build/blco
+#   make check           all tests that need no GPU
+#   make asan tsan       the same tests under sanitizers (address and undefined; thread, with clang)
+#   make check-gpu       the tests of every operation on the GPU; fails without one
+#   make install         to PREFIX (/usr/local), below DESTDIR
+#   make format clean
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+NVCC    ?= $(shell command -v nvcc)
+CUDA    ?= $(if $(NVCC),1,0)
+VERSION := 0.1.0
+COMMIT  := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+
+# VARIANT is set by the sanitizer targets only; objects of each variant live apart.
+VARIANT ?= $(if $(filter 1,$(CUDA)),cuda,host)
+O       := build/$(VARIANT)
+
+CC       := gcc
+CSTD     := -std=c11 -D_GNU_SOURCE
+WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
+OPT      := -O3 -g -fno-math-errno -fopenmp
+INCLUDE  := -Isrc -Ikernels $(shell pkg-config --cflags openblas 2>/dev/null)
+LIBS     := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas) -llapacke -lisal -lm -lpthread
+
+ifeq ($(VARIANT),asan)
+  OPT := -O1 -g -fno-omit-frame-pointer -fopenmp -fsanitize=address,undefined -fno-sanitize-recover=all
+endif
+ifeq ($(VARIANT),tsan)
+  CC  := clang
+  OPT := -O1 -g -fno-omit-frame-pointer -fopenmp=libomp -fsanitize=thread
+endif
+CFLAGS += $(CSTD) $(WARN) $(OPT) $(INCLUDE)
+
+SOURCES := $(filter-out src/main.c src/backend_cuda%.c,$(wildcard src/*.c))
+ifeq ($(VARIANT),cuda)
+  CUDA_HOME ?= $(abspath $(dir $(realpath $(NVCC)))/..)
+  SOURCES   += src/backend_cuda.c
+  KERNELS   := $(wildcard kernels/*.cu)
+  include kernels/architectures.mk
+  NVCCFLAGS := -O3 -lineinfo -std=c++17 -Xcompiler -Wall,-Wextra -Werror all-warnings $(ARCHITECTURES) -Ikernels
+  CFLAGS    += -isystem $(CUDA_HOME)/include
+  LIBS      += -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcusolver -lcublas -lcudart -lstdc++
+else
+  SOURCES   += src/backend_cuda_absent.c
+endif
+
+OBJECTS    := $(SOURCES:%.c=$O/%.o) $(KERNELS:%.cu=$O/%.o)
+LIBRARY    := $O/libblco.a
+UNIT_TESTS := $(patsubst tests/%.c,$O/tests/%,$(wildcard tests/test_*.c))
+
+.PHONY: all blco tests check asan tsan check-gpu install format clean
+.SECONDARY:
+all: blco
+blco: build/blco
+
+build/blco: $O/blco
+	@install -m 755 $< $@
+
+$O/blco: $O/src/main.o $(LIBRARY)
+	$(CC) $(OPT) -o $@ $^ $(LIBS)
+
+$(LIBRARY): $(OBJECTS)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$O/src/main.o: CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
+
+$O/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$O/%.o: %.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
+
+tests: $O/blco $(UNIT_TESTS)
+
+$O/tests/test_%: $O/tests/test_%.o $O/tests/naive.o $(LIBRARY)
+	$(CC) $(OPT) -o $@ $^ -lcmocka $(LIBS)
+
+check: blco tests
+	scripts/run-tests $O
+
+asan:
+	$(MAKE) VARIANT=asan tests
+	scripts/run-tests build/asan
+
+tsan:
+	$(MAKE) VARIANT=tsan tests
+	scripts/run-tests build/tsan
+
+install: blco
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5
+	install -m 755 build/blco $(DESTDIR)$(PREFIX)/bin/blco
+	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
+
+format:
+	clang-format -i src/*.[ch] tests/*.[ch] $(wildcard kernels/*.cu kernels/*.h)
+
+clean:
+	rm -rf build
+
+-include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $O/tests/naive.d

@@ -1,0 +1,110 @@
+/* The seam between the ALS loop and the machine. The backend owns every array (tensor orderings,
+ * factors, Grams, M); the loop speaks of modes only. Time per operation is taken in backend.c and
+ * nowhere else. */
+#ifndef BLCO_BACKEND_H
+#define BLCO_BACKEND_H
+
+#include "coo.h"
+#include "error.h"
+#include "ktensor.h"
+#include "plan.h"
+#include "progress.h"
+
+enum precision { PRECISION_DOUBLE, PRECISION_SINGLE };
+
+struct backend_options {
+    uint64_t rank;
+    enum conflict conflict;
+    enum precision precision;
+    double ridge;         /* added to the diagonal of V                        */
+    uint64_t memory;      /* device bytes that may be used; 0: what is free    */
+    uint64_t host_memory; /* host bytes that may be used; 0: what is available */
+};
+
+/* One implementation. Every function but close returns a status and fills *error. Modes are
+ * zero-based. V below is the Hadamard product of the other modes' Grams, plus ridge on its
+ * diagonal. */
+struct backend_ops {
+    const char *name;
+
+    /* STATUS_OK where this backend can run on this machine; otherwise why not. */
+    enum status (*available)(struct error *error);
+
+    /* The plan that `open` would follow for a tensor of this shape, without building anything. */
+    enum status (*plan)(int order, const uint64_t *dims, uint64_t nnz,
+                        const struct backend_options *options, struct plan *plan,
+                        struct error *error);
+
+    /* Builds the orderings of x that the plan asks for. x is read only and may be freed afterwards.
+     * *state is the caller's to close; NULL on failure. */
+    enum status (*open)(void **state, const struct coo *x, const struct plan *plan,
+                        const struct backend_options *options, struct progress *progress,
+                        struct error *error);
+
+    enum status (*load)(void *state, const struct ktensor *k,
+                        struct error *error); /* factors in; all Grams    */
+    enum status (*mttkrp)(void *state, int mode,
+                          struct error *error);                       /* M (I_n x R) = X_(n) (kr) */
+    enum status (*solve)(void *state, int mode, struct error *error); /* A_n = M V^+              */
+    enum status (*normalise)(
+        void *state, int mode,
+        struct error *error); /* lambda_r = ||A_n(:,r)||, A_n's columns to unit norm */
+    enum status (*gram)(void *state, int mode, struct error *error); /* G_n = A_n' A_n           */
+    enum status (*fit)(void *state, int mode, double *fit,
+                       struct error *error); /* 1 - ||X - model|| / ||X||, from the M of `mode`, the
+                                                last one updated */
+    enum status (*store)(void *state, struct ktensor *k,
+                         struct error *error); /* lambda and factors out   */
+    enum status (*fetch)(void *state, int mode, double *m,
+                         struct error *error); /* the last M (I_n x R), for tests and benchmarks */
+    void (*close)(void *state);
+};
+
+extern const struct backend_ops backend_host;
+extern const struct backend_ops backend_cuda;
+
+enum operation {
+    OP_OPEN,
+    OP_LOAD,
+    OP_MTTKRP,
+    OP_SOLVE,
+    OP_NORMALISE,
+    OP_GRAM,
+    OP_FIT,
+    OP_STORE,
+    OP_COUNT
+};
+
+struct backend {
+    const struct backend_ops *ops;
+    void *state;
+    struct plan plan;
+    int order;
+    double seconds[OP_COUNT][MAX_ORDER]; /* operations that know no mode use [0] */
+    uint64_t calls[OP_COUNT][MAX_ORDER];
+};
+
+const char *operation_name(enum operation op);
+
+/* The backend of this name: "host", "cuda", or "auto" for the GPU where one answers, else the host.
+ * For "auto" without a GPU `why_not` (may be NULL) receives the reason. */
+enum status backend_choose(const struct backend_ops **ops, const char *name, struct error *why_not,
+                           struct error *error);
+
+/* Plans and builds. On failure *b is closed. STATUS_MEMORY where even one ordering does not fit. */
+enum status backend_open(struct backend *b, const struct backend_ops *ops, const struct coo *x,
+                         const struct backend_options *options, struct progress *progress,
+                         struct error *error);
+
+enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error);
+enum status backend_mttkrp(struct backend *b, int mode, struct error *error);
+enum status backend_solve(struct backend *b, int mode, struct error *error);
+enum status backend_normalise(struct backend *b, int mode, struct error *error);
+enum status backend_gram(struct backend *b, int mode, struct error *error);
+enum status backend_fit(struct backend *b, int mode, double *fit, struct error *error);
+enum status backend_store(struct backend *b, struct ktensor *k, struct error *error);
+
+/* Accepts a closed or zeroed one. */
+void backend_close(struct backend *b);
+
+#endif

@@ -1,0 +1,56 @@
+/* The coordinate tensor: what a reader produces and every other form is built from. */
+#ifndef BLCO_COO_H
+#define BLCO_COO_H
+
+#include <stdint.h>
+
+#include "error.h"
+
+#define MAX_ORDER  16
+#define MAX_LENGTH UINT32_MAX /* of a mode      */
+#define MAX_NNZ    (UINT64_C(1) << 40)
+
+struct coo {
+    int order; /* N, 1 to MAX_ORDER                       */
+    uint64_t nnz;
+    uint64_t dims[MAX_ORDER];   /* I_n, 1 to MAX_LENGTH, for n < order     */
+    uint32_t *index[MAX_ORDER]; /* (nnz) for n < order, zero-based; owned  */
+    double *value;              /* (nnz); owned                            */
+};
+
+/* Makes room for `nnz` nonzeros; the contents are uninitialised. On failure *x is empty. */
+enum status coo_create(struct coo *x, int order, const uint64_t *dims, uint64_t nnz,
+                       struct error *error);
+
+/* Changes the room to `nnz` nonzeros, keeping the first ones. On failure *x is as it was, or
+ * larger. */
+enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error);
+
+/* Frees the arrays and empties *x; accepts a half-built or an empty one. */
+void coo_free(struct coo *x);
+
+struct coo_cleaning {
+    uint64_t zeros;      /* entries dropped because their value is zero      */
+    uint64_t duplicates; /* entries that were added to an earlier one        */
+};
+
+/* Drops explicit zeros and sums entries with the same coordinates (in the order in which they
+ * stand, whatever the number of threads), and drops sums that came out as zero. Afterwards
+ * coordinates are distinct. A tensor that has no duplicates keeps the order of its entries; one
+ * that has is sorted. */
+enum status coo_clean(struct coo *x, struct coo_cleaning *report, struct error *error);
+
+struct coo_statistics {
+    double norm_sq;                    /* sum of squared values                         */
+    double least, largest;             /* of the values                                 */
+    int all_integer;                   /* every value is a whole number                 */
+    uint64_t empty_slices[MAX_ORDER];  /* indices of mode n that no nonzero has         */
+    uint64_t largest_slice[MAX_ORDER]; /* nonzeros of mode n's fullest index            */
+};
+
+enum status coo_statistics(const struct coo *x, struct coo_statistics *s, struct error *error);
+
+/* Sum of squared values: the same bits whatever the number of threads. */
+double coo_norm_sq(const struct coo *x);
+
+#endif

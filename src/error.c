@@ -1,0 +1,32 @@
+#include "error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum status error_set(struct error *error, enum status status, const char *format, ...)
+{
+    if (error->status != STATUS_OK)
+        return error->status;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error->message, sizeof error->message, format, args);
+    va_end(args);
+    return error->status = status;
+}
+
+enum status error_prefix(struct error *error, const char *format, ...)
+{
+    char cause[sizeof error->message];
+    memcpy(cause, error->message, sizeof cause);
+
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(error->message, sizeof error->message, format, args);
+    va_end(args);
+
+    size_t used = length < 0 ? 0 : (size_t)length;
+    if (used < sizeof error->message)
+        snprintf(error->message + used, sizeof error->message - used, "%s", cause);
+    return error->status;
+}

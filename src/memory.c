@@ -1,0 +1,125 @@
+#include "memory.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define ALIGNMENT 64
+
+static atomic_long hook_countdown = -1;
+static atomic_int hook_fired;
+
+void memory_hook_set(long k)
+{
+    atomic_store(&hook_fired, 0);
+    atomic_store(&hook_countdown, k);
+}
+
+int memory_hook_fired(void)
+{
+    return atomic_load(&hook_fired);
+}
+
+static int hook_fails_this_one(void)
+{
+    if (atomic_load_explicit(&hook_countdown, memory_order_relaxed) < 0)
+        return 0;
+    if (atomic_fetch_sub(&hook_countdown, 1) != 0)
+        return 0;
+    atomic_store(&hook_fired, 1);
+    return 1;
+}
+
+/* The array's size in bytes, a multiple of the alignment, or 0 where it overflows. */
+static size_t byte_size(size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - 2 * ALIGNMENT)
+        return 0;
+    size_t rounded = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    return rounded ? rounded : ALIGNMENT;
+}
+
+static enum status out_of_memory(size_t count, size_t size, struct error *error)
+{
+    return error_set(error, STATUS_MEMORY,
+                     "out of memory: an array of %zu elements of %zu bytes (%.1f GB) is too large",
+                     count, size, (double)count * (double)size / 1e9);
+}
+
+void *memory_array(size_t count, size_t size, struct error *error)
+{
+    size_t bytes = byte_size(count, size);
+    void *array = bytes && !hook_fails_this_one() ? aligned_alloc(ALIGNMENT, bytes) : NULL;
+    if (!array)
+        out_of_memory(count, size, error);
+    return array;
+}
+
+void *memory_zeros(size_t count, size_t size, struct error *error)
+{
+    void *array = memory_array(count, size, error);
+    if (array)
+        memset(array, 0, count * size);
+    return array;
+}
+
+enum status memory_resize(void *array, size_t count, size_t size, struct error *error)
+{
+    void *old;
+    memcpy(&old, array, sizeof old);
+    size_t bytes = byte_size(count, size);
+    void *resized = bytes && !hook_fails_this_one() ? realloc(old, bytes) : NULL;
+    if (!resized)
+        return out_of_memory(count, size, error);
+    memcpy(array, &resized, sizeof resized);
+    return STATUS_OK;
+}
+
+void memory_free(void *array)
+{
+    free(array);
+}
+
+/* The number behind `key` in a file of "key value" lines, or the file's first number where key is
+ * empty; UINT64_MAX where there is none (a control group without a limit says "max"). */
+static uint64_t number_in_file(const char *path, const char *key)
+{
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return UINT64_MAX;
+    uint64_t value = UINT64_MAX;
+    char line[256];
+    size_t length = strlen(key);
+    while (value == UINT64_MAX && fgets(line, sizeof line, file)) {
+        unsigned long long number;
+        if (strncmp(line, key, length) == 0 && sscanf(line + length, "%llu", &number) == 1)
+            value = number;
+    }
+    fclose(file);
+    return value;
+}
+
+uint64_t memory_available(void)
+{
+    uint64_t available = number_in_file("/proc/meminfo", "MemAvailable:");
+    if (available != UINT64_MAX)
+        available *= 1024;
+    uint64_t limit = number_in_file("/sys/fs/cgroup/memory.max", "");
+    uint64_t used = number_in_file("/sys/fs/cgroup/memory.current", "");
+    if (limit != UINT64_MAX && used != UINT64_MAX) {
+        uint64_t left = limit > used ? limit - used : 0;
+        if (left < available)
+            available = left;
+    }
+    return available;
+}
+
+uint64_t memory_peak(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (uint64_t)usage.ru_maxrss * 1024;
+}

@@ -1,0 +1,57 @@
+/* The memory plan: which orderings of the tensor are built and how each mode's conflicts are
+ * resolved, decided before anything is built. One function serves every backend. */
+#ifndef BLCO_PLAN_H
+#define BLCO_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "coo.h"
+
+enum conflict {
+    CONFLICT_AUTO,
+    CONFLICT_ORDERED,      /* mode n order: a row is summed by its owner                     */
+    CONFLICT_HIERARCHICAL, /* alto: copies of the output, one merge                          */
+    CONFLICT_REGISTER,     /* alto: segments summed in registers, one atomic per segment     */
+    CONFLICT_ATOMIC        /* one atomic per nonzero: the baseline, never chosen             */
+};
+
+const char *conflict_name(enum conflict c);
+
+/* The conflict of this name, or -1. */
+int conflict_by_name(const char *name);
+
+struct plan_request {
+    int order;
+    uint64_t dims[MAX_ORDER];
+    uint64_t nnz;
+    uint64_t rank;
+    uint64_t budget;        /* bytes that may be used, factors included        */
+    uint64_t real_size;     /* bytes of a factor's entry: 8 or 4               */
+    uint64_t copies;        /* of an M that `hierarchical` makes at the most   */
+    uint64_t short_mode;    /* modes shorter than this are `hierarchical`      */
+    enum conflict conflict; /* forced by the user, or CONFLICT_AUTO            */
+};
+
+struct plan {
+    struct plan_request request;
+    enum conflict conflict[MAX_ORDER]; /* per mode                                          */
+    bool alto;                         /* an alto tensor is built                           */
+    int replicas;                      /* number of `mode n` tensors                        */
+    uint64_t tensor_bytes;             /* of one ordering, at most                          */
+    uint64_t factor_bytes;             /* factors, M, Grams                                 */
+    uint64_t copy_bytes;               /* of the largest set of copies for `hierarchical`   */
+    uint64_t total_bytes;
+    bool fits; /* total_bytes <= budget                             */
+};
+
+/* Fills *plan. All replicas where they fit; otherwise alto, and replicas for as many modes as fit
+ * beside it, longest first (short ones lose least without). A forced conflict is obeyed for all
+ * modes. Never fails: where even one ordering does not fit, `fits` is false and total_bytes says
+ * what would. */
+void plan_make(struct plan *plan, const struct plan_request *request);
+
+/* One line for people per mode and one for the sum, into text[0..size). */
+void plan_describe(const struct plan *plan, char *text, uint64_t size);
+
+#endif

@@ -1,0 +1,33 @@
+/* FROSTT text (.tns), plain or gzip, and the header dialects of other tools. See blco-tns(5). */
+#ifndef BLCO_TNS_H
+#define BLCO_TNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "coo.h"
+#include "progress.h"
+
+struct tns_options {
+    int index_base;           /* 0 or 1                                                         */
+    int ndims;                /* how many lengths --dims gives; 0: taken from header or indices */
+    uint64_t dims[MAX_ORDER]; /* an index beyond its length is an error                         */
+};
+
+enum tns_header { TNS_HEADER_NONE, TNS_HEADER_DIMS, TNS_HEADER_SPTENSOR };
+
+struct tns_report {
+    enum tns_header header;
+    bool gzip;
+    uint64_t text_bytes; /* of text, after inflation */
+    uint64_t entries;    /* nonzeros as they stand in the file, zeros and duplicates included */
+};
+
+/* Reads a tensor from a file, or from standard input where path is "-", by all OpenMP threads. What
+ * is in *x is what the file says, in its order: zeros and duplicates are still in it (coo_clean).
+ * Errors name file, line, mode, what was read and what was expected: "x.tns:17: mode 2: index 0,
+ * expected 1 or more". *x is fresh, or empty on failure. STATUS_INPUT, STATUS_MEMORY. */
+enum status tns_read(struct coo *x, const char *path, const struct tns_options *options,
+                     struct progress *progress, struct tns_report *report, struct error *error);
+
+#endif
