@@ -1,0 +1,89 @@
+/* MTTKRP on the device: one kernel for every order, rank, ordering and conflict resolution. Device
+ * pointers only; nothing of src/ is known here. */
+#ifndef BLCO_KERNELS_MTTKRP_H
+#define BLCO_KERNELS_MTTKRP_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MTTKRP_MAX_ORDER 16
+
+/* Where a row number stands in the index. */
+struct mttkrp_field {
+    int word;      /* of the index: 0 or 1                                                   */
+    int shift;     /* within the word                                                        */
+    uint32_t mask; /* right-aligned                                                          */
+    int mode;      /* entry of a block's base whose bits are or-ed in; ignored without bases */
+};
+
+/* A table one row of which is a factor of each nonzero's product: a factor matrix, or the
+ * Khatri-Rao product of two whose fields are neighbours in the index. */
+struct mttkrp_gather {
+    struct mttkrp_field field;
+    const void *rows; /* (.. x vectors * 16 bytes), row-major */
+};
+
+/* Consecutive nonzeros of one BLCO block that one thread block works on. */
+struct mttkrp_chunk {
+    uint64_t first;
+    uint32_t count;
+    uint32_t block;
+};
+
+enum mttkrp_path {
+    MTTKRP_PLAIN,  /* every row of every nonzero is gathered                                      */
+    MTTKRP_FIBER,  /* the rows of all but the last gather are kept while their coordinates stay   */
+    MTTKRP_SORTED, /* the chunk is sorted by output row in shared memory first: for orderings in
+                    * which the nonzeros of a row are not neighbours                              */
+    MTTKRP_PATHS
+};
+
+struct mttkrp_args {
+    const uint64_t *index[2];         /* (nnz) each; [1] NULL where the index is one word         */
+    const void *value;                /* (nnz), double or float                                   */
+    const struct mttkrp_chunk *chunk; /* (chunks)                                                 */
+    uint64_t chunks;
+    const uint32_t *base; /* (blocks x MTTKRP_MAX_ORDER), or NULL where all of its bits are zero  */
+    int gathers;          /* 0 to MTTKRP_MAX_ORDER - 1                                            */
+    struct mttkrp_gather gather[MTTKRP_MAX_ORDER - 1];
+    struct mttkrp_field output;
+    void *m;            /* (copies x I_n x vectors * 16 bytes)                                    */
+    uint64_t copy_size; /* vectors in one copy of M                                               */
+    uint32_t copies;    /* 1 or more: thread block b adds to copy b % copies                      */
+    uint32_t vectors;   /* 16-byte vectors in a row of every table and of M                       */
+    int owned;          /* a row's nonzeros are neighbours: only the first and the last row of a
+                         * chunk can be shared with other chunks; the rest is stored, not added   */
+    int each;           /* every nonzero is added by itself: the baseline                         */
+    int single;         /* float instead of double                                                */
+    enum mttkrp_path path;
+};
+
+/* Most nonzeros in a chunk of MTTKRP_SORTED. */
+#define MTTKRP_SORTED_CHUNK 2048
+
+/* Adds (where owned: stores) X_(n) times the Khatri-Rao product to M. Rows that are added to must
+ * be zero before. Asynchronous; returns the launch's error. */
+cudaError_t mttkrp_launch(const struct mttkrp_args *args, cudaStream_t stream);
+
+/* Sets the listed rows (count) of M (I_n x vectors * 16 bytes) to zero. */
+cudaError_t mttkrp_zero_rows(void *m, uint32_t vectors, const uint32_t *row, uint64_t count,
+                             cudaStream_t stream);
+
+/* First copy of M += the others. */
+cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies, int single,
+                                cudaStream_t stream);
+
+/* Row (i << b_bits | j) of the table = row i of A times row j of B; rows of no such i and j are
+ * left as they are. */
+cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_rows, const void *b,
+                              uint64_t b_rows, int b_bits, uint32_t vectors, int single,
+                              cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
