@@ -65,6 +65,9 @@ struct mttkrp_args {
 /* Most nonzeros in a chunk of MTTKRP_SORTED. */
 #define MTTKRP_SORTED_CHUNK 2048
 
+/* Loads the kernel that mttkrp_launch would run: once before its first launch. */
+cudaError_t mttkrp_prepare(const struct mttkrp_args *args);
+
 /* Adds (where owned: stores) X_(n) times the Khatri-Rao product to M. Rows that are added to must
  * be zero before. Asynchronous; returns the launch's error. */
 cudaError_t mttkrp_launch(const struct mttkrp_args *args, cudaStream_t stream);

@@ -1,0 +1,88 @@
+#include "empty_rows.h"
+
+#include <cub/device/device_select.cuh>
+#include <thrust/iterator/counting_iterator.h>
+
+namespace
+{
+
+constexpr int THREADS = 256;
+constexpr size_t ALIGNMENT = 256;
+
+size_t aligned(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+__device__ uint32_t output_row(const mttkrp_args &a, uint64_t i, uint32_t base)
+{
+    uint64_t word = a.index[a.output.word][i];
+    return (static_cast<uint32_t>(word >> a.output.shift) & a.output.mask) | base;
+}
+
+__device__ uint32_t output_base(const mttkrp_args &a, const mttkrp_chunk &c)
+{
+    return a.base ? a.base[static_cast<uint64_t>(c.block) * MTTKRP_MAX_ORDER + a.output.mode] : 0;
+}
+
+__global__ void clear_rows_with_nonzeros(const __grid_constant__ mttkrp_args a,
+                                         unsigned char *wanted)
+{
+    const mttkrp_chunk c = a.chunk[blockIdx.x];
+    uint32_t base = output_base(a, c);
+    for (uint32_t i = threadIdx.x; i < c.count; i += THREADS)
+        wanted[output_row(a, c.first + i, base)] = 0;
+}
+
+__global__ void mark_rows_at_ends(const __grid_constant__ mttkrp_args a, unsigned char *wanted)
+{
+    uint64_t k = static_cast<uint64_t>(blockIdx.x) * THREADS + threadIdx.x;
+    if (k >= a.chunks)
+        return;
+    const mttkrp_chunk c = a.chunk[k];
+    uint32_t base = output_base(a, c);
+    wanted[output_row(a, c.first, base)] = 1;
+    wanted[output_row(a, c.first + c.count - 1, base)] = 1;
+}
+
+cudaError_t select(void *temporary, size_t *bytes, const unsigned char *wanted, uint32_t *row,
+                   uint64_t *count, uint64_t rows, cudaStream_t stream)
+{
+    return cub::DeviceSelect::Flagged(temporary, *bytes, thrust::counting_iterator<uint32_t>(0),
+                                      wanted, row, count, static_cast<int64_t>(rows), stream);
+}
+
+} // namespace
+
+extern "C" cudaError_t empty_rows_workspace(uint64_t rows, size_t *bytes)
+{
+    size_t temporary = 0;
+    cudaError_t status = select(nullptr, &temporary, nullptr, nullptr, nullptr, rows, nullptr);
+    *bytes = aligned(sizeof(uint64_t)) + aligned(rows) + aligned(temporary);
+    return status;
+}
+
+extern "C" cudaError_t empty_rows_list(const mttkrp_args *args, uint64_t rows, uint32_t *row,
+                                       uint64_t *count, void *workspace, size_t bytes,
+                                       cudaStream_t stream)
+{
+    unsigned char *free_space = static_cast<unsigned char *>(workspace);
+    uint64_t *selected = reinterpret_cast<uint64_t *>(free_space);
+    unsigned char *wanted = free_space + aligned(sizeof(uint64_t));
+    void *temporary = wanted + aligned(rows);
+    size_t left = bytes - aligned(sizeof(uint64_t)) - aligned(rows);
+
+    cudaError_t status = cudaMemsetAsync(wanted, 1, rows, stream);
+    if (status == cudaSuccess && args->chunks) {
+        clear_rows_with_nonzeros<<<static_cast<unsigned>(args->chunks), THREADS, 0, stream>>>(
+            *args, wanted);
+        mark_rows_at_ends<<<static_cast<unsigned>((args->chunks + THREADS - 1) / THREADS), THREADS,
+                            0, stream>>>(*args, wanted);
+        status = cudaGetLastError();
+    }
+    if (status == cudaSuccess)
+        status = select(temporary, &left, wanted, row, selected, rows, stream);
+    if (status == cudaSuccess)
+        status = cudaMemcpyAsync(count, selected, sizeof *count, cudaMemcpyDeviceToHost, stream);
+    return status == cudaSuccess ? cudaStreamSynchronize(stream) : status;
+}

@@ -1,0 +1,579 @@
+/* A group of lanes, each with 16 bytes of the row, owns a run of consecutive nonzeros. It gathers
+ * the rows of several nonzeros at once, sums in registers while the output row stays, and hands
+ * over the row when it changes. The first and the last row of a run may go on in the neighbouring
+ * runs: these partial sums meet in shared memory at the end of the chunk, so that only a chunk's
+ * own first and last row can be shared with another thread block. */
+#include "mttkrp.h"
+
+#include <type_traits>
+
+#include <cub/block/block_radix_sort.cuh>
+
+#include "vector.cuh"
+
+namespace
+{
+
+constexpr int THREADS = 256;
+constexpr int ANY = -1; /* gathers counted at run time, and indices of two words */
+constexpr uint32_t NO_ROW = UINT32_MAX;
+
+template <int GATHERS> constexpr bool is_wide = GATHERS == ANY;
+template <int GATHERS> constexpr int unroll = GATHERS == 1 ? 8 : 4;
+
+template <int GATHERS> struct index_words {
+    uint64_t word[is_wide<GATHERS> ? 2 : 1];
+};
+
+template <int GATHERS>
+__device__ __forceinline__ uint32_t coordinate(const mttkrp_field &f, index_words<GATHERS> index,
+                                               uint32_t base)
+{
+    uint64_t word = index.word[0];
+    if constexpr (is_wide<GATHERS>)
+        word = f.word ? index.word[1] : word;
+    return (static_cast<uint32_t>(word >> f.shift) & f.mask) | base;
+}
+
+/* The nonzeros of a chunk: straight from global memory, or sorted by output row in shared memory.
+ */
+template <typename T, int GATHERS> struct global_chunk {
+    const uint64_t *index[2];
+    const T *value;
+
+    __device__ __forceinline__ index_words<GATHERS> index_at(uint32_t i) const
+    {
+        index_words<GATHERS> x;
+        x.word[0] = __ldg(index[0] + i);
+        if constexpr (is_wide<GATHERS>)
+            x.word[1] = index[1] ? __ldg(index[1] + i) : 0;
+        return x;
+    }
+    __device__ __forceinline__ T value_at(uint32_t i) const
+    {
+        return __ldg(value + i);
+    }
+};
+
+template <typename T, int GATHERS> struct shared_chunk {
+    index_words<GATHERS> index[MTTKRP_SORTED_CHUNK];
+    T value[MTTKRP_SORTED_CHUNK];
+
+    __device__ __forceinline__ index_words<GATHERS> index_at(uint32_t i) const
+    {
+        return index[i];
+    }
+    __device__ __forceinline__ T value_at(uint32_t i) const
+    {
+        return value[i];
+    }
+};
+
+constexpr int SORT_ITEMS = MTTKRP_SORTED_CHUNK / THREADS;
+using chunk_sort = cub::BlockRadixSort<uint32_t, THREADS, SORT_ITEMS, uint16_t>;
+
+/* Sorts positions by output row; stable. Item k of thread t receives rank k * THREADS + t. */
+__device__ __noinline__ void sort_positions(chunk_sort::TempStorage &storage,
+                                            uint32_t (&row)[SORT_ITEMS],
+                                            uint16_t (&position)[SORT_ITEMS], int bits)
+{
+    chunk_sort(storage).SortBlockedToStriped(row, position, 0, bits);
+}
+
+template <typename T, int GATHERS>
+__device__ void sort_by_row(shared_chunk<T, GATHERS> &chunk, chunk_sort::TempStorage &storage,
+                            const global_chunk<T, GATHERS> &from, uint32_t count,
+                            const mttkrp_field &output)
+{
+    __shared__ uint32_t varying; /* bits in which the chunk's rows differ */
+    if (threadIdx.x == 0)
+        varying = 0;
+    uint32_t first_row = coordinate<GATHERS>(output, from.index_at(0), 0);
+    __syncthreads();
+
+    uint32_t differs = 0;
+    for (uint32_t i = threadIdx.x; i < count; i += THREADS) {
+        chunk.index[i] = from.index_at(i);
+        chunk.value[i] = from.value_at(i);
+        differs |= coordinate<GATHERS>(output, chunk.index[i], 0) ^ first_row;
+    }
+    for (int offset = 16; offset; offset /= 2)
+        differs |= __shfl_xor_sync(0xffffffffu, differs, offset);
+    if (threadIdx.x % 32 == 0 && differs)
+        atomicOr(&varying, differs);
+    __syncthreads();
+    if (varying == 0)
+        return;
+
+    uint32_t row[SORT_ITEMS];
+    uint16_t position[SORT_ITEMS];
+    for (int k = 0; k < SORT_ITEMS; k++) {
+        uint32_t i = threadIdx.x * SORT_ITEMS + k;
+        position[k] = static_cast<uint16_t>(i);
+        row[k] = i < count ? coordinate<GATHERS>(output, chunk.index[i], 0) : NO_ROW;
+    }
+    sort_positions(storage, row, position, 32 - __clz(varying));
+
+    index_words<GATHERS> index[SORT_ITEMS];
+    T value[SORT_ITEMS];
+    for (int k = 0; k < SORT_ITEMS; k++)
+        if (k * THREADS + threadIdx.x < count) {
+            index[k] = chunk.index[position[k]];
+            value[k] = chunk.value[position[k]];
+        }
+    __syncthreads();
+    for (int k = 0; k < SORT_ITEMS; k++)
+        if (k * THREADS + threadIdx.x < count) {
+            chunk.index[k * THREADS + threadIdx.x] = index[k];
+            chunk.value[k * THREADS + threadIdx.x] = value[k];
+        }
+    __syncthreads();
+}
+
+/* Partial sums at the ends of the runs of one chunk. */
+template <typename V, int LANES> struct run_ends {
+    static constexpr int COUNT = 2 * (THREADS / LANES);
+    uint32_t row[COUNT]; /* NO_ROW where there is none */
+    V sum[COUNT][LANES];
+};
+
+/* One lane's part of a thread block's work. */
+template <typename T, int GATHERS, int LANES> struct lane_state {
+    using V = vector<T>;
+    const mttkrp_args &a;
+    V *m;        /* this lane's column of M (its copy) */
+    bool active; /* false where the row ends before this lane */
+    uint32_t row, head_row;
+    V sum, head;
+
+    __device__ __forceinline__ void add(uint32_t to, V x) const
+    {
+        if (active)
+            atomic_add(m + static_cast<uint64_t>(to) * a.vectors, x);
+    }
+    __device__ __forceinline__ void store(uint32_t to, V x) const
+    {
+        if (active)
+            m[static_cast<uint64_t>(to) * a.vectors] = x;
+    }
+
+    /* The row is complete as far as this run goes: its first one is kept for the meeting of ends.
+     */
+    __device__ __forceinline__ void leave_row()
+    {
+        if (head_row == NO_ROW) {
+            head_row = row;
+            head = sum;
+        } else if (a.owned) {
+            store(row, sum);
+        } else {
+            add(row, sum);
+        }
+    }
+
+    __device__ __forceinline__ void take(uint32_t next_row, T value, V product)
+    {
+        if (a.each) {
+            add(next_row, multiply_add(value, product, splat<V>(0)));
+            return;
+        }
+        if (next_row != row) {
+            if (row != NO_ROW)
+                leave_row();
+            row = next_row;
+            sum = splat<V>(0);
+        }
+        sum = multiply_add(value, product, sum);
+    }
+
+    /* Sums the ends of neighbouring runs that belong to the same row. */
+    __device__ void join_ends(run_ends<V, LANES> &ends)
+    {
+        constexpr int COUNT = run_ends<V, LANES>::COUNT;
+        int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
+        if (lane == 0) {
+            ends.row[2 * group] = head_row;
+            ends.row[2 * group + 1] = row;
+        }
+        ends.sum[2 * group][lane] = head;
+        ends.sum[2 * group + 1][lane] = sum;
+        __syncthreads();
+        for (int e = 2 * group; e < 2 * group + 2; e++) {
+            uint32_t r = ends.row[e];
+            int before = e - 1, after = e + 1;
+            while (before >= 0 && ends.row[before] == NO_ROW)
+                before--;
+            if (r == NO_ROW || (before >= 0 && ends.row[before] == r))
+                continue; /* nothing here, or an earlier end sums it */
+            V total = ends.sum[e][lane];
+            for (; after < COUNT && (ends.row[after] == r || ends.row[after] == NO_ROW); after++)
+                if (ends.row[after] == r)
+                    total = total + ends.sum[after][lane];
+            if (a.owned && before >= 0 && after < COUNT)
+                store(r, total);
+            else
+                add(r, total);
+        }
+    }
+};
+
+/* A batch of nonzeros: `index` and `value` are loaded one batch ahead of the rows that they name.
+ */
+template <typename T, int GATHERS> struct batch {
+    static constexpr int SIZE = unroll<GATHERS>;
+    index_words<GATHERS> index[SIZE];
+    T value[SIZE];
+
+    template <typename CHUNK>
+    __device__ __forceinline__ void load(const CHUNK &chunk, uint32_t i, uint32_t end)
+    {
+#pragma unroll
+        for (int u = 0; u < SIZE; u++) {
+            uint32_t j = min(i + u, end - 1);
+            index[u] = chunk.index_at(j);
+            value[u] = i + u < end ? chunk.value_at(j) : T(0);
+        }
+    }
+};
+
+template <typename T, int GATHERS, int LANES> struct gatherer {
+    using V = vector<T>;
+    static constexpr int SIZE = unroll<GATHERS>;
+    static constexpr int FIXED = GATHERS > 0 ? GATHERS : 1;
+    const mttkrp_args &a;
+    uint32_t column;            /* this lane's vector in a row                       */
+    const uint32_t *block_base; /* of each mode, in shared memory                    */
+    uint32_t base[FIXED];       /* of each gather, where their number is known       */
+    uint64_t fiber_mask;        /* index bits that name the rows which a fiber keeps    */
+    uint64_t fiber;             /* those bits of the nonzero before                     */
+    V kept;                     /* product of the fiber's rows                          */
+
+    __device__ __forceinline__ gatherer(const mttkrp_args &args, uint32_t lane_column,
+                                        const uint32_t *block)
+        : a(args), column(lane_column), block_base(block), fiber_mask(0), kept(splat<V>(0))
+    {
+#pragma unroll
+        for (int g = 0; g < FIXED; g++)
+            base[g] = block[a.gather[g].field.mode];
+        for (int g = 0; g + 1 < GATHERS; g++)
+            fiber_mask |= static_cast<uint64_t>(a.gather[g].field.mask) << a.gather[g].field.shift;
+        fiber = ~fiber_mask;
+    }
+
+    __device__ __forceinline__ V row(int g, index_words<GATHERS> index) const
+    {
+        const mttkrp_gather &gather = a.gather[g];
+        uint32_t from = GATHERS == ANY ? block_base[gather.field.mode] : base[g];
+        uint32_t i = coordinate<GATHERS>(gather.field, index, from);
+        return __ldg(static_cast<const V *>(gather.rows) + static_cast<uint64_t>(i) * a.vectors +
+                     column);
+    }
+
+    __device__ __forceinline__ void products(const batch<T, GATHERS> &b, V (&product)[SIZE]) const
+    {
+        if constexpr (GATHERS == ANY) {
+#pragma unroll
+            for (int u = 0; u < SIZE; u++)
+                product[u] = splat<V>(1);
+            for (int g = 0; g < a.gathers; g++)
+#pragma unroll
+                for (int u = 0; u < SIZE; u++)
+                    product[u] = product[u] * row(g, b.index[u]);
+        } else {
+            V rows[FIXED][SIZE];
+#pragma unroll
+            for (int g = 0; g < FIXED; g++)
+#pragma unroll
+                for (int u = 0; u < SIZE; u++)
+                    rows[g][u] = row(g, b.index[u]);
+#pragma unroll
+            for (int u = 0; u < SIZE; u++) {
+                product[u] = rows[0][u];
+#pragma unroll
+                for (int g = 1; g < FIXED; g++)
+                    product[u] = product[u] * rows[g][u];
+            }
+        }
+    }
+
+    /* The same, but the product of all gathers but the last is kept while the fiber lasts. */
+    __device__ __forceinline__ void fiber_products(const batch<T, GATHERS> &b, V (&product)[SIZE])
+    {
+        V rows[FIXED][SIZE];
+        bool fresh[SIZE];
+#pragma unroll
+        for (int u = 0; u < SIZE; u++) {
+            uint64_t f = b.index[u].word[0] & fiber_mask;
+            fresh[u] = f != fiber;
+            fiber = f;
+            rows[FIXED - 1][u] = row(FIXED - 1, b.index[u]);
+        }
+#pragma unroll
+        for (int g = 0; g < FIXED - 1; g++)
+#pragma unroll
+            for (int u = 0; u < SIZE; u++)
+                if (fresh[u])
+                    rows[g][u] = row(g, b.index[u]);
+#pragma unroll
+        for (int u = 0; u < SIZE; u++) {
+            if (fresh[u]) {
+                kept = rows[0][u];
+#pragma unroll
+                for (int g = 1; g < FIXED - 1; g++)
+                    kept = kept * rows[g][u];
+            }
+            product[u] = kept * rows[FIXED - 1][u];
+        }
+    }
+};
+
+template <typename T, int GATHERS, int LANES, mttkrp_path PATH, typename CHUNK>
+__device__ __forceinline__ void
+run_of_nonzeros(const mttkrp_args &a, const CHUNK &chunk, uint32_t begin, uint32_t end,
+                gatherer<T, GATHERS, LANES> &gather, uint32_t base_of_output,
+                lane_state<T, GATHERS, LANES> &state)
+{
+    constexpr int SIZE = unroll<GATHERS>;
+    if (begin >= end)
+        return;
+    batch<T, GATHERS> next;
+    next.load(chunk, begin, end);
+    for (uint32_t i = begin; i < end; i += SIZE) {
+        batch<T, GATHERS> now = next;
+        vector<T> product[SIZE];
+        if (i + SIZE < end)
+            next.load(chunk, i + SIZE, end);
+        if constexpr (PATH == MTTKRP_FIBER)
+            gather.fiber_products(now, product);
+        else
+            gather.products(now, product);
+#pragma unroll
+        for (int u = 0; u < SIZE; u++)
+            if (i + u < end)
+                state.take(coordinate<GATHERS>(a.output, now.index[u], base_of_output),
+                           now.value[u], product[u]);
+    }
+}
+
+template <typename T, int GATHERS, int LANES> union chunk_scratch {
+    chunk_sort::TempStorage sort;
+    run_ends<vector<T>, LANES> ends;
+};
+
+template <typename T, int GATHERS, int LANES> struct sorted_shared {
+    chunk_scratch<T, GATHERS, LANES> scratch;
+    shared_chunk<T, GATHERS> chunk;
+};
+template <typename T, int GATHERS, int LANES> struct streamed_shared {
+    run_ends<vector<T>, LANES> ends;
+};
+
+template <typename T, int GATHERS, int LANES, mttkrp_path PATH>
+using shared_layout = std::conditional_t<PATH == MTTKRP_SORTED, sorted_shared<T, GATHERS, LANES>,
+                                         streamed_shared<T, GATHERS, LANES>>;
+
+template <typename T, int GATHERS, int LANES, mttkrp_path PATH>
+__global__ void __launch_bounds__(THREADS) mttkrp(const __grid_constant__ mttkrp_args a)
+{
+    using V = vector<T>;
+    using shared_type = shared_layout<T, GATHERS, LANES, PATH>;
+    extern __shared__ __align__(16) unsigned char shared_bytes[];
+    shared_type &shared = *reinterpret_cast<shared_type *>(shared_bytes);
+    __shared__ uint32_t base[MTTKRP_MAX_ORDER];
+
+    const mttkrp_chunk c = a.chunk[blockIdx.x];
+    if (threadIdx.x < MTTKRP_MAX_ORDER)
+        base[threadIdx.x] =
+            a.base ? a.base[static_cast<uint64_t>(c.block) * MTTKRP_MAX_ORDER + threadIdx.x] : 0;
+    __syncthreads();
+
+    constexpr uint32_t GROUPS = THREADS / LANES;
+    uint32_t group = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+    uint32_t column = blockIdx.y * LANES + lane;
+    bool active = column < a.vectors;
+    column = min(column, a.vectors - 1);
+
+    uint32_t run = (c.count + GROUPS - 1) / GROUPS;
+    uint32_t begin = group * run, end = min(begin + run, c.count);
+
+    V *m = static_cast<V *>(a.m) + (blockIdx.x % a.copies) * a.copy_size + column;
+    lane_state<T, GATHERS, LANES> state{a, m, active, NO_ROW, NO_ROW, splat<V>(0), splat<V>(0)};
+    gatherer<T, GATHERS, LANES> gather(a, column, base);
+
+    global_chunk<T, GATHERS> from{
+        {a.index[0] + c.first, a.index[1] ? a.index[1] + c.first : nullptr},
+        static_cast<const T *>(a.value) + c.first};
+    uint32_t base_of_output = base[a.output.mode];
+    if constexpr (PATH == MTTKRP_SORTED) {
+        sort_by_row<T, GATHERS>(shared.chunk, shared.scratch.sort, from, c.count, a.output);
+        run_of_nonzeros<T, GATHERS, LANES, PATH>(a, shared.chunk, begin, end, gather,
+                                                 base_of_output, state);
+        if (!a.each) {
+            __syncthreads();
+            state.join_ends(shared.scratch.ends);
+        }
+    } else {
+        run_of_nonzeros<T, GATHERS, LANES, PATH>(a, from, begin, end, gather, base_of_output,
+                                                 state);
+        if (!a.each)
+            state.join_ends(shared.ends);
+    }
+}
+
+/* The one list of specialisations: which kernel computes `args`, and how it is launched. */
+struct kernel_choice {
+    const void *function;
+    size_t shared_bytes;
+    uint32_t lanes;
+};
+
+template <typename T, int GATHERS, int LANES, mttkrp_path PATH> kernel_choice instance()
+{
+    return {reinterpret_cast<const void *>(mttkrp<T, GATHERS, LANES, PATH>),
+            sizeof(shared_layout<T, GATHERS, LANES, PATH>), LANES};
+}
+
+template <typename T, int GATHERS, int LANES> kernel_choice choose_path(const mttkrp_args &a)
+{
+    if (a.path == MTTKRP_SORTED)
+        return instance<T, GATHERS, LANES, MTTKRP_SORTED>();
+    if constexpr (GATHERS > 1)
+        if (a.path == MTTKRP_FIBER)
+            return instance<T, GATHERS, LANES, MTTKRP_FIBER>();
+    return instance<T, GATHERS, LANES, MTTKRP_PLAIN>();
+}
+
+template <typename T, int GATHERS> kernel_choice choose_lanes(const mttkrp_args &a)
+{
+    if (a.vectors <= 4)
+        return choose_path<T, GATHERS, 4>(a);
+    if (a.vectors <= 8)
+        return choose_path<T, GATHERS, 8>(a);
+    if (a.vectors <= 16)
+        return choose_path<T, GATHERS, 16>(a);
+    return choose_path<T, GATHERS, 32>(a);
+}
+
+template <typename T> kernel_choice choose_gathers(const mttkrp_args &a)
+{
+    switch (a.index[1] ? ANY : a.gathers) {
+    case 1:
+        return choose_lanes<T, 1>(a);
+    case 2:
+        return choose_lanes<T, 2>(a);
+    case 3:
+        return choose_lanes<T, 3>(a);
+    case 4:
+        return choose_lanes<T, 4>(a);
+    default:
+        return choose_lanes<T, ANY>(a);
+    }
+}
+
+kernel_choice choose_kernel(const mttkrp_args &a)
+{
+    return a.single ? choose_gathers<float>(a) : choose_gathers<double>(a);
+}
+
+__device__ __forceinline__ uint64_t global_thread()
+{
+    return static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__global__ void zero_rows(uint4 *m, uint32_t vectors, const uint32_t *row, uint64_t count)
+{
+    uint64_t i = global_thread();
+    if (i < count * vectors)
+        m[static_cast<uint64_t>(row[i / vectors]) * vectors + i % vectors] = make_uint4(0, 0, 0, 0);
+}
+
+template <typename T>
+__global__ void merge_copies(vector<T> *m, uint64_t copy_size, uint32_t copies)
+{
+    uint64_t i = global_thread();
+    if (i >= copy_size)
+        return;
+    vector<T> sum = m[i];
+    for (uint32_t c = 1; c < copies; c++)
+        sum = sum + m[c * copy_size + i];
+    m[i] = sum;
+}
+
+template <typename T>
+__global__ void khatri_rao(vector<T> *table, const vector<T> *a, uint64_t a_rows,
+                           const vector<T> *b, uint64_t b_rows, int b_bits, uint32_t vectors)
+{
+    uint64_t i = global_thread();
+    uint64_t column = i % vectors, pair = i / vectors;
+    if (pair >= a_rows * b_rows)
+        return;
+    uint64_t row_a = pair / b_rows, row_b = pair % b_rows;
+    table[(row_a << b_bits | row_b) * vectors + column] =
+        a[row_a * vectors + column] * b[row_b * vectors + column];
+}
+
+unsigned blocks_for(uint64_t threads)
+{
+    return static_cast<unsigned>((threads + THREADS - 1) / THREADS);
+}
+
+} // namespace
+
+extern "C" cudaError_t mttkrp_launch(const mttkrp_args *args, cudaStream_t stream)
+{
+    if (args->chunks == 0)
+        return cudaSuccess;
+    kernel_choice kernel = choose_kernel(*args);
+    dim3 grid(static_cast<unsigned>(args->chunks),
+              (args->vectors + kernel.lanes - 1) / kernel.lanes);
+    void *parameters[] = {const_cast<mttkrp_args *>(args)};
+    return cudaLaunchKernel(kernel.function, grid, dim3(THREADS), parameters, kernel.shared_bytes,
+                            stream);
+}
+
+extern "C" cudaError_t mttkrp_prepare(const mttkrp_args *args)
+{
+    kernel_choice kernel = choose_kernel(*args);
+    return cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                static_cast<int>(kernel.shared_bytes));
+}
+
+extern "C" cudaError_t mttkrp_zero_rows(void *m, uint32_t vectors, const uint32_t *row,
+                                        uint64_t count, cudaStream_t stream)
+{
+    if (count == 0)
+        return cudaSuccess;
+    zero_rows<<<blocks_for(count * vectors), THREADS, 0, stream>>>(static_cast<uint4 *>(m), vectors,
+                                                                   row, count);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies, int single,
+                                           cudaStream_t stream)
+{
+    if (copies < 2)
+        return cudaSuccess;
+    if (single)
+        merge_copies<float><<<blocks_for(copy_size), THREADS, 0, stream>>>(static_cast<float4 *>(m),
+                                                                           copy_size, copies);
+    else
+        merge_copies<double><<<blocks_for(copy_size), THREADS, 0, stream>>>(
+            static_cast<double2 *>(m), copy_size, copies);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_rows, const void *b,
+                                         uint64_t b_rows, int b_bits, uint32_t vectors, int single,
+                                         cudaStream_t stream)
+{
+    unsigned blocks = blocks_for(a_rows * b_rows * vectors);
+    if (single)
+        khatri_rao<float><<<blocks, THREADS, 0, stream>>>(
+            static_cast<float4 *>(table), static_cast<const float4 *>(a), a_rows,
+            static_cast<const float4 *>(b), b_rows, b_bits, vectors);
+    else
+        khatri_rao<double><<<blocks, THREADS, 0, stream>>>(
+            static_cast<double2 *>(table), static_cast<const double2 *>(a), a_rows,
+            static_cast<const double2 *>(b), b_rows, b_bits, vectors);
+    return cudaGetLastError();
+}

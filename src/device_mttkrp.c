@@ -1,0 +1,229 @@
+#include "device_mttkrp.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_error.h"
+
+/* A fused table is worth its making only while it stays in the L2 cache and is short against the
+ * tensor. */
+#define MAX_TABLE_BITS   18
+#define NONZEROS_PER_ROW 8
+
+static int field_bits(struct mttkrp_field f)
+{
+    return __builtin_popcount(f.mask);
+}
+
+/* Modes in descending order of their place in the index. */
+static void sort_gathers(struct device_mttkrp *w)
+{
+    int count = 0;
+    for (int n = 0; n < w->tensor->blco.order; n++) {
+        if (n == w->mode)
+            continue;
+        struct mttkrp_field f = device_tensor_field(w->tensor, n);
+        int k = count++;
+        for (; k > 0; k--) {
+            struct mttkrp_field above = device_tensor_field(w->tensor, w->gather[k - 1]);
+            if (above.word > f.word || (above.word == f.word && above.shift >= f.shift))
+                break;
+            w->gather[k] = w->gather[k - 1];
+        }
+        w->gather[k] = n;
+    }
+}
+
+/* The pair of neighbouring gathers with the smallest table, if one is small enough. */
+static void find_fusion(struct device_mttkrp *w)
+{
+    w->fused = -1;
+    int least = MAX_TABLE_BITS + 1;
+    for (int g = 0; g + 2 < w->tensor->blco.order; g++) {
+        struct mttkrp_field upper = device_tensor_field(w->tensor, w->gather[g]);
+        struct mttkrp_field lower = device_tensor_field(w->tensor, w->gather[g + 1]);
+        int bits = field_bits(upper) + field_bits(lower);
+        if (upper.word == lower.word && upper.shift == lower.shift + field_bits(lower) &&
+            bits < least && w->tensor->blco.nnz >> bits >= NONZEROS_PER_ROW) {
+            least = bits;
+            w->fused = g;
+        }
+    }
+    if (w->tensor->base || w->tensor->blco.index[1])
+        w->fused = -1;
+}
+
+uint64_t device_mttkrp_table_rows(const struct device_mttkrp *w)
+{
+    if (w->fused < 0)
+        return 0;
+    struct mttkrp_field upper = device_tensor_field(w->tensor, w->gather[w->fused]);
+    struct mttkrp_field lower = device_tensor_field(w->tensor, w->gather[w->fused + 1]);
+    return UINT64_C(1) << (field_bits(upper) + field_bits(lower));
+}
+
+static void add_variant(struct device_mttkrp *w, enum mttkrp_path path, int table, int fused)
+{
+    w->variant[w->variants++] =
+        (struct mttkrp_variant){.path = path, .table = table, .fused = fused};
+}
+
+static void list_variants(struct device_mttkrp *w)
+{
+    if (w->conflict == CONFLICT_ATOMIC) {
+        add_variant(w, MTTKRP_PLAIN, 2, 0);
+    } else if (w->conflict != CONFLICT_ORDERED) {
+        for (int t = 0; device_tensor_chunk_size(t) <= MTTKRP_SORTED_CHUNK; t++)
+            add_variant(w, MTTKRP_SORTED, t, 0);
+    } else {
+        int gathers = w->tensor->blco.order - 1;
+        for (int fused = 0; fused <= (w->fused >= 0); fused++)
+            for (int t = 0; t < CHUNK_TABLES; t++) {
+                add_variant(w, MTTKRP_PLAIN, t, fused);
+                if (gathers - fused > 1)
+                    add_variant(w, MTTKRP_FIBER, t, fused);
+            }
+    }
+}
+
+enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tensor *tensor,
+                               int mode, enum conflict conflict, struct error *error)
+{
+    *w = (struct device_mttkrp){.mode = mode, .conflict = conflict, .tensor = tensor, .timed = -1};
+    sort_gathers(w);
+    find_fusion(w);
+    list_variants(w);
+    enum status status = cuda_status(cudaEventCreate(&w->start), "an event", error);
+    return status == STATUS_OK ? cuda_status(cudaEventCreate(&w->stop), "an event", error) : status;
+}
+
+void device_mttkrp_close(struct device_mttkrp *w)
+{
+    if (w->start)
+        cudaEventDestroy(w->start);
+    if (w->stop)
+        cudaEventDestroy(w->stop);
+    memset(w, 0, sizeof *w);
+}
+
+/* The gathers of a variant; where two are fused, their table is computed first. */
+static cudaError_t set_gathers(const struct device_mttkrp *w, int fused,
+                               const struct device_factors *f, struct mttkrp_args *args,
+                               cudaStream_t stream)
+{
+    cudaError_t code = cudaSuccess;
+    args->gathers = 0;
+    for (int g = 0; g < f->order - 1; g++) {
+        int n = w->gather[g];
+        struct mttkrp_gather *gather = &args->gather[args->gathers++];
+        gather->field = device_tensor_field(w->tensor, n);
+        gather->rows = f->factor[n];
+        if (!fused || g != w->fused)
+            continue;
+        int lower = w->gather[++g];
+        struct mttkrp_field field = device_tensor_field(w->tensor, lower);
+        int bits = field_bits(field);
+        code = mttkrp_khatri_rao(f->table, f->factor[n], f->dims[n], f->factor[lower],
+                                 f->dims[lower], bits, f->vectors, f->single, stream);
+        field.mask |= gather->field.mask << bits;
+        gather->field = field;
+        gather->rows = f->table;
+    }
+    return code;
+}
+
+static void set_args(const struct device_mttkrp *w, const struct mttkrp_variant *v,
+                     const struct device_factors *f, struct mttkrp_args *args)
+{
+    device_tensor_args(w->tensor, v->table, w->mode, args);
+    args->gathers = f->order - 1 - v->fused;
+    args->m = f->m;
+    args->copy_size = f->dims[w->mode] * f->vectors;
+    args->copies = w->conflict == CONFLICT_HIERARCHICAL ? f->copies : 1;
+    args->vectors = f->vectors;
+    args->single = f->single;
+    args->each = w->conflict == CONFLICT_ATOMIC;
+    args->owned = args->owned && !args->each;
+    args->path = v->path;
+}
+
+enum status device_mttkrp_variant(struct device_mttkrp *w, int variant,
+                                  const struct device_factors *f, cudaStream_t stream,
+                                  struct error *error)
+{
+    const struct mttkrp_variant *v = &w->variant[variant];
+    struct mttkrp_args args;
+    set_args(w, v, f, &args);
+    cudaError_t code = set_gathers(w, v->fused, f, &args, stream);
+    if (code == cudaSuccess)
+        code = args.owned ? mttkrp_zero_rows(f->m, f->vectors, w->tensor->zero_row,
+                                             w->tensor->zero_rows, stream)
+                          : cudaMemsetAsync(f->m, 0, args.copies * args.copy_size * 16, stream);
+    if (code == cudaSuccess)
+        code = mttkrp_launch(&args, stream);
+    if (code == cudaSuccess)
+        code = mttkrp_merge_copies(f->m, args.copy_size, args.copies, f->single, stream);
+    return cuda_status(code, "MTTKRP", error);
+}
+
+/* Loads every variant's kernel now, so that no trial's time includes that. */
+static enum status load_kernels(const struct device_mttkrp *w, const struct device_factors *f,
+                                struct error *error)
+{
+    cudaError_t code = cudaSuccess;
+    for (int v = 0; v < w->variants && code == cudaSuccess; v++) {
+        struct mttkrp_args args;
+        set_args(w, &w->variant[v], f, &args);
+        code = mttkrp_prepare(&args);
+    }
+    return cuda_status(code, "loading the kernels", error);
+}
+
+/* The time of the trial before, which ended long ago unless the caller is in a hurry. */
+static cudaError_t finish_trial(struct device_mttkrp *w)
+{
+    float ms;
+    cudaError_t code = cudaEventSynchronize(w->stop);
+    if (code == cudaSuccess)
+        code = cudaEventElapsedTime(&ms, w->start, w->stop);
+    if (code == cudaSuccess && (w->best_ms == 0 || ms < w->best_ms)) {
+        w->best_ms = ms;
+        w->best = w->timed;
+    }
+    w->timed = -1;
+    return code;
+}
+
+enum status device_mttkrp_run(struct device_mttkrp *w, const struct device_factors *f,
+                              cudaStream_t stream, struct error *error)
+{
+    cudaError_t code = w->timed >= 0 ? finish_trial(w) : cudaSuccess;
+    /* Call k tries variant k - 1: the first call only warms up. */
+    int trial = w->variants > 1 && w->calls > 0 && w->calls <= w->variants ? w->calls - 1 : -1;
+    w->calls++;
+    if (trial < 0) {
+        enum status status = cuda_status(code, "timing MTTKRP", error);
+        if (status == STATUS_OK && w->calls == 1)
+            status = load_kernels(w, f, error);
+        return status == STATUS_OK ? device_mttkrp_variant(w, w->best, f, stream, error) : status;
+    }
+
+    w->timed = trial;
+    if (code == cudaSuccess)
+        code = cudaEventRecord(w->start, stream);
+    enum status status = cuda_status(code, "timing MTTKRP", error);
+    if (status == STATUS_OK)
+        status = device_mttkrp_variant(w, trial, f, stream, error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaEventRecord(w->stop, stream), "timing MTTKRP", error);
+    return status;
+}
+
+void device_mttkrp_describe(const struct device_mttkrp *w, int variant, char *text, size_t size)
+{
+    static const char *const paths[MTTKRP_PATHS] = {"plain", "fiber", "sorted"};
+    const struct mttkrp_variant *v = &w->variant[variant];
+    snprintf(text, size, "%s%s, chunks of %u", v->fused ? "fused " : "", paths[v->path],
+             device_tensor_chunk_size(v->table));
+}

@@ -1,0 +1,69 @@
+/* MTTKRP of one mode on the device: which variants of the kernel could compute it, and which one is
+ * the fastest. Every variant computes the same M, so the first iterations try one after the other
+ * and the rest of the run keeps the best (ScalFrag's adaptive launch, measured instead of learned).
+ */
+#ifndef BLCO_DEVICE_MTTKRP_H
+#define BLCO_DEVICE_MTTKRP_H
+
+#include "backend.h"
+#include "device_tensor.h"
+
+/* What the kernels read and write beside the tensor; all pointers are to device memory. */
+struct device_factors {
+    int order;
+    uint64_t dims[MAX_ORDER];
+    int single;              /* entries are float instead of double                     */
+    uint32_t vectors;        /* 16-byte vectors in a row of every matrix                */
+    void *factor[MAX_ORDER]; /* (I_n x vectors * 16 bytes)                             */
+    void *m;                 /* (copies x longest I_n x vectors * 16 bytes)             */
+    uint32_t copies;         /* of M that there is room for                             */
+    void *table;             /* (table_rows x vectors * 16 bytes): Khatri-Rao products  */
+    uint64_t table_rows;
+};
+
+struct mttkrp_variant {
+    enum mttkrp_path path;
+    int table; /* chunk table                                                         */
+    int fused; /* 1: two neighbouring gathers are one, from their Khatri-Rao product  */
+};
+
+#define MAX_VARIANTS (2 * 2 * CHUNK_TABLES)
+
+struct device_mttkrp {
+    int mode;
+    enum conflict conflict;
+    const struct device_tensor *tensor;
+    int gather[MAX_ORDER]; /* the other modes, the one in the index's lowest bits last          */
+    int fused;             /* gathers `fused` and `fused + 1` can be fused; -1: none             */
+    struct mttkrp_variant variant[MAX_VARIANTS];
+    int variants;
+    int calls; /* so far                                                            */
+    int best;  /* variant                                                           */
+    float best_ms;
+    int timed; /* variant between the events, or -1                                 */
+    cudaEvent_t start, stop;
+};
+
+/* Rows of the largest Khatri-Rao table that a variant of this mode would use; 0 for none. */
+uint64_t device_mttkrp_table_rows(const struct device_mttkrp *w);
+
+/* Prepares a mode; `tensor` stays the caller's and must outlive *w. `kernel` restricts the
+ * variants. */
+enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tensor *tensor,
+                               int mode, enum conflict conflict, struct error *error);
+void device_mttkrp_close(struct device_mttkrp *w);
+
+/* M = X_(mode) (Khatri-Rao product of the other factors). Asynchronous. While variants are left to
+ * try, waits for the trial before. */
+enum status device_mttkrp_run(struct device_mttkrp *w, const struct device_factors *f,
+                              cudaStream_t stream, struct error *error);
+
+/* Computes with one variant, untimed. */
+enum status device_mttkrp_variant(struct device_mttkrp *w, int variant,
+                                  const struct device_factors *f, cudaStream_t stream,
+                                  struct error *error);
+
+/* "fused fiber, chunks of 2048", into text. */
+void device_mttkrp_describe(const struct device_mttkrp *w, int variant, char *text, size_t size);
+
+#endif

@@ -1,0 +1,42 @@
+/* A BLCO tensor in device memory with what the MTTKRP kernels need beside it: the bases of its
+ * blocks, and its nonzeros cut into chunks of several sizes. */
+#ifndef BLCO_DEVICE_TENSOR_H
+#define BLCO_DEVICE_TENSOR_H
+
+#include "device_blco.h"
+#include "mttkrp.h"
+
+#define CHUNK_TABLES   5
+#define SMALLEST_CHUNK 512 /* each table's chunks are twice as long as those of the table before   \
+                            */
+
+struct chunk_table {
+    struct mttkrp_chunk *chunk; /* (count); device, owned */
+    uint64_t count;
+};
+
+struct device_tensor {
+    struct device_blco blco;
+    uint32_t *base; /* (nblocks x MTTKRP_MAX_ORDER); device, owned; NULL where all bits are zero */
+    struct chunk_table table[CHUNK_TABLES];
+    uint32_t *zero_row; /* (zero_rows): see empty_rows.h; `mode n` orderings only; device, owned */
+    uint64_t zero_rows;
+};
+
+/* Nonzeros of the chunks in table t, at most. */
+uint32_t device_tensor_chunk_size(int table);
+
+/* Builds the ordering `kind` from x (device_blco_build) and everything else. On failure *t is
+ * empty. */
+enum status device_tensor_build(struct device_tensor *t, const struct device_coo *x, int kind,
+                                int real_size, cudaStream_t stream, struct error *error);
+void device_tensor_free(struct device_tensor *t);
+
+/* The kernels' view: nonzeros, chunk table, bases and the output field of `mode`. */
+void device_tensor_args(const struct device_tensor *t, int table, int mode,
+                        struct mttkrp_args *args);
+
+/* Where mode n's row number stands in the index. */
+struct mttkrp_field device_tensor_field(const struct device_tensor *t, int n);
+
+#endif
