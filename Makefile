@@ -39,8 +39,8 @@ ifeq ($(VARIANT),cuda)
   CUDA_HOME ?= $(abspath $(dir $(realpath $(NVCC)))/..)
   SOURCES   += src/backend_cuda.c
   KERNELS   := $(wildcard kernels/*.cu)
-  include kernels/architectures.mk
-  NVCCFLAGS := -O3 -lineinfo -std=c++17 -Xcompiler -Wall,-Wextra -Werror all-warnings $(ARCHITECTURES) -Ikernels
+  ARCH      ?= all-major # every major architecture that nvcc knows, and PTX for later ones
+  NVCCFLAGS := -O3 -lineinfo -std=c++17 -Xcompiler -Wall,-Wextra -Werror all-warnings -arch=$(strip $(ARCH)) -Ikernels
   CFLAGS    += -isystem $(CUDA_HOME)/include
   LIBS      += -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcusolver -lcublas -lcudart -lstdc++
 else

@@ -37,7 +37,7 @@ struct backend_ops {
 
     /* Builds the orderings of x that the plan asks for. x is read only and may be freed afterwards.
      * *state is the caller's to close; NULL on failure. */
-    enum status (*open)(void **state, const struct coo *x, const struct plan *plan,
+    enum status (*open)(void **state, const struct coo *x, struct plan *plan,
                         const struct backend_options *options, struct progress *progress,
                         struct error *error);
 

@@ -1,0 +1,453 @@
+/* The CUDA backend: an iteration runs on the device, and only a few scalars come back.
+ *
+ * Factors stay as the solve leaves them; their column norms are kept beside them and enter the R x
+ * R matrix by which the next M is multiplied (device_dense.h), so no pass only rescales. That
+ * matrix does not depend on M: it is computed on a second stream while MTTKRP runs on the first. */
+#include "backend.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cuda_error.h"
+#include "device_dense.h"
+#include "device_mttkrp.h"
+#include "memory.h"
+
+#define VECTOR_BYTES  16
+#define OUTPUT_COPIES 32 /* of a short mode's M, for `hierarchical` */
+
+/* What comes back to the host in an iteration. */
+struct scalars {
+    double inner;   /* <X, model>    */
+    double norm_sq; /* ||model||^2   */
+    int bad;        /* first mode (one-based) with a norm that is not finite, or 0 */
+};
+
+struct cuda_state {
+    int order;
+    uint64_t rank;
+    uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
+    double ridge;
+    double norm_sq; /* of the tensor */
+    int last_mode;  /* the one updated last: its norms are lambda */
+    struct device_tensor alto, replica[MAX_ORDER];
+    struct device_mttkrp mttkrp[MAX_ORDER];
+    struct device_factors factors;
+    struct device_dense *dense;
+    double *gram[MAX_ORDER]; /* (R x R), of unit columns                      */
+    double *norm[MAX_ORDER]; /* (R), of the columns as they stand             */
+    double *weights;         /* (R x R): A_n = M weights                      */
+    double *raw;             /* (R x R): A_n' A_n before normalisation        */
+    struct scalars *scalars; /* device                                        */
+    struct scalars *result;  /* host, pinned                                  */
+    cudaStream_t stream, side;
+    cudaEvent_t grams_ready;
+};
+
+static enum status cuda_available(struct error *error)
+{
+    int count = 0;
+    cudaError_t code = cudaGetDeviceCount(&count);
+    if (code == cudaErrorInsufficientDriver)
+        return error_set(error, STATUS_INPUT,
+                         "no NVIDIA driver, or one that is too old for this CUDA");
+    if (code == cudaErrorNoDevice || (code == cudaSuccess && count == 0))
+        return error_set(error, STATUS_INPUT, "no NVIDIA GPU on this machine");
+    if (code != cudaSuccess)
+        return error_set(error, STATUS_INPUT, "no usable GPU: %s", cudaGetErrorString(code));
+
+    /* Any kernel will do: an architecture that this binary has no code for shows here. */
+    struct mttkrp_args args = {.vectors = 1};
+    code = mttkrp_prepare(&args);
+    if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction)
+        return error_set(error, STATUS_INPUT, "the GPU is too old for this build of blco");
+    if (code != cudaSuccess)
+        return error_set(error, STATUS_INPUT, "the GPU does not answer: %s",
+                         cudaGetErrorString(code));
+    return STATUS_OK;
+}
+
+static uint64_t real_size(const struct backend_options *options)
+{
+    return options->precision == PRECISION_SINGLE ? sizeof(float) : sizeof(double);
+}
+
+static uint64_t padded_rank(const struct backend_options *options)
+{
+    uint64_t entries = VECTOR_BYTES / real_size(options);
+    return (options->rank + entries - 1) / entries * entries;
+}
+
+static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
+                             const struct backend_options *options, struct plan *plan,
+                             struct error *error)
+{
+    size_t free_bytes, total_bytes;
+    int device, processors;
+    cudaError_t code = cudaGetDevice(&device);
+    if (code == cudaSuccess)
+        code = cudaMemGetInfo(&free_bytes, &total_bytes);
+    if (code == cudaSuccess)
+        code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (code != cudaSuccess)
+        return cuda_status(code, "asking for the device's memory", error);
+
+    struct plan_request request = {.order = order,
+                                   .nnz = nnz,
+                                   .rank = padded_rank(options),
+                                   .budget = free_bytes - free_bytes / 16,
+                                   .real_size = real_size(options),
+                                   .copies = OUTPUT_COPIES,
+                                   .short_mode = (uint64_t)processors,
+                                   .conflict = options->conflict};
+    memcpy(request.dims, dims, (size_t)order * sizeof *dims);
+    if (options->memory && options->memory < request.budget)
+        request.budget = options->memory;
+    plan_make(plan, &request);
+    return STATUS_OK;
+}
+
+static enum status device_array(void *array, uint64_t count, uint64_t size, struct error *error)
+{
+    void *pointer = NULL;
+    enum status status = cuda_status(cudaMalloc(&pointer, count * size), "the factors", error);
+    memcpy(array, &pointer, sizeof pointer);
+    return status;
+}
+
+static void free_tensors(struct cuda_state *s)
+{
+    device_tensor_free(&s->alto);
+    for (int n = 0; n < s->order; n++)
+        device_tensor_free(&s->replica[n]);
+}
+
+static enum status build_tensors(struct cuda_state *s, const struct device_coo *x,
+                                 const struct plan *plan, struct progress *progress,
+                                 struct error *error)
+{
+    int size = (int)plan->request.real_size, done = 0, wanted = plan->replicas + plan->alto;
+    enum status status = STATUS_OK;
+    if (plan->alto) {
+        status = device_tensor_build(&s->alto, x, ORDERING_ALTO, size, s->stream, error);
+        progress_update(progress, (double)++done / wanted, "alto");
+    }
+    for (int n = 0; n < s->order && status == STATUS_OK; n++)
+        if (plan->conflict[n] == CONFLICT_ORDERED) {
+            status = device_tensor_build(&s->replica[n], x, n, size, s->stream, error);
+            progress_update(progress, (double)++done / wanted, "mode %d", n + 1);
+        }
+    if (status != STATUS_OK)
+        free_tensors(s);
+    return status;
+}
+
+/* Where the device has less room than the plan thought (sorting takes some too), fewer orderings.
+ */
+static enum status build_what_fits(struct cuda_state *s, const struct device_coo *x,
+                                   struct plan *plan, struct progress *progress,
+                                   struct error *error)
+{
+    for (;;) {
+        enum status status = build_tensors(s, x, plan, progress, error);
+        if (status != STATUS_MEMORY || plan->replicas == 0)
+            return status;
+        struct plan_request request = plan->request;
+        struct plan smaller;
+        request.budget = plan->total_bytes - 1;
+        plan_make(&smaller, &request);
+        if (!smaller.fits)
+            return status;
+        *plan = smaller;
+        *error = (struct error){0};
+    }
+}
+
+static enum status open_mttkrp(struct cuda_state *s, const struct plan *plan, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (int n = 0; n < s->order && status == STATUS_OK; n++) {
+        const struct device_tensor *tensor =
+            plan->conflict[n] == CONFLICT_ORDERED ? &s->replica[n] : &s->alto;
+        status = device_mttkrp_open(&s->mttkrp[n], tensor, n, plan->conflict[n], error);
+    }
+    return status;
+}
+
+static enum status open_factors(struct cuda_state *s, const struct plan *plan, struct error *error)
+{
+    struct device_factors *f = &s->factors;
+    uint64_t row_bytes = s->ld * plan->request.real_size, square = s->rank * s->rank;
+    uint64_t longest = 0;
+    f->order = s->order;
+    f->single = plan->request.real_size == sizeof(float);
+    f->vectors = (uint32_t)(row_bytes / VECTOR_BYTES);
+    f->copies = OUTPUT_COPIES;
+    enum status status = STATUS_OK;
+    for (int n = 0; n < s->order && status == STATUS_OK; n++) {
+        uint64_t copies = plan->conflict[n] == CONFLICT_HIERARCHICAL ? f->copies : 1;
+        uint64_t table = device_mttkrp_table_rows(&s->mttkrp[n]);
+        f->dims[n] = plan->request.dims[n];
+        longest = copies * f->dims[n] > longest ? copies * f->dims[n] : longest;
+        f->table_rows = table > f->table_rows ? table : f->table_rows;
+        status = device_array(&f->factor[n], f->dims[n], row_bytes, error);
+        if (status == STATUS_OK)
+            status = device_array(&s->gram[n], square, sizeof(double), error);
+        if (status == STATUS_OK)
+            status = device_array(&s->norm[n], s->rank, sizeof(double), error);
+    }
+    if (status == STATUS_OK)
+        status = device_array(&f->m, longest, row_bytes, error);
+    if (status == STATUS_OK)
+        status = device_array(&f->table, f->table_rows, row_bytes, error);
+    if (status == STATUS_OK)
+        status = device_array(&s->weights, square, sizeof(double), error);
+    if (status == STATUS_OK)
+        status = device_array(&s->raw, square, sizeof(double), error);
+    if (status == STATUS_OK)
+        status = device_array(&s->scalars, 1, sizeof *s->scalars, error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaMallocHost((void **)&s->result, sizeof *s->result), "the result",
+                             error);
+    return status;
+}
+
+static enum status open_streams(struct cuda_state *s, struct error *error)
+{
+    cudaError_t code = cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
+    if (code == cudaSuccess)
+        code = cudaStreamCreateWithFlags(&s->side, cudaStreamNonBlocking);
+    if (code == cudaSuccess)
+        code = cudaEventCreateWithFlags(&s->grams_ready, cudaEventDisableTiming);
+    return cuda_status(code, "a stream", error);
+}
+
+static void cuda_close(void *state)
+{
+    struct cuda_state *s = state;
+    if (!s)
+        return;
+    cudaDeviceSynchronize();
+    for (int n = 0; n < s->order; n++) {
+        device_mttkrp_close(&s->mttkrp[n]);
+        cudaFree(s->factors.factor[n]);
+        cudaFree(s->gram[n]);
+        cudaFree(s->norm[n]);
+    }
+    free_tensors(s);
+    device_dense_close(s->dense);
+    cudaFree(s->factors.m);
+    cudaFree(s->factors.table);
+    cudaFree(s->weights);
+    cudaFree(s->raw);
+    cudaFree(s->scalars);
+    cudaFreeHost(s->result);
+    if (s->grams_ready)
+        cudaEventDestroy(s->grams_ready);
+    if (s->side)
+        cudaStreamDestroy(s->side);
+    if (s->stream)
+        cudaStreamDestroy(s->stream);
+    memory_free(s);
+}
+
+static enum status cuda_open(void **state, const struct coo *x, struct plan *plan,
+                             const struct backend_options *options, struct progress *progress,
+                             struct error *error)
+{
+    struct device_coo coo = {0};
+    struct cuda_state *s = memory_zeros(1, sizeof *s, error);
+    *state = NULL;
+    if (!s)
+        return error->status;
+    s->order = x->order;
+    s->rank = options->rank;
+    s->ld = padded_rank(options);
+    s->ridge = options->ridge;
+    s->norm_sq = coo_norm_sq(x);
+
+    enum status status = open_streams(s, error);
+    if (status == STATUS_OK)
+        status = device_coo_upload(&coo, x, s->stream, error);
+    if (status == STATUS_OK)
+        status = build_what_fits(s, &coo, plan, progress, error);
+    device_coo_free(&coo);
+    if (status == STATUS_OK)
+        status = open_mttkrp(s, plan, error);
+    if (status == STATUS_OK)
+        status = open_factors(s, plan, error);
+    if (status == STATUS_OK)
+        status = device_dense_open(&s->dense, s->rank, s->ld, s->factors.single, error);
+    if (status != STATUS_OK) {
+        cuda_close(s);
+        return status;
+    }
+    *state = s;
+    return STATUS_OK;
+}
+
+/* The start counts as it stands: norms one, Grams of the columns as given. */
+static enum status cuda_load(void *state, const struct ktensor *k, struct error *error)
+{
+    struct cuda_state *s = state;
+    double *ones = memory_array(s->rank, sizeof *ones, error);
+    if (!ones)
+        return error->status;
+    for (uint64_t r = 0; r < s->rank; r++)
+        ones[r] = 1;
+    enum status status =
+        cuda_status(cudaMemset(s->scalars, 0, sizeof *s->scalars), "the result", error);
+    for (int n = 0; n < s->order && status == STATUS_OK; n++) {
+        status = device_dense_upload(s->dense, k->factor[n], s->factors.factor[n], k->dims[n],
+                                     s->stream, error);
+        if (status == STATUS_OK)
+            status = device_dense_gram(s->dense, s->factors.factor[n], k->dims[n], s->gram[n],
+                                       s->stream, error);
+        if (status == STATUS_OK)
+            status = cuda_status(cudaMemcpyAsync(s->norm[n], ones, s->rank * sizeof *ones,
+                                                 cudaMemcpyHostToDevice, s->stream),
+                                 "the factors", error);
+    }
+    if (status == STATUS_OK)
+        status = cuda_status(cudaStreamSynchronize(s->stream), "the factors", error);
+    s->last_mode = s->order - 1;
+    memory_free(ones);
+    return status;
+}
+
+static enum status cuda_mttkrp(void *state, int mode, struct error *error)
+{
+    struct cuda_state *s = state;
+    enum status status = cuda_status(cudaEventRecord(s->grams_ready, s->stream), "MTTKRP", error);
+    if (status == STATUS_OK)
+        status = device_mttkrp_run(&s->mttkrp[mode], &s->factors, s->stream, error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaStreamWaitEvent(s->side, s->grams_ready, 0), "MTTKRP", error);
+    if (status == STATUS_OK)
+        status = device_dense_weights(s->dense, s->order, mode, (const double *const *)s->gram,
+                                      (const double *const *)s->norm, s->ridge, s->weights, s->side,
+                                      error);
+    return status;
+}
+
+static enum status cuda_solve(void *state, int mode, struct error *error)
+{
+    struct cuda_state *s = state;
+    s->last_mode = mode;
+    return device_dense_solve(s->dense, s->factors.m, s->weights, s->factors.factor[mode],
+                              s->factors.dims[mode], s->raw, s->stream, error);
+}
+
+/* lambda and the Gram of unit columns both follow from A_n' A_n, which the solve left in `raw`. */
+static enum status cuda_normalise(void *state, int mode, struct error *error)
+{
+    struct cuda_state *s = state;
+    return device_dense_normalise(s->dense, s->raw, s->norm[mode], s->gram[mode], mode + 1,
+                                  &s->scalars->bad, s->stream, error);
+}
+
+static enum status cuda_gram(void *state, int mode, struct error *error)
+{
+    (void)state, (void)mode, (void)error; /* normalise has left it */
+    return STATUS_OK;
+}
+
+static enum status cuda_fit(void *state, int mode, double *fit, struct error *error)
+{
+    struct cuda_state *s = state;
+    enum status status =
+        device_dense_fit(s->dense, s->order, mode, s->factors.m, s->factors.factor[mode],
+                         s->factors.dims[mode], (const double *const *)s->gram,
+                         (const double *const *)s->norm, &s->scalars->inner, s->stream, error);
+    cudaError_t code = cudaSuccess;
+    if (status == STATUS_OK)
+        code = cudaMemcpyAsync(s->result, s->scalars, sizeof *s->result, cudaMemcpyDeviceToHost,
+                               s->stream);
+    if (status == STATUS_OK && code == cudaSuccess)
+        code = cudaStreamSynchronize(s->stream);
+    if (status == STATUS_OK)
+        status = cuda_status(code, "the fit", error);
+    if (status != STATUS_OK)
+        return status;
+
+    const struct scalars *r = s->result;
+    if (r->bad)
+        return error_set(error, STATUS_NUMERICAL,
+                         "mode %d: the factor has an entry that is not finite", r->bad);
+    double residual_sq = s->norm_sq + r->norm_sq - 2 * r->inner;
+    *fit = 1 - sqrt((residual_sq > 0 ? residual_sq : 0) / s->norm_sq);
+    if (!isfinite(residual_sq))
+        return error_set(error, STATUS_NUMERICAL, "mode %d: the fit is not finite", mode + 1);
+    return STATUS_OK;
+}
+
+/* Column norms of mode n as factors that undo them; 1 for a zero column. */
+static enum status inverse_norms(const struct cuda_state *s, int n, double *scale,
+                                 struct error *error)
+{
+    enum status status =
+        cuda_status(cudaMemcpy(scale, s->norm[n], s->rank * sizeof *scale, cudaMemcpyDeviceToHost),
+                    "the norms", error);
+    for (uint64_t r = 0; r < s->rank; r++)
+        scale[r] = scale[r] != 0 ? 1 / scale[r] : 1;
+    return status;
+}
+
+static enum status cuda_store(void *state, struct ktensor *k, struct error *error)
+{
+    struct cuda_state *s = state;
+    double *scale = memory_array(s->rank, sizeof *scale, error);
+    if (!scale)
+        return error->status;
+    enum status status = cuda_status(cudaStreamSynchronize(s->stream), "the factors", error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaMemcpy(k->lambda, s->norm[s->last_mode], s->rank * sizeof *scale,
+                                        cudaMemcpyDeviceToHost),
+                             "lambda", error);
+    for (int n = 0; n < s->order && status == STATUS_OK; n++) {
+        status = inverse_norms(s, n, scale, error);
+        if (status == STATUS_OK)
+            status = device_dense_download(s->dense, s->factors.factor[n], k->factor[n], k->dims[n],
+                                           scale, s->stream, error);
+    }
+    memory_free(scale);
+    return status;
+}
+
+static enum status cuda_fetch(void *state, int mode, double *m, struct error *error)
+{
+    struct cuda_state *s = state;
+    double *scale = memory_array(2 * s->rank, sizeof *scale, error);
+    if (!scale)
+        return error->status;
+    double *one = scale + s->rank;
+    enum status status = cuda_status(cudaStreamSynchronize(s->stream), "M", error);
+    for (uint64_t r = 0; r < s->rank; r++)
+        scale[r] = 1;
+    for (int n = 0; n < s->order && status == STATUS_OK; n++) {
+        if (n == mode)
+            continue;
+        status = inverse_norms(s, n, one, error);
+        for (uint64_t r = 0; r < s->rank; r++)
+            scale[r] *= one[r];
+    }
+    if (status == STATUS_OK)
+        status = device_dense_download(s->dense, s->factors.m, m, s->factors.dims[mode], scale,
+                                       s->stream, error);
+    memory_free(scale);
+    return status;
+}
+
+const struct backend_ops backend_cuda = {.name = "cuda",
+                                         .available = cuda_available,
+                                         .plan = cuda_plan,
+                                         .open = cuda_open,
+                                         .load = cuda_load,
+                                         .mttkrp = cuda_mttkrp,
+                                         .solve = cuda_solve,
+                                         .normalise = cuda_normalise,
+                                         .gram = cuda_gram,
+                                         .fit = cuda_fit,
+                                         .store = cuda_store,
+                                         .fetch = cuda_fetch,
+                                         .close = cuda_close};
