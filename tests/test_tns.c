@@ -521,7 +521,8 @@ static void every_damage_to_gzip_is_found(void **state)
             assert_entries(&x, &expected); /* the header's time, system and flags */
         else
             assert_int_equal(status, STATUS_INPUT);
-        if (i >= 10)
+        /* Behind the header only the last bits before the trailer stand for nothing. */
+        if (i >= 10 && i != bytes - 9)
             assert_int_equal(status, STATUS_INPUT);
         coo_free(&x);
     }
