@@ -251,9 +251,9 @@ enum status text_source_open(struct text_source **source, const char *path, size
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     s->fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    enum status status =
-        s->fd < 0 ? error_set(error, STATUS_INPUT, "%s: cannot open: %s", s->name, strerror(errno))
-                  : start(s, error);
+    enum status status = s->fd < 0
+                             ? error_set(error, STATUS_INPUT, "%s: %s", s->name, strerror(errno))
+                             : start(s, error);
     if (status != STATUS_OK)
         text_source_close(s);
     else
@@ -264,6 +264,11 @@ enum status text_source_open(struct text_source **source, const char *path, size
 const char *text_source_name(const struct text_source *s)
 {
     return s->name;
+}
+
+bool text_source_threaded(const struct text_source *s)
+{
+    return s->started;
 }
 
 double text_source_fraction(const struct text_source *s)

@@ -30,6 +30,9 @@ enum status text_source_next(struct text_source *s, struct text_batch *batch, st
 /* What messages call it: the path, or "standard input". */
 const char *text_source_name(const struct text_source *s);
 
+/* Whether a thread of its own reads the file. */
+bool text_source_threaded(const struct text_source *s);
+
 /* How much of the file has been read, 0 to 1; negative where its size is unknown. */
 double text_source_fraction(const struct text_source *s);
 

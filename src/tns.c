@@ -1,6 +1,7 @@
 #include "tns.h"
 
 #include <inttypes.h>
+#include <omp.h>
 #include <string.h>
 
 #include "memory.h"
@@ -25,6 +26,7 @@ struct reader {
     struct text_source *source;
     const char *name;
     struct tns_sizes sizes;
+    int threads; /* that parse                         */
     struct tns_head head;
     uint64_t lines;      /* of the file, before the batch      */
     struct chunk *chunk; /* (max_chunks); owned                */
@@ -74,7 +76,7 @@ static enum status cut(struct reader *r, const char *begin, const char *end, str
         r->chunk[r->nchunks++] = (struct chunk){.begin = begin, .end = stop};
         begin = stop;
     }
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) num_threads(r->threads)
     for (size_t i = 0; i < r->nchunks; i++)
         r->chunk[i].lines = count_lines(r->chunk[i].begin, r->chunk[i].end);
     uint64_t lines = 0;
@@ -171,7 +173,7 @@ static enum status read_entries(struct reader *r, const char *begin, const struc
     status = make_room(r, lines, error);
     if (status != STATUS_OK)
         return status;
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) num_threads(r->threads)
     for (size_t i = 0; i < r->nchunks; i++)
         parse_chunk(r, &r->chunk[i], batch->end);
     status = check(r, batch->unterminated, error);
@@ -198,6 +200,14 @@ static enum status read_head(struct reader *r, const char **begin, const char *e
             return STATUS_OK;
     }
     return STATUS_OK;
+}
+
+/* Where a thread inflates the text, it takes the place of one that would parse: more threads than
+ * asked for would only wait for each other. */
+static int parsing_threads(const struct text_source *source)
+{
+    int threads = omp_get_max_threads() - text_source_threaded(source);
+    return threads > 1 ? threads : 1;
 }
 
 static enum status read_batches(struct reader *r, struct error *error)
@@ -266,6 +276,7 @@ enum status tns_read_sized(struct coo *x, const char *path, const struct tns_opt
     if (status != STATUS_OK)
         return status;
     r.name = text_source_name(r.source);
+    r.threads = parsing_threads(r.source);
     progress_stage(progress, "reading %s", r.name);
     tns_head_begin(&r.head, r.name, options);
     status = read_batches(&r, error);
