@@ -15,8 +15,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* --- any line, with care -----------------------------------------------------------------------
- */
+/* --- any line, with care --- */
 
 uint64_t tns_tokens(const char *line, const char *end, struct tns_token *token)
 {
@@ -144,8 +143,7 @@ enum status tns_line_explain(const struct tns_format *f, const char *line, const
                      number, tns_quote(last, quoted), is_number ? "finite " : "");
 }
 
-/* --- the usual line, fast ----------------------------------------------------------------------
- */
+/* --- the usual line, fast --- */
 
 /* An unsigned number of up to 15 digits at p, with eight readable bytes behind each eight digits;
  * NULL where there is none. A newline ends it at the latest. */
