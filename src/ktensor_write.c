@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <omp.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,41 +28,81 @@ static char *format_rows(const double *a, uint64_t rows, uint64_t cols, char *te
     return text;
 }
 
-/* Writes A (rows x cols) from *position on and moves that behind it. Slices are formatted and
- * written by all threads; a slice knows where to go as soon as the ones before it are formatted. */
+/* A matrix on its way into a file, in slices that all threads take one after the other. */
+struct matrix_writer {
+    struct outfile *file;
+    const double *a; /* (rows x cols) */
+    uint64_t rows, cols;
+    uint64_t step, slices; /* rows of a slice, and how many there are       */
+    uint64_t taken;        /* slices                                        */
+    uint64_t placed;       /* slices whose place in the file is known       */
+    size_t position;       /* in the file, behind those                     */
+    pthread_mutex_t lock;  /* of `placed` and `position`                    */
+    pthread_cond_t turn;
+    struct error *error;
+};
+
+/* A slice knows where to go as soon as all before it are formatted. Sleeping, not spinning, until
+ * then: on a machine with other work the thread waited for may not be running. */
+static size_t place_slice(struct matrix_writer *w, uint64_t slice, size_t length)
+{
+    pthread_mutex_lock(&w->lock);
+    while (w->placed != slice)
+        pthread_cond_wait(&w->turn, &w->lock);
+    size_t offset = w->position;
+    w->position += length;
+    w->placed++;
+    pthread_cond_broadcast(&w->turn);
+    pthread_mutex_unlock(&w->lock);
+    return offset;
+}
+
+static void write_slices(struct matrix_writer *w, char *buffer)
+{
+    for (;;) {
+        uint64_t slice;
+#pragma omp atomic capture
+        slice = w->taken++;
+        if (slice >= w->slices)
+            return;
+        uint64_t first = slice * w->step;
+        uint64_t count = w->rows - first < w->step ? w->rows - first : w->step;
+        const char *end = format_rows(w->a + first * w->cols, count, w->cols, buffer);
+        size_t length = (size_t)(end - buffer), offset = place_slice(w, slice, length);
+        struct error failure = {0};
+        if (outfile_write_at(w->file, buffer, length, offset, &failure) != STATUS_OK) {
+#pragma omp critical(ktensor_write)
+            error_set(w->error, failure.status, "%s", failure.message);
+        }
+    }
+}
+
+/* Writes A (rows x cols) from *position on, by all threads, and moves that behind it. */
 static enum status write_matrix(struct outfile *f, size_t *position, const double *a, uint64_t rows,
                                 uint64_t cols, struct error *error)
 {
     uint64_t step = cols < SLICE_NUMBERS ? SLICE_NUMBERS / cols : 1;
-    uint64_t slices = (rows + step - 1) / step;
+    struct matrix_writer w = {.file = f,
+                              .a = a,
+                              .rows = rows,
+                              .cols = cols,
+                              .step = step,
+                              .slices = (rows + step - 1) / step,
+                              .position = *position,
+                              .lock = PTHREAD_MUTEX_INITIALIZER,
+                              .turn = PTHREAD_COND_INITIALIZER,
+                              .error = error};
     size_t threads = (size_t)omp_get_max_threads(), room;
-    if (slices < threads)
-        threads = slices;
+    if (w.slices < threads)
+        threads = w.slices;
     if (__builtin_mul_overflow(step * cols, NUMBER_MAX_TEXT + 1, &room))
         room = SIZE_MAX; /* memory_array says that this is too large */
     char *buffers = memory_array(threads, room, error);
     if (!buffers)
         return error->status;
 #pragma omp parallel num_threads((int)threads)
-    {
-        char *buffer = buffers + (size_t)omp_get_thread_num() * room;
-#pragma omp for ordered schedule(dynamic, 1)
-        for (uint64_t s = 0; s < slices; s++) {
-            uint64_t first = s * step, count = rows - first < step ? rows - first : step;
-            size_t length = (size_t)(format_rows(a + first * cols, count, cols, buffer) - buffer);
-            size_t offset;
-#pragma omp ordered
-            {
-                offset = *position;
-                *position += length;
-            }
-            struct error failure = {0};
-            if (outfile_write_at(f, buffer, length, offset, &failure) != STATUS_OK) {
-#pragma omp critical(ktensor_write)
-                error_set(error, failure.status, "%s", failure.message);
-            }
-        }
-    }
+    write_slices(&w, buffers + (size_t)omp_get_thread_num() * room);
+    *position = w.position;
     memory_free(buffers);
     return error->status;
 }
