@@ -1,5 +1,6 @@
 #include "memory.h"
 
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,6 +93,23 @@ enum status memory_resize(void *array, size_t count, size_t size, struct error *
         return out_of_memory(count, size, error);
     memcpy(array, &resized, sizeof resized);
     return STATUS_OK;
+}
+
+char *memory_text(struct error *error, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    size_t size = length < 0 ? 1 : (size_t)length + 1;
+    char *text = memory_array(size, 1, error);
+    if (text) {
+        text[0] = '\0';
+        vsnprintf(text, size, format, again);
+    }
+    va_end(again);
+    return text;
 }
 
 void memory_free(void *array)
