@@ -109,8 +109,10 @@ static bool all_finite(const double *v, uint64_t n)
 }
 
 /* Cholesky V = U' U (U upper, row-major) in place. False where V is not numerically positive
- * definite: a pivot fails, or the condition estimate says that V^-1 would be noise. A symmetric
- * matrix is its own transpose, so column-major LAPACK's lower triangle is our upper one. */
+ * definite: a pivot fails, or the condition estimate says that V^-1 would be noise. (In
+ * 1-norms the reciprocal condition number is at most R times that in 2-norms, so whatever passes
+ * has no eigenvalue that the pseudoinverse would drop.) A symmetric matrix is its own transpose, so
+ * column-major LAPACK's lower triangle is our upper one. */
 static enum status factorise(double *u, uint64_t rank, bool *definite, struct error *error)
 {
     lapack_int n = (lapack_int)rank;
@@ -123,7 +125,7 @@ static enum status factorise(double *u, uint64_t rank, bool *definite, struct er
     *definite = info == 0;
     if (*definite) {
         info = LAPACKE_dpocon(LAPACK_COL_MAJOR, 'L', n, u, n, norm, &reciprocal);
-        *definite = reciprocal > (double)rank * DBL_EPSILON;
+        *definite = reciprocal > (double)rank * (double)rank * DBL_EPSILON;
     }
     if (info == LAPACK_WORK_MEMORY_ERROR)
         return error_set(error, STATUS_MEMORY, "out of memory in the Cholesky solve");
@@ -136,20 +138,17 @@ static enum status factorise(double *u, uint64_t rank, bool *definite, struct er
 static enum status pseudoinverse(double *v, uint64_t rank, double *p, uint64_t *rank_of_v,
                                  struct error *error)
 {
-    lapack_int n = (lapack_int)rank, found = 0;
-    lapack_int *support = memory_array(2 * rank, sizeof *support, error);
     double *w = memory_array(rank, sizeof *w, error);
-    double *q = memory_array(rank, rank * sizeof *q, error);
-    if (!support || !w || !q)
-        goto done;
+    if (!w)
+        return error->status;
 
-    lapack_int info = LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'A', 'L', n, v, n, 0.0, 0.0, 0, 0, 0.0,
-                                     &found, w, q, n, support);
+    lapack_int n = (lapack_int)rank;
+    lapack_int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, v, n, w);
     if (info == LAPACK_WORK_MEMORY_ERROR) {
         error_set(error, STATUS_MEMORY, "out of memory in the eigendecomposition");
         goto done;
     }
-    if (info != 0 || found != n) {
+    if (info != 0) {
         error_set(error, STATUS_NUMERICAL, "the eigendecomposition of V failed with code %d",
                   (int)info);
         goto done;
@@ -160,16 +159,14 @@ static enum status pseudoinverse(double *v, uint64_t rank, double *p, uint64_t *
         kept++;
     *rank_of_v = kept;
 
-    /* Eigenvectors are the rows of q: with S = diag(w)^-1/2 Q, P = S' S. */
-    double *s = q + (rank - kept) * rank;
+    /* Eigenvectors are now the rows of V: with S = diag(w)^-1/2 Q, P = S' S. */
+    double *s = v + (rank - kept) * rank;
     for (uint64_t e = 0; e < kept; e++)
         cblas_dscal(n, 1.0 / sqrt(w[rank - kept + e]), s + e * rank, 1);
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, n, (blasint)kept, 1.0, s, n, s, n, 0.0,
                 p, n);
 done:
-    memory_free(support);
     memory_free(w);
-    memory_free(q);
     return error->status;
 }
 
