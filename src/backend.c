@@ -2,6 +2,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct backend_ops *const backends[] = {&backend_cuda, &backend_host};
@@ -58,6 +59,43 @@ static enum status check_norm(const struct coo *x, struct error *error)
     return STATUS_OK;
 }
 
+/* The plan for `rank` with the budget of b->plan. */
+static enum status plan_at(const struct backend *b, const struct coo *x,
+                           const struct backend_options *options, uint64_t rank, struct plan *plan,
+                           struct error *error)
+{
+    struct backend_options other = *options;
+    other.rank = rank;
+    other.memory = other.host_memory = b->plan.request.budget;
+    return b->ops->plan(x->order, x->dims, x->nnz, &other, plan, error);
+}
+
+/* Says what the plan needs and which rank would fit instead. */
+static enum status refuse(const struct backend *b, const struct coo *x,
+                          const struct backend_options *options, struct error *error)
+{
+    uint64_t fits = 0, too_large = options->rank;
+    struct plan plan;
+    while (too_large - fits > 1) {
+        uint64_t rank = fits + (too_large - fits) / 2;
+        if (plan_at(b, x, options, rank, &plan, error) != STATUS_OK)
+            return error->status;
+        *(plan.fits ? &fits : &too_large) = rank;
+    }
+    char remedy[96];
+    if (fits > 0)
+        snprintf(remedy, sizeof remedy, "rank %llu would fit", (unsigned long long)fits);
+    else
+        snprintf(remedy, sizeof remedy, "no lower rank would fit");
+    return error_set(error, STATUS_MEMORY,
+                     "backend %s: %.4g MB of memory may be used, but rank %llu takes %.4g MB "
+                     "(an ordering of the tensor %.4g MB, the factors %.4g MB); %s",
+                     b->ops->name, (double)b->plan.request.budget / 1e6,
+                     (unsigned long long)options->rank, (double)b->plan.total_bytes / 1e6,
+                     (double)b->plan.tensor_bytes / 1e6, (double)b->plan.factor_bytes / 1e6,
+                     remedy);
+}
+
 /* Plans, refuses what cannot fit, and builds. */
 static enum status open_state(struct backend *b, const struct coo *x,
                               const struct backend_options *options, struct progress *progress,
@@ -66,17 +104,11 @@ static enum status open_state(struct backend *b, const struct coo *x,
     enum status status = check_norm(x, error);
     if (status == STATUS_OK)
         status = b->ops->plan(x->order, x->dims, x->nnz, options, &b->plan, error);
-    if (status != STATUS_OK)
-        return status;
-    if (!b->plan.fits)
-        return error_set(error, STATUS_MEMORY,
-                         "backend %s: %.3f GB of memory may be used, but one ordering of the "
-                         "tensor (%.3f GB) and the factors at rank %llu (%.3f GB) take %.3f GB; a "
-                         "lower rank takes less",
-                         b->ops->name, (double)b->plan.request.budget / 1e9,
-                         (double)b->plan.tensor_bytes / 1e9, (unsigned long long)options->rank,
-                         (double)b->plan.factor_bytes / 1e9, (double)b->plan.total_bytes / 1e9);
-    return b->ops->open(&b->state, x, &b->plan, options, progress, error);
+    if (status == STATUS_OK && !b->plan.fits)
+        status = refuse(b, x, options, error);
+    if (status == STATUS_OK)
+        status = b->ops->open(&b->state, x, &b->plan, options, progress, error);
+    return status;
 }
 
 enum status backend_open(struct backend *b, const struct backend_ops *ops, const struct coo *x,

@@ -11,9 +11,9 @@
 #include "memory.h"
 
 #define MAX_SLICES        64
-#define MIN_SLICE_ENTRIES 8192 /* less work than this is not worth a slice              */
-#define PANEL             128  /* columns of a Gram that one task computes              */
-#define CHUNK             64   /* rows that are multiplied by the pseudoinverse at once */
+#define MIN_SLICE_ENTRIES 32768 /* less work than this is not worth a slice              */
+#define PANEL             128   /* columns of a Gram that one task computes              */
+#define CHUNK             64    /* rows that are multiplied by the pseudoinverse at once */
 
 /* Row slices: their number follows from the matrix alone, never from the number of threads. */
 struct slices {

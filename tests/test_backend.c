@@ -338,14 +338,30 @@ static void test_does_not_fit(void **state)
 {
     const struct backend_ops *ops = backend_of(state);
     struct error error = {0};
-    struct backend_options options = {.rank = 4, .memory = 1000, .host_memory = 1000};
-    const uint64_t dims[] = {50, 60, 70};
+    struct backend_options options = {.rank = 4};
+    const uint64_t dims[] = {500, 600, 700};
     struct backend b;
     struct coo x;
+    struct plan plan;
     naive_random_coo(&x, 3, dims, 400, 3, 0);
+    assert_int_equal(ops->plan(3, dims, x.nnz, &options, &plan, &error), STATUS_OK);
+    options.memory = options.host_memory = plan.tensor_bytes / 2;
     assert_int_equal(backend_open(&b, ops, &x, &options, NULL, &error), STATUS_MEMORY);
-    assert_non_null(strstr(error.message, "may be used"));
+    assert_non_null(strstr(error.message, "no lower rank would fit"));
     assert_null(b.state);
+
+    /* what fits at rank 4 with one ordering is named, and does fit */
+    struct backend_options smallest = {.rank = 4, .conflict = CONFLICT_REGISTER};
+    assert_int_equal(ops->plan(3, dims, x.nnz, &smallest, &plan, &error), STATUS_OK);
+    smallest.memory = smallest.host_memory = plan.total_bytes;
+    smallest.rank = 1000;
+    error = (struct error){0};
+    assert_int_equal(backend_open(&b, ops, &x, &smallest, NULL, &error), STATUS_MEMORY);
+    assert_non_null(strstr(error.message, "rank 4 would fit"));
+    smallest.rank = 4;
+    error = (struct error){0};
+    assert_int_equal(backend_open(&b, ops, &x, &smallest, NULL, &error), STATUS_OK);
+    backend_close(&b);
     coo_free(&x);
 }
 
