@@ -66,7 +66,7 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$O/src/main.o: CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
+$O/src/version.o: CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
 
 $O/%.o: %.c
 	@mkdir -p $(@D)
