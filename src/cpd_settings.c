@@ -35,14 +35,15 @@ void cmd_cpd_help(FILE *stream)
 {
     fprintf(stream,
             "Usage: blco cpd TENSOR -r RANK [-o STEM] [OPTION]...\n\n"
-            "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights to\n"
-            "STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
+            "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
+            "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
             "TENSOR is a .tns file, plain or gzip, or - for standard input.\n");
     cli_help(stream, groups);
-    fprintf(stream, "\nSIGINT or SIGTERM ends the run after the present iteration; its factors are "
-                    "written.\n"
-                    "Exit codes: 0 done, 2 usage or input, 3 memory, 4 numerical breakdown, 5 "
-                    "output,\n130 or 143 interrupted. More in blco-cpd(1).\n");
+    fprintf(stream,
+            "\nSIGINT or SIGTERM ends the run after the present iteration; its factors are\n"
+            "written. "
+            "Exit codes: 0 done, 2 usage or input, 3 memory, 4 numerical\n"
+            "breakdown, 5 output, 130 or 143 interrupted. More in blco-cpd(1).\n");
 }
 
 static enum status set_formats(struct cpd_settings *s, const char *text, struct error *error)
@@ -171,7 +172,7 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
         return error->status;
     if (s->common.options.rank == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    return s->stem ? STATUS_OK : default_stem(s, error);
+    return s->stem || s->nowrite ? STATUS_OK : default_stem(s, error);
 }
 
 void cpd_settings_free(struct cpd_settings *s)

@@ -11,7 +11,7 @@
 struct cpd_settings {
     struct cli_common common; /* options.rank included                              */
     const char *tensor;       /* path, or "-"                                       */
-    char *stem;               /* of the files written; owned                        */
+    char *stem;               /* of the files; owned; NULL where nowrite leaves it so */
     unsigned formats;         /* KTENSOR_TEXT ...                                   */
     bool nowrite, verbose;
     int iterations;

@@ -26,8 +26,8 @@ static void usage(FILE *stream)
     for (int i = 0; i < COMMANDS; i++)
         fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].summary);
     fprintf(stream, "  %-10s %s\n\n", "help", "print a command's help");
-    fprintf(stream, "`blco help COMMAND` explains one of them, `blco --version` says which blco "
-                    "this is.\n");
+    fprintf(stream, "blco help COMMAND explains one of them, blco --version says which blco this "
+                    "is.\n");
 }
 
 static const struct command *find(const char *name, struct error *error)
