@@ -1,5 +1,7 @@
 #include "mttkrp_walk.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* The compiler makes a version for each vector width and the loader takes the machine's; sanitizers
@@ -21,12 +23,20 @@ static void zero_gap(const struct walk *w, uint64_t from, uint64_t to)
         memset(w->m + i * w->rank + w->column, 0, w->width * sizeof *w->m);
 }
 
-INLINE void add_atomically(double *to, const double *sum, uint64_t tile)
+/* One lock for a row is many times cheaper than an atomic addition for each of its entries. Rows
+ * that share a lock only wait for each other. */
+#define LOCKS 4096
+static atomic_bool lock[LOCKS];
+
+static void lock_row(uint64_t row)
 {
-    for (uint64_t r = 0; r < tile; r++) {
-#pragma omp atomic
-        to[r] += sum[r];
-    }
+    while (atomic_exchange_explicit(&lock[row % LOCKS], 1, memory_order_acquire))
+        sched_yield();
+}
+
+static void unlock_row(uint64_t row)
+{
+    atomic_store_explicit(&lock[row % LOCKS], 0, memory_order_release);
 }
 
 INLINE void hand_on(const struct walk *w, uint64_t row, const double *sum, uint64_t tile)
@@ -38,13 +48,15 @@ INLINE void hand_on(const struct walk *w, uint64_t row, const double *sum, uint6
         to += w->column;
         for (uint64_t r = 0; r < tile; r++)
             to[r] = sum[r];
-    } else if (w->sink == WALK_ADD) {
-        double *to = w->m + (row - w->low) * w->rank + w->column;
-        for (uint64_t r = 0; r < tile; r++)
-            to[r] += sum[r];
-    } else {
-        add_atomically(w->m + row * w->rank + w->column, sum, tile);
+        return;
     }
+    double *to = w->m + (row - w->low) * w->rank + w->column;
+    if (w->sink != WALK_ADD)
+        lock_row(row);
+    for (uint64_t r = 0; r < tile; r++)
+        to[r] += sum[r];
+    if (w->sink != WALK_ADD)
+        unlock_row(row);
 }
 
 /* sum += the products of nonzeros [first, last), which lie in one row of M. */

@@ -22,23 +22,23 @@ struct walk_operand {
 enum walk_sink {
     WALK_STORE,      /* rows come ascending: stored in M, rows between them zeroed         */
     WALK_ADD,        /* added to a private window, whose first row is `low`                */
-    WALK_ATOMIC,     /* added atomically to M                                              */
+    WALK_ATOMIC,     /* added to M as one atomic step; `low` is 0                          */
     WALK_ATOMIC_EACH /* the same after every nonzero                                       */
 };
 
 struct walk {
     enum walk_sink sink;
-    int others; /* order - 1                                                     */
+    int others; /* order - 1 */
     struct walk_operand target, other[MAX_ORDER - 1];
-    const double *value;    /* (nnz)                                             */
-    uint64_t rank;          /* R, the stride of every row                        */
-    uint64_t column, width; /* the tile: columns [column, column + width)        */
-    double *m;
-    uint64_t low, high;          /* STORE: these two rows go to low_row and high_row  */
-    double *low_row, *high_row;  /* (R) each                                          */
+    const double *value;         /* (nnz)                                                 */
+    uint64_t rank;               /* R, the stride of every row                            */
+    uint64_t column, width;      /* the tile: columns [column, column + width)            */
+    double *m;                   /* M, or the private window                              */
+    uint64_t low, high;          /* STORE: these two rows go to low_row and high_row      */
+    double *low_row, *high_row;  /* (R) each                                              */
     uint64_t zero_from, zero_to; /* STORE: empty rows in [zero_from, zero_to) become zero */
-    uint64_t row;                /* the present row and its sum                      */
-    double sum[WALK_MAX_TILE];
+    uint64_t row;                /* the present row ...                                   */
+    double sum[WALK_MAX_TILE];   /* ... and its sum                                       */
 };
 
 static inline uint64_t walk_coordinate(const struct walk_operand *o, uint64_t i)
