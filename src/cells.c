@@ -66,6 +66,18 @@ enum status cells_sort(struct cells *cells, const struct cell_layout *layout, st
     return radix_sort(cells->high, cells->low, cells->count, layout->bits - low_bits, error);
 }
 
+enum status cells_check_memory(int order, double count, double more, struct error *error)
+{
+    double key = 16, entry = (double)order * sizeof(uint32_t) + sizeof(double);
+    double needed = more + count * (key + (entry > key ? entry : key));
+    double available = (double)memory_available();
+    if (needed > available)
+        return error_set(error, STATUS_MEMORY,
+                         "%.0f nonzeros take %.1f GB of memory to make, %.1f GB are available",
+                         count, needed / 1e9, available / 1e9);
+    return STATUS_OK;
+}
+
 /* The first position in [0, count] whose cell is not below `key`. */
 static uint64_t lower_bound(const struct cells *cells, cell_key key)
 {

@@ -75,6 +75,10 @@ enum status cells_merge(struct cells *cells, const struct cells *more, uint64_t 
 enum status cells_fill(struct cells *cells, const struct cell_layout *layout, uint64_t count,
                        uint64_t seed, struct error *error);
 
+/* STATUS_MEMORY where a tensor of `count` nonzeros, made from cells as here, and `more` bytes
+ * beside it take more memory than there is: at the peak two sets of keys, or one and the tensor. */
+enum status cells_check_memory(int order, double count, double more, struct error *error);
+
 /* A tensor with these coordinates and uninitialised values. On failure *x is empty. */
 enum status cells_to_coo(const struct cells *cells, const struct cell_layout *layout, struct coo *x,
                          struct error *error);

@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "generate.h"
 #include "number.h"
+#include "outfile.h"
 #include "tns_write.h"
 #include "version.h"
 
@@ -38,13 +39,14 @@ static const struct cli_option size_options[] = {
 
 static const struct cli_option skew_options[] = {
     {"skew", KEY_SKEW, "LIST",
-     "each mode's Zipf exponent, or `even` for a mode whose\nindices are used alike, in order (0: "
-     "uniform)"},
-    {"fibers", KEY_FIBERS, "COUNT:MODES[:EXPONENT]",
-     "the indices of some modes come together, as one of\nCOUNT tuples; a tuple is chosen by this "
-     "Zipf exponent (0)"},
-    {"runs", KEY_RUNS, "MODE:SHARE:LENGTH[:scattered]",
-     "this share of the nonzeros comes in runs along a mode,\nof this mean length"},
+     "each mode's Zipf exponent (0: uniform), or `even`\nwhere the indices are used alike and in "
+     "order"},
+    {"fibers", KEY_FIBERS, "SPEC",
+     "COUNT:MODES[:EXPONENT], as 100000:1,2:0.5: the indices\nof these modes come together, as one "
+     "of COUNT tuples,\nwhich are chosen by a Zipf exponent (0)"},
+    {"runs", KEY_RUNS, "SPEC",
+     "MODE:SHARE:LENGTH[:scattered], as 2:0.5:4: this share\nof the nonzeros comes in runs along a "
+     "mode, of this\nmean length; scattered: not of neighbouring indices"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_option model_options[] = {
@@ -315,6 +317,15 @@ static enum status make_tensor(const struct settings *s, const struct generate_s
     return generate_planted(x, &plant, s->seed, progress, error);
 }
 
+/* Finds out before the work whether the file can be made. */
+static enum status check_output(const char *path, struct error *error)
+{
+    struct outfile trial = {.fd = -1};
+    if (strcmp(path, "-") != 0 && outfile_open(&trial, path, error) == STATUS_OK)
+        outfile_discard(&trial);
+    return error->status;
+}
+
 static enum status generate(const struct settings *s, const char *path, struct error *error)
 {
     struct generate_spec spec;
@@ -323,7 +334,7 @@ static enum status generate(const struct settings *s, const char *path, struct e
     struct tns_write_report report;
     struct tns_write_options options = {s->common.tns.index_base, s->header};
     char size[CLI_SIZE_TEXT];
-    if (make_spec(s, &spec, error) != STATUS_OK)
+    if (make_spec(s, &spec, error) != STATUS_OK || check_output(path, error) != STATUS_OK)
         return error->status;
     cli_set_threads(s->common.threads);
     progress_init(&progress, s->common.quiet ? NULL : stderr);

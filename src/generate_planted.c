@@ -5,7 +5,6 @@
 
 #include "cells.h"
 #include "ktensor.h"
-#include "memory.h"
 #include "permutation.h"
 #include "random.h"
 #include "random_stream.h"
@@ -15,102 +14,123 @@
 #define STREAM_NOISE   UINT64_MAX
 #define STREAM_SUPPORT (UINT64_MAX - 1 - MAX_ORDER)
 
-/* Every component has a block: the cells whose index in each mode is one of its `side` indices. */
-struct block {
+/* The share of the core's cells that are nonzero. Random starts of ALS seldom find components that
+ * hardly meet each other; with this overlap most do. */
+#define CORE_DENSITY 0.7
+
+/* Some indices of each mode are the core, and every component has a block in it: the cells whose
+ * index in each mode is one of its `side` indices of the core. */
+struct blocks {
     struct cell_layout layout;
+    uint64_t core[MAX_ORDER];
     uint64_t side[MAX_ORDER];
-    uint64_t cells; /* the product of the sides */
+    uint64_t cells; /* of each block: the product of its sides */
 };
 
-static double block_cells(const struct cell_layout *layout, const uint64_t *side)
+static double product(const uint64_t *side, int order)
 {
     double cells = 1;
-    for (int n = 0; n < layout->order; n++)
+    for (int n = 0; n < order; n++)
         cells *= (double)side[n];
     return cells;
 }
 
-/* Sides in proportion to the lengths, but whole and at least 1. */
-static void proportional_sides(const struct cell_layout *layout, double share, uint64_t *side)
+/* Sides in proportion to the lengths, but whole and at least 1. Returns their product. */
+static double proportional_sides(const uint64_t *dims, int order, double share, uint64_t *side)
 {
-    for (int n = 0; n < layout->order; n++) {
-        side[n] = (uint64_t)(share * (double)layout->dims[n]);
+    for (int n = 0; n < order; n++) {
+        side[n] = (uint64_t)(share * (double)dims[n]);
         if (side[n] < 1)
             side[n] = 1;
-        if (side[n] > layout->dims[n])
-            side[n] = layout->dims[n];
     }
+    return product(side, order);
 }
 
-/* The block of at most `most` cells: the largest proportional one, then longer by single steps. */
-static void fit_block(struct block *b, double most)
+/* The sides of a box of at most `most` cells (and at least one): the largest proportional one, then
+ * longer by single steps. */
+static void fit_box(const uint64_t *dims, int order, double most, uint64_t *side)
 {
     double least = 0, share = 1;
-    proportional_sides(&b->layout, share, b->side);
-    for (int i = 0; i < 64 && block_cells(&b->layout, b->side) > most; i++) {
-        double middle = (least + share) / 2;
-        uint64_t side[MAX_ORDER];
-        proportional_sides(&b->layout, middle, side);
-        if (block_cells(&b->layout, side) > most)
-            share = middle;
-        else
-            least = middle;
+    if (proportional_sides(dims, order, share, side) > most) {
+        for (int i = 0; i < 64; i++) {
+            double middle = (least + share) / 2;
+            if (proportional_sides(dims, order, middle, side) > most)
+                share = middle;
+            else
+                least = middle;
+        }
+        proportional_sides(dims, order, least, side);
     }
-    if (block_cells(&b->layout, b->side) > most)
-        proportional_sides(&b->layout, least, b->side);
-    for (int n = 0; n < b->layout.order; n++)
-        while (b->side[n] < b->layout.dims[n] &&
-               block_cells(&b->layout, b->side) / (double)b->side[n] * (double)(b->side[n] + 1) <=
-                   most)
-            b->side[n]++;
-    b->cells = (uint64_t)block_cells(&b->layout, b->side);
+    for (int n = 0; n < order; n++)
+        while (side[n] < dims[n] &&
+               product(side, order) / (double)side[n] * (double)(side[n] + 1) <= most)
+            side[n]++;
 }
 
-/* Blocks that overlap at random: of cells that are each in a block with probability p, a share of
- * 1 - (1-p)^R is in any of R blocks. */
-static enum status plan_blocks(struct block *b, const struct generate_plant *plant,
+static enum status check_plant(const struct generate_plant *plant, double cells,
                                struct error *error)
 {
-    if (cell_layout_create(&b->layout, plant->order, plant->dims, error) != STATUS_OK)
-        return error->status;
-    double cells = (double)cell_layout_cells(&b->layout), nnz = (double)plant->nnz;
-    if (plant->nnz < plant->rank || plant->nnz > MAX_NNZ || plant->rank < 1)
+    if (plant->rank < 1 || plant->nnz < plant->rank || plant->nnz > MAX_NNZ)
         return error_set(error, STATUS_INPUT, "%ju nonzeros of rank %ju, expected %ju to %ju",
                          (uintmax_t)plant->nnz, (uintmax_t)plant->rank, (uintmax_t)plant->rank,
                          (uintmax_t)MAX_NNZ);
-    if (nnz > cells)
+    if ((double)plant->nnz > cells)
         return error_set(error, STATUS_INPUT, "%ju nonzeros, but the tensor has %.0f cells only",
                          (uintmax_t)plant->nnz, cells);
     if (!(plant->noise >= 0 && isfinite(plant->noise)))
         return error_set(error, STATUS_INPUT, "noise %g, expected 0 or more", plant->noise);
-    double p = nnz < cells ? -expm1(log1p(-nnz / cells) / (double)plant->rank) : 1;
-    fit_block(b, p * cells * (1 + 1e-9));
-    double all = (double)b->cells * (double)plant->rank;
-    if (all > (double)MAX_NNZ)
-        return error_set(error, STATUS_INPUT,
-                         "%ju blocks of %ju nonzeros each are more than %ju in all",
-                         (uintmax_t)plant->rank, (uintmax_t)b->cells, (uintmax_t)MAX_NNZ);
-    double bytes = 16 * (all + nnz) + (all > nnz ? 16 * all : 0);
-    for (int n = 0; n < plant->order; n++)
-        bytes += (double)plant->dims[n] * (double)plant->rank * sizeof(double);
-    double available = (double)memory_available();
-    if (bytes > available)
-        return error_set(error, STATUS_MEMORY,
-                         "the model and its nonzeros take %.1f GB of memory to make, %.1f GB are "
-                         "available",
-                         bytes / 1e9, available / 1e9);
     return STATUS_OK;
 }
 
-static struct permutation support(uint64_t length, int mode, uint64_t component, uint64_t seed)
+/* Blocks overlap at random: where a cell of the core is in a block with probability p, a share of
+ * 1 - (1-p)^R of the core is in one or more of R blocks. */
+static enum status plan_blocks(struct blocks *b, const struct generate_plant *plant,
+                               struct error *error)
 {
-    return permutation_create(length,
-                              random_stream_at(seed, STREAM_SUPPORT + (uint64_t)mode, component));
+    if (cell_layout_create(&b->layout, plant->order, plant->dims, error) != STATUS_OK ||
+        check_plant(plant, (double)cell_layout_cells(&b->layout), error) != STATUS_OK)
+        return error->status;
+    double nnz = (double)plant->nnz, rounding = 1 + 1e-9;
+    fit_box(plant->dims, plant->order, nnz / CORE_DENSITY * rounding, b->core);
+    double core = product(b->core, plant->order);
+    double p = nnz < core ? -expm1(log1p(-nnz / core) / (double)plant->rank) : 1;
+    fit_box(b->core, plant->order, p * core * rounding, b->side);
+    double cells = product(b->side, plant->order), listed = cells * (double)plant->rank;
+    if (listed > (double)MAX_NNZ)
+        return error_set(error, STATUS_INPUT,
+                         "%ju overlapping blocks of %.0f nonzeros are more than %ju",
+                         (uintmax_t)plant->rank, cells, (uintmax_t)MAX_NNZ);
+    b->cells = (uint64_t)cells;
+    double factors = 0;
+    for (int n = 0; n < plant->order; n++)
+        factors += (double)plant->dims[n] * (double)plant->rank * sizeof(double);
+    return cells_check_memory(plant->order, listed, factors, error);
+}
+
+/* Which indices of a mode a component has: those of the core that stand at its side's first places.
+ */
+struct support {
+    struct permutation label; /* of the core, the same for all components */
+    struct permutation member;
+};
+
+static struct support support_create(const struct blocks *b, int mode, uint64_t component,
+                                     uint64_t seed)
+{
+    uint64_t stream = STREAM_SUPPORT + (uint64_t)mode;
+    return (struct support){
+        permutation_create(b->layout.dims[mode], random_stream_at(seed, stream, UINT64_MAX)),
+        permutation_create(b->core[mode], random_stream_at(seed, stream, component))};
+}
+
+static uint64_t support_index(const struct support *s, uint64_t i)
+{
+    return permutation_apply(&s->label, permutation_apply(&s->member, i));
 }
 
 /* Entries exponentially distributed on each component's indices, zero elsewhere: positive, and
  * columns on the same indices still differ well (a cosine of 1/2). */
-static void set_factor(struct ktensor *k, const struct block *b, int mode, uint64_t seed)
+static void set_factor(struct ktensor *k, const struct blocks *b, int mode, uint64_t seed)
 {
     uint64_t entries = k->dims[mode] * k->rank;
     double *factor = k->factor[mode];
@@ -121,27 +141,27 @@ static void set_factor(struct ktensor *k, const struct block *b, int mode, uint6
             factor[e] = 0;
 #pragma omp for schedule(static)
         for (uint64_t r = 0; r < k->rank; r++) {
-            struct permutation p = support(k->dims[mode], mode, r, seed);
+            struct support s = support_create(b, mode, r, seed);
             struct random_stream stream = random_stream_at(seed, (uint64_t)mode, r);
             for (uint64_t i = 0; i < b->side[mode]; i++)
-                factor[permutation_apply(&p, i) * k->rank + r] =
+                factor[support_index(&s, i) * k->rank + r] =
                     -log(random_inner(random_next(&stream)));
         }
     }
 }
 
 /* All cells of all blocks; cells of several blocks come several times. */
-static void list_blocks(const struct block *b, uint64_t rank, uint64_t seed, struct cells *cells)
+static void list_blocks(const struct blocks *b, uint64_t rank, uint64_t seed, struct cells *cells)
 {
     for (uint64_t r = 0; r < rank; r++) {
-        struct permutation p[MAX_ORDER];
+        struct support s[MAX_ORDER];
         for (int n = 0; n < b->layout.order; n++)
-            p[n] = support(b->layout.dims[n], n, r, seed);
+            s[n] = support_create(b, n, r, seed);
 #pragma omp parallel for schedule(static)
         for (uint64_t j = 0; j < b->cells; j++) {
             uint64_t coordinate[MAX_ORDER], rest = j;
             for (int n = 0; n < b->layout.order; n++) {
-                coordinate[n] = permutation_apply(&p[n], rest % b->side[n]);
+                coordinate[n] = support_index(&s[n], rest % b->side[n]);
                 rest /= b->side[n];
             }
             cells_set(cells, r * b->cells + j, cell_pack(&b->layout, coordinate));
@@ -149,7 +169,7 @@ static void list_blocks(const struct block *b, uint64_t rank, uint64_t seed, str
     }
 }
 
-static enum status find_cells(const struct block *b, uint64_t rank, uint64_t seed,
+static enum status find_cells(const struct blocks *b, uint64_t rank, uint64_t seed,
                               struct cells *cells, struct error *error)
 {
     struct cells listed;
@@ -194,19 +214,19 @@ static void add_noise(struct coo *x, double noise, uint64_t seed)
 enum status generate_planted(struct coo *x, const struct generate_plant *plant, uint64_t seed,
                              struct progress *progress, struct error *error)
 {
-    struct block block;
+    struct blocks blocks;
     struct cells cells = {0};
     struct ktensor model = {0};
     *x = (struct coo){0};
-    if (plan_blocks(&block, plant, error) != STATUS_OK)
+    if (plan_blocks(&blocks, plant, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "planting a model of rank %ju", (uintmax_t)plant->rank);
-    if (find_cells(&block, plant->rank, seed, &cells, error) != STATUS_OK ||
+    if (find_cells(&blocks, plant->rank, seed, &cells, error) != STATUS_OK ||
         ktensor_create(&model, plant->order, plant->dims, plant->rank, error) != STATUS_OK ||
-        cells_to_coo(&cells, &block.layout, x, error) != STATUS_OK)
+        cells_to_coo(&cells, &blocks.layout, x, error) != STATUS_OK)
         goto done;
     for (int n = 0; n < plant->order; n++)
-        set_factor(&model, &block, n, seed);
+        set_factor(&model, &blocks, n, seed);
     set_values(&model, x);
     if (plant->noise > 0)
         add_noise(x, plant->noise, seed);

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "cells.h"
-#include "memory.h"
 #include "random_stream.h"
 #include "sampler.h"
 
@@ -54,19 +53,6 @@ static enum status check_skew(const struct generate_spec *spec, struct error *er
                          spec->order);
     if (s->run_share > 0 && !(s->run_length >= 1 && isfinite(s->run_length)))
         return error_set(error, STATUS_INPUT, "runs: length %g, expected 1 or more", s->run_length);
-    return STATUS_OK;
-}
-
-/* Two sets of keys at a time while cells are drawn and sorted, then one and the tensor. */
-static enum status check_memory(const struct generate_spec *spec, struct error *error)
-{
-    uint64_t key = 16, entry = (uint64_t)spec->order * sizeof(uint32_t) + sizeof(double);
-    uint64_t bytes = spec->nnz * (key + (entry > key ? entry : key));
-    uint64_t available = memory_available();
-    if (bytes > available)
-        return error_set(error, STATUS_MEMORY,
-                         "%ju nonzeros take %.1f GB of memory to make, %.1f GB are available",
-                         (uintmax_t)spec->nnz, (double)bytes / 1e9, (double)available / 1e9);
     return STATUS_OK;
 }
 
@@ -122,7 +108,7 @@ enum status generate_skewed(struct coo *x, const struct generate_spec *spec, uin
     struct cells cells = {0};
     *x = (struct coo){0};
     if (check_size(spec, error) != STATUS_OK || check_skew(spec, error) != STATUS_OK ||
-        check_memory(spec, error) != STATUS_OK)
+        cells_check_memory(spec->order, (double)spec->nnz, 0, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "drawing nonzeros");
     if (sampler_create(&sampler, spec, seed, error) == STATUS_OK &&
