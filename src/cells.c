@@ -69,7 +69,7 @@ enum status cells_sort(struct cells *cells, const struct cell_layout *layout, st
 enum status cells_check_memory(int order, double count, double more, struct error *error)
 {
     double key = 16, entry = (double)order * sizeof(uint32_t) + sizeof(double);
-    double needed = more + count * (key + (entry > key ? entry : key));
+    double needed = more + count * (key * 5 / 4 + (entry > key ? entry : key));
     double available = (double)memory_available();
     if (needed > available)
         return error_set(error, STATUS_MEMORY,

@@ -76,7 +76,8 @@ enum status cells_fill(struct cells *cells, const struct cell_layout *layout, ui
                        uint64_t seed, struct error *error);
 
 /* STATUS_MEMORY where a tensor of `count` nonzeros, made from cells as here, and `more` bytes
- * beside it take more memory than there is: at the peak two sets of keys, or one and the tensor. */
+ * beside it take more memory than there is: at the peak two sets of keys, or one and the tensor,
+ * and a quarter of a set for cells that are added. */
 enum status cells_check_memory(int order, double count, double more, struct error *error);
 
 /* A tensor with these coordinates and uninitialised values. On failure *x is empty. */

@@ -6,7 +6,7 @@
 #include "random_stream.h"
 #include "sampler.h"
 
-#define MOST_ROUNDS 16
+#define MOST_ROUNDS 32
 #define LEAST_YIELD (1.0 / 16) /* new cells a draw, below which drawing on is not worth it */
 
 static enum status check_size(const struct generate_spec *spec, struct error *error)
@@ -86,7 +86,8 @@ static enum status draw_distinct(struct cells *cells, const struct sampler *s, u
         if (yield < LEAST_YIELD)
             break;
         double needed = (double)(nnz - cells->count) / yield * 1.1 + 64;
-        draws = needed < (double)nnz ? (uint64_t)needed : nnz;
+        uint64_t most = nnz / 4 + 64; /* so that memory has its peak in the first round */
+        draws = needed < (double)most ? (uint64_t)needed : most;
     }
     return cells_fill(cells, &s->layout, nnz, s->seed, error);
 }
