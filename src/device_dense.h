@@ -1,0 +1,67 @@
+/* Dense steps of ALS on the device: cuBLAS, cuSOLVER and a few kernels of our own.
+ *
+ * Factor matrices are kept as the solve leaves them: A_n (I_n x ld, row-major, `ld` entries a row,
+ * the columns from R on zero) is not rescaled; its column norms live in `norm` and every use of a
+ * factor accounts for them in an R x R matrix instead of a pass over the factor. All R x R matrices
+ * are double, full, with leading dimension R. Everything is asynchronous on the given stream unless
+ * said otherwise. */
+#ifndef BLCO_DEVICE_DENSE_H
+#define BLCO_DEVICE_DENSE_H
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <cusolverDn.h>
+#include <stdint.h>
+
+#include "error.h"
+
+struct device_dense; /* handles and workspaces of one stream pair */
+
+/* rank R, ld in entries (a multiple of 16 bytes), single: factors and M are float (Grams, V and
+ * norms stay double). The caller closes it. */
+enum status device_dense_open(struct device_dense **d, uint64_t rank, uint64_t ld, int single,
+                              struct error *error);
+void device_dense_close(struct device_dense *d);
+
+/* W (R x R) = diag(prod over m != mode of 1/norm_m) V^+, where V = Hadamard product over m != mode
+ * of gram[m], plus ridge on the diagonal. gram[m] (R x R) are those of the unit columns, norm[m]
+ * (R) the norms of the raw columns (0 counts as 1); arrays of `order` device pointers on the host.
+ * Cholesky, and where that fails the eigendecomposition with eigenvalues up to R * eps * (largest)
+ * as zero. Runs on `stream` and waits for it (one small transfer tells whether Cholesky held). */
+enum status device_dense_weights(struct device_dense *d, int order, int mode,
+                                 const double *const *gram, const double *const *norm, double ridge,
+                                 double *w, cudaStream_t stream, struct error *error);
+
+/* A (rows x ld) = M (rows x ld) W, and in the same pass where that pays: raw (R x R) = A' A. M and
+ * A are distinct. Sets the columns from R to ld of A to zero. */
+enum status device_dense_solve(struct device_dense *d, const void *m, const double *w, void *a,
+                               uint64_t rows, double *raw, cudaStream_t stream,
+                               struct error *error);
+
+/* raw (R x R) = A' A. */
+enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t rows, double *raw,
+                              cudaStream_t stream, struct error *error);
+
+/* norm_r = sqrt(raw_rr); gram = raw scaled to unit columns (a zero column stays zero); *bad
+ * (device) becomes `code` where it was 0 and a norm is not finite. */
+enum status device_dense_normalise(struct device_dense *d, const double *raw, double *norm,
+                                   double *gram, int code, int *bad, cudaStream_t stream,
+                                   struct error *error);
+
+/* inner_and_norm[0] = sum_r (prod over m != mode of 1/norm_m(r)) sum_i M(i,r) A(i,r), the inner
+ * product of tensor and model; inner_and_norm[1] = lambda' (Hadamard product of all gram) lambda,
+ * lambda = norm[mode]: the model's squared norm. Device pointers. */
+enum status device_dense_fit(struct device_dense *d, int order, int mode, const void *m,
+                             const void *a, uint64_t rows, const double *const *gram,
+                             const double *const *norm, double *inner_and_norm, cudaStream_t stream,
+                             struct error *error);
+
+/* Between the host's (rows x R) doubles and the device's (rows x ld), through pinned staging.
+ * `scale` (R, host, may be NULL) multiplies the columns on the way out. Synchronous. */
+enum status device_dense_upload(struct device_dense *d, const double *host, void *a, uint64_t rows,
+                                cudaStream_t stream, struct error *error);
+enum status device_dense_download(struct device_dense *d, const void *a, double *host,
+                                  uint64_t rows, const double *scale, cudaStream_t stream,
+                                  struct error *error);
+
+#endif
