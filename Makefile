@@ -3,6 +3,7 @@
 #   make                 build/blco
 #   make check           all tests that need no GPU
 #   make asan tsan       the same tests under sanitizers (address and undefined; thread, with clang)
+#   make fuzz            each reader on damaged input, FUZZ_SECONDS (20) each, with clang
 #   make check-gpu       the tests of every operation on the GPU; fails without one
 #   make install         to PREFIX (/usr/local), below DESTDIR
 #   make format clean
@@ -32,6 +33,11 @@ ifeq ($(VARIANT),tsan)
   CC  := clang
   OPT := -O1 -g -fno-omit-frame-pointer -fopenmp=libomp -fsanitize=thread
 endif
+ifeq ($(VARIANT),fuzz)
+  CC  := clang
+  OPT := -O1 -g -fno-omit-frame-pointer -fopenmp=libomp -fsanitize=fuzzer-no-link,address,undefined \
+         -fno-sanitize-recover=all
+endif
 CFLAGS += $(CSTD) $(WARN) $(OPT) $(INCLUDE)
 
 SOURCES := $(filter-out src/main.c src/backend_cuda%.c,$(wildcard src/*.c))
@@ -51,7 +57,10 @@ OBJECTS    := $(SOURCES:%.c=$O/%.o) $(KERNELS:%.cu=$O/%.o)
 LIBRARY    := $O/libblco.a
 UNIT_TESTS := $(patsubst tests/%.c,$O/tests/%,$(wildcard tests/test_*.c))
 
-.PHONY: all blco tests check asan tsan check-gpu install format clean
+FUZZERS    := $(patsubst tests/%.c,$O/tests/%,$(wildcard tests/fuzz_*.c))
+FUZZ_SECONDS ?= 20
+
+.PHONY: all blco tests fuzzers check asan tsan fuzz check-gpu install format clean
 .SECONDARY:
 all: blco
 blco: build/blco
@@ -66,7 +75,7 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$O/src/main.o: CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
+$O/src/version.o: CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
 
 $O/%.o: %.c
 	@mkdir -p $(@D)
@@ -92,6 +101,15 @@ tsan:
 	$(MAKE) VARIANT=tsan tests
 	scripts/run-tests build/tsan
 
+fuzzers: $(FUZZERS)
+
+$O/tests/fuzz_%: $O/tests/fuzz_%.o $(LIBRARY)
+	$(CC) $(OPT) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+
+fuzz:
+	$(MAKE) VARIANT=fuzz fuzzers
+	scripts/run-fuzzers build/fuzz $(FUZZ_SECONDS)
+
 install: blco
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 755 build/blco $(DESTDIR)$(PREFIX)/bin/blco
@@ -104,4 +122,4 @@ format:
 clean:
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $O/tests/naive.d
+-include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(FUZZERS:=.d) $O/tests/naive.d

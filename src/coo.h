@@ -23,7 +23,7 @@ enum status coo_create(struct coo *x, int order, const uint64_t *dims, uint64_t 
                        struct error *error);
 
 /* Changes the room to `nnz` nonzeros, keeping the first ones. On failure *x is as it was, or
- * larger. */
+ * larger. Giving room back never fails. */
 enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error);
 
 /* Frees the arrays and empties *x; accepts a half-built or an empty one. */
@@ -37,7 +37,9 @@ struct coo_cleaning {
 /* Drops explicit zeros and sums entries with the same coordinates (in the order in which they
  * stand, whatever the number of threads), and drops sums that came out as zero. Afterwards
  * coordinates are distinct. A tensor that has no duplicates keeps the order of its entries; one
- * that has is sorted. */
+ * that has is sorted. Sums that are zero count among the zeros, so that entries before = zeros +
+ * duplicates + entries after. On failure *x still stands for the same tensor, to be freed by the
+ * caller; some duplicates may already be added up, with zeros left in their place. */
 enum status coo_clean(struct coo *x, struct coo_cleaning *report, struct error *error);
 
 struct coo_statistics {

@@ -20,6 +20,11 @@ void *memory_zeros(size_t count, size_t size, struct error *error);
  * elements. On failure *array is left as it was, still to be freed. Alignment is not kept. */
 enum status memory_resize(void *array, size_t count, size_t size, struct error *error);
 
+/* The text that printf would print, in an array of its own. NULL and STATUS_MEMORY when memory runs
+ * out. The caller frees it. */
+char *memory_text(struct error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 void memory_free(void *array);
 
 /* Bytes of memory that this process may still take: what the system calls available, or what the

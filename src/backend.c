@@ -1,0 +1,190 @@
+#include "backend.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct backend_ops *const backends[] = {&backend_cuda, &backend_host};
+
+const char *operation_name(enum operation op)
+{
+    static const char *const names[OP_COUNT] = {"open",      "load", "mttkrp", "solve",
+                                                "normalise", "gram", "fit",    "store"};
+    return names[op];
+}
+
+enum status backend_choose(const struct backend_ops **ops, const char *name, struct error *why_not,
+                           struct error *error)
+{
+    *ops = NULL;
+    if (strcmp(name, "auto") == 0) {
+        struct error reason = {0};
+        *ops = backend_cuda.available(&reason) == STATUS_OK ? &backend_cuda : &backend_host;
+        if (why_not)
+            *why_not = reason;
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        if (strcmp(name, backends[i]->name) != 0)
+            continue;
+        if (backends[i]->available(error) != STATUS_OK)
+            return error_prefix(error, "backend %s: ", name);
+        *ops = backends[i];
+        return STATUS_OK;
+    }
+    return error_set(error, STATUS_INPUT, "unknown backend \"%s\", expected auto, cuda or host",
+                     name);
+}
+
+static void count(struct backend *b, enum operation op, int mode, double start)
+{
+    b->seconds[op][mode] += progress_now() - start;
+    b->calls[op][mode]++;
+}
+
+/* A fit is relative to the norm of the tensor, which therefore must be a positive number. */
+static enum status check_norm(const struct coo *x, struct error *error)
+{
+    double norm_sq = coo_norm_sq(x);
+    if (!isfinite(norm_sq))
+        return error_set(error, STATUS_NUMERICAL,
+                         "the squared norm of the tensor is %g: values are not finite or too large",
+                         norm_sq);
+    if (norm_sq < DBL_MIN)
+        return error_set(error, STATUS_INPUT,
+                         "the squared norm of the tensor is %g: there is nothing to decompose, or "
+                         "values are too small",
+                         norm_sq);
+    return STATUS_OK;
+}
+
+/* The plan for `rank` with the budget of b->plan. */
+static enum status plan_at(const struct backend *b, const struct coo *x,
+                           const struct backend_options *options, uint64_t rank, struct plan *plan,
+                           struct error *error)
+{
+    struct backend_options other = *options;
+    other.rank = rank;
+    other.memory = other.host_memory = b->plan.request.budget;
+    return b->ops->plan(x->order, x->dims, x->nnz, &other, plan, error);
+}
+
+/* Says what the plan needs and which rank would fit instead. */
+static enum status refuse(const struct backend *b, const struct coo *x,
+                          const struct backend_options *options, struct error *error)
+{
+    uint64_t fits = 0, too_large = options->rank;
+    struct plan plan;
+    while (too_large - fits > 1) {
+        uint64_t rank = fits + (too_large - fits) / 2;
+        if (plan_at(b, x, options, rank, &plan, error) != STATUS_OK)
+            return error->status;
+        *(plan.fits ? &fits : &too_large) = rank;
+    }
+    char remedy[96];
+    if (fits > 0)
+        snprintf(remedy, sizeof remedy, "rank %llu would fit", (unsigned long long)fits);
+    else
+        snprintf(remedy, sizeof remedy, "no lower rank would fit");
+    return error_set(error, STATUS_MEMORY,
+                     "backend %s: %.4g MB of memory may be used, but rank %llu takes %.4g MB "
+                     "(an ordering of the tensor %.4g MB, the factors %.4g MB); %s",
+                     b->ops->name, (double)b->plan.request.budget / 1e6,
+                     (unsigned long long)options->rank, (double)b->plan.total_bytes / 1e6,
+                     (double)b->plan.tensor_bytes / 1e6, (double)b->plan.factor_bytes / 1e6,
+                     remedy);
+}
+
+/* Plans, refuses what cannot fit, and builds. */
+static enum status open_state(struct backend *b, const struct coo *x,
+                              const struct backend_options *options, struct progress *progress,
+                              struct error *error)
+{
+    enum status status = check_norm(x, error);
+    if (status == STATUS_OK)
+        status = b->ops->plan(x->order, x->dims, x->nnz, options, &b->plan, error);
+    if (status == STATUS_OK && !b->plan.fits)
+        status = refuse(b, x, options, error);
+    if (status == STATUS_OK)
+        status = b->ops->open(&b->state, x, &b->plan, options, progress, error);
+    return status;
+}
+
+enum status backend_open(struct backend *b, const struct backend_ops *ops, const struct coo *x,
+                         const struct backend_options *options, struct progress *progress,
+                         struct error *error)
+{
+    double start = progress_now();
+    memset(b, 0, sizeof *b);
+    b->ops = ops;
+    b->order = x->order;
+    enum status status = open_state(b, x, options, progress, error);
+    count(b, OP_OPEN, 0, start);
+    if (status != STATUS_OK)
+        backend_close(b);
+    return status;
+}
+
+enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)
+{
+    double start = progress_now();
+    enum status status = b->ops->load(b->state, k, error);
+    count(b, OP_LOAD, 0, start);
+    return status;
+}
+
+enum status backend_mttkrp(struct backend *b, int mode, struct error *error)
+{
+    double start = progress_now();
+    enum status status = b->ops->mttkrp(b->state, mode, error);
+    count(b, OP_MTTKRP, mode, start);
+    return status;
+}
+
+enum status backend_solve(struct backend *b, int mode, struct error *error)
+{
+    double start = progress_now();
+    enum status status = b->ops->solve(b->state, mode, error);
+    count(b, OP_SOLVE, mode, start);
+    return status;
+}
+
+enum status backend_normalise(struct backend *b, int mode, struct error *error)
+{
+    double start = progress_now();
+    enum status status = b->ops->normalise(b->state, mode, error);
+    count(b, OP_NORMALISE, mode, start);
+    return status;
+}
+
+enum status backend_gram(struct backend *b, int mode, struct error *error)
+{
+    double start = progress_now();
+    enum status status = b->ops->gram(b->state, mode, error);
+    count(b, OP_GRAM, mode, start);
+    return status;
+}
+
+enum status backend_fit(struct backend *b, int mode, double *fit, struct error *error)
+{
+    double start = progress_now();
+    enum status status = b->ops->fit(b->state, mode, fit, error);
+    count(b, OP_FIT, mode, start);
+    return status;
+}
+
+enum status backend_store(struct backend *b, struct ktensor *k, struct error *error)
+{
+    double start = progress_now();
+    enum status status = b->ops->store(b->state, k, error);
+    count(b, OP_STORE, 0, start);
+    return status;
+}
+
+void backend_close(struct backend *b)
+{
+    if (b->ops && b->state)
+        b->ops->close(b->state);
+    memset(b, 0, sizeof *b);
+}

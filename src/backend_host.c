@@ -1,0 +1,315 @@
+/* The host backend: OpenMP for MTTKRP, OpenBLAS for the dense steps. */
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include "backend.h"
+#include "blco.h"
+#include "dense.h"
+#include "memory.h"
+#include "mttkrp_host.h"
+
+#define MEMORY_SHARE 0.8 /* of what is available, where the user sets no limit */
+
+struct host {
+    int order;
+    uint64_t rank;
+    uint64_t dims[MAX_ORDER];
+    double ridge, norm_sq;
+    struct blco alto;
+    struct blco replica[MAX_ORDER];       /* the `mode n` ones, empty where not built          */
+    struct mttkrp_host mttkrp[MAX_ORDER]; /* per mode                                          */
+    double *factor[MAX_ORDER];            /* (I_n x R); owned, as all below                    */
+    double *gram[MAX_ORDER];              /* (R x R)                                           */
+    bool gram_current[MAX_ORDER];         /* gram[n] belongs to factor[n]                      */
+    double *v;                            /* (R x R)                                           */
+    double *m;                            /* (longest mode x R)                                */
+    double *lambda, *scale;               /* (R)                                               */
+    double *scratch;                      /* (scratch rows of the mode that needs most x R)    */
+    int mode_of_m;                        /* the mode of the last MTTKRP; -1: none             */
+};
+
+static enum status host_available(struct error *error)
+{
+    (void)error;
+    return STATUS_OK;
+}
+
+static enum status host_plan(int order, const uint64_t *dims, uint64_t nnz,
+                             const struct backend_options *options, struct plan *plan,
+                             struct error *error)
+{
+    if (options->precision != PRECISION_DOUBLE)
+        return error_set(error, STATUS_INPUT, "the host backend computes in double precision only");
+    struct plan_request request = {.order = order,
+                                   .nnz = nnz,
+                                   .rank = options->rank,
+                                   .budget = options->host_memory,
+                                   .real_size = sizeof(double),
+                                   .copies = (uint64_t)omp_get_max_threads(),
+                                   .conflict = options->conflict};
+    memcpy(request.dims, dims, (size_t)order * sizeof *dims);
+    if (request.budget == 0)
+        request.budget = (uint64_t)(MEMORY_SHARE * (double)memory_available());
+    /* Private copies pay while merging them costs less than the nonzeros themselves. */
+    request.short_mode = nnz / request.copies;
+    plan_make(plan, &request);
+    return STATUS_OK;
+}
+
+static void host_close(void *state)
+{
+    struct host *h = state;
+    if (!h)
+        return;
+    for (int n = 0; n < MAX_ORDER; n++) {
+        mttkrp_host_free(&h->mttkrp[n]);
+        blco_free(&h->replica[n]);
+        memory_free(h->factor[n]);
+        memory_free(h->gram[n]);
+    }
+    blco_free(&h->alto);
+    memory_free(h->v);
+    memory_free(h->m);
+    memory_free(h->lambda);
+    memory_free(h->scale);
+    memory_free(h->scratch);
+    memory_free(h);
+}
+
+static enum status build_orderings(struct host *h, const struct coo *x, const struct plan *plan,
+                                   struct progress *progress, struct error *error)
+{
+    int wanted = plan->replicas + (plan->alto ? 1 : 0), built = 0;
+    struct blco_options options = {.kind = ORDERING_ALTO};
+    if (plan->alto) {
+        progress_update(progress, 0.0, "ordering 1 of %d", wanted);
+        if (blco_build(&h->alto, x, &options, error) != STATUS_OK)
+            return error->status;
+        built++;
+    }
+    for (int n = 0; n < h->order; n++) {
+        const struct blco *tensor = &h->alto;
+        if (plan->conflict[n] == CONFLICT_ORDERED) {
+            progress_update(progress, (double)built / wanted, "ordering %d of %d", built + 1,
+                            wanted);
+            options.kind = n;
+            if (blco_build(&h->replica[n], x, &options, error) != STATUS_OK)
+                return error->status;
+            tensor = &h->replica[n];
+            built++;
+        }
+        if (mttkrp_host_prepare(&h->mttkrp[n], tensor, n, plan->conflict[n], plan->request.copies,
+                                error) != STATUS_OK)
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
+static enum status allocate_matrices(struct host *h, struct error *error)
+{
+    uint64_t row = h->rank * sizeof(double), longest = 0, scratch_rows = 0;
+    for (int n = 0; n < h->order; n++) {
+        longest = h->dims[n] > longest ? h->dims[n] : longest;
+        if (h->mttkrp[n].scratch_rows > scratch_rows)
+            scratch_rows = h->mttkrp[n].scratch_rows;
+        h->factor[n] = memory_array(h->dims[n], row, error);
+        h->gram[n] = memory_array(h->rank, row, error);
+        if (!h->factor[n] || !h->gram[n])
+            return error->status;
+    }
+    h->v = memory_array(h->rank, row, error);
+    h->m = memory_array(longest, row, error);
+    h->lambda = memory_array(1, row, error);
+    h->scale = memory_array(1, row, error);
+    h->scratch = memory_array(scratch_rows, row, error);
+    return error->status;
+}
+
+static enum status host_open(void **state, const struct coo *x, const struct plan *plan,
+                             const struct backend_options *options, struct progress *progress,
+                             struct error *error)
+{
+    *state = NULL;
+    struct host *h = memory_zeros(1, sizeof *h, error);
+    if (!h)
+        return error->status;
+    dense_init();
+    h->order = x->order;
+    h->rank = options->rank;
+    h->ridge = options->ridge;
+    h->norm_sq = coo_norm_sq(x);
+    h->mode_of_m = -1;
+    memcpy(h->dims, x->dims, sizeof h->dims);
+
+    enum status status = build_orderings(h, x, plan, progress, error);
+    if (status == STATUS_OK)
+        status = allocate_matrices(h, error);
+    if (status != STATUS_OK) {
+        host_close(h);
+        return status;
+    }
+    *state = h;
+    return STATUS_OK;
+}
+
+static enum status host_gram(void *state, int mode, struct error *error)
+{
+    struct host *h = state;
+    if (h->gram_current[mode])
+        return STATUS_OK;
+    enum status status = dense_gram(h->factor[mode], h->dims[mode], h->rank, h->gram[mode], error);
+    h->gram_current[mode] = status == STATUS_OK;
+    return status;
+}
+
+static void copy_rows(double *to, const double *from, uint64_t rows, uint64_t rank)
+{
+#pragma omp parallel for schedule(static) if (rows * rank > 65536)
+    for (uint64_t i = 0; i < rows; i++)
+        memcpy(to + i * rank, from + i * rank, rank * sizeof *to);
+}
+
+static enum status host_load(void *state, const struct ktensor *k, struct error *error)
+{
+    struct host *h = state;
+    memcpy(h->lambda, k->lambda, h->rank * sizeof *h->lambda);
+    h->mode_of_m = -1;
+    for (int n = 0; n < h->order; n++) {
+        copy_rows(h->factor[n], k->factor[n], h->dims[n], h->rank);
+        h->gram_current[n] = false;
+        if (host_gram(h, n, error) != STATUS_OK)
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
+static enum status host_store(void *state, struct ktensor *k, struct error *error)
+{
+    (void)error;
+    struct host *h = state;
+    memcpy(k->lambda, h->lambda, h->rank * sizeof *h->lambda);
+    for (int n = 0; n < h->order; n++)
+        copy_rows(k->factor[n], h->factor[n], h->dims[n], h->rank);
+    return STATUS_OK;
+}
+
+static enum status host_mttkrp(void *state, int mode, struct error *error)
+{
+    (void)error;
+    struct host *h = state;
+    mttkrp_host(&h->mttkrp[mode], h->rank, h->factor, h->m, h->scratch);
+    h->mode_of_m = mode;
+    return STATUS_OK;
+}
+
+/* Solving, the fit and fetching go with the M of the mode that they are asked for. */
+static enum status need_m(const struct host *h, int mode, struct error *error)
+{
+    if (h->mode_of_m == mode)
+        return STATUS_OK;
+    return error_set(error, STATUS_INTERNAL, "mode %d: the last MTTKRP was that of mode %d",
+                     mode + 1, h->mode_of_m + 1);
+}
+
+static enum status host_fetch(void *state, int mode, double *m, struct error *error)
+{
+    struct host *h = state;
+    if (need_m(h, mode, error) != STATUS_OK)
+        return error->status;
+    copy_rows(m, h->m, h->dims[mode], h->rank);
+    return STATUS_OK;
+}
+
+/* V = Hadamard product of the Grams of all modes but `mode` (-1: of all). */
+static void hadamard(struct host *h, int mode)
+{
+    uint64_t rank = h->rank;
+#pragma omp parallel for schedule(static) if (rank * rank > 65536)
+    for (uint64_t i = 0; i < rank; i++) {
+        double *v = h->v + i * rank;
+        for (uint64_t j = 0; j < rank; j++)
+            v[j] = 1.0;
+        for (int n = 0; n < h->order; n++)
+            if (n != mode)
+                for (uint64_t j = 0; j < rank; j++)
+                    v[j] *= h->gram[n][i * rank + j];
+    }
+}
+
+static enum status host_solve(void *state, int mode, struct error *error)
+{
+    struct host *h = state;
+    if (need_m(h, mode, error) != STATUS_OK)
+        return error->status;
+    hadamard(h, mode);
+    for (uint64_t r = 0; r < h->rank; r++)
+        h->v[r * h->rank + r] += h->ridge;
+    uint64_t rank_of_v;
+    h->gram_current[mode] = false;
+    if (dense_solve(h->v, h->m, h->factor[mode], h->dims[mode], h->rank, &rank_of_v, error) !=
+        STATUS_OK)
+        return error_prefix(error, "mode %d: ", mode + 1);
+    return STATUS_OK;
+}
+
+/* The squared norms stand on the diagonal of the Gram, which is scaled along with the factor. */
+static enum status host_normalise(void *state, int mode, struct error *error)
+{
+    struct host *h = state;
+    double *gram = h->gram[mode];
+    if (host_gram(h, mode, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t r = 0; r < h->rank; r++) {
+        double norm_sq = gram[r * h->rank + r];
+        if (!isfinite(norm_sq))
+            return error_set(error, STATUS_NUMERICAL,
+                             "mode %d: the squared norm of column %llu is %g", mode + 1,
+                             (unsigned long long)r + 1, norm_sq);
+        h->lambda[r] = sqrt(norm_sq);
+        h->scale[r] = h->lambda[r] > 0.0 ? 1.0 / h->lambda[r] : 0.0;
+    }
+    dense_scale_columns(h->factor[mode], h->dims[mode], h->rank, h->scale);
+    dense_scale_columns(gram, h->rank, h->rank, h->scale);
+    for (uint64_t i = 0; i < h->rank; i++)
+        for (uint64_t j = 0; j < h->rank; j++)
+            gram[i * h->rank + j] *= h->scale[i];
+    return STATUS_OK;
+}
+
+static enum status host_fit(void *state, int mode, double *fit, struct error *error)
+{
+    struct host *h = state;
+    double inner, model_sq = 0.0;
+    if (need_m(h, mode, error) != STATUS_OK ||
+        dense_inner(h->m, h->factor[mode], h->lambda, h->dims[mode], h->rank, &inner, error) !=
+            STATUS_OK)
+        return error->status;
+    hadamard(h, -1);
+    for (uint64_t i = 0; i < h->rank; i++)
+        for (uint64_t j = 0; j < h->rank; j++)
+            model_sq += h->v[i * h->rank + j] * h->lambda[i] * h->lambda[j];
+
+    double residual_sq = h->norm_sq - 2.0 * inner + model_sq;
+    if (!isfinite(residual_sq))
+        return error_set(error, STATUS_NUMERICAL, "mode %d: the squared residual is %g", mode + 1,
+                         residual_sq);
+    *fit = 1.0 - sqrt(residual_sq > 0.0 ? residual_sq : 0.0) / sqrt(h->norm_sq);
+    return STATUS_OK;
+}
+
+const struct backend_ops backend_host = {.name = "host",
+                                         .available = host_available,
+                                         .plan = host_plan,
+                                         .open = host_open,
+                                         .load = host_load,
+                                         .mttkrp = host_mttkrp,
+                                         .solve = host_solve,
+                                         .normalise = host_normalise,
+                                         .gram = host_gram,
+                                         .fit = host_fit,
+                                         .store = host_store,
+                                         .fetch = host_fetch,
+                                         .close = host_close};

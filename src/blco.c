@@ -1,0 +1,304 @@
+#include "blco.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "line_sort.h"
+#include "memory.h"
+#include "radix.h"
+
+#define FEW_NONZEROS 4096 /* a block: fewer on average are worth a second index word */
+#define SLICES       256  /* of the nonzeros: the work that is shared out to threads */
+
+/* The nonzeros in line order, before their lines are cut. Lines of one word are sorted themselves,
+ * with the values; longer ones are found in x by position. */
+struct sorted {
+    const struct coo *x;
+    uint64_t *line;     /* (nnz); NULL where lines are longer than a word */
+    uint64_t *position; /* (nnz); NULL where lines are one word           */
+};
+
+static void coordinates_in(const struct coo *x, uint64_t i, uint32_t *coordinate)
+{
+    for (int n = 0; n < x->order; n++)
+        coordinate[n] = x->index[n][i];
+}
+
+/* Fills s->line and b->value; the values' bits travel as the sort's payload. */
+static enum status sort_short_lines(struct blco *b, struct sorted *s, struct error *error)
+{
+    const struct coo *x = s->x;
+    uint64_t *payload = memory_array(x->nnz, sizeof *payload, error);
+    b->value = (double *)(void *)payload;
+    s->line = memory_array(x->nnz, sizeof *s->line, error);
+    if (!payload || !s->line ||
+        ordering_line_words(&b->ordering, x, 0, NULL, s->line, error) != STATUS_OK)
+        return error->status;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < x->nnz; i++)
+        memcpy(&payload[i], &x->value[i], sizeof *payload);
+    return radix_sort(s->line, payload, x->nnz, b->ordering.line_bits, error);
+}
+
+/* Fills s->position. */
+static enum status sort_long_lines(const struct blco *b, struct sorted *s, struct error *error)
+{
+    uint64_t nnz = s->x->nnz;
+    s->position = memory_array(nnz, sizeof *s->position, error);
+    uint64_t *key = memory_array(nnz, sizeof *key, error);
+    if (s->position && key) {
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < nnz; i++)
+            s->position[i] = i;
+        line_sort(&b->ordering, s->x, s->position, nnz, key, error);
+    }
+    memory_free(key);
+    return error->status;
+}
+
+/* Nonzero i > 0 of the line order has another block key than the one before it. */
+static bool changes_key(const struct ordering *o, const struct sorted *s, uint64_t i)
+{
+    if (o->cut == o->line_bits)
+        return false;
+    if (s->line)
+        return (s->line[i] ^ s->line[i - 1]) >> o->cut != 0;
+    for (int n = 0; n < o->order; n++) {
+        const uint32_t *index = s->x->index[n];
+        uint32_t base_bits = (uint32_t)~o->field[n].mask;
+        if (o->mode_bits[n] > 0 &&
+            ((index[s->position[i]] ^ index[s->position[i - 1]]) & base_bits) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Number of block keys that begin in a slice; their first nonzeros go to start, unless NULL. */
+static uint64_t scan_slice(const struct ordering *o, const struct sorted *s, uint64_t slice,
+                           uint64_t *start)
+{
+    uint64_t nnz = s->x->nnz, length = nnz / SLICES + 1, keys = 0;
+    for (uint64_t i = slice * length; i < (slice + 1) * length && i < nnz; i++) {
+        if (i > 0 && !changes_key(o, s, i))
+            continue;
+        if (start)
+            start[keys] = i;
+        keys++;
+    }
+    return keys;
+}
+
+/* Number of block keys, and before[slice] (SLICES) of those that begin before the slice. */
+static uint64_t count_keys(const struct ordering *o, const struct sorted *s, uint64_t *before)
+{
+#pragma omp parallel for schedule(static)
+    for (uint64_t slice = 0; slice < SLICES; slice++)
+        before[slice] = scan_slice(o, s, slice, NULL);
+    uint64_t keys = 0;
+    for (int slice = 0; slice < SLICES; slice++) {
+        uint64_t count = before[slice];
+        before[slice] = keys;
+        keys += count;
+    }
+    return keys;
+}
+
+/* Two index words where one would leave blocks of only a few nonzeros. */
+static void widen_index(struct blco *b, const struct sorted *s)
+{
+    uint64_t before[SLICES], keys = count_keys(&b->ordering, s, before);
+    if (keys > 1 && b->nnz / keys < FEW_NONZEROS)
+        ordering_create(&b->ordering, b->ordering.kind, b->order, b->dims, 128);
+}
+
+/* The bits above the cut of the coordinates of nonzero i of the line order. */
+static void base_of(const struct ordering *o, const struct sorted *s, uint64_t i, uint32_t *base)
+{
+    memset(base, 0, MAX_ORDER * sizeof *base);
+    if (s->position) {
+        uint32_t coordinate[MAX_ORDER];
+        uint64_t index[2];
+        coordinates_in(s->x, s->position[i], coordinate);
+        ordering_split(o, coordinate, index, base);
+        return;
+    }
+    for (int n = 0; n < o->order; n++)
+        for (int k = 0; k < o->mode_bits[n]; k++)
+            if (o->place[n][k] >= o->cut)
+                base[n] |= (uint32_t)(s->line[i] >> o->place[n][k] & 1) << k;
+}
+
+/* Fills the block table: a block for every key, or several where it has more than `most` nonzeros.
+ */
+static enum status cut_blocks(struct blco *b, const struct sorted *s, uint64_t most,
+                              struct error *error)
+{
+    uint64_t before[SLICES], keys = count_keys(&b->ordering, s, before);
+    uint64_t *start = memory_array(keys + 1, sizeof *start, error);
+    if (!start)
+        return error->status;
+#pragma omp parallel for schedule(static)
+    for (uint64_t slice = 0; slice < SLICES; slice++)
+        scan_slice(&b->ordering, s, slice, start + before[slice]);
+    start[keys] = b->nnz;
+
+    for (uint64_t k = 0; k < keys; k++)
+        b->nblocks += (start[k + 1] - start[k] - 1) / most + 1;
+    b->block = memory_array(b->nblocks, sizeof *b->block, error);
+    if (b->block) {
+        uint64_t filled = 0;
+        for (uint64_t k = 0; k < keys; k++)
+            for (uint64_t i = start[k]; i < start[k + 1]; i += most) {
+                uint64_t left = start[k + 1] - i;
+                b->block[filled].first = i;
+                b->block[filled++].count = left < most ? left : most;
+            }
+#pragma omp parallel for schedule(static)
+        for (uint64_t k = 0; k < b->nblocks; k++)
+            base_of(&b->ordering, s, b->block[k].first, b->block[k].base);
+    }
+    memory_free(start);
+    return error->status;
+}
+
+/* What each byte of a line adds to the index. */
+static void fill_permutation(const struct ordering *o, uint64_t table[8][256])
+{
+    memset(table, 0, 8 * sizeof *table);
+    for (int n = 0; n < o->order; n++) {
+        for (int k = 0; k < o->mode_bits[n]; k++) {
+            int place = o->place[n][k];
+            for (unsigned byte = 0; place < o->cut && byte < 256; byte++)
+                if (byte >> (place % 8) & 1)
+                    table[place / 8][byte] |= UINT64_C(1) << (o->field[n].shift + k);
+        }
+    }
+}
+
+/* Regroups the lines of one word by mode, in place; they become index[0]. In `mode n` order they
+ * are grouped already. */
+static void store_short_lines(struct blco *b, struct sorted *s)
+{
+    b->index[0] = s->line;
+    s->line = NULL;
+    if (b->ordering.kind != ORDERING_ALTO && b->ordering.cut == b->ordering.line_bits)
+        return;
+    uint64_t table[8][256];
+    fill_permutation(&b->ordering, table);
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < b->nnz; i++) {
+        uint64_t line = b->index[0][i], index = 0;
+        for (int byte = 0; byte < 8; byte++)
+            index |= table[byte][line >> (8 * byte) & 255];
+        b->index[0][i] = index;
+    }
+}
+
+/* Gathers indices and values of longer lines. */
+static enum status store_long_lines(struct blco *b, const struct sorted *s, struct error *error)
+{
+    for (int w = 0; w < b->ordering.words && error->status == STATUS_OK; w++)
+        b->index[w] = memory_array(b->nnz, sizeof *b->index[w], error);
+    b->value = error->status == STATUS_OK ? memory_array(b->nnz, sizeof *b->value, error) : NULL;
+    if (!b->value)
+        return error->status;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < b->nnz; i++) {
+        uint32_t coordinate[MAX_ORDER], base[MAX_ORDER];
+        uint64_t index[2];
+        coordinates_in(s->x, s->position[i], coordinate);
+        ordering_split(&b->ordering, coordinate, index, base);
+        for (int w = 0; w < b->ordering.words; w++)
+            b->index[w][i] = index[w];
+        b->value[i] = s->x->value[s->position[i]];
+    }
+    return STATUS_OK;
+}
+
+enum status blco_build(struct blco *b, const struct coo *x, const struct blco_options *options,
+                       struct error *error)
+{
+    memset(b, 0, sizeof *b);
+    b->order = x->order;
+    b->nnz = x->nnz;
+    memcpy(b->dims, x->dims, sizeof b->dims);
+    b->norm_sq = coo_norm_sq(x);
+    ordering_create(&b->ordering, options->kind, x->order, x->dims,
+                    options->index_bits ? options->index_bits : 64);
+
+    struct sorted s = {.x = x};
+    uint64_t most = options->max_block_nnz ? options->max_block_nnz : BLCO_MAX_BLOCK_NNZ;
+    bool one_word = b->ordering.line_bits <= 64;
+    if ((one_word ? sort_short_lines(b, &s, error) : sort_long_lines(b, &s, error)) != STATUS_OK)
+        goto done;
+    if (!one_word && options->index_bits == 0)
+        widen_index(b, &s);
+    if (cut_blocks(b, &s, most, error) != STATUS_OK)
+        goto done;
+    if (one_word)
+        store_short_lines(b, &s);
+    else
+        store_long_lines(b, &s, error);
+done:
+    memory_free(s.line);
+    memory_free(s.position);
+    if (error->status != STATUS_OK)
+        blco_free(b);
+    return error->status;
+}
+
+void blco_coordinates(const struct blco *b, uint64_t block, uint64_t i, uint32_t *coordinate)
+{
+    uint64_t index[2] = {b->index[0][i], b->index[1] ? b->index[1][i] : 0};
+    ordering_decode(&b->ordering, index, b->block[block].base, coordinate);
+}
+
+/* The block that nonzero i lies in. */
+static uint64_t block_of(const struct blco *b, uint64_t i)
+{
+    uint64_t low = 0, high = b->nblocks;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (b->block[middle].first <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+enum status blco_to_coo(const struct blco *b, struct coo *x, struct error *error)
+{
+    if (coo_create(x, b->order, b->dims, b->nnz, error) != STATUS_OK)
+        return error->status;
+    uint64_t length = b->nnz / SLICES + 1;
+#pragma omp parallel for schedule(static)
+    for (uint64_t slice = 0; slice < SLICES; slice++) {
+        uint64_t block = block_of(b, slice * length);
+        for (uint64_t i = slice * length; i < (slice + 1) * length && i < b->nnz; i++) {
+            uint32_t coordinate[MAX_ORDER];
+            if (i == b->block[block].first + b->block[block].count)
+                block++;
+            blco_coordinates(b, block, i, coordinate);
+            for (int n = 0; n < b->order; n++)
+                x->index[n][i] = coordinate[n];
+            x->value[i] = b->value[i];
+        }
+    }
+    return STATUS_OK;
+}
+
+uint64_t blco_bytes(const struct blco *b)
+{
+    uint64_t words = (uint64_t)b->ordering.words + 1;
+    return b->nnz * words * sizeof *b->value + b->nblocks * sizeof *b->block;
+}
+
+void blco_free(struct blco *b)
+{
+    memory_free(b->index[0]);
+    memory_free(b->index[1]);
+    memory_free(b->value);
+    memory_free(b->block);
+    memset(b, 0, sizeof *b);
+}

@@ -1,0 +1,87 @@
+/* Sets of cells of a tensor. A cell is one key of up to 128 bits, its coordinates packed with the
+ * first mode on top, so that ascending keys are cells in lexicographic order. */
+#ifndef BLCO_CELLS_H
+#define BLCO_CELLS_H
+
+#include <stdint.h>
+
+#include "coo.h"
+
+#define CELL_BITS 128
+
+__extension__ typedef unsigned __int128 cell_key;
+
+struct cell_layout {
+    int order;
+    int bits; /* of a key */
+    uint64_t dims[MAX_ORDER];
+    int shift[MAX_ORDER];
+    uint64_t mask[MAX_ORDER];
+};
+
+struct cells {
+    uint64_t count;
+    uint64_t *low, *high; /* (count) words of the keys; owned */
+};
+
+/* STATUS_INPUT where the lengths need more than CELL_BITS bits. */
+enum status cell_layout_create(struct cell_layout *layout, int order, const uint64_t *dims,
+                               struct error *error);
+
+/* How many cells the tensor has; the largest number where that does not fit. */
+cell_key cell_layout_cells(const struct cell_layout *layout);
+
+static inline cell_key cell_pack(const struct cell_layout *layout, const uint64_t *coordinate)
+{
+    cell_key key = 0;
+    for (int n = 0; n < layout->order; n++)
+        key |= (cell_key)coordinate[n] << layout->shift[n];
+    return key;
+}
+
+static inline uint64_t cell_coordinate(const struct cell_layout *layout, cell_key key, int mode)
+{
+    return (uint64_t)(key >> layout->shift[mode]) & layout->mask[mode];
+}
+
+static inline cell_key cells_get(const struct cells *cells, uint64_t i)
+{
+    return (cell_key)cells->high[i] << 64 | cells->low[i];
+}
+
+static inline void cells_set(struct cells *cells, uint64_t i, cell_key key)
+{
+    cells->low[i] = (uint64_t)key;
+    cells->high[i] = (uint64_t)(key >> 64);
+}
+
+/* Room for `count` cells, uninitialised. On failure *cells is empty. */
+enum status cells_create(struct cells *cells, uint64_t count, struct error *error);
+
+/* Accepts an empty one. */
+void cells_free(struct cells *cells);
+
+/* Sorts by all OpenMP threads; 16 bytes a cell of memory while it runs. */
+enum status cells_sort(struct cells *cells, const struct cell_layout *layout, struct error *error);
+
+/* Adds the cells of `more` to `cells`, which has no duplicates: both sorted, the result sorted and
+ * free of duplicates, whatever is in `more`. Where that makes more than `most` cells, evenly spaced
+ * ones are left out. On failure *cells is as it was. */
+enum status cells_merge(struct cells *cells, const struct cells *more, uint64_t most,
+                        struct error *error);
+
+/* Adds cells that are not in the set yet, spread evenly over all those, until it has `count`;
+ * sorted and without duplicates before and after. `count` must be at most the number of cells. */
+enum status cells_fill(struct cells *cells, const struct cell_layout *layout, uint64_t count,
+                       uint64_t seed, struct error *error);
+
+/* STATUS_MEMORY where a tensor of `count` nonzeros, made from cells as here, and `more` bytes
+ * beside it take more memory than there is: at the peak two sets of keys, or one and the tensor,
+ * and a quarter of a set for cells that are added. */
+enum status cells_check_memory(int order, double count, double more, struct error *error);
+
+/* A tensor with these coordinates and uninitialised values. On failure *x is empty. */
+enum status cells_to_coo(const struct cells *cells, const struct cell_layout *layout, struct coo *x,
+                         struct error *error);
+
+#endif

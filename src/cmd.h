@@ -1,0 +1,18 @@
+/* The commands that main.c dispatches to. */
+#ifndef BLCO_CMD_H
+#define BLCO_CMD_H
+
+#include <stdio.h>
+
+#include "error.h"
+
+/* Each takes its own arguments (argv[0] is the command's name) and returns the exit code: that of
+ * error->status, or 128 plus a signal that ended the run early. */
+int cmd_cpd(int argc, char **argv, struct error *error);
+int cmd_info(int argc, char **argv, struct error *error);
+
+/* What `blco help COMMAND` prints. */
+void cmd_cpd_help(FILE *stream);
+void cmd_info_help(FILE *stream);
+
+#endif

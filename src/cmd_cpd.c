@@ -1,0 +1,208 @@
+/* blco cpd: from a tensor file to the files of its model. */
+#include "cmd.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "cpals.h"
+#include "cpd_settings.h"
+#include "cpd_summary.h"
+#include "ktensor_io.h"
+#include "version.h"
+
+static volatile sig_atomic_t interrupted; /* the signal that asked for the end, or 0 */
+
+/* The first signal lets the iteration finish; the second ends the program as if it had no handler.
+ */
+static void on_signal(int number)
+{
+    if (interrupted) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    interrupted = number;
+}
+
+/* Until here a signal ends the program at once, for there is nothing to save. A signal that the
+ * parent had us ignore (nohup, a job in the background) stays ignored. */
+static void catch_signals(void)
+{
+    const int numbers[] = {SIGINT, SIGTERM};
+    for (int i = 0; i < 2; i++) {
+        struct sigaction now, action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+        sigemptyset(&action.sa_mask);
+        if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    }
+}
+
+struct job {
+    struct cpd_settings settings;
+    const struct backend_ops *ops;
+    struct backend backend;
+    struct coo x;
+    struct ktensor model;
+    struct ktensor_files files;
+    struct cpals_result result;
+    struct cpd_times times;
+    struct progress progress;
+};
+
+/* Everything that can be found wrong before the long read. */
+static enum status prepare(struct job *job, struct error *error)
+{
+    struct cpd_settings *s = &job->settings;
+    struct error why_not = {0};
+    if (cli_choose_backend(&s->common, &job->ops, &why_not, error) != STATUS_OK)
+        return error->status;
+    if (!s->nowrite && ktensor_writable(s->stem, error) != STATUS_OK)
+        return error->status;
+    if (s->init_stem) {
+        if (ktensor_read(&job->model, s->init_stem, 0, error) != STATUS_OK)
+            return error->status;
+        if (job->model.rank != s->common.options.rank)
+            return error_set(
+                error, STATUS_INPUT, "--init %s: a model of rank %ju, expected the rank %ju of -r",
+                s->init_stem, (uintmax_t)job->model.rank, (uintmax_t)s->common.options.rank);
+    }
+    int threads = cli_set_threads(s->common.threads);
+    progress_note(&job->progress, "blco %s: backend %s%s%s%s, %d thread%s, rank %ju, seed %ju",
+                  version_text, job->ops->name, why_not.status ? " (" : "", why_not.message,
+                  why_not.status ? ")" : "", threads, threads == 1 ? "" : "s",
+                  (uintmax_t)s->common.options.rank, (uintmax_t)s->seed);
+    return STATUS_OK;
+}
+
+static enum status read_tensor(struct job *job, struct error *error)
+{
+    const struct cpd_settings *s = &job->settings;
+    struct progress *progress = &job->progress;
+    struct tns_report report;
+    struct coo_cleaning cleaning;
+    double start = progress_now();
+    if (tns_read(&job->x, s->tensor, &s->common.tns, progress, &report, error) != STATUS_OK)
+        return error->status;
+    double middle = progress_now();
+    job->times.read = middle - start;
+    if (coo_clean(&job->x, &cleaning, error) != STATUS_OK)
+        return error->status;
+    job->times.clean = progress_now() - middle;
+    if (cleaning.duplicates > 0)
+        progress_note(progress, "%ju duplicate entries added to earlier ones",
+                      (uintmax_t)cleaning.duplicates);
+    if (cleaning.zeros > 0)
+        progress_note(progress, "%ju explicit zeros dropped", (uintmax_t)cleaning.zeros);
+    if (job->x.nnz == 0)
+        return error_set(error, STATUS_INPUT, "%s: all %ju entries are zero", s->tensor,
+                         (uintmax_t)report.entries);
+    cpd_warn_shape(progress, &job->x, s->common.options.rank);
+    return STATUS_OK;
+}
+
+/* The start's shape against the tensor's. */
+static enum status check_start(const struct job *job, struct error *error)
+{
+    const char *stem = job->settings.init_stem;
+    const struct ktensor *k = &job->model;
+    if (k->order != job->x.order)
+        return error_set(error, STATUS_INPUT, "--init %s: %d modes, but the tensor has %d", stem,
+                         k->order, job->x.order);
+    for (int n = 0; n < k->order; n++)
+        if (k->dims[n] != job->x.dims[n])
+            return error_set(error, STATUS_INPUT,
+                             "--init %s: mode %d has %ju rows, but the tensor's has length %ju",
+                             stem, n + 1, (uintmax_t)k->dims[n], (uintmax_t)job->x.dims[n]);
+    return STATUS_OK;
+}
+
+static enum status make_start(struct job *job, struct error *error)
+{
+    const struct cpd_settings *s = &job->settings;
+    if (s->init_stem)
+        return check_start(job, error);
+    if (ktensor_create(&job->model, job->x.order, job->x.dims, s->common.options.rank, error) ==
+        STATUS_OK)
+        ktensor_randomise(&job->model, s->init, s->seed);
+    return error->status;
+}
+
+static void show_plan(struct job *job)
+{
+    char text[4096];
+    plan_describe(&job->backend.plan, text, sizeof text);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        progress_note(&job->progress, "%s", line);
+}
+
+static enum status decompose(struct job *job, struct error *error)
+{
+    const struct cpd_settings *s = &job->settings;
+    const struct cpals_options options = {
+        .max_iterations = s->iterations, .tolerance = s->tolerance, .interrupted = &interrupted};
+    progress_stage(&job->progress, "building");
+    if (backend_open(&job->backend, job->ops, &job->x, &s->common.options, &job->progress, error) !=
+        STATUS_OK)
+        return error->status;
+    coo_free(&job->x); /* the backend has its own copy */
+    progress_done(&job->progress, "%d ordering%s",
+                  job->backend.plan.replicas + job->backend.plan.alto,
+                  job->backend.plan.replicas + job->backend.plan.alto == 1 ? "" : "s");
+    if (s->verbose)
+        show_plan(job);
+    catch_signals();
+    enum status status =
+        cpals_run(&job->backend, &job->model, &options, &job->progress, &job->result, error);
+    memcpy(job->times.operation, job->backend.seconds, sizeof job->times.operation);
+    backend_close(&job->backend);
+    return status;
+}
+
+static enum status write_model(struct job *job, struct error *error)
+{
+    const struct cpd_settings *s = &job->settings;
+    if (s->nowrite)
+        return STATUS_OK;
+    double start = progress_now();
+    progress_stage(&job->progress, "writing");
+    if (ktensor_write(&job->model, s->stem, s->formats, &job->files, error) != STATUS_OK)
+        return error->status;
+    progress_done(&job->progress, "%d files", job->files.count);
+    job->times.write = progress_now() - start;
+    return STATUS_OK;
+}
+
+static enum status run(struct job *job, struct error *error)
+{
+    if (prepare(job, error) != STATUS_OK || read_tensor(job, error) != STATUS_OK ||
+        make_start(job, error) != STATUS_OK || decompose(job, error) != STATUS_OK ||
+        write_model(job, error) != STATUS_OK)
+        return error->status;
+    cpd_warn_zeros(&job->progress, &job->model);
+    cpd_summarise(&job->progress, &job->result, &job->times, job->model.order,
+                  job->settings.verbose, &job->files);
+    return STATUS_OK;
+}
+
+int cmd_cpd(int argc, char **argv, struct error *error)
+{
+    struct job job = {.times.start = progress_now()};
+    if (cpd_settings_parse(&job.settings, argc, argv, error) == STATUS_OK) {
+        if (job.settings.common.help) {
+            cmd_cpd_help(stdout);
+        } else if (job.settings.common.version) {
+            printf("blco %s\n", version_text);
+        } else {
+            progress_init(&job.progress, job.settings.common.quiet ? NULL : stderr);
+            run(&job, error);
+            progress_clear(&job.progress);
+        }
+    }
+    backend_close(&job.backend);
+    coo_free(&job.x);
+    ktensor_free(&job.model);
+    ktensor_files_free(&job.files);
+    cpd_settings_free(&job.settings);
+    if (error->status == STATUS_OK && interrupted)
+        return 128 + interrupted;
+    return (int)error->status;
+}

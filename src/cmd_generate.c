@@ -1,0 +1,375 @@
+/* blco generate: synthetic tensors. */
+#include "cmd.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "generate.h"
+#include "number.h"
+#include "outfile.h"
+#include "tns_write.h"
+#include "version.h"
+
+#define DEFAULT_SEED 1
+
+enum {
+    KEY_NNZ = CLI_KEY_OWN,
+    KEY_SKEW,
+    KEY_FIBERS,
+    KEY_RUNS,
+    KEY_PRESET,
+    KEY_SCALE,
+    KEY_LIST,
+    KEY_PLANTED_RANK,
+    KEY_NOISE,
+    KEY_SEED,
+    KEY_HEADER
+};
+
+static const struct cli_option size_options[] = {
+    {"dims", CLI_KEY_DIMS, "LIST", "lengths of the modes, as 4,5,6 or 4x5x6"},
+    {"nnz", KEY_NNZ, "N", "how many nonzeros"},
+    {"preset", KEY_PRESET, "NAME",
+     "lengths, nonzeros and skew like those of a FROSTT\ntensor; `list` lists them"},
+    {"scale", KEY_SCALE, "X", "X times as many nonzeros as the preset has (1)"},
+    {"list", KEY_LIST, NULL, "list the presets"},
+    {NULL, 0, NULL, NULL}};
+
+static const struct cli_option skew_options[] = {
+    {"skew", KEY_SKEW, "LIST",
+     "each mode's Zipf exponent (0: uniform), or `even`\nwhere the indices are used alike and in "
+     "order"},
+    {"fibers", KEY_FIBERS, "SPEC",
+     "COUNT:MODES[:EXPONENT], as 100000:1,2:0.5: the indices\nof these modes come together, as one "
+     "of COUNT tuples,\nwhich are chosen by a Zipf exponent (0)"},
+    {"runs", KEY_RUNS, "SPEC",
+     "MODE:SHARE:LENGTH[:scattered], as 2:0.5:4: this share\nof the nonzeros comes in runs along a "
+     "mode, of this\nmean length; scattered: not of neighbouring indices"},
+    {NULL, 0, NULL, NULL}};
+
+static const struct cli_option model_options[] = {
+    {"planted-rank", KEY_PLANTED_RANK, "R", "instead of skew: the nonzeros of R sparse components"},
+    {"noise", KEY_NOISE, "S",
+     "norm of Gaussian noise on the nonzeros, relative\nto the model's (0)"},
+    {NULL, 0, NULL, NULL}};
+
+static const struct cli_option output_options[] = {
+    {"seed", KEY_SEED, "S", "of the random numbers (1)"},
+    {"header", KEY_HEADER, "NAME", "none, dims (order and lengths) or sptensor (none)"},
+    {"index-base", CLI_KEY_INDEX_BASE, "0|1", "first index of every mode in the file (1)"},
+    {"threads", 't', "N",
+     "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
+    {NULL, 0, NULL, NULL}};
+
+static const struct cli_group groups[] = {
+    {"Size", size_options},           {"Skewed, with counts as values", skew_options},
+    {"Low rank", model_options},      {"Output", output_options},
+    {"General", cli_general_options}, {NULL, NULL}};
+
+void cmd_generate_help(FILE *stream)
+{
+    fprintf(
+        stream,
+        "Usage: blco generate OUT --dims LIST --nnz N [--skew LIST] [--fibers ...] [--runs ...]\n"
+        "       blco generate OUT --preset NAME [--scale X]\n"
+        "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n\n"
+        "Writes a synthetic sparse tensor to OUT (.tns, .tns.gz, or - for standard output).\n"
+        "The same arguments give the same file whatever the number of threads.\n");
+    cli_help(stream, groups);
+    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in "
+                    "blco-generate(1).\n");
+}
+
+struct settings {
+    struct cli_common common;
+    uint64_t nnz, rank, seed;
+    double scale, noise;
+    const char *preset, *skew, *fibers, *runs;
+    bool list, has_scale, has_noise;
+    enum tns_header header;
+};
+
+static enum status set_header(struct settings *s, const char *text, struct error *error)
+{
+    static const char *const names[] = {
+        [TNS_HEADER_NONE] = "none", [TNS_HEADER_DIMS] = "dims", [TNS_HEADER_SPTENSOR] = "sptensor"};
+    for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++)
+        if (strcmp(text, names[i]) == 0) {
+            s->header = (enum tns_header)i;
+            return STATUS_OK;
+        }
+    return error_set(error, STATUS_INPUT, "--header: '%s', expected none, dims or sptensor", text);
+}
+
+static enum status set_scale(struct settings *s, const char *text, struct error *error)
+{
+    s->has_scale = true;
+    if (cli_nonnegative("--scale", text, &s->scale, error) == STATUS_OK && s->scale <= 0)
+        error_set(error, STATUS_INPUT, "--scale: '%s', expected a number above 0", text);
+    return error->status;
+}
+
+static enum status set_option(void *settings, int key, const char *text, struct error *error)
+{
+    struct settings *s = settings;
+    switch (key) {
+    case KEY_NNZ:
+        return cli_unsigned("--nnz", text, 1, MAX_NNZ, &s->nnz, error);
+    case KEY_SKEW:
+        s->skew = text;
+        return STATUS_OK;
+    case KEY_FIBERS:
+        s->fibers = text;
+        return STATUS_OK;
+    case KEY_RUNS:
+        s->runs = text;
+        return STATUS_OK;
+    case KEY_PRESET:
+        s->preset = text;
+        return STATUS_OK;
+    case KEY_SCALE:
+        return set_scale(s, text, error);
+    case KEY_LIST:
+        s->list = true;
+        return STATUS_OK;
+    case KEY_PLANTED_RANK:
+        return cli_unsigned("--planted-rank", text, 1, CLI_MAX_RANK, &s->rank, error);
+    case KEY_NOISE:
+        s->has_noise = true;
+        return cli_nonnegative("--noise", text, &s->noise, error);
+    case KEY_SEED:
+        return cli_unsigned("--seed", text, 0, UINT64_MAX, &s->seed, error);
+    case KEY_HEADER:
+        return set_header(s, text, error);
+    default:
+        return cli_common_set(&s->common, key, text, error);
+    }
+}
+
+/* The next number in [*text, end), which `separator` or the end must follow; false where none is
+ * there. *text moves behind the separator. */
+static bool take_number(const char **text, char separator, double *value)
+{
+    const char *rest = number_parse(*text, *text + strlen(*text), value);
+    if (!rest || (*rest && *rest != separator) || !isfinite(*value))
+        return false;
+    *text = *rest ? rest + 1 : rest;
+    return true;
+}
+
+static bool take_count(const char **text, const char *separators, uint64_t *value)
+{
+    const char *rest = number_parse_unsigned(*text, *text + strlen(*text), value);
+    if (!rest || !*rest || !strchr(separators, *rest))
+        return false;
+    *text = rest + 1;
+    return true;
+}
+
+/* "0.5,even,1" */
+static enum status parse_skew(const char *text, struct generate_spec *spec, struct error *error)
+{
+    const char *rest = text;
+    for (int n = 0; n < spec->order; n++) {
+        size_t word = strcspn(rest, ",");
+        bool last = n == spec->order - 1;
+        if (word == 4 && strncmp(rest, "even", word) == 0) {
+            spec->skew.exponent[n] = GENERATE_EVEN;
+            rest += rest[word] ? word + 1 : word;
+        } else if (!take_number(&rest, ',', &spec->skew.exponent[n]) ||
+                   spec->skew.exponent[n] < 0) {
+            break;
+        }
+        bool more = rest[0] || rest[-1] == ',';
+        if (more == last)
+            break;
+        if (last)
+            return STATUS_OK;
+    }
+    return error_set(error, STATUS_INPUT,
+                     "--skew: '%s', expected %d Zipf exponents of 0 or more, or `even`, as "
+                     "0.5,even,1",
+                     text, spec->order);
+}
+
+/* "100000:3,4:1.5" */
+static enum status parse_fibers(const char *text, struct generate_spec *spec, struct error *error)
+{
+    const char *rest = text;
+    struct generate_skew *skew = &spec->skew;
+    bool good = take_count(&rest, ":", &skew->pool) && skew->pool > 0;
+    for (bool more = good; more;) {
+        uint64_t mode = 0;
+        const char *end = number_parse_unsigned(rest, rest + strlen(rest), &mode);
+        good = end && mode >= 1 && mode <= (uint64_t)spec->order;
+        if (!good)
+            break;
+        skew->pool_modes |= UINT32_C(1) << (mode - 1);
+        more = *end == ',';
+        rest = more ? end + 1 : end;
+    }
+    if (good && *rest == ':') {
+        rest++;
+        good = take_number(&rest, '\0', &skew->pool_exponent);
+    }
+    if (!good || *rest)
+        return error_set(error, STATUS_INPUT,
+                         "--fibers: '%s', expected the number of tuples, modes from 1 to %d and "
+                         "perhaps a Zipf exponent, as 100000:1,2:0.5",
+                         text, spec->order);
+    return STATUS_OK;
+}
+
+/* "2:0.5:4" or "2:0.5:4:scattered" */
+static enum status parse_runs(const char *text, struct generate_spec *spec, struct error *error)
+{
+    const char *rest = text;
+    struct generate_skew *skew = &spec->skew;
+    uint64_t mode = 0;
+    bool good = take_count(&rest, ":", &mode) && mode >= 1 && mode <= (uint64_t)spec->order &&
+                take_number(&rest, ':', &skew->run_share) && skew->run_share >= 0 &&
+                skew->run_share <= 1 && take_number(&rest, ':', &skew->run_length) &&
+                skew->run_length >= 1;
+    skew->run_mode = (int)mode - 1;
+    skew->run_scattered = good && strcmp(rest, "scattered") == 0;
+    if (!good || (*rest && !skew->run_scattered) || (!*rest && rest[-1] == ':'))
+        return error_set(error, STATUS_INPUT,
+                         "--runs: '%s', expected a mode from 1 to %d, a share from 0 to 1, a mean "
+                         "length of 1 or more and perhaps `scattered`, as 2:0.5:4",
+                         text, spec->order);
+    return STATUS_OK;
+}
+
+static enum status find_preset(const struct settings *s, struct generate_spec *spec,
+                               struct error *error)
+{
+    const char *names[64];
+    int count = 0;
+    if (s->common.tns.ndims || s->nnz || s->skew || s->fibers || s->runs || s->rank)
+        return error_set(
+            error, STATUS_INPUT,
+            "--preset gives the lengths, nonzeros and skew; only --scale goes with it");
+    for (const struct generate_preset *p = generate_presets; p->name && count < 64; p++) {
+        names[count++] = p->name;
+        if (strcmp(s->preset, p->name) == 0) {
+            *spec = p->spec;
+            double nnz = round((double)p->spec.nnz * s->scale);
+            if (nnz < 1 || nnz > (double)MAX_NNZ)
+                return error_set(error, STATUS_INPUT, "--scale: %g makes %.0f nonzeros", s->scale,
+                                 nnz);
+            spec->nnz = (uint64_t)nnz;
+            return STATUS_OK;
+        }
+    }
+    const char *nearest = cli_nearest(s->preset, names, count);
+    return error_set(error, STATUS_INPUT, "--preset: '%s' is none of the presets (%s%s%s)",
+                     s->preset, nearest ? "did you mean '" : "see blco generate --list",
+                     nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+/* What --dims, --nnz and the options of skew say. */
+static enum status make_spec(const struct settings *s, struct generate_spec *spec,
+                             struct error *error)
+{
+    memset(spec, 0, sizeof *spec);
+    if (s->has_scale && !s->preset)
+        return error_set(error, STATUS_INPUT, "--scale goes with --preset only");
+    if (s->has_noise && !s->rank)
+        return error_set(error, STATUS_INPUT, "--noise goes with --planted-rank only");
+    if (s->rank && (s->skew || s->fibers || s->runs))
+        return error_set(error, STATUS_INPUT,
+                         "--planted-rank does not go with --skew, --fibers or --runs");
+    if (s->preset)
+        return find_preset(s, spec, error);
+    if (!s->common.tns.ndims || !s->nnz)
+        return error_set(error, STATUS_INPUT, "--dims and --nnz, or --preset, are required");
+    spec->order = s->common.tns.ndims;
+    memcpy(spec->dims, s->common.tns.dims, sizeof spec->dims);
+    spec->nnz = s->nnz;
+    if ((s->skew && parse_skew(s->skew, spec, error) != STATUS_OK) ||
+        (s->fibers && parse_fibers(s->fibers, spec, error) != STATUS_OK) ||
+        (s->runs && parse_runs(s->runs, spec, error) != STATUS_OK))
+        return error->status;
+    return STATUS_OK;
+}
+
+static void list_presets(void)
+{
+    printf("%-10s %12s  %s\n", "preset", "nonzeros", "lengths");
+    for (const struct generate_preset *p = generate_presets; p->name; p++) {
+        printf("%-10s %12ju  ", p->name, (uintmax_t)p->spec.nnz);
+        for (int n = 0; n < p->spec.order; n++)
+            printf("%s%ju", n ? " x " : "", (uintmax_t)p->spec.dims[n]);
+        printf("\n");
+    }
+}
+
+static enum status make_tensor(const struct settings *s, const struct generate_spec *spec,
+                               struct coo *x, struct progress *progress, struct error *error)
+{
+    if (!s->rank)
+        return generate_skewed(x, spec, s->seed, progress, error);
+    struct generate_plant plant = {
+        .order = spec->order, .nnz = spec->nnz, .rank = s->rank, .noise = s->noise};
+    memcpy(plant.dims, spec->dims, sizeof plant.dims);
+    return generate_planted(x, &plant, s->seed, progress, error);
+}
+
+/* Finds out before the work whether the file can be made. */
+static enum status check_output(const char *path, struct error *error)
+{
+    struct outfile trial = {.fd = -1};
+    if (strcmp(path, "-") != 0 && outfile_open(&trial, path, error) == STATUS_OK)
+        outfile_discard(&trial);
+    return error->status;
+}
+
+static enum status generate(const struct settings *s, const char *path, struct error *error)
+{
+    struct generate_spec spec;
+    struct coo x = {0};
+    struct progress progress;
+    struct tns_write_report report;
+    struct tns_write_options options = {s->common.tns.index_base, s->header};
+    char size[CLI_SIZE_TEXT];
+    if (make_spec(s, &spec, error) != STATUS_OK || check_output(path, error) != STATUS_OK)
+        return error->status;
+    cli_set_threads(s->common.threads);
+    progress_init(&progress, s->common.quiet ? NULL : stderr);
+    double start = progress_now(), written = 0;
+    if (make_tensor(s, &spec, &x, &progress, error) == STATUS_OK) {
+        progress_done(&progress, "%ju nonzeros in %.1f s", (uintmax_t)x.nnz,
+                      progress_now() - start);
+        start = progress_now();
+        if (tns_write(&x, path, &options, &progress, &report, error) == STATUS_OK) {
+            written = progress_now() - start;
+            progress_done(&progress, "%s in %.1f s (%.0f MB/s of text), seed %ju",
+                          cli_size_text(report.file_bytes, size), written,
+                          (double)report.text_bytes / 1e6 / written, (uintmax_t)s->seed);
+        }
+    }
+    progress_clear(&progress);
+    coo_free(&x);
+    return error->status;
+}
+
+int cmd_generate(int argc, char **argv, struct error *error)
+{
+    struct settings settings = {.seed = DEFAULT_SEED, .scale = 1};
+    const char *path = NULL;
+    int first;
+    cli_common_init(&settings.common);
+    if (cli_parse(argc, argv, groups, set_option, &settings, &first, error) != STATUS_OK)
+        return (int)error->status;
+    if (settings.common.help)
+        cmd_generate_help(stdout);
+    else if (settings.common.version)
+        printf("blco %s\n", version_text);
+    else if (settings.list || (settings.preset && strcmp(settings.preset, "list") == 0))
+        list_presets();
+    else if (cli_single_operand(argc, argv, first, "output file", &path, error) == STATUS_OK)
+        generate(&settings, path, error);
+    return (int)error->status;
+}

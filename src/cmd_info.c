@@ -1,0 +1,163 @@
+/* blco info: what is in a tensor file, and the memory plan of decomposing it. */
+#include "cmd.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cli.h"
+#include "number.h"
+#include "ordering.h"
+#include "version.h"
+
+static const struct cli_option plan_options[] = {
+    {"rank", 'r', "R", "show the memory plan for R components (16)"}, {NULL, 0, NULL, NULL}};
+
+static const struct cli_group groups[] = {{"Plan", plan_options},
+                                          {"Input", cli_input_options},
+                                          {"Machine", cli_machine_options},
+                                          {"General", cli_general_options},
+                                          {NULL, NULL}};
+
+void cmd_info_help(FILE *stream)
+{
+    fprintf(stream, "Usage: blco info TENSOR [OPTION]...\n\n"
+                    "Prints what is in a tensor file (order, lengths, nonzeros, density, "
+                    "duplicates,\nzeros, values, slices), and how much memory decomposing it "
+                    "takes.\n"
+                    "TENSOR is a .tns file, plain or gzip, or - for standard input.\n");
+    cli_help(stream, groups);
+    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in "
+                    "blco-info(1).\n");
+}
+
+static enum status set_option(void *settings, int key, const char *text, struct error *error)
+{
+    struct cli_common *common = settings;
+    if (key == 'r')
+        return cli_unsigned("--rank", text, 1, CLI_MAX_RANK, &common->options.rank, error);
+    return cli_common_set(common, key, text, error);
+}
+
+struct findings {
+    struct coo x;
+    struct tns_report report;
+    struct coo_cleaning cleaning;
+    struct coo_statistics statistics;
+    const struct backend_ops *ops;
+    struct plan plan;
+};
+
+static enum status gather(struct findings *f, const char *path, const struct cli_common *common,
+                          struct error *error)
+{
+    struct progress progress;
+    if (cli_choose_backend(common, &f->ops, NULL, error) != STATUS_OK)
+        return error->status;
+    cli_set_threads(common->threads);
+    progress_init(&progress, common->quiet ? NULL : stderr);
+    if (tns_read(&f->x, path, &common->tns, &progress, &f->report, error) == STATUS_OK &&
+        coo_clean(&f->x, &f->cleaning, error) == STATUS_OK && f->x.nnz > 0 &&
+        coo_statistics(&f->x, &f->statistics, error) == STATUS_OK)
+        f->ops->plan(f->x.order, f->x.dims, f->x.nnz, &common->options, &f->plan, error);
+    progress_clear(&progress);
+    return error->status;
+}
+
+static const char *exact(double value, char *text)
+{
+    *number_format(value, text) = '\0';
+    return text;
+}
+
+static void show_lengths(const struct coo *x)
+{
+    printf("lengths      ");
+    double cells = 1;
+    for (int n = 0; n < x->order; n++) {
+        printf("%s%ju", n ? " x " : "", (uintmax_t)x->dims[n]);
+        cells *= (double)x->dims[n];
+    }
+    printf("\nnonzeros     %ju\n", (uintmax_t)x->nnz);
+    printf("density      %.3g\n", (double)x->nnz / cells);
+}
+
+static void show_line_bits(const struct coo *x)
+{
+    int bits = 0;
+    for (int n = 0; n < x->order; n++)
+        bits += ordering_bits(x->dims[n]);
+    printf("line         %d bits", bits);
+    for (int n = 0; n < x->order; n++)
+        printf("%s%d", n ? " + " : " = ", ordering_bits(x->dims[n]));
+    printf("\n");
+}
+
+static void show_values(const struct coo_statistics *s)
+{
+    char least[NUMBER_MAX_TEXT + 1], largest[NUMBER_MAX_TEXT + 1], norm[NUMBER_MAX_TEXT + 1];
+    printf("values       %s to %s, %s\n", exact(s->least, least), exact(s->largest, largest),
+           s->all_integer ? "all whole numbers" : "not all whole numbers");
+    printf("norm         %s\n", exact(sqrt(s->norm_sq), norm));
+}
+
+static void show_modes(const struct coo *x, const struct coo_statistics *s)
+{
+    printf("\nmode      length  empty slices  nonzeros of the fullest slice\n");
+    for (int n = 0; n < x->order; n++)
+        printf("%4d  %10ju  %12ju  %29ju\n", n + 1, (uintmax_t)x->dims[n],
+               (uintmax_t)s->empty_slices[n], (uintmax_t)s->largest_slice[n]);
+}
+
+static void show_plan(const struct findings *f)
+{
+    char text[4096];
+    plan_describe(&f->plan, text, sizeof text);
+    printf("\nmemory plan for rank %ju, backend %s%s\n%s", (uintmax_t)f->plan.request.rank,
+           f->ops->name, f->plan.fits ? "" : ": does not fit", text);
+    if (text[0] && text[strlen(text) - 1] != '\n')
+        printf("\n");
+}
+
+static void show(const struct findings *f, const char *path)
+{
+    static const char *const headers[] = {[TNS_HEADER_NONE] = "no header",
+                                          [TNS_HEADER_DIMS] = "header of order and lengths",
+                                          [TNS_HEADER_SPTENSOR] = "sptensor header"};
+    char size[CLI_SIZE_TEXT];
+    printf("tensor       %s\n", strcmp(path, "-") == 0 ? "standard input" : path);
+    printf("format       %s%s, %s of text\n", f->report.gzip ? "gzip, " : "",
+           headers[f->report.header], cli_size_text(f->report.text_bytes, size));
+    printf("order        %d\n", f->x.order);
+    printf("entries      %ju\n", (uintmax_t)f->report.entries);
+    printf("duplicates   %ju\n", (uintmax_t)f->cleaning.duplicates);
+    printf("zeros        %ju\n", (uintmax_t)f->cleaning.zeros);
+    show_lengths(&f->x);
+    show_line_bits(&f->x);
+    if (f->x.nnz == 0)
+        return;
+    show_values(&f->statistics);
+    show_modes(&f->x, &f->statistics);
+    show_plan(f);
+}
+
+int cmd_info(int argc, char **argv, struct error *error)
+{
+    struct cli_common common;
+    struct findings findings = {0};
+    const char *path = NULL;
+    int first;
+    cli_common_init(&common);
+    common.options.rank = 16;
+    if (cli_parse(argc, argv, groups, set_option, &common, &first, error) != STATUS_OK)
+        return (int)error->status;
+    if (common.help) {
+        cmd_info_help(stdout);
+    } else if (common.version) {
+        printf("blco %s\n", version_text);
+    } else if (cli_single_operand(argc, argv, first, "tensor", &path, error) == STATUS_OK &&
+               gather(&findings, path, &common, error) == STATUS_OK) {
+        show(&findings, path);
+    }
+    coo_free(&findings.x);
+    return (int)error->status;
+}

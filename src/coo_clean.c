@@ -1,0 +1,207 @@
+/* Cleaning: explicit zeros go, entries with the same coordinates become one.
+ *
+ * A tensor that stands in ascending order has no duplicates. Any other one is sorted by position
+ * along the `mode m` line of its longest mode m, slab by slab: a slab is a range of mode m's
+ * indices, so slabs follow each other on the line, entries with the same coordinates share a slab,
+ * and the memory for sorting is a slab's, not the tensor's. The sort is stable, so the positions of
+ * equal coordinates stand in file order. */
+#include "coo.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "line_sort.h"
+#include "memory.h"
+
+#define SLABS       8
+#define BUCKET_BITS 12 /* a slab is made of whole buckets of mode m's indices */
+#define BUCKETS     (1 << BUCKET_BITS)
+#define SLICES      256 /* of the entries: the work that is shared out to threads */
+
+static uint64_t count_zeros(const struct coo *x)
+{
+    uint64_t zeros = 0;
+#pragma omp parallel for schedule(static) reduction(+ : zeros)
+    for (uint64_t i = 0; i < x->nnz; i++)
+        zeros += x->value[i] == 0;
+    return zeros;
+}
+
+/* Every array is compacted by one thread; the values last, as they say what stays. */
+static void drop_zeros(struct coo *x)
+{
+#pragma omp parallel for schedule(dynamic)
+    for (int n = 0; n < x->order; n++) {
+        uint64_t kept = 0;
+        for (uint64_t i = 0; i < x->nnz; i++) {
+            x->index[n][kept] = x->index[n][i];
+            kept += x->value[i] != 0;
+        }
+    }
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        x->value[kept] = x->value[i];
+        kept += x->value[kept] != 0;
+    }
+    struct error unused = {0}; /* giving memory back does not fail */
+    coo_resize(x, kept, &unused);
+}
+
+/* Lexicographic order of entries i and j: negative, 0 or positive. */
+static int compare_entries(const struct coo *x, uint64_t i, uint64_t j)
+{
+    for (int n = 0; n < x->order; n++)
+        if (x->index[n][i] != x->index[n][j])
+            return x->index[n][i] < x->index[n][j] ? -1 : 1;
+    return 0;
+}
+
+static bool strictly_ascending(const struct coo *x)
+{
+    bool ascending = true;
+#pragma omp parallel for schedule(static) reduction(&& : ascending)
+    for (uint64_t i = 1; i < x->nnz; i++)
+        ascending = ascending && compare_entries(x, i - 1, i) < 0;
+    return ascending;
+}
+
+static int longest_mode(const struct coo *x)
+{
+    int longest = 0;
+    for (int n = 1; n < x->order; n++)
+        if (x->dims[n] > x->dims[longest])
+            longest = n;
+    return longest;
+}
+
+/* The slab of each bucket of mode m's indices: about as many entries in each slab. */
+static void choose_slabs(const struct coo *x, int mode, int shift, uint8_t *slab)
+{
+    uint64_t count[BUCKETS] = {0}, before = 0;
+#pragma omp parallel for schedule(static) reduction(+ : count[:BUCKETS])
+    for (uint64_t i = 0; i < x->nnz; i++)
+        count[x->index[mode][i] >> shift]++;
+    for (int bucket = 0; bucket < BUCKETS; bucket++) {
+        slab[bucket] = (uint8_t)(before * SLABS / (x->nnz + 1));
+        before += count[bucket];
+    }
+}
+
+/* Lists all entries in position (nnz), slab by slab, in file order within each; slab s takes
+ * position[first[s], first[s + 1]). */
+static void list_slabs(const struct coo *x, int mode, uint64_t *position, uint64_t *first)
+{
+    int bits = ordering_bits(x->dims[mode]), shift = bits > BUCKET_BITS ? bits - BUCKET_BITS : 0;
+    uint8_t slab[BUCKETS];
+    choose_slabs(x, mode, shift, slab);
+
+    uint64_t next[SLICES][SLABS] = {{0}}, length = x->nnz / SLICES + 1;
+#pragma omp parallel for schedule(static)
+    for (uint64_t slice = 0; slice < SLICES; slice++)
+        for (uint64_t i = slice * length; i < (slice + 1) * length && i < x->nnz; i++)
+            next[slice][slab[x->index[mode][i] >> shift]]++;
+    uint64_t sum = 0;
+    for (int s = 0; s < SLABS; s++) {
+        first[s] = sum;
+        for (int slice = 0; slice < SLICES; slice++) {
+            uint64_t count = next[slice][s];
+            next[slice][s] = sum;
+            sum += count;
+        }
+    }
+    first[SLABS] = sum;
+#pragma omp parallel for schedule(static)
+    for (uint64_t slice = 0; slice < SLICES; slice++)
+        for (uint64_t i = slice * length; i < (slice + 1) * length && i < x->nnz; i++)
+            position[next[slice][slab[x->index[mode][i] >> shift]]++] = i;
+}
+
+/* Entry i of a sorted slab has the coordinates of the one before it. */
+static bool repeats(const struct coo *x, const uint64_t *position, const uint64_t *key, uint64_t i)
+{
+    return key[i] == key[i - 1] && compare_entries(x, position[i], position[i - 1]) == 0;
+}
+
+/* Adds the values of equal neighbours of a sorted slab to the first of them and leaves the others
+ * zero. Returns how many were added. */
+static uint64_t merge_duplicates(struct coo *x, const uint64_t *position, const uint64_t *key,
+                                 uint64_t count)
+{
+    uint64_t duplicates = 0;
+#pragma omp parallel for schedule(static) reduction(+ : duplicates)
+    for (uint64_t i = 0; i < count; i++) {
+        if (i > 0 && repeats(x, position, key, i))
+            continue;
+        for (uint64_t j = i + 1; j < count && repeats(x, position, key, j); j++) {
+            x->value[position[i]] += x->value[position[j]];
+            x->value[position[j]] = 0;
+            duplicates++;
+        }
+    }
+    return duplicates;
+}
+
+/* Sorts position (nnz) along the line and merges duplicates, slab by slab. */
+static enum status sort_and_merge(struct coo *x, uint64_t *position, uint64_t *duplicates,
+                                  struct error *error)
+{
+    int mode = longest_mode(x);
+    struct ordering o;
+    ordering_create(&o, mode, x->order, x->dims, 64);
+    uint64_t first[SLABS + 1], longest = 0;
+    list_slabs(x, mode, position, first);
+    for (int s = 0; s < SLABS; s++)
+        if (first[s + 1] - first[s] > longest)
+            longest = first[s + 1] - first[s];
+
+    uint64_t *key = memory_array(longest, sizeof *key, error);
+    for (int s = 0; s < SLABS && error->status == STATUS_OK; s++) {
+        uint64_t count = first[s + 1] - first[s];
+        if (line_sort(&o, x, position + first[s], count, key, error) == STATUS_OK)
+            *duplicates += merge_duplicates(x, position + first[s], key, count);
+    }
+    memory_free(key);
+    return error->status;
+}
+
+/* Puts entry position[i] in place i, for all i. */
+static enum status rearrange(struct coo *x, const uint64_t *position, struct error *error)
+{
+    void *scratch = memory_array(x->nnz, sizeof *x->value, error);
+    if (!scratch)
+        return error->status;
+    double *value = scratch;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < x->nnz; i++)
+        value[i] = x->value[position[i]];
+    memcpy(x->value, value, x->nnz * sizeof *value);
+    uint32_t *index = scratch;
+    for (int n = 0; n < x->order; n++) {
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < x->nnz; i++)
+            index[i] = x->index[n][position[i]];
+        memcpy(x->index[n], index, x->nnz * sizeof *index);
+    }
+    memory_free(scratch);
+    return STATUS_OK;
+}
+
+enum status coo_clean(struct coo *x, struct coo_cleaning *report, struct error *error)
+{
+    *report = (struct coo_cleaning){.zeros = count_zeros(x)};
+    if (report->zeros > 0)
+        drop_zeros(x);
+    if (strictly_ascending(x))
+        return STATUS_OK;
+
+    uint64_t *position = memory_array(x->nnz, sizeof *position, error);
+    if (!position || sort_and_merge(x, position, &report->duplicates, error) != STATUS_OK)
+        goto done;
+    if (report->duplicates > 0 && rearrange(x, position, error) == STATUS_OK) {
+        report->zeros += count_zeros(x) - report->duplicates;
+        drop_zeros(x);
+    }
+done:
+    memory_free(position);
+    return error->status;
+}

@@ -1,0 +1,82 @@
+#include "cpals.h"
+
+#include <math.h>
+
+/* One update of mode n; the other modes stay as they are. */
+static enum status update_mode(struct backend *b, int n, struct error *error)
+{
+    /* M = X_(n) (A_N kr ... A_n+1 kr A_n-1 ... kr A_1) */
+    enum status status = backend_mttkrp(b, n, error);
+    /* V = A_1'A_1 * ... (without n) ... * A_N'A_N;  A_n = M V^+ */
+    if (status == STATUS_OK)
+        status = backend_solve(b, n, error);
+    /* lambda_r = ||A_n(:,r)||;  A_n(:,r) /= lambda_r */
+    if (status == STATUS_OK)
+        status = backend_normalise(b, n, error);
+    /* G_n = A_n'A_n */
+    if (status == STATUS_OK)
+        status = backend_gram(b, n, error);
+    return status;
+}
+
+/* One sweep over the modes and the fit of the model that it leaves. */
+static enum status iterate(struct backend *b, double *fit, struct error *error)
+{
+    for (int n = 0; n < b->order; n++) {
+        enum status status = update_mode(b, n, error);
+        if (status != STATUS_OK)
+            return status;
+    }
+    /* fit = 1 - ||X - [lambda; A_1, ..., A_N]|| / ||X||, by way of
+     * ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2 with <X, Y> = sum_ir M(i,r) A_N(i,r) lambda_r and
+     * ||Y||^2 = lambda' (G_1 * ... * G_N) lambda */
+    return backend_fit(b, b->order - 1, fit, error);
+}
+
+static enum status finish(struct backend *b, struct ktensor *k, struct progress *progress,
+                          const struct cpals_result *result, struct error *error)
+{
+    static const char *const why[] = {[CPALS_CONVERGED] = "converged",
+                                      [CPALS_ITERATIONS] = "iteration limit",
+                                      [CPALS_INTERRUPTED] = "interrupted"};
+    enum status status = backend_store(b, k, error);
+    if (status == STATUS_OK)
+        status = ktensor_arrange(k, error);
+    if (status == STATUS_OK)
+        progress_done(progress, "%d iterations, fit %.6f, %s", result->iterations, result->fit,
+                      why[result->stop]);
+    return status;
+}
+
+enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_options *options,
+                      struct progress *progress, struct cpals_result *result, struct error *error)
+{
+    double start = progress_now();
+    *result = (struct cpals_result){.stop = CPALS_ITERATIONS};
+    progress_stage(progress, "decomposing");
+    enum status status = backend_load(b, k, error);
+    if (status != STATUS_OK)
+        return status;
+
+    for (int i = 1; i <= options->max_iterations; i++) {
+        double fit;
+        if (iterate(b, &fit, error) != STATUS_OK)
+            return error_prefix(error, "iteration %d: ", i);
+        result->change = fit - result->fit;
+        result->fit = fit;
+        result->iterations = i;
+        progress_update(progress, (double)i / options->max_iterations,
+                        "iteration %d of %d, fit %.6f, change %.1e", i, options->max_iterations,
+                        fit, result->change);
+        if (i > 1 && fabs(result->change) < options->tolerance) {
+            result->stop = CPALS_CONVERGED;
+            break;
+        }
+        if (options->interrupted && *options->interrupted) {
+            result->stop = CPALS_INTERRUPTED;
+            break;
+        }
+    }
+    result->seconds = progress_now() - start;
+    return finish(b, k, progress, result, error);
+}

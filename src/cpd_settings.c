@@ -1,0 +1,182 @@
+#include "cpd_settings.h"
+
+#include <string.h>
+
+#include "cmd.h"
+#include "ktensor_io.h"
+#include "memory.h"
+
+#define MAX_ITERATIONS 1000000000
+
+enum { KEY_TOL = CLI_KEY_OWN, KEY_SEED, KEY_INIT, KEY_FORMAT, KEY_NOWRITE, KEY_RIDGE };
+
+static const struct cli_option model_options[] = {
+    {"rank", 'r', "R", "number of components (required)"},
+    {"iters", 'i', "N", "at most N iterations (50)"},
+    {"tol", KEY_TOL, "X", "stop when the fit changes by less than X;\n0: never (1e-5)"},
+    {"seed", KEY_SEED, "N", "seed of the random start (1)"},
+    {"init", KEY_INIT, "START",
+     "random (uniform on [0,1)), normal, or the STEM of a\nmodel to start from (random)"},
+    {"ridge", KEY_RIDGE, "X", "add X to the diagonal of the normal equations (0)"},
+    {NULL, 0, NULL, NULL}};
+
+static const struct cli_option output_options[] = {
+    {"stem", 'o', "STEM", "begin the files' names with STEM (the tensor's name)"},
+    {"format", KEY_FORMAT, "LIST", "of text, npy, ktns, separated by commas (text)"},
+    {"nowrite", KEY_NOWRITE, NULL, "write no files"},
+    {"verbose", 'v', NULL, "show the memory plan and the time per mode"},
+    {NULL, 0, NULL, NULL}};
+
+static const struct cli_group groups[] = {
+    {"Model", model_options},         {"Input", cli_input_options},     {"Output", output_options},
+    {"Machine", cli_machine_options}, {"General", cli_general_options}, {NULL, NULL}};
+
+void cmd_cpd_help(FILE *stream)
+{
+    fprintf(stream,
+            "Usage: blco cpd TENSOR -r RANK [-o STEM] [OPTION]...\n\n"
+            "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
+            "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
+            "TENSOR is a .tns file, plain or gzip, or - for standard input.\n");
+    cli_help(stream, groups);
+    fprintf(stream,
+            "\nSIGINT or SIGTERM ends the run after the present iteration; its factors are\n"
+            "written. "
+            "Exit codes: 0 done, 2 usage or input, 3 memory, 4 numerical\n"
+            "breakdown, 5 output, 130 or 143 interrupted. More in blco-cpd(1).\n");
+}
+
+static enum status set_formats(struct cpd_settings *s, const char *text, struct error *error)
+{
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } formats[] = {{"text", KTENSOR_TEXT}, {"npy", KTENSOR_NPY}, {"ktns", KTENSOR_KTNS}};
+    s->formats = 0;
+    for (const char *word = text;; word++) {
+        size_t length = strcspn(word, ",");
+        unsigned bit = 0;
+        for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+            if (strlen(formats[i].name) == length && memcmp(word, formats[i].name, length) == 0)
+                bit = formats[i].bit;
+        if (!bit)
+            return error_set(error, STATUS_INPUT,
+                             "--format: '%s', expected text, npy, ktns or several of them "
+                             "separated by commas",
+                             text);
+        s->formats |= bit;
+        word += length;
+        if (!*word)
+            return STATUS_OK;
+    }
+}
+
+static void set_init(struct cpd_settings *s, const char *text)
+{
+    s->init_stem = NULL;
+    if (strcmp(text, "random") == 0)
+        s->init = KTENSOR_RANDOM;
+    else if (strcmp(text, "normal") == 0)
+        s->init = KTENSOR_NORMAL;
+    else
+        s->init_stem = text;
+}
+
+static enum status copy_stem(struct cpd_settings *s, const char *text, size_t length,
+                             struct error *error)
+{
+    memory_free(s->stem);
+    s->stem = memory_zeros(length + 1, 1, error);
+    if (s->stem)
+        memcpy(s->stem, text, length);
+    return error->status;
+}
+
+static enum status set_stem(struct cpd_settings *s, const char *text, struct error *error)
+{
+    size_t length = strlen(text);
+    if (length == 0 || text[length - 1] == '/')
+        return error_set(error, STATUS_INPUT, "--stem: '%s', expected the beginning of a file name",
+                         text);
+    return copy_stem(s, text, length, error);
+}
+
+static enum status set_option(void *settings, int key, const char *text, struct error *error)
+{
+    struct cpd_settings *s = settings;
+    uint64_t number = 0;
+    switch (key) {
+    case 'r':
+        return cli_unsigned("--rank", text, 1, CLI_MAX_RANK, &s->common.options.rank, error);
+    case 'i':
+        cli_unsigned("--iters", text, 1, MAX_ITERATIONS, &number, error);
+        s->iterations = (int)number;
+        return error->status;
+    case KEY_TOL:
+        return cli_nonnegative("--tol", text, &s->tolerance, error);
+    case KEY_SEED:
+        return cli_unsigned("--seed", text, 0, UINT64_MAX - 1, &s->seed, error);
+    case KEY_INIT:
+        set_init(s, text);
+        return STATUS_OK;
+    case KEY_RIDGE:
+        return cli_nonnegative("--ridge", text, &s->common.options.ridge, error);
+    case 'o':
+        return set_stem(s, text, error);
+    case KEY_FORMAT:
+        return set_formats(s, text, error);
+    case KEY_NOWRITE:
+        s->nowrite = true;
+        return STATUS_OK;
+    case 'v':
+        s->verbose = true;
+        return STATUS_OK;
+    default:
+        return cli_common_set(&s->common, key, text, error);
+    }
+}
+
+/* The tensor's file name without its folder, .gz and .tns. */
+static enum status default_stem(struct cpd_settings *s, struct error *error)
+{
+    if (strcmp(s->tensor, "-") == 0)
+        return error_set(error, STATUS_INPUT,
+                         "standard input has no name for the files: -o STEM or --nowrite expected");
+    static const char *const endings[] = {".gz", ".tns"};
+    const char *slash = strrchr(s->tensor, '/');
+    const char *name = slash ? slash + 1 : s->tensor;
+    size_t length = strlen(name);
+    for (int i = 0; i < 2; i++) {
+        size_t ending = strlen(endings[i]);
+        if (length > ending && memcmp(name + length - ending, endings[i], ending) == 0)
+            length -= ending;
+    }
+    if (length == 0)
+        return error_set(error, STATUS_INPUT, "'%s' is not the name of a file", s->tensor);
+    return copy_stem(s, name, length, error);
+}
+
+enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, struct error *error)
+{
+    *s = (struct cpd_settings){.formats = KTENSOR_TEXT,
+                               .iterations = 50,
+                               .tolerance = 1e-5,
+                               .seed = 1,
+                               .init = KTENSOR_RANDOM};
+    cli_common_init(&s->common);
+    int first;
+    if (cli_parse(argc, argv, groups, set_option, s, &first, error) != STATUS_OK ||
+        s->common.help || s->common.version)
+        return error->status;
+    if (cli_single_operand(argc, argv, first, "tensor", &s->tensor, error) != STATUS_OK)
+        return error->status;
+    if (s->common.options.rank == 0)
+        return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
+    return s->stem || s->nowrite ? STATUS_OK : default_stem(s, error);
+}
+
+void cpd_settings_free(struct cpd_settings *s)
+{
+    memory_free(s->stem);
+    s->stem = NULL;
+}

@@ -1,0 +1,81 @@
+#include "cpd_summary.h"
+
+#include "cli.h"
+#include "memory.h"
+
+void cpd_warn_shape(struct progress *progress, const struct coo *x, uint64_t rank)
+{
+    if (x->order == 1)
+        progress_note(progress, "warning: a tensor of one mode is a vector: one component gives "
+                                "fit 1 and any further ones say nothing");
+    for (int n = 0; x->order > 1 && n < x->order; n++)
+        if (x->dims[n] < rank)
+            progress_note(progress,
+                          "warning: rank %ju is larger than mode %d (length %ju): its columns "
+                          "cannot be independent",
+                          (uintmax_t)rank, n + 1, (uintmax_t)x->dims[n]);
+}
+
+void cpd_warn_zeros(struct progress *progress, const struct ktensor *k)
+{
+    uint64_t zeros = 0;
+    for (uint64_t r = 0; r < k->rank; r++)
+        zeros += k->lambda[r] == 0;
+    if (zeros > 0)
+        progress_note(progress,
+                      "warning: %ju of %ju components became zero: a lower rank gives the same fit",
+                      (uintmax_t)zeros, (uintmax_t)k->rank);
+}
+
+static double sum_over_modes(const struct cpd_times *times, int op, int order)
+{
+    double sum = 0;
+    for (int n = 0; n < order; n++)
+        sum += times->operation[op][n];
+    return sum;
+}
+
+static void show_stage(struct progress *progress, const char *name, double seconds, double total)
+{
+    progress_note(progress, "  %-12s %10.3f s %5.1f %%", name, seconds, 100 * seconds / total);
+}
+
+static void show_times(struct progress *progress, const struct cpd_times *times, int order,
+                       bool per_mode)
+{
+    double total = progress_now() - times->start;
+    double other = total - times->read - times->clean - times->write;
+    show_stage(progress, "read", times->read, total);
+    show_stage(progress, "clean", times->clean, total);
+    for (int op = 0; op < OP_COUNT; op++) {
+        double seconds = sum_over_modes(times, op, order);
+        other -= seconds;
+        show_stage(progress, op == OP_OPEN ? "build" : operation_name((enum operation)op), seconds,
+                   total);
+        bool has_modes = op == OP_MTTKRP || op == OP_SOLVE || op == OP_NORMALISE || op == OP_GRAM;
+        for (int n = 0; per_mode && has_modes && n < order; n++)
+            progress_note(progress, "    mode %-5d %10.3f s", n + 1, times->operation[op][n]);
+    }
+    show_stage(progress, "write", times->write, total);
+    show_stage(progress, "other", other, total);
+    show_stage(progress, "total", total, total);
+}
+
+void cpd_summarise(struct progress *progress, const struct cpals_result *result,
+                   const struct cpd_times *times, int order, bool per_mode,
+                   const struct ktensor_files *files)
+{
+    static const char *const why[] = {
+        [CPALS_CONVERGED] = "converged",
+        [CPALS_ITERATIONS] = "stopped at the limit of iterations",
+        [CPALS_INTERRUPTED] = "interrupted",
+    };
+    char size[CLI_SIZE_TEXT];
+    progress_note(progress, "fit %.9f after %d iteration%s, %s (last change %.1e)", result->fit,
+                  result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
+                  result->change);
+    show_times(progress, times, order, per_mode);
+    progress_note(progress, "peak memory %s", cli_size_text(memory_peak(), size));
+    for (int i = 0; i < files->count; i++)
+        progress_note(progress, "wrote %s", files->path[i]);
+}

@@ -1,0 +1,28 @@
+/* What `blco cpd` tells the user at the end: outcome, where the time went, warnings, files. */
+#ifndef BLCO_CPD_SUMMARY_H
+#define BLCO_CPD_SUMMARY_H
+
+#include "backend.h"
+#include "cpals.h"
+#include "ktensor_io.h"
+#include "progress.h"
+
+struct cpd_times {
+    double start; /* of the program, as progress_now gives it */
+    double read, clean, write;
+    double operation[OP_COUNT][MAX_ORDER];
+};
+
+/* Warns of a tensor and rank whose decomposition says little: one mode only, or more components
+ * than a mode is long. */
+void cpd_warn_shape(struct progress *progress, const struct coo *x, uint64_t rank);
+
+/* Warns of components whose weight became zero. */
+void cpd_warn_zeros(struct progress *progress, const struct ktensor *k);
+
+/* The closing lines; with the MTTKRP, solve, ... seconds of each mode where `per_mode`. */
+void cpd_summarise(struct progress *progress, const struct cpals_result *result,
+                   const struct cpd_times *times, int order, bool per_mode,
+                   const struct ktensor_files *files);
+
+#endif

@@ -1,0 +1,41 @@
+/* Decimal digits eight at a time, in one 64-bit word. */
+#ifndef BLCO_DIGITS_H
+#define BLCO_DIGITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "digits.h takes the first character to be the lowest byte of a word"
+#endif
+
+static inline bool is_digit(char c)
+{
+    return (unsigned char)(c - '0') < 10;
+}
+
+/* How many of the eight bytes at text, all readable, are digits before the first other byte (0 to
+ * 8); *value is their number. */
+static inline int digits_upto_eight(const char *text, uint64_t *value)
+{
+    const uint64_t every = UINT64_C(0x0101010101010101);
+    uint64_t word;
+    memcpy(&word, text, sizeof word);
+    word ^= every * '0'; /* digits become 0 to 9 */
+
+    /* A byte's top bit is set where it is above 9; a carry disturbs later characters only. */
+    uint64_t other = ((word + every * 0x76) | word) & every * 0x80;
+    int count = other ? __builtin_ctzll(other) / 8 : 8;
+    if (count == 0)
+        return 0;
+
+    word <<= 64 - 8 * count; /* as if led by zeros */
+    word = (word * (10 << 8 | 1)) >> 8 & UINT64_C(0x00ff00ff00ff00ff);
+    word = (word * (100 << 16 | 1)) >> 16 & UINT64_C(0x0000ffff0000ffff);
+    word = (word * (UINT64_C(10000) << 32 | 1)) >> 32;
+    *value = word;
+    return count;
+}
+
+#endif

@@ -1,0 +1,45 @@
+#include "filemap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum status cannot_read(const char *path, const char *reason, struct error *error)
+{
+    return error_set(error, STATUS_INPUT, "%s: cannot be read: %s", path, reason);
+}
+
+enum status filemap_open(struct filemap *map, const char *path, struct error *error)
+{
+    *map = (struct filemap){.bytes = ""};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make it wait */
+    if (fd < 0)
+        return cannot_read(path, strerror(errno), error);
+    struct stat s;
+    void *bytes;
+    if (fstat(fd, &s) != 0) {
+        cannot_read(path, strerror(errno), error);
+    } else if (!S_ISREG(s.st_mode)) {
+        cannot_read(path, S_ISDIR(s.st_mode) ? "it is a directory" : "it is not a regular file",
+                    error);
+    } else if (s.st_size > 0) {
+        bytes = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED)
+            cannot_read(path, strerror(errno), error);
+        else
+            *map = (struct filemap){.bytes = bytes, .size = (size_t)s.st_size};
+    }
+    close(fd);
+    return error->status;
+}
+
+void filemap_close(struct filemap *map)
+{
+    if (map->size > 0)
+        munmap((void *)(uintptr_t)map->bytes, map->size);
+    *map = (struct filemap){.bytes = ""};
+}

@@ -1,0 +1,20 @@
+/* A whole regular file in memory, read-only. */
+#ifndef BLCO_FILEMAP_H
+#define BLCO_FILEMAP_H
+
+#include <stddef.h>
+
+#include "error.h"
+
+struct filemap {
+    const char *bytes; /* (size); "" where the file is empty */
+    size_t size;
+};
+
+/* STATUS_INPUT names the file and the reason; *map is empty then. */
+enum status filemap_open(struct filemap *map, const char *path, struct error *error);
+
+/* Accepts an empty one. */
+void filemap_close(struct filemap *map);
+
+#endif

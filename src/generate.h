@@ -1,0 +1,73 @@
+/* Synthetic sparse tensors: skewed like measured data, or with a planted low-rank model. The same
+ * arguments give the same tensor whatever the number of threads. */
+#ifndef BLCO_GENERATE_H
+#define BLCO_GENERATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "coo.h"
+#include "progress.h"
+
+/* In place of a mode's Zipf exponent: the indices are used evenly, and in order, so that each one
+ * has its share (as times do). */
+#define GENERATE_EVEN      (-1.0)
+#define GENERATE_MOST_SKEW 8.0
+
+/* How the coordinates of nonzeros are drawn. Without pool and runs every mode is independent. */
+struct generate_skew {
+    double exponent[MAX_ORDER]; /* Zipf exponent of mode n's index, 0 (uniform) to MOST_SKEW, or
+                                   EVEN */
+
+    /* The pool: the coordinates of some modes come together, as one of `pool` tuples that are drawn
+     * beforehand. It sets how many fibers are nonempty and how full they are. */
+    uint64_t pool;        /* tuples; 0: none                         */
+    uint32_t pool_modes;  /* bit n: mode n is one of them            */
+    double pool_exponent; /* Zipf exponent of the choice of a tuple  */
+
+    /* Runs: some nonzeros come in rows along one mode, the other coordinates equal. */
+    int run_mode;
+    double run_share;   /* of the nonzeros; 0: no runs                          */
+    double run_length;  /* mean of a geometric distribution, 1 or more          */
+    bool run_scattered; /* the run's indices are drawn anew, not each the next  */
+};
+
+struct generate_spec {
+    int order;
+    uint64_t dims[MAX_ORDER];
+    uint64_t nnz;
+    struct generate_skew skew;
+};
+
+struct generate_preset {
+    const char *name;
+    struct generate_spec spec;
+};
+
+/* Named after data sets of the FROSTT collection, with their lengths and numbers of nonzeros and
+ * roughly their fibers. Smallest first; the last one's name is NULL. */
+extern const struct generate_preset generate_presets[];
+
+/* Exactly spec->nnz nonzeros in lexicographic order; values are small counts, half of them 1.
+ * STATUS_INPUT where the spec makes no sense or asks for more nonzeros than there are cells. On
+ * failure *x is empty. */
+enum status generate_skewed(struct coo *x, const struct generate_spec *spec, uint64_t seed,
+                            struct progress *progress, struct error *error);
+
+struct generate_plant {
+    int order;
+    uint64_t dims[MAX_ORDER];
+    uint64_t nnz; /* aimed at                                                   */
+    uint64_t rank;
+    double noise; /* norm of the noise on the nonzeros, relative to the model's */
+};
+
+/* A sum of `rank` outer products of sparse positive vectors: all cells that it makes nonzero, in
+ * lexicographic order, so that the tensor, zeros included, has this rank (without noise). Their
+ * number is near `nnz`: what blocks of the same shape, overlapping at random, give. They share some
+ * of each mode's indices, fewer the sparser the tensor; slices of the others are empty. On failure
+ * *x is empty. STATUS_INPUT, STATUS_MEMORY. */
+enum status generate_planted(struct coo *x, const struct generate_plant *plant, uint64_t seed,
+                             struct progress *progress, struct error *error);
+
+#endif

@@ -1,0 +1,296 @@
+#include "ktensor_io.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "npy.h"
+#include "textfile.h"
+
+/* A matrix in a file of its own, text or .npy. */
+struct source {
+    char *path; /* owned */
+    bool npy;
+    struct textfile text;
+    struct npy array;
+    uint64_t rows, cols;
+};
+
+static enum status open_text(struct source *s, struct error *error)
+{
+    if (textfile_open(&s->text, s->path, error) != STATUS_OK)
+        return error->status;
+    if (s->text.items == 0)
+        return error_set(error, STATUS_INPUT, "%s: empty, expected rows of numbers", s->path);
+    struct text_line line = textfile_item(&s->text, 0);
+    s->rows = s->text.items;
+    s->cols = textfile_count(&line);
+    return STATUS_OK;
+}
+
+static enum status open_npy(struct source *s, struct error *error)
+{
+    if (npy_open(&s->array, s->path, error) != STATUS_OK)
+        return error->status;
+    s->rows = s->array.rows;
+    s->cols = s->array.cols;
+    if (s->rows == 0 || s->cols == 0)
+        return error_set(error, STATUS_INPUT, "%s: empty, expected a matrix", s->path);
+    return STATUS_OK;
+}
+
+/* Takes over `path`, opens it and finds the shape. */
+static enum status source_open(struct source *s, char *path, bool npy, struct error *error)
+{
+    *s = (struct source){.path = path, .npy = npy};
+    return npy ? open_npy(s, error) : open_text(s, error);
+}
+
+static enum status source_read(const struct source *s, double *matrix, struct error *error)
+{
+    if (s->npy)
+        return npy_matrix(&s->array, s->path, matrix, error);
+    return textfile_matrix(&s->text, 0, s->rows, s->cols, matrix, error);
+}
+
+static void source_close(struct source *s)
+{
+    npy_close(&s->array);
+    textfile_close(&s->text);
+    memory_free(s->path);
+}
+
+/* Also true where the file is there and cannot be read: that is to be reported, not passed over. */
+static bool exists(const char *path)
+{
+    return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+/* Opens STEM.mode1.EXT ... and STEM.lambda.EXT into source[0..], the number of modes into *order;
+ * 0 where there is not even the first. */
+static enum status open_sources(struct source *mode, struct source *lambda, int *order,
+                                const char *stem, bool npy, struct error *error)
+{
+    const char *extension = npy ? "npy" : "mat";
+    for (*order = 0; *order < MAX_ORDER; ++*order) {
+        char *path = memory_text(error, "%s.mode%d.%s", stem, *order + 1, extension);
+        if (!path)
+            return error->status;
+        if (!exists(path)) {
+            memory_free(path);
+            break;
+        }
+        if (source_open(&mode[*order], path, npy, error) != STATUS_OK)
+            return error->status;
+    }
+    if (*order == 0)
+        return STATUS_OK;
+    char *path = memory_text(error, "%s.lambda.%s", stem, extension);
+    if (!path)
+        return error->status;
+    if (exists(path))
+        return source_open(lambda, path, npy, error);
+    memory_free(path);
+    return STATUS_OK;
+}
+
+static enum status check_order(const char *name, int order, int expected, struct error *error)
+{
+    if (expected == 0 || order == expected)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT, "%s: a model of %d modes, expected %d", name, order,
+                     expected);
+}
+
+static enum status check_shapes(const struct source *mode, const struct source *lambda, int order,
+                                struct error *error)
+{
+    for (int n = 0; n < order; n++) {
+        if (mode[n].cols != mode[0].cols)
+            return error_set(error, STATUS_INPUT,
+                             "%s: %" PRIu64 " columns, expected %" PRIu64 " as in %s", mode[n].path,
+                             mode[n].cols, mode[0].cols, mode[0].path);
+        if (mode[n].rows > MAX_LENGTH)
+            return error_set(error, STATUS_INPUT, "%s: %" PRIu64 " rows, expected at most %" PRIu64,
+                             mode[n].path, mode[n].rows, (uint64_t)MAX_LENGTH);
+    }
+    if (lambda->path && (lambda->rows != mode[0].cols || lambda->cols != 1))
+        return error_set(error, STATUS_INPUT,
+                         "%s: %" PRIu64 " x %" PRIu64 " numbers, expected %" PRIu64
+                         " x 1, one for each column of %s",
+                         lambda->path, lambda->rows, lambda->cols, mode[0].cols, mode[0].path);
+    return STATUS_OK;
+}
+
+/* Reads the model from a file per matrix; leaves *k empty where there are no such files. */
+static enum status read_matrices(struct ktensor *k, const char *stem, bool npy, int expected,
+                                 struct error *error)
+{
+    struct source mode[MAX_ORDER] = {0}, lambda = {0};
+    uint64_t dims[MAX_ORDER];
+    int order = 0;
+    if (open_sources(mode, &lambda, &order, stem, npy, error) != STATUS_OK || order == 0)
+        goto end;
+    if (check_order(stem, order, expected, error) != STATUS_OK ||
+        check_shapes(mode, &lambda, order, error) != STATUS_OK)
+        goto end;
+    for (int n = 0; n < order; n++)
+        dims[n] = mode[n].rows;
+    if (ktensor_create(k, order, dims, mode[0].cols, error) != STATUS_OK)
+        goto end;
+    for (int n = 0; n < order; n++)
+        if (source_read(&mode[n], k->factor[n], error) != STATUS_OK)
+            goto end;
+    if (lambda.path)
+        source_read(&lambda, k->lambda, error);
+end:
+    for (int n = 0; n < MAX_ORDER; n++)
+        source_close(&mode[n]);
+    source_close(&lambda);
+    return error->status;
+}
+
+/* The .ktns file's next item: its only one or the first. */
+struct ktns {
+    struct textfile text;
+    uint64_t next;
+};
+
+static enum status next_item(struct ktns *f, struct text_line *line, const char *expected,
+                             struct error *error)
+{
+    if (f->next >= f->text.items)
+        return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": the file ends, expected %s",
+                         f->text.path, f->text.lines, expected);
+    *line = textfile_item(&f->text, f->next++);
+    return STATUS_OK;
+}
+
+static enum status take_word(struct ktns *f, const char *word, struct error *error)
+{
+    struct text_line line;
+    char expected[32];
+    snprintf(expected, sizeof expected, "the word \"%s\"", word);
+    if (next_item(f, &line, expected, error) != STATUS_OK)
+        return error->status;
+    size_t length = strlen(word);
+    if ((size_t)(line.end - line.begin) == length && memcmp(line.begin, word, length) == 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": expected %s", f->text.path, line.number,
+                     expected);
+}
+
+/* A line of `count` whole numbers, each from 1 to `most`. */
+static enum status take_sizes(struct ktns *f, uint64_t *size, uint64_t count, uint64_t most,
+                              const char *expected, struct error *error)
+{
+    struct text_line line;
+    if (next_item(f, &line, expected, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t i = 0; i < count; i++) {
+        if (textfile_unsigned(&f->text, &line, &size[i], error) != STATUS_OK)
+            return error->status;
+        if (size[i] < 1 || size[i] > most)
+            return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": expected %s from 1 to %" PRIu64,
+                             f->text.path, line.number, expected, most);
+    }
+    return textfile_line_end(&f->text, &line, count, error);
+}
+
+/* Order, lengths and rank; refuses a file that is too short for them before memory is taken. */
+static enum status take_header(struct ktns *f, uint64_t *order, uint64_t *dims, uint64_t *rank,
+                               struct error *error)
+{
+    if (take_word(f, "ktensor", error) != STATUS_OK ||
+        take_sizes(f, order, 1, MAX_ORDER, "the number of modes", error) != STATUS_OK ||
+        take_sizes(f, dims, *order, MAX_LENGTH, "the lengths of the modes", error) != STATUS_OK ||
+        take_sizes(f, rank, 1, UINT64_MAX - 1, "the rank", error) != STATUS_OK)
+        return error->status;
+
+    uint64_t rows = 1, numbers; /* the weights are a row too */
+    for (uint64_t n = 0; n < *order; n++)
+        rows += dims[n];
+    uint64_t items = f->next + rows + 3 * *order;
+    if (f->text.items != items)
+        return error_set(error, STATUS_INPUT,
+                         "%s: %" PRIu64 " lines that are not blank, expected %" PRIu64
+                         " for these lengths",
+                         f->text.path, f->text.items, items);
+    if (__builtin_mul_overflow(rows, *rank, &numbers) || numbers > f->text.map.size / 2)
+        return error_set(error, STATUS_INPUT, "%s: too short for rank %" PRIu64, f->text.path,
+                         *rank);
+    return STATUS_OK;
+}
+
+static enum status take_matrix(struct ktns *f, double *matrix, uint64_t rows, uint64_t rank,
+                               struct error *error)
+{
+    uint64_t dimensions, shape[2];
+    struct text_line line;
+    if (take_word(f, "matrix", error) != STATUS_OK ||
+        take_sizes(f, &dimensions, 1, 2, "the number of dimensions, 2,", error) != STATUS_OK ||
+        take_sizes(f, shape, 2, UINT64_MAX - 1, "the shape of the matrix", error) != STATUS_OK)
+        return error->status;
+    line = textfile_item(&f->text, f->next - 1);
+    if (dimensions != 2 || shape[0] != rows || shape[1] != rank)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": expected a matrix of %" PRIu64 " x %" PRIu64,
+                         f->text.path, line.number, rows, rank);
+    uint64_t first = f->next;
+    f->next += rows;
+    return textfile_matrix(&f->text, first, rows, rank, matrix, error);
+}
+
+static enum status read_ktns(struct ktensor *k, const char *path, int expected, struct error *error)
+{
+    struct ktns f = {0};
+    uint64_t order, rank, dims[MAX_ORDER];
+    if (textfile_open(&f.text, path, error) != STATUS_OK ||
+        take_header(&f, &order, dims, &rank, error) != STATUS_OK ||
+        check_order(path, (int)order, expected, error) != STATUS_OK ||
+        ktensor_create(k, (int)order, dims, rank, error) != STATUS_OK ||
+        textfile_matrix(&f.text, f.next++, 1, rank, k->lambda, error) != STATUS_OK)
+        goto end;
+    for (int n = 0; n < k->order; n++)
+        if (take_matrix(&f, k->factor[n], k->dims[n], rank, error) != STATUS_OK)
+            goto end;
+end:
+    textfile_close(&f.text);
+    return error->status;
+}
+
+static bool ends_with(const char *text, const char *suffix)
+{
+    size_t length = strlen(text), tail = strlen(suffix);
+    return length >= tail && strcmp(text + length - tail, suffix) == 0;
+}
+
+enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct error *error)
+{
+    *k = (struct ktensor){0};
+    char *path = NULL;
+    if (ends_with(stem, ".ktns")) {
+        read_ktns(k, stem, order, error);
+        goto end;
+    }
+    if (!(path = memory_text(error, "%s.ktns", stem)))
+        goto end;
+    if (exists(path)) {
+        read_ktns(k, path, order, error);
+        goto end;
+    }
+    if (read_matrices(k, stem, true, order, error) == STATUS_OK && k->order == 0 &&
+        read_matrices(k, stem, false, order, error) == STATUS_OK && k->order == 0)
+        error_set(error, STATUS_INPUT,
+                  "%s: no model of that name: neither %s.ktns nor %s.mode1.npy nor %s.mode1.mat",
+                  stem, stem, stem, stem);
+end:
+    memory_free(path);
+    if (error->status != STATUS_OK)
+        ktensor_free(k);
+    return error->status;
+}

@@ -1,0 +1,233 @@
+#include "ktensor_io.h"
+
+#include <inttypes.h>
+#include <omp.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "memory.h"
+#include "npy.h"
+#include "number.h"
+#include "outfile.h"
+
+#define MAX_FILES (sizeof((struct ktensor_files *)0)->path / sizeof(char *))
+
+/* Numbers that a thread formats before it writes them. */
+#define SLICE_NUMBERS 16384
+
+/* Rows of numbers with a blank between, each with its newline; returns the end of the text. */
+static char *format_rows(const double *a, uint64_t rows, uint64_t cols, char *text)
+{
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t r = 0; r < cols; r++) {
+            text = number_format(a[i * cols + r], text);
+            *text++ = r + 1 < cols ? ' ' : '\n';
+        }
+    return text;
+}
+
+/* A matrix on its way into a file, in slices that all threads take one after the other. */
+struct matrix_writer {
+    struct outfile *file;
+    const double *a; /* (rows x cols) */
+    uint64_t rows, cols;
+    uint64_t step, slices; /* rows of a slice, and how many there are       */
+    uint64_t taken;        /* slices                                        */
+    uint64_t placed;       /* slices whose place in the file is known       */
+    size_t position;       /* in the file, behind those                     */
+    pthread_mutex_t lock;  /* of `placed` and `position`                    */
+    pthread_cond_t turn;
+    struct error *error;
+};
+
+/* A slice knows where to go as soon as all before it are formatted. Sleeping, not spinning, until
+ * then: on a machine with other work the thread waited for may not be running. */
+static size_t place_slice(struct matrix_writer *w, uint64_t slice, size_t length)
+{
+    pthread_mutex_lock(&w->lock);
+    while (w->placed != slice)
+        pthread_cond_wait(&w->turn, &w->lock);
+    size_t offset = w->position;
+    w->position += length;
+    w->placed++;
+    pthread_cond_broadcast(&w->turn);
+    pthread_mutex_unlock(&w->lock);
+    return offset;
+}
+
+static void write_slices(struct matrix_writer *w, char *buffer)
+{
+    for (;;) {
+        uint64_t slice;
+#pragma omp atomic capture
+        slice = w->taken++;
+        if (slice >= w->slices)
+            return;
+        uint64_t first = slice * w->step;
+        uint64_t count = w->rows - first < w->step ? w->rows - first : w->step;
+        const char *end = format_rows(w->a + first * w->cols, count, w->cols, buffer);
+        size_t length = (size_t)(end - buffer), offset = place_slice(w, slice, length);
+        struct error failure = {0};
+        if (outfile_write_at(w->file, buffer, length, offset, &failure) != STATUS_OK) {
+#pragma omp critical(ktensor_write)
+            error_set(w->error, failure.status, "%s", failure.message);
+        }
+    }
+}
+
+/* Writes A (rows x cols) from *position on, by all threads, and moves that behind it. */
+static enum status write_matrix(struct outfile *f, size_t *position, const double *a, uint64_t rows,
+                                uint64_t cols, struct error *error)
+{
+    uint64_t step = cols < SLICE_NUMBERS ? SLICE_NUMBERS / cols : 1;
+    struct matrix_writer w = {.file = f,
+                              .a = a,
+                              .rows = rows,
+                              .cols = cols,
+                              .step = step,
+                              .slices = (rows + step - 1) / step,
+                              .position = *position,
+                              .lock = PTHREAD_MUTEX_INITIALIZER,
+                              .turn = PTHREAD_COND_INITIALIZER,
+                              .error = error};
+    size_t threads = (size_t)omp_get_max_threads(), room;
+    if (w.slices < threads)
+        threads = w.slices;
+    if (__builtin_mul_overflow(step * cols, NUMBER_MAX_TEXT + 1, &room))
+        room = SIZE_MAX; /* memory_array says that this is too large */
+    char *buffers = memory_array(threads, room, error);
+    if (!buffers)
+        return error->status;
+#pragma omp parallel num_threads((int)threads)
+    write_slices(&w, buffers + (size_t)omp_get_thread_num() * room);
+    *position = w.position;
+    memory_free(buffers);
+    return error->status;
+}
+
+static enum status write_text(struct outfile *f, size_t *position, const char *text,
+                              struct error *error)
+{
+    size_t length = strlen(text), offset = *position;
+    *position += length;
+    return outfile_write_at(f, text, length, offset, error);
+}
+
+static enum status write_npy(struct outfile *f, const double *a, uint64_t rows, uint64_t cols,
+                             struct error *error)
+{
+    char header[NPY_HEADER_MAX];
+    size_t size = npy_header(rows, cols, header);
+    if (outfile_write(f, header, size, error) != STATUS_OK)
+        return error->status;
+    return outfile_write(f, a, rows * (cols ? cols : 1) * sizeof *a, error);
+}
+
+/* The layout of Tensor Toolbox. */
+static enum status write_ktns(struct outfile *f, const struct ktensor *k, struct error *error)
+{
+    size_t position = 0;
+    char text[MAX_ORDER * 24 + 64];
+    int used = snprintf(text, sizeof text, "ktensor\n%d\n", k->order);
+    for (int n = 0; n < k->order; n++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 "%c", k->dims[n],
+                         n + 1 < k->order ? ' ' : '\n');
+    snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 "\n", k->rank);
+    if (write_text(f, &position, text, error) != STATUS_OK ||
+        write_matrix(f, &position, k->lambda, 1, k->rank, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < k->order; n++) {
+        snprintf(text, sizeof text, "matrix\n2\n%" PRIu64 " %" PRIu64 "\n", k->dims[n], k->rank);
+        if (write_text(f, &position, text, error) != STATUS_OK ||
+            write_matrix(f, &position, k->factor[n], k->dims[n], k->rank, error) != STATUS_OK)
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
+/* One file to be written: mode n of the model, or lambda where n is the order. */
+struct target {
+    unsigned format;
+    int n;
+};
+
+static enum status write_target(const struct target *t, struct outfile *f, const struct ktensor *k,
+                                struct error *error)
+{
+    bool lambda = t->n == k->order;
+    const double *a = lambda ? k->lambda : k->factor[t->n];
+    uint64_t rows = lambda ? k->rank : k->dims[t->n];
+    size_t position = 0;
+    if (t->format == KTENSOR_TEXT)
+        return write_matrix(f, &position, a, rows, lambda ? 1 : k->rank, error);
+    if (t->format == KTENSOR_NPY)
+        return write_npy(f, a, rows, lambda ? 0 : k->rank, error);
+    return write_ktns(f, k, error);
+}
+
+static char *target_name(const struct target *t, int order, const char *stem, struct error *error)
+{
+    const char *extension = t->format == KTENSOR_TEXT ? "mat" : "npy";
+    if (t->format == KTENSOR_KTNS)
+        return memory_text(error, "%s.ktns", stem);
+    if (t->n == order)
+        return memory_text(error, "%s.lambda.%s", stem, extension);
+    return memory_text(error, "%s.mode%d.%s", stem, t->n + 1, extension);
+}
+
+/* Lists the files of all formats in the order of writing. */
+static int list_targets(struct target *target, int order, unsigned formats)
+{
+    int count = 0;
+    for (unsigned format = KTENSOR_TEXT; format <= KTENSOR_NPY; format <<= 1)
+        for (int n = 0; n <= order && (formats & format); n++)
+            target[count++] = (struct target){.format = format, .n = n};
+    if (formats & KTENSOR_KTNS)
+        target[count++] = (struct target){.format = KTENSOR_KTNS};
+    return count;
+}
+
+enum status ktensor_write(const struct ktensor *k, const char *stem, unsigned formats,
+                          struct ktensor_files *files, struct error *error)
+{
+    struct target target[MAX_FILES];
+    struct outfile file[MAX_FILES] = {0};
+    int count = list_targets(target, k->order, formats);
+    *files = (struct ktensor_files){0};
+    for (int i = 0; i < count; i++) {
+        char *name = target_name(&target[i], k->order, stem, error);
+        if (!name)
+            goto end;
+        files->path[files->count++] = name;
+        if (outfile_open(&file[i], name, error) != STATUS_OK)
+            goto end;
+    }
+    for (int i = 0; i < count; i++)
+        if (write_target(&target[i], &file[i], k, error) != STATUS_OK)
+            goto end;
+    outfile_commit(file, count, error);
+end:
+    for (int i = 0; i < count; i++)
+        outfile_discard(&file[i]);
+    return error->status;
+}
+
+void ktensor_files_free(struct ktensor_files *files)
+{
+    for (int i = 0; i < files->count; i++)
+        memory_free(files->path[i]);
+    *files = (struct ktensor_files){0};
+}
+
+enum status ktensor_writable(const char *stem, struct error *error)
+{
+    const struct target longest = {.format = KTENSOR_TEXT, .n = MAX_ORDER};
+    struct outfile file = {0};
+    char *name = target_name(&longest, MAX_ORDER, stem, error);
+    if (name && outfile_open(&file, name, error) == STATUS_OK)
+        outfile_discard(&file);
+    memory_free(name);
+    return error->status;
+}

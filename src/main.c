@@ -1,0 +1,95 @@
+/* The program: finds the command, runs it, and is the only place that prints an error. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "cmd.h"
+#include "version.h"
+
+static const struct command {
+    const char *name;
+    const char *summary;
+    void (*help)(FILE *stream);
+    int (*run)(int argc, char **argv, struct error *error);
+} commands[] = {
+    {"cpd", "decompose a sparse tensor by CP-ALS", cmd_cpd_help, cmd_cpd},
+    {"info", "say what is in a tensor file, and what decomposing it takes", cmd_info_help,
+     cmd_info},
+};
+
+#define COMMANDS ((int)(sizeof commands / sizeof commands[0]))
+
+static void usage(FILE *stream)
+{
+    fprintf(stream, "blco decomposes large sparse tensors.\n\n"
+                    "Usage: blco COMMAND [OPTION]... ARGUMENT...\n\nCommands:\n");
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    fprintf(stream, "  %-10s %s\n\n", "help", "print a command's help");
+    fprintf(stream, "blco help COMMAND explains one of them, blco --version says which blco this "
+                    "is.\n");
+}
+
+static const struct command *find(const char *name, struct error *error)
+{
+    const char *names[COMMANDS];
+    for (int i = 0; i < COMMANDS; i++) {
+        names[i] = commands[i].name;
+        if (strcmp(name, names[i]) == 0)
+            return &commands[i];
+    }
+    const char *nearest = cli_nearest(name, names, COMMANDS);
+    if (nearest)
+        error_set(error, STATUS_INPUT, "unknown command '%s'; did you mean '%s'?", name, nearest);
+    else
+        error_set(error, STATUS_INPUT, "unknown command '%s' (see blco --help)", name);
+    return NULL;
+}
+
+static int help(int argc, char **argv, struct error *error)
+{
+    if (argc < 2) {
+        usage(stdout);
+        return STATUS_OK;
+    }
+    const struct command *command = find(argv[1], error);
+    if (command)
+        command->help(stdout);
+    return (int)error->status;
+}
+
+/* Runs what argv asks for; *name is the command, for the message, or NULL. */
+static int dispatch(int argc, char **argv, const char **name, struct error *error)
+{
+    const char *word = argv[1];
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        printf("blco %s\n", version_text);
+        return STATUS_OK;
+    }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
+        return help(argc - 1, argv + 1, error);
+    if (word[0] == '-')
+        return (int)error_set(error, STATUS_INPUT,
+                              "a command is expected before option %s (see blco --help)", word);
+    const struct command *command = find(word, error);
+    if (!command)
+        return (int)error->status;
+    *name = command->name;
+    return command->run(argc - 1, argv + 1, error);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return STATUS_INPUT;
+    }
+    struct error error = {0};
+    const char *name = NULL;
+    int code = dispatch(argc, argv, &name, &error);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        code = (int)error_set(&error, STATUS_OUTPUT, "standard output cannot be written");
+    if (error.status != STATUS_OK)
+        fprintf(stderr, "blco%s%s: %s\n", name ? " " : "", name ? name : "", error.message);
+    return code;
+}

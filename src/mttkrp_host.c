@@ -1,0 +1,257 @@
+#include "mttkrp_host.h"
+
+#include <string.h>
+
+#include "memory.h"
+#include "mttkrp_walk.h"
+
+/* Runs of nonzeros are cut without regard to the number of threads, so that sums, and the order in
+ * which the runs' boundary rows are added, are the same for any. */
+#define MAX_RUNS     1024
+#define MIN_RUN_NNZ  2048
+#define COLUMN_SLICE 64 /* columns of the boundary rows that one thread adds */
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The block in which nonzero i lies. */
+static uint64_t block_of(const struct blco *x, uint64_t i)
+{
+    uint64_t low = 0, high = x->nblocks - 1;
+    while (low < high) {
+        uint64_t middle = low + (high - low + 1) / 2;
+        if (x->block[middle].first <= i)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* How the coordinates of `mode` are read off the index words of a block. */
+static struct walk_operand operand_of(const struct blco *x, int mode, uint64_t block)
+{
+    const struct field *f = &x->ordering.field[mode];
+    return (struct walk_operand){.word = x->index[f->word],
+                                 .mask = f->mask,
+                                 .base = x->block[block].base[mode],
+                                 .shift = f->shift};
+}
+
+static uint64_t row_of(const struct blco *x, int mode, uint64_t i)
+{
+    struct walk_operand o = operand_of(x, mode, block_of(x, i));
+    return walk_coordinate(&o, i);
+}
+
+/* The window of rows that a run touches, in any order of nonzeros. */
+static void find_window(const struct blco *x, int mode, struct mttkrp_run *run)
+{
+    run->low = UINT64_MAX;
+    run->high = 0;
+    uint64_t i = run->first;
+    for (uint64_t b = block_of(x, i); i < run->last; b++) {
+        struct walk_operand o = operand_of(x, mode, b);
+        uint64_t end = least_of(run->last, x->block[b].first + x->block[b].count);
+        for (; i < end; i++) {
+            uint64_t row = walk_coordinate(&o, i);
+            run->low = row < run->low ? row : run->low;
+            run->high = row > run->high ? row : run->high;
+        }
+    }
+}
+
+enum status mttkrp_host_prepare(struct mttkrp_host *p, const struct blco *x, int mode,
+                                enum conflict conflict, uint64_t copies, struct error *error)
+{
+    memset(p, 0, sizeof *p);
+    bool windows = conflict == CONFLICT_HIERARCHICAL;
+    uint64_t runs = windows ? least_of(copies, x->nnz) : least_of(x->nnz / MIN_RUN_NNZ, MAX_RUNS);
+    if (runs < 1)
+        runs = 1;
+    uint64_t length = (x->nnz + runs - 1) / runs;
+    if (length > 0)
+        runs = (x->nnz + length - 1) / length; /* none is empty */
+    else
+        runs = 0;
+    p->run = memory_array(runs, sizeof *p->run, error);
+    if (!p->run)
+        return error->status;
+    p->x = x;
+    p->mode = mode;
+    p->conflict = conflict;
+    p->nruns = runs;
+
+#pragma omp parallel for schedule(static) if (runs > 1)
+    for (uint64_t k = 0; k < runs; k++) {
+        struct mttkrp_run *run = &p->run[k];
+        run->first = k * length;
+        run->last = least_of(x->nnz, run->first + length);
+        run->low = row_of(x, mode, run->first);
+        run->high = row_of(x, mode, run->last - 1);
+        if (windows)
+            find_window(x, mode, run);
+    }
+    for (uint64_t k = 0; k < runs; k++) {
+        p->run[k].scratch = p->scratch_rows;
+        if (windows)
+            p->scratch_rows += p->run[k].high - p->run[k].low + 1;
+        else if (conflict == CONFLICT_ORDERED)
+            p->scratch_rows += 2; /* the run's first and last row */
+    }
+    return STATUS_OK;
+}
+
+void mttkrp_host_free(struct mttkrp_host *p)
+{
+    memory_free(p->run);
+    memset(p, 0, sizeof *p);
+}
+
+/* One run for one tile of columns, block by block. */
+static void walk_run(struct walk *w, const struct blco *x, int mode, const struct mttkrp_run *run)
+{
+    walk_begin(w, run->low);
+    uint64_t i = run->first;
+    for (uint64_t b = block_of(x, i); i < run->last; b++) {
+        uint64_t end = least_of(run->last, x->block[b].first + x->block[b].count);
+        w->target = operand_of(x, mode, b);
+        for (int n = 0, k = 0; n < x->order; n++) {
+            if (n == mode)
+                continue;
+            const double *rows = w->other[k].rows;
+            w->other[k] = operand_of(x, n, b);
+            w->other[k++].rows = rows;
+        }
+        walk_nonzeros(w, i, end);
+        i = end;
+    }
+    walk_end(w);
+}
+
+/* All tiles of columns of a run; `w` says where its rows go. */
+static void walk_columns(struct walk *w, const struct mttkrp_host *p, const struct mttkrp_run *run,
+                         double *const *factor)
+{
+    w->others = p->x->order - 1;
+    w->value = p->x->value;
+    for (w->column = 0; w->column < w->rank; w->column += w->width) {
+        w->width = walk_tile_width(w->rank - w->column);
+        for (int n = 0, k = 0; n < p->x->order; n++)
+            if (n != p->mode)
+                w->other[k++].rows = factor[n] + w->column;
+        walk_run(w, p->x, p->mode, run);
+    }
+}
+
+static void zero_rows(double *m, uint64_t rows, uint64_t rank)
+{
+#pragma omp parallel for schedule(static) if (rows * rank > 65536)
+    for (uint64_t i = 0; i < rows; i++)
+        memset(m + i * rank, 0, rank * sizeof *m);
+}
+
+/* Adds the runs' first and last rows to M, in the order of the runs. */
+static void add_boundaries(const struct mttkrp_host *p, uint64_t rank, double *m,
+                           const double *scratch)
+{
+    uint64_t slices = (rank + COLUMN_SLICE - 1) / COLUMN_SLICE;
+#pragma omp parallel for schedule(static) if (slices > 1)
+    for (uint64_t s = 0; s < slices; s++) {
+        uint64_t column = s * COLUMN_SLICE, width = least_of(rank - column, COLUMN_SLICE);
+        uint64_t fresh = 0; /* rows below have been written */
+        for (uint64_t e = 0; e < 2 * p->nruns; e++) {
+            const struct mttkrp_run *run = &p->run[e / 2];
+            if (e % 2 == 1 && run->high == run->low)
+                continue;
+            uint64_t row = e % 2 == 0 ? run->low : run->high;
+            double *to = m + row * rank + column;
+            const double *from = scratch + (run->scratch + e % 2) * rank + column;
+            if (row >= fresh)
+                memset(to, 0, width * sizeof *to);
+            fresh = row + 1;
+            for (uint64_t r = 0; r < width; r++)
+                to[r] += from[r];
+        }
+    }
+}
+
+/* A run stores the rows that lie wholly inside it and zeroes those that no nonzero has, up to the
+ * next run's first; its own first and last row go to scratch. */
+static void run_ordered(const struct mttkrp_host *p, uint64_t rank, double *const *factor,
+                        double *m, double *scratch)
+{
+    uint64_t rows = p->x->dims[p->mode];
+#pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
+    for (uint64_t k = 0; k < p->nruns; k++) {
+        const struct mttkrp_run *run = &p->run[k];
+        double *boundary = scratch + run->scratch * rank;
+        struct walk w = {.sink = WALK_STORE,
+                         .rank = rank,
+                         .m = m,
+                         .low = run->low,
+                         .high = run->high,
+                         .low_row = boundary,
+                         .high_row = boundary + rank,
+                         .zero_from = k == 0 ? 0 : run->low,
+                         .zero_to = k + 1 < p->nruns ? p->run[k + 1].low : rows};
+        walk_columns(&w, p, run, factor);
+    }
+    add_boundaries(p, rank, m, scratch);
+}
+
+/* Every run adds into a private window, and the windows are summed row by row. */
+static void run_windows(const struct mttkrp_host *p, uint64_t rank, double *const *factor,
+                        double *m, double *scratch)
+{
+    zero_rows(scratch, p->scratch_rows, rank);
+#pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
+    for (uint64_t k = 0; k < p->nruns; k++) {
+        const struct mttkrp_run *run = &p->run[k];
+        struct walk w = {
+            .sink = WALK_ADD, .rank = rank, .m = scratch + run->scratch * rank, .low = run->low};
+        walk_columns(&w, p, run, factor);
+    }
+    uint64_t rows = p->x->dims[p->mode];
+#pragma omp parallel for schedule(static) if (p->nruns > 1)
+    for (uint64_t i = 0; i < rows; i++) {
+        double *to = m + i * rank;
+        memset(to, 0, rank * sizeof *to);
+        for (uint64_t k = 0; k < p->nruns; k++) {
+            const struct mttkrp_run *run = &p->run[k];
+            if (i < run->low || i > run->high)
+                continue;
+            const double *from = scratch + (run->scratch + i - run->low) * rank;
+            for (uint64_t r = 0; r < rank; r++)
+                to[r] += from[r];
+        }
+    }
+}
+
+/* Segments of equal rows (or, as the baseline, single nonzeros) are added atomically. */
+static void run_atomic(const struct mttkrp_host *p, uint64_t rank, double *const *factor, double *m)
+{
+    zero_rows(m, p->x->dims[p->mode], rank);
+#pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
+    for (uint64_t k = 0; k < p->nruns; k++) {
+        struct walk w = {.sink = p->conflict == CONFLICT_ATOMIC ? WALK_ATOMIC_EACH : WALK_ATOMIC,
+                         .rank = rank,
+                         .m = m};
+        walk_columns(&w, p, &p->run[k], factor);
+    }
+}
+
+void mttkrp_host(const struct mttkrp_host *p, uint64_t rank, double *const *factor, double *m,
+                 double *scratch)
+{
+    if (p->nruns == 0)
+        zero_rows(m, p->x->dims[p->mode], rank);
+    else if (p->conflict == CONFLICT_ORDERED)
+        run_ordered(p, rank, factor, m, scratch);
+    else if (p->conflict == CONFLICT_HIERARCHICAL)
+        run_windows(p, rank, factor, m, scratch);
+    else
+        run_atomic(p, rank, factor, m);
+}

@@ -1,0 +1,238 @@
+#include "ordering.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "memory.h"
+
+#define MAX_WORDS   2
+#define SLICE       2048 /* nonzeros whose keys stay in cache while every mode adds its bits */
+#define COORD_BYTES 4
+
+int ordering_bits(uint64_t length)
+{
+    return length > 1 ? 64 - __builtin_clzll(length - 1) : 0;
+}
+
+static void place_alto(struct ordering *o)
+{
+    uint16_t place = 0;
+    for (int k = 0; k < 32; k++)
+        for (int n = 0; n < o->order; n++)
+            if (k < o->mode_bits[n])
+                o->place[n][k] = place++;
+}
+
+/* From the lowest place up: the longest mode first, `top` last. */
+static void place_mode(struct ordering *o, int top, const uint64_t *dims)
+{
+    bool placed[MAX_ORDER] = {false};
+    uint16_t place = 0;
+    for (int i = 0; i < o->order; i++) {
+        int next = top;
+        for (int n = 0; n < o->order && i < o->order - 1; n++)
+            if (n != top && !placed[n] && (next == top || dims[n] >= dims[next]))
+                next = n;
+        placed[next] = true;
+        for (int k = 0; k < o->mode_bits[next]; k++)
+            o->place[next][k] = place++;
+    }
+}
+
+/* Bits of mode n that lie below the cut. */
+static int stored_bits(const struct ordering *o, int n, int cut)
+{
+    int bits = 0;
+    while (bits < o->mode_bits[n] && o->place[n][bits] < cut)
+        bits++;
+    return bits;
+}
+
+/* Distributes the modes' stored bits over two words of 64, each mode to one of them; false where
+ * that cannot be. can[n] has bit s set where some of the first n modes have s bits in sum. */
+static bool assign_words(const int *bits, int order, int *word)
+{
+    bool can[MAX_ORDER + 1][65] = {{true}};
+    int total = 0;
+    for (int n = 0; n < order; n++) {
+        total += bits[n];
+        for (int s = 0; s <= 64; s++)
+            can[n + 1][s] = can[n][s] || (s >= bits[n] && can[n][s - bits[n]]);
+    }
+    int sum = 64;
+    while (sum >= 0 && !can[order][sum])
+        sum--;
+    if (total - sum > 64)
+        return false;
+    for (int n = order - 1; n >= 0; n--) {
+        word[n] = can[n][sum] ? 1 : 0;
+        if (word[n] == 0)
+            sum -= bits[n];
+    }
+    return true;
+}
+
+/* Packs each word from its low end, the modes in the order of their lowest line bits. */
+static void pack_fields(struct ordering *o, const int *bits, const int *word)
+{
+    int used[MAX_WORDS] = {0};
+    memset(o->field, 0, sizeof o->field);
+    for (int place = 0; place < o->cut; place++) {
+        for (int n = 0; n < o->order; n++) {
+            if (bits[n] == 0 || o->place[n][0] != place)
+                continue;
+            int w = word[n];
+            o->field[n] = (struct field){w, used[w], (UINT64_C(1) << bits[n]) - 1};
+            used[w] += bits[n];
+        }
+    }
+}
+
+void ordering_create(struct ordering *o, int kind, int order, const uint64_t *dims, int index_bits)
+{
+    memset(o, 0, sizeof *o);
+    o->kind = kind;
+    o->order = order;
+    for (int n = 0; n < order; n++) {
+        o->mode_bits[n] = ordering_bits(dims[n]);
+        o->line_bits += o->mode_bits[n];
+    }
+    if (kind == ORDERING_ALTO)
+        place_alto(o);
+    else
+        place_mode(o, kind, dims);
+
+    int bits[MAX_ORDER], word[MAX_ORDER] = {0};
+    o->cut = index_bits < o->line_bits ? index_bits : o->line_bits;
+    o->words = o->cut > 64 ? 2 : 1;
+    for (;; o->cut--) {
+        for (int n = 0; n < order; n++)
+            bits[n] = stored_bits(o, n, o->cut);
+        if (o->words == 1 || assign_words(bits, order, word))
+            break;
+    }
+    pack_fields(o, bits, word);
+}
+
+void ordering_encode(const struct ordering *o, const uint32_t *coordinate, uint64_t *line)
+{
+    memset(line, 0, (size_t)(o->line_bits + 63) / 64 * sizeof *line);
+    for (int n = 0; n < o->order; n++) {
+        for (int k = 0; k < o->mode_bits[n]; k++) {
+            uint64_t bit = (coordinate[n] >> k) & 1;
+            line[o->place[n][k] / 64] |= bit << (o->place[n][k] % 64);
+        }
+    }
+}
+
+/* What each byte of each mode's coordinate adds to one word of the line. */
+struct line_table {
+    uint64_t byte[MAX_ORDER][COORD_BYTES][256];
+};
+
+static void fill_table(struct line_table *t, const struct ordering *o, int word)
+{
+    memset(t, 0, sizeof *t);
+    for (int n = 0; n < o->order; n++) {
+        for (int k = 0; k < o->mode_bits[n]; k++) {
+            if (o->place[n][k] / 64 != word)
+                continue;
+            for (unsigned value = 0; value < 256; value++)
+                if (value >> (k % 8) & 1)
+                    t->byte[n][k / 8][value] |= UINT64_C(1) << (o->place[n][k] % 64);
+        }
+    }
+}
+
+/* Adds mode n's contribution of nonzeros at[0..count) to their keys, by the mode's bytes. */
+static void add_by_table(const struct line_table *t, int n, int bits, const uint32_t *coordinate,
+                         uint64_t count, uint64_t *key)
+{
+    for (int b = 0; 8 * b < bits; b++)
+        for (uint64_t i = 0; i < count; i++)
+            key[i] |= t->byte[n][b][(coordinate[i] >> (8 * b)) & 255];
+}
+
+/* The same where the mode's bits are neighbours on the line, `up` places above the word's lowest
+ * (negative: below it). */
+static void add_by_shift(int up, const uint32_t *coordinate, uint64_t count, uint64_t *key)
+{
+    if (up >= 0) {
+        for (uint64_t i = 0; i < count; i++)
+            key[i] |= (uint64_t)coordinate[i] << up;
+    } else {
+        for (uint64_t i = 0; i < count; i++)
+            key[i] |= (uint64_t)coordinate[i] >> -up;
+    }
+}
+
+/* True where no bit of mode n lies in this word of the line. */
+static bool misses_word(const struct ordering *o, int n, int word)
+{
+    int bits = o->mode_bits[n];
+    return bits == 0 || o->place[n][0] / 64 > word || o->place[n][bits - 1] / 64 < word;
+}
+
+/* Keys of `count` nonzeros, at most SLICE: those at position[], or from `first` on where that is
+ * NULL. */
+static void encode_slice(const struct ordering *o, const struct coo *x, int word,
+                         const struct line_table *t, const uint64_t *position, uint64_t first,
+                         uint64_t count, uint64_t *key)
+{
+    uint32_t gathered[SLICE];
+    memset(key, 0, count * sizeof *key);
+    for (int n = 0; n < o->order; n++) {
+        if (misses_word(o, n, word))
+            continue;
+        const uint32_t *coordinate = x->index[n] + first;
+        if (position) {
+            for (uint64_t i = 0; i < count; i++)
+                gathered[i] = x->index[n][position[i]];
+            coordinate = gathered;
+        }
+        if (t)
+            add_by_table(t, n, o->mode_bits[n], coordinate, count, key);
+        else
+            add_by_shift(o->place[n][0] - 64 * word, coordinate, count, key);
+    }
+}
+
+enum status ordering_line_words(const struct ordering *o, const struct coo *x, int word,
+                                const uint64_t *position, uint64_t *key, struct error *error)
+{
+    struct line_table *table = NULL;
+    if (o->kind == ORDERING_ALTO) {
+        table = memory_array(1, sizeof *table, error);
+        if (!table)
+            return error->status;
+        fill_table(table, o, word);
+    }
+#pragma omp parallel for schedule(static)
+    for (uint64_t first = 0; first < x->nnz; first += SLICE) {
+        uint64_t count = x->nnz - first < SLICE ? x->nnz - first : SLICE;
+        encode_slice(o, x, word, table, position ? position + first : NULL, first, count,
+                     key + first);
+    }
+    memory_free(table);
+    return STATUS_OK;
+}
+
+void ordering_split(const struct ordering *o, const uint32_t *coordinate, uint64_t *index,
+                    uint32_t *base)
+{
+    memset(index, 0, (size_t)o->words * sizeof *index);
+    for (int n = 0; n < o->order; n++) {
+        const struct field *f = &o->field[n];
+        index[f->word] |= (coordinate[n] & f->mask) << f->shift;
+        base[n] = coordinate[n] & (uint32_t)~f->mask;
+    }
+}
+
+void ordering_decode(const struct ordering *o, const uint64_t *index, const uint32_t *base,
+                     uint32_t *coordinate)
+{
+    for (int n = 0; n < o->order; n++) {
+        const struct field *f = &o->field[n];
+        coordinate[n] = base[n] | (uint32_t)((index[f->word] >> f->shift) & f->mask);
+    }
+}

@@ -1,0 +1,246 @@
+#include "outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+enum old {
+    OLD_NONE,  /* there was no file of the final name       */
+    OLD_SAVED, /* it stands under `saved` too               */
+    OLD_LOST   /* there was one, and no second name for it  */
+};
+
+static enum status cannot_write(const char *path, const char *reason, struct error *error)
+{
+    return error_set(error, STATUS_OUTPUT, "%s: cannot be written: %s", path, reason);
+}
+
+/* Refuses early what would fail only after hours, when the file is renamed. */
+static enum status check_path(const char *path, struct error *error)
+{
+    struct stat s;
+    size_t length = strlen(path);
+    if (length == 0 || path[length - 1] == '/')
+        return cannot_write(path, "not a file name", error);
+    if (stat(path, &s) != 0)
+        return errno == ENOENT ? STATUS_OK : cannot_write(path, strerror(errno), error);
+    if (S_ISDIR(s.st_mode))
+        return cannot_write(path, "it is a directory", error);
+    if (!S_ISREG(s.st_mode))
+        return cannot_write(path, "it is not a regular file", error);
+    if (access(path, W_OK) != 0)
+        return cannot_write(path, strerror(errno), error);
+    return STATUS_OK;
+}
+
+/* Bytes of the path up to its last slash, that one included. */
+static int folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (int)(slash - path) + 1 : 0;
+}
+
+/* Never NULL: the path's folder, "." where it has none. */
+static char *folder_of(const char *path, struct error *error)
+{
+    return memory_text(error, "%.*s.", folder_length(path), path);
+}
+
+static enum status choose_names(struct outfile *f, const char *path, struct error *error)
+{
+    uint64_t unique;
+    if (getrandom(&unique, sizeof unique, 0) != sizeof unique)
+        unique = (uint64_t)getpid();
+    if (!(f->path = memory_text(error, "%s", path)) ||
+        !(f->temporary =
+              memory_text(error, "%.*s.blco-%016" PRIx64, folder_length(path), path, unique)) ||
+        !(f->saved = memory_text(error, "%s-old", f->temporary)))
+        return error->status;
+    return STATUS_OK;
+}
+
+/* Gives an unnamed file its first name. */
+static int link_unnamed(int fd, const char *name)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, link, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+/* An unnamed file in the folder, or -1 where the file system lacks them. Some have them but cannot
+ * name them afterwards, and /proc may be missing: that is tried with another one first, since at
+ * the end it would be too late. */
+static int open_unnamed(const char *folder, const char *trial_name)
+{
+    int flags = O_TMPFILE | O_WRONLY | O_CLOEXEC;
+    int trial = open(folder, flags, 0666);
+    if (trial < 0)
+        return -1;
+    int linked = link_unnamed(trial, trial_name);
+    close(trial);
+    if (linked != 0)
+        return -1;
+    unlink(trial_name);
+    return open(folder, flags, 0666);
+}
+
+enum status outfile_open(struct outfile *f, const char *path, struct error *error)
+{
+    *f = (struct outfile){.fd = -1};
+    char *folder = NULL;
+    if (check_path(path, error) != STATUS_OK || choose_names(f, path, error) != STATUS_OK ||
+        !(folder = folder_of(path, error)))
+        goto end;
+    f->fd = open_unnamed(folder, f->temporary);
+    if (f->fd < 0) {
+        f->fd = open(f->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+        f->named = f->fd >= 0;
+    }
+    if (f->fd < 0)
+        cannot_write(path, errno == ENOENT ? "there is no such folder" : strerror(errno), error);
+end:
+    memory_free(folder);
+    if (error->status != STATUS_OK)
+        outfile_discard(f);
+    return error->status;
+}
+
+enum status outfile_write(struct outfile *f, const void *bytes, size_t size, struct error *error)
+{
+    const char *at = bytes;
+    while (size > 0) {
+        ssize_t written = write(f->fd, at, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return cannot_write(f->path, strerror(errno), error);
+        at += written;
+        size -= (size_t)written;
+    }
+    return STATUS_OK;
+}
+
+enum status outfile_write_at(struct outfile *f, const void *bytes, size_t size, size_t offset,
+                             struct error *error)
+{
+    const char *at = bytes;
+    while (size > 0) {
+        ssize_t written = pwrite(f->fd, at, size, (off_t)offset);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return cannot_write(f->path, strerror(errno), error);
+        at += written;
+        offset += (size_t)written;
+        size -= (size_t)written;
+    }
+    return STATUS_OK;
+}
+
+/* Everything on disk, under the temporary name. */
+static enum status complete(struct outfile *f, struct error *error)
+{
+    int result;
+    while ((result = fsync(f->fd)) != 0 && errno == EINTR)
+        ;
+    if (result == 0 && !f->named) {
+        result = link_unnamed(f->fd, f->temporary);
+        f->named = result == 0;
+    }
+    if (result != 0)
+        return cannot_write(f->path, strerror(errno), error);
+    result = close(f->fd);
+    f->fd = -1;
+    return result == 0 ? STATUS_OK : cannot_write(f->path, strerror(errno), error);
+}
+
+static enum status replace(struct outfile *f, struct error *error)
+{
+    if (link(f->path, f->saved) == 0)
+        f->old = OLD_SAVED;
+    else
+        f->old = errno == ENOENT ? OLD_NONE : OLD_LOST;
+    if (rename(f->temporary, f->path) != 0)
+        return cannot_write(f->path, strerror(errno), error);
+    f->named = 0;
+    f->replaced = 1;
+    return STATUS_OK;
+}
+
+/* Makes the new names last. Folders that may be written but not read cannot be synced. */
+static enum status sync_folder(const struct outfile *f, struct error *error)
+{
+    char *folder = folder_of(f->path, error);
+    if (!folder)
+        return error->status;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    memory_free(folder);
+    if (fd < 0)
+        return STATUS_OK;
+    int result = fsync(fd);
+    int reason = errno;
+    close(fd);
+    if (result != 0 && reason == EIO)
+        return cannot_write(f->path, strerror(reason), error);
+    return STATUS_OK;
+}
+
+static int same_folder(const struct outfile *a, const struct outfile *b)
+{
+    int length = folder_length(a->path);
+    return length == folder_length(b->path) && memcmp(a->path, b->path, (size_t)length) == 0;
+}
+
+enum status outfile_commit(struct outfile *files, int count, struct error *error)
+{
+    for (int i = 0; i < count; i++)
+        if (complete(&files[i], error) != STATUS_OK)
+            goto end;
+    for (int i = 0; i < count; i++)
+        if (replace(&files[i], error) != STATUS_OK)
+            goto end;
+    for (int i = 0; i < count; i++)
+        if ((i == 0 || !same_folder(&files[i], &files[i - 1])) &&
+            sync_folder(&files[i], error) != STATUS_OK)
+            goto end;
+    for (int i = 0; i < count; i++)
+        files[i].replaced = 0;
+end:
+    for (int i = 0; i < count; i++)
+        outfile_discard(&files[i]);
+    return error->status;
+}
+
+/* Undoes a replacement that is not to last. */
+static void put_back(const struct outfile *f)
+{
+    if (f->old == OLD_SAVED)
+        rename(f->saved, f->path);
+    else if (f->old == OLD_NONE)
+        unlink(f->path);
+}
+
+void outfile_discard(struct outfile *f)
+{
+    if (!f->path) /* never opened, or already finished */
+        return;
+    if (f->fd >= 0)
+        close(f->fd);
+    if (f->named)
+        unlink(f->temporary);
+    if (f->replaced)
+        put_back(f);
+    if (f->old == OLD_SAVED) /* put back, it has no second name any more */
+        unlink(f->saved);
+    memory_free(f->path);
+    memory_free(f->temporary);
+    memory_free(f->saved);
+    *f = (struct outfile){.fd = -1};
+}

@@ -1,0 +1,137 @@
+#include "progress.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define INTERVAL      0.1 /* seconds between two looks of a line */
+#define DEFAULT_WIDTH 80
+
+/* Takes a terminal's cursor back to the line's beginning and wipes it. */
+#define WIPE "\r\033[K"
+
+double progress_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void progress_init(struct progress *p, FILE *stream)
+{
+    *p = (struct progress){.stream = stream, .stage_start = progress_now()};
+    p->terminal = stream && isatty(fileno(stream));
+}
+
+static bool is_quiet(const struct progress *p)
+{
+    return !p || !p->stream;
+}
+
+void progress_clear(struct progress *p)
+{
+    if (is_quiet(p) || !p->open)
+        return;
+    fputs(WIPE, p->stream);
+    fflush(p->stream);
+    p->open = false;
+}
+
+static size_t terminal_width(const struct progress *p)
+{
+    struct winsize size;
+    if (ioctl(fileno(p->stream), TIOCGWINSZ, &size) != 0 || size.ws_col < 2)
+        return DEFAULT_WIDTH;
+    return size.ws_col;
+}
+
+/* Shows the line on the terminal, cut so that it does not wrap: only one line can be wiped. */
+static void show(struct progress *p, const char *line)
+{
+    fprintf(p->stream, WIPE "%.*s", (int)terminal_width(p) - 1, line);
+    fflush(p->stream);
+    p->open = true;
+}
+
+void progress_stage(struct progress *p, const char *format, ...)
+{
+    if (is_quiet(p))
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(p->stage, sizeof p->stage, format, args);
+    va_end(args);
+    p->stage_start = progress_now();
+    p->last_shown = 0;
+    if (p->terminal)
+        show(p, p->stage);
+}
+
+/* "3 s", "4 min", "2.5 h" */
+static void describe_seconds(double seconds, char *text, size_t size)
+{
+    if (seconds < 100)
+        snprintf(text, size, "%.0f s", seconds);
+    else if (seconds < 6000)
+        snprintf(text, size, "%.0f min", seconds / 60);
+    else
+        snprintf(text, size, "%.1f h", seconds / 3600);
+}
+
+void progress_update(struct progress *p, double fraction, const char *format, ...)
+{
+    if (is_quiet(p) || !p->terminal)
+        return;
+    double now = progress_now();
+    if (now - p->last_shown < INTERVAL)
+        return;
+    p->last_shown = now;
+
+    char text[256], line[512], left[32];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (fraction > 0 && fraction <= 1) {
+        describe_seconds((now - p->stage_start) * (1 - fraction) / fraction, left, sizeof left);
+        snprintf(line, sizeof line, "%s: %s, %.0f %%, %s left", p->stage, text, 100 * fraction,
+                 left);
+    } else {
+        snprintf(line, sizeof line, "%s: %s", p->stage, text);
+    }
+    show(p, line);
+}
+
+/* A line that stays, begun by the stage where it has one. */
+static void print_line(struct progress *p, const char *stage, const char *format, va_list args)
+{
+    progress_clear(p);
+    if (stage[0])
+        fprintf(p->stream, "%s: ", stage);
+    vfprintf(p->stream, format, args);
+    fputc('\n', p->stream);
+    fflush(p->stream);
+}
+
+void progress_done(struct progress *p, const char *format, ...)
+{
+    if (is_quiet(p))
+        return;
+    va_list args;
+    va_start(args, format);
+    print_line(p, p->stage, format, args);
+    va_end(args);
+    p->stage[0] = '\0';
+}
+
+void progress_note(struct progress *p, const char *format, ...)
+{
+    if (is_quiet(p))
+        return;
+    va_list args;
+    va_start(args, format);
+    print_line(p, "", format, args);
+    va_end(args);
+}

@@ -1,0 +1,173 @@
+#include "text_feed.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <isa-l/igzip_lib.h>
+
+#include "memory.h"
+
+#define INPUT_BYTES ((size_t)1 << 18)
+#define MAX_STEP    ((size_t)1 << 30) /* the library counts in 32 bits */
+
+bool text_feed_is_gzip(const unsigned char *bytes, size_t count)
+{
+    return count >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
+}
+
+/* read(2) until `room` bytes are there or the file ends. */
+static enum status read_fully(struct text_feed *f, void *bytes, size_t room, size_t *got,
+                              struct error *error)
+{
+    *got = 0;
+    while (*got < room && !f->ended) {
+        ssize_t n = read(f->fd, (char *)bytes + *got, room - *got);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set(error, STATUS_INPUT, "%s: cannot read: %s", f->name, strerror(errno));
+        f->ended = n == 0;
+        *got += (size_t)n;
+        atomic_fetch_add_explicit(&f->consumed, (size_t)n, memory_order_relaxed);
+    }
+    return STATUS_OK;
+}
+
+/* Sees to it that at least `wanted` bytes of input are there, unless the file ends before. */
+static enum status refill(struct text_feed *f, size_t wanted, struct error *error)
+{
+    if (f->count >= wanted || f->ended)
+        return STATUS_OK;
+    memmove(f->input, f->input + f->first, f->count);
+    f->first = 0;
+    size_t got;
+    enum status status = read_fully(f, f->input + f->count, INPUT_BYTES - f->count, &got, error);
+    f->count += got;
+    return status;
+}
+
+enum status text_feed_open(struct text_feed *f, int fd, const char *name, struct error *error)
+{
+    *f = (struct text_feed){.name = name, .fd = fd};
+    f->input = memory_array(INPUT_BYTES, 1, error);
+    enum status status = f->input ? refill(f, 2, error) : error->status;
+    if (status == STATUS_OK && text_feed_is_gzip(f->input, f->count)) {
+        f->gzip = true;
+        f->inflate = memory_array(1, sizeof *f->inflate, error);
+        if (!f->inflate)
+            status = error->status;
+        else
+            isal_inflate_init(f->inflate);
+    }
+    if (status != STATUS_OK)
+        text_feed_close(f);
+    return status;
+}
+
+static enum status damaged(const struct text_feed *f, const char *how, struct error *error)
+{
+    return error_set(error, STATUS_INPUT, "%s: damaged gzip: %s", f->name, how);
+}
+
+static enum status explain(const struct text_feed *f, int code, struct error *error)
+{
+    switch (code) {
+    case ISAL_INCORRECT_CHECKSUM:
+        return damaged(f, "the checksum does not match", error);
+    case ISAL_INVALID_WRAPPER:
+    case ISAL_UNSUPPORTED_METHOD:
+        return damaged(f, "invalid header", error);
+    default:
+        return damaged(f, "invalid compressed data", error);
+    }
+}
+
+/* Begins the next member. *more is false at the end of the file; zero bytes may pad it. */
+static enum status begin_member(struct text_feed *f, bool *more, struct error *error)
+{
+    enum status status = refill(f, 2, error);
+    *more = false;
+    while (status == STATUS_OK && f->count > 0 && f->input[f->first] == 0) {
+        f->first++;
+        f->count--;
+        status = refill(f, 2, error);
+    }
+    if (status != STATUS_OK || f->count == 0)
+        return status;
+    if (!text_feed_is_gzip(f->input + f->first, f->count))
+        return damaged(f, "something else follows the compressed data", error);
+    isal_inflate_reset(f->inflate);
+    f->inflate->crc_flag = ISAL_GZIP;
+    f->in_member = *more = true;
+    return STATUS_OK;
+}
+
+/* One call of the library: some bytes of the current member into bytes[0..room). */
+static enum status inflate_some(struct text_feed *f, char *bytes, size_t room, size_t *got,
+                                struct error *error)
+{
+    enum status status = refill(f, 1, error);
+    if (status != STATUS_OK)
+        return status;
+    struct inflate_state *s = f->inflate;
+    size_t given = f->count;
+    s->next_in = f->input + f->first;
+    s->avail_in = (uint32_t)given;
+    s->next_out = (uint8_t *)bytes;
+    s->avail_out = (uint32_t)(room < MAX_STEP ? room : MAX_STEP);
+    size_t offered = s->avail_out;
+
+    int code = isal_inflate(s);
+    *got = offered - s->avail_out;
+    f->first += given - s->avail_in;
+    f->count = s->avail_in;
+    if (code < 0 || code == ISAL_NEED_DICT)
+        return explain(f, code, error);
+    if (s->block_state == ISAL_BLOCK_FINISH)
+        f->in_member = false;
+    else if (given == 0 && *got == 0)
+        return damaged(f, "the file is cut off", error);
+    return STATUS_OK;
+}
+
+static enum status read_gzip(struct text_feed *f, char *bytes, size_t room, size_t *got,
+                             struct error *error)
+{
+    *got = 0;
+    while (*got < room) {
+        bool more = true;
+        enum status status = f->in_member ? STATUS_OK : begin_member(f, &more, error);
+        if (status != STATUS_OK || !more)
+            return status;
+        size_t some = 0;
+        status = inflate_some(f, bytes + *got, room - *got, &some, error);
+        if (status != STATUS_OK)
+            return status;
+        *got += some;
+    }
+    return STATUS_OK;
+}
+
+enum status text_feed_read(struct text_feed *f, char *bytes, size_t room, size_t *got,
+                           struct error *error)
+{
+    if (f->gzip)
+        return read_gzip(f, bytes, room, got, error);
+    size_t ready = f->count < room ? f->count : room, rest;
+    memcpy(bytes, f->input + f->first, ready);
+    f->first += ready;
+    f->count -= ready;
+    enum status status = read_fully(f, bytes + ready, room - ready, &rest, error);
+    *got = ready + rest;
+    return status;
+}
+
+void text_feed_close(struct text_feed *f)
+{
+    memory_free(f->input);
+    memory_free(f->inflate);
+    f->input = NULL;
+    f->inflate = NULL;
+}

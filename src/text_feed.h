@@ -1,0 +1,41 @@
+/* The bytes of an open file one after the other, inflated where they are gzip: told by the magic
+ * bytes at the start, whatever the file is called; several members follow one another. */
+#ifndef BLCO_TEXT_FEED_H
+#define BLCO_TEXT_FEED_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "error.h"
+
+struct inflate_state;
+
+struct text_feed {
+    const char *name;              /* for messages; not owned                          */
+    int fd;                        /* not owned                                        */
+    bool gzip;                     /* known once the first bytes were read             */
+    bool in_member;                /* gzip: a member has begun and not yet ended       */
+    bool ended;                    /* the file has no more bytes                       */
+    unsigned char *input;          /* (INPUT_BYTES) as they stand in the file; owned */
+    size_t first, count;           /* input[first, first + count) is not yet used  */
+    struct inflate_state *inflate; /* NULL where it is not gzip; owned     */
+    atomic_size_t consumed;        /* bytes read from the file; any thread may look */
+};
+
+/* Reads the first bytes and finds out what they are. STATUS_INPUT, STATUS_MEMORY; on failure *f is
+ * closed. */
+enum status text_feed_open(struct text_feed *f, int fd, const char *name, struct error *error);
+
+/* Fills bytes[0..room); fewer in *got than room only at the end. STATUS_INPUT names the file: a
+ * read error, or gzip data that are damaged or cut off. */
+enum status text_feed_read(struct text_feed *f, char *bytes, size_t room, size_t *got,
+                           struct error *error);
+
+/* Accepts a closed or zeroed one. */
+void text_feed_close(struct text_feed *f);
+
+/* Whether these bytes (count of them) begin a gzip member. */
+bool text_feed_is_gzip(const unsigned char *bytes, size_t count);
+
+#endif

@@ -1,0 +1,46 @@
+/* A text file as batches of whole lines. A regular file is mapped and cut at line ends; gzip,
+ * standard input and pipes are read (and inflated) by a thread of their own, one batch ahead, so
+ * that this overlaps with what the caller does with the present batch. */
+#ifndef BLCO_TEXT_SOURCE_H
+#define BLCO_TEXT_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+
+struct text_source;
+
+struct text_batch {
+    const char *begin, *end; /* whole lines; end[-1] is a newline. Equal: the file is over        */
+    bool unterminated;       /* the last line had no newline in the file; here it has one         */
+    bool overlong;           /* instead of a batch: the next line is longer than a batch may be   */
+};
+
+/* Opens the file, or standard input where path is "-". Batches have at most `batch_bytes`, and so
+ * have lines. Errors (a directory, no permission) name the file. The caller closes *s; it is NULL
+ * on failure. STATUS_INPUT, STATUS_MEMORY, STATUS_INTERNAL where no thread can be started. */
+enum status text_source_open(struct text_source **s, const char *path, size_t batch_bytes,
+                             struct error *error);
+
+/* The next lines. The ones before are no longer valid. */
+enum status text_source_next(struct text_source *s, struct text_batch *batch, struct error *error);
+
+/* What messages call it: the path, or "standard input". */
+const char *text_source_name(const struct text_source *s);
+
+/* Whether a thread of its own reads the file. */
+bool text_source_threaded(const struct text_source *s);
+
+/* How much of the file has been read, 0 to 1; negative where its size is unknown. */
+double text_source_fraction(const struct text_source *s);
+
+/* Whether the file is compressed, and how many bytes of text all batches so far had in the file. */
+bool text_source_gzip(const struct text_source *s);
+uint64_t text_source_bytes(const struct text_source *s);
+
+/* Accepts NULL. */
+void text_source_close(struct text_source *s);
+
+#endif

@@ -1,0 +1,299 @@
+#include "textfile.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "memory.h"
+#include "number.h"
+
+#define CHUNK_BYTES ((size_t)1 << 18)
+
+/* Begins with the first line that starts in its piece of the file. */
+struct text_chunk {
+    size_t begin;
+    uint64_t line; /* lines of the file before it, and items */
+    uint64_t item;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Cuts the line that begins at `at`, blanks at both ends left out, and returns where the next one
+ * begins. Every line of a file that was accepted has an end. */
+static const char *cut_line(const char *at, const char *end, struct text_line *line)
+{
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    const char *last = newline;
+    while (at < last && is_blank(*at))
+        at++;
+    while (last > at && is_blank(last[-1]))
+        last--;
+    line->begin = at;
+    line->end = last;
+    return newline + 1;
+}
+
+/* The first byte from `near` on that begins a line. */
+static size_t line_start(const struct filemap *map, size_t near)
+{
+    if (near == 0)
+        return 0;
+    if (near >= map->size)
+        return map->size;
+    const char *newline = memchr(map->bytes + near - 1, '\n', map->size - near + 1);
+    return newline ? (size_t)(newline - map->bytes) + 1 : map->size;
+}
+
+static void count_lines(const struct textfile *t, uint64_t c)
+{
+    const char *at = t->map.bytes + t->chunk[c].begin;
+    const char *end = t->map.bytes + t->chunk[c + 1].begin;
+    uint64_t lines = 0, items = 0;
+    struct text_line line;
+    while (at < end) {
+        at = cut_line(at, end, &line);
+        lines++;
+        items += line.begin < line.end;
+    }
+    t->chunk[c].line = lines;
+    t->chunk[c].item = items;
+}
+
+static enum status index_lines(struct textfile *t, struct error *error)
+{
+    t->nchunks = (t->map.size + CHUNK_BYTES - 1) / CHUNK_BYTES;
+    t->chunk = memory_array(t->nchunks + 1, sizeof *t->chunk, error);
+    if (!t->chunk)
+        return error->status;
+#pragma omp parallel
+    {
+#pragma omp for schedule(static)
+        for (uint64_t c = 0; c <= t->nchunks; c++)
+            t->chunk[c].begin = line_start(&t->map, c * CHUNK_BYTES);
+#pragma omp for schedule(static)
+        for (uint64_t c = 0; c < t->nchunks; c++)
+            count_lines(t, c);
+    }
+    for (uint64_t c = 0; c < t->nchunks; c++) {
+        uint64_t lines = t->chunk[c].line, items = t->chunk[c].item;
+        t->chunk[c].line = t->lines;
+        t->chunk[c].item = t->items;
+        t->lines += lines;
+        t->items += items;
+    }
+    t->chunk[t->nchunks].line = t->lines;
+    t->chunk[t->nchunks].item = t->items;
+    return STATUS_OK;
+}
+
+enum status textfile_open(struct textfile *t, const char *path, struct error *error)
+{
+    *t = (struct textfile){.path = path};
+    if (filemap_open(&t->map, path, error) != STATUS_OK)
+        goto fail;
+    if (t->map.size > 0 && t->map.bytes[t->map.size - 1] != '\n') {
+        error_set(error, STATUS_INPUT, "%s: the last line has no end: the file was cut off", path);
+        goto fail;
+    }
+    if (index_lines(t, error) != STATUS_OK)
+        goto fail;
+    return STATUS_OK;
+fail:
+    textfile_close(t);
+    return error->status;
+}
+
+void textfile_close(struct textfile *t)
+{
+    filemap_close(&t->map);
+    memory_free(t->chunk);
+    *t = (struct textfile){0};
+}
+
+/* The last chunk whose first item is `item` or an earlier one. */
+static uint64_t chunk_of(const struct textfile *t, uint64_t item)
+{
+    uint64_t low = 0, high = t->nchunks;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (t->chunk[middle].item <= item)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct text_line textfile_item(const struct textfile *t, uint64_t item)
+{
+    const struct text_chunk *chunk = &t->chunk[chunk_of(t, item)];
+    const char *at = t->map.bytes + chunk->begin, *end = t->map.bytes + t->map.size;
+    uint64_t passed = chunk->item;
+    struct text_line line = {.number = chunk->line};
+    do {
+        at = cut_line(at, end, &line);
+        line.number++;
+        passed += line.begin < line.end;
+    } while (passed <= item);
+    return line;
+}
+
+uint64_t textfile_count(const struct text_line *line)
+{
+    uint64_t count = 0;
+    for (const char *at = line->begin; at < line->end; at++)
+        count += !is_blank(*at) && (at == line->begin || is_blank(at[-1]));
+    return count;
+}
+
+/* Where the word at the line's begin ends. */
+static const char *word_end(const struct text_line *line)
+{
+    const char *at = line->begin;
+    while (at < line->end && !is_blank(*at))
+        at++;
+    return at;
+}
+
+/* "path:line: read WORD, expected ...", the word cut short and fit to be printed. */
+static enum status refuse_word(const struct textfile *t, const struct text_line *line,
+                               const char *expected, struct error *error)
+{
+    char word[24];
+    size_t length = (size_t)(word_end(line) - line->begin);
+    size_t shown = length < sizeof word ? length : sizeof word - 1;
+    for (size_t i = 0; i < shown; i++) {
+        char c = line->begin[i];
+        word[i] = (char)(c > ' ' && c <= '~' ? c : '?');
+    }
+    word[shown] = '\0';
+    if (shown == 0)
+        return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": the line ends, expected %s", t->path,
+                         line->number, expected);
+    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": read \"%s%s\", expected %s", t->path,
+                     line->number, word, shown < length ? "..." : "", expected);
+}
+
+static void skip_number(struct text_line *line, const char *next)
+{
+    line->begin = next;
+    while (line->begin < line->end && is_blank(*line->begin))
+        line->begin++;
+}
+
+static bool ends_word(const struct text_line *line, const char *next)
+{
+    return next && (next == line->end || is_blank(*next));
+}
+
+/* The fast part of textfile_number, for the loop over a matrix. */
+static inline bool take_number(struct text_line *line, double *value)
+{
+    const char *next = number_parse(line->begin, line->end, value);
+    if (!ends_word(line, next) || !__builtin_isfinite(*value))
+        return false;
+    skip_number(line, next);
+    return true;
+}
+
+enum status textfile_number(const struct textfile *t, struct text_line *line, double *value,
+                            struct error *error)
+{
+    if (take_number(line, value))
+        return STATUS_OK;
+    return refuse_word(t, line, "a finite number", error);
+}
+
+enum status textfile_unsigned(const struct textfile *t, struct text_line *line, uint64_t *value,
+                              struct error *error)
+{
+    const char *next = number_parse_unsigned(line->begin, line->end, value);
+    if (!ends_word(line, next))
+        return refuse_word(t, line, "a whole number", error);
+    skip_number(line, next);
+    return STATUS_OK;
+}
+
+enum status textfile_line_end(const struct textfile *t, const struct text_line *line,
+                              uint64_t numbers, struct error *error)
+{
+    if (line->begin == line->end)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": %" PRIu64 " numbers, expected %" PRIu64,
+                     t->path, line->number, numbers + textfile_count(line), numbers);
+}
+
+/* The line is wrong: says how. */
+static enum status refuse_row(const struct textfile *t, struct text_line line, uint64_t cols,
+                              struct error *error)
+{
+    uint64_t count = textfile_count(&line);
+    if (count != cols)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %" PRIu64 " numbers, expected %" PRIu64, t->path,
+                         line.number, count, cols);
+    double value;
+    for (uint64_t c = 0; c < cols; c++)
+        if (textfile_number(t, &line, &value, error) != STATUS_OK)
+            break;
+    return error->status;
+}
+
+struct matrix {
+    uint64_t first, rows, cols;
+    double *entry; /* (rows x cols) */
+};
+
+/* Parses the chunk's items that belong to the matrix. */
+static enum status read_chunk(const struct textfile *t, uint64_t c, const struct matrix *m,
+                              struct error *error)
+{
+    const char *at = t->map.bytes + t->chunk[c].begin;
+    const char *end = t->map.bytes + t->chunk[c + 1].begin;
+    uint64_t item = t->chunk[c].item;
+    struct text_line line = {.number = t->chunk[c].line};
+    while (at < end && item < m->first + m->rows) {
+        at = cut_line(at, end, &line);
+        line.number++;
+        if (line.begin == line.end)
+            continue;
+        if (item >= m->first) {
+            double *row = m->entry + (item - m->first) * m->cols;
+            struct text_line rest = line;
+            uint64_t col = 0;
+            while (col < m->cols && take_number(&rest, &row[col]))
+                col++;
+            if (col < m->cols || rest.begin < rest.end)
+                return refuse_row(t, line, m->cols, error);
+        }
+        item++;
+    }
+    return STATUS_OK;
+}
+
+enum status textfile_matrix(const struct textfile *t, uint64_t first, uint64_t rows, uint64_t cols,
+                            double *matrix, struct error *error)
+{
+    const struct matrix m = {first, rows, cols, matrix};
+    uint64_t begin = chunk_of(t, first), end = chunk_of(t, first + rows - 1) + 1;
+    uint64_t wrong = end; /* the first chunk in which something is wrong */
+#pragma omp parallel for schedule(dynamic, 1)
+    for (uint64_t c = begin; c < end; c++) {
+        uint64_t known;
+#pragma omp atomic read
+        known = wrong;
+        struct error found = {0};
+        if (c < known && read_chunk(t, c, &m, &found) != STATUS_OK) {
+#pragma omp critical(textfile_matrix)
+            if (c < wrong) {
+                *error = found;
+#pragma omp atomic write
+                wrong = c;
+            }
+        }
+    }
+    return error->status;
+}

@@ -1,0 +1,149 @@
+#include "tns_header.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+void tns_head_begin(struct tns_head *h, const char *name, const struct tns_options *options)
+{
+    *h = (struct tns_head){.name = name, .options = options};
+}
+
+static bool is_word(struct tns_token token, const char *word)
+{
+    return (size_t)(token.end - token.begin) == strlen(word) &&
+           strncasecmp(token.begin, word, strlen(word)) == 0;
+}
+
+/* All is known: entries of `order` indices, as `origin` says. */
+static enum status ready(struct tns_head *h, int order, const char *origin, struct error *error)
+{
+    const struct tns_options *o = h->options;
+    if (o->ndims && o->ndims != order)
+        return error_set(error, STATUS_INPUT, "%s: %d mode%s, as %s says, but --dims gives %d",
+                         h->name, order, order == 1 ? "" : "s", origin, o->ndims);
+    struct tns_format *f = &h->format;
+    *f =
+        (struct tns_format){.name = h->name, .order = order, .index_base = (uint32_t)o->index_base};
+    snprintf(f->order_origin, sizeof f->order_origin, "%s", origin);
+    bool header = h->dialect != TNS_HEADER_NONE;
+    f->limit_origin = o->ndims ? "--dims" : header ? "the header" : NULL;
+    for (int n = 0; n < order; n++)
+        f->limit[n] = o->ndims ? o->dims[n] : header ? h->dims[n] : MAX_LENGTH;
+    h->awaited = TNS_READY;
+    return STATUS_OK;
+}
+
+static enum status header_order(struct tns_head *h, struct tns_token token, uint64_t columns,
+                                uint64_t number, struct error *error)
+{
+    char quoted[TNS_QUOTED_BYTES];
+    uint64_t order;
+    if (columns != 1 || !tns_token_unsigned(token, &order) || order < 1 || order > MAX_ORDER)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %s, expected the header's number of modes, 1 to %d",
+                         h->name, number, tns_quote(token, quoted), MAX_ORDER);
+    h->order = (int)order;
+    h->awaited = TNS_AWAIT_LENGTHS;
+    return STATUS_OK;
+}
+
+static enum status header_lengths(struct tns_head *h, const struct tns_token *token,
+                                  uint64_t columns, uint64_t number, struct error *error)
+{
+    char quoted[TNS_QUOTED_BYTES];
+    if (columns != (uint64_t)h->order)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %" PRIu64 " column%s, expected the header's %d length%s",
+                         h->name, number, columns, columns == 1 ? "" : "s", h->order,
+                         h->order == 1 ? "" : "s");
+    for (int n = 0; n < h->order; n++)
+        if (!tns_token_unsigned(token[n], &h->dims[n]) || h->dims[n] < 1 || h->dims[n] > MAX_LENGTH)
+            return error_set(error, STATUS_INPUT,
+                             "%s:%" PRIu64 ": mode %d: length %s, expected 1 to %" PRIu32, h->name,
+                             number, n + 1, tns_quote(token[n], quoted), MAX_LENGTH);
+    if (h->dialect == TNS_HEADER_DIMS)
+        return ready(h, h->order, "the header", error);
+    h->awaited = TNS_AWAIT_COUNT;
+    return STATUS_OK;
+}
+
+static enum status header_count(struct tns_head *h, struct tns_token token, uint64_t columns,
+                                uint64_t number, struct error *error)
+{
+    char quoted[TNS_QUOTED_BYTES];
+    if (columns != 1 || !tns_token_unsigned(token, &h->count) || h->count > MAX_NNZ)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %s, expected the header's number of entries", h->name,
+                         number, tns_quote(token, quoted));
+    return ready(h, h->order, "the header", error);
+}
+
+/* A line of one column cannot be an entry, so it begins a header; any other is the first entry. */
+static enum status first_line(struct tns_head *h, const struct tns_token *token, uint64_t columns,
+                              uint64_t number, bool *is_entry, struct error *error)
+{
+    char quoted[TNS_QUOTED_BYTES], origin[32];
+    uint64_t order;
+    if (columns == 1 && is_word(token[0], "sptensor")) {
+        h->dialect = TNS_HEADER_SPTENSOR;
+        h->awaited = TNS_AWAIT_ORDER;
+        return STATUS_OK;
+    }
+    if (columns == 1 && tns_token_unsigned(token[0], &order)) {
+        h->dialect = TNS_HEADER_DIMS;
+        return header_order(h, token[0], columns, number, error);
+    }
+    if (columns == 1)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %s, expected indices and a value with blanks between "
+                         "them, or a header",
+                         h->name, number, tns_quote(token[0], quoted));
+    if (columns > TNS_MAX_COLUMNS)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %" PRIu64 " columns, expected at most %d: %d indices and "
+                         "a value",
+                         h->name, number, columns, TNS_MAX_COLUMNS, MAX_ORDER);
+    *is_entry = true;
+    snprintf(origin, sizeof origin, "line %" PRIu64, number);
+    return ready(h, (int)columns - 1, origin, error);
+}
+
+enum status tns_head_line(struct tns_head *h, const char *line, const char *end, uint64_t number,
+                          bool *is_entry, struct error *error)
+{
+    struct tns_token token[TNS_MAX_COLUMNS];
+    uint64_t columns = tns_tokens(line, end, token);
+    *is_entry = false;
+    if (columns == 0)
+        return STATUS_OK;
+    switch (h->awaited) {
+    case TNS_AWAIT_FIRST:
+        return first_line(h, token, columns, number, is_entry, error);
+    case TNS_AWAIT_ORDER:
+        return header_order(h, token[0], columns, number, error);
+    case TNS_AWAIT_LENGTHS:
+        return header_lengths(h, token, columns, number, error);
+    case TNS_AWAIT_COUNT:
+        return header_count(h, token[0], columns, number, error);
+    case TNS_READY:
+        break;
+    }
+    *is_entry = true;
+    return STATUS_OK;
+}
+
+enum status tns_head_end(const struct tns_head *h, struct error *error)
+{
+    static const char *const missing[] = {[TNS_AWAIT_ORDER] = "number of modes",
+                                          [TNS_AWAIT_LENGTHS] = "lengths",
+                                          [TNS_AWAIT_COUNT] = "number of entries"};
+    if (h->awaited == TNS_READY)
+        return STATUS_OK;
+    if (h->awaited == TNS_AWAIT_FIRST)
+        return error_set(error, STATUS_INPUT,
+                         "%s: no entries: nothing but comments and blank lines", h->name);
+    return error_set(error, STATUS_INPUT, "%s: ends within the header, expected its %s", h->name,
+                     missing[h->awaited]);
+}

@@ -1,0 +1,3 @@
+#include "version.h"
+
+const char *const version_text = BLCO_VERSION " (" BLCO_COMMIT ")";

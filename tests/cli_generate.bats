@@ -1,0 +1,94 @@
+load cli_helpers
+
+@test "presets and their true sizes" {
+    run -0 --separate-stderr "$BLCO" generate --list
+    [ "${#lines[@]}" -eq 15 ]
+    [[ $output == *$'\nuber            3309490  183 x 24 x 1140 x 1717\n'* ]]
+    [[ $output == *$'\nreddit       4687474081  8211298 x 176962 x 8116559'* ]]
+    local list=$output
+    run -0 --separate-stderr "$BLCO" generate --preset list
+    [ "$output" = "$list" ]
+}
+
+@test "the same file whatever the threads, plain, compressed and to standard output" {
+    "$BLCO" generate one.tns -q --preset uber --scale 0.03 -t 1
+    [ "$(wc -l <one.tns)" -eq 99285 ]
+    [ "$(cut -d' ' -f1-4 one.tns | sort -u | wc -l)" -eq 99285 ]
+    for t in 2 3; do
+        "$BLCO" generate two.tns -q --preset uber --scale 0.03 -t $t
+        cmp one.tns two.tns
+        "$BLCO" generate - -q --preset uber --scale 0.03 -t $t | cmp - one.tns
+        "$BLCO" generate two.tns.gz -q --preset uber --scale 0.03 -t $t
+        gzip -dc two.tns.gz | cmp - one.tns
+    done
+    "$BLCO" generate two.tns -q --preset uber --scale 0.03 --seed 2
+    ! cmp -s one.tns two.tns
+    [ "$(wc -l <two.tns)" -eq 99285 ]
+}
+
+@test "headers and index base" {
+    "$BLCO" generate x.tns -q --dims 2x3 --nnz 6 --header sptensor --index-base 0
+    [ "$(head -n 4 x.tns | tr '\n' ';')" = "sptensor;2;2 3;6;" ]
+    [ "$(tail -n 6 x.tns | cut -d' ' -f1,2 | tr '\n' ';')" = "0 0;0 1;0 2;1 0;1 1;1 2;" ]
+    "$BLCO" generate x.tns -q --dims 2x3 --nnz 6 --header dims
+    [ "$(head -n 3 x.tns | cut -d' ' -f1,2 | tr '\n' ';')" = "2;2 3;1 1;" ]
+}
+
+@test "a generated file reads back without duplicates" {
+    "$BLCO" generate x.tns.gz -q --dims 70,60,50,40 --nnz 20000 --skew 1,0.5,even,0 \
+        --fibers 300:1,2:0.8 --runs 3:0.4:3:scattered --header dims
+    run -0 "$BLCO" info -q x.tns.gz
+    [[ $output == *$'\nduplicates   0\nzeros        0\nlengths      70 x 60 x 50 x 40\nnonzeros     20000\n'* ]]
+}
+
+@test "planted tensors are found again" {
+    for rank in 2 3; do
+        "$BLCO" generate x.tns -q --dims 60,50,40 --nnz 12000 --planted-rank $rank
+        best=0
+        for seed in 1 2 3; do
+            cpd x.tns -r $rank --seed $seed -i 300 --tol 1e-7 --nowrite
+            best=$(printf '%s\n' "$best" "$(fit)" | sort -g | tail -n 1)
+        done
+        awk -v fit="$best" 'BEGIN { exit !(fit > 0.999) }'
+    done
+    "$BLCO" generate x.tns -q --dims 60,50,40 --nnz 12000 --planted-rank 2 --noise 0.1
+    cpd x.tns -r 2 -i 300 --nowrite
+    awk -v fit="$(fit)" 'BEGIN { exit !(fit > 0.85 && fit < 0.95) }'
+}
+
+@test "refused arguments" {
+    size=(--dims 4,4 --nnz 3)
+    fails 2 "no output file given" generate "${size[@]}"
+    fails 2 "--dims and --nnz, or --preset, are required" generate x.tns --dims 4,4
+    fails 2 "--nnz: '0', expected a whole number from 1" generate x.tns --dims 4,4 --nnz 0
+    fails 2 "17 nonzeros, but the tensor has 16 cells only" generate x.tns --dims 4,4 --nnz 17
+    fails 2 "did you mean 'uber'?" generate x.tns --preset ubre
+    fails 2 "see blco generate --list" generate x.tns --preset something
+    fails 2 "only --scale goes with it" generate x.tns --preset uber --nnz 3
+    fails 2 "--scale goes with --preset only" generate x.tns "${size[@]}" --scale 2
+    fails 2 "expected a number above 0" generate x.tns --preset uber --scale 0
+    fails 2 "--noise goes with --planted-rank only" generate x.tns "${size[@]}" --noise 1
+    fails 2 "--planted-rank does not go with" generate x.tns "${size[@]}" --planted-rank 2 --skew 1,1
+    fails 2 "3 nonzeros of rank 4" generate x.tns "${size[@]}" --planted-rank 4
+    for skew in 1 1,2,3 1, ,1 1,x -1,0 1,even, 1e400,1; do
+        fails 2 "--skew: '$skew', expected 2 Zipf exponents" generate x.tns "${size[@]}" --skew=$skew
+    done
+    fails 2 "Zipf exponent 9, expected 0 to 8" generate x.tns "${size[@]}" --skew 9,0
+    for fibers in 3 3: 0:1 3:0 3:3 3:1, 3:1:x 3:1:1:1 x:1; do
+        fails 2 "--fibers: '$fibers', expected" generate x.tns "${size[@]}" --fibers $fibers
+    done
+    for runs in 1 1:0.5 1:0.5: 0:0.5:2 3:0.5:2 1:2:2 1:0.5:0.5 1:0.5:2: 1:0.5:2:x 1:0.5:2:scatteredx; do
+        fails 2 "--runs: '$runs', expected" generate x.tns "${size[@]}" --runs $runs
+    done
+    fails 2 "--header: 'x', expected none, dims or sptensor" generate x.tns "${size[@]}" --header x
+    fails 2 "150 bits for an index, at most 128" generate x.tns --dims 1000000000x1000000000x1000000000x1000000000x1000000000 --nnz 3
+    fails 3 "GB of memory to make" generate x.tns --dims 4294967295,4294967295 --nnz 1000000000000
+    fails 5 "none/x.tns: cannot be written" generate none/x.tns "${size[@]}" -q
+    [ ! -e x.tns ]
+}
+
+@test "a full disk is an error" {
+    [ -w /dev/full ] || skip "/dev/full is missing"
+    run -5 bash -c '"$BLCO" generate - -q --preset uber --scale 0.001 >/dev/full'
+    [[ $output == *"cannot be written: No space left on device"* ]]
+}

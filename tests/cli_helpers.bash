@@ -1,0 +1,36 @@
+# Loaded by every cli_*.bats. $BLCO is the program (scripts/run-tests exports it).
+# shellcheck shell=bash
+bats_require_minimum_version 1.5.0
+
+setup() {
+    : "${BLCO:?the program to test}"
+    ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
+    DATA=$ROOT/data
+    mkdir "$BATS_TEST_TMPDIR/work" && cd "$BATS_TEST_TMPDIR/work" || return
+}
+
+# fails CODE MESSAGE ARGUMENT...: blco ARGUMENT... exits with CODE, prints nothing to standard output,
+# and one line to standard error that contains MESSAGE.
+fails() {
+    local code=$1 message=$2
+    shift 2
+    run --separate-stderr "$BLCO" "$@"
+    # shellcheck disable=SC2154 # run sets stderr
+    echo "blco $*: exit $status, expected $code: $stderr (expected: $message)"
+    [ "$status" -eq "$code" ] && [ -z "$output" ] && [[ $stderr == *"$message"* ]] &&
+        [ "$(wc -l <<<"$stderr")" -eq 1 ]
+}
+
+# cpd ARGUMENT...: blco cpd, its messages kept in the file messages; fails with them shown.
+cpd() {
+    "$BLCO" cpd "$@" 2>messages || { code=$? && cat messages && return $code; }
+}
+
+# The fit in the closing summary.
+fit() { sed -n 's/^fit \([^ ]*\) after.*/\1/p' messages; }
+
+# near A B TOLERANCE
+near() {
+    awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a != "" && b != "" && d <= t) }' ||
+        { echo "$1 is not within $3 of $2" && return 1; }
+}

@@ -1,0 +1,95 @@
+load cli_helpers
+
+@test "cpd: operands" {
+    fails 2 "blco cpd: no tensor given" cpd -r 2
+    fails 2 "one tensor expected, but 'b.tns' follows 'a.tns'" cpd a.tns b.tns -r 2
+    fails 2 "no rank given: -r RANK expected" cpd a.tns
+    fails 2 "blco info: no tensor given" info
+    fails 2 "one tensor expected, but 'b.tns' follows 'a.tns'" info a.tns b.tns
+}
+
+@test "options that do not exist or lack their argument" {
+    fails 2 "unknown or ambiguous option --rnk" cpd a.tns --rnk 2
+    fails 2 "unknown or ambiguous option --rnk" cpd a.tns --rnk=2
+    fails 2 "unknown or ambiguous option -z" cpd a.tns -z
+    fails 2 "unknown or ambiguous option -z" cpd a.tns -qz
+    fails 2 "unknown or ambiguous option --ver" cpd a.tns --ver
+    fails 2 "option -r needs an argument" cpd a.tns -r
+    fails 2 "option --rank needs an argument" cpd a.tns --rank
+    fails 2 "option --quiet takes no argument" cpd a.tns -r 2 --quiet=3
+    fails 2 "unknown or ambiguous option --tol" info a.tns --tol 1
+    fails 2 "option -t needs an argument" info a.tns -t
+}
+
+@test "whole numbers are read whole, within their range" {
+    for bad in 0 -1 3x x '' ' 3' 1.5 1e3 1000001 99999999999999999999; do
+        fails 2 "--rank: '$bad', expected a whole number from 1 to 1000000" cpd a.tns -r "$bad"
+        fails 2 "--rank: '$bad', expected a whole number" info a.tns -r "$bad"
+    done
+    for bad in 0 -5 5x 1000000001; do
+        fails 2 "--iters: '$bad', expected a whole number" cpd a.tns -r 2 -i "$bad"
+    done
+    for bad in 0 4097 2,2; do
+        fails 2 "--threads: '$bad', expected a whole number from 1 to 4096" cpd a.tns -r 2 -t "$bad"
+    done
+    for bad in -1 1.0 18446744073709551615 99999999999999999999; do
+        fails 2 "--seed: '$bad', expected a whole number" cpd a.tns -r 2 --seed "$bad"
+    done
+    for bad in 2 -1 one; do
+        fails 2 "--index-base: '$bad', expected a whole number from 0 to 1" \
+            cpd a.tns -r 2 --index-base "$bad"
+    done
+}
+
+@test "real numbers are finite and not negative" {
+    for bad in -1 nan inf 1e999 1e-5x '' x; do
+        fails 2 "--tol: '$bad', expected a number of 0 or more" cpd a.tns -r 2 --tol "$bad"
+        fails 2 "--ridge: '$bad', expected a number of 0 or more" cpd a.tns -r 2 --ridge "$bad"
+    done
+}
+
+@test "sizes have one unit at most and are not zero" {
+    for bad in 0 4Q 4GB 1.5G -1 G '' 99999999999T 9999999999G; do
+        fails 2 "--memory: '$bad', expected bytes" cpd a.tns -r 2 --memory "$bad"
+        fails 2 "--host-memory: '$bad', expected bytes" info a.tns --host-memory "$bad"
+    done
+}
+
+@test "lists of lengths" {
+    for bad in '' 4, ,4 4,,5 4x 4x5,y 0 4,0 4294967296 4-5 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1; do
+        fails 2 "--dims: '$bad', expected 1 to 16 lengths" cpd a.tns -r 2 --dims "$bad"
+    done
+}
+
+@test "names" {
+    fails 2 "--conflict: 'none', expected auto, ordered" cpd a.tns -r 2 --conflict none
+    fails 2 "--precision: 'half', expected double or single" cpd a.tns -r 2 --precision half
+    fails 2 "--backend: 'gpu', expected auto, cuda or host" cpd a.tns -r 2 --backend gpu
+    for bad in txt text,,npy text, '' ,text texts; do
+        fails 2 "--format: '$bad', expected text, npy, ktns" cpd a.tns -r 2 --format "$bad"
+    done
+    fails 2 "--stem: '', expected the beginning of a file name" cpd a.tns -r 2 -o ''
+    fails 2 "--stem: 'folder/', expected" cpd a.tns -r 2 -o folder/
+    fails 2 "standard input has no name" cpd - -r 2
+    fails 2 "is not the name of a file" cpd "$DATA/" -r 2
+}
+
+@test "options that the host cannot take are refused before the tensor is read" {
+    fails 2 "the host backend computes in double precision only" \
+        cpd absent.tns -r 2 --backend host --precision single
+    fails 2 "the host backend computes in double precision only" \
+        info absent.tns --backend host --precision single
+}
+
+@test "an output folder that cannot be written is found before the tensor is read" {
+    fails 5 "no/such/folder" cpd absent.tns -r 2 -o no/such/folder/x
+    fails 5 "/dev/null/x" cpd absent.tns -r 2 -o /dev/null/x
+}
+
+@test "a start that cannot be used is found before the tensor is read" {
+    fails 2 "no-model" cpd absent.tns -r 2 --init no-model
+    fails 2 "a model of rank 4, expected the rank 3 of -r" \
+        cpd absent.tns -r 3 --init "$DATA/planted"
+    printf 'ktensor\n3\n2 2\n' >broken.ktns
+    fails 2 "broken.ktns:3" cpd absent.tns -r 3 --init broken
+}

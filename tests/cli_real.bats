@@ -1,0 +1,47 @@
+# Tensors from other people's data, where BLCO_TEST_DATA names a folder that has them.
+load cli_helpers
+
+tensor() {
+    [ -e "${BLCO_TEST_DATA-}/$1.tns" ] || skip "no $1.tns: BLCO_TEST_DATA names no folder that has it"
+    TENSOR=$BLCO_TEST_DATA/$1.tns
+}
+
+decomposes() {
+    tensor "$1"
+    cpd "$TENSOR" -r 16 -i 10 -o x
+    awk -v f="$(fit)" -v least="$2" 'BEGIN { exit !(f > least && f < 1) }' || { cat messages && return 1; }
+    [ -s x.mode3.mat ] && [ "$(wc -l <x.lambda.mat)" -eq 16 ]
+}
+
+@test "kinship at rank 16" { decomposes kinship 0.2; }
+@test "umls at rank 16" { decomposes umls 0.2; }
+@test "nations at rank 16" { decomposes nations 0.2; }
+@test "wn18rr at rank 16" { decomposes wn18rr 0.005; }
+
+# Fluorescence of five samples of amino acids (61305 entries, 23 of them zero).
+@test "amino acids at rank 3: the reference run" {
+    tensor aminoacid
+    awk 'BEGIN {
+        split("5 201 61", length_of); split("0 1 2 0 49 89 0 14 29", offset)
+        print "ktensor\n3\n5 201 61\n3\n1 1 1"
+        for (n = 1; n <= 3; n++) {
+            printf "matrix\n2\n%d 3\n", length_of[n]
+            for (i = 0; i < length_of[n]; i++) {
+                for (r = 0; r < 3; r++)
+                    printf "%s%d", (r ? " " : ""), 1 + (i + offset[3 * (n - 1) + r + 1]) % length_of[n]
+                print ""
+            }
+        }
+    }' >start.ktns
+    iterations=(1 2 5) fits=(0.6852687163 0.8347811591 0.8832388313)
+    for i in 0 1 2; do
+        cpd "$TENSOR" -r 3 --init start -i "${iterations[i]}" --nowrite
+        near "$(fit)" "${fits[i]}" 1e-9
+    done
+    cpd "$TENSOR" -r 3 --init start -i 1000 -o x
+    grep -q '^23 explicit zeros dropped' messages
+    grep -q '^fit .* after 74 iterations, converged' messages
+    near "$(fit)" 0.974895804114 1e-9
+    printf '%s\n' 33588.1024 23381.6020 21188.3014 | paste - x.lambda.mat |
+        while read -r expected got; do near "$got" "$expected" 5e-2; done
+}

@@ -1,0 +1,103 @@
+/* Fuzz target over the readers of the model's files: the first byte chooses the format, the rest is
+ * the file: a .ktns, mode 1 of a model of one mode as .npy or text, or its lambda as .npy. What is
+ * accepted must come back bit by bit when it is written and read again.
+ *
+ *   clang -fsanitize=fuzzer,address,undefined -fopenmp=libomp -Isrc tests/fuzz_ktensor.c ... */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ktensor_io.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char folder[] = "/tmp/blco-fuzz-XXXXXX";
+
+static const char *path_of(const char *name)
+{
+    static char path[4][64];
+    static int next;
+    next = (next + 1) % 4;
+    snprintf(path[next], sizeof path[next], "%s/%s", folder, name);
+    return path[next];
+}
+
+static void put(const char *name, const void *bytes, size_t size)
+{
+    FILE *file = fopen(path_of(name), "wb");
+    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
+        abort();
+}
+
+static void clear_folder(void)
+{
+    const char *name[] = {"m.ktns", "m.mode1.npy", "m.mode2.npy", "m.lambda.npy", "m.mode1.mat"};
+    for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
+        unlink(path_of(name[i]));
+}
+
+static void remove_folder(void)
+{
+    clear_folder();
+    rmdir(folder);
+}
+
+static int same_bits(const struct ktensor *a, const struct ktensor *b)
+{
+    int same = a->order == b->order && a->rank == b->rank &&
+               memcmp(a->lambda, b->lambda, a->rank * sizeof(double)) == 0;
+    for (int n = 0; same && n < a->order; n++)
+        same = a->dims[n] == b->dims[n] &&
+               memcmp(a->factor[n], b->factor[n], a->dims[n] * a->rank * sizeof(double)) == 0;
+    return same;
+}
+
+static void check_round_trip(const struct ktensor *k, unsigned format)
+{
+    struct error error = {0};
+    struct ktensor_files files;
+    struct ktensor back;
+    clear_folder();
+    if (ktensor_write(k, path_of("m"), format, &files, &error) != STATUS_OK ||
+        ktensor_read(&back, path_of("m"), k->order, &error) != STATUS_OK || !same_bits(k, &back))
+        abort();
+    for (int i = 0; i < files.count; i++)
+        unlink(files.path[i]);
+    ktensor_files_free(&files);
+    ktensor_free(&back);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *name[] = {"m.ktns", "m.mode1.npy", "m.mode1.mat", "m.lambda.npy"};
+    static const double row[] = {1, -0.25};
+    if (folder[sizeof folder - 2] == 'X') {
+        if (!mkdtemp(folder))
+            abort();
+        atexit(remove_folder);
+    }
+    if (size == 0)
+        return 0;
+    unsigned which = data[0] % 4;
+    clear_folder();
+    put(name[which], data + 1, size - 1);
+    if (which == 3) { /* lambda of a model of one mode, 1 x 2 */
+        char npy[128 + sizeof row] = "\x93NUMPY\x01\0\x76\0{'descr': '<f8', 'fortran_order': "
+                                     "False, 'shape': (1, 2), }";
+        memcpy(npy + 128, row, sizeof row);
+        for (size_t i = 0; i < 128; i++)
+            npy[i] = npy[i] || i < 10 ? npy[i] : ' ';
+        put("m.mode1.npy", npy, sizeof npy);
+    }
+    struct error error = {0};
+    struct ktensor k;
+    if (ktensor_read(&k, path_of("m"), 0, &error) == STATUS_OK)
+        check_round_trip(&k, which == 0 ? KTENSOR_KTNS : which == 2 ? KTENSOR_TEXT : KTENSOR_NPY);
+    else if (k.lambda || error.message[0] == '\0' || strchr(error.message, '\n'))
+        abort();
+    ktensor_free(&k);
+    return 0;
+}

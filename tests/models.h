@@ -1,0 +1,67 @@
+/* Models to write and to read in tests, and their files in the scratch folder. */
+#ifndef BLCO_TESTS_MODELS_H
+#define BLCO_TESTS_MODELS_H
+
+#include <string.h>
+
+#include "ktensor_io.h"
+#include "scratch.h"
+
+#define ALL_FORMATS (KTENSOR_TEXT | KTENSOR_NPY | KTENSOR_KTNS)
+
+/* Random factors, falling weights. */
+static inline struct ktensor model_make(int order, const uint64_t *dims, uint64_t rank)
+{
+    struct error error = {0};
+    struct ktensor k;
+    assert_int_equal(ktensor_create(&k, order, dims, rank, &error), STATUS_OK);
+    ktensor_randomise(&k, KTENSOR_NORMAL, rank + 1);
+    for (uint64_t r = 0; r < rank; r++)
+        k.lambda[r] = 1000.0 / (double)(r + 3);
+    return k;
+}
+
+static inline int model_same_bits(const struct ktensor *a, const struct ktensor *b)
+{
+    if (a->order != b->order || a->rank != b->rank ||
+        memcmp(a->lambda, b->lambda, a->rank * sizeof(double)) != 0)
+        return 0;
+    for (int n = 0; n < a->order; n++)
+        if (a->dims[n] != b->dims[n] ||
+            memcmp(a->factor[n], b->factor[n], a->dims[n] * a->rank * sizeof(double)) != 0)
+            return 0;
+    return 1;
+}
+
+/* Two modes of lengths 2 and 1, rank 3. */
+static inline struct ktensor model_small(void)
+{
+    struct ktensor k = model_make(2, (uint64_t[]){2, 1}, 3);
+    memcpy(k.lambda, (double[]){3, 2.5, 0.1}, 3 * sizeof(double));
+    memcpy(k.factor[0], (double[]){1, 0.5, -2, 0, 1e-7, 4}, 6 * sizeof(double));
+    memcpy(k.factor[1], (double[]){1, -1, 0.25}, 3 * sizeof(double));
+    return k;
+}
+
+/* Writes STEM "m"; returns the number of files. */
+static inline int model_write(const struct ktensor *k, unsigned formats)
+{
+    struct error error = {0};
+    struct ktensor_files files;
+    assert_int_equal(ktensor_write(k, scratch_path("m"), formats, &files, &error), STATUS_OK);
+    int count = files.count;
+    for (int i = 0; i < count; i++)
+        assert_int_equal(access(files.path[i], R_OK), 0);
+    ktensor_files_free(&files);
+    ktensor_files_free(&files);
+    return count;
+}
+
+static inline void assert_content(const char *name, const char *expected, size_t size)
+{
+    char bytes[4096];
+    assert_int_equal(scratch_read(scratch_path(name), bytes, sizeof bytes), size);
+    assert_memory_equal(bytes, expected, size);
+}
+
+#endif

@@ -1,0 +1,83 @@
+/* A folder of its own for a test's files. */
+#ifndef BLCO_TESTS_SCRATCH_H
+#define BLCO_TESTS_SCRATCH_H
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char scratch_folder[] = "/tmp/blco-test-XXXXXX";
+
+/* cmocka setup and teardown of one test. */
+static inline int scratch_make(void **state)
+{
+    (void)state;
+    strcpy(scratch_folder + sizeof scratch_folder - 7, "XXXXXX");
+    return mkdtemp(scratch_folder) ? 0 : -1;
+}
+
+/* Number of entries in the folder, hidden ones too; removes them where asked to. */
+static inline int scratch_entries(int remove_them)
+{
+    int count = 0;
+    DIR *folder = opendir(scratch_folder);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        count++;
+        if (remove_them && unlinkat(dirfd(folder), entry->d_name, 0) != 0)
+            unlinkat(dirfd(folder), entry->d_name, AT_REMOVEDIR);
+    }
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+static inline int scratch_remove(void **state)
+{
+    (void)state;
+    scratch_entries(1);
+    return rmdir(scratch_folder);
+}
+
+/* The path of `name` in the folder; good until the eighth call from now. */
+static inline const char *scratch_path(const char *name)
+{
+    static char path[8][512];
+    static int next;
+    next = (next + 1) % 8;
+    snprintf(path[next], sizeof path[next], "%s/%s", scratch_folder, name);
+    return path[next];
+}
+
+/* Puts a file there; returns its path. */
+static inline const char *scratch_file(const char *name, const void *bytes, size_t size)
+{
+    const char *path = scratch_path(name);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
+        abort();
+    return path;
+}
+
+static inline const char *scratch_text(const char *name, const char *text)
+{
+    return scratch_file(name, text, strlen(text));
+}
+
+/* The file's contents, terminated, in bytes[0..room); -1 where there is none. */
+static inline long scratch_read(const char *path, char *bytes, size_t room)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return -1;
+    size_t size = fread(bytes, 1, room - 1, file);
+    bytes[size] = '\0';
+    fclose(file);
+    return (long)size;
+}
+
+#endif

@@ -1,0 +1,484 @@
+/* Every operation on every conflict resolution, on every backend that this machine can run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include <cmocka.h>
+
+#include "backend.h"
+#include "memory.h"
+#include "naive.h"
+
+#define MTTKRP_TOLERANCE 1e-12L
+
+static const enum conflict conflicts[] = {CONFLICT_AUTO, CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
+                                          CONFLICT_REGISTER, CONFLICT_ATOMIC};
+
+struct shape {
+    int order;
+    uint64_t dims[MAX_ORDER];
+    uint64_t nnz;
+    int skewed;
+};
+
+/* The backend that a test is about; the test counts as skipped where it cannot run. */
+static const struct backend_ops *backend_of(void **state)
+{
+    struct error error = {0};
+    const struct backend_ops *ops = *state;
+    if (ops->available(&error) != STATUS_OK)
+        skip();
+    return ops;
+}
+
+static void open_backend(struct backend *b, const struct backend_ops *ops, const struct coo *x,
+                         uint64_t rank, enum conflict conflict)
+{
+    struct error error = {0};
+    struct backend_options options = {.rank = rank, .conflict = conflict};
+    if (backend_open(b, ops, x, &options, NULL, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+}
+
+static void create_model(struct ktensor *k, const struct coo *x, uint64_t rank, uint64_t seed)
+{
+    struct error error = {0};
+    assert_int_equal(ktensor_create(k, x->order, x->dims, rank, &error), STATUS_OK);
+    ktensor_randomise(k, KTENSOR_NORMAL, seed);
+}
+
+static void assert_close(const double *m, const long double *expected, uint64_t n,
+                         long double tolerance)
+{
+    long double difference = 0, norm = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        difference += (m[i] - expected[i]) * (m[i] - expected[i]);
+        norm += expected[i] * expected[i];
+    }
+    assert_true(sqrtl(difference) <= tolerance * sqrtl(norm));
+}
+
+/* MTTKRP of every mode on every conflict resolution against the oracle. */
+static void check_mttkrp(const struct backend_ops *ops, const struct shape *s, uint64_t rank)
+{
+    struct error error = {0};
+    struct coo x;
+    struct ktensor k;
+    long double *expected[MAX_ORDER];
+    naive_random_coo(&x, s->order, s->dims, s->nnz, rank, s->skewed);
+    create_model(&k, &x, rank, 7);
+    for (int n = 0; n < x.order; n++) {
+        expected[n] = memory_array(x.dims[n] * rank, sizeof *expected[n], &error);
+        assert_non_null(expected[n]);
+        naive_mttkrp(&x, &k, n, expected[n]);
+    }
+    for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
+        struct backend b;
+        omp_set_num_threads(1 + (int)((c + rank) % 3));
+        open_backend(&b, ops, &x, rank, conflicts[c]);
+        assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
+        for (int n = 0; n < x.order; n++) {
+            double *m = memory_array(x.dims[n] * rank, sizeof *m, &error);
+            assert_non_null(m);
+            assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
+            assert_int_equal(ops->fetch(b.state, n, m, &error), STATUS_OK);
+            assert_close(m, expected[n], x.dims[n] * rank, MTTKRP_TOLERANCE);
+            memory_free(m);
+        }
+        backend_close(&b);
+    }
+    for (int n = 0; n < x.order; n++)
+        memory_free(expected[n]);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+static void test_mttkrp_ranks(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const uint64_t ranks[] = {1, 2, 7, 16, 17, 32, 33, 64, 100};
+    static const struct shape shapes[] = {
+        {3, {50, 31, 400}, 5000, 1},
+        {4, {17, 5, 90, 33}, 2500, 0},
+    };
+    for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+            check_mttkrp(ops, &shapes[s], ranks[r]);
+}
+
+static void test_mttkrp_orders(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const struct shape shapes[] = {
+        {1, {300}, 100, 0},
+        {2, {60, 7}, 300, 0},
+        {3, {3, 500, 70}, 9000, 1},
+        {4, {6, 24, 40, 70}, 20000, 1},
+        {5, {9, 8, 7, 6, 50}, 4000, 1},
+        {6, {4, 5, 6, 7, 8, 9}, 3000, 0},
+        {7, {2, 3, 4, 5, 6, 7, 8}, 3000, 0},
+        {8, {3, 3, 3, 3, 3, 3, 3, 3}, 3000, 0},
+        {16, {2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2}, 2000, 0},
+    };
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        check_mttkrp(ops, &shapes[s], 3 + 8 * (s % 3));
+}
+
+static void test_mttkrp_modes_of_length_one(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const struct shape shapes[] = {
+        {1, {1}, 1, 0},
+        {3, {1, 1, 1}, 1, 0},
+        {3, {1, 60, 1}, 40, 0},
+        {4, {50, 1, 70, 80}, 7000, 1},
+    };
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        check_mttkrp(ops, &shapes[s], 16);
+}
+
+static void test_mttkrp_hot_and_empty_rows(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const struct shape shapes[] = {
+        {3, {2, 3000, 2500}, 20000, 1},
+        {3, {100000, 12, 3000}, 3000, 1},
+        {4, {30000, 2, 20000, 3}, 15000, 1},
+    };
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        check_mttkrp(ops, &shapes[s], 8);
+}
+
+static void test_mttkrp_long_lines(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const struct shape shapes[] = {
+        {11, {64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64}, 5000, 1},    /*  66 bits */
+        {8, {4096, 4096, 4096, 4096, 4096, 4096, 4096, 4096}, 5000, 0}, /*  96 */
+        {5, {100000, 70000, 90000, 100000, 80000}, 5000, 1},            /*  85 */
+        {16,
+         {512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512},
+         3000,
+         1}, /* 144 */
+    };
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        check_mttkrp(ops, &shapes[s], s == 2 ? 2 : 5);
+}
+
+/* V (R x R) = Hadamard product of the Grams of all modes but `mode`, plus ridge. */
+static void naive_v(const struct ktensor *k, int mode, double ridge, long double *v)
+{
+    for (uint64_t i = 0; i < k->rank; i++)
+        for (uint64_t j = 0; j < k->rank; j++) {
+            long double product = 1;
+            for (int n = 0; n < k->order; n++) {
+                long double dot = 0;
+                for (uint64_t l = 0; l < k->dims[n]; l++)
+                    dot +=
+                        (long double)k->factor[n][l * k->rank + i] * k->factor[n][l * k->rank + j];
+                product *= n == mode ? 1 : dot;
+            }
+            v[i * k->rank + j] = product + (i == j ? (long double)ridge : 0);
+        }
+}
+
+/* A_n V = M for the factor that solve left in `k`. */
+static void assert_solved(const struct ktensor *k, int n, const long double *v, const double *m)
+{
+    long double difference = 0, norm = 0;
+    for (uint64_t i = 0; i < k->dims[n]; i++)
+        for (uint64_t j = 0; j < k->rank; j++) {
+            long double sum = 0, expected = m[i * k->rank + j];
+            for (uint64_t r = 0; r < k->rank; r++)
+                sum += k->factor[n][i * k->rank + r] * v[r * k->rank + j];
+            difference += (sum - expected) * (sum - expected);
+            norm += expected * expected;
+        }
+    assert_true(sqrtl(difference) <= 1e-12L * sqrtl(norm));
+}
+
+/* `after`, the normalised model, is `before` with unit columns in mode n and the norms in lambda.
+ */
+static void assert_normalised(const struct ktensor *before, const struct ktensor *after, int n)
+{
+    uint64_t rank = before->rank;
+    for (uint64_t r = 0; r < rank; r++) {
+        long double norm_sq = 0;
+        for (uint64_t i = 0; i < before->dims[n]; i++)
+            norm_sq +=
+                (long double)before->factor[n][i * rank + r] * before->factor[n][i * rank + r];
+        long double norm = sqrtl(norm_sq);
+        assert_true(fabsl(after->lambda[r] - norm) <= 1e-14L * norm);
+        for (uint64_t i = 0; i < before->dims[n]; i++)
+            assert_true(fabsl(after->factor[n][i * rank + r] * norm -
+                              before->factor[n][i * rank + r]) <= 1e-14L * norm);
+    }
+}
+
+static void check_update(const struct backend_ops *ops, const struct shape *s, uint64_t rank,
+                         enum conflict conflict, double ridge)
+{
+    struct error error = {0};
+    struct backend_options options = {.rank = rank, .conflict = conflict, .ridge = ridge};
+    struct backend b;
+    struct coo x;
+    struct ktensor k, solved, normalised;
+    naive_random_coo(&x, s->order, s->dims, s->nnz, 3, s->skewed);
+    create_model(&k, &x, rank, 11);
+    create_model(&solved, &x, rank, 0);
+    create_model(&normalised, &x, rank, 0);
+    assert_int_equal(backend_open(&b, ops, &x, &options, NULL, &error), STATUS_OK);
+    assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
+    long double *v = memory_array(rank * rank, sizeof *v, &error);
+    assert_non_null(v);
+    assert_int_equal(backend_store(&b, &normalised, &error), STATUS_OK);
+    for (int n = 0; n < x.order; n++) {
+        double fit, *m = memory_array(x.dims[n] * rank, sizeof *m, &error);
+        assert_non_null(m);
+        naive_v(&normalised, n, ridge, v);
+        assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
+        assert_int_equal(ops->fetch(b.state, n, m, &error), STATUS_OK);
+        assert_int_equal(backend_solve(&b, n, &error), STATUS_OK);
+        assert_int_equal(backend_store(&b, &solved, &error), STATUS_OK);
+        assert_solved(&solved, n, v, m);
+        assert_int_equal(backend_normalise(&b, n, &error), STATUS_OK);
+        assert_int_equal(backend_store(&b, &normalised, &error), STATUS_OK);
+        assert_normalised(&solved, &normalised, n);
+        assert_int_equal(backend_gram(&b, n, &error), STATUS_OK);
+        assert_int_equal(backend_fit(&b, n, &fit, &error), STATUS_OK);
+        /* squared residuals, because next to an exact fit their root is all rounding */
+        long double expected = 1 - naive_fit(&x, &normalised);
+        assert_true(fabsl((1.0L - fit) * (1.0L - fit) - expected * expected) < 1e-13L);
+        memory_free(m);
+    }
+    assert_int_equal(b.calls[OP_MTTKRP][0], 1);
+    assert_int_equal(b.calls[OP_STORE][0], 1 + 2 * x.order);
+    assert_true(b.seconds[OP_MTTKRP][0] > 0);
+    backend_close(&b);
+    memory_free(v);
+    ktensor_free(&k);
+    ktensor_free(&solved);
+    ktensor_free(&normalised);
+    coo_free(&x);
+}
+
+static void test_update(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const struct shape shapes[] = {
+        {1, {300}, 200, 0},
+        {2, {40, 45}, 500, 0},
+        {3, {60, 50, 90}, 6000, 1},
+        {4, {40, 30, 500, 35}, 5000, 0},
+    };
+    static const uint64_t ranks[] = {1, 2, 7, 16};
+    omp_set_num_threads(2);
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++) {
+            if (shapes[s].order == 1 && ranks[r] > 1)
+                continue; /* V is all ones: singular */
+            for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
+                check_update(ops, &shapes[s], ranks[r], conflicts[c], c == 0 ? 0.5 : 0.0);
+        }
+}
+
+static void test_infinite_factor(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    const uint64_t dims[] = {5, 6, 7};
+    static const double bad[] = {NAN, INFINITY, 1e200};
+    for (size_t i = 0; i < 3; i++) {
+        struct error error = {0};
+        struct backend b;
+        struct coo x;
+        struct ktensor k;
+        naive_random_coo(&x, 3, dims, 40, 3, 0);
+        create_model(&k, &x, 2, 1);
+        k.factor[2][3] = bad[i];
+        open_backend(&b, ops, &x, 2, CONFLICT_AUTO);
+        assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
+        assert_int_equal(backend_mttkrp(&b, 1, &error), STATUS_OK);
+        assert_int_equal(backend_solve(&b, 1, &error), STATUS_NUMERICAL);
+        assert_memory_equal(error.message, "mode 2: ", 8);
+        backend_close(&b);
+        ktensor_free(&k);
+        coo_free(&x);
+    }
+}
+
+static void test_bad_norm(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const double value[] = {NAN, INFINITY, 1e200, 0.0, 1e-200};
+    static const enum status expected[] = {STATUS_NUMERICAL, STATUS_NUMERICAL, STATUS_NUMERICAL,
+                                           STATUS_INPUT, STATUS_INPUT};
+    const uint64_t dims[] = {5, 6};
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
+        struct error error = {0};
+        struct backend_options options = {.rank = 2};
+        struct backend b;
+        struct coo x;
+        naive_random_coo(&x, 2, dims, 1, 3, 0);
+        x.value[0] = value[i];
+        assert_int_equal(backend_open(&b, ops, &x, &options, NULL, &error), expected[i]);
+        assert_null(b.state);
+        backend_close(&b);
+        coo_free(&x);
+    }
+}
+
+static void test_does_not_fit(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    struct error error = {0};
+    struct backend_options options = {.rank = 4};
+    const uint64_t dims[] = {500, 600, 700};
+    struct backend b;
+    struct coo x;
+    struct plan plan;
+    naive_random_coo(&x, 3, dims, 400, 3, 0);
+    assert_int_equal(ops->plan(3, dims, x.nnz, &options, &plan, &error), STATUS_OK);
+    options.memory = options.host_memory = plan.tensor_bytes / 2;
+    assert_int_equal(backend_open(&b, ops, &x, &options, NULL, &error), STATUS_MEMORY);
+    assert_non_null(strstr(error.message, "no lower rank would fit"));
+    assert_null(b.state);
+
+    /* what fits at rank 4 with one ordering is named, and does fit */
+    struct backend_options smallest = {.rank = 4, .conflict = CONFLICT_REGISTER};
+    assert_int_equal(ops->plan(3, dims, x.nnz, &smallest, &plan, &error), STATUS_OK);
+    smallest.memory = smallest.host_memory = plan.total_bytes;
+    smallest.rank = 1000;
+    error = (struct error){0};
+    assert_int_equal(backend_open(&b, ops, &x, &smallest, NULL, &error), STATUS_MEMORY);
+    assert_non_null(strstr(error.message, "rank 4 would fit"));
+    smallest.rank = 4;
+    error = (struct error){0};
+    assert_int_equal(backend_open(&b, ops, &x, &smallest, NULL, &error), STATUS_OK);
+    backend_close(&b);
+    coo_free(&x);
+}
+
+/* One sweep over two modes; every array that it takes may be refused. */
+static enum status small_run(const struct backend_ops *ops, const struct coo *x,
+                             const struct ktensor *k, enum conflict conflict, struct error *error)
+{
+    struct backend_options options = {.rank = k->rank, .conflict = conflict};
+    struct backend b;
+    double fit;
+    enum status status = backend_open(&b, ops, x, &options, NULL, error);
+    if (status == STATUS_OK)
+        status = backend_load(&b, k, error);
+    for (int n = 0; n < x->order; n++) {
+        if (status == STATUS_OK)
+            status = backend_mttkrp(&b, n, error);
+        if (status == STATUS_OK)
+            status = backend_solve(&b, n, error);
+        if (status == STATUS_OK)
+            status = backend_normalise(&b, n, error);
+        if (status == STATUS_OK)
+            status = backend_gram(&b, n, error);
+    }
+    if (status == STATUS_OK)
+        status = backend_fit(&b, x->order - 1, &fit, error);
+    backend_close(&b);
+    return status;
+}
+
+static void test_allocation_fails(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    const uint64_t dims[] = {30, 20};
+    struct coo x;
+    struct ktensor k;
+    naive_random_coo(&x, 2, dims, 300, 1, 0);
+    create_model(&k, &x, 3, 1);
+    for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
+        int failures = 0;
+        for (long i = 0, fired = 1; fired; i++) {
+            struct error error = {0};
+            memory_hook_set(i);
+            enum status status = small_run(ops, &x, &k, conflicts[c], &error);
+            fired = memory_hook_fired();
+            memory_hook_set(-1);
+            assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+            failures += (int)fired;
+        }
+        assert_true(failures > 10);
+    }
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+static void test_choose(void **state)
+{
+    (void)state;
+    struct error error = {0}, why_not = {0}, reason = {0};
+    const struct backend_ops *ops;
+    int have_gpu = backend_cuda.available(&reason) == STATUS_OK;
+    assert_int_equal(backend_choose(&ops, "host", NULL, &error), STATUS_OK);
+    assert_ptr_equal(ops, &backend_host);
+    assert_int_equal(backend_choose(&ops, "auto", &why_not, &error), STATUS_OK);
+    assert_ptr_equal(ops, have_gpu ? &backend_cuda : &backend_host);
+    assert_string_equal(why_not.message, reason.message);
+    assert_int_equal(backend_choose(&ops, "auto", NULL, &error), STATUS_OK);
+
+    assert_int_equal(backend_choose(&ops, "cuda", NULL, &error), reason.status);
+    if (!have_gpu) {
+        assert_null(ops);
+        assert_non_null(strstr(error.message, reason.message));
+    }
+    error = (struct error){0};
+    assert_int_equal(backend_choose(&ops, "gpu", NULL, &error), STATUS_INPUT);
+    assert_null(ops);
+    assert_non_null(strstr(error.message, "\"gpu\""));
+}
+
+static void test_host_is_double_only(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct backend_options options = {.rank = 2, .precision = PRECISION_SINGLE};
+    const uint64_t dims[] = {3};
+    struct plan plan;
+    assert_int_equal(backend_host.plan(1, dims, 1, &options, &plan, &error), STATUS_INPUT);
+}
+
+static void test_operation_names(void **state)
+{
+    (void)state;
+    assert_string_equal(operation_name(OP_OPEN), "open");
+    assert_string_equal(operation_name(OP_STORE), "store");
+}
+
+#define ON(test, ops)                                                                              \
+    {                                                                                              \
+#test "_" #ops, test, NULL, NULL, (void *)&ops                                             \
+    }
+#define ON_ALL(test) ON(test, backend_host), ON(test, backend_cuda)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_ALL(test_mttkrp_ranks),
+        ON_ALL(test_mttkrp_orders),
+        ON_ALL(test_mttkrp_modes_of_length_one),
+        ON_ALL(test_mttkrp_hot_and_empty_rows),
+        ON_ALL(test_mttkrp_long_lines),
+        ON_ALL(test_update),
+        ON_ALL(test_infinite_factor),
+        ON_ALL(test_bad_norm),
+        ON_ALL(test_does_not_fit),
+        ON_ALL(test_allocation_fails),
+        cmocka_unit_test(test_choose),
+        cmocka_unit_test(test_host_is_double_only),
+        cmocka_unit_test(test_operation_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,340 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include <cmocka.h>
+
+#include "dense.h"
+#include "memory.h"
+#include "naive.h"
+
+static uint64_t seed = 1;
+
+/* A fresh matrix with entries in [-1, 1). */
+static double *random_matrix(uint64_t rows, uint64_t rank)
+{
+    struct error error = {0};
+    double *a = memory_array(rows, rank * sizeof *a, &error);
+    assert_non_null(a);
+    for (uint64_t i = 0; i < rows * rank; i++)
+        a[i] = (double)(int64_t)naive_random(&seed) * 0x1p-63;
+    return a;
+}
+
+static double *copy_of(const double *a, uint64_t rows, uint64_t rank)
+{
+    double *b = random_matrix(rows, rank);
+    memcpy(b, a, rows * rank * sizeof *b);
+    return b;
+}
+
+/* ||A - B|| / ||B||, or ||A|| where B is zero. */
+static double distance(const double *a, const double *b, uint64_t n)
+{
+    long double difference = 0, norm = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        difference += ((long double)a[i] - b[i]) * ((long double)a[i] - b[i]);
+        norm += (long double)b[i] * b[i];
+    }
+    return (double)sqrtl(norm > 0 ? difference / norm : difference);
+}
+
+/* C (rows x R) = A (rows x R) B (R x R). */
+static double *product(const double *a, const double *b, uint64_t rows, uint64_t rank)
+{
+    double *c = random_matrix(rows, rank);
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t j = 0; j < rank; j++) {
+            long double sum = 0;
+            for (uint64_t k = 0; k < rank; k++)
+                sum += (long double)a[i * rank + k] * b[k * rank + j];
+            c[i * rank + j] = (double)sum;
+        }
+    return c;
+}
+
+static double *naive_gram(const double *a, uint64_t rows, uint64_t rank)
+{
+    double *g = random_matrix(rank, rank);
+    for (uint64_t i = 0; i < rank; i++)
+        for (uint64_t j = 0; j < rank; j++) {
+            long double sum = 0;
+            for (uint64_t k = 0; k < rows; k++)
+                sum += (long double)a[k * rank + i] * a[k * rank + j];
+            g[i * rank + j] = (double)sum;
+        }
+    return g;
+}
+
+/* V (R x R) = Q diag(w) Q' with the Householder reflection Q = I - 2 u u' / u'u, so that its
+ * pseudoinverse is known: the same with 1 / w, or 0 where w is 0. */
+static double *spectral(const double *u, const double *w, uint64_t rank)
+{
+    double *q = random_matrix(rank, rank), *scaled = random_matrix(rank, rank);
+    long double norm_sq = 0;
+    for (uint64_t i = 0; i < rank; i++)
+        norm_sq += (long double)u[i] * u[i];
+    for (uint64_t i = 0; i < rank; i++)
+        for (uint64_t j = 0; j < rank; j++) {
+            q[i * rank + j] = (double)((i == j) - 2 * (long double)u[i] * u[j] / norm_sq);
+            scaled[i * rank + j] = q[i * rank + j] * w[j];
+        }
+    double *v = product(scaled, q, rank, rank); /* Q is symmetric */
+    for (uint64_t i = 0; i < rank; i++)
+        for (uint64_t j = 0; j < i; j++)
+            v[i * rank + j] = v[j * rank + i];
+    memory_free(q);
+    memory_free(scaled);
+    return v;
+}
+
+static void test_gram(void **state)
+{
+    (void)state;
+    static const uint64_t shapes[][2] = {{0, 3},    {1, 1},   {1, 7},     {5, 16},   {70001, 1},
+                                         {9999, 2}, {700, 7}, {5000, 16}, {40, 130}, {400, 300}};
+    struct error error = {0};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        uint64_t rows = shapes[s][0], rank = shapes[s][1];
+        double *a = random_matrix(rows, rank), *expected = naive_gram(a, rows, rank);
+        double *g = random_matrix(rank, rank), *again = random_matrix(rank, rank);
+        omp_set_num_threads(1);
+        assert_int_equal(dense_gram(a, rows, rank, g, &error), STATUS_OK);
+        assert_true(distance(g, expected, rank * rank) < 1e-14);
+        for (int threads = 2; threads <= 3; threads++) {
+            omp_set_num_threads(threads);
+            assert_int_equal(dense_gram(a, rows, rank, again, &error), STATUS_OK);
+            assert_memory_equal(g, again, rank * rank * sizeof *g);
+        }
+        memory_free(a);
+        memory_free(expected);
+        memory_free(g);
+        memory_free(again);
+    }
+}
+
+/* A V = M for a well-conditioned V, in place and not, for any number of threads. */
+static void check_definite(uint64_t rows, uint64_t rank)
+{
+    struct error error = {0};
+    uint64_t found = 0;
+    double *b = random_matrix(rank + 5, rank), *v = naive_gram(b, rank + 5, rank);
+    for (uint64_t r = 0; r < rank; r++)
+        v[r * rank + r] += (double)rank / 10;
+    double *m = random_matrix(rows, rank), *a = random_matrix(rows, rank);
+    double *destroyed = copy_of(v, rank, rank);
+    omp_set_num_threads(1);
+    assert_int_equal(dense_solve(destroyed, m, a, rows, rank, &found, &error), STATUS_OK);
+    assert_int_equal(found, rank);
+    double *back = product(a, v, rows, rank);
+    assert_true(distance(back, m, rows * rank) < 1e-13);
+
+    omp_set_num_threads(3);
+    assert_int_equal(dense_solve(v, m, m, rows, rank, &found, &error), STATUS_OK);
+    assert_memory_equal(m, a, rows * rank * sizeof *m);
+    memory_free(b);
+    memory_free(v);
+    memory_free(m);
+    memory_free(a);
+    memory_free(destroyed);
+    memory_free(back);
+}
+
+static void test_solve_definite(void **state)
+{
+    (void)state;
+    static const uint64_t shapes[][2] = {{0, 4},    {3, 1},     {20000, 1}, {17, 2},
+                                         {4000, 7}, {1, 16},    {3000, 16}, {500, 17},
+                                         {700, 33}, {130, 100}, {3, 200}};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        check_definite(shapes[s][0], shapes[s][1]);
+}
+
+static void test_rank_1000(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    uint64_t rank = 1000, rows = 5, found;
+    double *u = random_matrix(1, rank), *w = random_matrix(1, rank);
+    for (uint64_t r = 0; r < rank; r++)
+        w[r] = 1.0 + fabs(w[r]);
+    double *v = random_matrix(rank, rank), *m = random_matrix(rows, rank);
+    for (uint64_t i = 0; i < rank; i++) /* diag(w) + u u' */
+        for (uint64_t j = 0; j < rank; j++)
+            v[i * rank + j] = (i == j ? w[i] : 0.0) + u[i] * u[j];
+    double *destroyed = copy_of(v, rank, rank), *a = random_matrix(rows, rank);
+    assert_int_equal(dense_solve(destroyed, m, a, rows, rank, &found, &error), STATUS_OK);
+    assert_int_equal(found, rank);
+    double *back = product(a, v, rows, rank);
+    assert_true(distance(back, m, rows * rank) < 1e-12);
+    memory_free(u);
+    memory_free(w);
+    memory_free(v);
+    memory_free(m);
+    memory_free(destroyed);
+    memory_free(a);
+    memory_free(back);
+}
+
+/* Every third eigenvalue is `small` times the largest and counts as zero. */
+static void check_singular(uint64_t rows, uint64_t rank, double small)
+{
+    struct error error = {0};
+    uint64_t found = 0, expected_rank = 0;
+    double *u = random_matrix(1, rank), *w = random_matrix(1, rank), *inverse = copy_of(w, 1, rank);
+    for (uint64_t r = 0; r < rank; r++) {
+        w[r] = r % 3 == 2 ? 2 * small : 1.0 + fabs(w[r]);
+        inverse[r] = r % 3 == 2 ? 0.0 : 1.0 / w[r];
+        expected_rank += r % 3 != 2;
+    }
+    double *v = spectral(u, w, rank), *p = spectral(u, inverse, rank);
+    double *m = random_matrix(rows, rank), *expected = product(m, p, rows, rank);
+    double *a = random_matrix(rows, rank), *again = copy_of(v, rank, rank);
+    omp_set_num_threads(1);
+    assert_int_equal(dense_solve(v, m, a, rows, rank, &found, &error), STATUS_OK);
+    assert_int_equal(found, expected_rank);
+    assert_true(distance(a, expected, rows * rank) < 1e-12);
+
+    omp_set_num_threads(3);
+    assert_int_equal(dense_solve(again, m, m, rows, rank, &found, &error), STATUS_OK);
+    assert_memory_equal(a, m, rows * rank * sizeof *m);
+    memory_free(u);
+    memory_free(w);
+    memory_free(inverse);
+    memory_free(v);
+    memory_free(p);
+    memory_free(m);
+    memory_free(expected);
+    memory_free(a);
+    memory_free(again);
+}
+
+static void test_solve_singular(void **state)
+{
+    (void)state;
+    static const uint64_t shapes[][2] = {{1, 3}, {500, 3}, {2000, 16}, {300, 33}, {70, 150}};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        check_singular(shapes[s][0], shapes[s][1], 0.0);
+        check_singular(shapes[s][0], shapes[s][1], 1e-17);
+        check_singular(shapes[s][0], shapes[s][1], -1e-17);
+    }
+}
+
+static void test_solve_zero(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    for (uint64_t rank = 1; rank <= 20; rank += 19) {
+        uint64_t found = 99;
+        double *v = random_matrix(rank, rank), *m = random_matrix(100, rank);
+        memset(v, 0, rank * rank * sizeof *v);
+        assert_int_equal(dense_solve(v, m, m, 100, rank, &found, &error), STATUS_OK);
+        assert_int_equal(found, 0);
+        for (uint64_t i = 0; i < 100 * rank; i++)
+            assert_true(m[i] == 0.0);
+        memory_free(v);
+        memory_free(m);
+    }
+}
+
+static void test_solve_not_finite(void **state)
+{
+    (void)state;
+    static const double bad[] = {NAN, INFINITY, -INFINITY};
+    for (size_t b = 0; b < 3; b++) {
+        struct error error = {0};
+        uint64_t found;
+        double v[4] = {1, 0, 0, 1}, m[2] = {1, 2};
+        v[b] = bad[b];
+        assert_int_equal(dense_solve(v, m, m, 1, 2, &found, &error), STATUS_NUMERICAL);
+        assert_int_equal(error.status, STATUS_NUMERICAL);
+    }
+}
+
+static void test_scale_and_inner(void **state)
+{
+    (void)state;
+    static const uint64_t shapes[][2] = {{0, 2}, {1, 1}, {3, 8}, {20000, 3}, {4000, 17}};
+    struct error error = {0};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        uint64_t rows = shapes[s][0], rank = shapes[s][1];
+        double *a = random_matrix(rows, rank), *m = random_matrix(rows, rank);
+        double *lambda = random_matrix(1, rank), *scaled = copy_of(a, rows, rank);
+        long double expected = 0, magnitude = 0;
+        double inner, again;
+        for (uint64_t i = 0; i < rows * rank; i++) {
+            long double term = (long double)m[i] * a[i] * lambda[i % rank];
+            expected += term;
+            magnitude += fabsl(term);
+        }
+        omp_set_num_threads(1);
+        assert_int_equal(dense_inner(m, a, lambda, rows, rank, &inner, &error), STATUS_OK);
+        assert_true(fabsl(inner - expected) <= 1e-14L * magnitude);
+        omp_set_num_threads(3);
+        assert_int_equal(dense_inner(m, a, lambda, rows, rank, &again, &error), STATUS_OK);
+        assert_memory_equal(&inner, &again, sizeof inner);
+
+        dense_scale_columns(scaled, rows, rank, lambda);
+        for (uint64_t i = 0; i < rows * rank; i++)
+            assert_true(scaled[i] == a[i] * lambda[i % rank]);
+        memory_free(a);
+        memory_free(m);
+        memory_free(lambda);
+        memory_free(scaled);
+    }
+}
+
+static void test_allocation_fails(void **state)
+{
+    (void)state;
+    uint64_t rows = 3000, rank = 9, found;
+    double *a = random_matrix(rows, rank), *m = random_matrix(rows, rank);
+    double *v = random_matrix(rank, rank), inner;
+    int failures = 0;
+    for (long k = 0, fired = 1; fired; k++) {
+        struct error error = {0};
+        enum status status;
+        memory_hook_set(k);
+        status = dense_gram(a, rows, rank, v, &error);
+        if (status == STATUS_OK)
+            status = dense_solve(v, m, a, rows, rank, &found, &error);
+        if (status == STATUS_OK) {
+            memset(v, 0, rank * rank * sizeof *v); /* the pseudoinverse's arrays */
+            status = dense_solve(v, m, a, rows, rank, &found, &error);
+        }
+        if (status == STATUS_OK)
+            status = dense_inner(m, a, m, rows, rank, &inner, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        failures += (int)fired;
+    }
+    assert_true(failures >= 6);
+    memory_free(a);
+    memory_free(m);
+    memory_free(v);
+}
+
+int main(void)
+{
+    dense_init();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gram),
+        cmocka_unit_test(test_solve_definite),
+        cmocka_unit_test(test_rank_1000),
+        cmocka_unit_test(test_solve_singular),
+        cmocka_unit_test(test_solve_zero),
+        cmocka_unit_test(test_solve_not_finite),
+        cmocka_unit_test(test_scale_and_inner),
+        cmocka_unit_test(test_allocation_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,518 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ktensor.h"
+#include "memory.h"
+#include "random.h"
+
+static struct ktensor make(int order, const uint64_t *dims, uint64_t rank)
+{
+    struct error error = {0};
+    struct ktensor k;
+    assert_int_equal(ktensor_create(&k, order, dims, rank, &error), STATUS_OK);
+    return k;
+}
+
+static struct ktensor make_random(int order, const uint64_t *dims, uint64_t rank, uint64_t seed)
+{
+    struct ktensor k = make(order, dims, rank);
+    ktensor_randomise(&k, KTENSOR_NORMAL, seed);
+    for (uint64_t r = 0; r < rank; r++)
+        k.lambda[r] = (r % 2 ? -1 : 1) * (1.0 + (double)(r * 7 % 5));
+    return k;
+}
+
+static struct ktensor copy(const struct ktensor *k)
+{
+    struct ktensor c = make(k->order, k->dims, k->rank);
+    memcpy(c.lambda, k->lambda, k->rank * sizeof *k->lambda);
+    for (int n = 0; n < k->order; n++)
+        memcpy(c.factor[n], k->factor[n], k->dims[n] * k->rank * sizeof(double));
+    return c;
+}
+
+static int same_bits(const struct ktensor *a, const struct ktensor *b)
+{
+    int same = memcmp(a->lambda, b->lambda, a->rank * sizeof(double)) == 0;
+    for (int n = 0; n < a->order; n++)
+        same &= memcmp(a->factor[n], b->factor[n], a->dims[n] * a->rank * sizeof(double)) == 0;
+    return same;
+}
+
+static uint64_t cells(const struct ktensor *k)
+{
+    uint64_t product = 1;
+    for (int n = 0; n < k->order; n++)
+        product *= k->dims[n];
+    return product;
+}
+
+/* The tensor's entry number `cell`, mode 0 running fastest. */
+static long double entry(const struct ktensor *k, uint64_t cell)
+{
+    long double sum = 0;
+    for (uint64_t r = 0; r < k->rank; r++) {
+        long double product = k->lambda[r];
+        uint64_t rest = cell;
+        for (int n = 0; n < k->order; n++) {
+            product *= k->factor[n][rest % k->dims[n] * k->rank + r];
+            rest /= k->dims[n];
+        }
+        sum += product;
+    }
+    return sum;
+}
+
+static void assert_same_tensor(const struct ktensor *a, const struct ktensor *b)
+{
+    long double largest = 0, difference = 0;
+    for (uint64_t cell = 0; cell < cells(a); cell++) {
+        largest = fmaxl(largest, fabsl(entry(a, cell)));
+        difference = fmaxl(difference, fabsl(entry(a, cell) - entry(b, cell)));
+    }
+    assert_true(difference <= 1e-13L * largest);
+}
+
+/* The column's 2-norm, and its first entry of largest magnitude. */
+static double column(const struct ktensor *k, int n, uint64_t r, double *largest)
+{
+    long double sum = 0;
+    *largest = 0;
+    for (uint64_t i = 0; i < k->dims[n]; i++) {
+        double x = k->factor[n][i * k->rank + r];
+        sum += (long double)x * x;
+        if (fabs(x) > fabs(*largest))
+            *largest = x;
+    }
+    return (double)sqrtl(sum);
+}
+
+static void test_create(void **state)
+{
+    (void)state;
+    struct ktensor k = make(3, (uint64_t[]){2, 3, 4}, 5);
+    assert_int_equal(k.order, 3);
+    assert_int_equal(k.rank, 5);
+    assert_int_equal(k.dims[2], 4);
+    for (int r = 0; r < 5; r++)
+        assert_true(k.lambda[r] == 1);
+    ktensor_free(&k);
+    ktensor_free(&k);
+    assert_null(k.lambda);
+
+    const struct {
+        int order;
+        uint64_t dim, rank;
+        enum status status;
+    } bad[] = {
+        {0, 3, 2, STATUS_INPUT},
+        {17, 3, 2, STATUS_INPUT},
+        {2, 3, 0, STATUS_INPUT},
+        {2, 3, UINT64_MAX, STATUS_MEMORY},
+        {2, UINT32_MAX, UINT64_MAX / 8, STATUS_MEMORY},
+        {2, UINT32_MAX, (UINT64_C(1) << 32) + 8, STATUS_MEMORY},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        uint64_t dims[17];
+        for (int n = 0; n < 17; n++)
+            dims[n] = bad[i].dim;
+        struct error error = {0};
+        assert_int_equal(ktensor_create(&k, bad[i].order, dims, bad[i].rank, &error),
+                         bad[i].status);
+        assert_null(k.lambda);
+        assert_int_equal(k.order, 0);
+    }
+}
+
+/* The known answers that the authors of Philox publish with their library. */
+static void test_philox(void **state)
+{
+    (void)state;
+    const uint64_t known[][5] = {
+        /* seed, low, high, first, second */
+        {0, 0, 0, 0xca00a0459843d731, 0x66c24222c9a845b5},
+        {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0x65b021d60cd8310f, 0x4d02f3222f86df20},
+        {0xa4093822299f31d0, 0x243f6a8885a308d3, 0x13198a2e03707344, 0x0a5e742c2997341c,
+         0xb0f883d38000de5d},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        uint64_t word[2];
+        random_words(known[i][0], known[i][2], known[i][1], word);
+        assert_true(word[0] == known[i][3]);
+        assert_true(word[1] == known[i][4]);
+    }
+}
+
+/* Neither threads nor the shape around it change entry (n, i, r) of a seed. */
+static void test_randomise_is_a_function_of_its_place(void **state)
+{
+    (void)state;
+    const int threads = omp_get_max_threads();
+    for (enum ktensor_init init = KTENSOR_RANDOM; init <= KTENSOR_NORMAL; init++) {
+        struct ktensor a = make(3, (uint64_t[]){1000, 7, 33}, 5);
+        struct ktensor b = make(3, (uint64_t[]){1000, 7, 33}, 5);
+        struct ktensor c = make(4, (uint64_t[]){10, 9, 40, 2}, 8);
+        ktensor_randomise(&a, init, 11);
+        omp_set_num_threads(1);
+        ktensor_randomise(&b, init, 11);
+        ktensor_randomise(&c, init, 11);
+        omp_set_num_threads(threads);
+        assert_true(same_bits(&a, &b));
+        for (int n = 0; n < 3; n++)
+            for (uint64_t i = 0; i < 7; i++)
+                for (uint64_t r = 0; r < 5; r++)
+                    assert_true(a.factor[n][i * 5 + r] == c.factor[n][i * 8 + r]);
+        ktensor_randomise(&b, init, 12);
+        assert_false(same_bits(&a, &b));
+        assert_true(a.factor[0][0] != a.factor[1][0] && a.factor[0][0] != a.factor[0][5]);
+        ktensor_free(&a);
+        ktensor_free(&b);
+        ktensor_free(&c);
+    }
+}
+
+struct moments {
+    double mean, variance, kurtosis, least, largest, lag; /* lag: correlation of neighbours */
+};
+
+static struct moments moments_of(const double *x, uint64_t count, uint64_t distance)
+{
+    struct moments m = {.least = x[0], .largest = x[0]};
+    double fourth = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        m.mean += x[i] / (double)count;
+        m.least = fmin(m.least, x[i]);
+        m.largest = fmax(m.largest, x[i]);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        double d = x[i] - m.mean;
+        m.variance += d * d / (double)count;
+        fourth += d * d * d * d / (double)count;
+        if (i + distance < count)
+            m.lag += d * (x[i + distance] - m.mean) / (double)count;
+    }
+    m.kurtosis = fourth / (m.variance * m.variance);
+    m.lag /= m.variance;
+    return m;
+}
+
+/* With 200000 entries the bounds are five standard errors or more. */
+static void test_moments(void **state)
+{
+    (void)state;
+    struct ktensor k = make(1, (uint64_t[]){50000}, 4);
+    for (uint64_t distance = 1; distance <= 4; distance++) {
+        ktensor_randomise(&k, KTENSOR_RANDOM, 1);
+        struct moments u = moments_of(k.factor[0], 200000, distance);
+        assert_true(fabs(u.mean - 0.5) < 0.0033);
+        assert_true(fabs(u.variance - 1.0 / 12) < 0.0009);
+        assert_true(fabs(u.kurtosis - 1.8) < 0.02);
+        assert_true(u.least >= 0 && u.least < 1e-4 && u.largest < 1 && u.largest > 1 - 1e-4);
+        assert_true(fabs(u.lag) < 0.0112);
+        ktensor_randomise(&k, KTENSOR_NORMAL, 1);
+        struct moments g = moments_of(k.factor[0], 200000, distance);
+        assert_true(fabs(g.mean) < 0.0112);
+        assert_true(fabs(g.variance - 1) < 0.016);
+        assert_true(fabs(g.kurtosis - 3) < 0.055);
+        assert_true(g.least < -3.5 && g.least > -7 && g.largest > 3.5 && g.largest < 7);
+        assert_true(fabs(g.lag) < 0.0112);
+    }
+    ktensor_free(&k);
+}
+
+static void assert_arranged(const struct ktensor *k)
+{
+    for (uint64_t r = 0; r < k->rank; r++) {
+        assert_true(k->lambda[r] >= 0 && !signbit(k->lambda[r]));
+        assert_true(r == 0 || k->lambda[r - 1] >= k->lambda[r]);
+        for (int n = 0; n < k->order; n++) {
+            double largest, norm = column(k, n, r, &largest);
+            assert_true(fabs(norm - 1) < 1e-14);
+            assert_true(n == k->order - 1 || largest > 0);
+        }
+    }
+}
+
+static void test_arrange_keeps_the_tensor(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {4, 3, 5, 1, 6, 2};
+    for (int order = 1; order <= 6; order++)
+        for (uint64_t rank = 1; rank <= 9; rank += 2) {
+            struct ktensor k = make_random(order, dims, rank, 5 + rank), before = copy(&k);
+            struct error error = {0};
+            assert_int_equal(ktensor_arrange(&k, &error), STATUS_OK);
+            assert_arranged(&k);
+            assert_same_tensor(&k, &before);
+            ktensor_free(&k);
+            ktensor_free(&before);
+        }
+}
+
+/* All eight sign patterns of three modes and both signs of lambda: an even number of negative signs
+ * leaves none, an odd number leaves the last mode's. */
+static void test_arrange_signs(void **state)
+{
+    (void)state;
+    for (int pattern = 0; pattern < 16; pattern++) {
+        struct ktensor k = make(3, (uint64_t[]){3, 2, 3}, 1);
+        for (int n = 0; n < 3; n++) {
+            double sign = pattern >> n & 1 ? -1 : 1;
+            for (uint64_t i = 0; i < k.dims[n]; i++)
+                k.factor[n][i] = sign * (i == 1 ? 4.0 : -1.0);
+        }
+        k.lambda[0] = pattern & 8 ? -2 : 2;
+        struct error error = {0};
+        assert_int_equal(ktensor_arrange(&k, &error), STATUS_OK);
+        int odd = __builtin_popcount((unsigned)pattern) & 1;
+        assert_true(fabs(k.lambda[0] - 2 * 18 * sqrt(17)) < 1e-11);
+        assert_true(k.factor[0][1] > 0 && k.factor[1][1] > 0);
+        assert_true(odd ? k.factor[2][1] < 0 : k.factor[2][1] > 0);
+        ktensor_free(&k);
+    }
+}
+
+static void test_arrange_order(void **state)
+{
+    (void)state;
+    struct ktensor k = make(2, (uint64_t[]){5, 1}, 5);
+    for (uint64_t i = 0; i < 5; i++)
+        for (uint64_t r = 0; r < 5; r++)
+            k.factor[0][i * 5 + r] = i == r ? 1 : 0;
+    for (uint64_t r = 0; r < 5; r++)
+        k.factor[1][r] = 1;
+    memcpy(k.lambda, (double[]){2, -7, 3, 2, 9}, 5 * sizeof(double));
+    struct error error = {0};
+    assert_int_equal(ktensor_arrange(&k, &error), STATUS_OK);
+    const double lambda[] = {9, 7, 3, 2, 2};
+    const uint64_t came_from[] = {4, 1, 2, 0, 3}; /* of equals, the first stays first */
+    for (uint64_t r = 0; r < 5; r++) {
+        assert_true(k.lambda[r] == lambda[r]);
+        assert_true(k.factor[0][came_from[r] * 5 + r] == 1);
+        assert_true(k.factor[1][r] == (r == 1 ? -1 : 1));
+    }
+    ktensor_free(&k);
+}
+
+static void test_arrange_zero_columns(void **state)
+{
+    (void)state;
+    struct ktensor k = make_random(3, (uint64_t[]){4, 3, 2}, 4, 3);
+    for (uint64_t i = 0; i < 3; i++)
+        k.factor[1][i * 4 + 2] = 0;
+    k.lambda[0] = -0.0;
+    struct ktensor before = copy(&k);
+    struct error error = {0};
+    assert_int_equal(ktensor_arrange(&k, &error), STATUS_OK);
+    assert_same_tensor(&k, &before);
+    assert_true(k.lambda[1] > 0 && k.lambda[2] == 0 && k.lambda[3] == 0);
+    assert_false(signbit(k.lambda[2]) || signbit(k.lambda[3]));
+    double largest;
+    assert_true(column(&k, 1, 3, &largest) == 0);
+    assert_true(fabs(column(&k, 0, 3, &largest) - 1) < 1e-14);
+    assert_true(fabs(column(&k, 1, 2, &largest) - 1) < 1e-14);
+    ktensor_free(&k);
+    ktensor_free(&before);
+}
+
+/* Squares of these overflow, or vanish. A denormal number has few digits to keep. */
+static void test_arrange_extreme_magnitudes(void **state)
+{
+    (void)state;
+    const struct {
+        double magnitude, lambda, tolerance;
+    } c[] = {{1e300, 1, 1e-14},
+             {1.2e308, 1, 1e-14},
+             {1e160, 1, 1e-14},
+             {1e-300, 1e4, 1e-14},
+             {1e-320, 1e4, 1e-3}};
+    for (size_t m = 0; m < sizeof c / sizeof c[0]; m++) {
+        struct ktensor k = make(2, (uint64_t[]){700, 2}, 1);
+        for (uint64_t i = 0; i < 700; i++)
+            k.factor[0][i] = i == 3 || i == 600 ? c[m].magnitude : 0;
+        k.factor[1][0] = 3e-4;
+        k.factor[1][1] = -4e-4;
+        k.lambda[0] = c[m].lambda;
+        struct error error = {0};
+        assert_int_equal(ktensor_arrange(&k, &error), STATUS_OK);
+        double lambda = c[m].magnitude * (5e-4 * c[m].lambda);
+        assert_true(fabs(k.factor[0][3] - sqrt(0.5)) < c[m].tolerance);
+        assert_true(fabs(k.lambda[0] / lambda - sqrt(2)) < c[m].tolerance);
+        ktensor_free(&k);
+    }
+}
+
+/* Factors of several slices; every bit is the same whatever the number of threads. */
+static void test_arrange_does_not_depend_on_threads(void **state)
+{
+    (void)state;
+    const int threads = omp_get_max_threads();
+    struct ktensor start = make_random(3, (uint64_t[]){20000, 3, 5001}, 17, 8), one = {0};
+    for (int t = 1; t <= 4; t++) {
+        omp_set_num_threads(t);
+        struct ktensor k = copy(&start);
+        struct error error = {0};
+        assert_int_equal(ktensor_arrange(&k, &error), STATUS_OK);
+        assert_arranged(&k);
+        double score;
+        assert_int_equal(ktensor_score(&start, &k, 1, &score, NULL, &error), STATUS_OK);
+        assert_true(fabs(score - 1) < 1e-12);
+        if (t == 1) {
+            one = k;
+        } else {
+            assert_true(same_bits(&k, &one));
+            ktensor_free(&k);
+        }
+    }
+    omp_set_num_threads(threads);
+    ktensor_free(&one);
+    ktensor_free(&start);
+}
+
+/* b's component r is a's component (r + 1) mod R, with signs flipped and scaled. */
+static void test_score_permuted(void **state)
+{
+    (void)state;
+    struct ktensor a = make_random(3, (uint64_t[]){6, 5, 7}, 4, 1), b = copy(&a);
+    for (uint64_t r = 0; r < 4; r++) {
+        uint64_t from = (r + 1) % 4;
+        b.lambda[r] = -a.lambda[from] / 2;
+        for (int n = 0; n < 3; n++)
+            for (uint64_t i = 0; i < a.dims[n]; i++)
+                b.factor[n][i * 4 + r] = (n == 0 ? -1 : n == 1 ? 2 : 1) * a.factor[n][i * 4 + from];
+    }
+    for (int with_lambda = 0; with_lambda < 2; with_lambda++) {
+        struct error error = {0};
+        double score, component[4];
+        assert_int_equal(ktensor_score(&a, &b, with_lambda, &score, component, &error), STATUS_OK);
+        assert_true(fabs(score - 1) < 1e-13);
+        for (int r = 0; r < 4; r++)
+            assert_true(component[r] <= 1 && component[r] > 1 - 1e-13);
+    }
+    ktensor_free(&a);
+    ktensor_free(&b);
+}
+
+/* By hand: unit columns in two modes, component 0 turned by 30 degrees in one of them, component 1
+ * with its weight halved, and a third one in `a` that has no counterpart. */
+static void test_score_by_hand(void **state)
+{
+    (void)state;
+    struct ktensor a = make(2, (uint64_t[]){3, 3}, 3), b = make(2, (uint64_t[]){3, 3}, 2);
+    for (int n = 0; n < 2; n++) {
+        memcpy(a.factor[n], (double[]){1, 0, 0, 0, 1, 0, 0, 0, 1}, 9 * sizeof(double));
+        memcpy(b.factor[n], (double[]){1, 0, 0, 1, 0, 0}, 6 * sizeof(double));
+    }
+    b.factor[0][0] = sqrt(0.75);
+    b.factor[0][4] = 0.5; /* towards a's third component */
+    a.lambda[1] = 4;
+    b.lambda[1] = 2;
+    struct error error = {0};
+    double score, component[2];
+    assert_int_equal(ktensor_score(&a, &b, 0, &score, component, &error), STATUS_OK);
+    assert_true(fabs(component[0] - sqrt(0.75)) < 1e-15 && component[1] == 1);
+    assert_true(fabs(score - (sqrt(0.75) + 1) / 2) < 1e-15);
+    assert_int_equal(ktensor_score(&a, &b, 1, &score, component, &error), STATUS_OK);
+    assert_true(fabs(component[0] - sqrt(0.75)) < 1e-15 && fabs(component[1] - 0.5) < 1e-15);
+
+    /* the other way round, a's component without a counterpart counts as 0 */
+    double back[3];
+    assert_int_equal(ktensor_score(&b, &a, 0, &score, back, &error), STATUS_OK);
+    assert_true(back[2] == 0 && fabs(score - (sqrt(0.75) + 1) / 3) < 1e-15);
+    ktensor_free(&a);
+    ktensor_free(&b);
+}
+
+static void test_score_shapes(void **state)
+{
+    (void)state;
+    struct ktensor a = make_random(2, (uint64_t[]){3, 4}, 2, 1);
+    struct ktensor b = make_random(2, (uint64_t[]){3, 5}, 2, 1);
+    struct ktensor c = make_random(3, (uint64_t[]){3, 4, 1}, 2, 1);
+    double score;
+    struct error error = {0};
+    assert_int_equal(ktensor_score(&a, &b, 0, &score, NULL, &error), STATUS_INPUT);
+    assert_non_null(strstr(error.message, "mode 2"));
+    error = (struct error){0};
+    assert_int_equal(ktensor_score(&a, &c, 0, &score, NULL, &error), STATUS_INPUT);
+
+    /* a component of zero scores 0 and does not disturb the other */
+    for (uint64_t i = 0; i < 3; i++)
+        a.factor[0][i * 2] = 0;
+    error = (struct error){0};
+    double component[2];
+    assert_int_equal(ktensor_score(&a, &a, 1, &score, component, &error), STATUS_OK);
+    assert_true(component[0] == 0 && fabs(component[1] - 1) < 1e-14);
+    ktensor_free(&a);
+    ktensor_free(&b);
+    ktensor_free(&c);
+}
+
+/* The k-th allocation fails, for every k: an error, no leak, and the model is what it was. */
+static void test_allocation_fails(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {4, 3, 2};
+    struct ktensor start = make_random(3, dims, 3, 1);
+    for (long k = 0, fired = 1; fired; k++) {
+        struct error error = {0};
+        memory_hook_set(k);
+        struct ktensor made;
+        enum status status = ktensor_create(&made, 3, dims, 2, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        assert_int_equal(made.lambda == NULL, fired);
+        ktensor_free(&made);
+    }
+    for (long k = 0, fired = 1; fired; k++) {
+        struct ktensor arranged = copy(&start);
+        struct error error = {0};
+        memory_hook_set(k);
+        enum status status = ktensor_arrange(&arranged, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        assert_int_equal(same_bits(&arranged, &start), fired);
+        ktensor_free(&arranged);
+    }
+    for (long k = 0, fired = 1; fired; k++) {
+        struct error error = {0};
+        double score;
+        memory_hook_set(k);
+        enum status status = ktensor_score(&start, &start, 1, &score, NULL, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+    }
+    ktensor_free(&start);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_create),
+        cmocka_unit_test(test_philox),
+        cmocka_unit_test(test_randomise_is_a_function_of_its_place),
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_arrange_keeps_the_tensor),
+        cmocka_unit_test(test_arrange_signs),
+        cmocka_unit_test(test_arrange_order),
+        cmocka_unit_test(test_arrange_zero_columns),
+        cmocka_unit_test(test_arrange_extreme_magnitudes),
+        cmocka_unit_test(test_arrange_does_not_depend_on_threads),
+        cmocka_unit_test(test_score_permuted),
+        cmocka_unit_test(test_score_by_hand),
+        cmocka_unit_test(test_score_shapes),
+        cmocka_unit_test(test_allocation_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,304 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ktensor_io.h"
+#include "models.h"
+
+static enum status read_model(int order, struct error *error)
+{
+    struct ktensor k, expected = model_small();
+    *error = (struct error){0};
+    enum status status = ktensor_read(&k, scratch_path("m"), order, error);
+    if (status == STATUS_OK)
+        assert_true(model_same_bits(&k, &expected));
+    else
+        assert_true(k.lambda == NULL && k.order == 0 && k.factor[0] == NULL);
+    ktensor_free(&k);
+    ktensor_free(&expected);
+    return status;
+}
+
+/* What other programs write: blanks at line ends, CRLF, blank lines, tabs, other number formats. */
+static void test_foreign_text(void **state)
+{
+    (void)state;
+    struct error error;
+    scratch_text("m.mode1.mat", "\n  1.0000000e+00  5e-1\t-2.0 \r\n\r\n0 +1e-7 4.000\r\n \t\n");
+    scratch_text("m.mode2.mat", "1.0 -1.0 .25 \n");
+    scratch_text("m.lambda.mat", "3.0\r\n\r\n2.5 \n1e-1\n\n");
+    assert_int_equal(read_model(2, &error), STATUS_OK);
+    assert_int_equal(read_model(0, &error), STATUS_OK);
+    scratch_entries(1);
+    scratch_text("m.ktns", "ktensor \r\n2 \n2 1 \n 3\n3.0 2.50 1.0e-1 \nmatrix\n2 \n2 3 \n"
+                           "1 5e-1 -2 \n0 1E-7 4 \n\nmatrix \n2\n1 3 \n1 -1 .25 \n\n");
+    assert_int_equal(read_model(2, &error), STATUS_OK);
+}
+
+static void test_where_it_looks(void **state)
+{
+    (void)state;
+    struct error error;
+    assert_int_equal(read_model(0, &error), STATUS_INPUT);
+    assert_non_null(strstr(error.message, "m.ktns"));
+
+    struct ktensor k = model_small();
+    model_write(&k, ALL_FORMATS);
+    scratch_text("m.mode1.mat", "letters\n"); /* .npy comes before text, .ktns before both */
+    assert_int_equal(read_model(2, &error), STATUS_OK);
+    scratch_text("m.mode1.npy", "letters\n");
+    assert_int_equal(read_model(2, &error), STATUS_OK);
+    assert_int_equal(unlink(scratch_path("m.ktns")), 0);
+    assert_int_equal(read_model(2, &error), STATUS_INPUT);
+    assert_non_null(strstr(error.message, "m.mode1.npy: not a .npy file"));
+
+    scratch_entries(1);
+    model_write(&k, KTENSOR_KTNS);
+    struct ktensor back;
+    error = (struct error){0};
+    assert_int_equal(ktensor_read(&back, scratch_path("m.ktns"), 2, &error), STATUS_OK);
+    assert_true(model_same_bits(&k, &back));
+    ktensor_free(&back);
+    assert_int_equal(ktensor_read(&back, scratch_path("other.ktns"), 2, &error), STATUS_INPUT);
+    assert_non_null(strstr(error.message, "other.ktns: cannot be read: No such file"));
+
+    /* without its file lambda is all one */
+    scratch_entries(1);
+    model_write(&k, KTENSOR_TEXT);
+    assert_int_equal(unlink(scratch_path("m.lambda.mat")), 0);
+    error = (struct error){0};
+    assert_int_equal(ktensor_read(&back, scratch_path("m"), 2, &error), STATUS_OK);
+    assert_true(back.lambda[0] == 1 && back.lambda[2] == 1);
+    assert_true(back.factor[0][5] == 4);
+    ktensor_free(&back);
+    ktensor_free(&k);
+}
+
+static void assert_bad(int order, const char *message)
+{
+    struct error error;
+    assert_int_equal(read_model(order, &error), STATUS_INPUT);
+    if (!strstr(error.message, message))
+        fail_msg("\"%s\" is not in \"%s\"", message, error.message);
+}
+
+static void test_bad_text(void **state)
+{
+    (void)state;
+    const struct {
+        const char *name, *text, *message;
+    } bad[] = {
+        {"m.mode1.mat", "1 0.5 -2\n0 1e-07 x\n", "m.mode1.mat:2: read \"x\", expected a finite"},
+        {"m.mode1.mat", "1 0.5 -2\n\n0 1e-7 4x\n", "m.mode1.mat:3: read \"4x\""},
+        {"m.mode1.mat", "1 0.5 -2\n0 nan 4\n", "m.mode1.mat:2: read \"nan\""},
+        {"m.mode1.mat", "1 0.5 -2\n0 1 -inf\n", "m.mode1.mat:2: read \"-inf\""},
+        {"m.mode1.mat", "1 0.5 -2\n0 1 1e999\n", "m.mode1.mat:2: read \"1e999\""},
+        {"m.mode1.mat", "1 0.5 -2\n0 1\n", "m.mode1.mat:2: 2 numbers, expected 3"},
+        {"m.mode1.mat", "1 0.5 -2\n0 1 2 3\n", "m.mode1.mat:2: 4 numbers, expected 3"},
+        {"m.mode1.mat", "1,0.5,-2\n0,1,2\n", "m.mode2.mat: 3 columns, expected 1"},
+        {"m.mode1.mat", "1 0.5 -2\n0 1 4", "m.mode1.mat: the last line has no end"},
+        {"m.mode1.mat", "", "m.mode1.mat: empty"},
+        {"m.mode1.mat", " \n\n", "m.mode1.mat: empty"},
+        {"m.mode1.mat", "1 0.5 -2\n0 1 \001\377\n", "m.mode1.mat:2: read \"??\""},
+        {"m.mode1.mat", "1 0.5 -2\n0 1 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n",
+         "read \"aaaaaaaaaaaaaaaaaaaaaaa...\""},
+        {"m.mode2.mat", "1 2\n", "m.mode2.mat: 2 columns, expected 3 as in"},
+        {"m.lambda.mat", "1\n2\n", "m.lambda.mat: 2 x 1 numbers, expected 3 x 1"},
+        {"m.lambda.mat", "1 2 3\n", "m.lambda.mat: 1 x 3 numbers, expected 3 x 1"},
+        {"m.mode3.mat", "1 2 3\n", "m: a model of 3 modes, expected 2"},
+    };
+    struct ktensor k = model_small();
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        model_write(&k, KTENSOR_TEXT);
+        scratch_text(bad[i].name, bad[i].text);
+        assert_bad(2, bad[i].message);
+        scratch_entries(1);
+    }
+    model_write(&k, KTENSOR_TEXT);
+    assert_int_equal(unlink(scratch_path("m.mode2.mat")), 0);
+    assert_bad(2, "m: a model of 1 modes, expected 2");
+    assert_int_equal(mkdir(scratch_path("m.mode2.mat"), 0777), 0);
+    assert_bad(2, "m.mode2.mat: cannot be read: it is a directory");
+    assert_int_equal(rmdir(scratch_path("m.mode2.mat")), 0);
+    assert_int_equal(mkfifo(scratch_path("m.mode2.mat"), 0666), 0);
+    assert_bad(2, "m.mode2.mat: cannot be read: it is not a regular file");
+    ktensor_free(&k);
+}
+
+/* Several lines are wrong, far apart: the message is about the first. */
+static void test_first_bad_line(void **state)
+{
+    (void)state;
+    struct ktensor k = model_make(1, (uint64_t[]){200000}, 2);
+    model_write(&k, KTENSOR_TEXT);
+    ktensor_free(&k);
+    int fd = open(scratch_path("m.mode1.mat"), O_RDWR);
+    struct stat s;
+    assert_int_equal(fstat(fd, &s), 0);
+    char *bytes = malloc((size_t)s.st_size);
+    assert_int_equal(read(fd, bytes, (size_t)s.st_size), s.st_size);
+    for (off_t at = s.st_size / 2; at < s.st_size; at += s.st_size / 10)
+        assert_int_equal(pwrite(fd, "x", 1, at), 1);
+    close(fd);
+    int line = 1;
+    for (off_t at = 0; at < s.st_size / 2; at++)
+        line += bytes[at] == '\n';
+    free(bytes);
+    char message[64];
+    snprintf(message, sizeof message, "m.mode1.mat:%d: ", line);
+    assert_bad(1, message);
+}
+
+static void test_bad_ktns(void **state)
+{
+    (void)state;
+#define HEAD  "ktensor\n2\n2 1\n3\n3 2.5 0.1\n"
+#define MODE1 "matrix\n2\n2 3\n1 0.5 -2\n0 1e-7 4\n"
+#define MODE2 "matrix\n2\n1 3\n1 -1 0.25\n"
+    const struct {
+        const char *text, *message;
+    } bad[] = {
+        {"", "m.ktns:0: the file ends, expected the word \"ktensor\""},
+        {"sptensor\n2\n", "m.ktns:1: expected the word \"ktensor\""},
+        {"ktensor\n17\n", "m.ktns:2: expected the number of modes from 1 to 16"},
+        {"ktensor\n0\n", "m.ktns:2: expected the number of modes from 1 to 16"},
+        {"ktensor\n-1\n", "m.ktns:2: read \"-1\", expected a whole number"},
+        {"ktensor\n2\n2 0\n", "m.ktns:3: expected the lengths of the modes from 1"},
+        {"ktensor\n2\n2 4294967296\n", "m.ktns:3: expected the lengths of the modes from 1"},
+        {"ktensor\n2\n2\n", "m.ktns:3: the line ends, expected a whole number"},
+        {"ktensor\n2\n2 1 1\n", "m.ktns:3: 3 numbers, expected 2"},
+        {"ktensor\n2\n2 1.5\n", "m.ktns:3: read \"1.5\", expected a whole number"},
+        {"ktensor\n2\n2 1\n0\n", "m.ktns:4: expected the rank from 1"},
+        {"ktensor\n2\n2 1\n18446744073709551616\n", "m.ktns:4: expected the rank"},
+        {"ktensor\n2\n2 1\n", "m.ktns:3: the file ends, expected the rank"},
+        {HEAD MODE1, "m.ktns: 10 lines that are not blank, expected 14"},
+        {HEAD MODE1 MODE2 "1 2 3\n", "m.ktns: 15 lines that are not blank, expected 14"},
+        {"ktensor\n2\n2 1\n9999\n3 2.5 0.1\n" MODE1 MODE2, "m.ktns: too short for rank 9999"},
+        {"ktensor\n2\n2 1\n18446744073709551614\n3 2.5 0.1\n" MODE1 MODE2, "too short for rank"},
+        {"ktensor\n2\n2 1\n3\n3 2.5\n" MODE1 MODE2, "m.ktns:5: 2 numbers, expected 3"},
+        {"ktensor\n2\n2 1\n3\n3 2.5 z\n" MODE1 MODE2, "m.ktns:5: read \"z\""},
+        {HEAD MODE2 MODE1, "m.ktns:8: expected a matrix of 2 x 3"},
+        {HEAD MODE1 "matrix\n2\n1 2\n1 -1 0.25\n", "m.ktns:13: expected a matrix of 1 x 3"},
+        {HEAD MODE1 "matrix\n1\n1 3\n1 -1 0.25\n", "m.ktns:13: expected a matrix of 1 x 3"},
+        {HEAD MODE1 "matrix\n3\n1 3\n1 -1 0.25\n", "m.ktns:12: expected the number of dim"},
+        {HEAD MODE1 "tensor\n2\n1 3\n1 -1 0.25\n", "m.ktns:11: expected the word \"matrix\""},
+        {HEAD MODE1 "matrix\n2\n1 3\n1 -1\n", "m.ktns:14: 2 numbers, expected 3"},
+        {HEAD MODE1 "matrix\n2\n1 3\n1 -1 0.2", "m.ktns: the last line has no end"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        scratch_text("m.ktns", bad[i].text);
+        assert_bad(2, bad[i].message);
+    }
+    scratch_text("m.ktns", HEAD MODE1 MODE2);
+    assert_bad(3, "m.ktns: a model of 2 modes, expected 3");
+    struct error error;
+    assert_int_equal(read_model(2, &error), STATUS_OK);
+}
+
+/* A .npy file: version, header text padded with blanks, the small model's mode 1. */
+static void make_npy(char version, const char *header, size_t bytes, int column_major)
+{
+    const double row_major[] = {1, 0.5, -2, 0, 1e-7, 4, 77},
+                 turned[] = {1, 0, 0.5, 1e-7, -2, 4, 77};
+    char file[256];
+    size_t prefix = version == 1 ? 10 : 12;
+    memset(file, ' ', sizeof file);
+    memcpy(file, "\x93NUMPY", 6);
+    memset(file + 6, 0, 6);
+    file[6] = version;
+    file[8] = (char)(128 - prefix);
+    memcpy(file + prefix, header, strlen(header));
+    file[127] = '\n';
+    memcpy(file + 128, column_major ? turned : row_major, bytes);
+    scratch_file("m.mode1.npy", file, 128 + bytes);
+}
+
+#define NPY(descr, order, shape)                                                                   \
+    "{'descr': '" descr "', 'fortran_order': " order ", 'shape': " shape ", }"
+
+static void test_foreign_npy(void **state)
+{
+    (void)state;
+    struct ktensor k = model_small();
+    struct error error;
+    model_write(&k, KTENSOR_NPY);
+    for (char version = 1; version <= 3; version++) {
+        make_npy(version, NPY("<f8", "False", "(2, 3)"), 48, 0);
+        assert_int_equal(read_model(2, &error), STATUS_OK);
+    }
+    make_npy(1, NPY("<f8", "True", "(2, 3)"), 48, 1);
+    assert_int_equal(read_model(2, &error), STATUS_OK);
+    make_npy(1, "{\"shape\":(2,3,),\"fortran_order\":False,\"descr\":\"<f8\"}", 48, 0);
+    assert_int_equal(read_model(2, &error), STATUS_OK);
+    ktensor_free(&k);
+}
+
+static void test_bad_npy(void **state)
+{
+    (void)state;
+    const struct {
+        char version;
+        size_t bytes;
+        const char *header, *message;
+    } bad[] = {
+        {1, 48, NPY("<f4", "False", "(2, 3)"), "m.mode1.npy: entries of another type, expected"},
+        {1, 48, NPY(">f8", "False", "(2, 3)"), "entries of another type"},
+        {1, 48, NPY("<i8", "False", "(2, 3)"), "entries of another type"},
+        {1, 48, NPY("<f8", "Perhaps", "(2, 3)"), "fortran_order"},
+        {1, 48, NPY("<f8", "False", "(2, 3, 1)"), "one or two dimensions"},
+        {1, 48, NPY("<f8", "False", "()"), "one or two dimensions"},
+        {1, 48, NPY("<f8", "False", "(2 3)"), "one or two dimensions"},
+        {1, 48, NPY("<f8", "False", "(2, -3)"), "one or two dimensions"},
+        {1, 48, NPY("<f8", "False", "2"), "one or two dimensions"},
+        {1, 47, NPY("<f8", "False", "(2, 3)"), "47 bytes of entries do not make 2 x 3"},
+        {1, 40, NPY("<f8", "False", "(2, 3)"), "40 bytes of entries do not make 2 x 3"},
+        {1, 56, NPY("<f8", "False", "(2, 3)"), "56 bytes of entries do not make 2 x 3"},
+        {1, 48, NPY("<f8", "False", "(4294967296, 4294967296)"), "48 bytes of entries"},
+        {1, 48, NPY("<f8", "False", "(99999999999999999999, 3)"), "48 bytes of entries"},
+        {1, 0, NPY("<f8", "False", "(0, 3)"), "m.mode1.npy: empty"},
+        {1, 48, NPY("<f8", "False", "(3, 2)"), "m.mode2.npy: 3 columns, expected 2"},
+        {1, 48, NPY("<f8", "False", "(6,)"), "m.mode2.npy: 3 columns, expected 1"},
+        {1, 48, "{'descr': '<f8', 'shape': (2, 3), }", "a key is missing"},
+        {1, 48, "{'descr': '<f8', 'colour': 3, }", "unknown key"},
+        {1, 48, "{'descr': '<f8' 'shape': (2, 3), }", "damaged .npy header"},
+        {1, 48, "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3)", "damaged .npy header"},
+        {1, 48, "", "damaged .npy header"},
+        {4, 48, NPY("<f8", "False", "(2, 3)"), ".npy format 4, expected 1 to 3"},
+    };
+    struct ktensor k = model_small();
+    model_write(&k, KTENSOR_NPY);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        make_npy(bad[i].version, bad[i].header, bad[i].bytes, 0);
+        assert_bad(2, bad[i].message);
+    }
+    scratch_text("m.mode1.npy", "\x93NUMPY\x01");
+    assert_bad(2, "not a .npy file");
+    scratch_file("m.mode1.npy", "\x93NUMPY\x01\0\xff\xff{}", 12);
+    assert_bad(2, "the file ends within the .npy header");
+    k.factor[0][4] = NAN;
+    model_write(&k, KTENSOR_NPY);
+    assert_bad(2, "m.mode1.npy: row 2: not a finite number");
+    ktensor_free(&k);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, scratch_make, scratch_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_foreign_text),   TEST(test_where_it_looks), TEST(test_bad_text),
+        TEST(test_first_bad_line), TEST(test_bad_ktns),       TEST(test_foreign_npy),
+        TEST(test_bad_npy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "memory.h"
+
+static void test_alignment(void **state)
+{
+    (void)state;
+    for (size_t count = 0; count < 200; count++) {
+        struct error error = {0};
+        char *array = memory_array(count, 1, &error);
+        assert_non_null(array);
+        assert_int_equal((uintptr_t)array % 64, 0);
+        memset(array, 1, count);
+        memory_free(array);
+    }
+}
+
+static void test_zeros(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    char *dirty = memory_array(1000, 8, &error);
+    assert_non_null(dirty);
+    memset(dirty, 0xff, 8000);
+    memory_free(dirty);
+    unsigned char *array = memory_zeros(1000, 8, &error);
+    assert_non_null(array);
+    for (int i = 0; i < 8000; i++)
+        assert_int_equal(array[i], 0);
+    memory_free(array);
+}
+
+static void test_overflow(void **state)
+{
+    (void)state;
+    const size_t shape[][2] = {{SIZE_MAX, 1},        {SIZE_MAX - 64, 1},
+                               {SIZE_MAX / 2, 8},    {8, SIZE_MAX / 2},
+                               {SIZE_MAX, SIZE_MAX}, {SIZE_MAX / 8, 8},
+                               {1, SIZE_MAX},        {(size_t)1 << 62, (size_t)1 << 2}};
+    for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++) {
+        struct error error = {0};
+        assert_null(memory_array(shape[i][0], shape[i][1], &error));
+        assert_int_equal(error.status, STATUS_MEMORY);
+        error = (struct error){0};
+        assert_null(memory_zeros(shape[i][0], shape[i][1], &error));
+        assert_int_equal(error.status, STATUS_MEMORY);
+    }
+}
+
+static void test_resize(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    int *array = NULL;
+    assert_int_equal(memory_resize(&array, 10, sizeof *array, &error), STATUS_OK);
+    for (int i = 0; i < 10; i++)
+        array[i] = i;
+    assert_int_equal(memory_resize(&array, 100000, sizeof *array, &error), STATUS_OK);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(array[i], i);
+
+    const int *old = array;
+    assert_int_equal(memory_resize(&array, SIZE_MAX / 2, sizeof *array, &error), STATUS_MEMORY);
+    assert_ptr_equal(array, old);
+    assert_int_equal(array[9], 9);
+    memory_free(array);
+}
+
+static void test_text(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    char *text = memory_text(&error, "%s.mode%d.mat", "stem", 3);
+    assert_non_null(text);
+    assert_string_equal(text, "stem.mode3.mat");
+    memory_free(text);
+    text = memory_text(&error, "%s", "");
+    assert_non_null(text);
+    assert_string_equal(text, "");
+    memory_free(text);
+}
+
+/* The hook lets exactly one allocation fail, the one it was told to, whatever kind it is. */
+static void test_hook(void **state)
+{
+    (void)state;
+    for (long k = 0; k < 5; k++) {
+        memory_hook_set(k);
+        for (long i = 0; i < 8; i++) {
+            struct error error = {0};
+            void *array = NULL;
+            if (i % 4 == 0)
+                array = memory_array(3, 8, &error);
+            else if (i % 4 == 1)
+                array = memory_zeros(3, 8, &error);
+            else if (i % 4 == 2)
+                memory_resize(&array, 3, 8, &error);
+            else
+                array = memory_text(&error, "%d", 3);
+            assert_int_equal(array == NULL, i == k);
+            assert_int_equal(error.status, i == k ? STATUS_MEMORY : STATUS_OK);
+            assert_int_equal(memory_hook_fired(), i >= k);
+            memory_free(array);
+        }
+    }
+    memory_hook_set(-1);
+    assert_int_equal(memory_hook_fired(), 0);
+    struct error error = {0};
+    void *array = memory_array(1, 1, &error);
+    assert_non_null(array);
+    memory_free(array);
+}
+
+static void test_use(void **state)
+{
+    (void)state;
+    assert_true(memory_available() > (1 << 20));
+    uint64_t before = memory_peak();
+    assert_true(before > 0);
+    struct error error = {0};
+    size_t size = (size_t)64 << 20;
+    char *array = memory_array(size, 1, &error);
+    assert_non_null(array);
+    memset(array, 1, size);
+    assert_true(array[size / 2] == 1);
+    assert_true(memory_peak() >= size);
+    memory_free(array);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alignment), cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_overflow),  cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_text),      cmocka_unit_test(test_hook),
+        cmocka_unit_test(test_use),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,168 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include <cmocka.h>
+
+#include "memory.h"
+#include "mttkrp_host.h"
+#include "naive.h"
+
+static const enum conflict conflicts[] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
+                                          CONFLICT_REGISTER, CONFLICT_ATOMIC};
+
+/* ||M - expected|| / ||expected|| below 1e-12, and rows that no nonzero has exactly zero. */
+static void assert_close(const double *m, const long double *expected, uint64_t n)
+{
+    long double difference = 0, norm = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        difference += (m[i] - expected[i]) * (m[i] - expected[i]);
+        norm += expected[i] * expected[i];
+        if (expected[i] == 0)
+            assert_true(m[i] == 0.0);
+    }
+    assert_true(sqrtl(difference) <= 1e-12L * sqrtl(norm));
+}
+
+/* Every mode and conflict resolution on orderings that are cut as `cut` says; the result is the
+ * same bits for any number of threads where the header promises that. */
+static void check(const struct coo *x, uint64_t rank, struct blco_options cut)
+{
+    struct error error = {0};
+    struct ktensor k;
+    assert_int_equal(ktensor_create(&k, x->order, x->dims, rank, &error), STATUS_OK);
+    ktensor_randomise(&k, KTENSOR_NORMAL, 5);
+    for (int n = 0; n < x->order; n++) {
+        uint64_t entries = x->dims[n] * rank;
+        long double *expected = memory_array(entries, sizeof *expected, &error);
+        double *m = memory_array(entries, sizeof *m, &error);
+        double *first = memory_array(entries, sizeof *first, &error);
+        assert_true(expected && m && first);
+        naive_mttkrp(x, &k, n, expected);
+        for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
+            struct blco b;
+            struct mttkrp_host p;
+            cut.kind = conflicts[c] == CONFLICT_ORDERED ? n : ORDERING_ALTO;
+            assert_int_equal(blco_build(&b, x, &cut, &error), STATUS_OK);
+            assert_int_equal(mttkrp_host_prepare(&p, &b, n, conflicts[c], 3, &error), STATUS_OK);
+            double *scratch = memory_array(p.scratch_rows * rank, sizeof *scratch, &error);
+            assert_non_null(scratch);
+            for (int threads = 1; threads <= 3; threads++) {
+                omp_set_num_threads(threads);
+                for (uint64_t i = 0; i < entries; i++)
+                    m[i] = NAN; /* nothing may be left as it was */
+                mttkrp_host(&p, rank, k.factor, m, scratch);
+                assert_close(m, expected, entries);
+                if (threads == 1)
+                    memcpy(first, m, entries * sizeof *m);
+                if (c < 2)
+                    assert_memory_equal(m, first, entries * sizeof *m);
+            }
+            memory_free(scratch);
+            mttkrp_host_free(&p);
+            blco_free(&b);
+        }
+        memory_free(expected);
+        memory_free(m);
+        memory_free(first);
+    }
+    ktensor_free(&k);
+}
+
+static void test_blocks(void **state)
+{
+    (void)state;
+    static const struct blco_options cuts[] = {
+        {.index_bits = 0},
+        {.max_block_nnz = 1},
+        {.max_block_nnz = 7},
+        {.max_block_nnz = 3000},
+        {.index_bits = 1},
+        {.index_bits = 6},
+        {.index_bits = 11, .max_block_nnz = 100},
+        {.index_bits = 128},
+    };
+    const uint64_t dims[] = {40, 300, 7, 25};
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        struct coo x;
+        naive_random_coo(&x, 4, dims, 7000, i, i % 2);
+        check(&x, 5 + i, cuts[i]);
+        coo_free(&x);
+    }
+}
+
+/* A few rows far apart: first, last and the gaps between runs become zero. */
+static void test_gaps(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {100000, 9, 3000};
+    struct coo x;
+    naive_random_coo(&x, 3, dims, 9000, 3, 1);
+    for (uint64_t i = 0; i < x.nnz; i++)
+        x.index[0][i] = (x.index[0][i] % 5 + 1) * 12345; /* five hot rows */
+    uint32_t *swap = x.index[2];
+    for (uint64_t i = 0; i < x.nnz; i++)
+        swap[i] = (uint32_t)(i % 3000); /* distinct again: (i / 3000, i % 3000) */
+    for (uint64_t i = 0; i < x.nnz; i++)
+        x.index[1][i] = (uint32_t)(i / 3000);
+    check(&x, 2, (struct blco_options){0});
+    check(&x, 9, (struct blco_options){.max_block_nnz = 500});
+    coo_free(&x);
+}
+
+static void test_few_nonzeros(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {5, 1, 4};
+    for (uint64_t nnz = 0; nnz <= 2; nnz++) {
+        struct coo x;
+        naive_random_coo(&x, 3, dims, nnz, nnz, 0);
+        check(&x, 3, (struct blco_options){0});
+        coo_free(&x);
+    }
+}
+
+static void test_allocation_fails(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {30, 20, 10};
+    struct error error = {0};
+    struct coo x;
+    struct blco b;
+    naive_random_coo(&x, 3, dims, 500, 1, 0);
+    assert_int_equal(blco_build(&b, &x, &(struct blco_options){.kind = ORDERING_ALTO}, &error),
+                     STATUS_OK);
+    int failures = 0;
+    for (long k = 0, fired = 1; fired; k++) {
+        struct mttkrp_host p;
+        error = (struct error){0};
+        memory_hook_set(k);
+        enum status status = mttkrp_host_prepare(&p, &b, 0, CONFLICT_HIERARCHICAL, 4, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        failures += (int)fired;
+        mttkrp_host_free(&p);
+    }
+    assert_true(failures > 0);
+    blco_free(&b);
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_few_nonzeros),
+        cmocka_unit_test(test_allocation_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,305 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "memory.h"
+#include "naive.h"
+#include "ordering.h"
+
+static const int cuts[] = {1, 5, 31, 63, 64, 65, 80, 100, 127, 128};
+#define CUTS ((int)(sizeof cuts / sizeof *cuts))
+
+/* Order 1 to 16; lengths 1, 2, MAX_LENGTH and everything between, spread over bit widths. */
+static int random_shape(uint64_t *dims, uint64_t *seed)
+{
+    int order = 1 + (int)(naive_random(seed) % MAX_ORDER);
+    for (int n = 0; n < order; n++) {
+        int bits = (int)(naive_random(seed) % 33);
+        dims[n] = bits == 32 ? MAX_LENGTH : 1 + (naive_random(seed) & ((UINT64_C(1) << bits) - 1));
+    }
+    return order;
+}
+
+static void random_coordinate(uint32_t *coordinate, int order, const uint64_t *dims, uint64_t *seed)
+{
+    for (int n = 0; n < order; n++) {
+        uint64_t random = naive_random(seed);
+        coordinate[n] = (uint32_t)(random % 4 == 0 ? dims[n] - 1 : random % dims[n]);
+    }
+}
+
+/* A few nonzeros of random coordinates; duplicates may occur and do not matter here. */
+static void random_entries(struct coo *x, int order, const uint64_t *dims, uint64_t nnz,
+                           uint64_t *seed)
+{
+    struct error error = {0};
+    assert_int_equal(coo_create(x, order, dims, nnz, &error), STATUS_OK);
+    for (uint64_t i = 0; i < nnz; i++) {
+        uint32_t coordinate[MAX_ORDER];
+        random_coordinate(coordinate, order, dims, seed);
+        for (int n = 0; n < order; n++)
+            x->index[n][i] = coordinate[n];
+        x->value[i] = 1;
+    }
+}
+
+static void test_bits(void **state)
+{
+    (void)state;
+    assert_int_equal(ordering_bits(1), 0);
+    assert_int_equal(ordering_bits(2), 1);
+    assert_int_equal(ordering_bits(3), 2);
+    assert_int_equal(ordering_bits(4), 2);
+    assert_int_equal(ordering_bits(5), 3);
+    assert_int_equal(ordering_bits(UINT64_C(1) << 31), 31);
+    assert_int_equal(ordering_bits(MAX_LENGTH), 32);
+}
+
+/* The BLCO paper's Figure 6: line, and index and base with 5 stored bits. */
+static void test_figure_6(void **state)
+{
+    (void)state;
+    static const uint32_t coordinate[12][3] = {{0, 0, 0}, {0, 0, 1}, {0, 2, 2}, {1, 0, 1},
+                                               {1, 0, 2}, {2, 0, 1}, {2, 3, 3}, {3, 1, 0},
+                                               {3, 1, 1}, {3, 2, 2}, {3, 2, 3}, {3, 3, 3}};
+    static const uint64_t lines[12] = {0, 4, 48, 5, 33, 12, 62, 11, 15, 57, 61, 63};
+    static const uint64_t indices[12] = {0, 16, 8, 17, 1, 18, 30, 7, 23, 11, 27, 31};
+    static const uint64_t dims[3] = {4, 4, 4};
+    struct ordering o;
+    ordering_create(&o, ORDERING_ALTO, 3, dims, 5);
+    assert_int_equal(o.line_bits, 6);
+    assert_int_equal(o.cut, 5);
+    assert_int_equal(o.words, 1);
+    for (int i = 0; i < 12; i++) {
+        uint64_t line, index;
+        uint32_t base[3];
+        ordering_encode(&o, coordinate[i], &line);
+        assert_int_equal(line, lines[i]);
+        ordering_split(&o, coordinate[i], &index, base);
+        assert_int_equal(index, indices[i]);
+        assert_int_equal(base[0], 0);
+        assert_int_equal(base[1], 0);
+        assert_int_equal(base[2], lines[i] >= 32 ? 2 : 0);
+    }
+}
+
+/* Lengths of 3, 1, 4 and 2 bits. */
+static void test_places_alto(void **state)
+{
+    (void)state;
+    static const uint64_t dims[5] = {8, 2, 9, 1, 4};
+    static const uint16_t expected[5][4] = {{0, 4, 7}, {1}, {2, 5, 8, 9}, {0}, {3, 6}};
+    struct ordering o;
+    ordering_create(&o, ORDERING_ALTO, 5, dims, 64);
+    assert_int_equal(o.line_bits, 10);
+    assert_int_equal(o.cut, 10);
+    for (int n = 0; n < 5; n++)
+        for (int k = 0; k < o.mode_bits[n]; k++)
+            assert_int_equal(o.place[n][k], expected[n][k]);
+}
+
+/* Mode 0 on top; then, downwards, modes 1 (2), 3 (8), 4 (8: a tie, by number), 2 (9). */
+static void test_places_mode(void **state)
+{
+    (void)state;
+    static const uint64_t dims[5] = {5, 2, 9, 8, 8};
+    static const uint16_t lowest[5] = {11, 10, 0, 7, 4};
+    struct ordering o;
+    ordering_create(&o, 0, 5, dims, 64);
+    assert_int_equal(o.line_bits, 14);
+    for (int n = 0; n < 5; n++) {
+        for (int k = 0; k < o.mode_bits[n]; k++)
+            assert_int_equal(o.place[n][k], lowest[n] + k);
+        assert_int_equal(o.field[n].shift, lowest[n]);
+        assert_int_equal(o.field[n].word, 0);
+    }
+    ordering_create(&o, 2, 5, dims, 64); /* a mode on top though it is the longest */
+    assert_int_equal(o.place[2][0], 10);
+    assert_int_equal(o.place[1][0], 9);
+    assert_int_equal(o.place[4][0], 0);
+}
+
+static void check_bijection(const struct ordering *o)
+{
+    bool taken[MAX_LINE_BITS] = {false};
+    int bits = 0;
+    for (int n = 0; n < o->order; n++)
+        for (int k = 0; k < o->mode_bits[n]; k++, bits++) {
+            assert_in_range(o->place[n][k], 0, o->line_bits - 1);
+            assert_false(taken[o->place[n][k]]);
+            taken[o->place[n][k]] = true;
+            assert_true(k == 0 || o->place[n][k] > o->place[n][k - 1]);
+        }
+    assert_int_equal(bits, o->line_bits);
+}
+
+/* Fields do not overlap, lie within their word, hold exactly the bits below the cut, and stand in
+ * each word without gaps in the order of the modes' lowest line bits. */
+static void check_fields(const struct ordering *o, int index_bits)
+{
+    assert_true(o->cut <= index_bits && o->cut <= o->line_bits && o->cut <= 64 * o->words);
+    int stored[2] = {0}, total = 0;
+    for (int place = 0; place < o->cut; place++)
+        for (int n = 0; n < o->order; n++) {
+            if (o->mode_bits[n] == 0 || o->place[n][0] != place)
+                continue;
+            int bits = 0;
+            while (bits < o->mode_bits[n] && o->place[n][bits] < o->cut)
+                bits++;
+            int w = o->field[n].word;
+            assert_in_range(w, 0, o->words - 1);
+            assert_int_equal(o->field[n].shift, stored[w]);
+            assert_int_equal(o->field[n].mask, (UINT64_C(1) << bits) - 1);
+            stored[w] += bits;
+            total += bits;
+        }
+    assert_int_equal(total, o->cut);
+    assert_true(stored[0] <= 64 && stored[1] <= 64);
+}
+
+/* Can the stored bits below `cut` be dealt to two words? By trying every subset. */
+static bool fits_two_words(const struct ordering *o, int cut)
+{
+    int bits[MAX_ORDER] = {0};
+    for (int n = 0; n < o->order; n++)
+        for (int k = 0; k < o->mode_bits[n]; k++)
+            bits[n] += o->place[n][k] < cut;
+    for (unsigned subset = 0; subset < 1U << o->order; subset++) {
+        int sum[2] = {0};
+        for (int n = 0; n < o->order; n++)
+            sum[subset >> n & 1] += bits[n];
+        if (sum[0] <= 64 && sum[1] <= 64)
+            return true;
+    }
+    return false;
+}
+
+static void test_layout_of_random_shapes(void **state)
+{
+    (void)state;
+    uint64_t seed = 3, dims[MAX_ORDER];
+    for (int trial = 0; trial < 60; trial++) {
+        int order = random_shape(dims, &seed);
+        for (int kind = ORDERING_ALTO; kind < order; kind++)
+            for (int c = 0; c < CUTS; c++) {
+                struct ordering o;
+                ordering_create(&o, kind, order, dims, cuts[c]);
+                check_bijection(&o);
+                check_fields(&o, cuts[c]);
+                int wanted = cuts[c] < o.line_bits ? cuts[c] : o.line_bits;
+                assert_int_equal(o.words, wanted > 64 ? 2 : 1);
+                if (o.words == 1)
+                    assert_int_equal(o.cut, wanted);
+                if (o.cut < wanted) /* no lower than it must be */
+                    assert_false(fits_two_words(&o, o.cut + 1));
+            }
+    }
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    uint64_t seed = 4, dims[MAX_ORDER];
+    for (int trial = 0; trial < 300; trial++) {
+        int order = random_shape(dims, &seed);
+        int kind = (int)(naive_random(&seed) % (uint64_t)(order + 1)) - 1;
+        struct ordering o;
+        ordering_create(&o, kind, order, dims, cuts[trial % CUTS]);
+        for (int i = 0; i < 20; i++) {
+            uint32_t coordinate[MAX_ORDER], base[MAX_ORDER], decoded[MAX_ORDER];
+            uint64_t index[2] = {0};
+            random_coordinate(coordinate, order, dims, &seed);
+            ordering_split(&o, coordinate, index, base);
+            ordering_decode(&o, index, base, decoded);
+            assert_memory_equal(decoded, coordinate, (size_t)order * sizeof *coordinate);
+        }
+    }
+}
+
+/* All words of all lines equal those of ordering_encode, in file order and by position. */
+static void check_line_words(const struct ordering *o, const struct coo *x, uint64_t *seed)
+{
+    struct error error = {0};
+    uint64_t line[MAX_LINE_WORDS];
+    uint64_t *key = malloc(x->nnz * sizeof *key), *position = malloc(x->nnz * sizeof *position);
+    for (uint64_t i = 0; i < x->nnz; i++)
+        position[i] = naive_random(seed) % x->nnz;
+    for (int word = 0; 64 * word < o->line_bits; word++)
+        for (int by_position = 0; by_position <= 1; by_position++) {
+            assert_int_equal(
+                ordering_line_words(o, x, word, by_position ? position : NULL, key, &error),
+                STATUS_OK);
+            for (uint64_t i = 0; i < x->nnz; i++) {
+                uint32_t coordinate[MAX_ORDER];
+                for (int n = 0; n < x->order; n++)
+                    coordinate[n] = x->index[n][by_position ? position[i] : i];
+                ordering_encode(o, coordinate, line);
+                assert_int_equal(key[i], line[word]);
+            }
+        }
+    free(key);
+    free(position);
+}
+
+static void test_line_words(void **state)
+{
+    (void)state;
+    uint64_t seed = 5, dims[MAX_ORDER];
+    for (int trial = 0; trial < 25; trial++) {
+        int order = random_shape(dims, &seed);
+        struct coo x;
+        random_entries(&x, order, dims, trial == 0 ? 5000 : 50, &seed);
+        for (int kind = ORDERING_ALTO; kind < order; kind++) {
+            struct ordering o;
+            ordering_create(&o, kind, order, dims, 64);
+            check_line_words(&o, &x, &seed);
+        }
+        coo_free(&x);
+    }
+}
+
+static void test_allocation_failures(void **state)
+{
+    (void)state;
+    static const uint64_t dims[2] = {100, 100};
+    uint64_t seed = 6, key[10];
+    struct coo x;
+    random_entries(&x, 2, dims, 10, &seed);
+    struct ordering o;
+    ordering_create(&o, ORDERING_ALTO, 2, dims, 64);
+    int failures = 0;
+    for (long k = 0;; k++) {
+        struct error error = {0};
+        memory_hook_set(k);
+        enum status status = ordering_line_words(&o, &x, 0, NULL, key, &error);
+        int fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        if (!fired)
+            break;
+        failures++;
+    }
+    assert_true(failures > 0);
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_figure_6),
+        cmocka_unit_test(test_places_alto),
+        cmocka_unit_test(test_places_mode),
+        cmocka_unit_test(test_layout_of_random_shapes),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_line_words),
+        cmocka_unit_test(test_allocation_failures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "progress.h"
+
+/* What a run shows on a stream that is, or passes for, a terminal. The caller frees it. */
+static char *shown(bool terminal)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    struct progress p;
+    progress_init(&p, stream);
+    assert_false(p.terminal);
+    p.terminal = terminal;
+    progress_stage(&p, "reading %s", "x.tns");
+    progress_update(&p, 0.25, "%d MB", 3);
+    progress_update(&p, 0.5, "%d MB", 6); /* too early to be shown */
+    progress_note(&p, "%d duplicates", 7);
+    progress_done(&p, "%d entries", 12);
+    progress_stage(&p, "building");
+    progress_update(&p, -1, "block %d", 1);
+    progress_clear(&p);
+    progress_clear(&p);
+    fclose(stream);
+    return text;
+}
+
+static void plain_lines_elsewhere(void **state)
+{
+    (void)state;
+    char *text = shown(false);
+    assert_string_equal(text, "7 duplicates\nreading x.tns: 12 entries\n");
+    free(text);
+}
+
+static void one_line_on_a_terminal(void **state)
+{
+    (void)state;
+    char *text = shown(true);
+    assert_string_equal(text, "\r\033[Kreading x.tns"
+                              "\r\033[Kreading x.tns: 3 MB, 25 %, 0 s left"
+                              "\r\033[K7 duplicates\nreading x.tns: 12 entries\n"
+                              "\r\033[Kbuilding"
+                              "\r\033[Kbuilding: block 1"
+                              "\r\033[K");
+    free(text);
+}
+
+static void long_lines_are_cut(void **state)
+{
+    (void)state;
+    char *text = NULL, name[200];
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    struct progress p;
+    progress_init(&p, stream);
+    p.terminal = true;
+    progress_stage(&p, "reading %s", name);
+    progress_update(&p, -1, "%s", name);
+    fclose(stream);
+    const char *last = strrchr(text, 'K') + 1;
+    assert_int_equal(strlen(last), 79);
+    free(text);
+}
+
+static void quiet_shows_nothing(void **state)
+{
+    (void)state;
+    struct progress quiet;
+    progress_init(&quiet, NULL);
+    struct progress *none[] = {&quiet, NULL};
+    for (int i = 0; i < 2; i++) {
+        progress_stage(none[i], "reading");
+        progress_update(none[i], 0.5, "half");
+        progress_note(none[i], "note");
+        progress_done(none[i], "done");
+        progress_clear(none[i]);
+    }
+    assert_false(quiet.open);
+}
+
+static void time_does_not_go_back(void **state)
+{
+    (void)state;
+    double before = progress_now();
+    for (int i = 0; i < 1000; i++) {
+        double now = progress_now();
+        assert_true(now >= before);
+        before = now;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_lines_elsewhere), cmocka_unit_test(one_line_on_a_terminal),
+        cmocka_unit_test(long_lines_are_cut),    cmocka_unit_test(quiet_shows_nothing),
+        cmocka_unit_test(time_does_not_go_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
