@@ -22,7 +22,7 @@ int memory_hook_fired(void)
     return atomic_load(&hook_fired);
 }
 
-static int hook_fails_this_one(void)
+int memory_hook_fails(void)
 {
     if (atomic_load_explicit(&hook_countdown, memory_order_relaxed) < 0)
         return 0;
@@ -52,7 +52,7 @@ static enum status out_of_memory(size_t count, size_t size, struct error *error)
 void *memory_array(size_t count, size_t size, struct error *error)
 {
     size_t bytes = byte_size(count, size);
-    void *array = bytes && !hook_fails_this_one() ? aligned_alloc(ALIGNMENT, bytes) : NULL;
+    void *array = bytes && !memory_hook_fails() ? aligned_alloc(ALIGNMENT, bytes) : NULL;
     if (!array)
         out_of_memory(count, size, error);
     return array;
@@ -71,7 +71,7 @@ enum status memory_resize(void *array, size_t count, size_t size, struct error *
     void *old;
     memcpy(&old, array, sizeof old);
     size_t bytes = byte_size(count, size);
-    void *resized = bytes && !hook_fails_this_one() ? realloc(old, bytes) : NULL;
+    void *resized = bytes && !memory_hook_fails() ? realloc(old, bytes) : NULL;
     if (!resized)
         return out_of_memory(count, size, error);
     memcpy(array, &resized, sizeof resized);
