@@ -40,14 +40,15 @@ ifeq ($(VARIANT),fuzz)
 endif
 CFLAGS += $(CSTD) $(WARN) $(OPT) $(INCLUDE)
 
-SOURCES := $(filter-out src/main.c src/backend_cuda%.c,$(wildcard src/*.c))
+SOURCES := $(filter-out src/main.c src/backend_cuda%.c src/cuda_error.c src/device_%.c,$(wildcard src/*.c))
 ifeq ($(VARIANT),cuda)
   CUDA_HOME ?= $(abspath $(dir $(realpath $(NVCC)))/..)
-  SOURCES   += src/backend_cuda.c
+  SOURCES   += src/backend_cuda.c src/cuda_error.c $(wildcard src/device_*.c)
   KERNELS   := $(wildcard kernels/*.cu)
   ARCH      ?= all-major # every major architecture that nvcc knows, and PTX for later ones
   NVCCFLAGS := -O3 -lineinfo -std=c++17 -Xcompiler -Wall,-Wextra -Werror all-warnings -arch=$(strip $(ARCH)) -Ikernels
   CFLAGS    += -isystem $(CUDA_HOME)/include
+  GPU_TESTS := $(patsubst tests/%.c,$O/tests/%,$(wildcard tests/gpu_*.c))
   LIBS      += -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcusolver -lcublas -lcudart -lstdc++
 else
   SOURCES   += src/backend_cuda_absent.c
@@ -90,8 +91,14 @@ tests: $O/blco $(UNIT_TESTS)
 $O/tests/test_%: $O/tests/test_%.o $O/tests/naive.o $(LIBRARY)
 	$(CC) $(OPT) -o $@ $^ -lcmocka $(LIBS)
 
+$O/tests/gpu_%: $O/tests/gpu_%.o $O/tests/naive.o $(LIBRARY)
+	$(CC) $(OPT) -o $@ $^ -lcmocka $(LIBS)
+
 check: blco tests
 	scripts/run-tests $O
+
+check-gpu: $(GPU_TESTS)
+	scripts/run-tests $O gpu
 
 asan:
 	$(MAKE) VARIANT=asan tests
@@ -122,4 +129,4 @@ format:
 clean:
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(FUZZERS:=.d) $O/tests/naive.d
+-include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(GPU_TESTS:=.d) $(FUZZERS:=.d) $O/tests/naive.d

@@ -41,6 +41,10 @@ template <typename T, int GATHERS> struct global_chunk {
     const uint64_t *index[2];
     const T *value;
 
+    __device__ __forceinline__ global_chunk from(uint32_t i) const
+    {
+        return {{index[0] + i, index[1] ? index[1] + i : nullptr}, value + i};
+    }
     __device__ __forceinline__ index_words<GATHERS> index_at(uint32_t i) const
     {
         index_words<GATHERS> x;
@@ -56,9 +60,13 @@ template <typename T, int GATHERS> struct global_chunk {
 };
 
 template <typename T, int GATHERS> struct shared_chunk {
-    index_words<GATHERS> index[MTTKRP_SORTED_CHUNK];
-    T value[MTTKRP_SORTED_CHUNK];
+    index_words<GATHERS> *index;
+    T *value;
 
+    __device__ __forceinline__ shared_chunk from(uint32_t i) const
+    {
+        return {index + i, value + i};
+    }
     __device__ __forceinline__ index_words<GATHERS> index_at(uint32_t i) const
     {
         return index[i];
@@ -81,7 +89,7 @@ __device__ __noinline__ void sort_positions(chunk_sort::TempStorage &storage,
 }
 
 template <typename T, int GATHERS>
-__device__ void sort_by_row(shared_chunk<T, GATHERS> &chunk, chunk_sort::TempStorage &storage,
+__device__ void sort_by_row(shared_chunk<T, GATHERS> chunk, chunk_sort::TempStorage &storage,
                             const global_chunk<T, GATHERS> &from, uint32_t count,
                             const mttkrp_field &output)
 {
@@ -137,57 +145,53 @@ template <typename V, int LANES> struct run_ends {
     V sum[COUNT][LANES];
 };
 
-/* One lane's part of a thread block's work. */
-template <typename T, int GATHERS, int LANES> struct lane_state {
-    using V = vector<T>;
-    const mttkrp_args &a;
-    V *m;        /* this lane's column of M (its copy) */
+/* A row of a table of 16-byte vectors; `column` points into its row 0. One multiply-add. */
+template <typename V>
+__device__ __forceinline__ V *row_of(V *column, uint32_t row, uint32_t row_bytes)
+{
+    return reinterpret_cast<V *>(reinterpret_cast<uintptr_t>(column) +
+                                 static_cast<uint64_t>(row) * row_bytes);
+}
+
+/* One lane's part of the sums of a run. */
+template <typename V, int LANES> struct row_sums {
+    V *m; /* this lane's column of M */
+    uint32_t row_bytes;
     bool active; /* false where the row ends before this lane */
+    bool owned;
     uint32_t row, head_row;
     V sum, head;
 
     __device__ __forceinline__ void add(uint32_t to, V x) const
     {
         if (active)
-            atomic_add(m + static_cast<uint64_t>(to) * a.vectors, x);
+            atomic_add(row_of(m, to, row_bytes), x);
     }
     __device__ __forceinline__ void store(uint32_t to, V x) const
     {
         if (active)
-            m[static_cast<uint64_t>(to) * a.vectors] = x;
+            *row_of(m, to, row_bytes) = x;
     }
 
     /* The row is complete as far as this run goes: its first one is kept for the meeting of ends.
      */
-    __device__ __forceinline__ void leave_row()
+    __device__ __forceinline__ void move_to(uint32_t next_row)
     {
-        if (head_row == NO_ROW) {
+        if (row == NO_ROW) {
+        } else if (head_row == NO_ROW) {
             head_row = row;
             head = sum;
-        } else if (a.owned) {
+        } else if (owned) {
             store(row, sum);
         } else {
             add(row, sum);
         }
-    }
-
-    __device__ __forceinline__ void take(uint32_t next_row, T value, V product)
-    {
-        if (a.each) {
-            add(next_row, multiply_add(value, product, splat<V>(0)));
-            return;
-        }
-        if (next_row != row) {
-            if (row != NO_ROW)
-                leave_row();
-            row = next_row;
-            sum = splat<V>(0);
-        }
-        sum = multiply_add(value, product, sum);
+        row = next_row;
+        sum = splat<V>(0);
     }
 
     /* Sums the ends of neighbouring runs that belong to the same row. */
-    __device__ void join_ends(run_ends<V, LANES> &ends)
+    __device__ void join_ends(run_ends<V, LANES> &ends) const
     {
         constexpr int COUNT = run_ends<V, LANES>::COUNT;
         int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
@@ -209,7 +213,7 @@ template <typename T, int GATHERS, int LANES> struct lane_state {
             for (; after < COUNT && (ends.row[after] == r || ends.row[after] == NO_ROW); after++)
                 if (ends.row[after] == r)
                     total = total + ends.sum[after][lane];
-            if (a.owned && before >= 0 && after < COUNT)
+            if (owned && before >= 0 && after < COUNT)
                 store(r, total);
             else
                 add(r, total);
@@ -217,44 +221,45 @@ template <typename T, int GATHERS, int LANES> struct lane_state {
     }
 };
 
-/* A batch of nonzeros: `index` and `value` are loaded one batch ahead of the rows that they name.
- */
-template <typename T, int GATHERS> struct batch {
-    static constexpr int SIZE = unroll<GATHERS>;
+template <typename T, int GATHERS, int SIZE> struct batch {
     index_words<GATHERS> index[SIZE];
     T value[SIZE];
 
-    template <typename CHUNK>
-    __device__ __forceinline__ void load(const CHUNK &chunk, uint32_t i, uint32_t end)
+    template <typename CHUNK> __device__ __forceinline__ void load(const CHUNK &chunk, uint32_t i)
     {
+        const CHUNK rest = chunk.from(i);
 #pragma unroll
         for (int u = 0; u < SIZE; u++) {
-            uint32_t j = min(i + u, end - 1);
-            index[u] = chunk.index_at(j);
-            value[u] = i + u < end ? chunk.value_at(j) : T(0);
+            index[u] = rest.index_at(u);
+            value[u] = rest.value_at(u);
         }
     }
 };
 
-template <typename T, int GATHERS, int LANES> struct gatherer {
+/* Products of the gathered rows. */
+template <typename T, int GATHERS> struct gatherer {
     using V = vector<T>;
-    static constexpr int SIZE = unroll<GATHERS>;
     static constexpr int FIXED = GATHERS > 0 ? GATHERS : 1;
     const mttkrp_args &a;
-    uint32_t column;            /* this lane's vector in a row                       */
-    const uint32_t *block_base; /* of each mode, in shared memory                    */
-    uint32_t base[FIXED];       /* of each gather, where their number is known       */
-    uint64_t fiber_mask;        /* index bits that name the rows which a fiber keeps    */
-    uint64_t fiber;             /* those bits of the nonzero before                     */
-    V kept;                     /* product of the fiber's rows                          */
+    uint32_t column; /* this lane's vector in a row */
+    uint32_t row_bytes;
+    const uint32_t *block_base; /* of each mode, in shared memory                  */
+    const V *table[FIXED];      /* this lane's column of each gather's table       */
+    uint32_t base[FIXED];       /* of each gather                                  */
+    uint64_t fiber_mask;        /* index bits that name the rows which a fiber keeps */
+    uint64_t fiber;             /* those bits of the nonzero before                */
+    V kept;                     /* product of the fiber's rows                     */
 
     __device__ __forceinline__ gatherer(const mttkrp_args &args, uint32_t lane_column,
                                         const uint32_t *block)
-        : a(args), column(lane_column), block_base(block), fiber_mask(0), kept(splat<V>(0))
+        : a(args), column(lane_column), row_bytes(args.vectors * 16), block_base(block),
+          fiber_mask(0), kept(splat<V>(0))
     {
 #pragma unroll
-        for (int g = 0; g < FIXED; g++)
+        for (int g = 0; g < FIXED; g++) {
             base[g] = block[a.gather[g].field.mode];
+            table[g] = static_cast<const V *>(a.gather[g].rows) + column;
+        }
         for (int g = 0; g + 1 < GATHERS; g++)
             fiber_mask |= static_cast<uint64_t>(a.gather[g].field.mask) << a.gather[g].field.shift;
         fiber = ~fiber_mask;
@@ -262,14 +267,18 @@ template <typename T, int GATHERS, int LANES> struct gatherer {
 
     __device__ __forceinline__ V row(int g, index_words<GATHERS> index) const
     {
-        const mttkrp_gather &gather = a.gather[g];
-        uint32_t from = GATHERS == ANY ? block_base[gather.field.mode] : base[g];
-        uint32_t i = coordinate<GATHERS>(gather.field, index, from);
-        return __ldg(static_cast<const V *>(gather.rows) + static_cast<uint64_t>(i) * a.vectors +
-                     column);
+        const mttkrp_field &field = a.gather[g].field;
+        if constexpr (GATHERS == ANY) {
+            uint32_t i = coordinate<GATHERS>(field, index, block_base[field.mode]);
+            return __ldg(row_of(static_cast<const V *>(a.gather[g].rows) + column, i, row_bytes));
+        } else {
+            return __ldg(row_of(table[g], coordinate<GATHERS>(field, index, base[g]), row_bytes));
+        }
     }
 
-    __device__ __forceinline__ void products(const batch<T, GATHERS> &b, V (&product)[SIZE]) const
+    template <int SIZE>
+    __device__ __forceinline__ void products(const batch<T, GATHERS, SIZE> &b,
+                                             V (&product)[SIZE]) const
     {
         if constexpr (GATHERS == ANY) {
 #pragma unroll
@@ -297,7 +306,9 @@ template <typename T, int GATHERS, int LANES> struct gatherer {
     }
 
     /* The same, but the product of all gathers but the last is kept while the fiber lasts. */
-    __device__ __forceinline__ void fiber_products(const batch<T, GATHERS> &b, V (&product)[SIZE])
+    template <int SIZE>
+    __device__ __forceinline__ void fiber_products(const batch<T, GATHERS, SIZE> &b,
+                                                   V (&product)[SIZE])
     {
         V rows[FIXED][SIZE];
         bool fresh[SIZE];
@@ -327,31 +338,60 @@ template <typename T, int GATHERS, int LANES> struct gatherer {
     }
 };
 
-template <typename T, int GATHERS, int LANES, mttkrp_path PATH, typename CHUNK>
-__device__ __forceinline__ void
-run_of_nonzeros(const mttkrp_args &a, const CHUNK &chunk, uint32_t begin, uint32_t end,
-                gatherer<T, GATHERS, LANES> &gather, uint32_t base_of_output,
-                lane_state<T, GATHERS, LANES> &state)
+/* Adds a batch to the sums. Rows ascend, so if the last nonzero is in the present row, all are. */
+template <typename T, int GATHERS, int LANES, mttkrp_path PATH, int SIZE>
+__device__ __forceinline__ void add_batch(const mttkrp_args &a, const batch<T, GATHERS, SIZE> &b,
+                                          gatherer<T, GATHERS> &gather, uint32_t base_of_output,
+                                          row_sums<vector<T>, LANES> &sums)
 {
-    constexpr int SIZE = unroll<GATHERS>;
-    if (begin >= end)
-        return;
-    batch<T, GATHERS> next;
-    next.load(chunk, begin, end);
-    for (uint32_t i = begin; i < end; i += SIZE) {
-        batch<T, GATHERS> now = next;
-        vector<T> product[SIZE];
-        if (i + SIZE < end)
-            next.load(chunk, i + SIZE, end);
-        if constexpr (PATH == MTTKRP_FIBER)
-            gather.fiber_products(now, product);
-        else
-            gather.products(now, product);
+    vector<T> product[SIZE];
+    if constexpr (PATH == MTTKRP_FIBER)
+        gather.fiber_products(b, product);
+    else
+        gather.products(b, product);
+
+    if constexpr (PATH == MTTKRP_EACH) {
 #pragma unroll
         for (int u = 0; u < SIZE; u++)
-            if (i + u < end)
-                state.take(coordinate<GATHERS>(a.output, now.index[u], base_of_output),
-                           now.value[u], product[u]);
+            sums.add(coordinate<GATHERS>(a.output, b.index[u], base_of_output),
+                     multiply_add(b.value[u], product[u], splat<vector<T>>(0)));
+        return;
+    }
+    bool same_row = coordinate<GATHERS>(a.output, b.index[SIZE - 1], base_of_output) == sums.row;
+#pragma unroll
+    for (int u = 0; u < SIZE; u++) {
+        if (!same_row) {
+            uint32_t row = coordinate<GATHERS>(a.output, b.index[u], base_of_output);
+            if (row != sums.row)
+                sums.move_to(row);
+        }
+        sums.sum = multiply_add(b.value[u], product[u], sums.sum);
+    }
+}
+
+/* The group's run [begin, end) of the chunk: indices and values are loaded one batch ahead of the
+ * rows that they name. */
+template <typename T, int GATHERS, int LANES, mttkrp_path PATH, typename CHUNK>
+__device__ __forceinline__ void add_run(const mttkrp_args &a, const CHUNK &chunk, uint32_t begin,
+                                        uint32_t end, gatherer<T, GATHERS> &gather,
+                                        uint32_t base_of_output, row_sums<vector<T>, LANES> &sums)
+{
+    constexpr int SIZE = unroll<GATHERS>;
+    uint32_t i = begin;
+    if (i + SIZE <= end) {
+        batch<T, GATHERS, SIZE> next;
+        next.load(chunk, i);
+        for (; i + SIZE <= end; i += SIZE) {
+            batch<T, GATHERS, SIZE> now = next;
+            if (i + 2 * SIZE <= end)
+                next.load(chunk, i + SIZE);
+            add_batch<T, GATHERS, LANES, PATH>(a, now, gather, base_of_output, sums);
+        }
+    }
+    for (; i < end; i++) {
+        batch<T, GATHERS, 1> last;
+        last.load(chunk, i);
+        add_batch<T, GATHERS, LANES, PATH>(a, last, gather, base_of_output, sums);
     }
 }
 
@@ -362,7 +402,8 @@ template <typename T, int GATHERS, int LANES> union chunk_scratch {
 
 template <typename T, int GATHERS, int LANES> struct sorted_shared {
     chunk_scratch<T, GATHERS, LANES> scratch;
-    shared_chunk<T, GATHERS> chunk;
+    index_words<GATHERS> index[MTTKRP_SORTED_CHUNK];
+    T value[MTTKRP_SORTED_CHUNK];
 };
 template <typename T, int GATHERS, int LANES> struct streamed_shared {
     run_ends<vector<T>, LANES> ends;
@@ -397,26 +438,24 @@ __global__ void __launch_bounds__(THREADS) mttkrp(const __grid_constant__ mttkrp
     uint32_t begin = group * run, end = min(begin + run, c.count);
 
     V *m = static_cast<V *>(a.m) + (blockIdx.x % a.copies) * a.copy_size + column;
-    lane_state<T, GATHERS, LANES> state{a, m, active, NO_ROW, NO_ROW, splat<V>(0), splat<V>(0)};
-    gatherer<T, GATHERS, LANES> gather(a, column, base);
+    row_sums<V, LANES> sums{m,      a.vectors * 16, active,      a.owned != 0,
+                            NO_ROW, NO_ROW,         splat<V>(0), splat<V>(0)};
+    gatherer<T, GATHERS> gather(a, column, base);
+    uint32_t base_of_output = base[a.output.mode];
 
     global_chunk<T, GATHERS> from{
         {a.index[0] + c.first, a.index[1] ? a.index[1] + c.first : nullptr},
         static_cast<const T *>(a.value) + c.first};
-    uint32_t base_of_output = base[a.output.mode];
     if constexpr (PATH == MTTKRP_SORTED) {
-        sort_by_row<T, GATHERS>(shared.chunk, shared.scratch.sort, from, c.count, a.output);
-        run_of_nonzeros<T, GATHERS, LANES, PATH>(a, shared.chunk, begin, end, gather,
-                                                 base_of_output, state);
-        if (!a.each) {
-            __syncthreads();
-            state.join_ends(shared.scratch.ends);
-        }
+        shared_chunk<T, GATHERS> sorted{shared.index, shared.value};
+        sort_by_row<T, GATHERS>(sorted, shared.scratch.sort, from, c.count, a.output);
+        add_run<T, GATHERS, LANES, PATH>(a, sorted, begin, end, gather, base_of_output, sums);
+        __syncthreads();
+        sums.join_ends(shared.scratch.ends);
     } else {
-        run_of_nonzeros<T, GATHERS, LANES, PATH>(a, from, begin, end, gather, base_of_output,
-                                                 state);
-        if (!a.each)
-            state.join_ends(shared.ends);
+        add_run<T, GATHERS, LANES, PATH>(a, from, begin, end, gather, base_of_output, sums);
+        if constexpr (PATH != MTTKRP_EACH)
+            sums.join_ends(shared.ends);
     }
 }
 
@@ -437,6 +476,8 @@ template <typename T, int GATHERS, int LANES> kernel_choice choose_path(const mt
 {
     if (a.path == MTTKRP_SORTED)
         return instance<T, GATHERS, LANES, MTTKRP_SORTED>();
+    if (a.path == MTTKRP_EACH)
+        return instance<T, GATHERS, LANES, MTTKRP_EACH>();
     if constexpr (GATHERS > 1)
         if (a.path == MTTKRP_FIBER)
             return instance<T, GATHERS, LANES, MTTKRP_FIBER>();

@@ -39,6 +39,7 @@ enum mttkrp_path {
     MTTKRP_FIBER,  /* the rows of all but the last gather are kept while their coordinates stay   */
     MTTKRP_SORTED, /* the chunk is sorted by output row in shared memory first: for orderings in
                     * which the nonzeros of a row are not neighbours                              */
+    MTTKRP_EACH,   /* every nonzero is added to M by itself: the baseline                         */
     MTTKRP_PATHS
 };
 
@@ -57,7 +58,6 @@ struct mttkrp_args {
     uint32_t vectors;   /* 16-byte vectors in a row of every table and of M                       */
     int owned;          /* a row's nonzeros are neighbours: only the first and the last row of a
                          * chunk can be shared with other chunks; the rest is stored, not added   */
-    int each;           /* every nonzero is added by itself: the baseline                         */
     int single;         /* float instead of double                                                */
     enum mttkrp_path path;
 };

@@ -32,6 +32,7 @@ struct blco_options {
 };
 
 #define BLCO_MAX_BLOCK_NNZ (UINT64_C(1) << 27)
+#define BLCO_FEW_NONZEROS  4096 /* a block: fewer on average are worth a second index word */
 
 /* Builds *b from x, whose coordinates are distinct (coo_clean); x is only read. Parallel. On
  * failure *b is empty. The caller frees it with blco_free. */

@@ -4,25 +4,36 @@
 #define BLCO_DEVICE_BLCO_H
 
 #include <cuda_runtime.h>
+#include <stdbool.h>
 
 #include "blco.h"
+#include "device_memory.h"
 
-/* The nonzeros on the device, in the order of the coordinate tensor. */
+/* The nonzeros on the device, in the order of the coordinate tensor until they are sorted. */
 struct device_coo {
     int order;
     uint64_t nnz;
     uint64_t dims[MAX_ORDER];
-    uint64_t
-        *packed; /* (nnz): all coordinates of a nonzero side by side, mode 0 lowest, each in
-                  * ordering_bits(I_n) bits; NULL where they need more than 64; device, owned */
-    uint32_t *index[MAX_ORDER]; /* (nnz) each where packed is NULL; device, owned */
-    double *value;              /* (nnz); device, owned */
+    struct ordering line; /* relayout_common's: the longest mode lowest */
+    bool sorted;          /* the nonzeros stand in this ordering        */
+    uint64_t *packed;     /* (nnz): their lines in this ordering; NULL where a line has more than 64
+                           * bits; device, owned */
+    uint32_t *index[MAX_ORDER];   /* (nnz) each where packed is NULL; device, owned */
+    double *value;                /* (nnz); device, owned                           */
+    struct device_spares *spares; /* arrays that one build hands on to the next; owned */
 };
 
 /* Copies x to the device through pinned staging buffers: all threads pack the next piece while the
- * copy engine moves the present one. The first error wins; *d is empty on failure. */
+ * copy engine moves the present one. Synchronous. The first error wins; *d is empty on failure. */
 enum status device_coo_upload(struct device_coo *d, const struct coo *x, cudaStream_t stream,
                               struct error *error);
+
+/* Sorts the nonzeros along d->line. Every `mode n` tensor built from them then sorts by mode n's
+ * bits alone, so this pays from the second one on. Synchronous. Device memory while it runs: 16
+ * bytes a nonzero where d->packed is used, 28 otherwise (36 from 2^32 nonzeros on).
+ * STATUS_MEMORY leaves *d as it was. */
+enum status device_coo_sort(struct device_coo *d, cudaStream_t stream, struct error *error);
+
 void device_coo_free(struct device_coo *d);
 
 struct device_blco {

@@ -72,7 +72,7 @@ static void add_variant(struct device_mttkrp *w, enum mttkrp_path path, int tabl
 static void list_variants(struct device_mttkrp *w)
 {
     if (w->conflict == CONFLICT_ATOMIC) {
-        add_variant(w, MTTKRP_PLAIN, 2, 0);
+        add_variant(w, MTTKRP_EACH, 2, 0);
     } else if (w->conflict != CONFLICT_ORDERED) {
         for (int t = 0; device_tensor_chunk_size(t) <= MTTKRP_SORTED_CHUNK; t++)
             add_variant(w, MTTKRP_SORTED, t, 0);
@@ -143,8 +143,7 @@ static void set_args(const struct device_mttkrp *w, const struct mttkrp_variant 
     args->copies = w->conflict == CONFLICT_HIERARCHICAL ? f->copies : 1;
     args->vectors = f->vectors;
     args->single = f->single;
-    args->each = w->conflict == CONFLICT_ATOMIC;
-    args->owned = args->owned && !args->each;
+    args->owned = args->owned && w->conflict == CONFLICT_ORDERED;
     args->path = v->path;
 }
 
@@ -222,7 +221,7 @@ enum status device_mttkrp_run(struct device_mttkrp *w, const struct device_facto
 
 void device_mttkrp_describe(const struct device_mttkrp *w, int variant, char *text, size_t size)
 {
-    static const char *const paths[MTTKRP_PATHS] = {"plain", "fiber", "sorted"};
+    static const char *const paths[MTTKRP_PATHS] = {"plain", "fiber", "sorted", "each"};
     const struct mttkrp_variant *v = &w->variant[variant];
     snprintf(text, size, "%s%s, chunks of %u", v->fused ? "fused " : "", paths[v->path],
              device_tensor_chunk_size(v->table));

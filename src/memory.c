@@ -29,7 +29,7 @@ int memory_hook_fired(void)
     return atomic_load(&hook_fired);
 }
 
-static int hook_fails_this_one(void)
+int memory_hook_fails(void)
 {
     if (atomic_load_explicit(&hook_countdown, memory_order_relaxed) < 0)
         return 0;
@@ -69,7 +69,11 @@ static void *allocate(size_t bytes)
 void *memory_array(size_t count, size_t size, struct error *error)
 {
     size_t bytes = byte_size(count, size);
+<<<<<<< HEAD
     void *array = bytes && !hook_fails_this_one() ? allocate(bytes) : NULL;
+=======
+    void *array = bytes && !memory_hook_fails() ? aligned_alloc(ALIGNMENT, bytes) : NULL;
+>>>>>>> gbuild
     if (!array)
         out_of_memory(count, size, error);
     return array;
@@ -88,7 +92,7 @@ enum status memory_resize(void *array, size_t count, size_t size, struct error *
     void *old;
     memcpy(&old, array, sizeof old);
     size_t bytes = byte_size(count, size);
-    void *resized = bytes && !hook_fails_this_one() ? realloc(old, bytes) : NULL;
+    void *resized = bytes && !memory_hook_fails() ? realloc(old, bytes) : NULL;
     if (!resized)
         return out_of_memory(count, size, error);
     memcpy(array, &resized, sizeof resized);

@@ -39,4 +39,7 @@ uint64_t memory_peak(void);
 void memory_hook_set(long k);
 int memory_hook_fired(void);
 
+/* For allocators of other memory, such as a GPU's: whether the hook lets this allocation fail. */
+int memory_hook_fails(void);
+
 #endif

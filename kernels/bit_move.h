@@ -1,0 +1,33 @@
+/* Bits carried from one 64-bit word to another, the same code on the host and on the device. Every
+ * change of layout (coordinates to a line, a line to an index) is a table of such moves. */
+#ifndef BLCO_KERNELS_BIT_MOVE_H
+#define BLCO_KERNELS_BIT_MOVE_H
+
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define BIT_MOVE_FUNCTION static __host__ __device__ __forceinline__
+#else
+#define BIT_MOVE_FUNCTION static inline
+#endif
+
+/* All bits of one source that go the same distance: rotated left, those of the mask kept. */
+struct bit_move {
+    uint64_t mask;    /* in the word that is built               */
+    int32_t rotation; /* 0 to 63                                 */
+    int32_t source;   /* which array: a mode, or 0 for the line  */
+};
+
+#define BIT_MOVES_MAX 64 /* each bit of the word that is built is in one move's mask */
+
+struct bit_moves {
+    int count;
+    struct bit_move move[BIT_MOVES_MAX]; /* those of one source side by side */
+};
+
+BIT_MOVE_FUNCTION uint64_t bit_move_apply(struct bit_move m, uint64_t source)
+{
+    return (source << m.rotation | source >> ((64 - m.rotation) & 63)) & m.mask;
+}
+
+#endif

@@ -1,0 +1,271 @@
+#include "linearise.h"
+
+#include <algorithm>
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_select.cuh>
+#include <thrust/iterator/counting_iterator.h>
+
+namespace
+{
+
+constexpr int THREADS = 256;
+constexpr int ITEMS = 4; /* words of a thread in move_words: the table is read once for all */
+constexpr uint64_t MOST_BLOCKS = 1 << 20;
+
+struct Itself {
+    __device__ uint64_t operator[](uint64_t i) const
+    {
+        return i;
+    }
+};
+
+struct Above {
+    uint32_t mask[LINEARISE_MAX_ORDER];
+};
+
+struct LineChanges {
+    const uint64_t *line;
+    int cut;
+
+    __device__ bool operator()(uint64_t i) const
+    {
+        return (line[i] ^ line[i - 1]) >> cut != 0;
+    }
+};
+
+template <typename Positions> struct CoordinatesChange {
+    linearise_coordinates x;
+    Above above;
+    Positions position;
+
+    __device__ bool operator()(uint64_t i) const
+    {
+        uint64_t here = position[i], before = position[i - 1];
+        uint32_t changed = 0;
+        for (int n = 0; n < x.order; n++)
+            if (above.mask[n])
+                changed |= (x.index[n][here] ^ x.index[n][before]) & above.mask[n];
+        return changed != 0;
+    }
+};
+
+__global__ void move_words(const uint64_t *in, uint64_t *out, uint64_t n,
+                           const __grid_constant__ bit_moves moves)
+{
+    const uint64_t tile = THREADS * ITEMS;
+    for (uint64_t base = blockIdx.x * tile + threadIdx.x; base < n; base += gridDim.x * tile) {
+        uint64_t source[ITEMS], word[ITEMS];
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++) {
+            uint64_t i = base + k * THREADS;
+            source[k] = i < n ? in[i] : 0;
+            word[k] = 0;
+        }
+        for (int m = 0; m < moves.count; m++) {
+#pragma unroll
+            for (int k = 0; k < ITEMS; k++)
+                word[k] |= bit_move_apply(moves.move[m], source[k]);
+        }
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++) {
+            uint64_t i = base + k * THREADS;
+            if (i < n)
+                out[i] = word[k];
+        }
+    }
+}
+
+/* A mode without a move is not read at all. */
+template <typename Positions>
+__global__ void gather_words(const __grid_constant__ linearise_coordinates x, Positions position,
+                             uint64_t *__restrict__ out, uint64_t n,
+                             const __grid_constant__ bit_moves moves)
+{
+    const uint64_t stride = uint64_t(gridDim.x) * THREADS;
+    for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += stride) {
+        uint64_t at = position[i], word = 0, coordinate = 0;
+        int mode = -1;
+        for (int m = 0; m < moves.count; m++) {
+            if (moves.move[m].source != mode) {
+                mode = moves.move[m].source;
+                coordinate = x.index[mode][at];
+            }
+            word |= bit_move_apply(moves.move[m], coordinate);
+        }
+        out[i] = word;
+    }
+}
+
+template <typename In, typename Out, typename Positions>
+__global__ void gather(const In *__restrict__ in, Positions position, Out *__restrict__ out,
+                       uint64_t n)
+{
+    const uint64_t stride = uint64_t(gridDim.x) * THREADS;
+    for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += stride)
+        out[i] = Out(in[position[i]]);
+}
+
+template <typename T> __global__ void count_up(T *__restrict__ position, uint64_t n)
+{
+    const uint64_t stride = uint64_t(gridDim.x) * THREADS;
+    for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += stride)
+        position[i] = T(i);
+}
+
+/* All threads of a block go through the loop together, as the count asks for. */
+template <typename Changes>
+__global__ void flag_changes(const __grid_constant__ Changes changes, uint8_t *__restrict__ flag,
+                             unsigned long long *__restrict__ count, uint64_t n)
+{
+    const uint64_t stride = uint64_t(gridDim.x) * THREADS;
+    for (uint64_t base = uint64_t(blockIdx.x) * THREADS; base < n; base += stride) {
+        uint64_t i = base + threadIdx.x;
+        bool first = i < n && (i == 0 || changes(i));
+        if (i < n)
+            flag[i] = first;
+        int sum = __syncthreads_count(first);
+        if (threadIdx.x == 0 && sum > 0)
+            atomicAdd(count, (unsigned long long)sum);
+    }
+}
+
+unsigned blocks(uint64_t n, uint64_t tile)
+{
+    return unsigned(std::min((n + tile - 1) / tile, MOST_BLOCKS));
+}
+
+/* Calls `launch` with the positions as a type, and returns the launch's error. */
+template <typename Launch>
+cudaError_t with_positions(const void *position, int position_size, Launch launch)
+{
+    if (position_size == 4)
+        launch(static_cast<const uint32_t *>(position));
+    else if (position_size == 8)
+        launch(static_cast<const uint64_t *>(position));
+    else
+        launch(Itself());
+    return cudaGetLastError();
+}
+
+template <typename In, typename Out>
+cudaError_t launch_gather(const void *in, const void *position, int position_size, void *out,
+                          uint64_t n, cudaStream_t stream)
+{
+    return with_positions(position, position_size, [&](auto positions) {
+        gather<<<blocks(n, THREADS), THREADS, 0, stream>>>(static_cast<const In *>(in), positions,
+                                                           static_cast<Out *>(out), n);
+    });
+}
+
+template <typename Changes>
+cudaError_t launch_flags(const Changes &changes, uint8_t *flag, uint64_t *count, uint64_t n,
+                         cudaStream_t stream)
+{
+    cudaError_t zeroed = cudaMemsetAsync(count, 0, sizeof *count, stream);
+    if (zeroed != cudaSuccess || n == 0)
+        return zeroed;
+    flag_changes<<<blocks(n, THREADS), THREADS, 0, stream>>>(
+        changes, flag, reinterpret_cast<unsigned long long *>(count), n);
+    return cudaGetLastError();
+}
+
+template <typename Payload>
+cudaError_t sort_pairs(void *temporary, size_t *temporary_bytes, uint64_t *key[2], void *payload[2],
+                       uint64_t n, int begin, int end, cudaStream_t stream)
+{
+    cub::DoubleBuffer<uint64_t> keys(key[0], key[1]);
+    cub::DoubleBuffer<Payload> payloads(static_cast<Payload *>(payload[0]),
+                                        static_cast<Payload *>(payload[1]));
+    cudaError_t code = cub::DeviceRadixSort::SortPairs(temporary, *temporary_bytes, keys, payloads,
+                                                       n, begin, end, stream);
+    if (code == cudaSuccess && temporary) {
+        key[0] = keys.Current();
+        key[1] = keys.Alternate();
+        payload[0] = payloads.Current();
+        payload[1] = payloads.Alternate();
+    }
+    return code;
+}
+
+} // namespace
+
+cudaError_t linearise_words(const uint64_t *in, uint64_t *out, uint64_t n,
+                            const struct bit_moves *moves, cudaStream_t stream)
+{
+    if (n == 0)
+        return cudaSuccess;
+    move_words<<<blocks(n, THREADS * ITEMS), THREADS, 0, stream>>>(in, out, n, *moves);
+    return cudaGetLastError();
+}
+
+cudaError_t linearise_gather_words(const struct linearise_coordinates *x, const void *position,
+                                   int position_size, uint64_t *out, uint64_t n,
+                                   const struct bit_moves *moves, cudaStream_t stream)
+{
+    if (n == 0)
+        return cudaSuccess;
+    return with_positions(position, position_size, [&](auto positions) {
+        gather_words<<<blocks(n, THREADS), THREADS, 0, stream>>>(*x, positions, out, n, *moves);
+    });
+}
+
+cudaError_t linearise_positions(void *position, int position_size, uint64_t n, cudaStream_t stream)
+{
+    if (n == 0)
+        return cudaSuccess;
+    if (position_size == 4)
+        count_up<<<blocks(n, THREADS), THREADS, 0, stream>>>(static_cast<uint32_t *>(position), n);
+    else
+        count_up<<<blocks(n, THREADS), THREADS, 0, stream>>>(static_cast<uint64_t *>(position), n);
+    return cudaGetLastError();
+}
+
+cudaError_t linearise_gather(const void *in, int in_size, const void *position, int position_size,
+                             void *out, int out_size, uint64_t n, cudaStream_t stream)
+{
+    if (n == 0)
+        return cudaSuccess;
+    if (in_size == 8 && out_size == 4)
+        return launch_gather<double, float>(in, position, position_size, out, n, stream);
+    if (in_size == 8)
+        return launch_gather<uint64_t, uint64_t>(in, position, position_size, out, n, stream);
+    return launch_gather<uint32_t, uint32_t>(in, position, position_size, out, n, stream);
+}
+
+cudaError_t linearise_sort(void *temporary, size_t *temporary_bytes, uint64_t *key[2],
+                           void *payload[2], int payload_size, uint64_t n, int begin, int end,
+                           cudaStream_t stream)
+{
+    return payload_size == 4 ? sort_pairs<uint32_t>(temporary, temporary_bytes, key, payload, n,
+                                                    begin, end, stream)
+                             : sort_pairs<uint64_t>(temporary, temporary_bytes, key, payload, n,
+                                                    begin, end, stream);
+}
+
+cudaError_t linearise_flag_lines(const uint64_t *line, int cut, uint8_t *flag, uint64_t *count,
+                                 uint64_t n, cudaStream_t stream)
+{
+    return launch_flags(LineChanges{line, cut}, flag, count, n, stream);
+}
+
+cudaError_t linearise_flag_coordinates(const struct linearise_coordinates *x, const uint32_t *above,
+                                       const void *position, int position_size, uint8_t *flag,
+                                       uint64_t *count, uint64_t n, cudaStream_t stream)
+{
+    Above masks = {};
+    std::copy(above, above + x->order, masks.mask);
+    cudaError_t code = cudaSuccess;
+    with_positions(position, position_size, [&](auto positions) {
+        code = launch_flags(CoordinatesChange<decltype(positions)>{*x, masks, positions}, flag,
+                            count, n, stream);
+    });
+    return code;
+}
+
+cudaError_t linearise_select(void *temporary, size_t *temporary_bytes, const uint8_t *flag,
+                             uint64_t *first, uint64_t *count, uint64_t n, cudaStream_t stream)
+{
+    return cub::DeviceSelect::Flagged(temporary, *temporary_bytes,
+                                      thrust::counting_iterator<uint64_t>(0), flag, first, count,
+                                      int64_t(n), stream);
+}

@@ -1,0 +1,20 @@
+/* Errors of the CUDA libraries as a status and a sentence. */
+#ifndef BLCO_CUDA_ERROR_H
+#define BLCO_CUDA_ERROR_H
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <cusolverDn.h>
+
+#include "error.h"
+
+/* STATUS_OK on success; STATUS_MEMORY where memory ran out; otherwise STATUS_INTERNAL. `what` says
+ * what was being done ("sorting the nonzeros"). An error that does not break the context is cleared
+ * from the runtime, so that it does not turn up again at the next kernel launch. */
+enum status cuda_status(cudaError_t code, const char *what, struct error *error);
+
+enum status cublas_status(cublasStatus_t code, const char *what, struct error *error);
+
+enum status cusolver_status(cusolverStatus_t code, const char *what, struct error *error);
+
+#endif

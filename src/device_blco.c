@@ -1,0 +1,149 @@
+#include "device_blco.h"
+
+#include <string.h>
+
+#include "cuda_error.h"
+#include "device_blocks.h"
+#include "device_sort.h"
+#include "linearise.h"
+#include "memory.h"
+#include "relayout.h"
+
+static const char doing[] = "building the tensor on the GPU";
+
+struct build {
+    const struct device_coo *x;
+    struct device_spares *spares; /* x's */
+    struct device_pairs pairs;    /* lines and values, or keys and positions */
+    struct block_finder blocks;
+    int index_bits;
+    int real_size;
+    cudaStream_t stream;
+};
+
+/* pairs = the lines, sorted, and the values. */
+static enum status sort_lines(struct device_blco *b, struct build *w, struct error *error)
+{
+    const struct device_coo *x = w->x;
+    struct device_pairs *p = &w->pairs;
+    struct bit_moves moves;
+    if (device_pairs_take(p, b->nnz, w->real_size, w->spares, error) != STATUS_OK)
+        return error->status;
+    relayout_moves(&moves, &x->line, &b->ordering, LAYOUT_LINE, 0);
+    cudaError_t code = linearise_words(x->packed, p->key[0], b->nnz, &moves, w->stream);
+    if (code == cudaSuccess)
+        code = linearise_gather(x->value, sizeof *x->value, NULL, 0, p->payload[0], w->real_size,
+                                b->nnz, w->stream);
+    if (code != cudaSuccess)
+        return cuda_status(code, doing, error);
+    return device_pairs_sort(p, device_coo_sorted_bits(x, &b->ordering), b->ordering.line_bits,
+                             w->spares, w->stream, error);
+}
+
+/* The lines become the index, in place. */
+static enum status store_lines(struct device_blco *b, struct build *w, struct error *error)
+{
+    struct bit_moves moves;
+    uint64_t *line = w->pairs.key[0];
+    relayout_moves(&moves, &b->ordering, &b->ordering, LAYOUT_INDEX, 0);
+    b->index[0] = line;
+    b->value = w->pairs.payload[0];
+    w->pairs.key[0] = NULL;
+    w->pairs.payload[0] = NULL;
+    if (relayout_is_identity(&moves, b->ordering.line_bits))
+        return STATUS_OK;
+    return cuda_status(linearise_words(line, line, b->nnz, &moves, w->stream), doing, error);
+}
+
+/* pairs.payload = the positions of the nonzeros in line order. */
+static enum status sort_positions(struct device_blco *b, struct build *w, struct error *error)
+{
+    if (device_pairs_take(&w->pairs, b->nnz, device_position_size(b->nnz), w->spares, error) !=
+        STATUS_OK)
+        return error->status;
+    return device_pairs_sort_positions(&w->pairs, w->x, &b->ordering, w->stream, error);
+}
+
+/* Gathers indices, into the room that the keys leave, and values. */
+static enum status gather_nonzeros(struct device_blco *b, struct build *w, struct error *error)
+{
+    const struct device_coo *x = w->x;
+    struct linearise_coordinates coordinates = device_coo_coordinates(x);
+    const void *position = w->pairs.payload[0];
+    int size = w->pairs.payload_size;
+    cudaError_t code = cudaSuccess;
+    device_pairs_give_keys(&w->pairs, w->spares);
+    for (int word = 0; word < b->ordering.words && code == cudaSuccess; word++) {
+        struct bit_moves moves;
+        b->index[word] = device_spares_take(w->spares, b->nnz, sizeof *b->index[word], error);
+        if (!b->index[word])
+            return error->status;
+        relayout_moves(&moves, NULL, &b->ordering, LAYOUT_INDEX, word);
+        code = linearise_gather_words(&coordinates, position, size, b->index[word], b->nnz, &moves,
+                                      w->stream);
+    }
+    if (code == cudaSuccess) {
+        b->value = device_spares_take(w->spares, b->nnz, (size_t)w->real_size, error);
+        if (!b->value)
+            return error->status;
+        code = linearise_gather(x->value, sizeof *x->value, position, size, b->value, w->real_size,
+                                b->nnz, w->stream);
+    }
+    return cuda_status(code, doing, error);
+}
+
+/* Chooses between one and two index words and cuts the nonzeros into blocks. */
+static enum status find_blocks(struct device_blco *b, struct build *w, struct error *error)
+{
+    struct ordering *o = &b->ordering;
+    uint64_t nblocks;
+    if (block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
+        return error->status;
+    if (w->index_bits == 0 && nblocks > 1 && b->nnz / nblocks < BLCO_FEW_NONZEROS) {
+        ordering_create(o, o->kind, b->order, b->dims, 128);
+        if (block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
+            return error->status;
+    }
+    b->nblocks = nblocks;
+    return block_finder_table(&w->blocks, o, nblocks, &b->block, error);
+}
+
+enum status device_blco_build(struct device_blco *b, const struct device_coo *x, int kind,
+                              int index_bits, int real_size, cudaStream_t stream,
+                              struct error *error)
+{
+    struct build w = {.x = x,
+                      .spares = x->spares,
+                      .blocks = {.x = x, .stream = stream},
+                      .index_bits = index_bits,
+                      .real_size = real_size,
+                      .stream = stream};
+    *b = (struct device_blco){.order = x->order, .nnz = x->nnz};
+    memcpy(b->dims, x->dims, sizeof b->dims);
+    ordering_create(&b->ordering, kind, x->order, x->dims, index_bits ? index_bits : 64);
+
+    if ((x->packed ? sort_lines : sort_positions)(b, &w, error) != STATUS_OK)
+        goto done;
+    w.blocks.line = x->packed ? w.pairs.key[0] : NULL;
+    w.blocks.position = x->packed ? NULL : w.pairs.payload[0];
+    if (find_blocks(b, &w, error) != STATUS_OK ||
+        (x->packed ? store_lines : gather_nonzeros)(b, &w, error) != STATUS_OK)
+        goto done;
+    cuda_status(cudaStreamSynchronize(stream), doing, error);
+
+done:
+    block_finder_close(&w.blocks);
+    device_pairs_give(&w.pairs, w.spares);
+    if (error->status != STATUS_OK)
+        device_blco_free(b);
+    return error->status;
+}
+
+void device_blco_free(struct device_blco *b)
+{
+    device_free(b->index[0]);
+    device_free(b->index[1]);
+    device_free(b->value);
+    memory_free(b->block);
+    memset(b, 0, sizeof *b);
+}

@@ -1,0 +1,166 @@
+#include "device_blocks.h"
+
+#include "cuda_error.h"
+#include "device_sort.h"
+#include "linearise.h"
+#include "memory.h"
+#include "relayout.h"
+
+static const char doing[] = "cutting the tensor into blocks";
+
+static bool is_cut(const struct ordering *o)
+{
+    return o->cut < o->line_bits;
+}
+
+static cudaError_t flag_blocks(struct block_finder *f, const struct ordering *o)
+{
+    uint64_t nnz = f->x->nnz;
+    if (f->line)
+        return linearise_flag_lines(f->line, o->cut, f->flag, f->count, nnz, f->stream);
+
+    struct linearise_coordinates coordinates = device_coo_coordinates(f->x);
+    uint32_t above[MAX_ORDER];
+    for (int n = 0; n < o->order; n++)
+        above[n] = (uint32_t)(((UINT64_C(1) << o->mode_bits[n]) - 1) & ~o->field[n].mask);
+    return linearise_flag_coordinates(&coordinates, above, f->position, device_position_size(nnz),
+                                      f->flag, f->count, nnz, f->stream);
+}
+
+enum status block_finder_count(struct block_finder *f, const struct ordering *o, uint64_t *nblocks,
+                               struct error *error)
+{
+    struct device_spares *spares = f->x->spares;
+    *nblocks = f->x->nnz > 0;
+    if (!is_cut(o))
+        return STATUS_OK;
+    if (!f->flag)
+        f->flag = device_spares_take(spares, f->x->nnz, sizeof *f->flag, error);
+    if (!f->count)
+        f->count = device_spares_take(spares, 1, sizeof *f->count, error);
+    if (!f->flag || !f->count)
+        return error->status;
+
+    cudaError_t code = flag_blocks(f, o);
+    if (code == cudaSuccess)
+        code =
+            cudaMemcpyAsync(nblocks, f->count, sizeof *nblocks, cudaMemcpyDeviceToHost, f->stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(f->stream);
+    return cuda_status(code, doing, error);
+}
+
+/* first (nblocks, device) = the first nonzero of each block. */
+static enum status find_first(struct block_finder *f, uint64_t *first, struct error *error)
+{
+    size_t bytes = 0;
+    uint64_t nnz = f->x->nnz;
+    cudaError_t code = linearise_select(NULL, &bytes, f->flag, first, f->count, nnz, f->stream);
+    if (code != cudaSuccess)
+        return cuda_status(code, doing, error);
+    void *temporary = device_spares_take(f->x->spares, bytes, 1, error);
+    if (!temporary)
+        return error->status;
+    code = linearise_select(temporary, &bytes, f->flag, first, f->count, nnz, f->stream);
+    device_spares_give(f->x->spares, temporary, bytes, 1);
+    return cuda_status(code, doing, error);
+}
+
+/* host (words x nblocks) = the words of the lines of nonzeros first[] (nblocks, device), by way of
+ * line and at (nblocks each, device). */
+static cudaError_t fetch_lines(struct block_finder *f, const struct ordering *o,
+                               const uint64_t *first, uint64_t nblocks, uint64_t *line, void *at,
+                               uint64_t *host)
+{
+    struct linearise_coordinates coordinates = device_coo_coordinates(f->x);
+    int size = f->line ? (int)sizeof *f->line : device_position_size(f->x->nnz);
+    const void *from = f->line ? (const void *)f->line : f->position;
+    cudaError_t code = linearise_gather(from, size, first, sizeof *first, f->line ? line : at, size,
+                                        nblocks, f->stream);
+    for (int w = 0; 64 * w < o->line_bits && code == cudaSuccess; w++) {
+        if (!f->line) {
+            struct bit_moves moves;
+            relayout_moves(&moves, NULL, o, LAYOUT_LINE, w);
+            code = linearise_gather_words(&coordinates, at, size, line, nblocks, &moves, f->stream);
+        }
+        if (code == cudaSuccess)
+            code = cudaMemcpyAsync(host + (uint64_t)w * nblocks, line, nblocks * sizeof *line,
+                                   cudaMemcpyDeviceToHost, f->stream);
+    }
+    return code;
+}
+
+static void fill_table(const struct ordering *o, uint64_t nnz, const uint64_t *first,
+                       const uint64_t *line, uint64_t nblocks, struct blco_block *block)
+{
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < nblocks; i++) {
+        uint64_t words[MAX_LINE_WORDS];
+        for (int w = 0; 64 * w < o->line_bits; w++)
+            words[w] = line[(uint64_t)w * nblocks + i];
+        block[i].first = first[i];
+        block[i].count = (i + 1 < nblocks ? first[i + 1] : nnz) - first[i];
+        relayout_base(o, words, block[i].base);
+    }
+}
+
+/* As block_finder_table, for an ordering with a cut; block (nblocks) is zeroed. */
+static enum status find_blocks(struct block_finder *f, const struct ordering *o, uint64_t nblocks,
+                               struct blco_block *block, struct error *error)
+{
+    struct device_spares *spares = f->x->spares;
+    uint64_t words = (uint64_t)(o->line_bits + 63) / 64;
+    uint64_t *first = device_spares_take(spares, nblocks, sizeof *first, error);
+    uint64_t *line = device_spares_take(spares, nblocks, sizeof *line, error);
+    void *at = device_spares_take(spares, nblocks, sizeof(uint64_t), error);
+    uint64_t *host_first = memory_array(nblocks, sizeof *host_first, error);
+    uint64_t *host_line = memory_array(nblocks, words * sizeof *host_line, error);
+    if (!first || !line || !at || !host_first || !host_line ||
+        find_first(f, first, error) != STATUS_OK)
+        goto done;
+
+    cudaError_t code = cudaMemcpyAsync(host_first, first, nblocks * sizeof *first,
+                                       cudaMemcpyDeviceToHost, f->stream);
+    if (code == cudaSuccess)
+        code = fetch_lines(f, o, first, nblocks, line, at, host_line);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(f->stream);
+    if (cuda_status(code, doing, error) == STATUS_OK)
+        fill_table(o, f->x->nnz, host_first, host_line, nblocks, block);
+
+done:
+    device_spares_give(spares, first, nblocks, sizeof *first);
+    device_spares_give(spares, line, nblocks, sizeof *line);
+    device_spares_give(spares, at, nblocks, sizeof(uint64_t));
+    memory_free(host_first);
+    memory_free(host_line);
+    return error->status;
+}
+
+enum status block_finder_table(struct block_finder *f, const struct ordering *o, uint64_t nblocks,
+                               struct blco_block **block, struct error *error)
+{
+    *block = memory_zeros(nblocks, sizeof **block, error);
+    if (!*block)
+        return error->status;
+    if (!is_cut(o)) {
+        if (nblocks > 0)
+            (*block)->count = f->x->nnz;
+        return STATUS_OK;
+    }
+    if (find_blocks(f, o, nblocks, *block, error) != STATUS_OK) {
+        memory_free(*block);
+        *block = NULL;
+    }
+    return error->status;
+}
+
+void block_finder_close(struct block_finder *f)
+{
+    if (!f->x)
+        return;
+    device_spares_give(f->x->spares, f->flag, f->x->nnz, sizeof *f->flag);
+    device_spares_give(f->x->spares, f->count, 1, sizeof *f->count);
+    f->flag = NULL;
+    f->count = NULL;
+}

@@ -1,0 +1,31 @@
+/* Cutting the sorted nonzeros into blocks on the device. */
+#ifndef BLCO_DEVICE_BLOCKS_H
+#define BLCO_DEVICE_BLOCKS_H
+
+#include <cuda_runtime.h>
+
+#include "device_blco.h"
+
+/* Nonzeros in line order: their lines, or else their positions in x. */
+struct block_finder {
+    const struct device_coo *x;
+    const uint64_t *line; /* (nnz), device, or NULL          */
+    const void *position; /* (nnz), device; device_position_size */
+    cudaStream_t stream;
+    uint8_t *flag;   /* (nnz): the first nonzero of a block; device, owned */
+    uint64_t *count; /* (1) device, owned                                  */
+};
+
+/* The number of blocks that o's cut makes; waits for the stream. */
+enum status block_finder_count(struct block_finder *f, const struct ordering *o, uint64_t *nblocks,
+                               struct error *error);
+
+/* Their table (nblocks), which the caller frees; *block is NULL on failure. block_finder_count has
+ * counted them for the same ordering. Waits for the stream. */
+enum status block_finder_table(struct block_finder *f, const struct ordering *o, uint64_t nblocks,
+                               struct blco_block **block, struct error *error);
+
+/* Hands the arrays back to x; accepts a zeroed one. */
+void block_finder_close(struct block_finder *f);
+
+#endif

@@ -1,0 +1,45 @@
+/* Sorting nonzeros along a line on the device. */
+#ifndef BLCO_DEVICE_SORT_H
+#define BLCO_DEVICE_SORT_H
+
+#include <cuda_runtime.h>
+
+#include "device_blco.h"
+
+/* Keys that carry a payload along: the pairs are in [0]; [1] is the room that sorting takes. */
+struct device_pairs {
+    uint64_t n;
+    int payload_size; /* 4 or 8                                          */
+    uint64_t *key[2]; /* (n) each; device, owned                         */
+    void *payload[2]; /* (n x payload_size) each; device, owned          */
+};
+
+/* n pairs, uninitialised. The caller gives *p back, also after a failure. */
+enum status device_pairs_take(struct device_pairs *p, uint64_t n, int payload_size,
+                              struct device_spares *spares, struct error *error);
+
+/* Hands the arrays that are not NULL back; device_pairs_give_keys all but payload[0]. */
+void device_pairs_give(struct device_pairs *p, struct device_spares *spares);
+void device_pairs_give_keys(struct device_pairs *p, struct device_spares *spares);
+
+/* Sorts by bits [begin, end) of the keys; stable. STATUS_MEMORY leaves the pairs as they were. */
+enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
+                              struct device_spares *spares, cudaStream_t stream,
+                              struct error *error);
+
+/* Bytes of a nonzero's position. */
+int device_position_size(uint64_t nnz);
+
+/* The payload becomes the positions (device_position_size) of x's nonzeros, given by their
+ * coordinates, along the line of o. The keys are undefined afterwards. */
+enum status device_pairs_sort_positions(struct device_pairs *p, const struct device_coo *x,
+                                        const struct ordering *o, cudaStream_t stream,
+                                        struct error *error);
+
+/* Lowest bits of o's line by which x's nonzeros need not be sorted. */
+int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o);
+
+/* x's index arrays for a kernel. */
+struct linearise_coordinates device_coo_coordinates(const struct device_coo *x);
+
+#endif

@@ -1,0 +1,86 @@
+#include "relayout.h"
+
+#include <string.h>
+
+/* Adds the move of bit `from` of a source to bit `to` of the word. Bits of one source that go the
+ * same distance share a move; sources come in ascending order. */
+static void add_move(struct bit_moves *m, int source, int from, int to)
+{
+    int rotation = (to - from) & 63, i = m->count;
+    while (i > 0 && m->move[i - 1].source == source && m->move[i - 1].rotation != rotation)
+        i--;
+    if (i == 0 || m->move[i - 1].source != source) {
+        i = ++m->count;
+        m->move[i - 1] = (struct bit_move){0, rotation, source};
+    }
+    m->move[i - 1].mask |= UINT64_C(1) << to;
+}
+
+/* The place of bit k of mode n, counted through all words; -1 where it is not stored. */
+static int target_bit(const struct ordering *o, enum layout layout, int n, int k)
+{
+    if (layout == LAYOUT_LINE)
+        return o->place[n][k];
+    const struct field *f = &o->field[n];
+    return (f->mask >> k) & 1 ? 64 * f->word + f->shift + k : -1;
+}
+
+void relayout_moves(struct bit_moves *m, const struct ordering *from, const struct ordering *to,
+                    enum layout layout, int word)
+{
+    m->count = 0;
+    for (int n = 0; n < to->order; n++) {
+        for (int k = 0; k < to->mode_bits[n]; k++) {
+            int target = target_bit(to, layout, n, k);
+            if (target < 0 || target / 64 != word)
+                continue;
+            if (from)
+                add_move(m, 0, from->place[n][k], target % 64);
+            else
+                add_move(m, n, k, target % 64);
+        }
+    }
+}
+
+bool relayout_is_identity(const struct bit_moves *m, int bits)
+{
+    uint64_t all = bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX;
+    return m->count == 0 ? bits == 0
+                         : m->count == 1 && m->move[0].rotation == 0 && m->move[0].mask == all;
+}
+
+/* A stable sort by the other bits keeps the order along `from` of nonzeros that agree in them, and
+ * that is the order along `to` where these lowest bits stand in the same order on both lines. */
+int relayout_sorted_bits(const struct ordering *from, const struct ordering *to)
+{
+    uint16_t from_place[MAX_LINE_BITS];
+    for (int n = 0; n < to->order; n++)
+        for (int k = 0; k < to->mode_bits[n]; k++)
+            from_place[to->place[n][k]] = from->place[n][k];
+
+    int bits = 0;
+    while (bits < to->line_bits && (bits == 0 || from_place[bits] > from_place[bits - 1]))
+        bits++;
+    return bits;
+}
+
+void relayout_common(struct ordering *o, int order, const uint64_t *dims)
+{
+    int shortest = 0;
+    for (int n = 1; n < order; n++)
+        if (dims[n] < dims[shortest])
+            shortest = n;
+    ordering_create(o, shortest, order, dims, 64);
+}
+
+void relayout_base(const struct ordering *o, const uint64_t *line, uint32_t *base)
+{
+    for (int n = 0; n < o->order; n++) {
+        base[n] = 0;
+        for (int k = 0; k < o->mode_bits[n]; k++) {
+            int place = o->place[n][k];
+            if (place >= o->cut)
+                base[n] |= (uint32_t)((line[place / 64] >> (place % 64)) & 1) << k;
+        }
+    }
+}

@@ -1,0 +1,306 @@
+/* Building on the device against the host: the same bits in every word, value and block. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device_blco.h"
+#include "memory.h"
+#include "naive.h"
+
+#define SHAPES   64
+#define MOST_NNZ 200000
+
+/* What was met, so that a test does not miss the cases that it is there for. */
+struct met {
+    int blocks, one_block, two_words, one_word_cut, long_lines, longer_lines;
+};
+
+static void *downloaded(const void *device, uint64_t count, size_t size)
+{
+    void *host = malloc(count * size + 1);
+    assert_non_null(host);
+    assert_int_equal(cudaMemcpy(host, device, count * size, cudaMemcpyDeviceToHost), cudaSuccess);
+    return host;
+}
+
+static void compare_index(const struct device_blco *b, const struct blco *expected)
+{
+    for (int w = 0; w < expected->ordering.words; w++) {
+        uint64_t *index = downloaded(b->index[w], b->nnz, sizeof *index);
+        assert_memory_equal(index, expected->index[w], b->nnz * sizeof *index);
+        free(index);
+    }
+    for (int w = expected->ordering.words; w < 2; w++)
+        assert_null(b->index[w]);
+}
+
+static void compare_values(const struct device_blco *b, const struct blco *expected, int real_size)
+{
+    void *value = downloaded(b->value, b->nnz, (size_t)real_size);
+    if (real_size == 8)
+        assert_memory_equal(value, expected->value, b->nnz * sizeof(double));
+    const float *narrow = value;
+    for (uint64_t i = 0; real_size == 4 && i < b->nnz; i++)
+        if (narrow[i] != (float)expected->value[i])
+            fail_msg("value %llu", (unsigned long long)i);
+    free(value);
+}
+
+static void compare_blocks(const struct device_blco *b, const struct blco *expected)
+{
+    assert_int_equal(b->nblocks, expected->nblocks);
+    for (uint64_t i = 0; i < b->nblocks; i++) {
+        assert_int_equal(b->block[i].first, expected->block[i].first);
+        assert_int_equal(b->block[i].count, expected->block[i].count);
+        assert_memory_equal(b->block[i].base, expected->block[i].base,
+                            (size_t)b->order * sizeof *b->block[i].base);
+    }
+}
+
+static void compare_ordering(const struct ordering *o, const struct ordering *expected)
+{
+    assert_int_equal(o->kind, expected->kind);
+    assert_int_equal(o->cut, expected->cut);
+    assert_int_equal(o->words, expected->words);
+    for (int n = 0; n < o->order; n++) {
+        assert_int_equal(o->field[n].word, expected->field[n].word);
+        assert_int_equal(o->field[n].shift, expected->field[n].shift);
+        assert_int_equal(o->field[n].mask, expected->field[n].mask);
+    }
+}
+
+static void note(struct met *met, const struct blco *b, int index_bits)
+{
+    met->blocks += b->nblocks > 1;
+    met->one_block += b->nblocks == 1;
+    met->two_words += index_bits == 0 && b->ordering.words == 2;
+    met->one_word_cut += index_bits == 0 && b->ordering.words == 1 && b->nblocks > 1;
+    met->long_lines += b->ordering.line_bits > 64 && b->ordering.line_bits <= 128;
+    met->longer_lines += b->ordering.line_bits > 128;
+}
+
+/* Builds on both sides from x, whose nonzeros are in d. */
+static void check_build(const struct coo *x, const struct device_coo *d, int kind, int index_bits,
+                        int real_size, struct met *met)
+{
+    struct error error = {0};
+    struct blco expected;
+    struct device_blco b;
+    struct blco_options options = {kind, index_bits, MAX_NNZ};
+    assert_int_equal(blco_build(&expected, x, &options, &error), STATUS_OK);
+    if (device_blco_build(&b, d, kind, index_bits, real_size, NULL, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(b.order, x->order);
+    assert_int_equal(b.nnz, x->nnz);
+    assert_memory_equal(b.dims, expected.dims, (size_t)x->order * sizeof *b.dims);
+    compare_ordering(&b.ordering, &expected.ordering);
+    compare_index(&b, &expected);
+    compare_values(&b, &expected, real_size);
+    compare_blocks(&b, &expected);
+    note(met, &expected, index_bits);
+    device_blco_free(&b);
+    blco_free(&expected);
+}
+
+/* All orderings, from nonzeros as they came and sorted. */
+static void check_tensor(const struct coo *x, uint64_t *seed, struct met *met)
+{
+    static const int index_bits[] = {0, 5, 64, 128};
+    struct error error = {0};
+    struct device_coo d;
+    if (device_coo_upload(&d, x, NULL, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    for (int sorted = 0; sorted < 2; sorted++) {
+        if (sorted)
+            assert_int_equal(device_coo_sort(&d, NULL, &error), STATUS_OK);
+        for (int kind = ORDERING_ALTO; kind < x->order; kind++)
+            check_build(x, &d, kind, index_bits[naive_random(seed) % 4],
+                        naive_random(seed) % 2 ? 8 : 4, met);
+    }
+    device_coo_free(&d);
+}
+
+/* Lines of about `bits` bits, spread unevenly over the modes. */
+static void random_dims(uint64_t *seed, int order, int bits, uint64_t *dims)
+{
+    int left = bits;
+    for (int n = 0; n < order; n++) {
+        int share = left / (order - n), b = (int)(naive_random(seed) % (uint64_t)(2 * share + 1));
+        b = b < 32 ? b : 32;
+        left -= b < left ? b : left;
+        uint64_t most = UINT64_C(1) << b;
+        dims[n] = most / 2 + naive_random(seed) % (most / 2 + 1);
+        dims[n] = dims[n] < 1 ? 1 : dims[n] > MAX_LENGTH ? MAX_LENGTH : dims[n];
+    }
+}
+
+static uint64_t random_nnz(uint64_t *seed)
+{
+    uint64_t most = UINT64_C(1) << naive_random(seed) % 18;
+    uint64_t nnz = most + naive_random(seed) % most;
+    return nnz < MOST_NNZ ? nnz : MOST_NNZ;
+}
+
+static void test_random_tensors(void **state)
+{
+    (void)state;
+    static const int bits[] = {12, 30, 50, 64, 66, 90, 126, 180, 300};
+    struct met met = {0};
+    uint64_t seed = 1;
+    for (int i = 0; i < SHAPES; i++) {
+        int order = i % 9 < 8 ? i % 9 + 1 : 16;
+        uint64_t dims[MAX_ORDER];
+        struct coo x;
+        random_dims(&seed, order, bits[naive_random(&seed) % 9], dims);
+        naive_random_coo(&x, order, dims, random_nnz(&seed), naive_random(&seed), i % 2);
+        check_tensor(&x, &seed, &met);
+        coo_free(&x);
+    }
+    assert_true(met.blocks > 20 && met.one_block > 20);
+    assert_true(met.long_lines > 20 && met.longer_lines > 20);
+}
+
+/* index_bits 0 where 64 leave few nonzeros in a block, and where they leave many. */
+static void test_choice_of_words(void **state)
+{
+    (void)state;
+    static const uint64_t dims[][3] = {
+        {1 << 22, 1 << 22, 1 << 22},
+        {1 << 28, 1 << 27, 1 << 26},
+        {1 << 23, 1 << 22, 5},
+    };
+    struct error error = {0};
+    struct met met = {0};
+    for (int i = 0; i < 3; i++) {
+        struct coo x;
+        struct device_coo d;
+        naive_random_coo(&x, 3, dims[i], MOST_NNZ, 5, 0);
+        assert_int_equal(device_coo_upload(&d, &x, NULL, &error), STATUS_OK);
+        for (int kind = ORDERING_ALTO; kind < 3; kind++)
+            check_build(&x, &d, kind, 0, 8, &met);
+        device_coo_free(&d);
+        coo_free(&x);
+    }
+    assert_true(met.two_words >= 3 && met.one_word_cut >= 3);
+}
+
+static void test_small_tensors(void **state)
+{
+    (void)state;
+    static const uint64_t ones[MAX_ORDER] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    static const uint64_t full[4] = {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH};
+    struct met met = {0};
+    uint64_t seed = 2;
+    for (uint64_t nnz = 0; nnz < 3; nnz++) {
+        struct coo x;
+        naive_random_coo(&x, 16, ones, nnz, 3, 0);
+        check_tensor(&x, &seed, &met);
+        coo_free(&x);
+        naive_random_coo(&x, 2, full, nnz, 4, 0);
+        check_tensor(&x, &seed, &met);
+        coo_free(&x);
+        naive_random_coo(&x, 4, full, nnz, 5, 0);
+        check_tensor(&x, &seed, &met);
+        coo_free(&x);
+    }
+}
+
+/* So many that the staging buffers are used several times over. */
+static void test_many_nonzeros(void **state)
+{
+    (void)state;
+    static const uint64_t dims[][3] = {{1 << 8, 1 << 7, 1 << 9}, {1 << 28, 1 << 27, 1 << 29}};
+    const uint64_t nnz = 3000000;
+    struct error error = {0};
+    struct met met = {0};
+    uint64_t seed = 3;
+    for (int t = 0; t < 2; t++) {
+        struct coo x;
+        assert_int_equal(coo_create(&x, 3, dims[t], nnz, &error), STATUS_OK);
+        for (uint64_t i = 0; i < nnz; i++) { /* distinct: an odd factor modulo 2^24 */
+            uint32_t line = (uint32_t)(i * 10368889) & 0xffffff, spread = t ? 1 << 20 : 1;
+            x.index[0][i] = (line & 0xff) * spread;
+            x.index[1][i] = (line >> 8 & 0x7f) * spread;
+            x.index[2][i] = (line >> 15) * spread;
+            x.value[i] = (double)i + 0.1;
+        }
+        check_tensor(&x, &seed, &met);
+        coo_free(&x);
+    }
+}
+
+/* Upload, sort, build: what fails leaves its result empty, and a failed sort leaves the nonzeros as
+ * they were. Returns the status of what failed. */
+static enum status try_build(const struct coo *x, int index_bits)
+{
+    struct error error = {0}, sort_error = {0};
+    struct device_coo d;
+    struct device_blco b;
+    if (device_coo_upload(&d, x, NULL, &error) != STATUS_OK) {
+        assert_null(d.value);
+        assert_null(d.spares);
+        return error.status;
+    }
+    device_coo_sort(&d, NULL, &sort_error);
+    assert_int_equal(d.sorted, sort_error.status == STATUS_OK);
+    if (device_blco_build(&b, &d, 1, index_bits, 8, NULL, &error) == STATUS_OK) {
+        struct met met = {0};
+        if (!memory_hook_fired()) /* the host's build is not to be failed */
+            memory_hook_set(-1);
+        check_build(x, &d, 1, index_bits, 8, &met);
+        device_blco_free(&b);
+    } else {
+        assert_null(b.index[0]);
+        assert_null(b.value);
+        assert_null(b.block);
+    }
+    device_coo_free(&d);
+    return sort_error.status != STATUS_OK ? sort_error.status : error.status;
+}
+
+static uint64_t free_memory(void)
+{
+    size_t available, total;
+    assert_int_equal(cudaMemGetInfo(&available, &total), cudaSuccess);
+    return available;
+}
+
+static void test_failing_allocations(void **state)
+{
+    (void)state;
+    static const uint64_t dims[][3] = {{1 << 10, 1 << 12, 1 << 14}, {1 << 25, 1 << 26, 1 << 27}};
+    for (int t = 0; t < 4; t++) {
+        struct coo x;
+        int index_bits = t / 2 ? 20 : 0;
+        naive_random_coo(&x, 3, dims[t % 2], MOST_NNZ, 6, 0);
+        assert_int_equal(try_build(&x, index_bits), STATUS_OK);
+        uint64_t before = free_memory();
+        int failures = 0, fired = 1;
+        for (long k = 0; fired; k++) {
+            memory_hook_set(k);
+            enum status status = try_build(&x, index_bits);
+            fired = memory_hook_fired();
+            memory_hook_set(-1);
+            assert_true(status == STATUS_OK || status == STATUS_MEMORY);
+            failures += status == STATUS_MEMORY;
+        }
+        assert_in_range(failures, 5, 100);
+        assert_true(free_memory() + MOST_NNZ * sizeof(double) > before);
+        coo_free(&x);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small_tensors),       cmocka_unit_test(test_random_tensors),
+        cmocka_unit_test(test_choice_of_words),     cmocka_unit_test(test_many_nonzeros),
+        cmocka_unit_test(test_failing_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
