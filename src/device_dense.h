@@ -56,6 +56,13 @@ enum status device_dense_fit(struct device_dense *d, int order, int mode, const 
                              const double *const *norm, double *inner_and_norm, cudaStream_t stream,
                              struct error *error);
 
+/* The same for the M and A of the last device_dense_solve, both unchanged since. Up to 64 entries a
+ * row that solve has summed their products already, and nothing is passed over. */
+enum status device_dense_fit_solved(struct device_dense *d, int order, int mode,
+                                    const double *const *gram, const double *const *norm,
+                                    double *inner_and_norm, cudaStream_t stream,
+                                    struct error *error);
+
 /* Between the host's (rows x R) doubles and the device's (rows x ld), through pinned staging.
  * `scale` (R, host, may be NULL) multiplies the columns on the way out. Synchronous. */
 enum status device_dense_upload(struct device_dense *d, const double *host, void *a, uint64_t rows,

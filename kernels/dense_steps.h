@@ -1,0 +1,47 @@
+/* The pass over a long factor matrix in ALS: solve, Gram and inner products. Factor matrices are
+ * row-major, `ld` entries (a multiple of 16 bytes) a row, double or float (`single`); everything
+ * else is double. Device pointers only; nothing of src/ is known here.
+ *
+ * Every sum over rows has two stages, thread blocks and then their partial results in a fixed
+ * order, so results repeat bit for bit on one device. Asynchronous; the launch's error is returned.
+ */
+#ifndef BLCO_KERNELS_DENSE_STEPS_H
+#define BLCO_KERNELS_DENSE_STEPS_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Longest row that dense_solve takes, in entries. */
+#define DENSE_SOLVE_LD 64
+
+/* Doubles that one thread block of dense_solve leaves in `partial`. */
+uint64_t dense_solve_partial(uint64_t ld);
+
+/* *blocks = the thread blocks of dense_solve that run at once on the present device. */
+cudaError_t dense_solve_blocks(uint64_t ld, int single, uint32_t *blocks);
+
+/* A = M W, raw (R x R) = A' A and inner (R) = the diagonal of M' A, reading M and writing A once.
+ * W (R x R) NULL stands for the identity, A NULL: it is not kept, inner NULL: it is not wanted.
+ * Columns R to ld of M are ignored, those of A become zero. partial (blocks x
+ * dense_solve_partial(ld)). */
+struct dense_solve_args {
+    const void *m;   /* (rows x ld) */
+    const double *w; /* (R x R)     */
+    void *a;         /* (rows x ld) */
+    uint64_t rows;
+    uint32_t ld, rank;
+    double *partial;
+    uint32_t blocks; /* at most this many thread blocks */
+    double *raw;     /* (R x R)     */
+    double *inner;   /* (R)         */
+};
+cudaError_t dense_solve(const struct dense_solve_args *args, int single, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,196 @@
+/* Second stages of the sums over rows, and the inner products by a pass of their own. */
+#include "dense_sums.h"
+
+namespace
+{
+
+constexpr int SUM_X = 32, SUM_Y = 16;
+constexpr int INNER_THREADS = 256, INNER_ROWS = 4;
+
+template <typename Real> struct alignas(16) vector {
+    static constexpr int LENGTH = 16 / sizeof(Real);
+    Real x[LENGTH];
+};
+
+/* Where a sum's entry goes: an entry of a plain Gram, of Gram tiles, or an inner product. */
+enum layout { PLAIN_GRAM, GRAM_TILES, INNER };
+
+struct sum_args {
+    const double *partial; /* (count x entries) */
+    uint32_t count;
+    uint64_t entries;
+    enum layout layout;
+    uint32_t column_blocks, rank;
+    double *raw, *inner;
+};
+
+/* Entry of the Gram tiles -> row and column, with the columns' order within a block of 16 that the
+ * solve gives them. */
+__device__ void gram_position(uint32_t column_blocks, uint64_t entry, uint64_t *i, uint64_t *j)
+{
+    const uint32_t lane = entry % 32, part = entry / 32 % 4, half = entry / 128 % 2;
+    uint32_t p = 0, q = (uint32_t)(entry / 256);
+    while (q >= column_blocks - p)
+        q -= column_blocks - p++;
+    *i = 16 * p + 2 * (lane / 4) + part / 2;
+    *j = 16 * (p + q) + 2 * (2 * (lane % 4) + part % 2) + half;
+}
+
+__device__ void put_sum(const sum_args &args, uint64_t entry, double value)
+{
+    const uint64_t rank = args.rank;
+    const uint64_t tiles = args.layout == GRAM_TILES ? DENSE_TILES(args.column_blocks) * 128 : 0;
+    uint64_t i = entry / rank, j = entry % rank;
+    if (args.layout == INNER || (args.layout == GRAM_TILES && entry >= tiles)) {
+        if (args.inner && entry - tiles < rank)
+            args.inner[entry - tiles] = value;
+        return;
+    }
+    if (args.layout == GRAM_TILES)
+        gram_position(args.column_blocks, entry, &i, &j);
+    if (i <= j && j < rank) {
+        args.raw[i * rank + j] = value;
+        args.raw[j * rank + i] = value;
+    }
+}
+
+/* Sums the partial results over their first index. */
+__global__ void sum_kernel(const sum_args args)
+{
+    __shared__ double sums[SUM_Y][SUM_X];
+    const uint64_t entry = (uint64_t)blockIdx.x * SUM_X + threadIdx.x;
+    double sum = 0;
+    if (entry < args.entries) {
+#pragma unroll 8
+        for (uint32_t c = threadIdx.y; c < args.count; c += SUM_Y)
+            sum += args.partial[c * args.entries + entry];
+    }
+    sums[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y == 0 && entry < args.entries) {
+        for (int y = 1; y < SUM_Y; y++)
+            sum += sums[y][threadIdx.x];
+        put_sum(args, entry, sum);
+    }
+}
+
+/* partial (gridDim.x x R): each thread keeps to one vector of the row, or to every 256th. */
+template <typename Real>
+__global__ void __launch_bounds__(INNER_THREADS)
+    inner_kernel(const Real *m, const Real *a, uint64_t rows, uint32_t vectors, uint32_t rank,
+                 double *partial)
+{
+    constexpr int LENGTH = vector<Real>::LENGTH;
+    __shared__ double sums[INNER_THREADS][LENGTH];
+    const uint32_t width = min(vectors, (uint32_t)INNER_THREADS), height = INNER_THREADS / width;
+    const uint32_t x = threadIdx.x % width, y = threadIdx.x / width;
+    for (uint32_t v = x; v - x < vectors; v += width) {
+        double sum[LENGTH] = {};
+        if (y < height && v < vectors) {
+            const vector<Real> *mv = (const vector<Real> *)m + v, *av = (const vector<Real> *)a + v;
+#pragma unroll 4
+            for (uint64_t row = (uint64_t)blockIdx.x * height + y; row < rows;
+                 row += (uint64_t)gridDim.x * height) {
+                const vector<Real> s = mv[row * vectors], t = av[row * vectors];
+                for (int i = 0; i < LENGTH; i++)
+                    sum[i] += (double)s.x[i] * (double)t.x[i];
+            }
+        }
+        for (int i = 0; i < LENGTH; i++)
+            sums[threadIdx.x][i] = sum[i];
+        __syncthreads();
+        if (y == 0 && v < vectors)
+            for (int i = 0; i < LENGTH; i++) {
+                for (uint32_t other = 1; other < height; other++)
+                    sum[i] += sums[other * width + x][i];
+                if ((uint64_t)v * LENGTH + i < rank)
+                    partial[(uint64_t)blockIdx.x * rank + (uint64_t)v * LENGTH + i] = sum[i];
+            }
+        __syncthreads();
+    }
+}
+
+__global__ void widen_kernel(const float *from, double *to, uint64_t n)
+{
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += (uint64_t)gridDim.x * blockDim.x)
+        to[i] = (double)from[i];
+}
+
+__global__ void narrow_kernel(double *from, float *to, uint64_t n)
+{
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += (uint64_t)gridDim.x * blockDim.x)
+        from[i] = (double)(to[i] = (float)from[i]);
+}
+
+/* At least 1, at most `most`. */
+uint32_t bounded(uint64_t blocks, uint32_t most)
+{
+    return blocks < 1 ? 1 : blocks > most ? most : (uint32_t)blocks;
+}
+
+cudaError_t sum_launch(const sum_args &args, cudaStream_t stream)
+{
+    const uint64_t blocks = (args.entries + SUM_X - 1) / SUM_X;
+    sum_kernel<<<(uint32_t)blocks, dim3(SUM_X, SUM_Y), 0, stream>>>(args);
+    return cudaGetLastError();
+}
+
+template <typename Real>
+cudaError_t inner_launch(const Real *m, const Real *a, uint64_t rows, uint64_t ld, uint32_t rank,
+                         double *partial, uint32_t most, double *inner, cudaStream_t stream)
+{
+    const uint64_t vectors = ld / vector<Real>::LENGTH;
+    const uint64_t height = vectors < INNER_THREADS ? INNER_THREADS / vectors : 1;
+    const uint32_t blocks = bounded((rows + height * INNER_ROWS - 1) / (height * INNER_ROWS), most);
+    inner_kernel<Real>
+        <<<blocks, INNER_THREADS, 0, stream>>>(m, a, rows, (uint32_t)vectors, rank, partial);
+    const cudaError_t error = cudaGetLastError();
+    if (error != cudaSuccess)
+        return error;
+    return sum_launch({partial, blocks, rank, INNER, 0, rank, nullptr, inner}, stream);
+}
+
+} // namespace
+
+extern "C" {
+
+cudaError_t dense_inner(const void *m, const void *a, uint64_t rows, uint64_t ld, uint32_t rank,
+                        int single, double *partial, uint32_t blocks, double *inner,
+                        cudaStream_t stream)
+{
+    if (single)
+        return inner_launch((const float *)m, (const float *)a, rows, ld, rank, partial, blocks,
+                            inner, stream);
+    return inner_launch((const double *)m, (const double *)a, rows, ld, rank, partial, blocks,
+                        inner, stream);
+}
+
+cudaError_t dense_sum_tiles(const double *partial, uint32_t count, uint32_t column_blocks,
+                            uint32_t rank, double *raw, double *inner, cudaStream_t stream)
+{
+    const uint64_t entries = DENSE_TILES_PARTIAL((uint64_t)column_blocks);
+    return sum_launch({partial, count, entries, GRAM_TILES, column_blocks, rank, raw, inner},
+                      stream);
+}
+
+cudaError_t dense_sum_grams(const double *grams, uint32_t count, uint32_t rank, double *raw,
+                            cudaStream_t stream)
+{
+    const uint64_t entries = (uint64_t)rank * rank;
+    return sum_launch({grams, count, entries, PLAIN_GRAM, 0, rank, raw, nullptr}, stream);
+}
+
+cudaError_t dense_widen(const float *from, double *to, uint64_t n, cudaStream_t stream)
+{
+    widen_kernel<<<bounded((n + 255) / 256, 1 << 16), 256, 0, stream>>>(from, to, n);
+    return cudaGetLastError();
+}
+
+cudaError_t dense_narrow(double *from, float *to, uint64_t n, cudaStream_t stream)
+{
+    narrow_kernel<<<bounded((n + 255) / 256, 1 << 16), 256, 0, stream>>>(from, to, n);
+    return cudaGetLastError();
+}
+}

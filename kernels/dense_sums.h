@@ -1,0 +1,43 @@
+/* Sums over rows in ALS: the inner products of two factor matrices, and the second stage of every
+ * such sum, in which the thread blocks' partial results are added in a fixed order. Device pointers
+ * only; nothing of src/ is known here. Asynchronous; the launch's error is returned. */
+#ifndef BLCO_KERNELS_DENSE_SUMS_H
+#define BLCO_KERNELS_DENSE_SUMS_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Gram tiles of 16 x 8 entries in the upper half of a matrix of n x n blocks of 16 columns; doubles
+ * in a partial result of dense_solve: these tiles, each [4][lane] as a warp's matrix instruction
+ * leaves it, then one inner product a column. */
+#define DENSE_TILES(n)         ((n) * ((n) + 1))
+#define DENSE_TILES_PARTIAL(n) (DENSE_TILES(n) * 128 + (n)*16)
+
+/* raw (R x R, full) and inner (R, may be NULL) = the sum of `count` partial results of dense_solve
+ * for `column_blocks` blocks of 16 columns. */
+cudaError_t dense_sum_tiles(const double *partial, uint32_t count, uint32_t column_blocks,
+                            uint32_t rank, double *raw, double *inner, cudaStream_t stream);
+
+/* raw (R x R, full) = the sum of `count` Grams (count x R x R), of which the upper triangles alone
+ * are read. */
+cudaError_t dense_sum_grams(const double *grams, uint32_t count, uint32_t rank, double *raw,
+                            cudaStream_t stream);
+
+/* inner (R) = the diagonal of M' A for any ld, by at most `blocks` thread blocks. partial (blocks x
+ * R). */
+cudaError_t dense_inner(const void *m, const void *a, uint64_t rows, uint64_t ld, uint32_t rank,
+                        int single, double *partial, uint32_t blocks, double *inner,
+                        cudaStream_t stream);
+
+/* to = from, n entries. Narrowing rounds `from` itself too, so that both stay equal. */
+cudaError_t dense_widen(const float *from, double *to, uint64_t n, cudaStream_t stream);
+cudaError_t dense_narrow(double *from, float *to, uint64_t n, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,280 @@
+/* R x R work. The small inverse is the sweep operator (Goodnight 1979): n pivots, each with one
+ * rank-one update of the whole symmetric matrix, leave -V^-1; its pivots are the squares of
+ * Cholesky's, so it finds a V that is not positive definite just as well. */
+#include "dense_weights.h"
+
+#include <cfloat>
+
+namespace
+{
+
+constexpr int SIDE = 16; /* threads along each side of the small kernel's matrix */
+constexpr int TILE = DENSE_WEIGHTS_SMALL / SIDE;
+constexpr int MODEL_THREADS = 1024;
+
+/* Product of the Grams' entries at i, all modes or all but the one solved for. */
+__device__ double hadamard(const dense_modes &modes, uint64_t i, bool all)
+{
+    double product = 1;
+    for (int m = 0; m < modes.order; m++)
+        if (all || m != modes.mode)
+            product *= modes.gram[m][i];
+    return product;
+}
+
+/* Product of the other modes' 1/norm. */
+__device__ double scale(const dense_modes &modes, uint32_t r)
+{
+    double product = 1;
+    for (int m = 0; m < modes.order; m++)
+        if (m != modes.mode && modes.norm[m][r] != 0)
+            product /= modes.norm[m][r];
+    return product;
+}
+
+/* Whether a pivot is too small, against the diagonal entry that it came from, or no number. */
+__device__ bool bad_pivot(double pivot, double diagonal, uint32_t rank)
+{
+    return !(pivot > rank * DBL_EPSILON * diagonal && pivot <= DBL_MAX);
+}
+
+/* Thread (y, x) of 16 x 16 holds entries (y + 16 u, x + 16 v) in a[u][v]. */
+__global__ void __launch_bounds__(SIDE *SIDE)
+    small_kernel(const dense_modes modes, double ridge, double *kept, double *w, int *status)
+{
+    __shared__ double scales[SIDE * TILE], diagonal[SIDE * TILE], row[2][SIDE * TILE];
+    const uint32_t rank = modes.rank, thread = threadIdx.x, x = thread % SIDE, y = thread / SIDE;
+    double a[TILE][TILE];
+    int finite = 1;
+#pragma unroll
+    for (int u = 0; u < TILE; u++)
+#pragma unroll
+        for (int v = 0; v < TILE; v++) {
+            const uint32_t i = y + SIDE * u, j = x + SIDE * v;
+            a[u][v] = 0;
+            if (i >= rank || j >= rank)
+                continue;
+            a[u][v] = hadamard(modes, i * rank + j, false) + (i == j ? ridge : 0.0);
+            kept[i * rank + j] = a[u][v];
+            finite = finite && isfinite(a[u][v]);
+            if (i == j)
+                diagonal[i] = a[u][v];
+        }
+    if (thread < rank)
+        scales[thread] = scale(modes, thread);
+    finite = __syncthreads_and(finite);
+
+    int result = finite ? DENSE_WEIGHTS_DONE : DENSE_WEIGHTS_NOT_FINITE;
+    for (uint32_t k = 0; k < rank && result == DENSE_WEIGHTS_DONE; k++) {
+        double *pivots = row[k % 2]; /* the pivot's row; the other one may still be read */
+#pragma unroll
+        for (int u = 0; u < TILE; u++)
+#pragma unroll
+            for (int v = 0; v < TILE; v++)
+                if (y + SIDE * u == k)
+                    pivots[x + SIDE * v] = a[u][v];
+        __syncthreads();
+        if (bad_pivot(pivots[k], diagonal[k], rank)) {
+            result = DENSE_WEIGHTS_SINGULAR;
+            break;
+        }
+        const double inverse = 1 / pivots[k];
+#pragma unroll
+        for (int u = 0; u < TILE; u++)
+#pragma unroll
+            for (int v = 0; v < TILE; v++) {
+                const uint32_t i = y + SIDE * u, j = x + SIDE * v;
+                if (i == k && j == k)
+                    a[u][v] = -inverse;
+                else if (i == k || j == k)
+                    a[u][v] = pivots[i == k ? j : i] * inverse;
+                else
+                    a[u][v] -= pivots[i] * pivots[j] * inverse;
+            }
+    }
+    if (thread == 0)
+        *status = result;
+    if (result == DENSE_WEIGHTS_SINGULAR)
+        return;
+#pragma unroll
+    for (int u = 0; u < TILE; u++)
+#pragma unroll
+        for (int v = 0; v < TILE; v++) {
+            const uint32_t i = y + SIDE * u, j = x + SIDE * v;
+            if (i < rank && j < rank)
+                w[i * rank + j] = finite ? -scales[i] * a[u][v] : NAN;
+        }
+}
+
+__global__ void hadamard_kernel(const dense_modes modes, double ridge, double *v, double *factor)
+{
+    const uint64_t n = (uint64_t)modes.rank * modes.rank;
+    const uint64_t e = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (e < n) {
+        const bool on_diagonal = e / modes.rank == e % modes.rank;
+        factor[e] = v[e] = hadamard(modes, e, false) + (on_diagonal ? ridge : 0.0);
+    }
+}
+
+/* One thread block. */
+__global__ void check_kernel(const double *v, const double *factor, uint32_t rank, const int *info,
+                             int *status)
+{
+    const uint64_t n = (uint64_t)rank * rank;
+    int finite = 1, definite = *info == 0;
+    for (uint64_t e = threadIdx.x; e < n; e += blockDim.x)
+        finite = finite && isfinite(v[e]);
+    for (uint64_t k = threadIdx.x; k < rank; k += blockDim.x) {
+        const double root = factor[k * rank + k];
+        definite = definite && !bad_pivot(root * root, v[k * rank + k], rank);
+    }
+    finite = __syncthreads_and(finite);
+    definite = __syncthreads_and(definite);
+    if (threadIdx.x == 0)
+        *status = !finite    ? DENSE_WEIGHTS_NOT_FINITE
+                  : definite ? DENSE_WEIGHTS_DONE
+                             : DENSE_WEIGHTS_SINGULAR;
+}
+
+__global__ void finish_kernel(const dense_modes modes, const double *inverse, const int *status,
+                              double *w)
+{
+    const uint64_t rank = modes.rank, e = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (e >= rank * rank || *status == DENSE_WEIGHTS_SINGULAR)
+        return;
+    const uint64_t i = e / rank, j = e % rank;
+    w[e] = *status == DENSE_WEIGHTS_DONE
+               ? scale(modes, (uint32_t)i) * inverse[min(i, j) * rank + max(i, j)]
+               : NAN;
+}
+
+__global__ void pseudoinverse_kernel(const dense_modes modes, const double *vectors,
+                                     const double *values, double *w)
+{
+    const uint64_t rank = modes.rank, e = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (e >= rank * rank)
+        return;
+    const uint64_t i = e / rank, j = e % rank;
+    double largest = 0, sum = 0;
+    for (uint64_t k = 0; k < rank; k++)
+        largest = max(largest, values[k]);
+    for (uint64_t k = 0; k < rank; k++)
+        if (values[k] > rank * DBL_EPSILON * largest)
+            sum += vectors[k * rank + i] * vectors[k * rank + j] / values[k];
+    w[e] = scale(modes, (uint32_t)i) * sum;
+}
+
+__global__ void normalise_kernel(const double *raw, uint32_t rank, double *norm, double *gram,
+                                 int code, int *bad)
+{
+    const uint64_t e = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (e >= (uint64_t)rank * rank)
+        return;
+    const uint64_t i = e / rank, j = e % rank;
+    const double norm_i = sqrt(raw[i * rank + i]), norm_j = sqrt(raw[j * rank + j]);
+    /* divided one by one, smaller index first, so that the product cannot overflow and the result
+     * is symmetric */
+    const double first = i < j ? norm_i : norm_j, second = i < j ? norm_j : norm_i;
+    gram[e] = norm_i == 0 || norm_j == 0 ? 0.0 : raw[e] / first / second;
+    if (i == j) {
+        norm[i] = norm_i;
+        if (!isfinite(norm_i))
+            atomicCAS(bad, 0, code);
+    }
+}
+
+/* Sums over the thread block in a fixed order; thread 0 has the result. */
+__device__ double block_sum(double x, double *warps)
+{
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (int step = 16; step > 0; step /= 2)
+        x += __shfl_down_sync(0xffffffffu, x, step);
+    __syncthreads();
+    if (lane == 0)
+        warps[warp] = x;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        for (uint32_t i = 1; i < blockDim.x / 32; i++)
+            x += warps[i];
+    return x;
+}
+
+/* One thread block. */
+__global__ void __launch_bounds__(MODEL_THREADS)
+    model_kernel(const dense_modes modes, const double *inner, double *inner_and_norm)
+{
+    __shared__ double warps[MODEL_THREADS / 32];
+    const uint64_t rank = modes.rank;
+    const double *lambda = modes.norm[modes.mode];
+    double product = 0, norm = 0;
+    for (uint64_t r = threadIdx.x; r < rank; r += MODEL_THREADS)
+        product += scale(modes, (uint32_t)r) * inner[r];
+    for (uint64_t e = threadIdx.x; e < rank * rank; e += MODEL_THREADS)
+        norm += lambda[e / rank] * lambda[e % rank] * hadamard(modes, e, true);
+    product = block_sum(product, warps);
+    norm = block_sum(norm, warps);
+    if (threadIdx.x == 0) {
+        inner_and_norm[0] = product;
+        inner_and_norm[1] = norm;
+    }
+}
+
+/* Thread blocks of 256 for the entries of an R x R matrix. */
+uint32_t entry_blocks(uint32_t rank)
+{
+    return (uint32_t)(((uint64_t)rank * rank + 255) / 256);
+}
+
+} // namespace
+
+extern "C" {
+
+cudaError_t dense_weights_small(const struct dense_modes *modes, double ridge, double *v, double *w,
+                                int *status, cudaStream_t stream)
+{
+    small_kernel<<<1, SIDE * SIDE, 0, stream>>>(*modes, ridge, v, w, status);
+    return cudaGetLastError();
+}
+
+cudaError_t dense_weights_hadamard(const struct dense_modes *modes, double ridge, double *v,
+                                   double *factor, cudaStream_t stream)
+{
+    hadamard_kernel<<<entry_blocks(modes->rank), 256, 0, stream>>>(*modes, ridge, v, factor);
+    return cudaGetLastError();
+}
+
+cudaError_t dense_weights_check(const double *v, const double *factor, uint32_t rank,
+                                const int *info, int *status, cudaStream_t stream)
+{
+    check_kernel<<<1, 1024, 0, stream>>>(v, factor, rank, info, status);
+    return cudaGetLastError();
+}
+
+cudaError_t dense_weights_finish(const struct dense_modes *modes, const double *inverse,
+                                 const int *status, double *w, cudaStream_t stream)
+{
+    finish_kernel<<<entry_blocks(modes->rank), 256, 0, stream>>>(*modes, inverse, status, w);
+    return cudaGetLastError();
+}
+
+cudaError_t dense_weights_pseudoinverse(const struct dense_modes *modes, const double *vectors,
+                                        const double *values, double *w, cudaStream_t stream)
+{
+    pseudoinverse_kernel<<<entry_blocks(modes->rank), 256, 0, stream>>>(*modes, vectors, values, w);
+    return cudaGetLastError();
+}
+
+cudaError_t dense_normalise(const double *raw, uint32_t rank, double *norm, double *gram, int code,
+                            int *bad, cudaStream_t stream)
+{
+    normalise_kernel<<<entry_blocks(rank), 256, 0, stream>>>(raw, rank, norm, gram, code, bad);
+    return cudaGetLastError();
+}
+
+cudaError_t dense_model(const struct dense_modes *modes, const double *inner,
+                        double *inner_and_norm, cudaStream_t stream)
+{
+    model_kernel<<<1, MODEL_THREADS, 0, stream>>>(*modes, inner, inner_and_norm);
+    return cudaGetLastError();
+}
+}

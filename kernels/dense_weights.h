@@ -1,0 +1,67 @@
+/* R x R matrices of ALS on the device: the weights of a solve, unit columns, the model's norm. All
+ * are double, full, leading dimension R. Device pointers only; nothing of src/ is known here.
+ * Asynchronous; the launch's error is returned. */
+#ifndef BLCO_KERNELS_DENSE_WEIGHTS_H
+#define BLCO_KERNELS_DENSE_WEIGHTS_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DENSE_MAX_ORDER 16
+
+/* The modes' unit-column Grams and column norms, and the mode that is being solved for. */
+struct dense_modes {
+    int order, mode;
+    uint32_t rank;
+    const double *gram[DENSE_MAX_ORDER]; /* (R x R) each            */
+    const double *norm[DENSE_MAX_ORDER]; /* (R) each; 0 counts as 1 */
+};
+
+/* What became of V's inverse, on the device. */
+enum dense_weights_status {
+    DENSE_WEIGHTS_DONE,
+    DENSE_WEIGHTS_SINGULAR,  /* not numerically positive definite: no W yet  */
+    DENSE_WEIGHTS_NOT_FINITE /* V holds a NaN or an infinity: W is all NaN   */
+};
+
+/* Largest R of dense_weights_small. */
+#define DENSE_WEIGHTS_SMALL 64
+
+/* In one thread block: V = Hadamard product of the other modes' Grams, plus ridge on the diagonal;
+ * W = diag(prod of the other modes' 1/norm) V^-1. V is left in v for the fallback. */
+cudaError_t dense_weights_small(const struct dense_modes *modes, double ridge, double *v, double *w,
+                                int *status, cudaStream_t stream);
+
+/* The same in steps, for any R: V twice, into v and factor; then Cholesky of factor, by others;
+ * then its check, given Cholesky's own verdict `info` (device; 0 is good); then factor becomes
+ * V^-1, its entries (i, j) with i <= j at least, by others; then W from it. */
+cudaError_t dense_weights_hadamard(const struct dense_modes *modes, double ridge, double *v,
+                                   double *factor, cudaStream_t stream);
+cudaError_t dense_weights_check(const double *v, const double *factor, uint32_t rank,
+                                const int *info, int *status, cudaStream_t stream);
+cudaError_t dense_weights_finish(const struct dense_modes *modes, const double *inverse,
+                                 const int *status, double *w, cudaStream_t stream);
+
+/* W from V's eigenvectors (row e of `vectors` is the e-th) and eigenvalues, of which those up to
+ * R * eps * (largest) count as zero. */
+cudaError_t dense_weights_pseudoinverse(const struct dense_modes *modes, const double *vectors,
+                                        const double *values, double *w, cudaStream_t stream);
+
+/* norm_r = sqrt(raw_rr); gram = raw scaled to unit columns, a zero column stays zero; *bad becomes
+ * `code` where it was 0 and a norm is not finite. */
+cudaError_t dense_normalise(const double *raw, uint32_t rank, double *norm, double *gram, int code,
+                            int *bad, cudaStream_t stream);
+
+/* inner_and_norm[0] = sum_r (prod over other modes of 1/norm(r)) inner(r); inner_and_norm[1] =
+ * lambda' (Hadamard product of all Grams) lambda, lambda = norm[mode]. */
+cudaError_t dense_model(const struct dense_modes *modes, const double *inner,
+                        double *inner_and_norm, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,365 @@
+#include "device_dense.h"
+
+#include "cuda_error.h"
+#include "dense_steps.h"
+#include "dense_sums.h"
+#include "dense_weights.h"
+#include "device_dense_wide.h"
+#include "device_rows.h"
+#include "memory.h"
+
+#define MOST_RANK    32768 /* R x R matrices and cuSOLVER's int sizes */
+#define INNER_BLOCKS 8     /* thread blocks of dense_inner for each multiprocessor */
+
+struct device_dense {
+    uint32_t rank;
+    uint64_t ld;
+    int single;
+
+    /* the main stream's */
+    int wide;                         /* rows too long for dense_solve */
+    struct device_dense_wide by_blas; /* where wide                    */
+    uint32_t solve_blocks, inner_blocks;
+    double *partial; /* of solve_blocks or inner_blocks                      */
+    double *inner;   /* (2 x R): diagonal of M' A of the last solve; scratch */
+    const void *solved_m, *solved_a;
+    uint64_t solved_rows;
+    struct device_rows staging;
+
+    /* the side stream's */
+    double *v, *factor;        /* (R x R) each                                    */
+    double *values;            /* (R): eigenvalues                                */
+    int *flags;                /* enum dense_weights_status, cuSOLVER's info      */
+    int *host_flags;           /* (2), pinned                                     */
+    cusolverDnHandle_t solver; /* opened when it is needed                        */
+    double *work;              /* cuSOLVER's                                      */
+    int work_size;
+};
+
+/* The flags' places. */
+enum { FLAG_STATUS, FLAG_INFO, FLAG_COUNT };
+
+static enum status device_array(double **array, uint64_t count, const char *what,
+                                struct error *error)
+{
+    return cuda_status(cudaMalloc((void **)array, count * sizeof(double)), what, error);
+}
+
+/* cuSOLVER takes long to start and is needed for long rows and singular V only. */
+static enum status solver_open(struct device_dense *d, struct error *error)
+{
+    if (d->work)
+        return STATUS_OK;
+    const int n = (int)d->rank;
+    int cholesky = 0, inverse = 0, eigen = 0;
+    enum status status = STATUS_OK;
+    if (!d->solver)
+        status = cusolver_status(cusolverDnCreate(&d->solver), "starting cuSOLVER", error);
+    if (status == STATUS_OK)
+        status = cusolver_status(cusolverDnDpotrf_bufferSize(d->solver, CUBLAS_FILL_MODE_LOWER, n,
+                                                             d->factor, n, &cholesky),
+                                 "Cholesky", error);
+    if (status == STATUS_OK)
+        status = cusolver_status(cusolverDnDpotri_bufferSize(d->solver, CUBLAS_FILL_MODE_LOWER, n,
+                                                             d->factor, n, &inverse),
+                                 "inverse", error);
+    if (status == STATUS_OK)
+        status = cusolver_status(cusolverDnDsyevd_bufferSize(d->solver, CUSOLVER_EIG_MODE_VECTOR,
+                                                             CUBLAS_FILL_MODE_LOWER, n, d->factor,
+                                                             n, d->values, &eigen),
+                                 "eigendecomposition", error);
+    if (status != STATUS_OK)
+        return status;
+    d->work_size = cholesky > inverse ? cholesky : inverse;
+    if (eigen > d->work_size)
+        d->work_size = eigen;
+    return device_array(&d->work, (uint64_t)d->work_size + 1, "cuSOLVER's workspace", error);
+}
+
+/* The shapes of the passes over a factor, and room for their partial results. */
+static enum status passes_open(struct device_dense *d, struct error *error)
+{
+    int device, multiprocessors;
+    enum status status = cuda_status(cudaGetDevice(&device), "the present GPU", error);
+    if (status == STATUS_OK)
+        status = cuda_status(
+            cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+            "the GPU's multiprocessors", error);
+    if (status != STATUS_OK)
+        return status;
+    d->inner_blocks = (uint32_t)multiprocessors * INNER_BLOCKS;
+    uint64_t partial = (uint64_t)d->inner_blocks * d->rank;
+    if (d->wide) {
+        status = device_dense_wide_open(&d->by_blas, d->rank, d->ld, d->single, error);
+    } else {
+        status = cuda_status(dense_solve_blocks(d->ld, d->single, &d->solve_blocks),
+                             "the solve's kernel", error);
+        if (status == STATUS_OK && d->solve_blocks * dense_solve_partial(d->ld) > partial)
+            partial = d->solve_blocks * dense_solve_partial(d->ld);
+    }
+    if (status == STATUS_OK)
+        status = device_array(&d->partial, partial, "room for partial sums", error);
+    if (status == STATUS_OK)
+        status = device_array(&d->inner, 2 * (uint64_t)d->rank, "room for sums", error);
+    return status;
+}
+
+static enum status weights_open(struct device_dense *d, struct error *error)
+{
+    const uint64_t entries = (uint64_t)d->rank * d->rank;
+    enum status status = device_array(&d->v, entries, "room for V", error);
+    if (status == STATUS_OK)
+        status = device_array(&d->factor, entries, "room for V's factor", error);
+    if (status == STATUS_OK)
+        status = device_array(&d->values, d->rank, "room for eigenvalues", error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaMalloc((void **)&d->flags, FLAG_COUNT * sizeof(int)),
+                             "room for flags", error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaMallocHost((void **)&d->host_flags, FLAG_COUNT * sizeof(int)),
+                             "room for flags", error);
+    if (status == STATUS_OK && d->rank > DENSE_WEIGHTS_SMALL)
+        status = solver_open(d, error);
+    return status;
+}
+
+enum status device_dense_open(struct device_dense **opened, uint64_t rank, uint64_t ld, int single,
+                              struct error *error)
+{
+    *opened = NULL;
+    if (rank > MOST_RANK)
+        return error_set(error, STATUS_INPUT, "rank %llu, expected at most %d on a GPU",
+                         (unsigned long long)rank, MOST_RANK);
+    struct device_dense *d = memory_zeros(1, sizeof *d, error);
+    if (!d)
+        return STATUS_MEMORY;
+    d->rank = (uint32_t)rank;
+    d->ld = ld;
+    d->single = single;
+    d->wide = ld > DENSE_SOLVE_LD;
+    enum status status = passes_open(d, error);
+    if (status == STATUS_OK)
+        status = weights_open(d, error);
+    if (status == STATUS_OK)
+        status = device_rows_open(&d->staging, error);
+    if (status != STATUS_OK) {
+        device_dense_close(d);
+        return status;
+    }
+    *opened = d;
+    return STATUS_OK;
+}
+
+void device_dense_close(struct device_dense *d)
+{
+    if (!d)
+        return;
+    device_dense_wide_close(&d->by_blas);
+    device_rows_close(&d->staging);
+    if (d->solver)
+        cusolverDnDestroy(d->solver);
+    cudaFree(d->partial);
+    cudaFree(d->inner);
+    cudaFree(d->v);
+    cudaFree(d->factor);
+    cudaFree(d->values);
+    cudaFree(d->flags);
+    cudaFree(d->work);
+    cudaFreeHost(d->host_flags);
+    memory_free(d);
+}
+
+static struct dense_modes modes_of(const struct device_dense *d, int order, int mode,
+                                   const double *const *gram, const double *const *norm)
+{
+    struct dense_modes modes = {.order = order, .mode = mode, .rank = d->rank};
+    for (int m = 0; m < order; m++) {
+        modes.gram[m] = gram[m];
+        modes.norm[m] = norm[m];
+    }
+    return modes;
+}
+
+/* Waits for the stream and brings the flags over. */
+static enum status read_flags(struct device_dense *d, cudaStream_t stream, struct error *error)
+{
+    enum status status =
+        cuda_status(cudaMemcpyAsync(d->host_flags, d->flags, FLAG_COUNT * sizeof(int),
+                                    cudaMemcpyDeviceToHost, stream),
+                    "weights", error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaStreamSynchronize(stream), "weights", error);
+    return status;
+}
+
+/* W by cuSOLVER's Cholesky decomposition. */
+static enum status weights_by_cholesky(struct device_dense *d, const struct dense_modes *modes,
+                                       double ridge, double *w, cudaStream_t stream,
+                                       struct error *error)
+{
+    const int n = (int)d->rank;
+    int *status_flag = d->flags + FLAG_STATUS, *info = d->flags + FLAG_INFO;
+    enum status status = cusolver_status(cusolverDnSetStream(d->solver, stream), "cuSOLVER", error);
+    if (status == STATUS_OK)
+        status = cuda_status(dense_weights_hadamard(modes, ridge, d->v, d->factor, stream),
+                             "Hadamard product", error);
+    if (status == STATUS_OK)
+        status = cusolver_status(cusolverDnDpotrf(d->solver, CUBLAS_FILL_MODE_LOWER, n, d->factor,
+                                                  n, d->work, d->work_size, info),
+                                 "Cholesky", error);
+    if (status == STATUS_OK)
+        status =
+            cuda_status(dense_weights_check(d->v, d->factor, d->rank, info, status_flag, stream),
+                        "Cholesky", error);
+    if (status == STATUS_OK)
+        status = cusolver_status(cusolverDnDpotri(d->solver, CUBLAS_FILL_MODE_LOWER, n, d->factor,
+                                                  n, d->work, d->work_size, info),
+                                 "inverse", error);
+    if (status == STATUS_OK)
+        status = cuda_status(dense_weights_finish(modes, d->factor, status_flag, w, stream),
+                             "weights", error);
+    return status;
+}
+
+/* W from the eigendecomposition of the V that is in d->v. */
+static enum status weights_by_eigenvalues(struct device_dense *d, const struct dense_modes *modes,
+                                          double *w, cudaStream_t stream, struct error *error)
+{
+    const int n = (int)d->rank;
+    const uint64_t bytes = (uint64_t)d->rank * d->rank * sizeof(double);
+    enum status status = solver_open(d, error);
+    if (status == STATUS_OK)
+        status = cusolver_status(cusolverDnSetStream(d->solver, stream), "cuSOLVER", error);
+    if (status == STATUS_OK)
+        status =
+            cuda_status(cudaMemcpyAsync(d->factor, d->v, bytes, cudaMemcpyDeviceToDevice, stream),
+                        "eigendecomposition", error);
+    if (status == STATUS_OK)
+        status = cusolver_status(
+            cusolverDnDsyevd(d->solver, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n,
+                             d->factor, n, d->values, d->work, d->work_size, d->flags + FLAG_INFO),
+            "eigendecomposition", error);
+    if (status == STATUS_OK)
+        status = cuda_status(dense_weights_pseudoinverse(modes, d->factor, d->values, w, stream),
+                             "pseudoinverse", error);
+    if (status == STATUS_OK)
+        status = read_flags(d, stream, error);
+    if (status == STATUS_OK && d->host_flags[FLAG_INFO] != 0)
+        return error_set(error, STATUS_NUMERICAL,
+                         "the eigendecomposition of the Grams' product does not converge");
+    return status;
+}
+
+enum status device_dense_weights(struct device_dense *d, int order, int mode,
+                                 const double *const *gram, const double *const *norm, double ridge,
+                                 double *w, cudaStream_t stream, struct error *error)
+{
+    const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
+    enum status status;
+    if (d->rank <= DENSE_WEIGHTS_SMALL)
+        status =
+            cuda_status(dense_weights_small(&modes, ridge, d->v, w, d->flags + FLAG_STATUS, stream),
+                        "weights", error);
+    else
+        status = weights_by_cholesky(d, &modes, ridge, w, stream, error);
+    if (status == STATUS_OK)
+        status = read_flags(d, stream, error);
+    if (status == STATUS_OK && d->host_flags[FLAG_STATUS] == DENSE_WEIGHTS_SINGULAR)
+        status = weights_by_eigenvalues(d, &modes, w, stream, error);
+    return status;
+}
+
+enum status device_dense_solve(struct device_dense *d, const void *m, const double *w, void *a,
+                               uint64_t rows, double *raw, cudaStream_t stream, struct error *error)
+{
+    d->solved_m = m;
+    d->solved_a = a;
+    d->solved_rows = rows;
+    if (d->wide)
+        return device_dense_wide_solve(&d->by_blas, m, w, a, rows, raw, stream, error);
+    const struct dense_solve_args args = {.m = m,
+                                          .w = w,
+                                          .a = a,
+                                          .rows = rows,
+                                          .ld = (uint32_t)d->ld,
+                                          .rank = d->rank,
+                                          .partial = d->partial,
+                                          .blocks = d->solve_blocks,
+                                          .raw = raw,
+                                          .inner = d->inner};
+    return cuda_status(dense_solve(&args, d->single, stream), "solve", error);
+}
+
+enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t rows, double *raw,
+                              cudaStream_t stream, struct error *error)
+{
+    if (d->wide)
+        return device_dense_wide_gram(&d->by_blas, a, rows, raw, stream, error);
+    const struct dense_solve_args args = {.m = a,
+                                          .rows = rows,
+                                          .ld = (uint32_t)d->ld,
+                                          .rank = d->rank,
+                                          .partial = d->partial,
+                                          .blocks = d->solve_blocks,
+                                          .raw = raw};
+    return cuda_status(dense_solve(&args, d->single, stream), "Gram", error);
+}
+
+enum status device_dense_normalise(struct device_dense *d, const double *raw, double *norm,
+                                   double *gram, int code, int *bad, cudaStream_t stream,
+                                   struct error *error)
+{
+    return cuda_status(dense_normalise(raw, d->rank, norm, gram, code, bad, stream), "normalise",
+                       error);
+}
+
+/* inner (R) = the diagonal of M' A, by a pass over both. */
+static enum status inner_pass(struct device_dense *d, const void *m, const void *a, uint64_t rows,
+                              double *inner, cudaStream_t stream, struct error *error)
+{
+    return cuda_status(dense_inner(m, a, rows, d->ld, d->rank, d->single, d->partial,
+                                   d->inner_blocks, inner, stream),
+                       "fit", error);
+}
+
+enum status device_dense_fit(struct device_dense *d, int order, int mode, const void *m,
+                             const void *a, uint64_t rows, const double *const *gram,
+                             const double *const *norm, double *inner_and_norm, cudaStream_t stream,
+                             struct error *error)
+{
+    const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
+    double *inner = d->inner + d->rank;
+    enum status status = inner_pass(d, m, a, rows, inner, stream, error);
+    if (status == STATUS_OK)
+        status = cuda_status(dense_model(&modes, inner, inner_and_norm, stream), "fit", error);
+    return status;
+}
+
+enum status device_dense_fit_solved(struct device_dense *d, int order, int mode,
+                                    const double *const *gram, const double *const *norm,
+                                    double *inner_and_norm, cudaStream_t stream,
+                                    struct error *error)
+{
+    const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
+    enum status status = STATUS_OK;
+    if (d->wide)
+        status = inner_pass(d, d->solved_m, d->solved_a, d->solved_rows, d->inner, stream, error);
+    if (status == STATUS_OK)
+        status = cuda_status(dense_model(&modes, d->inner, inner_and_norm, stream), "fit", error);
+    return status;
+}
+
+enum status device_dense_upload(struct device_dense *d, const double *host, void *a, uint64_t rows,
+                                cudaStream_t stream, struct error *error)
+{
+    return device_rows_upload(&d->staging, host, a, rows, d->rank, d->ld, d->single, stream,
+                                 error);
+}
+
+enum status device_dense_download(struct device_dense *d, const void *a, double *host,
+                                  uint64_t rows, const double *scale, cudaStream_t stream,
+                                  struct error *error)
+{
+    return device_rows_download(&d->staging, a, host, rows, d->rank, d->ld, d->single, scale,
+                                   stream, error);
+}

@@ -1,0 +1,37 @@
+/* Solve and Gram by cuBLAS, for rows too long for the fused kernel. Used by device_dense.c alone.
+ */
+#ifndef BLCO_DEVICE_DENSE_WIDE_H
+#define BLCO_DEVICE_DENSE_WIDE_H
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "error.h"
+
+struct device_dense_wide {
+    cublasHandle_t blas;
+    uint64_t rank, ld;
+    int single;
+    uint64_t batch;      /* Grams that are summed side by side, so that they fill the card */
+    uint64_t batch_rows; /* rows of a slice that go into each                              */
+    double *weights;     /* (R x ld): W, padded with zeros                                 */
+    double *grams;       /* (batch x R x R)                                                */
+    double *m, *a;       /* (batch * batch_rows x ld) each: a slice widened; single only   */
+};
+
+/* On failure *w is still to be closed. */
+enum status device_dense_wide_open(struct device_dense_wide *w, uint64_t rank, uint64_t ld,
+                                   int single, struct error *error);
+void device_dense_wide_close(struct device_dense_wide *w);
+
+/* A = M W and raw = A' A; arguments as in device_dense_solve. */
+enum status device_dense_wide_solve(struct device_dense_wide *w, const void *m,
+                                    const double *weights, void *a, uint64_t rows, double *raw,
+                                    cudaStream_t stream, struct error *error);
+
+/* raw = A' A. */
+enum status device_dense_wide_gram(struct device_dense_wide *w, const void *a, uint64_t rows,
+                                   double *raw, cudaStream_t stream, struct error *error);
+
+#endif
