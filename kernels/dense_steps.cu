@@ -440,7 +440,7 @@ cudaError_t dense_solve_blocks(uint64_t ld, int single, uint32_t *blocks)
     return single ? solve_blocks<float>(ld, blocks) : solve_blocks<double>(ld, blocks);
 }
 
-cudaError_t dense_solve(const struct dense_solve_args *args, int single, cudaStream_t stream)
+cudaError_t dense_steps_solve(const struct dense_solve_args *args, int single, cudaStream_t stream)
 {
     return single ? solve_launch<float>(args, stream) : solve_launch<double>(args, stream);
 }

@@ -39,7 +39,7 @@ struct dense_solve_args {
     double *raw;     /* (R x R)     */
     double *inner;   /* (R)         */
 };
-cudaError_t dense_solve(const struct dense_solve_args *args, int single, cudaStream_t stream);
+cudaError_t dense_steps_solve(const struct dense_solve_args *args, int single, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

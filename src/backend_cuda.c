@@ -10,6 +10,7 @@
 
 #include "cuda_error.h"
 #include "device_dense.h"
+#include "device_memory.h"
 #include "device_mttkrp.h"
 #include "memory.h"
 
@@ -107,12 +108,12 @@ static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
     return STATUS_OK;
 }
 
-static enum status device_array(void *array, uint64_t count, uint64_t size, struct error *error)
+/* An array of device memory into *array, a pointer. */
+static enum status device_new(void *array, uint64_t count, uint64_t size, struct error *error)
 {
-    void *pointer = NULL;
-    enum status status = cuda_status(cudaMalloc(&pointer, count * size), "the factors", error);
+    void *pointer = device_array(count, size, error);
     memcpy(array, &pointer, sizeof pointer);
-    return status;
+    return pointer ? STATUS_OK : error->status;
 }
 
 static void free_tensors(struct cuda_state *s)
@@ -190,22 +191,22 @@ static enum status open_factors(struct cuda_state *s, const struct plan *plan, s
         f->dims[n] = plan->request.dims[n];
         longest = copies * f->dims[n] > longest ? copies * f->dims[n] : longest;
         f->table_rows = table > f->table_rows ? table : f->table_rows;
-        status = device_array(&f->factor[n], f->dims[n], row_bytes, error);
+        status = device_new(&f->factor[n], f->dims[n], row_bytes, error);
         if (status == STATUS_OK)
-            status = device_array(&s->gram[n], square, sizeof(double), error);
+            status = device_new(&s->gram[n], square, sizeof(double), error);
         if (status == STATUS_OK)
-            status = device_array(&s->norm[n], s->rank, sizeof(double), error);
+            status = device_new(&s->norm[n], s->rank, sizeof(double), error);
     }
     if (status == STATUS_OK)
-        status = device_array(&f->m, longest, row_bytes, error);
+        status = device_new(&f->m, longest, row_bytes, error);
     if (status == STATUS_OK)
-        status = device_array(&f->table, f->table_rows, row_bytes, error);
+        status = device_new(&f->table, f->table_rows, row_bytes, error);
     if (status == STATUS_OK)
-        status = device_array(&s->weights, square, sizeof(double), error);
+        status = device_new(&s->weights, square, sizeof(double), error);
     if (status == STATUS_OK)
-        status = device_array(&s->raw, square, sizeof(double), error);
+        status = device_new(&s->raw, square, sizeof(double), error);
     if (status == STATUS_OK)
-        status = device_array(&s->scalars, 1, sizeof *s->scalars, error);
+        status = device_new(&s->scalars, 1, sizeof *s->scalars, error);
     if (status == STATUS_OK)
         status = cuda_status(cudaMallocHost((void **)&s->result, sizeof *s->result), "the result",
                              error);

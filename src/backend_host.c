@@ -128,7 +128,7 @@ static enum status allocate_matrices(struct host *h, struct error *error)
     return error->status;
 }
 
-static enum status host_open(void **state, const struct coo *x, const struct plan *plan,
+static enum status host_open(void **state, const struct coo *x, struct plan *plan,
                              const struct backend_options *options, struct progress *progress,
                              struct error *error)
 {

@@ -287,7 +287,7 @@ enum status device_dense_solve(struct device_dense *d, const void *m, const doub
                                           .blocks = d->solve_blocks,
                                           .raw = raw,
                                           .inner = d->inner};
-    return cuda_status(dense_solve(&args, d->single, stream), "solve", error);
+    return cuda_status(dense_steps_solve(&args, d->single, stream), "solve", error);
 }
 
 enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t rows, double *raw,
@@ -302,7 +302,7 @@ enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t ro
                                           .partial = d->partial,
                                           .blocks = d->solve_blocks,
                                           .raw = raw};
-    return cuda_status(dense_solve(&args, d->single, stream), "Gram", error);
+    return cuda_status(dense_steps_solve(&args, d->single, stream), "Gram", error);
 }
 
 enum status device_dense_normalise(struct device_dense *d, const double *raw, double *norm,
@@ -317,7 +317,7 @@ enum status device_dense_normalise(struct device_dense *d, const double *raw, do
 static enum status inner_pass(struct device_dense *d, const void *m, const void *a, uint64_t rows,
                               double *inner, cudaStream_t stream, struct error *error)
 {
-    return cuda_status(dense_inner(m, a, rows, d->ld, d->rank, d->single, d->partial,
+    return cuda_status(dense_steps_inner(m, a, rows, d->ld, d->rank, d->single, d->partial,
                                    d->inner_blocks, inner, stream),
                        "fit", error);
 }

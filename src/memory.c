@@ -69,11 +69,7 @@ static void *allocate(size_t bytes)
 void *memory_array(size_t count, size_t size, struct error *error)
 {
     size_t bytes = byte_size(count, size);
-<<<<<<< HEAD
-    void *array = bytes && !hook_fails_this_one() ? allocate(bytes) : NULL;
-=======
-    void *array = bytes && !memory_hook_fails() ? aligned_alloc(ALIGNMENT, bytes) : NULL;
->>>>>>> gbuild
+    void *array = bytes && !memory_hook_fails() ? allocate(bytes) : NULL;
     if (!array)
         out_of_memory(count, size, error);
     return array;
