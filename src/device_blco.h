@@ -51,7 +51,8 @@ struct device_blco {
 /* Builds the ordering `kind` on the device with the same layout, nonzeros and blocks as blco_build
  * (max_block_nnz unlimited) gives on the host. real_size 8 or 4: bytes of a value. index_bits 0: as
  * in struct blco_options. Synchronous. Device memory beyond the result: at most 32 bytes a nonzero
- * while it runs. STATUS_MEMORY where the device has no room; *b is then empty. */
+ * while it runs; what was taken stays with x as spares for the next build, until device_coo_free or
+ * device_spares_free(x->spares). STATUS_MEMORY where the device has no room; *b is then empty. */
 enum status device_blco_build(struct device_blco *b, const struct device_coo *x, int kind,
                               int index_bits, int real_size, cudaStream_t stream,
                               struct error *error);

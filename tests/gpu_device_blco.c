@@ -9,8 +9,11 @@
 #include <cmocka.h>
 
 #include "device_blco.h"
+#include "device_sort.h"
+#include "linearise.h"
 #include "memory.h"
 #include "naive.h"
+#include "relayout.h"
 
 #define SHAPES   64
 #define MOST_NNZ 200000
@@ -234,6 +237,64 @@ static void test_many_nonzeros(void **state)
     }
 }
 
+/* The nonzeros' positions along the line, in 8 bytes each, and the first word of the index and the
+ * flags that these positions lead to. */
+static void by_position(const struct device_coo *d, const struct ordering *o, int position_size,
+                        uint64_t *position, uint64_t *word, uint8_t *flag)
+{
+    struct error error = {0};
+    struct device_pairs p;
+    struct bit_moves moves;
+    struct linearise_coordinates coordinates = device_coo_coordinates(d);
+    const uint32_t above[MAX_ORDER] = {~0xfffffu, ~0xfffu, ~0xffu};
+    assert_int_equal(device_pairs_take(&p, d->nnz, position_size, d->spares, &error), STATUS_OK);
+    assert_int_equal(device_pairs_sort_positions(&p, d, o, NULL, &error), STATUS_OK);
+    void *host = downloaded(p.payload[0], d->nnz, (size_t)position_size);
+    for (uint64_t i = 0; i < d->nnz; i++)
+        position[i] = position_size == 4 ? ((uint32_t *)host)[i] : ((uint64_t *)host)[i];
+    free(host);
+
+    relayout_moves(&moves, NULL, o, LAYOUT_INDEX, 0);
+    assert_int_equal(linearise_gather_words(&coordinates, p.payload[0], position_size, p.key[0],
+                                            d->nnz, &moves, NULL),
+                     cudaSuccess);
+    assert_int_equal(cudaMemcpy(word, p.key[0], d->nnz * sizeof *word, cudaMemcpyDeviceToHost),
+                     cudaSuccess);
+    uint8_t *device_flag = (void *)p.key[0];
+    assert_int_equal(linearise_flag_coordinates(&coordinates, above, p.payload[0], position_size,
+                                                device_flag, p.key[1], d->nnz, NULL),
+                     cudaSuccess);
+    assert_int_equal(cudaMemcpy(flag, device_flag, d->nnz, cudaMemcpyDeviceToHost), cudaSuccess);
+    device_pairs_give(&p, d->spares);
+}
+
+/* Positions of 8 bytes, which only tensors too large for a test need, lead to the same as those
+ * of 4. */
+static void test_wide_positions(void **state)
+{
+    (void)state;
+    static const uint64_t dims[3] = {1 << 28, 1 << 27, 1 << 26};
+    enum { NNZ = 50000 };
+    static uint64_t position[2][NNZ], word[2][NNZ];
+    static uint8_t flag[2][NNZ];
+    struct error error = {0};
+    struct coo x;
+    struct device_coo d;
+    naive_random_coo(&x, 3, dims, NNZ, 7, 1);
+    assert_int_equal(device_coo_upload(&d, &x, NULL, &error), STATUS_OK);
+    for (int kind = ORDERING_ALTO; kind < 3; kind++) {
+        struct ordering o;
+        ordering_create(&o, kind, 3, dims, 128);
+        for (int wide = 0; wide < 2; wide++)
+            by_position(&d, &o, wide ? 8 : 4, position[wide], word[wide], flag[wide]);
+        assert_memory_equal(position[0], position[1], x.nnz * sizeof *position[0]);
+        assert_memory_equal(word[0], word[1], x.nnz * sizeof *word[0]);
+        assert_memory_equal(flag[0], flag[1], x.nnz);
+    }
+    device_coo_free(&d);
+    coo_free(&x);
+}
+
 /* Upload, sort, build: what fails leaves its result empty, and a failed sort leaves the nonzeros as
  * they were. Returns the status of what failed. */
 static enum status try_build(const struct coo *x, int index_bits)
@@ -298,9 +359,9 @@ static void test_failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_tensors),       cmocka_unit_test(test_random_tensors),
-        cmocka_unit_test(test_choice_of_words),     cmocka_unit_test(test_many_nonzeros),
-        cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_small_tensors),   cmocka_unit_test(test_random_tensors),
+        cmocka_unit_test(test_choice_of_words), cmocka_unit_test(test_many_nonzeros),
+        cmocka_unit_test(test_wide_positions),  cmocka_unit_test(test_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
