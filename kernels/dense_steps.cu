@@ -78,6 +78,7 @@ __device__ __forceinline__ void multiply_add_844(double &c0, double &c1, double 
                  : "d"(a), "d"(b));
 #else
     const int lane = (int)threadIdx.x % 32, g = lane / 4, q = lane % 4;
+#pragma unroll 1 /* or the compiler takes minutes */
     for (int k = 0; k < 4; k++) {
         const double x = __shfl_sync(0xffffffffu, a, 4 * g + k);
         c0 += x * __shfl_sync(0xffffffffu, b, 4 * (2 * q) + k);

@@ -1,0 +1,100 @@
+/* Arrays on both sides of the bus, and comparisons, for the tests that need a GPU. Include it after
+ * cmocka.h. */
+#ifndef BLCO_TESTS_GPU_ARRAYS_H
+#define BLCO_TESTS_GPU_ARRAYS_H
+
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "memory.h"
+#include "naive.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const uint64_t ranks[] = {1, 2, 3, 7, 8, 16, 17, 32, 33, 64, 65, 100, 200};
+
+static inline void ok(enum status status, const struct error *error)
+{
+    if (status != STATUS_OK)
+        fail_msg("status %d: %s", (int)status, error->message);
+}
+
+static inline void good(cudaError_t code)
+{
+    if (code != cudaSuccess)
+        fail_msg("%s", cudaGetErrorString(code));
+}
+
+static inline void *host_array(uint64_t count, size_t size)
+{
+    struct error error = {0};
+    void *array = memory_array(count, size, &error);
+    assert_non_null(array);
+    return array;
+}
+
+static inline void *device_array(const void *host, size_t bytes)
+{
+    void *array = NULL;
+    good(cudaMalloc(&array, bytes));
+    if (host)
+        good(cudaMemcpy(array, host, bytes, cudaMemcpyHostToDevice));
+    else
+        good(cudaMemset(array, 0xff, bytes)); /* NaN, in either precision */
+    return array;
+}
+
+static inline void fetch(void *host, const void *device, size_t bytes)
+{
+    good(cudaDeviceSynchronize());
+    good(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost));
+}
+
+/* In [-1, 1), exact in float. */
+static inline double random_entry(uint64_t *state)
+{
+    return (double)(naive_random(state) >> 40) / (1 << 23) - 1.0;
+}
+
+static inline double entry(const void *array, uint64_t i, int single)
+{
+    return single ? (double)((const float *)array)[i] : ((const double *)array)[i];
+}
+
+/* Entries in a row: R in whole 16-byte vectors, or some more. */
+static inline uint64_t row_length(uint64_t rank, int single, int loose)
+{
+    const uint64_t unit = loose ? 16 : single ? 4 : 2;
+    return (rank + (uint64_t)loose + unit - 1) / unit * unit;
+}
+
+/* A random (rows x ld) matrix in the device's precision, NaN in the columns from `rank` on. */
+static inline void *random_matrix(uint64_t rows, uint64_t rank, uint64_t ld, int single,
+                                  uint64_t seed)
+{
+    void *matrix = host_array(rows * ld, single ? sizeof(float) : sizeof(double));
+    for (uint64_t i = 0; i < rows * ld; i++) {
+        const double x = i % ld < rank ? random_entry(&seed) : (double)NAN;
+        if (single)
+            ((float *)matrix)[i] = (float)x;
+        else
+            ((double *)matrix)[i] = x;
+    }
+    return matrix;
+}
+
+/* max |x - expected| <= tolerance * max |expected|; NaN never is. */
+static inline void near(const double *x, const long double *expected, uint64_t n, double tolerance)
+{
+    long double largest = 0;
+    for (uint64_t i = 0; i < n; i++)
+        largest = fmaxl(largest, fabsl(expected[i]));
+    for (uint64_t i = 0; i < n; i++)
+        if (!(fabsl((long double)x[i] - expected[i]) <= (long double)tolerance * largest))
+            fail_msg("entry %llu of %llu: %.17g, expected %.17Lg of at most %Lg",
+                     (unsigned long long)i, (unsigned long long)n, x[i], expected[i], largest);
+}
+
+#endif
