@@ -11,7 +11,7 @@
 PREFIX  ?= /usr/local
 DESTDIR ?=
 NVCC    ?= $(shell command -v nvcc)
-CUDA    ?= $(if $(NVCC),1,0)
+CUDA    ?= $(if $(and $(NVCC),$(wildcard kernels/*.cu)),1,0)
 VERSION := 0.1.0
 COMMIT  := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
@@ -36,7 +36,7 @@ endif
 ifeq ($(VARIANT),fuzz)
   CC  := clang
   OPT := -O1 -g -fno-omit-frame-pointer -fopenmp=libomp -fsanitize=fuzzer-no-link,address,undefined \
-         -fno-sanitize-recover=all
+         -fno-sanitize-recover=all -Wno-pass-failed
 endif
 CFLAGS += $(CSTD) $(WARN) $(OPT) $(INCLUDE)
 

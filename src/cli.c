@@ -158,7 +158,7 @@ enum status cli_parse(int argc, char **argv, const struct cli_group *groups, cli
     struct getopt_tables tables;
     fill_tables(&tables, groups);
     opterr = 0;
-    optind = 1;
+    optind = 0; /* starts anew, whatever was parsed before */
     int key;
     while ((key = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {
         if (key == '?' || key == ':')

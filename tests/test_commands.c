@@ -1,0 +1,125 @@
+/* Whole runs of the commands in which one allocation after the other fails: each ends with the exit
+ * code for memory, a message, no files, and (under the address sanitizer) no leak. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cmd.h"
+#include "memory.h"
+
+static char folder[] = "/tmp/blco-commands-XXXXXX";
+static char home[4096];
+
+static void write_file(const char *name, const char *text)
+{
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int enter_folder(void **state)
+{
+    (void)state;
+    assert_non_null(getcwd(home, sizeof home));
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    write_file("x.tns", "1 1 1 2\n2 3 1 -1.5\n2 2 2 4\n1 1 1 1\n1 3 2 0\n");
+    write_file("start.ktns", "ktensor\n3\n2 3 2\n2\n1 1\nmatrix\n2\n2 2\n1 2\n3 4\n"
+                             "matrix\n2\n3 2\n1 0\n0 1\n1 1\nmatrix\n2\n2 2\n1 3\n2 1\n");
+    return 0;
+}
+
+static int leave_folder(void **state)
+{
+    (void)state;
+    const char *names[] = {"x.tns", "start.ktns", "out.ktns"};
+    for (int i = 0; i < 3; i++)
+        unlink(names[i]);
+    return chdir(home) || rmdir(folder);
+}
+
+/* getopt changes the order of its arguments, so each run takes a copy. */
+static int call(int (*command)(int, char **, struct error *), char *const *arguments,
+                struct error *error)
+{
+    char *argv[32];
+    int argc = 0;
+    for (; arguments[argc]; argc++)
+        argv[argc] = arguments[argc];
+    argv[argc] = NULL;
+    *error = (struct error){0};
+    return command(argc, argv, error);
+}
+
+/* A run may do without an array (one that was only to shrink, say) and then is as any other.
+ * Returns how many allocations were fatal. */
+static long fail_each_allocation(int (*command)(int, char **, struct error *),
+                                 char *const *arguments)
+{
+    struct error error;
+    long fatal = 0;
+    for (long k = 0;; k++) {
+        memory_hook_set(k);
+        int code = call(command, arguments, &error);
+        int fired = memory_hook_fired();
+        memory_hook_set(-1);
+        if (code == 0) {
+            assert_string_equal(error.message, "");
+        } else {
+            fatal++;
+            assert_int_equal(code, STATUS_MEMORY);
+            assert_string_not_equal(error.message, "");
+            assert_int_not_equal(access("out.ktns", F_OK), 0);
+        }
+        if (!fired) {
+            assert_int_equal(code, 0);
+            return fatal;
+        }
+        unlink("out.ktns");
+    }
+}
+
+static void cpd_survives_each_failing_allocation(void **state)
+{
+    (void)state;
+    char *start[] = {"cpd",   "x.tns",    "-q",   "-r", "2",   "-i", "3", "--init",
+                     "start", "--format", "ktns", "-o", "out", "-t", "2", NULL};
+    char *random[] = {"cpd", "-q", "x.tns", "-r2", "-i1", "--nowrite", "-t1", NULL};
+    assert_true(fail_each_allocation(cmd_cpd, start) > 20);
+    assert_int_equal(access("out.ktns", F_OK), 0);
+    unlink("out.ktns");
+    assert_true(fail_each_allocation(cmd_cpd, random) > 10);
+}
+
+static void info_survives_each_failing_allocation(void **state)
+{
+    (void)state;
+    char *arguments[] = {"info", "x.tns", "-q", "-t2", NULL};
+    fflush(stdout);
+    int saved = dup(STDOUT_FILENO);
+    assert_true(saved >= 0);
+    assert_non_null(freopen("/dev/null", "w", stdout));
+    long count = fail_each_allocation(cmd_info, arguments);
+    fflush(stdout);
+    assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+    close(saved);
+    assert_true(count > 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cpd_survives_each_failing_allocation),
+        cmocka_unit_test(info_survives_each_failing_allocation),
+    };
+    return cmocka_run_group_tests_name("commands", tests, enter_folder, leave_folder);
+}
