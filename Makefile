@@ -11,7 +11,7 @@
 PREFIX  ?= /usr/local
 DESTDIR ?=
 NVCC    ?= $(shell command -v nvcc)
-CUDA    ?= $(if $(and $(NVCC),$(wildcard kernels/*.cu)),1,0)
+CUDA    ?= $(if $(NVCC),1,0)
 VERSION := 0.1.0
 COMMIT  := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 

@@ -37,10 +37,41 @@ enum status backend_choose(const struct backend_ops **ops, const char *name, str
                      name);
 }
 
-static void count(struct backend *b, enum operation op, int mode, double start)
+/* Adds up the time between the stamps that have come together; the next ones count from now on. */
+static enum status collect(struct backend *b, struct error *error)
 {
-    b->seconds[op][mode] += progress_now() - start;
+    enum status status = STATUS_OK;
+    for (int i = 1; i <= b->stamps && status == STATUS_OK; i++) {
+        double seconds = 0;
+        status = b->ops->elapsed(b->state, i - 1, i, &seconds, error);
+        b->seconds[b->stamped[i].op][b->stamped[i].mode] += seconds;
+    }
+    b->stamps = 0;
+    return status == STATUS_OK ? b->ops->stamp(b->state, 0, error) : status;
+}
+
+/* Books the operation that `status` comes from. Where a backend works on after its calls have
+ * returned, the time is that between stamps in its queue, read when the queue is known to be empty.
+ */
+static enum status account(struct backend *b, enum operation op, int mode, double start,
+                           enum status status, struct error *error)
+{
     b->calls[op][mode]++;
+    if (op == OP_OPEN || op == OP_LOAD || !b->ops->stamp) {
+        b->seconds[op][mode] += progress_now() - start;
+        return status == STATUS_OK && op == OP_LOAD && b->ops->stamp
+                   ? b->ops->stamp(b->state, 0, error)
+                   : status;
+    }
+    if (status != STATUS_OK)
+        return status;
+    b->stamps++;
+    b->stamped[b->stamps].op = op;
+    b->stamped[b->stamps].mode = mode;
+    status = b->ops->stamp(b->state, b->stamps, error);
+    if (status == STATUS_OK && (op == OP_FIT || op == OP_STORE || b->stamps == BACKEND_STAMPS - 1))
+        status = collect(b, error);
+    return status;
 }
 
 /* A fit is relative to the norm of the tensor, which therefore must be a positive number. */
@@ -120,7 +151,7 @@ enum status backend_open(struct backend *b, const struct backend_ops *ops, const
     b->ops = ops;
     b->order = x->order;
     enum status status = open_state(b, x, options, progress, error);
-    count(b, OP_OPEN, 0, start);
+    status = account(b, OP_OPEN, 0, start, status, error);
     if (status != STATUS_OK)
         backend_close(b);
     return status;
@@ -130,56 +161,49 @@ enum status backend_load(struct backend *b, const struct ktensor *k, struct erro
 {
     double start = progress_now();
     enum status status = b->ops->load(b->state, k, error);
-    count(b, OP_LOAD, 0, start);
-    return status;
+    return account(b, OP_LOAD, 0, start, status, error);
 }
 
 enum status backend_mttkrp(struct backend *b, int mode, struct error *error)
 {
     double start = progress_now();
     enum status status = b->ops->mttkrp(b->state, mode, error);
-    count(b, OP_MTTKRP, mode, start);
-    return status;
+    return account(b, OP_MTTKRP, mode, start, status, error);
 }
 
 enum status backend_solve(struct backend *b, int mode, struct error *error)
 {
     double start = progress_now();
     enum status status = b->ops->solve(b->state, mode, error);
-    count(b, OP_SOLVE, mode, start);
-    return status;
+    return account(b, OP_SOLVE, mode, start, status, error);
 }
 
 enum status backend_normalise(struct backend *b, int mode, struct error *error)
 {
     double start = progress_now();
     enum status status = b->ops->normalise(b->state, mode, error);
-    count(b, OP_NORMALISE, mode, start);
-    return status;
+    return account(b, OP_NORMALISE, mode, start, status, error);
 }
 
 enum status backend_gram(struct backend *b, int mode, struct error *error)
 {
     double start = progress_now();
     enum status status = b->ops->gram(b->state, mode, error);
-    count(b, OP_GRAM, mode, start);
-    return status;
+    return account(b, OP_GRAM, mode, start, status, error);
 }
 
 enum status backend_fit(struct backend *b, int mode, double *fit, struct error *error)
 {
     double start = progress_now();
     enum status status = b->ops->fit(b->state, mode, fit, error);
-    count(b, OP_FIT, mode, start);
-    return status;
+    return account(b, OP_FIT, mode, start, status, error);
 }
 
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error)
 {
     double start = progress_now();
     enum status status = b->ops->store(b->state, k, error);
-    count(b, OP_STORE, 0, start);
-    return status;
+    return account(b, OP_STORE, 0, start, status, error);
 }
 
 void backend_close(struct backend *b)

@@ -58,7 +58,15 @@ struct backend_ops {
     enum status (*fetch)(void *state, int mode, double *m,
                          struct error *error); /* the last M (I_n x R), for tests and benchmarks */
     void (*close)(void *state);
+
+    /* Only where operations go on after their calls have returned, otherwise NULL: marks the
+     * present end of the queue under a number in [0, BACKEND_STAMPS), and tells the seconds between
+     * the moments at which the queue passed two marks (it waits for the later one). */
+    enum status (*stamp)(void *state, int number, struct error *error);
+    enum status (*elapsed)(void *state, int from, int to, double *seconds, struct error *error);
 };
+
+#define BACKEND_STAMPS 128
 
 extern const struct backend_ops backend_host;
 extern const struct backend_ops backend_cuda;
@@ -82,6 +90,11 @@ struct backend {
     int order;
     double seconds[OP_COUNT][MAX_ORDER]; /* operations that know no mode use [0] */
     uint64_t calls[OP_COUNT][MAX_ORDER];
+    int stamps; /* taken since they were last read, beside number 0 */
+    struct {
+        enum operation op;
+        int mode;
+    } stamped[BACKEND_STAMPS]; /* what lies between stamp i - 1 and stamp i */
 };
 
 const char *operation_name(enum operation op);
