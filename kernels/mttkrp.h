@@ -36,7 +36,6 @@ struct mttkrp_chunk {
 
 enum mttkrp_path {
     MTTKRP_PLAIN,  /* every row of every nonzero is gathered                                      */
-    MTTKRP_FIBER,  /* the rows of all but the last gather are kept while their coordinates stay   */
     MTTKRP_SORTED, /* the chunk is sorted by output row in shared memory first: for orderings in
                     * which the nonzeros of a row are not neighbours                              */
     MTTKRP_EACH,   /* every nonzero is added to M by itself: the baseline                         */
