@@ -85,6 +85,18 @@ cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_rows, const
                               uint64_t b_rows, int b_bits, uint32_t vectors, int single,
                               cudaStream_t stream);
 
+/* Tables and coordinates of tuples of `modes` modes. */
+struct mttkrp_tuples {
+    int modes;
+    uint64_t count;
+    const uint32_t *coordinate[MTTKRP_MAX_ORDER]; /* (count) for each mode                        */
+    const void *rows[MTTKRP_MAX_ORDER];           /* (I_n x vectors * 16 bytes) for each mode     */
+};
+
+/* Row f of product (count x vectors * 16 bytes) = product over the modes of row coordinate[f]. */
+cudaError_t mttkrp_tuple_products(void *product, const struct mttkrp_tuples *tuples,
+                                  uint32_t vectors, int single, cudaStream_t stream);
+
 #ifdef __cplusplus
 }
 #endif

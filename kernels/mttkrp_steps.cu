@@ -45,6 +45,23 @@ __global__ void khatri_rao(vector<T> *table, const vector<T> *a, uint64_t a_rows
         a[row_a * vectors + column] * b[row_b * vectors + column];
 }
 
+template <typename T>
+__global__ void tuple_products(vector<T> *product, const __grid_constant__ mttkrp_tuples tuples,
+                               uint32_t vectors)
+{
+    uint64_t i = global_thread();
+    uint64_t column = i % vectors, tuple = i / vectors;
+    if (tuple >= tuples.count)
+        return;
+    vector<T> row = splat<vector<T>>(1);
+    for (int n = 0; n < tuples.modes; n++)
+        row =
+            row * static_cast<const vector<T> *>(
+                      tuples.rows[n])[static_cast<uint64_t>(tuples.coordinate[n][tuple]) * vectors +
+                                      column];
+    product[i] = row;
+}
+
 unsigned blocks_for(uint64_t threads)
 {
     return static_cast<unsigned>((threads + THREADS - 1) / THREADS);
@@ -89,5 +106,18 @@ extern "C" cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_
         khatri_rao<double><<<blocks, THREADS, 0, stream>>>(
             static_cast<double2 *>(table), static_cast<const double2 *>(a), a_rows,
             static_cast<const double2 *>(b), b_rows, b_bits, vectors);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t mttkrp_tuple_products(void *product, const mttkrp_tuples *tuples,
+                                             uint32_t vectors, int single, cudaStream_t stream)
+{
+    unsigned blocks = blocks_for(tuples->count * vectors);
+    if (single)
+        tuple_products<float>
+            <<<blocks, THREADS, 0, stream>>>(static_cast<float4 *>(product), *tuples, vectors);
+    else
+        tuple_products<double>
+            <<<blocks, THREADS, 0, stream>>>(static_cast<double2 *>(product), *tuples, vectors);
     return cudaGetLastError();
 }

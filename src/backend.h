@@ -16,6 +16,7 @@ struct backend_options {
     uint64_t rank;
     enum conflict conflict;
     enum precision precision;
+    bool no_sharing;      /* every mode's MTTKRP by itself (grouping.h)        */
     double ridge;         /* added to the diagonal of V                        */
     uint64_t memory;      /* device bytes that may be used; 0: what is free    */
     uint64_t host_memory; /* host bytes that may be used; 0: what is available */

@@ -74,7 +74,8 @@ static void list_variants(struct device_mttkrp *w)
     if (w->conflict == CONFLICT_ATOMIC) {
         add_variant(w, MTTKRP_EACH, 2, 0);
     } else if (w->conflict != CONFLICT_ORDERED) {
-        for (int t = 0; device_tensor_chunk_size(t) <= MTTKRP_SORTED_CHUNK; t++)
+        for (int t = 0;
+             t < CHUNK_TABLES && device_tensor_chunk_size(w->tensor, t) <= MTTKRP_SORTED_CHUNK; t++)
             add_variant(w, MTTKRP_SORTED, t, 0);
     } else {
         for (int fused = 0; fused <= (w->fused >= 0); fused++)
@@ -220,5 +221,5 @@ void device_mttkrp_describe(const struct device_mttkrp *w, int variant, char *te
     static const char *const paths[MTTKRP_PATHS] = {"plain", "sorted", "each"};
     const struct mttkrp_variant *v = &w->variant[variant];
     snprintf(text, size, "%s%s, chunks of %u", v->fused ? "fused " : "", paths[v->path],
-             device_tensor_chunk_size(v->table));
+             device_tensor_chunk_size(w->tensor, v->table));
 }
