@@ -2,7 +2,8 @@
  *
  * Factors stay as the solve leaves them; their column norms are kept beside them and enter the R x
  * R matrix by which the next M is multiplied (device_dense.h), so no pass only rescales. That
- * matrix does not depend on M: it is computed on a second stream while MTTKRP runs on the first. */
+ * matrix does not depend on M: the solve computes it on a second stream from the Grams that were
+ * ready before MTTKRP, which still runs on the first. */
 #include "backend.h"
 
 #include <math.h>
@@ -10,6 +11,8 @@
 
 #include "cuda_error.h"
 #include "device_dense.h"
+#include "device_info.h"
+#include "device_limits.h"
 #include "device_memory.h"
 #include "device_mttkrp.h"
 #include "memory.h"
@@ -44,6 +47,7 @@ struct cuda_state {
     cudaStream_t stream, side;
     cudaEvent_t grams_ready;
     cudaEvent_t stamp[BACKEND_STAMPS];
+    struct backend_build build;
 };
 
 static enum status cuda_available(struct error *error)
@@ -101,7 +105,8 @@ static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
                                    .real_size = real_size(options),
                                    .copies = OUTPUT_COPIES,
                                    .short_mode = (uint64_t)processors,
-                                   .conflict = options->conflict};
+                                   .conflict = options->conflict,
+                                   .no_replicas = options->no_replicas};
     memcpy(request.dims, dims, (size_t)order * sizeof *dims);
     if (options->memory && options->memory < request.budget)
         request.budget = options->memory;
@@ -131,12 +136,16 @@ static enum status build_tensors(struct cuda_state *s, const struct device_coo *
     int size = (int)plan->request.real_size, done = 0, wanted = plan->replicas + plan->alto;
     enum status status = STATUS_OK;
     if (plan->alto) {
+        double start = progress_now();
         status = device_tensor_build(&s->alto, x, ORDERING_ALTO, size, s->stream, error);
+        s->build.alto = progress_now() - start;
         progress_update(progress, (double)++done / wanted, "alto");
     }
     for (int n = 0; n < s->order && status == STATUS_OK; n++)
         if (plan->conflict[n] == CONFLICT_ORDERED) {
+            double start = progress_now();
             status = device_tensor_build(&s->replica[n], x, n, size, s->stream, error);
+            s->build.replica[n] = progress_now() - start;
             progress_update(progress, (double)++done / wanted, "mode %d", n + 1);
         }
     if (status != STATUS_OK)
@@ -161,6 +170,7 @@ static enum status build_what_fits(struct cuda_state *s, const struct device_coo
         if (!smaller.fits)
             return status;
         *plan = smaller;
+        memset(s->build.replica, 0, sizeof s->build.replica);
         *error = (struct error){0};
     }
 }
@@ -258,10 +268,21 @@ static void cuda_close(void *state)
     memory_free(s);
 }
 
-/* Makes building faster; goes without where there is no room for it. */
-static enum status presort(struct device_coo *x, cudaStream_t stream, struct error *error)
+static enum status upload(struct cuda_state *s, struct device_coo *coo, const struct coo *x,
+                          struct error *error)
 {
-    enum status status = device_coo_sort(x, stream, error);
+    double start = progress_now();
+    enum status status = device_coo_upload(coo, x, s->stream, error);
+    s->build.upload = progress_now() - start;
+    return status;
+}
+
+/* Makes building faster; goes without where there is no room for it. */
+static enum status presort(struct cuda_state *s, struct device_coo *x, struct error *error)
+{
+    double start = progress_now();
+    enum status status = device_coo_sort(x, s->stream, error);
+    s->build.presort = progress_now() - start;
     if (status != STATUS_MEMORY)
         return status;
     *error = (struct error){0};
@@ -285,9 +306,9 @@ static enum status cuda_open(void **state, const struct coo *x, struct plan *pla
 
     enum status status = open_streams(s, error);
     if (status == STATUS_OK)
-        status = device_coo_upload(&coo, x, s->stream, error);
+        status = upload(s, &coo, x, error);
     if (status == STATUS_OK && plan->replicas > 1)
-        status = presort(&coo, s->stream, error);
+        status = presort(s, &coo, error);
     if (status == STATUS_OK)
         status = build_what_fits(s, &coo, plan, progress, error);
     device_coo_free(&coo);
@@ -340,12 +361,6 @@ static enum status cuda_mttkrp(void *state, int mode, struct error *error)
     enum status status = cuda_status(cudaEventRecord(s->grams_ready, s->stream), "MTTKRP", error);
     if (status == STATUS_OK)
         status = device_mttkrp_run(&s->mttkrp[mode], &s->factors, s->stream, error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaStreamWaitEvent(s->side, s->grams_ready, 0), "MTTKRP", error);
-    if (status == STATUS_OK)
-        status = device_dense_weights(s->dense, s->order, mode, (const double *const *)s->gram,
-                                      (const double *const *)s->norm, s->ridge, s->weights, s->side,
-                                      error);
     return status;
 }
 
@@ -353,8 +368,15 @@ static enum status cuda_solve(void *state, int mode, struct error *error)
 {
     struct cuda_state *s = state;
     s->last_mode = mode;
-    return device_dense_solve(s->dense, s->factors.m, s->weights, s->factors.factor[mode],
-                              s->factors.dims[mode], s->raw, s->stream, error);
+    enum status status = cuda_status(cudaStreamWaitEvent(s->side, s->grams_ready, 0), "V", error);
+    if (status == STATUS_OK)
+        status = device_dense_weights(s->dense, s->order, mode, (const double *const *)s->gram,
+                                      (const double *const *)s->norm, s->ridge, s->weights, s->side,
+                                      error);
+    if (status == STATUS_OK)
+        status = device_dense_solve(s->dense, s->factors.m, s->weights, s->factors.factor[mode],
+                                    s->factors.dims[mode], s->raw, s->stream, error);
+    return status;
 }
 
 /* lambda and the Gram of unit columns both follow from A_n' A_n, which the solve left in `raw`. */
@@ -473,6 +495,32 @@ static enum status cuda_elapsed(void *state, int from, int to, double *seconds, 
     return cuda_status(code, "timing", error);
 }
 
+static void cuda_build(void *state, struct backend_build *build)
+{
+    *build = ((struct cuda_state *)state)->build;
+}
+
+static bool cuda_describe(void *state, int mode, char *text, size_t size)
+{
+    const struct device_mttkrp *w = &((struct cuda_state *)state)->mttkrp[mode];
+    device_mttkrp_describe(w, w->best, text, size);
+    return device_mttkrp_settled(w);
+}
+
+static enum status cuda_limits(int order, const uint64_t *dims,
+                               const struct backend_options *options, struct backend_limits *limits,
+                               struct error *error)
+{
+    struct device_limits_request request = {.order = order,
+                                            .dims = dims,
+                                            .row_bytes = options->rank * real_size(options),
+                                            .vectors = padded_rank(options) * real_size(options) /
+                                                       VECTOR_BYTES,
+                                            .single = options->precision == PRECISION_SINGLE,
+                                            .memory = options->memory};
+    return device_limits(&request, limits, error);
+}
+
 const struct backend_ops backend_cuda = {.name = "cuda",
                                          .available = cuda_available,
                                          .plan = cuda_plan,
@@ -487,4 +535,8 @@ const struct backend_ops backend_cuda = {.name = "cuda",
                                          .fetch = cuda_fetch,
                                          .close = cuda_close,
                                          .stamp = cuda_stamp,
-                                         .elapsed = cuda_elapsed};
+                                         .elapsed = cuda_elapsed,
+                                         .build = cuda_build,
+                                         .describe = cuda_describe,
+                                         .limits = cuda_limits,
+                                         .device = device_info};

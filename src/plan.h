@@ -31,6 +31,7 @@ struct plan_request {
     uint64_t copies;        /* of an M that `hierarchical` makes at the most   */
     uint64_t short_mode;    /* modes shorter than this are `hierarchical`      */
     enum conflict conflict; /* forced by the user, or CONFLICT_AUTO            */
+    bool no_replicas;       /* CONFLICT_AUTO: every mode is resolved on alto   */
 };
 
 struct plan {

@@ -1,0 +1,179 @@
+#include "bench_table.h"
+
+#define CELL 16
+
+/* Four digits or so: "0.1782", "17.82", "1782". */
+static const char *short_number(double value, char *text)
+{
+    int decimals = value < 1 ? 4 : value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0;
+    snprintf(text, CELL, "%.*f", decimals, value);
+    return text;
+}
+
+static void cell(FILE *stream, int width, double value)
+{
+    char text[CELL];
+    fprintf(stream, " %*s", width - 1, short_number(value, text));
+}
+
+static void show_limits(FILE *stream, const struct bench_result *r)
+{
+    fprintf(stream, "limits       copy %.4g GB/s", r->limits.copy_bytes_per_second / 1e9);
+    if (r->limits.upload_bytes_per_second > 0)
+        fprintf(stream, ", upload %.4g GB/s", r->limits.upload_bytes_per_second / 1e9);
+    fprintf(stream, "\n\n%4s %12s %12s %15s %10s\n", "mode", "length", "gather GB/s",
+            "atomic Mrows/s", "floor ms");
+    for (int n = 0; n < r->order; n++) {
+        fprintf(stream, "%4d %12ju", n + 1, (uintmax_t)r->dims[n]);
+        cell(stream, 13, r->limits.gather_bytes_per_second[n] / 1e9);
+        cell(stream, 16, r->limits.atomic_rows_per_second[n] / 1e6);
+        cell(stream, 11, 1e3 * bench_floor(r, n));
+        fputc('\n', stream);
+    }
+}
+
+static void show_series(FILE *stream, const struct bench_result *r,
+                        const struct bench_resolution *c, int mode)
+{
+    const struct bench_series *s = &c->mode[mode];
+    const struct bench_statistics *t = &s->statistics;
+    fprintf(stream, "%4d %-12s", mode + 1, conflict_name(c->conflict));
+    cell(stream, 8, 1e3 * t->least);
+    cell(stream, 8, 1e3 * t->lower);
+    cell(stream, 8, 1e3 * t->median);
+    cell(stream, 8, 1e3 * t->upper);
+    cell(stream, 8, (double)r->nnz / t->median / 1e6);
+    cell(stream, 8, bench_gathered_bytes(r) / t->median / 1e9);
+    fprintf(stream, " %4.0f %% %s\n", 100 * bench_floor(r, mode) / t->median,
+            s->variant[0] ? s->variant : "-");
+}
+
+static void show_mttkrp(FILE *stream, const struct bench_result *r)
+{
+    fprintf(stream, "\n%17s%s\n%4s %-12s%8s%8s%8s%8s%8s%8s%7s %s\n", "",
+            "  MTTKRP, ms: least, quartiles", "mode", "conflict", "least", "lower", "median",
+            "upper", "Mnnz/s", "GB/s", "floor", "kernel");
+    for (int n = 0; n < r->order; n++)
+        for (int i = 0; i < r->resolutions; i++)
+            if (r->resolution[i].mode[n].measured)
+                show_series(stream, r, &r->resolution[i], n);
+    for (int i = 0; i < r->resolutions; i++) {
+        const struct bench_resolution *c = &r->resolution[i];
+        bool any = false;
+        for (int n = 0; n < r->order; n++)
+            any |= c->mode[n].measured;
+        if (!any)
+            fprintf(stream, "%s: %s\n", conflict_name(c->conflict),
+                    !c->fits                               ? "does not fit into memory"
+                    : c->conflict == CONFLICT_HIERARCHICAL ? "no mode is short enough"
+                                                           : "memory has room for one copy only");
+    }
+}
+
+/* One stage in every resolution that was built; nothing where no one had it. */
+static void show_stage(FILE *stream, const struct bench_result *r, const char *name,
+                       double (*seconds)(const struct bench_resolution *c, int mode), int mode)
+{
+    bool any = false;
+    for (int i = 0; i < r->resolutions; i++)
+        any |= seconds(&r->resolution[i], mode) > 0;
+    if (!any)
+        return;
+    fprintf(stream, "  %-11s", name);
+    for (int i = 0; i < r->resolutions; i++)
+        if (r->resolution[i].open_seconds > 0)
+            cell(stream, 14, 1e3 * seconds(&r->resolution[i], mode));
+    fputc('\n', stream);
+}
+
+static double upload_seconds(const struct bench_resolution *c, int mode)
+{
+    (void)mode;
+    return c->build.upload;
+}
+
+static double presort_seconds(const struct bench_resolution *c, int mode)
+{
+    (void)mode;
+    return c->build.presort;
+}
+
+static double alto_seconds(const struct bench_resolution *c, int mode)
+{
+    (void)mode;
+    return c->build.alto;
+}
+
+static double replica_seconds(const struct bench_resolution *c, int mode)
+{
+    return c->build.replica[mode];
+}
+
+static double build_seconds(const struct bench_resolution *c, int mode)
+{
+    (void)mode;
+    return bench_build_seconds(c);
+}
+
+static void show_build(FILE *stream, const struct bench_result *r)
+{
+    fprintf(stream, "\nbuilding, ms ");
+    for (int i = 0; i < r->resolutions; i++)
+        if (r->resolution[i].open_seconds > 0)
+            fprintf(stream, "%14s", conflict_name(r->resolution[i].conflict));
+    fputc('\n', stream);
+    show_stage(stream, r, "upload", upload_seconds, 0);
+    show_stage(stream, r, "presort", presort_seconds, 0);
+    show_stage(stream, r, "alto", alto_seconds, 0);
+    for (int n = 0; n < r->order; n++) {
+        char name[CELL];
+        snprintf(name, sizeof name, "mode %d", n + 1);
+        show_stage(stream, r, name, replica_seconds, n);
+    }
+    show_stage(stream, r, "sum", build_seconds, 0);
+    if (r->limits.upload_bytes_per_second <= 0)
+        return;
+    fprintf(stream, "  %-11s", "transfers");
+    for (int i = 0; i < r->resolutions; i++)
+        if (r->resolution[i].open_seconds > 0)
+            cell(stream, 14,
+                 bench_build_seconds(&r->resolution[i]) * r->limits.upload_bytes_per_second / 16 /
+                     (double)r->nnz);
+    fprintf(stream, "  (sum / upload of 16 bytes a nonzero)\n");
+}
+
+static void show_als(FILE *stream, const struct bench_result *r)
+{
+    static const enum operation shown[] = {OP_MTTKRP, OP_SOLVE, OP_NORMALISE, OP_GRAM, OP_FIT};
+    const struct bench_als *als = &r->als;
+    const struct bench_statistics *t = &als->statistics;
+    char median[CELL], least[CELL], lower[CELL], upper[CELL];
+    double mean = 0, rest, mttkrp = bench_als_seconds(als, OP_MTTKRP);
+    for (uint64_t i = 0; i < als->count; i++)
+        mean += als->seconds[i] / (double)als->count;
+    rest = mean;
+    fprintf(stream,
+            "\nALS iteration: median %s ms (least %s, quartiles %s and %s; %ju iterations)\n",
+            short_number(1e3 * t->median, median), short_number(1e3 * t->least, least),
+            short_number(1e3 * t->lower, lower), short_number(1e3 * t->upper, upper),
+            (uintmax_t)als->count);
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        double seconds = bench_als_seconds(als, shown[i]);
+        rest -= seconds;
+        fprintf(stream, "  %-11s", operation_name(shown[i]));
+        cell(stream, 10, 1e3 * seconds);
+        fprintf(stream, " ms %5.1f %%\n", 100 * seconds / mean);
+    }
+    fprintf(stream, "  %-11s", "other");
+    cell(stream, 10, 1e3 * rest);
+    fprintf(stream, " ms %5.1f %%\n  %.2f times its MTTKRPs\n", 100 * rest / mean,
+            t->median / mttkrp);
+}
+
+void bench_table(FILE *stream, const struct bench_result *r)
+{
+    show_limits(stream, r);
+    show_mttkrp(stream, r);
+    show_build(stream, r);
+    show_als(stream, r);
+}
