@@ -41,13 +41,13 @@ static enum status choose(const struct bench_request *request, const struct back
     *options = request->options;
     options->precision = PRECISION_DOUBLE;
     options->conflict = atomic_only ? CONFLICT_REGISTER : CONFLICT_ATOMIC;
-    if (request->ops == &backend_host)
+    if (strcmp(request->ops->name, backend_host.name) == 0)
         return STATUS_OK;
     if (has_room(request, options, &room, error) != STATUS_OK)
         return error->status;
     if (!room || request->x->nnz <= HOST_PRODUCTS / options->rank) {
         *ops = &backend_host;
-        options->conflict = CONFLICT_ORDERED;
+        options->conflict = CONFLICT_AUTO;
     }
     return STATUS_OK;
 }
@@ -63,7 +63,10 @@ enum status bench_reference_create(struct bench_reference *f, const struct bench
     memcpy(f->dims, x->dims, sizeof f->dims);
     if (choose(request, &ops, &options, error) != STATUS_OK)
         return error->status;
-    snprintf(f->name, sizeof f->name, "%s on %s", conflict_name(options.conflict), ops->name);
+    if (options.conflict == CONFLICT_AUTO)
+        snprintf(f->name, sizeof f->name, "the host");
+    else
+        snprintf(f->name, sizeof f->name, "%s on %s", conflict_name(options.conflict), ops->name);
     progress_update(progress, -1, "reference: %s", f->name);
 
     struct backend b = {0};

@@ -1,5 +1,5 @@
 /* What MTTKRP must give, computed in double precision and in another way than the one that is
- * measured. For a GPU: by the host with `ordered`, unless that would take long. Otherwise: by the
+ * measured. For a GPU: by the host, unless that would take long. Otherwise: by the
  * same backend with `atomic`, which adds every nonzero by itself; `atomic` is then confirmed by the
  * other resolutions, and compared with `register` where it is the only one measured. */
 #ifndef BLCO_BENCH_REFERENCE_H
@@ -8,7 +8,7 @@
 #include "bench.h"
 
 struct bench_reference {
-    char name[64]; /* "atomic on host"                        */
+    char name[64]; /* "the host", "atomic on cuda"            */
     int order;
     uint64_t rank, dims[MAX_ORDER];
     double *m[MAX_ORDER]; /* (I_n x R) each; owned                   */

@@ -81,8 +81,13 @@ static void show_stage(FILE *stream, const struct bench_result *r, const char *n
         return;
     fprintf(stream, "  %-11s", name);
     for (int i = 0; i < r->resolutions; i++)
-        if (r->resolution[i].open_seconds > 0)
-            cell(stream, 14, 1e3 * seconds(&r->resolution[i], mode));
+        if (r->resolution[i].open_seconds > 0) {
+            double spent = seconds(&r->resolution[i], mode);
+            if (spent > 0)
+                cell(stream, 14, 1e3 * spent);
+            else
+                fprintf(stream, "%14s", "-");
+        }
     fputc('\n', stream);
 }
 
@@ -166,8 +171,8 @@ static void show_als(FILE *stream, const struct bench_result *r)
     }
     fprintf(stream, "  %-11s", "other");
     cell(stream, 10, 1e3 * rest);
-    fprintf(stream, " ms %5.1f %%\n  %.2f times its MTTKRPs\n", 100 * rest / mean,
-            t->median / mttkrp);
+    fprintf(stream, " ms %5.1f %%\n  on average %.2f times its MTTKRPs\n", 100 * rest / mean,
+            mean / mttkrp);
 }
 
 void bench_table(FILE *stream, const struct bench_result *r)
