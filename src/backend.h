@@ -19,6 +19,7 @@ struct backend_options {
     uint64_t rank;
     enum conflict conflict;
     enum precision precision;
+    bool no_sharing;      /* every mode's MTTKRP by itself (grouping.h)        */
     double ridge;         /* added to the diagonal of V                        */
     uint64_t memory;      /* device bytes that may be used; 0: what is free    */
     uint64_t host_memory; /* host bytes that may be used; 0: what is available */
@@ -36,7 +37,9 @@ struct backend_limits {
 
 /* Seconds that the stages of open took; 0 where there was none. */
 struct backend_build {
-    double upload, presort, alto, replica[MAX_ORDER];
+    double upload, presort, alto;
+    double replica[MAX_ORDER]; /* per mode, or per group of modes that share partial products */
+    double grouping;           /* finding these groups, and building what lies within them    */
 };
 
 struct backend_device {
@@ -134,6 +137,9 @@ struct backend {
         int mode;
     } stamped[BACKEND_STAMPS]; /* what lies between stamp i - 1 and stamp i */
 };
+
+/* Seconds of all stages. */
+double backend_build_seconds(const struct backend_build *build);
 
 const char *operation_name(enum operation op);
 

@@ -68,20 +68,17 @@ double bench_floor(const struct bench_result *r, int mode)
     return seconds;
 }
 
-double bench_build_seconds(const struct bench_resolution *c)
-{
-    double seconds = c->build.upload + c->build.presort + c->build.alto;
-    for (int n = 0; n < MAX_ORDER; n++)
-        seconds += c->build.replica[n];
-    return seconds;
-}
-
 double bench_als_seconds(const struct bench_als *als, enum operation op)
 {
     double seconds = 0;
     for (int n = 0; n < MAX_ORDER; n++)
         seconds += als->operation[op][n];
     return seconds;
+}
+
+double bench_transfer(const struct bench_result *r)
+{
+    return 16 * (double)r->nnz / r->limits.upload_bytes_per_second;
 }
 
 /* What one run shares. */
@@ -186,32 +183,111 @@ static enum status measure_modes(struct run *run, struct backend *b, struct benc
     return status;
 }
 
-/* Iterations after the kernels were chosen; the first one, untimed, takes the place of the start.
- */
-static enum status measure_als(struct run *run, struct backend *b, struct error *error)
+/* Iterations until the backend has settled on the kernels of all modes. */
+static enum status settle(struct backend *b, double *fit, struct error *error)
+{
+    char text[96];
+    enum status status = STATUS_OK;
+    bool settled = false;
+    for (int sweep = 0; sweep < MOST_WARMUP && !settled && status == STATUS_OK; sweep++) {
+        status = cpals_sweep(b, fit, error);
+        settled = true;
+        for (int n = 0; n < b->order && b->ops->describe; n++)
+            settled = b->ops->describe(b->state, n, text, sizeof text) && settled;
+    }
+    return status;
+}
+
+/* MTTKRP of all modes for the start, with the kernels that were chosen. */
+static enum status check_sweep(struct run *run, struct backend *b, struct error *error)
+{
+    enum status status = backend_load(b, &run->start, error);
+    for (int n = 0; n < b->order && status == STATUS_OK; n++) {
+        struct bench_series *s = &run->result->als.own.mode[n];
+        if (b->ops->describe)
+            b->ops->describe(b->state, n, s->variant, sizeof s->variant);
+        status = backend_mttkrp(b, n, error);
+        if (status == STATUS_OK)
+            status = check(run, b, n, b->plan.conflict[n], s, error);
+    }
+    return status;
+}
+
+static enum status allocate_als(struct bench_als *als, int order, uint64_t count,
+                                struct error *error)
+{
+    als->seconds = memory_array(count, sizeof *als->seconds, error);
+    for (int n = 0; n < order && error->status == STATUS_OK; n++)
+        als->own.mode[n].seconds = memory_array(count, sizeof *als->seconds, error);
+    return error->status;
+}
+
+/* One timed iteration, and the part of it that MTTKRP of each mode took. */
+static enum status time_sweep(struct backend *b, struct bench_als *als, struct error *error)
+{
+    double before[MAX_ORDER], start = progress_now();
+    memcpy(before, b->seconds[OP_MTTKRP], sizeof before);
+    enum status status = cpals_sweep(b, &als->fit, error);
+    als->seconds[als->count++] = progress_now() - start;
+    for (int n = 0; n < b->order; n++) {
+        struct bench_series *s = &als->own.mode[n];
+        s->seconds[s->count++] = b->seconds[OP_MTTKRP][n] - before[n];
+    }
+    return status;
+}
+
+static enum status summarise_als(struct backend *b, struct bench_als *als, struct error *error)
+{
+    for (int n = 0; n < b->order; n++) {
+        struct bench_series *s = &als->own.mode[n];
+        if (bench_statistics(s->seconds, s->count, &s->statistics, error) != STATUS_OK)
+            return error->status;
+        s->measured = true;
+        for (int op = 0; op < OP_COUNT; op++)
+            als->operation[op][n] = b->seconds[op][n] / (double)als->count;
+    }
+    return bench_statistics(als->seconds, als->count, &als->statistics, error);
+}
+
+/* Iterations on an open backend; after the check one is not timed, for it ends the warming up. */
+static enum status run_als(struct run *run, struct backend *b, struct error *error)
 {
     struct bench_als *als = &run->result->als;
-    struct bench_series unused;
-    enum status status = STATUS_OK;
-    memcpy(als->conflict, b->plan.conflict, sizeof als->conflict);
-    for (int n = 0; n < b->order && status == STATUS_OK; n++)
-        status = warm_up(b, n, &unused, error);
+    uint64_t wanted = run->request->samples ? run->request->samples : BENCH_SAMPLES;
+    enum status status = allocate_als(als, b->order, wanted, error);
     if (status == STATUS_OK)
         status = backend_load(b, &run->start, error);
     if (status == STATUS_OK)
+        status = settle(b, &als->fit, error);
+    if (status == STATUS_OK)
+        status = check_sweep(run, b, error);
+    if (status == STATUS_OK)
         status = cpals_sweep(b, &als->fit, error);
     memset(b->seconds, 0, sizeof b->seconds);
-    while (als->count < BENCH_ITERATIONS && status == STATUS_OK) {
+    while (als->count < wanted && status == STATUS_OK) {
         progress_update(run->progress, -1, "ALS iteration %d", (int)als->count + 1);
-        double start = progress_now();
-        status = cpals_sweep(b, &als->fit, error);
-        als->seconds[als->count++] = progress_now() - start;
+        status = time_sweep(b, als, error);
     }
-    for (int op = 0; op < OP_COUNT; op++)
-        for (int n = 0; n < b->order; n++)
-            als->operation[op][n] = b->seconds[op][n] / BENCH_ITERATIONS;
-    return status == STATUS_OK ? bench_statistics(als->seconds, als->count, &als->statistics, error)
-                               : status;
+    return status == STATUS_OK ? summarise_als(b, als, error) : status;
+}
+
+/* On a backend that is opened as a decomposition would open it. */
+static enum status measure_als(struct run *run, struct error *error)
+{
+    const struct bench_request *q = run->request;
+    struct bench_als *als = &run->result->als;
+    struct backend b = {0};
+    enum status status = backend_open(&b, q->ops, q->x, &q->options, run->progress, error);
+    if (status == STATUS_OK) {
+        als->plan = b.plan;
+        als->own.name = "in ALS";
+        als->own.fits = true;
+        als->own.open_seconds = b.seconds[OP_OPEN][0];
+        q->ops->build(b.state, &als->own.build);
+        status = run_als(run, &b, error);
+    }
+    backend_close(&b);
+    return status;
 }
 
 /* How the backend is opened so that (some) modes are resolved in this way. Where any way will do,
@@ -223,6 +299,7 @@ static struct backend_options options_for(const struct bench_request *q, enum co
     bool hierarchical = conflict == CONFLICT_HIERARCHICAL;
     options.conflict = ordered || hierarchical ? CONFLICT_AUTO : conflict;
     options.no_replicas = hierarchical;
+    options.no_sharing = true; /* each mode by itself */
     return options;
 }
 
@@ -240,20 +317,19 @@ static enum status look_ahead(const struct bench_request *q, const struct backen
     return STATUS_OK;
 }
 
-/* One conflict resolution; and ALS, on the backend of the first one. */
 static enum status measure_resolution(struct run *run, enum conflict conflict, struct error *error)
 {
     const struct bench_request *q = run->request;
     struct bench_result *r = run->result;
     struct bench_resolution *c = &r->resolution[r->resolutions];
     struct backend_options options = options_for(q, conflict);
-    bool given, only = q->options.conflict != CONFLICT_AUTO;
-    bool first = conflict == CONFLICT_ORDERED || only;
+    bool given;
     if (look_ahead(q, &options, conflict, &given, &c->fits, error) != STATUS_OK)
         return error->status;
     c->conflict = conflict;
+    c->name = conflict_name(conflict);
     r->resolutions++;
-    if (!first && (!given || !c->fits))
+    if (!given || !c->fits)
         return STATUS_OK;
 
     struct backend b = {0};
@@ -263,8 +339,6 @@ static enum status measure_resolution(struct run *run, enum conflict conflict, s
         q->ops->build(b.state, &c->build);
         status = measure_modes(run, &b, c, error);
     }
-    if (status == STATUS_OK && first)
-        status = measure_als(run, &b, error);
     backend_close(&b);
     return status;
 }
@@ -279,7 +353,7 @@ static enum status measure_all(struct run *run, struct error *error)
         if (only == CONFLICT_AUTO || only == all[i])
             if (measure_resolution(run, all[i], error) != STATUS_OK)
                 return error->status;
-    return STATUS_OK;
+    return measure_als(run, error);
 }
 
 enum status bench_run(struct bench_result *r, const struct bench_request *request,
@@ -315,8 +389,11 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
 
 void bench_free(struct bench_result *r)
 {
-    for (int i = 0; i < BENCH_RESOLUTIONS; i++)
-        for (int n = 0; n < MAX_ORDER; n++)
+    for (int n = 0; n < MAX_ORDER; n++) {
+        for (int i = 0; i < BENCH_RESOLUTIONS; i++)
             memory_free(r->resolution[i].mode[n].seconds);
+        memory_free(r->als.own.mode[n].seconds);
+    }
+    memory_free(r->als.seconds);
     memset(r, 0, sizeof *r);
 }

@@ -5,10 +5,9 @@
 
 #include "backend.h"
 
-#define BENCH_SAMPLES     20  /* timed at the least, where the user does not say how many */
-#define BENCH_MOST        100 /* and at the most, as long as they take less than ...      */
+#define BENCH_SAMPLES     20  /* timed at the least, and iterations of ALS, unless the user says */
+#define BENCH_MOST        100 /* timed at the most, as long as they take less than ...           */
 #define BENCH_SECONDS     0.2
-#define BENCH_ITERATIONS  10 /* of ALS                                                   */
 #define BENCH_RESOLUTIONS 4
 
 /* Order statistics of samples: quartiles by linear interpolation between the sorted samples. */
@@ -32,6 +31,7 @@ struct bench_series {
 
 /* All modes on one open backend. */
 struct bench_resolution {
+    const char *name; /* of the conflict resolution, or "in ALS"            */
     enum conflict conflict;
     bool fits; /* otherwise nothing of it was measured               */
     double open_seconds;
@@ -39,13 +39,14 @@ struct bench_resolution {
     struct bench_series mode[MAX_ORDER];
 };
 
-/* ALS iterations with the resolutions of the memory plan. */
+/* ALS iterations as `blco cpd` would make them. */
 struct bench_als {
-    enum conflict conflict[MAX_ORDER];
+    struct plan plan;
+    struct bench_resolution own; /* MTTKRP of each mode within the iterations            */
     uint64_t count;
-    double seconds[BENCH_ITERATIONS]; /* each                                        */
+    double *seconds; /* (count) each; owned                                  */
     struct bench_statistics statistics;
-    double operation[OP_COUNT][MAX_ORDER]; /* seconds of one iteration, on average   */
+    double operation[OP_COUNT][MAX_ORDER]; /* seconds of one iteration, on average     */
     double fit;
 };
 
@@ -53,7 +54,7 @@ struct bench_request {
     const struct backend_ops *ops;
     const struct coo *x;
     struct backend_options options; /* CONFLICT_AUTO: all resolutions; otherwise this one only */
-    uint64_t samples;               /* of each series; 0: as above                             */
+    uint64_t samples; /* of each series, and iterations of ALS; 0: as above                   */
 };
 
 struct bench_result {
@@ -84,11 +85,11 @@ double bench_gathered_bytes(const struct bench_result *r);
  * at the rate measured for a table of that length, and M written once. */
 double bench_floor(const struct bench_result *r, int mode);
 
-/* Seconds of uploading, sorting and building the orderings. */
-double bench_build_seconds(const struct bench_resolution *c);
-
 /* Seconds of an operation in an ALS iteration, over all modes. */
 double bench_als_seconds(const struct bench_als *als, enum operation op);
+
+/* Seconds of the pinned transfer of 16 bytes a nonzero, an index and a value. */
+double bench_transfer(const struct bench_result *r);
 
 void bench_free(struct bench_result *r);
 

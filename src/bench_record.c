@@ -70,17 +70,15 @@ static void put_build(struct json *j, const struct bench_result *r,
     json_number(j, "upload", c->build.upload);
     json_number(j, "presort", c->build.presort);
     json_number(j, "alto", c->build.alto);
-    json_numbers(j, "modes", c->build.replica, (size_t)r->order);
-    json_number(j, "sum", bench_build_seconds(c));
+    json_numbers(j, "orderings", c->build.replica, (size_t)r->order);
+    json_number(j, "grouping", c->build.grouping);
+    json_number(j, "sum", backend_build_seconds(&c->build));
     json_end(j);
 }
 
-static void put_resolution(struct json *j, const struct bench_result *r,
-                           const struct bench_resolution *c)
+static void put_modes(struct json *j, const struct bench_result *r,
+                      const struct bench_resolution *c)
 {
-    json_object(j, NULL);
-    json_string(j, "conflict", conflict_name(c->conflict));
-    json_bool(j, "fits", c->fits);
     if (c->open_seconds > 0)
         put_build(j, r, c);
     json_array(j, "modes");
@@ -88,17 +86,38 @@ static void put_resolution(struct json *j, const struct bench_result *r,
         if (c->mode[n].measured)
             put_series(j, r, n, &c->mode[n]);
     json_end(j);
+}
+
+static void put_resolution(struct json *j, const struct bench_result *r,
+                           const struct bench_resolution *c)
+{
+    json_object(j, NULL);
+    json_string(j, "conflict", c->name);
+    json_bool(j, "fits", c->fits);
+    put_modes(j, r, c);
     json_end(j);
+}
+
+/* How the decomposition keeps the tensor; groups of modes that share partial products by the
+ * number of their first mode. */
+static void put_plan(struct json *j, const struct plan *plan)
+{
+    uint64_t first[MAX_ORDER];
+    json_array(j, "conflict");
+    for (int n = 0; n < plan->request.order; n++)
+        json_string(j, NULL, conflict_name(plan->conflict[n]));
+    json_end(j);
+    for (int g = 0; g < plan->grouping.groups; g++)
+        first[g] = (uint64_t)plan->grouping.first[g] + 1;
+    json_unsigneds(j, "groups", first, (size_t)plan->grouping.groups);
 }
 
 static void put_als(struct json *j, const struct bench_result *r)
 {
     const struct bench_als *als = &r->als;
     json_object(j, "als");
-    json_array(j, "conflict");
-    for (int n = 0; n < r->order; n++)
-        json_string(j, NULL, conflict_name(als->conflict[n]));
-    json_end(j);
+    put_plan(j, &als->plan);
+    put_modes(j, r, &als->own);
     put_statistics(j, &als->statistics);
     json_numbers(j, "samples", als->seconds, als->count);
     json_object(j, "operations");

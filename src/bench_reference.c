@@ -40,6 +40,7 @@ static enum status choose(const struct bench_request *request, const struct back
     *ops = request->ops;
     *options = request->options;
     options->precision = PRECISION_DOUBLE;
+    options->no_sharing = true;
     options->conflict = atomic_only ? CONFLICT_REGISTER : CONFLICT_ATOMIC;
     if (strcmp(request->ops->name, backend_host.name) == 0)
         return STATUS_OK;

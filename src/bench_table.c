@@ -32,12 +32,18 @@ static void show_limits(FILE *stream, const struct bench_result *r)
     }
 }
 
+/* What was opened: the conflict resolutions, and ALS last. */
+static const struct bench_resolution *opened(const struct bench_result *r, int i)
+{
+    return i < r->resolutions ? &r->resolution[i] : &r->als.own;
+}
+
 static void show_series(FILE *stream, const struct bench_result *r,
                         const struct bench_resolution *c, int mode)
 {
     const struct bench_series *s = &c->mode[mode];
     const struct bench_statistics *t = &s->statistics;
-    fprintf(stream, "%4d %-12s", mode + 1, conflict_name(c->conflict));
+    fprintf(stream, "%4d %-12s", mode + 1, c->name);
     cell(stream, 8, 1e3 * t->least);
     cell(stream, 8, 1e3 * t->lower);
     cell(stream, 8, 1e3 * t->median);
@@ -54,97 +60,86 @@ static void show_mttkrp(FILE *stream, const struct bench_result *r)
             "  MTTKRP, ms: least, quartiles", "mode", "conflict", "least", "lower", "median",
             "upper", "Mnnz/s", "GB/s", "floor", "kernel");
     for (int n = 0; n < r->order; n++)
-        for (int i = 0; i < r->resolutions; i++)
-            if (r->resolution[i].mode[n].measured)
-                show_series(stream, r, &r->resolution[i], n);
+        for (int i = 0; i <= r->resolutions; i++)
+            if (opened(r, i)->mode[n].measured)
+                show_series(stream, r, opened(r, i), n);
     for (int i = 0; i < r->resolutions; i++) {
         const struct bench_resolution *c = &r->resolution[i];
         bool any = false;
         for (int n = 0; n < r->order; n++)
             any |= c->mode[n].measured;
         if (!any)
-            fprintf(stream, "%s: %s\n", conflict_name(c->conflict),
+            fprintf(stream, "%s: %s\n", c->name,
                     !c->fits                               ? "does not fit into memory"
                     : c->conflict == CONFLICT_HIERARCHICAL ? "no mode is short enough"
                                                            : "memory has room for one copy only");
     }
 }
 
-/* One stage in every resolution that was built; nothing where no one had it. */
-static void show_stage(FILE *stream, const struct bench_result *r, const char *name,
-                       double (*seconds)(const struct bench_resolution *c, int mode), int mode)
+/* Stages of opening; those from ORDERINGS on are the orderings of the modes. */
+enum stage { UPLOAD, PRESORT, ALTO, GROUPING, SUM, ORDERINGS };
+
+static double stage_seconds(const struct backend_build *build, int stage)
+{
+    switch (stage) {
+    case UPLOAD:
+        return build->upload;
+    case PRESORT:
+        return build->presort;
+    case ALTO:
+        return build->alto;
+    case GROUPING:
+        return build->grouping;
+    case SUM:
+        return backend_build_seconds(build);
+    default:
+        return build->replica[stage - ORDERINGS];
+    }
+}
+
+/* One stage of everything that was opened; nothing where no one had it. */
+static void show_stage(FILE *stream, const struct bench_result *r, const char *name, int stage)
 {
     bool any = false;
-    for (int i = 0; i < r->resolutions; i++)
-        any |= seconds(&r->resolution[i], mode) > 0;
+    for (int i = 0; i <= r->resolutions; i++)
+        any |= stage_seconds(&opened(r, i)->build, stage) > 0;
     if (!any)
         return;
     fprintf(stream, "  %-11s", name);
-    for (int i = 0; i < r->resolutions; i++)
-        if (r->resolution[i].open_seconds > 0) {
-            double spent = seconds(&r->resolution[i], mode);
-            if (spent > 0)
-                cell(stream, 14, 1e3 * spent);
-            else
-                fprintf(stream, "%14s", "-");
-        }
+    for (int i = 0; i <= r->resolutions; i++) {
+        double spent = stage_seconds(&opened(r, i)->build, stage);
+        if (spent > 0)
+            cell(stream, 14, 1e3 * spent);
+        else if (opened(r, i)->open_seconds > 0)
+            fprintf(stream, "%14s", "-");
+    }
     fputc('\n', stream);
-}
-
-static double upload_seconds(const struct bench_resolution *c, int mode)
-{
-    (void)mode;
-    return c->build.upload;
-}
-
-static double presort_seconds(const struct bench_resolution *c, int mode)
-{
-    (void)mode;
-    return c->build.presort;
-}
-
-static double alto_seconds(const struct bench_resolution *c, int mode)
-{
-    (void)mode;
-    return c->build.alto;
-}
-
-static double replica_seconds(const struct bench_resolution *c, int mode)
-{
-    return c->build.replica[mode];
-}
-
-static double build_seconds(const struct bench_resolution *c, int mode)
-{
-    (void)mode;
-    return bench_build_seconds(c);
 }
 
 static void show_build(FILE *stream, const struct bench_result *r)
 {
     fprintf(stream, "\nbuilding, ms ");
-    for (int i = 0; i < r->resolutions; i++)
-        if (r->resolution[i].open_seconds > 0)
-            fprintf(stream, "%14s", conflict_name(r->resolution[i].conflict));
+    for (int i = 0; i <= r->resolutions; i++)
+        if (opened(r, i)->open_seconds > 0)
+            fprintf(stream, "%14s", opened(r, i)->name);
     fputc('\n', stream);
-    show_stage(stream, r, "upload", upload_seconds, 0);
-    show_stage(stream, r, "presort", presort_seconds, 0);
-    show_stage(stream, r, "alto", alto_seconds, 0);
+    show_stage(stream, r, "upload", UPLOAD);
+    show_stage(stream, r, "presort", PRESORT);
+    show_stage(stream, r, "alto", ALTO);
     for (int n = 0; n < r->order; n++) {
-        char name[CELL];
-        snprintf(name, sizeof name, "mode %d", n + 1);
-        show_stage(stream, r, name, replica_seconds, n);
+        char name[2 * CELL];
+        snprintf(name, sizeof name, "ordering %d", n + 1);
+        show_stage(stream, r, name, ORDERINGS + n);
     }
-    show_stage(stream, r, "sum", build_seconds, 0);
+    show_stage(stream, r, "grouping", GROUPING);
+    show_stage(stream, r, "sum", SUM);
     if (r->limits.upload_bytes_per_second <= 0)
         return;
-    fprintf(stream, "  %-11s", "transfers");
-    for (int i = 0; i < r->resolutions; i++)
-        if (r->resolution[i].open_seconds > 0)
-            cell(stream, 14,
-                 bench_build_seconds(&r->resolution[i]) * r->limits.upload_bytes_per_second / 16 /
-                     (double)r->nnz);
-    fprintf(stream, "  (sum / upload of 16 bytes a nonzero)\n");
+    fprintf(stream, "  %-11s", "/ transfer");
+    for (int i = 0; i <= r->resolutions; i++)
+        if (opened(r, i)->open_seconds > 0)
+            cell(stream, 14, backend_build_seconds(&opened(r, i)->build) / bench_transfer(r));
+    fprintf(stream, "\n");
 }
 
 static void show_als(FILE *stream, const struct bench_result *r)

@@ -160,6 +160,10 @@ void plan_describe(const struct plan *plan, char *text, uint64_t size)
         else
             append(text, size, &used, "the shared alto ordering\n");
     }
+    for (int g = 0; g < plan->grouping.groups; g++)
+        if (grouping_size(&plan->grouping, g) > 1)
+            append(text, size, &used, "modes %d to %d share partial products and one ordering\n",
+                   plan->grouping.first[g] + 1, plan->grouping.first[g + 1]);
     int orderings = plan->replicas + plan->alto;
     append(text, size, &used,
            "memory: %d ordering%s of %.3f GB + factors %.3f GB + copies %.3f GB = %.3f GB of the "

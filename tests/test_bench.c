@@ -167,8 +167,8 @@ static void test_every_mode_and_resolution(void **state)
     for (int i = 0; i < 4; i++) {
         const struct bench_resolution *c = &r.resolution[i];
         assert_int_equal(c->conflict, CONFLICT_ORDERED + i);
-        assert_true(c->fits && bench_build_seconds(c) > 0);
-        assert_true(c->open_seconds >= bench_build_seconds(c));
+        assert_true(c->fits && backend_build_seconds(&c->build) > 0);
+        assert_true(c->open_seconds >= backend_build_seconds(&c->build));
         for (int n = 0; n < 3; n++) {
             const struct bench_series *s = &c->mode[n];
             assert_true(s->measured);
@@ -176,11 +176,13 @@ static void test_every_mode_and_resolution(void **state)
             assert_true(s->difference < 1e-12 && s->statistics.least > 0);
         }
     }
-    assert_int_equal(r.als.count, BENCH_ITERATIONS);
+    assert_int_equal(r.als.count, 3);
     assert_true(r.als.fit > 0 && r.als.fit < 1);
     assert_true(bench_als_seconds(&r.als, OP_MTTKRP) > 0);
     for (int n = 0; n < 3; n++)
-        assert_int_equal(r.als.conflict[n], CONFLICT_ORDERED);
+        assert_true(r.als.own.mode[n].measured && r.als.own.mode[n].difference < 1e-12);
+    for (int n = 0; n < 3; n++)
+        assert_int_equal(r.als.plan.conflict[n], CONFLICT_ORDERED);
     bench_free(&r);
     coo_free(&x);
 }
@@ -219,7 +221,7 @@ static void test_little_memory(void **state)
     for (int n = 0; n < 3; n++) {
         assert_false(r.resolution[0].mode[n].measured);
         assert_true(r.resolution[1].mode[n].measured);
-        assert_int_equal(r.als.conflict[n], CONFLICT_HIERARCHICAL);
+        assert_int_equal(r.als.plan.conflict[n], CONFLICT_HIERARCHICAL);
     }
     bench_free(&r);
     assert_int_equal(run(&r, &x, CONFLICT_AUTO, 1, plan.total_bytes - plan.copy_bytes - 1, &error),
@@ -268,6 +270,9 @@ static void test_device(void **state)
         for (uint64_t i = 0; i < s->count; i++)
             assert_near(s->seconds[i], 1e-3);
     }
+    assert_int_equal(r.als.count, BENCH_SAMPLES);
+    for (uint64_t i = 0; i < r.als.count; i++)
+        assert_near(r.als.own.mode[1].seconds[i], 1e-3);
     assert_near(bench_als_seconds(&r.als, OP_MTTKRP), 3e-3);
     assert_near(bench_als_seconds(&r.als, OP_FIT), 1e-3);
     bench_free(&r);
