@@ -20,7 +20,7 @@ enum { KEY_SAMPLES = CLI_KEY_OWN, KEY_JSON };
 static const struct cli_option bench_options[] = {
     {"rank", 'r', "R", "number of components (required)"},
     {"samples", KEY_SAMPLES, "N",
-     "time each MTTKRP and ALS iteration N times (20; MTTKRP\nup to 100 times while that takes less than 0.2 s)"},
+     "time each MTTKRP and iteration N times (20; MTTKRP\nup to 100 times while that takes less than 0.2 s)"},
     {"json", KEY_JSON, "FILE", "write a record with every sample"},
     {NULL, 0, NULL, NULL}};
 
