@@ -17,6 +17,7 @@ static void put_options(struct json *j, const struct bench_request *request)
     json_unsigned(j, "rank", o->rank);
     json_string(j, "precision", o->precision == PRECISION_SINGLE ? "single" : "double");
     json_string(j, "conflict", conflict_name(o->conflict));
+    json_bool(j, "sharing", !o->no_sharing);
     json_unsigned(j, "samples", request->samples);
     json_unsigned(j, "memory", o->memory);
     json_unsigned(j, "host_memory", o->host_memory);
