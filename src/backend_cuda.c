@@ -2,7 +2,8 @@
  *
  * Factors stay as the solve leaves them; their column norms are kept beside them and enter the R x
  * R matrix by which the next M is multiplied (device_dense.h), so no pass only rescales. That
- * matrix does not depend on M: it is computed on a second stream while MTTKRP runs on the first. */
+ * matrix does not depend on M: the solve computes it on a second stream from the Grams that were
+ * ready before MTTKRP, which still runs on the first. */
 #include "backend.h"
 
 #include <math.h>
@@ -10,6 +11,8 @@
 
 #include "cuda_error.h"
 #include "device_dense.h"
+#include "device_info.h"
+#include "device_limits.h"
 #include "device_memory.h"
 #include "device_sweep.h"
 #include "memory.h"
@@ -101,7 +104,8 @@ static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
                                    .short_mode = (uint64_t)processors,
                                    .conflict = options->conflict,
                                    .share =
-                                       options->conflict == CONFLICT_AUTO && !options->no_sharing};
+                                       options->conflict == CONFLICT_AUTO && !options->no_sharing,
+                                   .no_replicas = options->no_replicas};
     memcpy(request.dims, dims, (size_t)order * sizeof *dims);
     if (options->memory && options->memory < request.budget)
         request.budget = options->memory;
@@ -246,12 +250,6 @@ static enum status cuda_mttkrp(void *state, int mode, struct error *error)
     enum status status = cuda_status(cudaEventRecord(s->grams_ready, s->stream), "MTTKRP", error);
     if (status == STATUS_OK)
         status = device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaStreamWaitEvent(s->side, s->grams_ready, 0), "MTTKRP", error);
-    if (status == STATUS_OK)
-        status = device_dense_weights(s->dense, s->order, mode, (const double *const *)s->gram,
-                                      (const double *const *)s->norm, s->ridge, s->weights, s->side,
-                                      error);
     return status;
 }
 
@@ -260,9 +258,16 @@ static enum status cuda_solve(void *state, int mode, struct error *error)
     struct cuda_state *s = state;
     s->last_mode = mode;
     device_sweep_changed(&s->sweep, mode);
-    return device_dense_solve(s->dense, s->sweep.factors.m, s->weights,
-                              s->sweep.factors.factor[mode], s->sweep.factors.dims[mode], s->raw,
-                              s->stream, error);
+    enum status status = cuda_status(cudaStreamWaitEvent(s->side, s->grams_ready, 0), "V", error);
+    if (status == STATUS_OK)
+        status = device_dense_weights(s->dense, s->order, mode, (const double *const *)s->gram,
+                                      (const double *const *)s->norm, s->ridge, s->weights, s->side,
+                                      error);
+    if (status == STATUS_OK)
+        status = device_dense_solve(s->dense, s->sweep.factors.m, s->weights,
+                                    s->sweep.factors.factor[mode], s->sweep.factors.dims[mode],
+                                    s->raw, s->stream, error);
+    return status;
 }
 
 /* lambda and the Gram of unit columns both follow from A_n' A_n, which the solve left in `raw`. */
@@ -381,6 +386,30 @@ static enum status cuda_elapsed(void *state, int from, int to, double *seconds, 
     return cuda_status(code, "timing", error);
 }
 
+static void cuda_build(void *state, struct backend_build *build)
+{
+    *build = ((struct cuda_state *)state)->sweep.build;
+}
+
+static bool cuda_describe(void *state, int mode, char *text, size_t size)
+{
+    return device_sweep_describe(&((struct cuda_state *)state)->sweep, mode, text, size);
+}
+
+static enum status cuda_limits(int order, const uint64_t *dims,
+                               const struct backend_options *options, struct backend_limits *limits,
+                               struct error *error)
+{
+    struct device_limits_request request = {.order = order,
+                                            .dims = dims,
+                                            .row_bytes = options->rank * real_size(options),
+                                            .vectors = padded_rank(options) * real_size(options) /
+                                                       VECTOR_BYTES,
+                                            .single = options->precision == PRECISION_SINGLE,
+                                            .memory = options->memory};
+    return device_limits(&request, limits, error);
+}
+
 const struct backend_ops backend_cuda = {.name = "cuda",
                                          .available = cuda_available,
                                          .plan = cuda_plan,
@@ -395,4 +424,8 @@ const struct backend_ops backend_cuda = {.name = "cuda",
                                          .fetch = cuda_fetch,
                                          .close = cuda_close,
                                          .stamp = cuda_stamp,
-                                         .elapsed = cuda_elapsed};
+                                         .elapsed = cuda_elapsed,
+                                         .build = cuda_build,
+                                         .describe = cuda_describe,
+                                         .limits = cuda_limits,
+                                         .device = device_info};

@@ -216,10 +216,15 @@ enum status device_mttkrp_run(struct device_mttkrp *w, const struct device_facto
     return status;
 }
 
+bool device_mttkrp_settled(const struct device_mttkrp *w)
+{
+    return w->variants < 2 || (w->calls > w->variants && w->timed < 0);
+}
+
 void device_mttkrp_describe(const struct device_mttkrp *w, int variant, char *text, size_t size)
 {
     static const char *const paths[MTTKRP_PATHS] = {"plain", "sorted", "each"};
     const struct mttkrp_variant *v = &w->variant[variant];
-    snprintf(text, size, "%s%s, chunks of %u", v->fused ? "fused " : "", paths[v->path],
+    snprintf(text, size, "%s x%u", v->fused ? "fused" : paths[v->path],
              device_tensor_chunk_size(w->tensor, v->table));
 }

@@ -30,6 +30,7 @@ static bool is_shared(const struct device_sweep *s)
 
 static void free_tensors(struct device_sweep *s)
 {
+    s->build = (struct backend_build){0};
     device_tensor_free(&s->alto);
     for (int n = 0; n < MAX_ORDER; n++) {
         device_tensor_free(&s->ordered[n]);
@@ -37,6 +38,14 @@ static void free_tensors(struct device_sweep *s)
         device_free(s->coordinate[n]);
         s->coordinate[n] = NULL;
     }
+}
+
+/* Seconds since *start, which becomes now. */
+static void lap(double *start, double *seconds)
+{
+    double now = progress_now();
+    *seconds = now - *start;
+    *start = now;
 }
 
 /* Makes building faster; goes without where there is no room for it. */
@@ -49,27 +58,33 @@ static enum status presort(struct device_coo *x, cudaStream_t stream, struct err
     return STATUS_OK;
 }
 
-/* The orderings of a tensor: alto, and one for each of the modes listed. */
+/* The orderings of a tensor: alto, and one for each of the modes listed. `times` says how long each
+ * step took. */
 static enum status build_orderings(struct device_tensor *alto, struct device_tensor *ordered,
                                    const bool *wanted, const struct coo *x, int real_size,
-                                   cudaStream_t stream, struct progress *progress,
-                                   struct error *error)
+                                   cudaStream_t stream, struct backend_build *times,
+                                   struct progress *progress, struct error *error)
 {
     int all = alto != NULL, done = 0;
+    double start = progress_now();
     for (int n = 0; n < x->order; n++)
         all += wanted[n];
     struct device_coo coo = {0};
     enum status status = device_coo_upload(&coo, x, stream, error);
+    lap(&start, &times->upload);
     if (status == STATUS_OK && all > 1)
         status = presort(&coo, stream, error);
+    lap(&start, &times->presort);
     if (status == STATUS_OK && alto) {
         status = device_tensor_build(alto, &coo, ORDERING_ALTO, real_size, stream, error);
+        lap(&start, &times->alto);
         done++;
         progress_update(progress, (double)done / all, "ordering %d of %d", done, all);
     }
     for (int n = 0; n < x->order && status == STATUS_OK; n++)
         if (wanted[n]) {
             status = device_tensor_build(&ordered[n], &coo, n, real_size, stream, error);
+            lap(&start, &times->replica[n]);
             done++;
             progress_update(progress, (double)done / all, "ordering %d of %d", done, all);
         }
@@ -83,8 +98,9 @@ static enum status build_plain(struct device_sweep *s, const struct coo *x, cons
     bool wanted[MAX_ORDER];
     for (int n = 0; n < s->order; n++)
         wanted[n] = plan->conflict[n] == CONFLICT_ORDERED;
-    enum status status = build_orderings(plan->alto ? &s->alto : NULL, s->ordered, wanted, x,
-                                         (int)plan->request.real_size, stream, progress, error);
+    enum status status =
+        build_orderings(plan->alto ? &s->alto : NULL, s->ordered, wanted, x,
+                        (int)plan->request.real_size, stream, &s->build, progress, error);
     memcpy(s->tuples, x->dims, sizeof s->tuples);
     if (status != STATUS_OK)
         free_tensors(s);
@@ -96,11 +112,12 @@ static enum status build_tuples(struct device_sweep *s, const struct coo *tuples
                                 int real_size, cudaStream_t stream, struct error *error)
 {
     int size = tuples->order - 1;
+    struct backend_build unused;
     bool wanted[MAX_ORDER] = {false};
     for (int k = 0; k < size; k++)
         wanted[k] = true;
     enum status status = build_orderings(NULL, &s->tuple_tensor[first], wanted, tuples, real_size,
-                                         stream, NULL, error);
+                                         stream, &unused, NULL, error);
     for (int k = 0; k < size && status == STATUS_OK; k++) {
         uint32_t **to = &s->coordinate[first + k];
         status = allocate(to, tuples->nnz, sizeof **to, error);
@@ -124,8 +141,8 @@ static enum status build_shared(struct device_sweep *s, const struct coo *x,
     bool wanted[MAX_ORDER];
     for (int g = 0; g < s->grouping.groups; g++)
         wanted[g] = true;
-    status =
-        build_orderings(NULL, s->ordered, wanted, &grouped.reduced, size, stream, progress, error);
+    status = build_orderings(NULL, s->ordered, wanted, &grouped.reduced, size, stream, &s->build,
+                             progress, error);
     for (int g = 0; g < s->grouping.groups && status == STATUS_OK; g++) {
         s->tuples[g] = grouped.reduced.dims[g];
         if (grouping_size(&s->grouping, g) == 1)
@@ -229,7 +246,10 @@ enum status device_sweep_open(struct device_sweep *s, const struct coo *x, struc
     memcpy(s->dims, x->dims, sizeof s->dims);
     s->factors.vectors = vectors;
     grouping_none(&s->grouping, s->order);
+    double start = progress_now();
     enum status status = build(s, x, plan, stream, progress, error);
+    if (plan->request.share)
+        s->build.grouping = progress_now() - start - backend_build_seconds(&s->build);
     if (status == STATUS_OK)
         status = open_mttkrps(s, plan, error);
     if (status == STATUS_OK)
@@ -254,6 +274,21 @@ void device_sweep_close(struct device_sweep *s)
     device_free(s->factors.m);
     device_free(s->factors.table);
     memset(s, 0, sizeof *s);
+}
+
+bool device_sweep_describe(const struct device_sweep *s, int mode, char *text, size_t size)
+{
+    int group = grouping_of(&s->grouping, mode);
+    const struct device_mttkrp *outer = &s->outer[group], *inner = &s->inner[mode];
+    bool settled = device_mttkrp_settled(outer);
+    device_mttkrp_describe(outer, outer->best, text, size);
+    if (grouping_size(&s->grouping, group) > 1 && strlen(text) + 4 < size) {
+        strcat(text, " + ");
+        size_t used = strlen(text);
+        device_mttkrp_describe(inner, inner->best, text + used, size - used);
+        settled = settled && device_mttkrp_settled(inner);
+    }
+    return settled;
 }
 
 void device_sweep_changed(struct device_sweep *s, int mode)

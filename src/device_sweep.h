@@ -27,6 +27,8 @@ struct device_sweep {
     struct device_tensor tuple_tensor[MAX_ORDER];
     struct device_mttkrp inner[MAX_ORDER];
     uint32_t *coordinate[MAX_ORDER]; /* (tuples); device, owned */
+
+    struct backend_build build; /* seconds of its stages */
 };
 
 /* Builds what the plan asks for, or less where the device has less room (*plan says then what was
@@ -40,6 +42,9 @@ void device_sweep_close(struct device_sweep *s);
 /* s->factors.m = M of `mode`. Asynchronous. */
 enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t stream,
                                 struct error *error);
+
+/* Names the kernels that compute this mode, into text; false while others are still to be tried. */
+bool device_sweep_describe(const struct device_sweep *s, int mode, char *text, size_t size);
 
 /* To be said whenever the factor of `mode` has changed. */
 void device_sweep_changed(struct device_sweep *s, int mode);

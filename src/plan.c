@@ -117,7 +117,7 @@ void plan_make(struct plan *plan, const struct plan_request *request)
         lay_out(plan, all, request->conflict);
         return;
     }
-    for (int replicas = request->order; replicas >= 0; replicas--) {
+    for (int replicas = request->no_replicas ? 0 : request->order; replicas >= 0; replicas--) {
         lay_out(plan, replicas, CONFLICT_AUTO);
         if (plan->fits)
             return;

@@ -33,6 +33,7 @@ struct plan_request {
     uint64_t short_mode;    /* modes shorter than this are `hierarchical`      */
     enum conflict conflict; /* forced by the user, or CONFLICT_AUTO            */
     bool share;             /* partial products may be shared between modes    */
+    bool no_replicas;       /* CONFLICT_AUTO: every mode is resolved on alto   */
 };
 
 struct plan {
