@@ -8,6 +8,7 @@
 #include "cpd_settings.h"
 #include "cpd_summary.h"
 #include "ktensor_io.h"
+#include "tensor_file.h"
 #include "version.h"
 
 static volatile sig_atomic_t interrupted; /* the signal that asked for the end, or 0 */
@@ -77,21 +78,12 @@ static enum status read_tensor(struct job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
     struct progress *progress = &job->progress;
-    struct tns_report report;
-    struct coo_cleaning cleaning;
-    double start = progress_now();
-    if (tns_read(&job->x, s->tensor, &s->common.tns, progress, &report, error) != STATUS_OK)
+    struct tensor_report report;
+    if (tensor_read(&job->x, s->tensor, &s->common.tns, progress, &report, error) != STATUS_OK)
         return error->status;
-    double middle = progress_now();
-    job->times.read = middle - start;
-    if (coo_clean(&job->x, &cleaning, error) != STATUS_OK)
-        return error->status;
-    job->times.clean = progress_now() - middle;
-    if (cleaning.duplicates > 0)
-        progress_note(progress, "%ju duplicate entries added to earlier ones",
-                      (uintmax_t)cleaning.duplicates);
-    if (cleaning.zeros > 0)
-        progress_note(progress, "%ju explicit zeros dropped", (uintmax_t)cleaning.zeros);
+    job->times.read = report.read_seconds;
+    job->times.clean = report.clean_seconds;
+    tensor_note_cleaning(progress, &report.cleaning);
     if (job->x.nnz == 0)
         return error_set(error, STATUS_INPUT, "%s: all %ju entries are zero", s->tensor,
                          (uintmax_t)report.entries);
