@@ -55,10 +55,10 @@ struct blco_file_segment {
     uint64_t crc;
 };
 
-/* An entry of a segment's table of blocks, as it is in memory. Index i of the block is stored in
- * index_bytes bytes, one array for each binary digit of index_bytes: the lowest bits in the array
- * of the widest numbers (8, 4, 2 or 1 bytes), and that one first. Coordinate n is base[n] | (index
- * >> shift[n] & (2^bits[n] - 1)), shift[n] = bits[0] + ... + bits[n - 1]. */
+/* An entry of a segment's table of blocks, as it is in memory. Coordinate n of a nonzero is base[n]
+ * | (index >> shift[n] & (2^bits[n] - 1)), shift[n] = bits[0] + ... + bits[n - 1]. Indices have
+ * index_bytes bytes: a low word of up to four, and a high word of those beyond. The block's low
+ * words stand first; words of three bytes as an array of their lower two, then one of the third. */
 struct blco_file_block {
     uint32_t first, count; /* nonzeros, counted in the segment              */
     uint32_t index_at;     /* bytes from the segment's beginning            */

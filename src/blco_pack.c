@@ -108,39 +108,20 @@ static uint64_t describe(const struct cutter *c, uint32_t k, uint64_t at, struct
     return blco_round_up(at + values_bytes(form, b->count), BLCO_ARRAY_ALIGN);
 }
 
-/* Bits from `shift` on of index[0..count) as numbers of `width` bytes from number `from` on. */
-static void store_digit(const uint64_t *index, int shift, uint32_t from, uint32_t count, int width,
-                        void *numbers)
+/* Words of `bytes` bytes, from number `from` of the block's `all` on. */
+static void store_words(const uint32_t *word, uint32_t from, uint32_t count, int bytes,
+                        uint32_t all, void *to)
 {
-    uint64_t *u64 = numbers;
-    uint32_t *u32 = numbers;
-    uint16_t *u16 = numbers;
-    uint8_t *u8 = numbers;
+    uint32_t *u32 = to;
+    uint16_t *u16 = to;
+    uint8_t *u8 = (uint8_t *)to + (bytes == 3 ? sizeof *u16 * all : 0);
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t part = index[i] >> shift;
-        if (width == 8)
-            u64[from + i] = part;
-        else if (width == 4)
-            u32[from + i] = (uint32_t)part;
-        else if (width == 2)
-            u16[from + i] = (uint16_t)part;
-        else
-            u8[from + i] = (uint8_t)part;
-    }
-}
-
-/* An array for each binary digit of index_bytes, the lowest bits in that of the widest numbers. */
-static void store_indices(const uint64_t *index, uint32_t from, uint32_t count,
-                          const struct blco_file_block *b, uint8_t *bytes)
-{
-    int shift = 0;
-    uint8_t *numbers = bytes + b->index_at;
-    for (int width = 8; width > 0; width /= 2) {
-        if (!(b->index_bytes & width))
-            continue;
-        store_digit(index, shift, from, count, width, numbers);
-        shift += 8 * width;
-        numbers += (uint64_t)b->count * (uint64_t)width;
+        if (bytes == 4)
+            u32[from + i] = word[i];
+        if (bytes == 2 || bytes == 3)
+            u16[from + i] = (uint16_t)word[i];
+        if (bytes == 1 || bytes == 3)
+            u8[from + i] = (uint8_t)(word[i] >> 8 * (bytes - 1));
     }
 }
 
@@ -148,6 +129,10 @@ static void pack_indices(const struct cutter *c, const struct blco_file_block *b
 {
     enum { SLICE = 512 };
     uint64_t index[SLICE];
+    uint32_t low[SLICE], high[SLICE];
+    int low_bytes = b->index_bytes < 4 ? b->index_bytes : 4,
+        high_bytes = b->index_bytes - low_bytes;
+    uint8_t *to = bytes + b->index_at;
     for (uint32_t from = 0; from < b->count; from += SLICE) {
         uint32_t count = b->count - from < SLICE ? b->count - from : SLICE;
         memset(index, 0, sizeof index);
@@ -161,7 +146,12 @@ static void pack_indices(const struct cutter *c, const struct blco_file_block *b
                 index[i] |= (coordinate[i] & mask) << shift;
             shift += b->bits[n];
         }
-        store_indices(index, from, count, b, bytes);
+        for (uint32_t i = 0; i < count; i++) {
+            low[i] = (uint32_t)index[i];
+            high[i] = (uint32_t)(index[i] >> 32);
+        }
+        store_words(low, from, count, low_bytes, b->count, to);
+        store_words(high, from, count, high_bytes, b->count, to + (uint64_t)b->count * 4);
     }
 }
 

@@ -32,50 +32,88 @@ static bool is_sound(const struct segment *s, const struct blco_file_block *b, i
            lies_within(s, b->value_at, values_bytes((enum value_form)b->value_form, b->count));
 }
 
-/* Adds numbers [from, from + count) of `width` bytes each to index[0..count), `shift` bits up. */
-static void load_digit(const void *numbers, int width, uint32_t from, uint32_t count, int shift,
-                       uint64_t *index)
+/* Words of `bytes` bytes, from number `from` of the block's `all` on. */
+static void load_words(const void *words, int bytes, uint32_t all, uint32_t from, uint32_t count,
+                       uint32_t *word)
 {
-    const uint64_t *u64 = numbers;
-    const uint32_t *u32 = numbers;
-    const uint16_t *u16 = numbers;
-    const uint8_t *u8 = numbers;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t part = width == 8   ? u64[from + i]
-                        : width == 4 ? u32[from + i]
-                        : width == 2 ? u16[from + i]
-                                     : u8[from + i];
-        index[i] |= part << shift;
-    }
-}
-
-static void load_indices(const struct segment *s, const struct blco_file_block *b, uint32_t from,
-                         uint32_t count, uint64_t *index)
-{
-    int shift = 0;
-    const uint8_t *numbers = s->bytes + b->index_at;
-    memset(index, 0, count * sizeof *index);
-    for (int width = 8; width > 0; width /= 2) {
-        if (!(b->index_bytes & width))
-            continue;
-        load_digit(numbers, width, from, count, shift, index);
-        shift += 8 * width;
-        numbers += (uint64_t)b->count * (uint64_t)width;
-    }
-}
-
-/* One mode of a slice. Returns whether all coordinates lie below the length. */
-static bool decode_mode(const uint64_t *index, uint32_t count, int shift, uint64_t mask,
-                        uint32_t base, uint64_t length, uint32_t *coordinate)
-{
-    uint32_t bits = (uint32_t)mask;
-    for (uint32_t i = 0; i < count; i++)
-        coordinate[i] = base | ((uint32_t)(index[i] >> shift) & bits);
-    uint32_t largest = 0;
-    if ((base | mask) >= length)
+    const uint16_t *u16 = words;
+    const uint8_t *u8 = (const uint8_t *)words + (bytes == 3 ? sizeof *u16 * all : 0);
+    switch (bytes) {
+    case 1:
         for (uint32_t i = 0; i < count; i++)
-            largest = coordinate[i] > largest ? coordinate[i] : largest;
-    return largest < length;
+            word[i] = u8[from + i];
+        break;
+    case 2:
+        for (uint32_t i = 0; i < count; i++)
+            word[i] = u16[from + i];
+        break;
+    case 3:
+        for (uint32_t i = 0; i < count; i++)
+            word[i] = u16[from + i] | (uint32_t)u8[from + i] << 16;
+        break;
+    default:
+        memcpy(word, (const uint32_t *)words + from, count * sizeof *word);
+    }
+}
+
+/* The indices of a slice, as far as the block has low and high words. */
+struct slice {
+    uint32_t count;
+    uint32_t low[SLICE], high[SLICE];
+};
+
+static void load_slice(const struct segment *s, const struct blco_file_block *b, uint32_t from,
+                       struct slice *slice)
+{
+    const uint8_t *words = s->bytes + b->index_at;
+    int low_bytes = b->index_bytes < 4 ? b->index_bytes : 4,
+        high_bytes = b->index_bytes - low_bytes;
+    slice->count = b->count - from < SLICE ? b->count - from : SLICE;
+    if (low_bytes)
+        load_words(words, low_bytes, b->count, from, slice->count, slice->low);
+    if (high_bytes)
+        load_words(words + (uint64_t)b->count * 4, high_bytes, b->count, from, slice->count,
+                   slice->high);
+}
+
+/* base | (word >> shift & mask). The compiler shall not need to look whether arrays overlap. */
+static void take_bits(const uint32_t *restrict word, uint32_t count, int shift, uint32_t mask,
+                      uint32_t base, uint32_t *restrict coordinate)
+{
+    for (uint32_t i = 0; i < count; i++)
+        coordinate[i] = base | ((word[i] >> shift) & mask);
+}
+
+/* The same for bits of both words: `shift` is less than 32, but not where they end. */
+static void take_bits_across(const struct slice *s, int shift, uint32_t mask, uint32_t base,
+                             uint32_t *restrict coordinate)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        coordinate[i] = base | ((s->low[i] >> shift | s->high[i] << (32 - shift)) & mask);
+}
+
+/* A mode's coordinates from the `bits` index bits from `shift` on. */
+static void decode_mode(const struct slice *s, int shift, int bits, uint32_t base,
+                        uint32_t *coordinate)
+{
+    uint32_t mask = (uint32_t)((UINT64_C(1) << bits) - 1);
+    if (bits == 0)
+        for (uint32_t i = 0; i < s->count; i++)
+            coordinate[i] = base;
+    else if (shift >= 32)
+        take_bits(s->high, s->count, shift - 32, mask, base, coordinate);
+    else if (shift + bits <= 32)
+        take_bits(s->low, s->count, shift, mask, base, coordinate);
+    else
+        take_bits_across(s, shift, mask, base, coordinate);
+}
+
+static uint32_t largest_of(const uint32_t *coordinate, uint32_t count)
+{
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < count; i++)
+        largest = coordinate[i] > largest ? coordinate[i] : largest;
+    return largest;
 }
 
 /* A sound block into x, the block's first nonzero to `to`. Returns whether all coordinates lie
@@ -83,18 +121,17 @@ static bool decode_mode(const uint64_t *index, uint32_t count, int shift, uint64
 static bool decode_block(const struct segment *s, const struct blco_file_block *b, struct coo *x,
                          uint64_t to)
 {
-    uint64_t index[SLICE];
+    struct slice slice;
     bool within = true;
     for (uint32_t from = 0; from < b->count; from += SLICE) {
-        uint32_t count = b->count - from < SLICE ? b->count - from : SLICE;
         int shift = 0;
-        load_indices(s, b, from, count, index);
+        load_slice(s, b, from, &slice);
         for (int n = 0; n < x->order; n++) {
-            uint64_t mask = (UINT64_C(1) << b->bits[n]) - 1;
-            bool good = decode_mode(index, count, mask ? shift : 0, mask, b->base[n], x->dims[n],
-                                    x->index[n] + to + from);
-            within = within && good;
+            uint32_t *coordinate = x->index[n] + to + from;
+            decode_mode(&slice, shift, b->bits[n], b->base[n], coordinate);
             shift += b->bits[n];
+            if ((b->base[n] | ((UINT64_C(1) << b->bits[n]) - 1)) >= x->dims[n])
+                within = within && largest_of(coordinate, slice.count) < x->dims[n];
         }
     }
     values_widen((enum value_form)b->value_form, s->bytes + b->value_at, b->count, x->value + to);

@@ -31,6 +31,8 @@ static void sum_group(const struct sorted *s, uint64_t i, struct coo_cleaning *r
 {
     double *value = s->x->value, sum = 0;
     uint64_t terms = 0, j = i;
+    if (value[s->position[i]] != 0 && (i + 1 == s->count || !repeats(s, i + 1)))
+        return;
     do {
         double *term = &value[s->position[j]];
         if (*term == 0)
@@ -44,7 +46,7 @@ static void sum_group(const struct sorted *s, uint64_t i, struct coo_cleaning *r
     report->zeros += terms > 1 && sum == 0;
 }
 
-static void sum_groups(const struct sorted *s, struct coo_cleaning *report)
+static struct coo_cleaning sum_groups(const struct sorted *s)
 {
     uint64_t zeros = 0, duplicates = 0;
 #pragma omp parallel for schedule(static) reduction(+ : zeros, duplicates)
@@ -57,8 +59,7 @@ static void sum_groups(const struct sorted *s, struct coo_cleaning *report)
         zeros += own.zeros;
         duplicates += own.duplicates;
     }
-    report->zeros += zeros;
-    report->duplicates += duplicates;
+    return (struct coo_cleaning){zeros, duplicates};
 }
 
 /* Leaves the positions of what is not zero. */
@@ -90,8 +91,11 @@ enum status coo_emit(const struct ordering *alto, struct coo *x, uint64_t *posit
     uint64_t *key = memory_array(count, sizeof *key, error);
     struct sorted s = {x, position, key, count, count / SLICES + 1};
     if (key && line_sort(alto, x, position, count, key, error) == STATUS_OK) {
-        sum_groups(&s, report);
-        drop_zeros(&s);
+        struct coo_cleaning cleaned = sum_groups(&s);
+        if (cleaned.zeros + cleaned.duplicates > 0)
+            drop_zeros(&s);
+        report->zeros += cleaned.zeros;
+        report->duplicates += cleaned.duplicates;
         blco_writer_append(w, x, position, s.count, error);
     }
     memory_free(key);
