@@ -84,6 +84,8 @@ static enum status read_tensor(struct job *job, struct error *error)
     job->times.read = report.read_seconds;
     job->times.clean = report.clean_seconds;
     tensor_note_cleaning(progress, &report.cleaning);
+    if (report.entries == 0)
+        return error_set(error, STATUS_INPUT, "%s: no nonzeros", s->tensor);
     if (job->x.nnz == 0)
         return error_set(error, STATUS_INPUT, "%s: all %ju entries are zero", s->tensor,
                          (uintmax_t)report.entries);

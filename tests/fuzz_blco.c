@@ -84,14 +84,20 @@ static int file_of(const uint8_t *bytes, size_t size, char *path)
     return fd;
 }
 
+static char folder[] = "/tmp/blco-fuzz-XXXXXX";
+
+static void remove_folder(void)
+{
+    rmdir(folder);
+}
+
 /* An input that stands for a good file of nonzeros made from these bytes. Returns its size. */
 static size_t make_seed(const uint8_t *data, size_t size, uint8_t *seed, size_t room)
 {
-    static char folder[] = "/tmp/blco-fuzz-XXXXXX";
     static uint8_t bytes[1 << 16];
     const uint64_t dims[] = {300, 70000, MAX_LENGTH, 9};
     char path[64];
-    if (strstr(folder, "XXXXXX") && !mkdtemp(folder))
+    if (strstr(folder, "XXXXXX") && (!mkdtemp(folder) || atexit(remove_folder) != 0))
         abort();
     snprintf(path, sizeof path, "%s/x.blco", folder);
     uint64_t nnz = size < 200 ? size : 200;
