@@ -37,7 +37,7 @@ void cmd_cpd_help(FILE *stream)
             "Usage: blco cpd TENSOR -r RANK [-o STEM] [OPTION]...\n\n"
             "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
             "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
-            "TENSOR is a .blco or .tns file, plain or gzip, or - for text from standard input.\n");
+            "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
     cli_help(stream, groups);
     fprintf(stream,
             "\nSIGINT or SIGTERM ends the run after the present iteration; its factors are\n"

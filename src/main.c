@@ -18,6 +18,7 @@ static const struct command {
      cmd_info},
     {"convert", "write a tensor file as another kind of tensor file", cmd_convert_help,
      cmd_convert},
+    {"bench", "measure MTTKRP and ALS against what the machine can do", cmd_bench_help, cmd_bench},
     {"generate", "make a synthetic tensor", cmd_generate_help, cmd_generate},
 };
 
