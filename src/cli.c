@@ -285,6 +285,18 @@ enum status cli_lengths(const char *option, const char *text, uint64_t *lengths,
                      text, MAX_ORDER, (uintmax_t)MAX_LENGTH);
 }
 
+enum status cli_header(const char *text, enum tns_header *header, struct error *error)
+{
+    static const char *const names[] = {
+        [TNS_HEADER_NONE] = "none", [TNS_HEADER_DIMS] = "dims", [TNS_HEADER_SPTENSOR] = "sptensor"};
+    for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++)
+        if (strcmp(text, names[i]) == 0) {
+            *header = (enum tns_header)i;
+            return STATUS_OK;
+        }
+    return error_set(error, STATUS_INPUT, "--header: '%s', expected none, dims or sptensor", text);
+}
+
 int cli_set_threads(int threads)
 {
     const char *openmp = getenv("OMP_NUM_THREADS");

@@ -82,6 +82,8 @@ enum status cli_size(const char *option, const char *text, uint64_t *bytes, stru
 enum status cli_lengths(const char *option, const char *text, uint64_t *lengths, int *count,
                         struct error *error);
 
+enum status cli_header(const char *text, enum tns_header *header, struct error *error);
+
 /* Sets how many threads OpenMP uses: `threads`, else OMP_NUM_THREADS, else SLURM_CPUS_PER_TASK,
  * else the processors that this process may run on. Returns how many. */
 int cli_set_threads(int threads);

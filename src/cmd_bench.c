@@ -20,7 +20,8 @@ enum { KEY_SAMPLES = CLI_KEY_OWN, KEY_JSON };
 static const struct cli_option bench_options[] = {
     {"rank", 'r', "R", "number of components (required)"},
     {"samples", KEY_SAMPLES, "N",
-     "time each MTTKRP and iteration N times (20; MTTKRP\nup to 100 times while that takes less than 0.2 s)"},
+     "time each MTTKRP and iteration N times (20; MTTKRP\nup to 100 times while that takes less "
+     "than 0.2 s)"},
     {"json", KEY_JSON, "FILE", "write a record with every sample"},
     {NULL, 0, NULL, NULL}};
 
@@ -37,7 +38,7 @@ void cmd_bench_help(FILE *stream)
             "Measures MTTKRP for each mode and each way to resolve conflicts (or the one of\n"
             "--conflict), and iterations of ALS, against limits of the machine that are\n"
             "measured in the same run. Results are verified before they are timed.\n"
-            "TENSOR is a .tns file, plain or gzip, or - for standard input.\n");
+            "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
     cli_help(stream, groups);
     fprintf(stream, "\nExit codes: 0 done, 1 a result is wrong, 2 usage or input, 3 memory, "
                     "4 numerical\nbreakdown, 5 output. More in blco-bench(1).\n");

@@ -91,18 +91,6 @@ struct settings {
     enum tns_header header;
 };
 
-static enum status set_header(struct settings *s, const char *text, struct error *error)
-{
-    static const char *const names[] = {
-        [TNS_HEADER_NONE] = "none", [TNS_HEADER_DIMS] = "dims", [TNS_HEADER_SPTENSOR] = "sptensor"};
-    for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++)
-        if (strcmp(text, names[i]) == 0) {
-            s->header = (enum tns_header)i;
-            return STATUS_OK;
-        }
-    return error_set(error, STATUS_INPUT, "--header: '%s', expected none, dims or sptensor", text);
-}
-
 static enum status set_scale(struct settings *s, const char *text, struct error *error)
 {
     s->has_scale = true;
@@ -142,7 +130,7 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     case KEY_SEED:
         return cli_unsigned("--seed", text, 0, UINT64_MAX, &s->seed, error);
     case KEY_HEADER:
-        return set_header(s, text, error);
+        return cli_header(text, &s->header, error);
     default:
         return cli_common_set(&s->common, key, text, error);
     }
@@ -317,15 +305,6 @@ static enum status make_tensor(const struct settings *s, const struct generate_s
     return generate_planted(x, &plant, s->seed, progress, error);
 }
 
-/* Finds out before the work whether the file can be made. */
-static enum status check_output(const char *path, struct error *error)
-{
-    struct outfile trial = {.fd = -1};
-    if (strcmp(path, "-") != 0 && outfile_open(&trial, path, error) == STATUS_OK)
-        outfile_discard(&trial);
-    return error->status;
-}
-
 static enum status generate(const struct settings *s, const char *path, struct error *error)
 {
     struct generate_spec spec;
@@ -334,7 +313,8 @@ static enum status generate(const struct settings *s, const char *path, struct e
     struct tns_write_report report;
     struct tns_write_options options = {s->common.tns.index_base, s->header};
     char size[CLI_SIZE_TEXT];
-    if (make_spec(s, &spec, error) != STATUS_OK || check_output(path, error) != STATUS_OK)
+    if (make_spec(s, &spec, error) != STATUS_OK ||
+        (strcmp(path, "-") != 0 && outfile_check(path, error) != STATUS_OK))
         return error->status;
     cli_set_threads(s->common.threads);
     progress_init(&progress, s->common.quiet ? NULL : stderr);

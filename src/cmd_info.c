@@ -7,6 +7,7 @@
 #include "cli.h"
 #include "number.h"
 #include "ordering.h"
+#include "tensor_file.h"
 #include "version.h"
 
 static const struct cli_option plan_options[] = {
@@ -20,11 +21,12 @@ static const struct cli_group groups[] = {{"Plan", plan_options},
 
 void cmd_info_help(FILE *stream)
 {
-    fprintf(stream, "Usage: blco info TENSOR [OPTION]...\n\n"
-                    "Prints what is in a tensor file (order, lengths, nonzeros, density, "
-                    "duplicates,\nzeros, values, slices), and how much memory decomposing it "
-                    "takes.\n"
-                    "TENSOR is a .tns file, plain or gzip, or - for standard input.\n");
+    fprintf(stream,
+            "Usage: blco info TENSOR [OPTION]...\n\n"
+            "Prints what is in a tensor file (order, lengths, nonzeros, density, "
+            "duplicates,\nzeros, values, slices), and how much memory decomposing it "
+            "takes.\n"
+            "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
     cli_help(stream, groups);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in "
                     "blco-info(1).\n");
@@ -40,8 +42,7 @@ static enum status set_option(void *settings, int key, const char *text, struct 
 
 struct findings {
     struct coo x;
-    struct tns_report report;
-    struct coo_cleaning cleaning;
+    struct tensor_report report;
     struct coo_statistics statistics;
     const struct backend_ops *ops;
     struct plan plan;
@@ -55,9 +56,8 @@ static enum status gather(struct findings *f, const char *path, const struct cli
         return error->status;
     cli_set_threads(common->threads);
     progress_init(&progress, common->quiet ? NULL : stderr);
-    if (tns_read(&f->x, path, &common->tns, &progress, &f->report, error) == STATUS_OK &&
-        coo_clean(&f->x, &f->cleaning, error) == STATUS_OK && f->x.nnz > 0 &&
-        coo_statistics(&f->x, &f->statistics, error) == STATUS_OK)
+    if (tensor_read(&f->x, path, &common->tns, &progress, &f->report, error) == STATUS_OK &&
+        f->x.nnz > 0 && coo_statistics(&f->x, &f->statistics, error) == STATUS_OK)
         f->ops->plan(f->x.order, f->x.dims, f->x.nnz, &common->options, &f->plan, error);
     progress_clear(&progress);
     return error->status;
@@ -118,19 +118,29 @@ static void show_plan(const struct findings *f)
         printf("\n");
 }
 
-static void show(const struct findings *f, const char *path)
+static void show_format(const struct findings *f)
 {
     static const char *const headers[] = {[TNS_HEADER_NONE] = "no header",
                                           [TNS_HEADER_DIMS] = "header of order and lengths",
                                           [TNS_HEADER_SPTENSOR] = "sptensor header"};
     char size[CLI_SIZE_TEXT];
+    const struct tensor_report *r = &f->report;
+    if (r->format == TENSOR_TEXT)
+        printf("format       %s%s, %s of text\n", r->text.gzip ? "gzip, " : "",
+               headers[r->text.header], cli_size_text(r->text.text_bytes, size));
+    else
+        printf("format       .blco, %s, %.2f bytes a nonzero\n", cli_size_text(r->file_bytes, size),
+               (double)r->file_bytes / (double)(f->x.nnz ? f->x.nnz : 1));
+}
+
+static void show(const struct findings *f, const char *path)
+{
     printf("tensor       %s\n", strcmp(path, "-") == 0 ? "standard input" : path);
-    printf("format       %s%s, %s of text\n", f->report.gzip ? "gzip, " : "",
-           headers[f->report.header], cli_size_text(f->report.text_bytes, size));
+    show_format(f);
     printf("order        %d\n", f->x.order);
     printf("entries      %ju\n", (uintmax_t)f->report.entries);
-    printf("duplicates   %ju\n", (uintmax_t)f->cleaning.duplicates);
-    printf("zeros        %ju\n", (uintmax_t)f->cleaning.zeros);
+    printf("duplicates   %ju\n", (uintmax_t)f->report.cleaning.duplicates);
+    printf("zeros        %ju\n", (uintmax_t)f->report.cleaning.zeros);
     show_lengths(&f->x);
     show_line_bits(&f->x);
     if (f->x.nnz == 0)

@@ -37,7 +37,7 @@ void cmd_cpd_help(FILE *stream)
             "Usage: blco cpd TENSOR -r RANK [-o STEM] [OPTION]...\n\n"
             "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
             "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
-            "TENSOR is a .tns file, plain or gzip, or - for standard input.\n");
+            "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
     cli_help(stream, groups);
     fprintf(stream,
             "\nSIGINT or SIGTERM ends the run after the present iteration; its factors are\n"
@@ -136,17 +136,17 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     }
 }
 
-/* The tensor's file name without its folder, .gz and .tns. */
+/* The tensor's file name without its folder and endings. */
 static enum status default_stem(struct cpd_settings *s, struct error *error)
 {
     if (strcmp(s->tensor, "-") == 0)
         return error_set(error, STATUS_INPUT,
                          "standard input has no name for the files: -o STEM or --nowrite expected");
-    static const char *const endings[] = {".gz", ".tns"};
+    static const char *const endings[] = {".gz", ".tns", ".blco"};
     const char *slash = strrchr(s->tensor, '/');
     const char *name = slash ? slash + 1 : s->tensor;
     size_t length = strlen(name);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         size_t ending = strlen(endings[i]);
         if (length > ending && memcmp(name + length - ending, endings[i], ending) == 0)
             length -= ending;

@@ -1,4 +1,5 @@
 /* The program: finds the command, runs it, and is the only place that prints an error. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@ static const struct command {
     {"cpd", "decompose a sparse tensor by CP-ALS", cmd_cpd_help, cmd_cpd},
     {"info", "say what is in a tensor file, and what decomposing it takes", cmd_info_help,
      cmd_info},
+    {"convert", "write a tensor file as another kind of tensor file", cmd_convert_help,
+     cmd_convert},
     {"bench", "measure MTTKRP and ALS against what the machine can do", cmd_bench_help, cmd_bench},
     {"generate", "make a synthetic tensor", cmd_generate_help, cmd_generate},
 };
@@ -86,6 +89,7 @@ int main(int argc, char **argv)
         usage(stderr);
         return STATUS_INPUT;
     }
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of writing like others */
     struct error error = {0};
     const char *name = NULL;
     int code = dispatch(argc, argv, &name, &error);

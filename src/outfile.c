@@ -112,6 +112,35 @@ end:
     return error->status;
 }
 
+enum status outfile_check(const char *path, struct error *error)
+{
+    struct outfile trial;
+    if (outfile_open(&trial, path, error) == STATUS_OK)
+        outfile_discard(&trial);
+    return error->status;
+}
+
+enum status outfile_open_scratch(struct outfile *f, const char *path, struct error *error)
+{
+    *f = (struct outfile){.fd = -1};
+    char *folder = NULL;
+    if (choose_names(f, path, error) != STATUS_OK || !(folder = folder_of(path, error)))
+        goto end;
+    f->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (f->fd < 0) {
+        f->fd = open(f->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+        if (f->fd >= 0)
+            unlink(f->temporary);
+    }
+    if (f->fd < 0)
+        cannot_write(path, errno == ENOENT ? "there is no such folder" : strerror(errno), error);
+end:
+    memory_free(folder);
+    if (error->status != STATUS_OK)
+        outfile_discard(f);
+    return error->status;
+}
+
 enum status outfile_write(struct outfile *f, const void *bytes, size_t size, struct error *error)
 {
     const char *at = bytes;
@@ -140,6 +169,24 @@ enum status outfile_write_at(struct outfile *f, const void *bytes, size_t size, 
         at += written;
         offset += (size_t)written;
         size -= (size_t)written;
+    }
+    return STATUS_OK;
+}
+
+enum status outfile_read_at(const struct outfile *f, void *bytes, size_t size, size_t offset,
+                            struct error *error)
+{
+    char *at = bytes;
+    while (size > 0) {
+        ssize_t got = pread(f->fd, at, size, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return error_set(error, STATUS_OUTPUT, "%s: a temporary file cannot be read back: %s",
+                             f->path, got < 0 ? strerror(errno) : "it is too short");
+        at += got;
+        offset += (size_t)got;
+        size -= (size_t)got;
     }
     return STATUS_OK;
 }

@@ -22,11 +22,22 @@ struct outfile {
  * link called `path` will be replaced. STATUS_OUTPUT names the path and the reason. */
 enum status outfile_open(struct outfile *f, const char *path, struct error *error);
 
+/* Finds out, before the work whose result it is for, whether the file can be made. */
+enum status outfile_check(const char *path, struct error *error);
+
+/* Creates a file for reading and writing in the folder of `path` that has no name, so that nothing
+ * of it stays behind; it is never committed. Messages name `path`. */
+enum status outfile_open_scratch(struct outfile *f, const char *path, struct error *error);
+
 /* Appends all of `size` bytes, or writes them at `offset` (callable from several threads at once,
  * each with an error of its own). */
 enum status outfile_write(struct outfile *f, const void *bytes, size_t size, struct error *error);
 enum status outfile_write_at(struct outfile *f, const void *bytes, size_t size, size_t offset,
                              struct error *error);
+
+/* `size` bytes from `offset`, of a file from outfile_open_scratch. STATUS_OUTPUT. */
+enum status outfile_read_at(const struct outfile *f, void *bytes, size_t size, size_t offset,
+                            struct error *error);
 
 /* Syncs `count` files, then gives all of them their final names, and closes them. If one fails,
  * none of them is left, and the files that had these names before have them again (where the file

@@ -4,9 +4,9 @@
 
 #include "tns.h"
 
-/* Reads the tensor at `path` ("-": standard input), adds up its duplicates and drops its zeros, and
- * notes how many. *read_seconds and *clean_seconds say how long that took. *x is the caller's to
- * free, on failure too. STATUS_INPUT also where every entry is zero. */
+/* Reads the tensor at `path`, text or .blco ("-": text from standard input), adds up its duplicates
+ * and drops its zeros, and notes how many. *read_seconds and *clean_seconds say how long that took.
+ * *x is the caller's to free, on failure too. STATUS_INPUT also where every entry is zero. */
 enum status tensor_input_read(struct coo *x, const char *path, const struct tns_options *options,
                               struct progress *progress, double *read_seconds,
                               double *clean_seconds, struct error *error);

@@ -10,6 +10,10 @@
 #include "tns_line.h"
 #include "tns_sizes.h"
 
+#define MOST_BATCH  ((size_t)8 << 20) /* bytes of text read ahead at a time */
+#define LEAST_BATCH ((size_t)64 << 10)
+#define CHUNK       ((size_t)128 << 10) /* bytes that a thread parses at a time */
+
 /* A batch's piece of whole lines, parsed by one thread. */
 struct chunk {
     const char *begin, *end;
@@ -32,6 +36,8 @@ struct reader {
     struct chunk *chunk; /* (max_chunks); owned                */
     size_t nchunks, max_chunks;
     uint32_t largest[MAX_ORDER];
+    const struct tns_parts *parts; /* NULL: all entries stay in x      */
+    uint64_t handed_over;          /* entries                          */
     struct progress *progress;
 };
 
@@ -87,16 +93,39 @@ static enum status cut(struct reader *r, const char *begin, const char *end, str
     return STATUS_OK;
 }
 
+/* How many entries x may have before they are handed over. */
+static uint64_t part_room(const struct reader *r)
+{
+    const struct tns_parts *p = r->parts;
+    return p ? p->memory / (4 * (uint64_t)r->head.format.order + 8 + p->overhead) : MAX_NNZ;
+}
+
+/* Hands the entries so far over where `more` would be too many. */
+static enum status hand_over(struct reader *r, uint64_t more, struct error *error)
+{
+    if (r->used == 0 || r->used + more <= part_room(r))
+        return STATUS_OK;
+    struct coo part = *r->x;
+    part.nnz = r->used;
+    for (int n = 0; n < part.order; n++)
+        part.dims[n] = (uint64_t)r->largest[n] + 1;
+    r->handed_over += r->used;
+    r->used = 0;
+    return r->parts->take(r->parts->context, &part, error);
+}
+
 /* Room for `more` entries. Pages that are not yet written take no memory, so it grows by a half. */
 static enum status make_room(struct reader *r, uint64_t more, struct error *error)
 {
     uint64_t needed = r->used + more;
-    if (needed <= r->x->nnz)
-        return STATUS_OK;
-    if (needed > MAX_NNZ)
+    if (r->handed_over + needed > MAX_NNZ)
         return error_set(error, STATUS_INPUT, "%s: more than %" PRIu64 " entries", r->name,
                          MAX_NNZ);
-    uint64_t room = needed + needed / 2;
+    if (needed <= r->x->nnz)
+        return STATUS_OK;
+    uint64_t room = needed + needed / 2, most = part_room(r);
+    if (room > most)
+        room = needed > most ? needed : most;
     if (r->x->order == 0) {
         const struct tns_format *f = &r->head.format;
         return coo_create(r->x, f->order, f->limit, room, error);
@@ -170,7 +199,9 @@ static enum status read_entries(struct reader *r, const char *begin, const struc
         return status;
     const struct chunk *last = &r->chunk[r->nchunks - 1];
     uint64_t lines = last->first_line + last->lines;
-    status = make_room(r, lines, error);
+    status = hand_over(r, lines, error);
+    if (status == STATUS_OK)
+        status = make_room(r, lines, error);
     if (status != STATUS_OK)
         return status;
 #pragma omp parallel for schedule(dynamic) num_threads(r->threads)
@@ -245,11 +276,12 @@ static enum status finish(struct reader *r, struct error *error)
         return error_set(error, STATUS_INPUT, "%s: is empty", r->name);
     if (tns_head_end(&r->head, error) != STATUS_OK)
         return error->status;
-    if (r->head.dialect == TNS_HEADER_SPTENSOR && r->used != r->head.count)
+    uint64_t entries = r->handed_over + r->used;
+    if (r->head.dialect == TNS_HEADER_SPTENSOR && entries != r->head.count)
         return error_set(error, STATUS_INPUT,
                          "%s: %" PRIu64 " entries, expected %" PRIu64 ", as the header says",
-                         r->name, r->used, r->head.count);
-    if (r->used == 0)
+                         r->name, entries, r->head.count);
+    if (entries == 0)
         return error_set(error, STATUS_INPUT, "%s: no entries behind the header", r->name);
     const struct tns_format *f = &r->head.format;
     for (int n = 0; n < f->order; n++)
@@ -262,14 +294,15 @@ static void fill_report(const struct reader *r, struct tns_report *report)
     *report = (struct tns_report){.header = r->head.dialect,
                                   .gzip = text_source_gzip(r->source),
                                   .text_bytes = text_source_bytes(r->source),
-                                  .entries = r->used};
+                                  .entries = r->handed_over + r->used};
 }
 
-enum status tns_read_sized(struct coo *x, const char *path, const struct tns_options *options,
-                           const struct tns_sizes *sizes, struct progress *progress,
-                           struct tns_report *report, struct error *error)
+static enum status read_file(struct coo *x, const char *path, const struct tns_options *options,
+                             const struct tns_sizes *sizes, const struct tns_parts *parts,
+                             struct progress *progress, struct tns_report *report,
+                             struct error *error)
 {
-    struct reader r = {.x = x, .sizes = *sizes, .progress = progress};
+    struct reader r = {.x = x, .sizes = *sizes, .parts = parts, .progress = progress};
     *x = (struct coo){0};
     double start = progress_now();
     enum status status = text_source_open(&r.source, path, sizes->batch, error);
@@ -296,9 +329,29 @@ enum status tns_read_sized(struct coo *x, const char *path, const struct tns_opt
     return status;
 }
 
+enum status tns_read_sized(struct coo *x, const char *path, const struct tns_options *options,
+                           const struct tns_sizes *sizes, struct progress *progress,
+                           struct tns_report *report, struct error *error)
+{
+    return read_file(x, path, options, sizes, NULL, progress, report, error);
+}
+
 enum status tns_read(struct coo *x, const char *path, const struct tns_options *options,
                      struct progress *progress, struct tns_report *report, struct error *error)
 {
-    const struct tns_sizes sizes = {.batch = (size_t)8 << 20, .chunk = (size_t)128 << 10};
-    return tns_read_sized(x, path, options, &sizes, progress, report, error);
+    const struct tns_sizes sizes = {.batch = MOST_BATCH, .chunk = CHUNK};
+    return read_file(x, path, options, &sizes, NULL, progress, report, error);
+}
+
+/* A batch has no more entries than a part: a line has four bytes or more. */
+enum status tns_read_parts(struct coo *x, const char *path, const struct tns_options *options,
+                           const struct tns_parts *parts, struct progress *progress,
+                           struct tns_report *report, struct error *error)
+{
+    uint64_t least = parts->memory / (4 * MAX_ORDER + 8 + parts->overhead), batch = 4 * least;
+    const struct tns_sizes sizes = {.batch = batch < LEAST_BATCH  ? LEAST_BATCH
+                                             : batch > MOST_BATCH ? MOST_BATCH
+                                                                  : (size_t)batch,
+                                    .chunk = CHUNK};
+    return read_file(x, path, options, &sizes, parts, progress, report, error);
 }

@@ -30,4 +30,21 @@ struct tns_report {
 enum status tns_read(struct coo *x, const char *path, const struct tns_options *options,
                      struct progress *progress, struct tns_report *report, struct error *error);
 
+/* Where tns_read_parts lets go of what it has read. */
+struct tns_parts {
+    uint64_t memory;   /* that the entries of one part may take                                 */
+    uint64_t overhead; /* bytes an entry, beside its 4 for each mode and 8 for the value        */
+    /* Takes the entries of *part, which is the reader's again afterwards. Its lengths are those of
+     * the largest indices so far. */
+    enum status (*take)(void *context, struct coo *part, struct error *error);
+    void *context;
+};
+
+/* tns_read for files larger than memory: whenever there are as many entries as memory holds, they
+ * are handed over, in file order. *x has the last ones (perhaps none), and the lengths of the whole
+ * tensor. A part has at least the entries of 64 kB of text. */
+enum status tns_read_parts(struct coo *x, const char *path, const struct tns_options *options,
+                           const struct tns_parts *parts, struct progress *progress,
+                           struct tns_report *report, struct error *error);
+
 #endif

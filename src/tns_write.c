@@ -10,8 +10,8 @@
 #include "number.h"
 #include "outfile.h"
 
-#define SLICE       32768 /* nonzeros formatted, compressed and written at a time */
-#define INDEX_TEXT  11    /* ten digits and a blank                               */
+#define SLICE       TNS_WRITE_PIECE /* nonzeros formatted, compressed and written at a time */
+#define INDEX_TEXT  11              /* ten digits and a blank                               */
 #define HEADER_TEXT (64 + MAX_ORDER * INDEX_TEXT)
 
 /* What one thread formats and compresses into. */
@@ -20,9 +20,13 @@ struct slice_buffer {
     struct gzip_member gzip;
 };
 
-struct writer {
-    const struct coo *x;
-    const struct tns_write_options *options;
+struct tns_writer {
+    struct coo shape;    /* order, lengths and nonzeros of the whole tensor, without arrays */
+    const struct coo *x; /* the piece that is being written                                 */
+    uint64_t written;    /* nonzeros of the pieces before it                                */
+    bool begun;          /* the header is written                                           */
+    struct tns_write_options options;
+    struct progress *progress;
     struct outfile file;
     bool gzip, to_stdout;
     size_t position; /* in the file, of the next slice      */
@@ -43,9 +47,9 @@ static size_t slice_room(const struct coo *x)
     return HEADER_TEXT + lines * ((size_t)x->order * INDEX_TEXT + NUMBER_MAX_TEXT + 1);
 }
 
-static enum status writer_open(struct writer *w, const char *path, struct error *error)
+static enum status prepare(struct tns_writer *w, const char *path, struct error *error)
 {
-    size_t room = slice_room(w->x);
+    size_t room = slice_room(&w->shape);
     w->buffer = memory_zeros((size_t)w->threads, sizeof *w->buffer, error);
     for (int t = 0; w->buffer && t < w->threads; t++) {
         w->buffer[t].text = memory_array(room, 1, error);
@@ -61,43 +65,31 @@ static enum status writer_open(struct writer *w, const char *path, struct error 
     return error->status;
 }
 
-static void writer_close(struct writer *w)
+static char *format_header(const struct tns_writer *w, char *text)
 {
-    for (int t = 0; w->buffer && t < w->threads; t++) {
-        memory_free(w->buffer[t].text);
-        memory_free(w->buffer[t].packed);
-        gzip_member_free(&w->buffer[t].gzip);
-    }
-    memory_free(w->buffer);
-    if (!w->to_stdout)
-        outfile_discard(&w->file);
-}
-
-static char *format_header(const struct writer *w, char *text)
-{
-    if (w->options->header == TNS_HEADER_NONE)
+    if (w->options.header == TNS_HEADER_NONE)
         return text;
-    if (w->options->header == TNS_HEADER_SPTENSOR)
+    if (w->options.header == TNS_HEADER_SPTENSOR)
         text = stpcpy(text, "sptensor\n");
-    text = number_format_unsigned((uint64_t)w->x->order, text);
-    for (int n = 0; n < w->x->order; n++) {
+    text = number_format_unsigned((uint64_t)w->shape.order, text);
+    for (int n = 0; n < w->shape.order; n++) {
         *text++ = n == 0 ? '\n' : ' ';
-        text = number_format_unsigned(w->x->dims[n], text);
+        text = number_format_unsigned(w->shape.dims[n], text);
     }
     *text++ = '\n';
-    if (w->options->header == TNS_HEADER_SPTENSOR) {
-        text = number_format_unsigned(w->x->nnz, text);
+    if (w->options.header == TNS_HEADER_SPTENSOR) {
+        text = number_format_unsigned(w->shape.nnz, text);
         *text++ = '\n';
     }
     return text;
 }
 
-static char *format_slice(const struct writer *w, uint64_t slice, char *text)
+static char *format_slice(const struct tns_writer *w, uint64_t slice, char *text)
 {
     const struct coo *x = w->x;
-    uint64_t base = (uint64_t)w->options->index_base;
+    uint64_t base = (uint64_t)w->options.index_base;
     uint64_t begin = slice * SLICE, end = begin + SLICE < x->nnz ? begin + SLICE : x->nnz;
-    if (slice == 0)
+    if (slice == 0 && !w->begun)
         text = format_header(w, text);
     for (uint64_t i = begin; i < end; i++) {
         for (int n = 0; n < x->order; n++) {
@@ -111,7 +103,7 @@ static char *format_slice(const struct writer *w, uint64_t slice, char *text)
 }
 
 /* Formats a slice into the thread's buffer; *bytes, *size is what goes into the file. */
-static void make_slice(const struct writer *w, uint64_t slice, struct slice_buffer *b,
+static void make_slice(const struct tns_writer *w, uint64_t slice, struct slice_buffer *b,
                        size_t *text_size, const char **bytes, size_t *size, struct error *error)
 {
     *bytes = b->text;
@@ -124,7 +116,7 @@ static void make_slice(const struct writer *w, uint64_t slice, struct slice_buff
 
 /* A slice's place in the file is known when those before it are formatted; its bytes are then
  * written by each thread on its own, or in turn where the output cannot be written at a place. */
-static void write_slices(struct writer *w, struct progress *progress, struct error *error)
+static void write_slices(struct tns_writer *w, struct error *error)
 {
     uint64_t slices = w->x->nnz ? (w->x->nnz + SLICE - 1) / SLICE : 1;
     bool failed = false;
@@ -155,31 +147,82 @@ static void write_slices(struct writer *w, struct progress *progress, struct err
             failed = true;
         }
         if (omp_get_thread_num() == 0)
-            progress_update(progress, (double)(s + 1) / (double)slices, "%.0f MB",
-                            (double)position / 1e6);
+            progress_update(w->progress,
+                            (double)(w->written + s * SLICE + 1) / (double)(w->shape.nnz + 1),
+                            "%.0f MB", (double)position / 1e6);
     }
+}
+
+void tns_writer_free(struct tns_writer *w)
+{
+    if (!w)
+        return;
+    for (int t = 0; w->buffer && t < w->threads; t++) {
+        memory_free(w->buffer[t].text);
+        memory_free(w->buffer[t].packed);
+        gzip_member_free(&w->buffer[t].gzip);
+    }
+    memory_free(w->buffer);
+    if (!w->to_stdout)
+        outfile_discard(&w->file);
+    memory_free(w);
+}
+
+enum status tns_writer_open(struct tns_writer **writer, const char *path, int order,
+                            const uint64_t *dims, uint64_t nnz,
+                            const struct tns_write_options *options, struct progress *progress,
+                            struct error *error)
+{
+    static char stdout_name[] = "standard output";
+    struct tns_writer *w = *writer = memory_array(1, sizeof *w, error);
+    if (!w)
+        return error->status;
+    *w = (struct tns_writer){.shape = {.order = order, .nnz = nnz},
+                             .options = *options,
+                             .progress = progress,
+                             .file = {.fd = -1},
+                             .gzip = ends_in_gz(path),
+                             .to_stdout = strcmp(path, "-") == 0,
+                             .threads = omp_get_max_threads()};
+    memcpy(w->shape.dims, dims, (size_t)order * sizeof *dims);
+    if (w->to_stdout)
+        w->file = (struct outfile){.fd = STDOUT_FILENO, .path = stdout_name};
+    progress_stage(progress, "writing %s", w->to_stdout ? stdout_name : path);
+    if (prepare(w, path, error) != STATUS_OK) {
+        tns_writer_free(w);
+        *writer = NULL;
+    }
+    return error->status;
+}
+
+enum status tns_writer_append(struct tns_writer *w, const struct coo *x, struct error *error)
+{
+    w->x = x;
+    write_slices(w, error);
+    w->begun = true;
+    w->written += x->nnz;
+    return error->status;
+}
+
+enum status tns_writer_commit(struct tns_writer *w, struct tns_write_report *report,
+                              struct error *error)
+{
+    if (!w->to_stdout)
+        outfile_commit(&w->file, 1, error);
+    if (report)
+        *report = (struct tns_write_report){w->text_bytes, w->position};
+    return error->status;
 }
 
 enum status tns_write(const struct coo *x, const char *path,
                       const struct tns_write_options *options, struct progress *progress,
                       struct tns_write_report *report, struct error *error)
 {
-    static char stdout_name[] = "standard output";
-    struct writer w = {.x = x,
-                       .options = options,
-                       .file = {.fd = -1},
-                       .gzip = ends_in_gz(path),
-                       .to_stdout = strcmp(path, "-") == 0,
-                       .threads = omp_get_max_threads()};
-    if (w.to_stdout)
-        w.file = (struct outfile){.fd = STDOUT_FILENO, .path = stdout_name};
-    progress_stage(progress, "writing %s", w.to_stdout ? stdout_name : path);
-    if (writer_open(&w, path, error) == STATUS_OK)
-        write_slices(&w, progress, error);
-    if (error->status == STATUS_OK && !w.to_stdout)
-        outfile_commit(&w.file, 1, error);
-    if (report)
-        *report = (struct tns_write_report){w.text_bytes, w.position};
-    writer_close(&w);
+    struct tns_writer *w;
+    if (tns_writer_open(&w, path, x->order, x->dims, x->nnz, options, progress, error) ==
+            STATUS_OK &&
+        tns_writer_append(w, x, error) == STATUS_OK)
+        tns_writer_commit(w, report, error);
+    tns_writer_free(w);
     return error->status;
 }

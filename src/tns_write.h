@@ -26,4 +26,26 @@ enum status tns_write(const struct coo *x, const char *path,
                       const struct tns_write_options *options, struct progress *progress,
                       struct tns_write_report *report, struct error *error);
 
+/* The same in pieces, for tensors larger than memory. */
+struct tns_writer;
+
+/* Begins a file for a tensor of this order, these lengths (order) and `nnz` nonzeros. The caller
+ * frees *w; it is NULL on failure. */
+enum status tns_writer_open(struct tns_writer **w, const char *path, int order,
+                            const uint64_t *dims, uint64_t nnz,
+                            const struct tns_write_options *options, struct progress *progress,
+                            struct error *error);
+
+/* The next nonzeros. Pieces of multiples of TNS_WRITE_PIECE nonzeros, but for the last, make the
+ * same file as one piece does. A tensor without nonzeros is one piece of none. */
+#define TNS_WRITE_PIECE 32768
+enum status tns_writer_append(struct tns_writer *w, const struct coo *x, struct error *error);
+
+/* The file is there. `report` may be NULL. */
+enum status tns_writer_commit(struct tns_writer *w, struct tns_write_report *report,
+                              struct error *error);
+
+/* Drops what was not committed; accepts NULL. */
+void tns_writer_free(struct tns_writer *w);
+
 #endif

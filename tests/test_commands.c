@@ -41,8 +41,8 @@ static int enter_folder(void **state)
 static int leave_folder(void **state)
 {
     (void)state;
-    const char *names[] = {"x.tns", "start.ktns", "out.ktns"};
-    for (int i = 0; i < 3; i++)
+    const char *names[] = {"x.tns", "start.ktns", "out.ktns", "out.blco", "x.blco", "out.tns"};
+    for (int i = 0; i < 6; i++)
         unlink(names[i]);
     return chdir(home) || rmdir(folder);
 }
@@ -79,12 +79,16 @@ static long fail_each_allocation(int (*command)(int, char **, struct error *),
             assert_int_equal(code, STATUS_MEMORY);
             assert_string_not_equal(error.message, "");
             assert_int_not_equal(access("out.ktns", F_OK), 0);
+            assert_int_not_equal(access("out.blco", F_OK), 0);
+            assert_int_not_equal(access("out.tns", F_OK), 0);
         }
         if (!fired) {
             assert_int_equal(code, 0);
             return fatal;
         }
         unlink("out.ktns");
+        unlink("out.blco");
+        unlink("out.tns");
     }
 }
 
@@ -132,11 +136,30 @@ static void bench_survives_each_failing_allocation(void **state)
     unlink("out.ktns");
 }
 
+static void convert_survives_each_failing_allocation(void **state)
+{
+    (void)state;
+    struct error error;
+    char *to_blco[] = {"convert", "x.tns", "out.blco", "-q", "-t2", NULL};
+    char *to_text[] = {"convert", "x.blco", "out.tns", "-q", "-t2", NULL};
+    char *text_to_text[] = {"convert", "x.tns", "out.tns", "-q", "-t2", NULL};
+    char *again[] = {"convert", "x.blco", "out.blco", "-q", "-t2", NULL};
+    char *cpd[] = {"cpd", "-q", "x.blco", "-r2", "-i1", "--nowrite", "-t1", NULL};
+    assert_true(fail_each_allocation(cmd_convert, to_blco) > 20);
+    assert_int_equal(rename("out.blco", "x.blco"), 0);
+    assert_true(fail_each_allocation(cmd_convert, to_text) > 10);
+    assert_true(fail_each_allocation(cmd_convert, text_to_text) > 10);
+    assert_true(fail_each_allocation(cmd_convert, again) > 20);
+    assert_true(fail_each_allocation(cmd_cpd, cpd) > 10);
+    assert_int_equal(call(cmd_convert, again, &error), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cpd_survives_each_failing_allocation),
         cmocka_unit_test(info_survives_each_failing_allocation),
+        cmocka_unit_test(convert_survives_each_failing_allocation),
         cmocka_unit_test(bench_survives_each_failing_allocation),
     };
     return cmocka_run_group_tests_name("commands", tests, enter_folder, leave_folder);

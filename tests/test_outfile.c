@@ -400,11 +400,48 @@ static void test_allocation_fails(void **state)
     }
 }
 
+/* A file without a name: written and read, and nothing of it is ever seen. */
+static void test_scratch_file(void **state)
+{
+    (void)state;
+    do {
+        struct error error = {0};
+        struct outfile f;
+        char bytes[8] = "";
+        assert_int_equal(outfile_open_scratch(&f, scratch_path("x"), &error), STATUS_OK);
+        assert_int_equal(scratch_entries(0), 0);
+        assert_int_equal(outfile_write_at(&f, "world", 5, 6, &error), STATUS_OK);
+        assert_int_equal(outfile_write_at(&f, "hello,", 6, 0, &error), STATUS_OK);
+        assert_int_equal(outfile_read_at(&f, bytes, 7, 4, &error), STATUS_OK);
+        assert_memory_equal(bytes, "o,world", 7);
+        assert_int_equal(outfile_read_at(&f, bytes, 7, 5, &error), STATUS_OUTPUT);
+        assert_non_null(strstr(error.message, "cannot be read back: it is too short"));
+        outfile_discard(&f);
+        assert_int_equal(f.fd, -1);
+        assert_int_equal(scratch_entries(0), 0);
+    } while (next_file_system());
+    struct error error = {0};
+    struct outfile f;
+    assert_int_equal(outfile_open_scratch(&f, scratch_path("none/x"), &error), STATUS_OUTPUT);
+    assert_non_null(strstr(error.message, "there is no such folder"));
+}
+
+static void test_check(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    assert_int_equal(outfile_check(scratch_path("x"), &error), STATUS_OK);
+    assert_int_equal(scratch_entries(0), 0);
+    assert_int_equal(outfile_check(scratch_path("none/x"), &error), STATUS_OUTPUT);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, scratch_remove)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(test_scratch_file),
+        TEST(test_check),
         TEST(test_appears_whole),
         TEST(test_relative_path),
         TEST(test_replaces),

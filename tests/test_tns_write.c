@@ -191,6 +191,45 @@ static void test_round_trip_whatever_the_threads(void **state)
     coo_free(&x);
 }
 
+/* The tensor in pieces: the same file as at once. */
+static void test_pieces(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {3000, 70000, 9};
+    struct coo x;
+    naive_random_coo(&x, 3, dims, 3 * TNS_WRITE_PIECE + 100, 1, 0);
+    for (int gzip = 0; gzip < 2; gzip++) {
+        const char *path = gzip ? packed : plain;
+        struct tns_write_options options = {1, TNS_HEADER_SPTENSOR};
+        struct tns_write_report report, other;
+        struct error error = {0};
+        size_t size, other_size;
+        write_tensor(&x, path, 1, TNS_HEADER_SPTENSOR, &report);
+        char *bytes = read_file(path, &size);
+        struct tns_writer *w;
+        assert_int_equal(tns_writer_open(&w, path, x.order, x.dims, x.nnz, &options, NULL, &error),
+                         STATUS_OK);
+        for (uint64_t begin = 0; begin < x.nnz; begin += 2 * TNS_WRITE_PIECE) {
+            struct coo piece = x;
+            uint64_t left = x.nnz - begin;
+            piece.nnz = left < 2 * TNS_WRITE_PIECE ? left : 2 * TNS_WRITE_PIECE;
+            piece.value += begin;
+            for (int n = 0; n < x.order; n++)
+                piece.index[n] += begin;
+            assert_int_equal(tns_writer_append(w, &piece, &error), STATUS_OK);
+        }
+        assert_int_equal(tns_writer_commit(w, &other, &error), STATUS_OK);
+        tns_writer_free(w);
+        char *others = read_file(path, &other_size);
+        assert_int_equal(size, other_size);
+        assert_memory_equal(bytes, others, size);
+        assert_memory_equal(&report, &other, sizeof report);
+        free(bytes);
+        free(others);
+    }
+    coo_free(&x);
+}
+
 /* A file that may not grow: as on a full disk, but only in this process. */
 static void test_full_disk(void **state)
 {
@@ -263,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_no_nonzeros),
         cmocka_unit_test(test_round_trip_whatever_the_threads),
+        cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_refused_paths),
         cmocka_unit_test(test_allocation_failures),

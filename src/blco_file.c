@@ -1,0 +1,177 @@
+#include "blco_file.h"
+
+#include <stddef.h>
+
+#include <isa-l/crc64.h>
+
+#include "blco_pack.h"
+
+bool blco_file_magic(const void *bytes, size_t size)
+{
+    return size >= BLCO_MAGIC_BYTES && memcmp(bytes, BLCO_MAGIC, BLCO_MAGIC_BYTES) == 0;
+}
+
+/* Of the first page, with 0 in place of the checksum itself. */
+static uint64_t page_crc(const char *page)
+{
+    static const uint8_t zeros[sizeof(uint64_t)];
+    const uint8_t *bytes = (const uint8_t *)page;
+    size_t at = offsetof(struct blco_file_header, header_crc), behind = at + sizeof zeros;
+    uint64_t crc = crc64_ecma_refl(0, bytes, at);
+    crc = crc64_ecma_refl(crc, zeros, sizeof zeros);
+    return crc64_ecma_refl(crc, bytes + behind, BLCO_PAGE - behind);
+}
+
+static enum status check_version(const struct blco_file *f, struct error *error)
+{
+    const struct filemap *map = &f->map;
+    const struct blco_file_header *h = f->header;
+    if (!blco_file_magic(map->bytes, map->size))
+        return error_set(error, STATUS_INPUT, "%s: not a .blco file", f->name);
+    if (map->size < BLCO_PAGE)
+        return error_set(error, STATUS_INPUT, "%s: cut off: %zu bytes, expected at least %d",
+                         f->name, map->size, BLCO_PAGE);
+    if (h->byte_order == __builtin_bswap32(BLCO_BYTE_ORDER))
+        return error_set(error, STATUS_INPUT,
+                         "%s: written by a machine with another byte order than this one", f->name);
+    if (h->byte_order == BLCO_BYTE_ORDER && h->version > BLCO_FORMAT_VERSION)
+        return error_set(error, STATUS_INPUT,
+                         "%s: version %u of the format, but this blco reads version %d only",
+                         f->name, h->version, BLCO_FORMAT_VERSION);
+    if (h->byte_order != BLCO_BYTE_ORDER || h->version != BLCO_FORMAT_VERSION ||
+        h->header_crc != page_crc(map->bytes))
+        return error_set(error, STATUS_INPUT, "%s: damaged: the header's checksum is wrong",
+                         f->name);
+    if (h->file_bytes > map->size)
+        return error_set(error, STATUS_INPUT, "%s: cut off: %zu bytes, expected %ju", f->name,
+                         map->size, (uintmax_t)h->file_bytes);
+    return STATUS_OK;
+}
+
+/* What a header with a good checksum says can be, and goes together. */
+static bool is_consistent(const struct blco_file *f)
+{
+    const struct blco_file_header *h = f->header;
+    uint64_t size = f->map.size;
+    if (h->order < 1 || h->order > MAX_ORDER || h->nnz > MAX_NNZ || h->segment_nnz < 1 ||
+        h->segment_nnz > BLCO_MAX_SEGMENT_NNZ)
+        return false;
+    for (uint32_t n = 0; n < h->order; n++)
+        if (h->dims[n] < 1 || h->dims[n] > MAX_LENGTH)
+            return false;
+    return h->nsegments == (h->nnz + h->segment_nnz - 1) / h->segment_nnz &&
+           h->file_bytes == size && h->data_offset == BLCO_PAGE && h->data_bytes <= size &&
+           h->directory_offset == blco_round_up(BLCO_PAGE + h->data_bytes, BLCO_PAGE) &&
+           h->directory_offset <= size &&
+           (size - h->directory_offset) / sizeof *f->segment == h->nsegments &&
+           (size - h->directory_offset) % sizeof *f->segment == 0;
+}
+
+/* Segments fill the data without a gap. */
+static bool directory_is_consistent(const struct blco_file *f)
+{
+    const struct blco_file_header *h = f->header;
+    uint64_t at = h->data_offset, end = h->data_offset + h->data_bytes;
+    for (uint64_t s = 0; s < h->nsegments; s++) {
+        const struct blco_file_segment *segment = &f->segment[s];
+        if (segment->offset != at || segment->bytes % BLCO_SEGMENT_ALIGN != 0 ||
+            segment->bytes > end - at)
+            return false;
+        at += segment->bytes;
+    }
+    return at == end;
+}
+
+static enum status check_directory(struct blco_file *f, struct error *error)
+{
+    const struct blco_file_header *h = f->header;
+    if (!is_consistent(f))
+        return error_set(error, STATUS_INPUT, "%s: damaged: the header contradicts itself",
+                         f->name);
+    uint64_t behind = h->data_offset + h->data_bytes;
+    f->segment = (const void *)(f->map.bytes + h->directory_offset);
+    if (crc64_ecma_refl(0, (const uint8_t *)f->map.bytes + behind, f->map.size - behind) !=
+        h->directory_crc)
+        return error_set(error, STATUS_INPUT, "%s: damaged: the directory's checksum is wrong",
+                         f->name);
+    if (!directory_is_consistent(f))
+        return error_set(error, STATUS_INPUT, "%s: damaged: the directory contradicts the header",
+                         f->name);
+    return STATUS_OK;
+}
+
+enum status blco_file_open(struct blco_file *f, const char *path, struct error *error)
+{
+    *f = (struct blco_file){.name = path};
+    if (filemap_open(&f->map, path, error) != STATUS_OK)
+        return error->status;
+    f->header = (const void *)f->map.bytes;
+    if (check_version(f, error) != STATUS_OK || check_directory(f, error) != STATUS_OK)
+        blco_file_close(f);
+    return error->status;
+}
+
+void blco_file_close(struct blco_file *f)
+{
+    filemap_close(&f->map);
+    *f = (struct blco_file){0};
+}
+
+uint64_t blco_file_nnz(const struct blco_file *f, uint64_t begin, uint64_t end)
+{
+    uint64_t length = f->header->segment_nnz, nnz = f->header->nnz;
+    uint64_t first = begin * length, behind = end * length;
+    return (behind < nnz ? behind : nnz) - (first < nnz ? first : nnz);
+}
+
+static enum status decode_segment(const struct blco_file *f, uint64_t s, struct coo *x,
+                                  uint64_t first, struct error *error)
+{
+    const struct blco_file_segment *segment = &f->segment[s];
+    const uint8_t *bytes = (const uint8_t *)f->map.bytes + segment->offset;
+    if (crc64_ecma_refl(0, bytes, segment->bytes) != segment->crc)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: the checksum of nonzeros from number %ju on is wrong",
+                         f->name, (uintmax_t)(s * f->header->segment_nnz + 1));
+    return blco_unpack(bytes, segment, x, first, (uint32_t)blco_file_nnz(f, s, s + 1), f->name,
+                       error);
+}
+
+/* The message is about the first segment that is damaged, whichever thread comes upon it. */
+enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t end, struct coo *x,
+                             struct error *error)
+{
+    uint64_t bad = UINT64_MAX;
+    struct error worst = {0};
+#pragma omp parallel for schedule(dynamic)
+    for (uint64_t s = begin; s < end; s++) {
+        struct error own = {0};
+        if (decode_segment(f, s, x, blco_file_nnz(f, begin, s), &own) == STATUS_OK)
+            continue;
+#pragma omp critical(blco_file_error)
+        if (s < bad) {
+            bad = s;
+            worst = own;
+        }
+    }
+    return bad < UINT64_MAX ? error_set(error, worst.status, "%s", worst.message) : STATUS_OK;
+}
+
+enum status blco_file_read(const struct blco_file *f, struct coo *x, struct progress *progress,
+                           struct error *error)
+{
+    const struct blco_file_header *h = f->header;
+    double start = progress_now();
+    progress_stage(progress, "reading %s", f->name);
+    if (coo_create(x, (int)h->order, h->dims, h->nnz, error) == STATUS_OK &&
+        blco_file_decode(f, 0, h->nsegments, x, error) != STATUS_OK)
+        coo_free(x);
+    if (error->status != STATUS_OK) {
+        progress_clear(progress);
+        return error->status;
+    }
+    double seconds = progress_now() - start;
+    progress_done(progress, "%ju nonzeros, %.1f MB in %.2f s, %.2f GB/s", (uintmax_t)h->nnz,
+                  (double)h->file_bytes / 1e6, seconds, (double)h->file_bytes / 1e9 / seconds);
+    return STATUS_OK;
+}

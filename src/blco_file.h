@@ -1,0 +1,43 @@
+/* Binary tensor files (.blco), read: mapped, checked, decoded by all threads. See blco-file(5). */
+#ifndef BLCO_BLCO_FILE_H
+#define BLCO_BLCO_FILE_H
+
+#include <stdbool.h>
+
+#include "blco_format.h"
+#include "filemap.h"
+#include "progress.h"
+
+struct blco_file {
+    const char *name; /* for messages; not owned                      */
+    struct filemap map;
+    const struct blco_file_header *header;   /* in the map            */
+    const struct blco_file_segment *segment; /* (nsegments) in the map */
+};
+
+/* Whether these first bytes of a file (as many as it has, up to BLCO_MAGIC_BYTES) are a .blco
+ * file's. */
+bool blco_file_magic(const void *bytes, size_t size);
+
+/* Maps the file and checks header and directory. STATUS_INPUT where it is damaged, cut off, of a
+ * newer version or of a machine with another byte order. `path` must outlive *f. On failure *f is
+ * empty. */
+enum status blco_file_open(struct blco_file *f, const char *path, struct error *error);
+
+/* How many nonzeros segments [begin, end) have. */
+uint64_t blco_file_nnz(const struct blco_file *f, uint64_t begin, uint64_t end);
+
+/* Checks and decodes segments [begin, end) into x, which has the file's order and lengths and room
+ * for them from place 0 on. By all OpenMP threads. STATUS_INPUT where one is damaged. */
+enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t end, struct coo *x,
+                             struct error *error);
+
+/* The whole tensor, in alto order, without duplicates and zeros. *x is fresh, or empty on failure.
+ */
+enum status blco_file_read(const struct blco_file *f, struct coo *x, struct progress *progress,
+                           struct error *error);
+
+/* Accepts an empty one. */
+void blco_file_close(struct blco_file *f);
+
+#endif

@@ -1,0 +1,200 @@
+#include "blco_pack.h"
+
+#include "memory.h"
+#include "values.h"
+
+/* A block costs more than its entry in the table: a kernel or a thread that decodes it reads the
+ * entry first, so small ones must save more than their bytes. */
+#define BLOCK_OVERHEAD 64
+
+/* What is being cut into blocks. */
+struct cutter {
+    const struct coo *x;
+    uint64_t first; /* nonzeros are counted from here */
+    uint64_t block_cost;
+    struct blco_packer *p;
+};
+
+enum status blco_packer_create(struct blco_packer *p, struct error *error)
+{
+    *p = (struct blco_packer){0};
+    p->begin = memory_array(BLCO_SEGMENT_NNZ + 1, sizeof *p->begin, error);
+    return error->status;
+}
+
+void blco_packer_free(struct blco_packer *p)
+{
+    memory_free(p->bytes);
+    memory_free(p->begin);
+    *p = (struct blco_packer){0};
+}
+
+static int bit_length(uint32_t x)
+{
+    return x ? 32 - __builtin_clz(x) : 0;
+}
+
+/* For each mode how many low bits hold all in which nonzeros [a, b) differ. Returns their sum. */
+static int differing_bits(const struct cutter *c, uint32_t a, uint32_t b, uint8_t *bits)
+{
+    int sum = 0;
+    for (int n = 0; n < c->x->order; n++) {
+        const uint32_t *index = c->x->index[n] + c->first;
+        uint32_t differing = 0, one = index[a];
+        for (uint32_t i = a; i < b; i++)
+            differing |= index[i] ^ one;
+        bits[n] = (uint8_t)bit_length(differing);
+        sum += bits[n];
+    }
+    return sum;
+}
+
+/* Where the uppermost line bit in which nonzeros [a, b) differ turns from 0 to 1. In alto order
+ * that is the highest bit of a coordinate, of the last mode among those that have one as high. */
+static uint32_t split_point(const struct cutter *c, uint32_t a, uint32_t b, const uint8_t *bits)
+{
+    int mode = 0;
+    for (int n = 1; n < c->x->order; n++)
+        if (bits[n] >= bits[mode])
+            mode = n;
+    const uint32_t *index = c->x->index[mode] + c->first;
+    int bit = bits[mode] - 1;
+    uint32_t low = a, high = b - 1; /* whose bits are 0 and 1 */
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (index[middle] >> bit & 1)
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+/* Lists the cheapest blocks for nonzeros [a, b): one, or those of the two halves on either side of
+ * the uppermost line bit in which they differ. Returns what they cost. */
+static uint64_t cut(const struct cutter *c, uint32_t a, uint32_t b)
+{
+    struct blco_packer *p = c->p;
+    uint8_t bits[MAX_ORDER];
+    int sum = differing_bits(c, a, b, bits);
+    uint64_t whole = UINT64_MAX;
+    if (sum <= BLCO_MAX_INDEX_BITS)
+        whole = c->block_cost + (uint64_t)(b - a) * (uint64_t)((sum + 7) / 8);
+    if (whole > 2 * c->block_cost) {
+        uint32_t blocks = p->nblocks, middle = split_point(c, a, b, bits);
+        uint64_t halves = cut(c, a, middle) + cut(c, middle, b);
+        if (halves < whole)
+            return halves;
+        p->nblocks = blocks;
+    }
+    p->begin[p->nblocks++] = a;
+    return whole;
+}
+
+/* The entry of block k, whose arrays begin at byte `at`. Returns where they end. */
+static uint64_t describe(const struct cutter *c, uint32_t k, uint64_t at, struct blco_file_block *b)
+{
+    const uint32_t *begin = c->p->begin;
+    *b = (struct blco_file_block){.first = begin[k], .count = begin[k + 1] - begin[k]};
+    int sum = differing_bits(c, begin[k], begin[k + 1], b->bits);
+    b->index_bytes = (uint8_t)((sum + 7) / 8);
+    for (int n = 0; n < c->x->order; n++)
+        b->base[n] = c->x->index[n][c->first + b->first] & (uint32_t)(UINT64_MAX << b->bits[n]);
+    enum value_form form = values_narrowest(c->x->value + c->first + b->first, b->count);
+    b->value_form = (uint8_t)form;
+    b->index_at = (uint32_t)at;
+    at = blco_round_up(at + (uint64_t)b->count * b->index_bytes, BLCO_ARRAY_ALIGN);
+    b->value_at = (uint32_t)at;
+    return blco_round_up(at + values_bytes(form, b->count), BLCO_ARRAY_ALIGN);
+}
+
+/* Words of `bytes` bytes, from number `from` of the block's `all` on. */
+static void store_words(const uint32_t *word, uint32_t from, uint32_t count, int bytes,
+                        uint32_t all, void *to)
+{
+    uint32_t *u32 = to;
+    uint16_t *u16 = to;
+    uint8_t *u8 = (uint8_t *)to + (bytes == 3 ? sizeof *u16 * all : 0);
+    for (uint32_t i = 0; i < count; i++) {
+        if (bytes == 4)
+            u32[from + i] = word[i];
+        if (bytes == 2 || bytes == 3)
+            u16[from + i] = (uint16_t)word[i];
+        if (bytes == 1 || bytes == 3)
+            u8[from + i] = (uint8_t)(word[i] >> 8 * (bytes - 1));
+    }
+}
+
+static void pack_indices(const struct cutter *c, const struct blco_file_block *b, uint8_t *bytes)
+{
+    enum { SLICE = 512 };
+    uint64_t index[SLICE];
+    uint32_t low[SLICE], high[SLICE];
+    int low_bytes = b->index_bytes < 4 ? b->index_bytes : 4,
+        high_bytes = b->index_bytes - low_bytes;
+    uint8_t *to = bytes + b->index_at;
+    for (uint32_t from = 0; from < b->count; from += SLICE) {
+        uint32_t count = b->count - from < SLICE ? b->count - from : SLICE;
+        memset(index, 0, sizeof index);
+        int shift = 0;
+        for (int n = 0; n < c->x->order; n++) {
+            if (b->bits[n] == 0)
+                continue;
+            const uint32_t *coordinate = c->x->index[n] + c->first + b->first + from;
+            uint64_t mask = (UINT64_C(1) << b->bits[n]) - 1;
+            for (uint32_t i = 0; i < count; i++)
+                index[i] |= (coordinate[i] & mask) << shift;
+            shift += b->bits[n];
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            low[i] = (uint32_t)index[i];
+            high[i] = (uint32_t)(index[i] >> 32);
+        }
+        store_words(low, from, count, low_bytes, b->count, to);
+        store_words(high, from, count, high_bytes, b->count, to + (uint64_t)b->count * 4);
+    }
+}
+
+/* How many bytes the segment takes; its blocks are cut. */
+static uint64_t measure(const struct cutter *c)
+{
+    struct blco_file_block b;
+    uint64_t at = blco_round_up(c->p->nblocks * blco_block_stride(c->x->order), BLCO_ARRAY_ALIGN);
+    for (uint32_t k = 0; k < c->p->nblocks; k++)
+        at = describe(c, k, at, &b);
+    return blco_round_up(at, BLCO_SEGMENT_ALIGN);
+}
+
+static void fill(const struct cutter *c)
+{
+    struct blco_packer *p = c->p;
+    uint64_t stride = blco_block_stride(c->x->order);
+    uint64_t at = blco_round_up(p->nblocks * stride, BLCO_ARRAY_ALIGN);
+    memset(p->bytes, 0, p->used);
+    for (uint32_t k = 0; k < p->nblocks; k++) {
+        struct blco_file_block b;
+        at = describe(c, k, at, &b);
+        blco_block_store(&b, c->x->order, p->bytes + k * stride);
+        pack_indices(c, &b, p->bytes);
+        values_pack((enum value_form)b.value_form, c->x->value + c->first + b.first, b.count,
+                    p->bytes + b.value_at);
+    }
+}
+
+enum status blco_pack(struct blco_packer *p, const struct coo *x, uint64_t first, uint32_t count,
+                      struct blco_file_segment *s, struct error *error)
+{
+    struct cutter c = {x, first, blco_block_stride(x->order) + BLOCK_OVERHEAD, p};
+    p->nblocks = 0;
+    cut(&c, 0, count);
+    p->begin[p->nblocks] = count;
+    p->used = measure(&c);
+    if (p->used > p->room) {
+        if (memory_resize(&p->bytes, p->used, 1, error) != STATUS_OK)
+            return error->status;
+        p->room = p->used;
+    }
+    fill(&c);
+    *s = (struct blco_file_segment){.bytes = (uint32_t)p->used, .nblocks = p->nblocks};
+    return STATUS_OK;
+}

@@ -1,0 +1,166 @@
+#include "blco_writer.h"
+
+#include <omp.h>
+#include <stdbool.h>
+
+#include <isa-l/crc64.h>
+
+#include "blco_pack.h"
+#include "memory.h"
+
+#define SEGMENTS_A_THREAD 4 /* that wait, so that all threads have work until the last */
+
+static uint64_t pending_room(const struct blco_writer *w, int order, uint64_t memory)
+{
+    uint64_t segment = BLCO_SEGMENT_NNZ * (4 * (uint64_t)order + 8);
+    uint64_t most = (uint64_t)w->threads * SEGMENTS_A_THREAD, fit = memory / segment;
+    return BLCO_SEGMENT_NNZ * (fit < 1 ? 1 : fit < most ? fit : most);
+}
+
+enum status blco_writer_open(struct blco_writer *w, const char *path, int order,
+                             const uint64_t *dims, uint64_t memory, struct error *error)
+{
+    *w = (struct blco_writer){
+        .file = {.fd = -1}, .position = BLCO_PAGE, .threads = omp_get_max_threads()};
+    w->packer = memory_zeros((size_t)w->threads, sizeof *w->packer, error);
+    for (int t = 0; t < w->threads && error->status == STATUS_OK; t++)
+        blco_packer_create(&w->packer[t], error);
+    if (error->status == STATUS_OK)
+        coo_create(&w->pending, order, dims, pending_room(w, order, memory), error);
+    if (error->status == STATUS_OK)
+        outfile_open(&w->file, path, error);
+    if (error->status != STATUS_OK)
+        blco_writer_discard(w);
+    return error->status;
+}
+
+void blco_writer_discard(struct blco_writer *w)
+{
+    for (int t = 0; w->packer && t < w->threads; t++)
+        blco_packer_free(&w->packer[t]);
+    memory_free(w->packer);
+    memory_free(w->segment);
+    coo_free(&w->pending);
+    outfile_discard(&w->file);
+    *w = (struct blco_writer){.file = {.fd = -1}};
+}
+
+static enum status make_segment_room(struct blco_writer *w, uint64_t more, struct error *error)
+{
+    uint64_t needed = w->nsegments + more;
+    if (needed <= w->segment_room)
+        return STATUS_OK;
+    uint64_t room = needed + needed / 2;
+    if (memory_resize(&w->segment, room, sizeof *w->segment, error) == STATUS_OK)
+        w->segment_room = room;
+    return error->status;
+}
+
+/* Packs and writes the first `nnz` nonzeros that wait; only the file's last segment is not full.
+ * Where a segment goes is known when those before it are packed. */
+static enum status write_segments(struct blco_writer *w, uint64_t nnz, struct error *error)
+{
+    uint64_t count = (nnz + BLCO_SEGMENT_NNZ - 1) / BLCO_SEGMENT_NNZ;
+    if (make_segment_room(w, count, error) != STATUS_OK)
+        return error->status;
+    struct error first = {0};
+#pragma omp parallel for ordered schedule(dynamic) num_threads(w->threads)
+    for (uint64_t s = 0; s < count; s++) {
+        struct blco_packer *p = &w->packer[omp_get_thread_num()];
+        struct blco_file_segment *segment = &w->segment[w->nsegments + s];
+        struct error own = {0};
+        uint64_t begin = s * BLCO_SEGMENT_NNZ, left = nnz - begin;
+        uint32_t length = (uint32_t)(left < BLCO_SEGMENT_NNZ ? left : BLCO_SEGMENT_NNZ);
+        if (blco_pack(p, &w->pending, begin, length, segment, &own) == STATUS_OK)
+            segment->crc = crc64_ecma_refl(0, p->bytes, p->used);
+#pragma omp ordered
+        {
+            segment->offset = w->position;
+            w->position += own.status == STATUS_OK ? p->used : 0;
+        }
+        if (own.status == STATUS_OK)
+            outfile_write_at(&w->file, p->bytes, p->used, segment->offset, &own);
+        if (own.status != STATUS_OK) {
+#pragma omp critical(blco_writer_error)
+            error_set(&first, own.status, "%s", own.message);
+        }
+    }
+    w->nsegments += count;
+    w->nnz += nnz;
+    return first.status != STATUS_OK ? error_set(error, first.status, "%s", first.message)
+                                     : STATUS_OK;
+}
+
+enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const uint64_t *position,
+                               uint64_t count, struct error *error)
+{
+    struct coo *to = &w->pending;
+    while (count > 0) {
+        uint64_t room = to->nnz - w->filled, taken = count < room ? count : room;
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < taken; i++) {
+            for (int n = 0; n < to->order; n++)
+                to->index[n][w->filled + i] = x->index[n][position[i]];
+            to->value[w->filled + i] = x->value[position[i]];
+        }
+        w->filled += taken;
+        position += taken;
+        count -= taken;
+        if (w->filled < to->nnz) /* the room is whole segments */
+            break;
+        if (write_segments(w, w->filled, error) != STATUS_OK)
+            return error->status;
+        w->filled = 0;
+    }
+    return STATUS_OK;
+}
+
+/* What stands behind the data: zeros up to the next page, then the directory. */
+static enum status write_directory(struct blco_writer *w, struct blco_file_header *h,
+                                   struct error *error)
+{
+    static const uint8_t zeros[BLCO_PAGE];
+    uint64_t behind = w->position, bytes = w->nsegments * sizeof *w->segment;
+    uint64_t padding = blco_round_up(behind, BLCO_PAGE) - behind;
+    h->data_bytes = behind - BLCO_PAGE;
+    h->directory_offset = behind + padding;
+    h->file_bytes = h->directory_offset + bytes;
+    h->directory_crc =
+        crc64_ecma_refl(crc64_ecma_refl(0, zeros, padding), (const uint8_t *)w->segment, bytes);
+    if (outfile_write_at(&w->file, zeros, padding, behind, error) != STATUS_OK)
+        return error->status;
+    return outfile_write_at(&w->file, w->segment, bytes, h->directory_offset, error);
+}
+
+static enum status write_header(struct blco_writer *w, struct blco_file_header *h,
+                                struct error *error)
+{
+    uint8_t page[BLCO_PAGE] = {0};
+    memcpy(page, h, sizeof *h);
+    h->header_crc = crc64_ecma_refl(0, page, sizeof page);
+    memcpy(page, h, sizeof *h);
+    return outfile_write_at(&w->file, page, sizeof page, 0, error);
+}
+
+enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct error *error)
+{
+    if (write_segments(w, w->filled, error) != STATUS_OK)
+        goto end;
+    struct blco_file_header h = {.byte_order = BLCO_BYTE_ORDER,
+                                 .version = BLCO_FORMAT_VERSION,
+                                 .nnz = w->nnz,
+                                 .segment_nnz = BLCO_SEGMENT_NNZ,
+                                 .nsegments = w->nsegments,
+                                 .data_offset = BLCO_PAGE,
+                                 .order = (uint32_t)w->pending.order};
+    memcpy(h.magic, BLCO_MAGIC, BLCO_MAGIC_BYTES);
+    memcpy(h.dims, w->pending.dims, (size_t)w->pending.order * sizeof *h.dims);
+    if (write_directory(w, &h, error) != STATUS_OK || write_header(w, &h, error) != STATUS_OK)
+        goto end;
+    outfile_commit(&w->file, 1, error);
+    if (bytes)
+        *bytes = h.file_bytes;
+end:
+    blco_writer_discard(w);
+    return error->status;
+}

@@ -1,0 +1,324 @@
+/* blco convert: from one kind of tensor file to another. */
+#include "cmd.h"
+
+#include <string.h>
+
+#include "blco_file.h"
+#include "cli.h"
+#include "coo_runs.h"
+#include "memory.h"
+#include "outfile.h"
+#include "tensor_file.h"
+#include "tns_write.h"
+#include "version.h"
+
+#define MEMORY_SHARE   0.8 /* of what is available, where the user sets no limit               */
+#define SEGMENTS_AHEAD 4   /* for each thread: what is decoded at a time, where memory allows it */
+
+enum { KEY_HEADER = CLI_KEY_OWN, KEY_OUT_INDEX_BASE };
+
+static const struct cli_option output_options[] = {
+    {"header", KEY_HEADER, "NAME",
+     "what text begins with: none, dims (order and\nlengths) or sptensor (none)"},
+    {"out-index-base", KEY_OUT_INDEX_BASE, "0|1",
+     "first index of every mode in OUT\n(as --index-base says)"},
+    {NULL, 0, NULL, NULL}};
+
+static const struct cli_option machine_options[] = {
+    {"threads", 't', "N",
+     "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
+    {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE", "memory to use (most of what is available)"},
+    {NULL, 0, NULL, NULL}};
+
+static const struct cli_group groups[] = {{"Input", cli_input_options},
+                                          {"Output", output_options},
+                                          {"Machine", machine_options},
+                                          {"General", cli_general_options},
+                                          {NULL, NULL}};
+
+void cmd_convert_help(FILE *stream)
+{
+    fprintf(
+        stream,
+        "Usage: blco convert IN OUT [OPTION]...\n\n"
+        "Writes the tensor of IN to OUT, whose name says how: .blco, .tns or .tns.gz, or - for\n"
+        "text to standard output. IN is a .blco file or text, plain or gzip, or - for text "
+        "from\nstandard input. Duplicates are summed and zeros dropped.\n");
+    cli_help(stream, groups);
+    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in "
+                    "blco-convert(1).\n");
+}
+
+struct settings {
+    struct cli_common common;
+    enum tns_header header;
+    bool has_header, has_out_base;
+    int out_base;
+    const char *in, *out;
+    uint64_t memory;
+};
+
+static enum status set_option(void *settings, int key, const char *text, struct error *error)
+{
+    struct settings *s = settings;
+    uint64_t number = 0;
+    switch (key) {
+    case KEY_HEADER:
+        s->has_header = true;
+        return cli_header(text, &s->header, error);
+    case KEY_OUT_INDEX_BASE:
+        s->has_out_base = true;
+        cli_unsigned("--out-index-base", text, 0, 1, &number, error);
+        s->out_base = (int)number;
+        return error->status;
+    default:
+        return cli_common_set(&s->common, key, text, error);
+    }
+}
+
+static bool ends_in(const char *path, const char *ending)
+{
+    size_t length = strlen(path), end = strlen(ending);
+    return length > end && strcmp(path + length - end, ending) == 0;
+}
+
+static enum status output_format(const struct settings *s, enum tensor_format *format,
+                                 struct error *error)
+{
+    *format = ends_in(s->out, ".blco") ? TENSOR_BLCO : TENSOR_TEXT;
+    if (*format == TENSOR_BLCO && (s->has_header || s->has_out_base))
+        return error_set(error, STATUS_INPUT, "%s is for text, but %s is not",
+                         s->has_header ? "--header" : "--out-index-base", s->out);
+    if (*format == TENSOR_TEXT && strcmp(s->out, "-") != 0 && !ends_in(s->out, ".tns") &&
+        !ends_in(s->out, ".tns.gz"))
+        return error_set(error, STATUS_INPUT,
+                         "%s: expected a name that ends in .blco, .tns or .tns.gz", s->out);
+    return STATUS_OK;
+}
+
+/* --- to .blco --- */
+
+/* From an input that comes in parts to runs of them. */
+struct spiller {
+    struct coo_runs runs;
+    const char *out;
+};
+
+static enum status spill(void *context, struct coo *part, struct error *error)
+{
+    struct spiller *s = context;
+    return coo_runs_spill(&s->runs, s->out, part, error);
+}
+
+static uint64_t entry_bytes(int order)
+{
+    return 4 * (uint64_t)order + 8;
+}
+
+/* How many segments are decoded at a time, `overhead` bytes a nonzero beside the nonzero itself. */
+static uint64_t piece_length(const struct blco_file *f, uint64_t memory, uint64_t overhead)
+{
+    uint64_t nonzero = entry_bytes((int)f->header->order) + overhead;
+    uint64_t fit = memory / nonzero / f->header->segment_nnz;
+    return fit < 1 ? 1 : fit < f->header->nsegments ? fit : f->header->nsegments;
+}
+
+/* Called with each piece of a .blco file. */
+typedef enum status (*piece_taker)(void *context, struct coo *piece, struct error *error);
+
+/* Decodes all pieces of `length` segments one after the other; one of no nonzeros where the file
+ * has none. */
+static enum status for_each_piece(const struct blco_file *f, uint64_t length, piece_taker take,
+                                  void *context, struct error *error)
+{
+    const struct blco_file_header *h = f->header;
+    struct coo piece;
+    uint64_t begin = 0;
+    if (coo_create(&piece, (int)h->order, h->dims, blco_file_nnz(f, 0, length), error) != STATUS_OK)
+        return error->status;
+    do {
+        uint64_t end = h->nsegments - begin < length ? h->nsegments : begin + length;
+        piece.nnz = blco_file_nnz(f, begin, end);
+        if (blco_file_decode(f, begin, end, &piece, error) == STATUS_OK)
+            take(context, &piece, error);
+        begin = end;
+    } while (begin < h->nsegments && error->status == STATUS_OK);
+    coo_free(&piece);
+    return error->status;
+}
+
+static enum status blco_to_runs(const struct settings *s, struct spiller *spiller, struct coo *last,
+                                struct progress *progress, struct error *error)
+{
+    struct blco_file f;
+    if (blco_file_open(&f, s->in, error) != STATUS_OK)
+        return error->status;
+    const struct blco_file_header *h = f.header;
+    uint64_t length = piece_length(&f, s->memory / 4 * 3, COO_RUNS_OVERHEAD);
+    if (tensor_check_lengths(s->in, (int)h->order, h->dims, &s->common.tns, error) == STATUS_OK) {
+        if (length >= h->nsegments)
+            blco_file_read(&f, last, progress, error);
+        else if (for_each_piece(&f, length, spill, spiller, error) == STATUS_OK)
+            coo_create(last, (int)h->order, h->dims, 0, error);
+    }
+    blco_file_close(&f);
+    return error->status;
+}
+
+static enum status text_to_runs(const struct settings *s, struct spiller *spiller, struct coo *last,
+                                struct progress *progress, struct error *error)
+{
+    struct tns_report report;
+    struct tns_parts parts = {.memory = s->memory / 4 * 3,
+                              .overhead = COO_RUNS_OVERHEAD,
+                              .take = spill,
+                              .context = spiller};
+    return tns_read_parts(last, s->in, &s->common.tns, &parts, progress, &report, error);
+}
+
+static enum status to_blco(const struct settings *s, enum tensor_format from,
+                           struct progress *progress, struct error *error)
+{
+    struct spiller spiller = {.out = s->out};
+    struct coo last = {0};
+    struct coo_runs_report report;
+    char size[CLI_SIZE_TEXT], runs[64] = "";
+    coo_runs_init(&spiller.runs);
+    enum status status = from == TENSOR_BLCO ? blco_to_runs(s, &spiller, &last, progress, error)
+                                             : text_to_runs(s, &spiller, &last, progress, error);
+    double start = progress_now();
+    progress_stage(progress, "writing %s", s->out);
+    if (status == STATUS_OK && coo_runs_write(&spiller.runs, &last, s->out, s->memory, &report,
+                                              progress, error) == STATUS_OK) {
+        if (spiller.runs.count > 0)
+            snprintf(runs, sizeof runs, " from %ju runs", (uintmax_t)spiller.runs.count);
+        progress_done(progress, "%ju nonzeros, %s, %.2f bytes a nonzero%s, in %.2f s",
+                      (uintmax_t)report.nnz, cli_size_text(report.bytes, size),
+                      (double)report.bytes / (double)(report.nnz ? report.nnz : 1), runs,
+                      progress_now() - start);
+        tensor_note_cleaning(progress, &report.cleaning);
+    }
+    coo_free(&last);
+    coo_runs_free(&spiller.runs);
+    return error->status;
+}
+
+/* --- to text --- */
+
+static struct tns_write_options text_options(const struct settings *s)
+{
+    return (struct tns_write_options){s->has_out_base ? s->out_base : s->common.tns.index_base,
+                                      s->header};
+}
+
+static void show_text(struct progress *progress, const struct tns_write_report *report,
+                      uint64_t nnz, double seconds)
+{
+    char size[CLI_SIZE_TEXT];
+    progress_done(progress, "%ju nonzeros, %s in %.2f s, %.0f MB/s of text", (uintmax_t)nnz,
+                  cli_size_text(report->file_bytes, size), seconds,
+                  (double)report->text_bytes / 1e6 / seconds);
+}
+
+static enum status append(void *writer, struct coo *piece, struct error *error)
+{
+    return tns_writer_append(writer, piece, error);
+}
+
+static enum status blco_to_text(const struct settings *s, struct progress *progress,
+                                struct error *error)
+{
+    struct blco_file f;
+    struct tns_writer *w = NULL;
+    struct tns_write_options options = text_options(s);
+    struct tns_write_report report;
+    double start = progress_now();
+    if (blco_file_open(&f, s->in, error) != STATUS_OK)
+        return error->status;
+    const struct blco_file_header *h = f.header;
+    uint64_t length = piece_length(&f, s->memory / 2, 0);
+    if (tensor_check_lengths(s->in, (int)h->order, h->dims, &s->common.tns, error) == STATUS_OK &&
+        tns_writer_open(&w, s->out, (int)h->order, h->dims, h->nnz, &options, progress, error) ==
+            STATUS_OK &&
+        for_each_piece(&f, length, append, w, error) == STATUS_OK &&
+        tns_writer_commit(w, &report, error) == STATUS_OK)
+        show_text(progress, &report, h->nnz, progress_now() - start);
+    tns_writer_free(w);
+    blco_file_close(&f);
+    return error->status;
+}
+
+static enum status refuse(void *settings, struct coo *part, struct error *error)
+{
+    const struct settings *s = settings;
+    return error_set(error, STATUS_MEMORY,
+                     "%s: more than the %ju entries that the memory to use holds: convert it to "
+                     ".blco, and that to text",
+                     s->in, (uintmax_t)part->nnz);
+}
+
+static enum status text_to_text(struct settings *s, struct progress *progress, struct error *error)
+{
+    struct coo x;
+    struct coo_cleaning cleaning;
+    struct tns_report report;
+    struct tns_write_report written;
+    struct tns_write_options options = text_options(s);
+    struct tns_parts parts = {
+        .memory = s->memory, .overhead = COO_RUNS_OVERHEAD, .take = refuse, .context = s};
+    if (tns_read_parts(&x, s->in, &s->common.tns, &parts, progress, &report, error) == STATUS_OK) {
+        double start = progress_now();
+        if (coo_clean(&x, &cleaning, error) == STATUS_OK &&
+            tns_write(&x, s->out, &options, progress, &written, error) == STATUS_OK) {
+            show_text(progress, &written, x.nnz, progress_now() - start);
+            tensor_note_cleaning(progress, &cleaning);
+        }
+        coo_free(&x);
+    }
+    return error->status;
+}
+
+static enum status convert(struct settings *s, struct error *error)
+{
+    enum tensor_format from, to;
+    struct progress progress;
+    if (output_format(s, &to, error) != STATUS_OK ||
+        tensor_format(s->in, &from, error) != STATUS_OK ||
+        (strcmp(s->out, "-") != 0 && outfile_check(s->out, error) != STATUS_OK))
+        return error->status;
+    cli_set_threads(s->common.threads);
+    s->memory = s->common.options.host_memory;
+    if (s->memory == 0)
+        s->memory = (uint64_t)(MEMORY_SHARE * (double)memory_available());
+    progress_init(&progress, s->common.quiet ? NULL : stderr);
+    if (to == TENSOR_BLCO)
+        to_blco(s, from, &progress, error);
+    else if (from == TENSOR_BLCO)
+        blco_to_text(s, &progress, error);
+    else
+        text_to_text(s, &progress, error);
+    progress_clear(&progress);
+    return error->status;
+}
+
+int cmd_convert(int argc, char **argv, struct error *error)
+{
+    struct settings settings = {0};
+    int first;
+    cli_common_init(&settings.common);
+    if (cli_parse(argc, argv, groups, set_option, &settings, &first, error) != STATUS_OK)
+        return (int)error->status;
+    if (settings.common.help) {
+        cmd_convert_help(stdout);
+    } else if (settings.common.version) {
+        printf("blco %s\n", version_text);
+    } else if (argc - first != 2) {
+        error_set(error, STATUS_INPUT, "two files expected, IN and OUT, but %d given",
+                  argc - first);
+    } else {
+        settings.in = argv[first];
+        settings.out = argv[first + 1];
+        convert(&settings, error);
+    }
+    return (int)error->status;
+}

@@ -1,0 +1,109 @@
+#include "tensor_file.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "blco_file.h"
+
+/* The first bytes of a regular file, where the descriptor stands. Nothing is read from a pipe. */
+static bool has_magic(int fd)
+{
+    char bytes[BLCO_MAGIC_BYTES];
+    struct stat about;
+    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
+        return false;
+    off_t position = lseek(fd, 0, SEEK_CUR);
+    ssize_t got = position < 0 ? -1 : pread(fd, bytes, sizeof bytes, position);
+    return got > 0 && blco_file_magic(bytes, (size_t)got);
+}
+
+enum status tensor_format(const char *path, enum tensor_format *format, struct error *error)
+{
+    *format = TENSOR_TEXT;
+    if (strcmp(path, "-") == 0) {
+        if (has_magic(STDIN_FILENO))
+            return error_set(error, STATUS_INPUT,
+                             "standard input is a .blco file, which must be given by its name");
+        return STATUS_OK;
+    }
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make it wait */
+    if (fd < 0)
+        return STATUS_OK;
+    if (has_magic(fd))
+        *format = TENSOR_BLCO;
+    close(fd);
+    return STATUS_OK;
+}
+
+enum status tensor_check_lengths(const char *path, int order, const uint64_t *dims,
+                                 const struct tns_options *options, struct error *error)
+{
+    if (options->ndims && options->ndims != order)
+        return error_set(error, STATUS_INPUT, "%s: %d modes, but --dims gives %d", path, order,
+                         options->ndims);
+    for (int n = 0; n < options->ndims; n++)
+        if (options->dims[n] != dims[n])
+            return error_set(error, STATUS_INPUT,
+                             "%s: mode %d: length %ju, but --dims gives %ju (only for text do they "
+                             "change it)",
+                             path, n + 1, (uintmax_t)dims[n], (uintmax_t)options->dims[n]);
+    return STATUS_OK;
+}
+
+static enum status read_blco(struct coo *x, const char *path, const struct tns_options *options,
+                             struct progress *progress, struct tensor_report *report,
+                             struct error *error)
+{
+    struct blco_file f;
+    if (blco_file_open(&f, path, error) != STATUS_OK)
+        return error->status;
+    report->file_bytes = f.header->file_bytes;
+    report->entries = f.header->nnz;
+    if (tensor_check_lengths(path, (int)f.header->order, f.header->dims, options, error) ==
+        STATUS_OK)
+        blco_file_read(&f, x, progress, error);
+    blco_file_close(&f);
+    return error->status;
+}
+
+static enum status read_text(struct coo *x, const char *path, const struct tns_options *options,
+                             struct progress *progress, struct tensor_report *report,
+                             struct error *error)
+{
+    if (tns_read(x, path, options, progress, &report->text, error) == STATUS_OK)
+        report->entries = report->text.entries;
+    return error->status;
+}
+
+enum status tensor_read(struct coo *x, const char *path, const struct tns_options *options,
+                        struct progress *progress, struct tensor_report *report,
+                        struct error *error)
+{
+    *x = (struct coo){0};
+    *report = (struct tensor_report){0};
+    double start = progress_now();
+    if (tensor_format(path, &report->format, error) != STATUS_OK)
+        return error->status;
+    if (report->format == TENSOR_BLCO)
+        read_blco(x, path, options, progress, report, error);
+    else
+        read_text(x, path, options, progress, report, error);
+    double middle = progress_now();
+    report->read_seconds = middle - start;
+    if (error->status == STATUS_OK && report->format == TENSOR_TEXT &&
+        coo_clean(x, &report->cleaning, error) != STATUS_OK)
+        coo_free(x);
+    report->clean_seconds = progress_now() - middle;
+    return error->status;
+}
+
+void tensor_note_cleaning(struct progress *progress, const struct coo_cleaning *cleaning)
+{
+    if (cleaning->duplicates > 0)
+        progress_note(progress, "%ju duplicate entries added to earlier ones",
+                      (uintmax_t)cleaning->duplicates);
+    if (cleaning->zeros > 0)
+        progress_note(progress, "%ju explicit zeros dropped", (uintmax_t)cleaning->zeros);
+}

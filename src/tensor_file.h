@@ -1,0 +1,40 @@
+/* Tensor files of every kind, told apart by what is in them, not by their names: FROSTT text, plain
+ * or gzip, and .blco. */
+#ifndef BLCO_TENSOR_FILE_H
+#define BLCO_TENSOR_FILE_H
+
+#include "coo.h"
+#include "progress.h"
+#include "tns.h"
+
+enum tensor_format { TENSOR_TEXT, TENSOR_BLCO };
+
+struct tensor_report {
+    enum tensor_format format;
+    struct tns_report text; /* where it is text                             */
+    uint64_t file_bytes;    /* where it is .blco                            */
+    uint64_t entries;       /* in the file                                  */
+    struct coo_cleaning cleaning;
+    double read_seconds, clean_seconds;
+};
+
+/* Finds out what kind of file it is. "-", standard input, is text. STATUS_INPUT where it cannot be
+ * told: a .blco file must be given by its name. A file that cannot be read is taken for text, whose
+ * reader says why. */
+enum status tensor_format(const char *path, enum tensor_format *format, struct error *error);
+
+/* Reads a tensor by all OpenMP threads and cleans it (coo_clean). Index base and lengths of
+ * `options` are for text; a .blco file must have the lengths that are given. *x is fresh, or empty
+ * on failure; x->nnz may be 0. STATUS_INPUT, STATUS_MEMORY. */
+enum status tensor_read(struct coo *x, const char *path, const struct tns_options *options,
+                        struct progress *progress, struct tensor_report *report,
+                        struct error *error);
+
+/* STATUS_INPUT where --dims gives other lengths than those of a .blco file. */
+enum status tensor_check_lengths(const char *path, int order, const uint64_t *dims,
+                                 const struct tns_options *options, struct error *error);
+
+/* Tells people what cleaning did, where it did anything. */
+void tensor_note_cleaning(struct progress *progress, const struct coo_cleaning *cleaning);
+
+#endif

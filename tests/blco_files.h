@@ -1,0 +1,111 @@
+/* What the tests of .blco files share: a tensor's file in one call, and what must come back.
+ * Included after cmocka.h and scratch.h. */
+#ifndef BLCO_TESTS_BLCO_FILES_H
+#define BLCO_TESTS_BLCO_FILES_H
+
+#include "blco_file.h"
+#include "coo_runs.h"
+#include "memory.h"
+#include "naive.h"
+#include "ordering.h"
+
+static inline void copy_coo(struct coo *to, const struct coo *x)
+{
+    struct error error = {0};
+    assert_int_equal(coo_create(to, x->order, x->dims, x->nnz, &error), STATUS_OK);
+    for (int n = 0; n < x->order; n++)
+        memcpy(to->index[n], x->index[n], x->nnz * sizeof *x->index[n]);
+    memcpy(to->value, x->value, x->nnz * sizeof *x->value);
+}
+
+/* The file of x, which stays as it is. */
+static inline enum status write_blco(const struct coo *x, const char *path,
+                                     struct coo_runs_report *report, struct error *error)
+{
+    struct coo_runs runs;
+    struct coo copy;
+    *error = (struct error){0};
+    copy_coo(&copy, x);
+    coo_runs_init(&runs);
+    enum status status = coo_runs_write(&runs, &copy, path, 1 << 20, report, NULL, error);
+    coo_runs_free(&runs);
+    return status;
+}
+
+static inline enum status read_blco(struct coo *x, const char *path, struct error *error)
+{
+    struct blco_file f;
+    *x = (struct coo){0};
+    *error = (struct error){0};
+    if (blco_file_open(&f, path, error) == STATUS_OK)
+        blco_file_read(&f, x, NULL, error);
+    blco_file_close(&f);
+    return error->status;
+}
+
+static inline int compare_lines(const struct ordering *o, const struct coo *x, uint64_t i,
+                                const struct coo *y, uint64_t j)
+{
+    uint64_t a[MAX_LINE_WORDS] = {0}, b[MAX_LINE_WORDS] = {0};
+    uint32_t coordinate[MAX_ORDER];
+    for (int n = 0; n < x->order; n++)
+        coordinate[n] = x->index[n][i];
+    ordering_encode(o, coordinate, a);
+    for (int n = 0; n < x->order; n++)
+        coordinate[n] = y->index[n][j];
+    ordering_encode(o, coordinate, b);
+    for (int w = MAX_LINE_WORDS - 1; w >= 0; w--)
+        if (a[w] != b[w])
+            return a[w] < b[w] ? -1 : 1;
+    return 0;
+}
+
+static struct {
+    struct ordering o;
+    const struct coo *x;
+} compared;
+
+static inline int compare_positions(const void *a, const void *b)
+{
+    return compare_lines(&compared.o, compared.x, *(const uint64_t *)a, compared.x,
+                         *(const uint64_t *)b);
+}
+
+/* `got` has the nonzeros of x, whose coordinates are distinct, in alto order, to the last bit. */
+static inline void assert_sorted_as(const struct coo *got, const struct coo *x)
+{
+    uint64_t *position = malloc((x->nnz + 1) * sizeof *position);
+    assert_non_null(position);
+    for (uint64_t i = 0; i < x->nnz; i++)
+        position[i] = i;
+    ordering_create(&compared.o, ORDERING_ALTO, x->order, x->dims, 64);
+    compared.x = x;
+    qsort(position, x->nnz, sizeof *position, compare_positions);
+    assert_int_equal(got->order, x->order);
+    assert_int_equal(got->nnz, x->nnz);
+    for (int n = 0; n < x->order; n++) {
+        assert_int_equal(got->dims[n], x->dims[n]);
+        for (uint64_t i = 0; i < x->nnz; i++)
+            assert_int_equal(got->index[n][i], x->index[n][position[i]]);
+    }
+    for (uint64_t i = 0; i < x->nnz; i++)
+        assert_memory_equal(&got->value[i], &x->value[position[i]], sizeof *x->value);
+    free(position);
+}
+
+/* The file's bytes; the caller frees them. */
+static inline char *file_bytes(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    char *bytes = malloc(*size + 1);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *size, file), *size);
+    fclose(file);
+    return bytes;
+}
+
+#endif

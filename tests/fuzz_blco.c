@@ -1,0 +1,180 @@
+/* Fuzz target of the reader of .blco files: any bytes are read or refused, never more. The first
+ * byte says whether offsets and checksums are made right first, so that what lies behind them is
+ * reached too; then come the header, the data and the directory, without what fills the pages.
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined ... tests/fuzz_blco.c    to search */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <isa-l/crc64.h>
+
+#include "blco_file.h"
+#include "coo_runs.h"
+
+#define MOST_NNZ 100000 /* that a file may claim to have, so that memory is not what is tested */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
+
+/* Magic, offsets and checksums as they must be. */
+static void repair(struct blco_file_header *h, uint8_t *bytes, size_t size)
+{
+    memcpy(h->magic, BLCO_MAGIC, BLCO_MAGIC_BYTES);
+    h->byte_order = BLCO_BYTE_ORDER;
+    h->version = BLCO_FORMAT_VERSION;
+    h->file_bytes = size;
+    h->data_offset = BLCO_PAGE;
+    h->directory_offset = blco_round_up(BLCO_PAGE + h->data_bytes, BLCO_PAGE);
+    h->nnz %= MOST_NNZ;
+    h->nsegments = (size - h->directory_offset) / sizeof(struct blco_file_segment);
+    uint64_t offset = BLCO_PAGE;
+    for (uint64_t k = 0; k < h->nsegments; k++) {
+        uint8_t *at = bytes + h->directory_offset + k * sizeof(struct blco_file_segment);
+        struct blco_file_segment s;
+        memcpy(&s, at, sizeof s);
+        s.offset = offset;
+        if (h->nsegments == 1)
+            s.bytes = (uint32_t)h->data_bytes;
+        if (s.offset <= size && s.bytes <= size - s.offset)
+            s.crc = crc64_ecma_refl(0, bytes + s.offset, s.bytes);
+        offset += s.bytes;
+        memcpy(at, &s, sizeof s);
+    }
+    uint64_t behind = BLCO_PAGE + h->data_bytes;
+    h->directory_crc = crc64_ecma_refl(0, bytes + behind, size - behind);
+    h->header_crc = 0;
+    memcpy(bytes, h, sizeof *h);
+    h->header_crc = crc64_ecma_refl(0, bytes, BLCO_PAGE);
+}
+
+/* The file that the input stands for; the caller frees it. */
+static uint8_t *assemble(const uint8_t *data, size_t size, size_t *file_size)
+{
+    struct blco_file_header h;
+    bool repaired = data[0] % 2;
+    memcpy(&h, data + 1, sizeof h);
+    data += 1 + sizeof h;
+    size -= 1 + sizeof h;
+    if (h.data_bytes > size)
+        h.data_bytes = size / BLCO_SEGMENT_ALIGN * BLCO_SEGMENT_ALIGN;
+    size_t directory = blco_round_up(BLCO_PAGE + h.data_bytes, BLCO_PAGE);
+    *file_size = directory + size - h.data_bytes;
+    uint8_t *bytes = calloc(*file_size, 1);
+    if (!bytes)
+        abort();
+    memcpy(bytes + BLCO_PAGE, data, h.data_bytes);
+    memcpy(bytes + directory, data + h.data_bytes, size - h.data_bytes);
+    if (repaired)
+        repair(&h, bytes, *file_size);
+    memcpy(bytes, &h, sizeof h);
+    return bytes;
+}
+
+static int file_of(const uint8_t *bytes, size_t size, char *path)
+{
+    int fd = memfd_create("fuzz", 0);
+    if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
+        abort();
+    sprintf(path, "/proc/self/fd/%d", fd);
+    return fd;
+}
+
+static char folder[] = "/tmp/blco-fuzz-XXXXXX";
+
+static void remove_folder(void)
+{
+    rmdir(folder);
+}
+
+/* An input that stands for a good file of nonzeros made from these bytes. Returns its size. */
+static size_t make_seed(const uint8_t *data, size_t size, uint8_t *seed, size_t room)
+{
+    static uint8_t bytes[1 << 16];
+    const uint64_t dims[] = {300, 70000, MAX_LENGTH, 9};
+    char path[64];
+    if (strstr(folder, "XXXXXX") && (!mkdtemp(folder) || atexit(remove_folder) != 0))
+        abort();
+    snprintf(path, sizeof path, "%s/x.blco", folder);
+    uint64_t nnz = size < 200 ? size : 200;
+    struct coo x;
+    struct coo_runs runs;
+    struct coo_runs_report report;
+    struct error error = {0};
+    if (coo_create(&x, size ? data[0] % 4 + 1 : 3, dims, nnz, &error) != STATUS_OK)
+        abort();
+    for (uint64_t i = 0; i < nnz; i++) {
+        x.value[i] = data[i] % 3 ? data[i] : data[i] / 7.0;
+        for (int n = 0; n < x.order; n++)
+            x.index[n][i] = (uint32_t)(data[(i + (uint64_t)n) % size] * 2654435761u % dims[n]);
+    }
+    coo_runs_init(&runs);
+    if (coo_runs_write(&runs, &x, path, 1 << 20, &report, NULL, &error) != STATUS_OK)
+        abort();
+    coo_runs_free(&runs);
+    FILE *file = fopen(path, "rb");
+    if (!file || fread(bytes, 1, sizeof bytes, file) != report.bytes)
+        abort();
+    fclose(file);
+    unlink(path);
+    struct blco_file_header h;
+    memcpy(&h, bytes, sizeof h);
+    size_t directory = report.bytes - h.directory_offset;
+    if (1 + sizeof h + h.data_bytes + directory > room)
+        return 0;
+    seed[0] = 1;
+    memcpy(seed + 1, &h, sizeof h);
+    memcpy(seed + 1 + sizeof h, bytes + BLCO_PAGE, h.data_bytes);
+    memcpy(seed + 1 + sizeof h + h.data_bytes, bytes + h.directory_offset, directory);
+    return 1 + sizeof h + h.data_bytes + directory;
+}
+
+/* Bytes that are too few for a file make one. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
+{
+    static uint8_t made[1 << 16];
+    size = LLVMFuzzerMutate(data, size, room);
+    if (seed % 64 != 0 && size > 1 + sizeof(struct blco_file_header))
+        return size;
+    size_t length = make_seed(data, size, made, room < sizeof made ? room : sizeof made);
+    if (length == 0)
+        return size;
+    memcpy(data, made, length);
+    return length;
+}
+
+static void check(const struct coo *x)
+{
+    for (uint64_t i = 0; i < x->nnz; i++)
+        for (int n = 0; n < x->order; n++)
+            if (x->index[n][i] >= x->dims[n])
+                abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char path[32];
+    struct blco_file f;
+    struct coo x = {0};
+    struct error error = {0};
+    size_t file_size;
+    if (size < 1 + sizeof(struct blco_file_header))
+        return 0;
+    uint8_t *bytes = assemble(data, size, &file_size);
+    int fd = file_of(bytes, file_size, path);
+    free(bytes);
+    enum status status = blco_file_open(&f, path, &error);
+    if (status == STATUS_OK && f.header->nnz < MOST_NNZ)
+        status = blco_file_read(&f, &x, NULL, &error);
+    blco_file_close(&f);
+    close(fd);
+    if ((status == STATUS_OK) != (error.message[0] == '\0') || (status != STATUS_OK && x.value))
+        abort();
+    check(&x);
+    coo_free(&x);
+    return 0;
+}

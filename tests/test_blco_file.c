@@ -1,0 +1,579 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <isa-l/crc64.h>
+
+#include "scratch.h"
+#include "blco_files.h"
+#include "blco_pack.h"
+#include "values.h"
+
+/* Writes, reads and compares; returns the file's bytes a nonzero. */
+static double round_trip(const struct coo *x)
+{
+    struct coo_runs_report report;
+    struct error error;
+    struct coo got;
+    const char *path = scratch_path("x.blco");
+    if (write_blco(x, path, &report, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(report.cleaning.zeros + report.cleaning.duplicates, 0);
+    assert_int_equal(report.nnz, x->nnz);
+    if (read_blco(&got, path, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    assert_sorted_as(&got, x);
+    coo_free(&got);
+    return (double)report.bytes / (double)x->nnz;
+}
+
+/* Values of one form and of a mixture. */
+static void set_values(struct coo *x, int kind, uint64_t *seed)
+{
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        uint64_t r = naive_random(seed);
+        const double value[] = {2.5, (double)(r % 255 + 1), (double)(r % 65535 + 1),
+                                (double)(r % 1000 + 1) / 8 - 60.0625, (double)(r % 100000 + 1) / 7};
+        x->value[i] = value[kind < 5 ? kind : (int)(r >> 60) % 5];
+    }
+}
+
+static void test_shapes_and_values(void **state)
+{
+    (void)state;
+    static const struct {
+        int order;
+        uint64_t dims[MAX_ORDER];
+        uint64_t nnz;
+    } shapes[] = {
+        {1, {1}, 1},
+        {1, {1000000}, 5000},
+        {2, {MAX_LENGTH, MAX_LENGTH}, 3000},
+        {3, {1, 7, 1}, 5},
+        {3, {40, 50, 60}, 20000},
+        {3, {MAX_LENGTH, MAX_LENGTH, 2}, 2000}, /* 65 bits  */
+        {4, {183, 24, 1140, 1717}, 30000},
+        {5, {MAX_LENGTH, 1, MAX_LENGTH, 300, MAX_LENGTH}, 3000},                /* 105 bits */
+        {5, {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH}, 900}, /* 160 bits */
+        {16,
+         {MAX_LENGTH, 2, 3, MAX_LENGTH, 5, MAX_LENGTH, 7, 8, MAX_LENGTH, 10, MAX_LENGTH, 12,
+          MAX_LENGTH, 14, MAX_LENGTH, MAX_LENGTH},
+         500},
+        {16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 9000},
+    };
+    uint64_t seed = 1;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (int kind = 0; kind < 6; kind++) {
+            struct coo x;
+            naive_random_coo(&x, shapes[s].order, shapes[s].dims, shapes[s].nnz, seed, kind % 2);
+            set_values(&x, kind, &seed);
+            round_trip(&x);
+            coo_free(&x);
+        }
+    }
+}
+
+/* Every width of an index, from one that needs no byte to eight bytes: coordinates that differ in
+ * exactly so many bits, in one mode, in two, and with a mode across the two words. */
+static void test_index_widths(void **state)
+{
+    (void)state;
+    for (int bits = 1; bits <= 64; bits++) {
+        for (int first = bits > 32 ? bits - 32 : 0; first <= (bits < 32 ? bits : 32); first += 5) {
+            enum { COUNT = 400 };
+            uint64_t dims[] = {MAX_LENGTH, MAX_LENGTH}, seed = (uint64_t)bits;
+            int width[] = {first, bits - first};
+            struct coo x, kept;
+            struct error error = {0};
+            struct coo_cleaning cleaning;
+            assert_int_equal(coo_create(&x, 2, dims, COUNT, &error), STATUS_OK);
+            for (int i = 0; i < COUNT; i++) {
+                for (int n = 0; n < 2; n++) {
+                    uint32_t mask = (uint32_t)((UINT64_C(1) << width[n]) - 1);
+                    uint32_t index = ((uint32_t)naive_random(&seed) & mask) | (0x5a5a5a5a & ~mask);
+                    x.index[n][i] = index < MAX_LENGTH ? index : 0;
+                }
+                x.value[i] = i + 1;
+            }
+            assert_int_equal(coo_clean(&x, &cleaning, &error), STATUS_OK);
+            copy_coo(&kept, &x);
+            round_trip(&kept);
+            coo_free(&kept);
+            coo_free(&x);
+        }
+    }
+}
+
+static void test_many_segments_whatever_the_threads(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {3000, 700, 900};
+    struct coo x;
+    struct coo_runs_report report;
+    struct error error;
+    int before = omp_get_max_threads();
+    char *first = NULL;
+    size_t size, first_size = 0;
+    naive_random_coo(&x, 3, dims, 2 * BLCO_SEGMENT_NNZ + 5000, 1, 0);
+    for (uint64_t i = 0; i < x.nnz; i++)
+        x.value[i] = 1 + (double)(i % 3);
+    for (int threads = 1; threads <= 3; threads++) {
+        omp_set_num_threads(threads);
+        assert_true(round_trip(&x) < 6);
+        char *bytes = file_bytes(scratch_path("x.blco"), &size);
+        if (first) {
+            assert_int_equal(size, first_size);
+            assert_memory_equal(bytes, first, size);
+            free(bytes);
+        } else {
+            first = bytes;
+            first_size = size;
+        }
+    }
+    omp_set_num_threads(before);
+    free(first);
+    /* in pieces */
+    struct blco_file f;
+    struct coo all, piece;
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    assert_int_equal(blco_file_open(&f, scratch_path("x.blco"), &error), STATUS_OK);
+    assert_int_equal(f.header->nsegments, 3);
+    assert_int_equal(blco_file_nnz(&f, 0, 3), x.nnz);
+    assert_int_equal(blco_file_nnz(&f, 1, 2), BLCO_SEGMENT_NNZ);
+    assert_int_equal(blco_file_nnz(&f, 1, 9), x.nnz - BLCO_SEGMENT_NNZ);
+    assert_int_equal(blco_file_read(&f, &all, NULL, &error), STATUS_OK);
+    assert_int_equal(coo_create(&piece, 3, dims, blco_file_nnz(&f, 1, 3), &error), STATUS_OK);
+    assert_int_equal(blco_file_decode(&f, 1, 3, &piece, &error), STATUS_OK);
+    assert_memory_equal(piece.value, all.value + BLCO_SEGMENT_NNZ, piece.nnz * sizeof(double));
+    for (int n = 0; n < 3; n++)
+        assert_memory_equal(piece.index[n], all.index[n] + BLCO_SEGMENT_NNZ, piece.nnz * 4);
+    blco_file_close(&f);
+    coo_free(&piece);
+    coo_free(&all);
+    coo_free(&x);
+}
+
+/* Bytes of the tables of blocks, for each nonzero of the file that was written last. */
+static double table_bytes(void)
+{
+    struct blco_file f;
+    struct error error = {0};
+    double blocks = 0;
+    assert_int_equal(blco_file_open(&f, scratch_path("x.blco"), &error), STATUS_OK);
+    for (uint64_t s = 0; s < f.header->nsegments; s++)
+        blocks += f.segment[s].nblocks;
+    double bytes = blocks * (double)blco_block_stride((int)f.header->order);
+    bytes /= (double)f.header->nnz;
+    blco_file_close(&f);
+    return bytes;
+}
+
+/* Ten bytes a nonzero for counts, sixteen for anything, beside the table of blocks; a fifth of a
+ * byte is for pages and alignment. The table is small where nonzeros are not few for the line, as
+ * here in the last two, of which the real ones have a thousand times as many. */
+static void test_bytes_a_nonzero(void **state)
+{
+    (void)state;
+    static const struct {
+        int order;
+        uint64_t dims[MAX_ORDER];
+    } shapes[] = {
+        {4, {183, 24, 1140, 1717}},             /* uber     */
+        {4, {6066, 5699, 244268, 1176}},        /* enron    */
+        {3, {12092, 9184, 28818}},              /* nell-2   */
+        {3, {23344784, 23344784, 166}},         /* fb-m     */
+        {4, {319686, 28153045, 1607191, 731}},  /* flickr   */
+        {4, {532924, 17262471, 2480308, 1443}}, /* delicious */
+    };
+    uint64_t seed = 3;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        struct coo x;
+        naive_random_coo(&x, shapes[s].order, shapes[s].dims, 100000, s + 1, 1);
+        for (uint64_t i = 0; i < x.nnz; i++)
+            x.value[i] = (double)(naive_random(&seed) % 300 + 1);
+        double all = round_trip(&x);
+        assert_true(all - table_bytes() <= 10.2);
+        assert_true(all <= 10.2 || s >= 4);
+        set_values(&x, 4, &seed);
+        all = round_trip(&x);
+        assert_true(all - table_bytes() <= 16.2);
+        coo_free(&x);
+    }
+}
+
+static void test_no_nonzeros(void **state)
+{
+    (void)state;
+    struct coo x, got;
+    struct coo_runs_report report;
+    struct error error = {0};
+    assert_int_equal(coo_create(&x, 2, (uint64_t[]){3, 4}, 0, &error), STATUS_OK);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    assert_int_equal(report.nnz, 0);
+    assert_int_equal(read_blco(&got, scratch_path("x.blco"), &error), STATUS_OK);
+    assert_int_equal(got.nnz, 0);
+    assert_int_equal(got.dims[1], 4);
+    coo_free(&got);
+    coo_free(&x);
+}
+
+/* A file of every part, as small as they come. */
+static char *small_file(size_t *size)
+{
+    struct coo x;
+    struct coo_runs_report report;
+    struct error error;
+    static const uint64_t dims[] = {MAX_LENGTH, 9, 70000};
+    naive_random_coo(&x, 3, dims, 40, 1, 0);
+    for (uint64_t i = 0; i < x.nnz; i++)
+        x.index[0][i] >>= i % 2 ? 0 : 20;
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    coo_free(&x);
+    return file_bytes(scratch_path("x.blco"), size);
+}
+
+static void assert_refused(const char *bytes, size_t size, const char *what)
+{
+    struct coo x;
+    struct error error;
+    const char *path = scratch_file("bad.blco", bytes, size);
+    enum status status = read_blco(&x, path, &error);
+    if (status != STATUS_INPUT || !strstr(error.message, "bad.blco") ||
+        !strstr(error.message, what) || strchr(error.message, '\n') || x.value)
+        fail_msg("status %d: %s (expected: %s)", (int)status, error.message, what);
+}
+
+static void test_every_flipped_bit_is_found(void **state)
+{
+    (void)state;
+    size_t size;
+    char *bytes = small_file(&size);
+    for (size_t i = 0; i < size; i++) {
+        int bit = (int)(i % 8);
+        bytes[i] = (char)(bytes[i] ^ 1 << bit);
+        assert_refused(bytes, size, "");
+        bytes[i] = (char)(bytes[i] ^ 1 << bit);
+    }
+    for (size_t i = 0; i < sizeof(struct blco_file_header); i++) {
+        for (int bit = 0; bit < 8; bit++) {
+            bytes[i] = (char)(bytes[i] ^ 1 << bit);
+            assert_refused(bytes, size, "");
+            bytes[i] = (char)(bytes[i] ^ 1 << bit);
+        }
+    }
+    free(bytes);
+}
+
+static void test_every_truncation_is_found(void **state)
+{
+    (void)state;
+    size_t size;
+    char *bytes = small_file(&size);
+    for (size_t length = 0; length < size; length++)
+        assert_refused(bytes, length, length < BLCO_MAGIC_BYTES ? "not a .blco file" : "cut off");
+    bytes = realloc(bytes, size + 1);
+    assert_non_null(bytes);
+    bytes[size] = 0;
+    assert_refused(bytes, size + 1, "the header contradicts itself");
+    free(bytes);
+}
+
+static struct blco_file_header *header_of(char *bytes)
+{
+    return (struct blco_file_header *)(void *)bytes;
+}
+
+static struct blco_file_segment *segment_of(char *bytes)
+{
+    return (struct blco_file_segment *)(void *)(bytes + header_of(bytes)->directory_offset);
+}
+
+/* Checksums that fit whatever the file says, so that what it says is looked at. */
+static void sign(char *bytes, size_t size)
+{
+    struct blco_file_header *h = header_of(bytes);
+    if (h->directory_offset + sizeof(struct blco_file_segment) <= size) {
+        struct blco_file_segment *s = segment_of(bytes);
+        if (s->offset <= size && s->bytes <= size - s->offset)
+            s->crc = crc64_ecma_refl(0, (uint8_t *)bytes + s->offset, s->bytes);
+    }
+    uint64_t behind = h->data_offset + h->data_bytes;
+    if (behind <= size)
+        h->directory_crc = crc64_ecma_refl(0, (uint8_t *)bytes + behind, size - behind);
+    h->header_crc = 0;
+    h->header_crc = crc64_ecma_refl(0, (uint8_t *)bytes, BLCO_PAGE);
+}
+
+static void test_other_versions_and_machines(void **state)
+{
+    (void)state;
+    size_t size;
+    char *bytes = small_file(&size);
+    header_of(bytes)->version = 2;
+    assert_refused(bytes, size, "version 2 of the format, but this blco reads version 1 only");
+    sign(bytes, size);
+    assert_refused(bytes, size, "version 2 of the format, but this blco reads version 1 only");
+    header_of(bytes)->version = 0;
+    sign(bytes, size);
+    assert_refused(bytes, size, "damaged");
+    header_of(bytes)->version = 1;
+    header_of(bytes)->byte_order = __builtin_bswap32(BLCO_BYTE_ORDER);
+    assert_refused(bytes, size, "another byte order");
+    free(bytes);
+}
+
+/* Headers and directories whose checksums are right and that are nonsense. */
+static void test_contradictions(void **state)
+{
+    (void)state;
+    size_t size;
+    char *good = small_file(&size), *bytes = malloc(size);
+    assert_non_null(bytes);
+    struct blco_file_header *h = header_of(bytes);
+    for (int c = 0; c < 20; c++) {
+        memcpy(bytes, good, size);
+        struct blco_file_segment *s = segment_of(bytes);
+        switch (c) {
+        case 0:
+            h->order = 0;
+            break;
+        case 1:
+            h->order = MAX_ORDER + 1;
+            break;
+        case 2:
+            h->dims[1] = 0;
+            break;
+        case 3:
+            h->dims[0] = UINT64_C(1) << 32;
+            break;
+        case 4:
+            h->nnz = MAX_NNZ + 1;
+            break;
+        case 5:
+            h->nnz = 0;
+            break;
+        case 6:
+            h->nnz += BLCO_SEGMENT_NNZ;
+            break;
+        case 7:
+            h->segment_nnz = 0;
+            break;
+        case 8:
+            h->segment_nnz = BLCO_MAX_SEGMENT_NNZ + 1;
+            break;
+        case 9:
+            h->nsegments = 2;
+            break;
+        case 10:
+            h->data_offset = 0;
+            break;
+        case 11:
+            h->data_bytes = UINT64_MAX;
+            break;
+        case 12:
+            h->data_bytes += BLCO_PAGE;
+            break;
+        case 13:
+            h->directory_offset += 8;
+            break;
+        case 14:
+            h->file_bytes--;
+            break;
+        case 15:
+            s->offset += 64;
+            break;
+        case 16:
+            s->bytes -= 64;
+            break;
+        case 17:
+            s->bytes += 64;
+            break;
+        case 18:
+            h->nnz++;
+            break;
+        case 19:
+            h->nnz--;
+            break;
+        }
+        sign(bytes, size);
+        assert_refused(bytes, size, c < 18 && c != 5 ? "contradicts" : "");
+    }
+    free(bytes);
+    free(good);
+}
+
+/* Blocks that are nonsense, in a segment whose checksum is right. */
+static void test_bad_blocks(void **state)
+{
+    (void)state;
+    size_t size;
+    char *good = small_file(&size), *bytes = malloc(size);
+    assert_non_null(bytes);
+    for (int c = 0; c < 17; c++) {
+        memcpy(bytes, good, size);
+        struct blco_file_segment *s = segment_of(bytes);
+        uint8_t *entry = (uint8_t *)bytes + s->offset;
+        struct blco_file_block b;
+        blco_block_load(&b, 3, entry);
+        switch (c) {
+        case 0:
+            s->nblocks = 0;
+            break;
+        case 1:
+            s->nblocks = UINT32_MAX;
+            break;
+        case 2:
+            s->nblocks--;
+            break;
+        case 3:
+            s->nblocks++;
+            break;
+        case 4:
+            b.first = 1;
+            break;
+        case 5:
+            b.count = 0;
+            break;
+        case 6:
+            b.count = UINT32_MAX;
+            break;
+        case 7:
+            b.index_at = s->bytes;
+            break;
+        case 8:
+            b.index_at += 8;
+            break;
+        case 9:
+            b.value_at = UINT32_MAX - 15;
+            break;
+        case 10:
+            b.value_form = VALUES_FORMS;
+            break;
+        case 11:
+            b.index_bytes = 9;
+            break;
+        case 12:
+            b.bits[0] = 33;
+            break;
+        case 13:
+            b.bits[2] = 32, b.bits[1] = 32, b.bits[0] = 32;
+            break;
+        case 14:
+            b.base[1] = 9;
+            break;
+        case 15:
+            b.bits[1]++, b.base[1] = 1;
+            break;
+        case 16:
+            b.base[2] = UINT32_MAX;
+            break;
+        }
+        blco_block_store(&b, 3, entry);
+        sign(bytes, size);
+        assert_refused(bytes, size, "not as its tables say");
+    }
+    free(bytes);
+    free(good);
+}
+
+static void test_files_that_cannot_be_read(void **state)
+{
+    (void)state;
+    struct coo x;
+    struct error error;
+    assert_int_equal(read_blco(&x, scratch_path("absent.blco"), &error), STATUS_INPUT);
+    assert_non_null(strstr(error.message, "absent.blco"));
+    assert_int_equal(read_blco(&x, scratch_folder, &error), STATUS_INPUT);
+    assert_refused("1 1 1\n", 6, "not a .blco file");
+}
+
+/* The message is about the first damaged segment, whichever thread finds it. */
+static void test_first_damage_is_named(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {300000, 700};
+    struct coo x;
+    struct coo_runs_report report;
+    struct error error;
+    size_t size;
+    naive_random_coo(&x, 2, dims, 4 * BLCO_SEGMENT_NNZ, 1, 0);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    char *bytes = file_bytes(scratch_path("x.blco"), &size);
+    for (int s = 1; s < 4; s++)
+        bytes[segment_of(bytes)[s].offset + 1000] ^= 1;
+    for (int k = 0; k < 10; k++)
+        assert_refused(bytes, size, "the checksum of nonzeros from number 65537 on is wrong");
+    free(bytes);
+    coo_free(&x);
+}
+
+static void test_allocation_failures(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {300, 700, 50};
+    struct coo x, copy, got;
+    naive_random_coo(&x, 3, dims, 2000, 1, 0);
+    const char *path = scratch_path("x.blco");
+    int fired = 1;
+    for (long k = 0; fired; k++) {
+        struct coo_runs runs;
+        struct coo_runs_report report;
+        struct error error = {0};
+        unlink(path);
+        copy_coo(&copy, &x);
+        coo_runs_init(&runs);
+        memory_hook_set(k);
+        enum status status = coo_runs_write(&runs, &copy, path, 1 << 20, &report, NULL, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        coo_runs_free(&runs);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        assert_int_equal(scratch_entries(0), fired ? 0 : 1);
+        assert_null(copy.value);
+    }
+    fired = 1;
+    for (long k = 0; fired; k++) {
+        struct error error;
+        memory_hook_set(k);
+        enum status status = read_blco(&got, path, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        assert_true(fired ? !got.value : !!got.value);
+    }
+    assert_sorted_as(&got, &x);
+    coo_free(&got);
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_shapes_and_values, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_index_widths, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_many_segments_whatever_the_threads, scratch_make,
+                                        scratch_remove),
+        cmocka_unit_test_setup_teardown(test_bytes_a_nonzero, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_no_nonzeros, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_every_flipped_bit_is_found, scratch_make,
+                                        scratch_remove),
+        cmocka_unit_test_setup_teardown(test_every_truncation_is_found, scratch_make,
+                                        scratch_remove),
+        cmocka_unit_test_setup_teardown(test_other_versions_and_machines, scratch_make,
+                                        scratch_remove),
+        cmocka_unit_test_setup_teardown(test_contradictions, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_bad_blocks, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_files_that_cannot_be_read, scratch_make,
+                                        scratch_remove),
+        cmocka_unit_test_setup_teardown(test_first_damage_is_named, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_allocation_failures, scratch_make, scratch_remove),
+    };
+    return cmocka_run_group_tests_name("blco file", tests, NULL, NULL);
+}

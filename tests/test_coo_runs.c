@@ -1,0 +1,243 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <omp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "scratch.h"
+#include "blco_files.h"
+
+/* Entries with duplicates near and far, zeros, and sums that depend on their order. */
+static void messy_coo(struct coo *x, int order, const uint64_t *dims, uint64_t nnz, uint64_t seed)
+{
+    struct error error = {0};
+    assert_int_equal(coo_create(x, order, dims, nnz, &error), STATUS_OK);
+    for (uint64_t i = 0; i < nnz; i++) {
+        uint64_t r = naive_random(&seed), again = naive_random(&seed) % (i + 1);
+        for (int n = 0; n < order; n++)
+            x->index[n][i] = r % 4 == 0 && again < i ? x->index[n][again]
+                                                     : (uint32_t)(naive_random(&seed) % dims[n]);
+        const double value[] = {0, -0.0, 1e16, -1e16, 1, 0.1, 3, -1};
+        x->value[i] = value[(r >> 8) % 8];
+    }
+}
+
+/* Entries [begin, end) of x as a part of their own, its lengths those of the largest indices. */
+static void cut_part(struct coo *part, const struct coo *x, uint64_t begin, uint64_t end)
+{
+    *part = *x;
+    part->nnz = end - begin;
+    part->value = x->value + begin;
+    for (int n = 0; n < x->order; n++) {
+        part->index[n] = x->index[n] + begin;
+        part->dims[n] = 1;
+        for (uint64_t i = begin; i < end; i++)
+            if (x->index[n][i] >= part->dims[n])
+                part->dims[n] = (uint64_t)x->index[n][i] + 1;
+    }
+}
+
+/* x in `parts` runs and a rest that stays in memory, merged in little memory, to the file. */
+static enum status write_in_runs(const struct coo *x, const char *path, uint64_t parts,
+                                 uint64_t memory, struct coo_runs_report *report,
+                                 struct error *error)
+{
+    struct coo_runs runs;
+    struct coo copy, part, rest = {0};
+    uint64_t length = x->nnz / (parts + 1);
+    *error = (struct error){0};
+    copy_coo(&copy, x);
+    coo_runs_init(&runs);
+    for (uint64_t k = 0; k < parts && error->status == STATUS_OK; k++) {
+        cut_part(&part, &copy, k * length, (k + 1) * length);
+        coo_runs_spill(&runs, path, &part, error);
+    }
+    if (error->status == STATUS_OK) {
+        cut_part(&part, &copy, parts * length, x->nnz);
+        if (coo_create(&rest, x->order, x->dims, part.nnz, error) == STATUS_OK) {
+            for (int n = 0; n < x->order; n++)
+                memcpy(rest.index[n], part.index[n], part.nnz * sizeof *part.index[n]);
+            memcpy(rest.value, part.value, part.nnz * sizeof *part.value);
+            coo_runs_write(&runs, &rest, path, memory, report, NULL, error);
+        }
+    }
+    coo_runs_free(&runs);
+    coo_free(&copy);
+    return error->status;
+}
+
+/* The file from one piece in memory has what coo_clean leaves; those from runs are the same. */
+static void check(const struct coo *x)
+{
+    static const uint64_t parts[] = {1, 2, 7, 40};
+    struct coo clean, got;
+    struct coo_cleaning cleaning;
+    struct coo_runs_report report;
+    struct error error;
+    size_t size, other_size;
+    const char *path = scratch_path("x.blco");
+    copy_coo(&clean, x);
+    error = (struct error){0};
+    assert_int_equal(coo_clean(&clean, &cleaning, &error), STATUS_OK);
+    assert_int_equal(write_blco(x, path, &report, &error), STATUS_OK);
+    assert_int_equal(report.cleaning.zeros, cleaning.zeros);
+    assert_int_equal(report.cleaning.duplicates, cleaning.duplicates);
+    assert_int_equal(report.nnz, clean.nnz);
+    assert_int_equal(read_blco(&got, path, &error), STATUS_OK);
+    assert_sorted_as(&got, &clean);
+    char *bytes = file_bytes(path, &size);
+    assert_int_equal(size, report.bytes);
+    for (int p = 0; p < 4; p++) {
+        struct coo_runs_report other;
+        int before = omp_get_max_threads();
+        omp_set_num_threads(1 + p % 3);
+        if (write_in_runs(x, path, parts[p], 1, &other, &error) != STATUS_OK)
+            fail_msg("%s", error.message);
+        omp_set_num_threads(before);
+        char *others = file_bytes(path, &other_size);
+        assert_int_equal(size, other_size);
+        assert_memory_equal(bytes, others, size);
+        assert_int_equal(other.cleaning.zeros, cleaning.zeros);
+        assert_int_equal(other.cleaning.duplicates, cleaning.duplicates);
+        free(others);
+    }
+    assert_int_equal(scratch_entries(0), 1);
+    free(bytes);
+    coo_free(&got);
+    coo_free(&clean);
+}
+
+static void test_runs_and_memory_make_the_same_file(void **state)
+{
+    (void)state;
+    static const struct {
+        int order;
+        uint64_t dims[MAX_ORDER], nnz;
+    } cases[] = {
+        {1, {300}, 5000},
+        {2, {1, 1}, 3000},
+        {3, {70, 900, 8}, 30000},
+        {4, {183, 24, 1140, 1717}, 90000},
+        {3, {MAX_LENGTH, MAX_LENGTH, 500}, 9000},
+        {5, {MAX_LENGTH, 7, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH}, 3000},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct coo x;
+        messy_coo(&x, cases[c].order, cases[c].dims, cases[c].nnz, c + 1);
+        check(&x);
+        coo_free(&x);
+    }
+}
+
+/* More equal entries than a window of a run has, at the beginning, in the middle and at the end. */
+static void test_long_runs_of_duplicates(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {8, 8};
+    struct coo x;
+    messy_coo(&x, 2, dims, 20000, 5);
+    for (uint64_t i = 0; i < x.nnz; i++)
+        for (int n = 0; n < 2; n++)
+            if (i % 16 != 0)
+                x.index[n][i] = i % 3 == 0 ? 0 : i % 3 == 1 ? 4 : 7;
+    check(&x);
+    coo_free(&x);
+}
+
+static void test_full_disk(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {3000, 70000, 9};
+    struct coo x;
+    struct coo_runs_report report;
+    struct rlimit limit, small;
+    messy_coo(&x, 3, dims, 100000, 1);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    small = limit;
+    signal(SIGXFSZ, SIG_IGN);
+    const struct {
+        uint64_t parts;
+        rlim_t most;
+    } cases[] = {{0, 100000}, {0, 1000}, {4, 100000}, {4, 1500000}};
+    for (int c = 0; c < 4; c++) {
+        struct error error;
+        small.rlim_cur = cases[c].most;
+        setrlimit(RLIMIT_FSIZE, &small);
+        enum status status =
+            write_in_runs(&x, scratch_path("x.blco"), cases[c].parts, 1 << 20, &report, &error);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        assert_int_equal(status, STATUS_OUTPUT);
+        assert_non_null(strstr(error.message, "x.blco: cannot be written: File too large"));
+        assert_int_equal(scratch_entries(0), 0);
+    }
+    signal(SIGXFSZ, SIG_DFL);
+    coo_free(&x);
+}
+
+static void test_refused_paths(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {30, 70};
+    struct coo x;
+    struct coo_runs_report report;
+    struct error error;
+    messy_coo(&x, 2, dims, 100, 1);
+    for (uint64_t parts = 0; parts < 2; parts++) {
+        assert_int_equal(write_in_runs(&x, scratch_path("none/x.blco"), parts, 1, &report, &error),
+                         STATUS_OUTPUT);
+        assert_non_null(strstr(error.message, "there is no such folder"));
+    }
+    coo_free(&x);
+}
+
+static void test_allocation_failures(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {30, 70, 50};
+    struct coo x;
+    messy_coo(&x, 3, dims, 3000, 1);
+    struct coo part[2], rest;
+    cut_part(&part[0], &x, 0, 1000);
+    cut_part(&part[1], &x, 1000, 3000);
+    int fired = 1;
+    for (long k = 0; fired; k++) {
+        struct coo_runs runs;
+        struct coo_runs_report report;
+        struct error error = {0};
+        coo_runs_init(&runs);
+        assert_int_equal(coo_create(&rest, 3, dims, 0, &error), STATUS_OK);
+        memory_hook_set(k);
+        enum status status = coo_runs_spill(&runs, scratch_path("x.blco"), &part[0], &error);
+        if (status == STATUS_OK)
+            status = coo_runs_spill(&runs, scratch_path("x.blco"), &part[1], &error);
+        if (status == STATUS_OK)
+            status = coo_runs_write(&runs, &rest, scratch_path("x.blco"), 1, &report, NULL, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        coo_runs_free(&runs);
+        coo_free(&rest);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        assert_int_equal(scratch_entries(0), fired ? 0 : 1);
+    }
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_runs_and_memory_make_the_same_file, scratch_make,
+                                        scratch_remove),
+        cmocka_unit_test_setup_teardown(test_long_runs_of_duplicates, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_full_disk, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_refused_paths, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_allocation_failures, scratch_make, scratch_remove),
+    };
+    return cmocka_run_group_tests_name("coo runs", tests, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+/* Reading in parts gives the entries that reading at once gives. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "memory.h"
+#include "tns_files.h"
+
+/* Puts the parts together again. */
+struct collector {
+    struct coo x;
+    uint64_t used, parts, largest_part;
+};
+
+static void collect(struct collector *c, const struct coo *part)
+{
+    for (int n = 0; n < part->order; n++) {
+        memcpy(c->x.index[n] + c->used, part->index[n], part->nnz * sizeof *part->index[n]);
+        for (uint64_t i = 0; i < part->nnz; i++)
+            assert_true(part->index[n][i] < part->dims[n]);
+    }
+    memcpy(c->x.value + c->used, part->value, part->nnz * sizeof *part->value);
+    c->used += part->nnz;
+    c->parts++;
+    c->largest_part = part->nnz > c->largest_part ? part->nnz : c->largest_part;
+}
+
+static enum status take(void *context, struct coo *part, struct error *error)
+{
+    (void)error;
+    collect(context, part);
+    return STATUS_OK;
+}
+
+static enum status stop(void *context, struct coo *part, struct error *error)
+{
+    (void)part;
+    ++*(int *)context;
+    return error_set(error, STATUS_OUTPUT, "stop");
+}
+
+/* Reads the file in parts and compares; returns how many parts there were, the last one included.
+ */
+static uint64_t check(uint64_t memory, const struct tns_options *options)
+{
+    struct coo all, last;
+    struct tns_report report, other;
+    struct error error;
+    assert_int_equal(read_file(&all, options, &usual, &report, &error), STATUS_OK);
+    struct collector c = {{0}, 0, 0, 0};
+    assert_int_equal(coo_create(&c.x, all.order, all.dims, all.nnz, &error), STATUS_OK);
+    struct tns_parts parts = {memory, 0, take, &c};
+    if (tns_read_parts(&last, path, options, &parts, NULL, &other, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    for (int n = 0; n < all.order; n++)
+        assert_int_equal(last.dims[n], all.dims[n]);
+    collect(&c, &last);
+    assert_int_equal(c.used, all.nnz);
+    for (int n = 0; n < all.order; n++)
+        assert_memory_equal(c.x.index[n], all.index[n], all.nnz * sizeof *all.index[n]);
+    assert_memory_equal(c.x.value, all.value, all.nnz * sizeof *all.value);
+    assert_memory_equal(&report, &other, sizeof report);
+    if (c.parts > 1) /* 64 kB of text have that many lines at the most */
+        assert_true(c.largest_part <= 65536 / 4 ||
+                    c.largest_part * (4 * (uint64_t)all.order + 8) <= memory);
+    coo_free(&all);
+    coo_free(&last);
+    coo_free(&c.x);
+    return c.parts;
+}
+
+static void test_parts(void **state)
+{
+    (void)state;
+    uint64_t seed = 1;
+    for (int order = 1; order <= 16; order += 5) {
+        char *text = random_text(order, 9000, 1, &seed);
+        write_file(text, strlen(text));
+        assert_int_equal(check(UINT64_MAX / 2, &one_based), 1);
+        assert_true(check(1, &one_based) > 2);
+        assert_true(check(90000, &one_based) > 2);
+        free(text);
+    }
+    uint8_t *packed = malloc(10000 * 100);
+    char *text = random_text(3, 9000, 1, &seed);
+    assert_non_null(packed);
+    write_file(packed, compress_text(text, strlen(text), packed));
+    assert_true(check(1, &one_based) > 2);
+    free(packed);
+    free(text);
+}
+
+/* 30000 lines behind an sptensor header that promises `count`. */
+static void write_sptensor(int count)
+{
+    char *text = malloc(30000 * 12 + 100), *p = text;
+    assert_non_null(text);
+    p += sprintf(p, "sptensor\n2\n40 90000\n%d\n", count);
+    for (int i = 1; i <= 30000; i++)
+        p += sprintf(p, "%d %d 1\n", i % 7 + 1, i);
+    write_file(text, (size_t)(p - text));
+    free(text);
+}
+
+static void test_header_counts_all_parts(void **state)
+{
+    (void)state;
+    struct coo x;
+    struct tns_report report;
+    struct error error = {0};
+    write_sptensor(30000);
+    assert_true(check(1, &one_based) > 2);
+    write_sptensor(29999);
+    struct collector c = {{0}, 0, 0, 0};
+    uint64_t dims[] = {40, 90000};
+    assert_int_equal(coo_create(&c.x, 2, dims, 30000, &error), STATUS_OK);
+    struct tns_parts parts = {1, 0, take, &c};
+    assert_int_equal(tns_read_parts(&x, path, &one_based, &parts, NULL, &report, &error),
+                     STATUS_INPUT);
+    assert_non_null(strstr(error.message, "30000 entries, expected 29999"));
+    assert_null(x.value);
+    coo_free(&c.x);
+}
+
+static void test_the_taker_may_stop_it(void **state)
+{
+    (void)state;
+    struct coo x;
+    struct tns_report report;
+    struct error error = {0};
+    int calls = 0;
+    struct tns_parts parts = {1, 0, stop, &calls};
+    write_sptensor(30000);
+    assert_int_equal(tns_read_parts(&x, path, &one_based, &parts, NULL, &report, &error),
+                     STATUS_OUTPUT);
+    assert_int_equal(calls, 1);
+    assert_null(x.value);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_header_counts_all_parts),
+        cmocka_unit_test(test_the_taker_may_stop_it),
+    };
+    return cmocka_run_group_tests_name("tns parts", tests, make_folder, remove_folder);
+}
