@@ -38,6 +38,12 @@ ifeq ($(VARIANT),fuzz)
   OPT := -O1 -g -fno-omit-frame-pointer -fopenmp=libomp -fsanitize=fuzzer-no-link,address,undefined \
          -fno-sanitize-recover=all -Wno-pass-failed
 endif
+# What runs is shown in short; V=1 shows the commands.
+ifneq ($(V),1)
+  .SILENT:
+  NOTE = @printf '%-5s %s\n' $(1) $(2)
+endif
+
 CFLAGS += $(CSTD) $(WARN) $(OPT) $(INCLUDE)
 
 SOURCES := $(filter-out src/main.c src/backend_cuda%.c src/cuda_error.c src/device_%.c,$(wildcard src/*.c))
@@ -64,12 +70,11 @@ FUZZ_SECONDS ?= 20
 .PHONY: all blco tests fuzzers check asan tsan fuzz check-gpu install format clean
 .SECONDARY:
 all: blco
-blco: build/blco
-
-build/blco: $O/blco
-	@install -m 755 $< $@
+blco: $O/blco
+	install -m 755 $< build/blco
 
 $O/blco: $O/src/main.o $(LIBRARY)
+	$(call NOTE,LINK,$@)
 	$(CC) $(OPT) -o $@ $^ $(LIBS)
 
 $(LIBRARY): $(OBJECTS)
@@ -80,24 +85,28 @@ $O/src/version.o: CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMM
 
 $O/%.o: %.c
 	@mkdir -p $(@D)
+	$(call NOTE,CC,$<)
 	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $O/%.o: %.cu
 	@mkdir -p $(@D)
+	$(call NOTE,NVCC,$<)
 	$(NVCC) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
 
 tests: $O/blco $(UNIT_TESTS)
 
 $O/tests/test_%: $O/tests/test_%.o $O/tests/naive.o $(LIBRARY)
+	$(call NOTE,LINK,$@)
 	$(CC) $(OPT) -o $@ $^ -lcmocka $(LIBS)
 
 $O/tests/gpu_%: $O/tests/gpu_%.o $O/tests/naive.o $(LIBRARY)
+	$(call NOTE,LINK,$@)
 	$(CC) $(OPT) -o $@ $^ -lcmocka $(LIBS)
 
 check: blco tests
 	scripts/run-tests $O
 
-check-gpu: $(GPU_TESTS)
+check-gpu: blco tests $(GPU_TESTS)
 	scripts/run-tests $O gpu
 
 asan:

@@ -156,9 +156,9 @@ cudaError_t inner_launch(const Real *m, const Real *a, uint64_t rows, uint64_t l
 
 extern "C" {
 
-cudaError_t dense_steps_inner(const void *m, const void *a, uint64_t rows, uint64_t ld, uint32_t rank,
-                        int single, double *partial, uint32_t blocks, double *inner,
-                        cudaStream_t stream)
+cudaError_t dense_steps_inner(const void *m, const void *a, uint64_t rows, uint64_t ld,
+                              uint32_t rank, int single, double *partial, uint32_t blocks,
+                              double *inner, cudaStream_t stream)
 {
     if (single)
         return inner_launch((const float *)m, (const float *)a, rows, ld, rank, partial, blocks,

@@ -33,14 +33,15 @@ __device__ double scale(const dense_modes &modes, uint32_t r)
 }
 
 /* Whether a pivot is too small, against the diagonal entry that it came from, or no number. */
-__device__ bool bad_pivot(double pivot, double diagonal, uint32_t rank)
+__device__ bool bad_pivot(double pivot, double diagonal, double least)
 {
-    return !(pivot > rank * DBL_EPSILON * diagonal && pivot <= DBL_MAX);
+    return !(pivot > least * diagonal && pivot <= DBL_MAX);
 }
 
 /* Thread (y, x) of 16 x 16 holds entries (y + 16 u, x + 16 v) in a[u][v]. */
 __global__ void __launch_bounds__(SIDE *SIDE)
-    small_kernel(const dense_modes modes, double ridge, double *kept, double *w, int *status)
+    small_kernel(const dense_modes modes, double ridge, double least, double *kept, double *w,
+                 int *status)
 {
     __shared__ double scales[SIDE * TILE], diagonal[SIDE * TILE], row[2][SIDE * TILE];
     const uint32_t rank = modes.rank, thread = threadIdx.x, x = thread % SIDE, y = thread / SIDE;
@@ -74,7 +75,7 @@ __global__ void __launch_bounds__(SIDE *SIDE)
                 if (y + SIDE * u == k)
                     pivots[x + SIDE * v] = a[u][v];
         __syncthreads();
-        if (bad_pivot(pivots[k], diagonal[k], rank)) {
+        if (bad_pivot(pivots[k], diagonal[k], least)) {
             result = DENSE_WEIGHTS_SINGULAR;
             break;
         }
@@ -117,8 +118,8 @@ __global__ void hadamard_kernel(const dense_modes modes, double ridge, double *v
 }
 
 /* One thread block. */
-__global__ void check_kernel(const double *v, const double *factor, uint32_t rank, const int *info,
-                             int *status)
+__global__ void check_kernel(const double *v, const double *factor, uint32_t rank, double least,
+                             const int *info, int *status)
 {
     const uint64_t n = (uint64_t)rank * rank;
     int finite = 1, definite = *info == 0;
@@ -126,7 +127,7 @@ __global__ void check_kernel(const double *v, const double *factor, uint32_t ran
         finite = finite && isfinite(v[e]);
     for (uint64_t k = threadIdx.x; k < rank; k += blockDim.x) {
         const double root = factor[k * rank + k];
-        definite = definite && !bad_pivot(root * root, v[k * rank + k], rank);
+        definite = definite && !bad_pivot(root * root, v[k * rank + k], least);
     }
     finite = __syncthreads_and(finite);
     definite = __syncthreads_and(definite);
@@ -148,20 +149,19 @@ __global__ void finish_kernel(const dense_modes modes, const double *inverse, co
                : NAN;
 }
 
-__global__ void pseudoinverse_kernel(const dense_modes modes, const double *vectors,
-                                     const double *values, double *w)
+__global__ void eigenvectors_kernel(const dense_modes modes, const double *vectors,
+                                    const double *values, double tolerance, double *w)
 {
     const uint64_t rank = modes.rank, e = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (e >= rank * rank)
         return;
-    const uint64_t i = e / rank, j = e % rank;
-    double largest = 0, sum = 0;
-    for (uint64_t k = 0; k < rank; k++)
-        largest = max(largest, values[k]);
-    for (uint64_t k = 0; k < rank; k++)
-        if (values[k] > rank * DBL_EPSILON * largest)
-            sum += vectors[k * rank + i] * vectors[k * rank + j] / values[k];
-    w[e] = scale(modes, (uint32_t)i) * sum;
+    const uint64_t i = e / rank, k = e % rank;
+    double largest = 0;
+    for (uint64_t l = 0; l < rank; l++)
+        largest = max(largest, values[l]);
+    w[e] = values[k] > tolerance * largest
+               ? scale(modes, (uint32_t)i) * vectors[k * rank + i] / values[k]
+               : 0.0;
 }
 
 __global__ void normalise_kernel(const double *raw, uint32_t rank, double *norm, double *gram,
@@ -229,10 +229,10 @@ uint32_t entry_blocks(uint32_t rank)
 
 extern "C" {
 
-cudaError_t dense_weights_small(const struct dense_modes *modes, double ridge, double *v, double *w,
-                                int *status, cudaStream_t stream)
+cudaError_t dense_weights_small(const struct dense_modes *modes, double ridge, double least,
+                                double *v, double *w, int *status, cudaStream_t stream)
 {
-    small_kernel<<<1, SIDE * SIDE, 0, stream>>>(*modes, ridge, v, w, status);
+    small_kernel<<<1, SIDE * SIDE, 0, stream>>>(*modes, ridge, least, v, w, status);
     return cudaGetLastError();
 }
 
@@ -243,10 +243,10 @@ cudaError_t dense_weights_hadamard(const struct dense_modes *modes, double ridge
     return cudaGetLastError();
 }
 
-cudaError_t dense_weights_check(const double *v, const double *factor, uint32_t rank,
+cudaError_t dense_weights_check(const double *v, const double *factor, uint32_t rank, double least,
                                 const int *info, int *status, cudaStream_t stream)
 {
-    check_kernel<<<1, 1024, 0, stream>>>(v, factor, rank, info, status);
+    check_kernel<<<1, 1024, 0, stream>>>(v, factor, rank, least, info, status);
     return cudaGetLastError();
 }
 
@@ -257,10 +257,12 @@ cudaError_t dense_weights_finish(const struct dense_modes *modes, const double *
     return cudaGetLastError();
 }
 
-cudaError_t dense_weights_pseudoinverse(const struct dense_modes *modes, const double *vectors,
-                                        const double *values, double *w, cudaStream_t stream)
+cudaError_t dense_weights_eigenvectors(const struct dense_modes *modes, const double *vectors,
+                                       const double *values, double tolerance, double *w,
+                                       cudaStream_t stream)
 {
-    pseudoinverse_kernel<<<entry_blocks(modes->rank), 256, 0, stream>>>(*modes, vectors, values, w);
+    eigenvectors_kernel<<<entry_blocks(modes->rank), 256, 0, stream>>>(*modes, vectors, values,
+                                                                       tolerance, w);
     return cudaGetLastError();
 }
 

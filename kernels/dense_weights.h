@@ -24,7 +24,7 @@ struct dense_modes {
 /* What became of V's inverse, on the device. */
 enum dense_weights_status {
     DENSE_WEIGHTS_DONE,
-    DENSE_WEIGHTS_SINGULAR,  /* not numerically positive definite: no W yet  */
+    DENSE_WEIGHTS_SINGULAR,  /* not definite enough to be inverted: no W yet */
     DENSE_WEIGHTS_NOT_FINITE /* V holds a NaN or an infinity: W is all NaN   */
 };
 
@@ -32,24 +32,27 @@ enum dense_weights_status {
 #define DENSE_WEIGHTS_SMALL 64
 
 /* In one thread block: V = Hadamard product of the other modes' Grams, plus ridge on the diagonal;
- * W = diag(prod of the other modes' 1/norm) V^-1. V is left in v for the fallback. */
-cudaError_t dense_weights_small(const struct dense_modes *modes, double ridge, double *v, double *w,
-                                int *status, cudaStream_t stream);
+ * W = diag(prod of the other modes' 1/norm) V^-1. V is left in v for the fallback, which is called
+ * for where a pivot is not more than `least` times V's diagonal entry. */
+cudaError_t dense_weights_small(const struct dense_modes *modes, double ridge, double least,
+                                double *v, double *w, int *status, cudaStream_t stream);
 
 /* The same in steps, for any R: V twice, into v and factor; then Cholesky of factor, by others;
  * then its check, given Cholesky's own verdict `info` (device; 0 is good); then factor becomes
  * V^-1, its entries (i, j) with i <= j at least, by others; then W from it. */
 cudaError_t dense_weights_hadamard(const struct dense_modes *modes, double ridge, double *v,
                                    double *factor, cudaStream_t stream);
-cudaError_t dense_weights_check(const double *v, const double *factor, uint32_t rank,
+cudaError_t dense_weights_check(const double *v, const double *factor, uint32_t rank, double least,
                                 const int *info, int *status, cudaStream_t stream);
 cudaError_t dense_weights_finish(const struct dense_modes *modes, const double *inverse,
                                  const int *status, double *w, cudaStream_t stream);
 
-/* W from V's eigenvectors (row e of `vectors` is the e-th) and eigenvalues, of which those up to
- * R * eps * (largest) count as zero. */
-cudaError_t dense_weights_pseudoinverse(const struct dense_modes *modes, const double *vectors,
-                                        const double *values, double *w, cudaStream_t stream);
+/* W (r, k) = diag(prod of the other modes' 1/norm) (eigenvector k)_r / (eigenvalue k), with zero
+ * columns for eigenvalues up to tolerance * (largest); row e of `vectors` is the e-th eigenvector.
+ * W times `vectors` is diag(..) V^+. */
+cudaError_t dense_weights_eigenvectors(const struct dense_modes *modes, const double *vectors,
+                                       const double *values, double tolerance, double *w,
+                                       cudaStream_t stream);
 
 /* norm_r = sqrt(raw_rr); gram = raw scaled to unit columns, a zero column stays zero; *bad becomes
  * `code` where it was 0 and a norm is not finite. */

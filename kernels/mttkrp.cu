@@ -14,12 +14,20 @@
 namespace
 {
 
-constexpr int THREADS = 256;
 constexpr int ANY = -1; /* gathers counted at run time, and indices of two words */
 constexpr uint32_t NO_ROW = UINT32_MAX;
 
 template <int GATHERS> constexpr bool is_wide = GATHERS == ANY;
-template <int GATHERS> constexpr int unroll = GATHERS == 1 ? 8 : 4;
+
+/* Rows are gathered from the L2 cache at a rate that takes many loads in flight: some from nonzeros
+ * whose loads do not depend on each other, some from many warps. These numbers, which leave 64 to
+ * 80 registers a thread, were the fastest over a dozen combinations on an H200. */
+template <int GATHERS> constexpr int unroll = GATHERS == 1 ? 4 : GATHERS == 2 ? 2 : 3;
+template <mttkrp_path PATH> constexpr int threads = PATH == MTTKRP_SORTED ? 256 : 128;
+template <int GATHERS, mttkrp_path PATH>
+constexpr int resident = PATH == MTTKRP_SORTED ? (GATHERS == 1 || GATHERS == 2 ? 3 : 2)
+                         : GATHERS == 2        ? 8
+                                               : 6;
 
 template <int GATHERS> struct index_words {
     uint64_t word[is_wide<GATHERS> ? 2 : 1];
@@ -77,10 +85,11 @@ template <typename T, int GATHERS> struct shared_chunk {
     }
 };
 
-constexpr int SORT_ITEMS = MTTKRP_SORTED_CHUNK / THREADS;
-using chunk_sort = cub::BlockRadixSort<uint32_t, THREADS, SORT_ITEMS, uint16_t>;
+constexpr int SORT_THREADS = threads<MTTKRP_SORTED>;
+constexpr int SORT_ITEMS = MTTKRP_SORTED_CHUNK / SORT_THREADS;
+using chunk_sort = cub::BlockRadixSort<uint32_t, SORT_THREADS, SORT_ITEMS, uint16_t>;
 
-/* Sorts positions by output row; stable. Item k of thread t receives rank k * THREADS + t. */
+/* Sorts positions by output row; stable. Item k of thread t receives rank k * SORT_THREADS + t. */
 __device__ __noinline__ void sort_positions(chunk_sort::TempStorage &storage,
                                             uint32_t (&row)[SORT_ITEMS],
                                             uint16_t (&position)[SORT_ITEMS], int bits)
@@ -100,7 +109,7 @@ __device__ void sort_by_row(shared_chunk<T, GATHERS> chunk, chunk_sort::TempStor
     __syncthreads();
 
     uint32_t differs = 0;
-    for (uint32_t i = threadIdx.x; i < count; i += THREADS) {
+    for (uint32_t i = threadIdx.x; i < count; i += SORT_THREADS) {
         chunk.index[i] = from.index_at(i);
         chunk.value[i] = from.value_at(i);
         differs |= coordinate<GATHERS>(output, chunk.index[i], 0) ^ first_row;
@@ -125,22 +134,22 @@ __device__ void sort_by_row(shared_chunk<T, GATHERS> chunk, chunk_sort::TempStor
     index_words<GATHERS> index[SORT_ITEMS];
     T value[SORT_ITEMS];
     for (int k = 0; k < SORT_ITEMS; k++)
-        if (k * THREADS + threadIdx.x < count) {
+        if (k * SORT_THREADS + threadIdx.x < count) {
             index[k] = chunk.index[position[k]];
             value[k] = chunk.value[position[k]];
         }
     __syncthreads();
     for (int k = 0; k < SORT_ITEMS; k++)
-        if (k * THREADS + threadIdx.x < count) {
-            chunk.index[k * THREADS + threadIdx.x] = index[k];
-            chunk.value[k * THREADS + threadIdx.x] = value[k];
+        if (k * SORT_THREADS + threadIdx.x < count) {
+            chunk.index[k * SORT_THREADS + threadIdx.x] = index[k];
+            chunk.value[k * SORT_THREADS + threadIdx.x] = value[k];
         }
     __syncthreads();
 }
 
 /* Partial sums at the ends of the runs of one chunk. */
-template <typename V, int LANES> struct run_ends {
-    static constexpr int COUNT = 2 * (THREADS / LANES);
+template <typename V, int GROUPS, int LANES> struct run_ends {
+    static constexpr int COUNT = 2 * GROUPS;
     uint32_t row[COUNT]; /* NO_ROW where there is none */
     V sum[COUNT][LANES];
 };
@@ -170,7 +179,7 @@ template <typename V, int LANES> struct row_sums {
     __device__ __forceinline__ void store(uint32_t to, V x) const
     {
         if (active)
-            *row_of(m, to, row_bytes) = x;
+            __stcs(row_of(m, to, row_bytes), x); /* not read soon: the caches are for the factors */
     }
 
     /* The row is complete as far as this run goes: its first one is kept for the meeting of ends.
@@ -191,9 +200,9 @@ template <typename V, int LANES> struct row_sums {
     }
 
     /* Sums the ends of neighbouring runs that belong to the same row. */
-    __device__ void join_ends(run_ends<V, LANES> &ends) const
+    template <int GROUPS> __device__ void join_ends(run_ends<V, GROUPS, LANES> &ends) const
     {
-        constexpr int COUNT = run_ends<V, LANES>::COUNT;
+        constexpr int COUNT = run_ends<V, GROUPS, LANES>::COUNT;
         int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
         if (lane == 0) {
             ends.row[2 * group] = head_row;
@@ -246,23 +255,16 @@ template <typename T, int GATHERS> struct gatherer {
     const uint32_t *block_base; /* of each mode, in shared memory                  */
     const V *table[FIXED];      /* this lane's column of each gather's table       */
     uint32_t base[FIXED];       /* of each gather                                  */
-    uint64_t fiber_mask;        /* index bits that name the rows which a fiber keeps */
-    uint64_t fiber;             /* those bits of the nonzero before                */
-    V kept;                     /* product of the fiber's rows                     */
 
     __device__ __forceinline__ gatherer(const mttkrp_args &args, uint32_t lane_column,
                                         const uint32_t *block)
-        : a(args), column(lane_column), row_bytes(args.vectors * 16), block_base(block),
-          fiber_mask(0), kept(splat<V>(0))
+        : a(args), column(lane_column), row_bytes(args.vectors * 16), block_base(block)
     {
 #pragma unroll
         for (int g = 0; g < FIXED; g++) {
             base[g] = block[a.gather[g].field.mode];
             table[g] = static_cast<const V *>(a.gather[g].rows) + column;
         }
-        for (int g = 0; g + 1 < GATHERS; g++)
-            fiber_mask |= static_cast<uint64_t>(a.gather[g].field.mask) << a.gather[g].field.shift;
-        fiber = ~fiber_mask;
     }
 
     __device__ __forceinline__ V row(int g, index_words<GATHERS> index) const
@@ -304,38 +306,6 @@ template <typename T, int GATHERS> struct gatherer {
             }
         }
     }
-
-    /* The same, but the product of all gathers but the last is kept while the fiber lasts. */
-    template <int SIZE>
-    __device__ __forceinline__ void fiber_products(const batch<T, GATHERS, SIZE> &b,
-                                                   V (&product)[SIZE])
-    {
-        V rows[FIXED][SIZE];
-        bool fresh[SIZE];
-#pragma unroll
-        for (int u = 0; u < SIZE; u++) {
-            uint64_t f = b.index[u].word[0] & fiber_mask;
-            fresh[u] = f != fiber;
-            fiber = f;
-            rows[FIXED - 1][u] = row(FIXED - 1, b.index[u]);
-        }
-#pragma unroll
-        for (int g = 0; g < FIXED - 1; g++)
-#pragma unroll
-            for (int u = 0; u < SIZE; u++)
-                if (fresh[u])
-                    rows[g][u] = row(g, b.index[u]);
-#pragma unroll
-        for (int u = 0; u < SIZE; u++) {
-            if (fresh[u]) {
-                kept = rows[0][u];
-#pragma unroll
-                for (int g = 1; g < FIXED - 1; g++)
-                    kept = kept * rows[g][u];
-            }
-            product[u] = kept * rows[FIXED - 1][u];
-        }
-    }
 };
 
 /* Adds a batch to the sums. Rows ascend, so if the last nonzero is in the present row, all are. */
@@ -345,10 +315,7 @@ __device__ __forceinline__ void add_batch(const mttkrp_args &a, const batch<T, G
                                           row_sums<vector<T>, LANES> &sums)
 {
     vector<T> product[SIZE];
-    if constexpr (PATH == MTTKRP_FIBER)
-        gather.fiber_products(b, product);
-    else
-        gather.products(b, product);
+    gather.products(b, product);
 
     if constexpr (PATH == MTTKRP_EACH) {
 #pragma unroll
@@ -369,8 +336,7 @@ __device__ __forceinline__ void add_batch(const mttkrp_args &a, const batch<T, G
     }
 }
 
-/* The group's run [begin, end) of the chunk: indices and values are loaded one batch ahead of the
- * rows that they name. */
+/* The group's run [begin, end) of the chunk. */
 template <typename T, int GATHERS, int LANES, mttkrp_path PATH, typename CHUNK>
 __device__ __forceinline__ void add_run(const mttkrp_args &a, const CHUNK &chunk, uint32_t begin,
                                         uint32_t end, gatherer<T, GATHERS> &gather,
@@ -378,15 +344,10 @@ __device__ __forceinline__ void add_run(const mttkrp_args &a, const CHUNK &chunk
 {
     constexpr int SIZE = unroll<GATHERS>;
     uint32_t i = begin;
-    if (i + SIZE <= end) {
-        batch<T, GATHERS, SIZE> next;
-        next.load(chunk, i);
-        for (; i + SIZE <= end; i += SIZE) {
-            batch<T, GATHERS, SIZE> now = next;
-            if (i + 2 * SIZE <= end)
-                next.load(chunk, i + SIZE);
-            add_batch<T, GATHERS, LANES, PATH>(a, now, gather, base_of_output, sums);
-        }
+    for (; i + SIZE <= end; i += SIZE) {
+        batch<T, GATHERS, SIZE> b;
+        b.load(chunk, i);
+        add_batch<T, GATHERS, LANES, PATH>(a, b, gather, base_of_output, sums);
     }
     for (; i < end; i++) {
         batch<T, GATHERS, 1> last;
@@ -395,26 +356,25 @@ __device__ __forceinline__ void add_run(const mttkrp_args &a, const CHUNK &chunk
     }
 }
 
-template <typename T, int GATHERS, int LANES> union chunk_scratch {
-    chunk_sort::TempStorage sort;
-    run_ends<vector<T>, LANES> ends;
+/* What a thread block keeps in shared memory. */
+template <typename T, int LANES> struct streamed_shared {
+    run_ends<vector<T>, threads<MTTKRP_PLAIN> / LANES, LANES> ends;
 };
-
 template <typename T, int GATHERS, int LANES> struct sorted_shared {
-    chunk_scratch<T, GATHERS, LANES> scratch;
+    union {
+        chunk_sort::TempStorage sort;
+        run_ends<vector<T>, SORT_THREADS / LANES, LANES> ends;
+    };
     index_words<GATHERS> index[MTTKRP_SORTED_CHUNK];
     T value[MTTKRP_SORTED_CHUNK];
 };
-template <typename T, int GATHERS, int LANES> struct streamed_shared {
-    run_ends<vector<T>, LANES> ends;
-};
-
 template <typename T, int GATHERS, int LANES, mttkrp_path PATH>
 using shared_layout = std::conditional_t<PATH == MTTKRP_SORTED, sorted_shared<T, GATHERS, LANES>,
-                                         streamed_shared<T, GATHERS, LANES>>;
+                                         streamed_shared<T, LANES>>;
 
 template <typename T, int GATHERS, int LANES, mttkrp_path PATH>
-__global__ void __launch_bounds__(THREADS) mttkrp(const __grid_constant__ mttkrp_args a)
+__global__ void __launch_bounds__(threads<PATH>, (resident<GATHERS, PATH>))
+    mttkrp(const __grid_constant__ mttkrp_args a)
 {
     using V = vector<T>;
     using shared_type = shared_layout<T, GATHERS, LANES, PATH>;
@@ -428,7 +388,7 @@ __global__ void __launch_bounds__(THREADS) mttkrp(const __grid_constant__ mttkrp
             a.base ? a.base[static_cast<uint64_t>(c.block) * MTTKRP_MAX_ORDER + threadIdx.x] : 0;
     __syncthreads();
 
-    constexpr uint32_t GROUPS = THREADS / LANES;
+    constexpr uint32_t GROUPS = threads<PATH> / LANES;
     uint32_t group = threadIdx.x / LANES, lane = threadIdx.x % LANES;
     uint32_t column = blockIdx.y * LANES + lane;
     bool active = column < a.vectors;
@@ -448,10 +408,10 @@ __global__ void __launch_bounds__(THREADS) mttkrp(const __grid_constant__ mttkrp
         static_cast<const T *>(a.value) + c.first};
     if constexpr (PATH == MTTKRP_SORTED) {
         shared_chunk<T, GATHERS> sorted{shared.index, shared.value};
-        sort_by_row<T, GATHERS>(sorted, shared.scratch.sort, from, c.count, a.output);
+        sort_by_row<T, GATHERS>(sorted, shared.sort, from, c.count, a.output);
         add_run<T, GATHERS, LANES, PATH>(a, sorted, begin, end, gather, base_of_output, sums);
         __syncthreads();
-        sums.join_ends(shared.scratch.ends);
+        sums.join_ends(shared.ends);
     } else {
         add_run<T, GATHERS, LANES, PATH>(a, from, begin, end, gather, base_of_output, sums);
         if constexpr (PATH != MTTKRP_EACH)
@@ -463,24 +423,22 @@ __global__ void __launch_bounds__(THREADS) mttkrp(const __grid_constant__ mttkrp
 struct kernel_choice {
     const void *function;
     size_t shared_bytes;
-    uint32_t lanes;
+    uint32_t threads, lanes;
 };
 
 template <typename T, int GATHERS, int LANES, mttkrp_path PATH> kernel_choice instance()
 {
     return {reinterpret_cast<const void *>(mttkrp<T, GATHERS, LANES, PATH>),
-            sizeof(shared_layout<T, GATHERS, LANES, PATH>), LANES};
+            sizeof(shared_layout<T, GATHERS, LANES, PATH>), threads<PATH>, LANES};
 }
 
 template <typename T, int GATHERS, int LANES> kernel_choice choose_path(const mttkrp_args &a)
 {
     if (a.path == MTTKRP_SORTED)
         return instance<T, GATHERS, LANES, MTTKRP_SORTED>();
-    if (a.path == MTTKRP_EACH)
-        return instance<T, GATHERS, LANES, MTTKRP_EACH>();
-    if constexpr (GATHERS > 1)
-        if (a.path == MTTKRP_FIBER)
-            return instance<T, GATHERS, LANES, MTTKRP_FIBER>();
+    if constexpr (GATHERS == ANY)
+        if (a.path == MTTKRP_EACH)
+            return instance<T, GATHERS, LANES, MTTKRP_EACH>();
     return instance<T, GATHERS, LANES, MTTKRP_PLAIN>();
 }
 
@@ -497,7 +455,7 @@ template <typename T, int GATHERS> kernel_choice choose_lanes(const mttkrp_args 
 
 template <typename T> kernel_choice choose_gathers(const mttkrp_args &a)
 {
-    switch (a.index[1] ? ANY : a.gathers) {
+    switch (a.index[1] || a.path == MTTKRP_EACH ? ANY : a.gathers) {
     case 1:
         return choose_lanes<T, 1>(a);
     case 2:
@@ -516,48 +474,6 @@ kernel_choice choose_kernel(const mttkrp_args &a)
     return a.single ? choose_gathers<float>(a) : choose_gathers<double>(a);
 }
 
-__device__ __forceinline__ uint64_t global_thread()
-{
-    return static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-
-__global__ void zero_rows(uint4 *m, uint32_t vectors, const uint32_t *row, uint64_t count)
-{
-    uint64_t i = global_thread();
-    if (i < count * vectors)
-        m[static_cast<uint64_t>(row[i / vectors]) * vectors + i % vectors] = make_uint4(0, 0, 0, 0);
-}
-
-template <typename T>
-__global__ void merge_copies(vector<T> *m, uint64_t copy_size, uint32_t copies)
-{
-    uint64_t i = global_thread();
-    if (i >= copy_size)
-        return;
-    vector<T> sum = m[i];
-    for (uint32_t c = 1; c < copies; c++)
-        sum = sum + m[c * copy_size + i];
-    m[i] = sum;
-}
-
-template <typename T>
-__global__ void khatri_rao(vector<T> *table, const vector<T> *a, uint64_t a_rows,
-                           const vector<T> *b, uint64_t b_rows, int b_bits, uint32_t vectors)
-{
-    uint64_t i = global_thread();
-    uint64_t column = i % vectors, pair = i / vectors;
-    if (pair >= a_rows * b_rows)
-        return;
-    uint64_t row_a = pair / b_rows, row_b = pair % b_rows;
-    table[(row_a << b_bits | row_b) * vectors + column] =
-        a[row_a * vectors + column] * b[row_b * vectors + column];
-}
-
-unsigned blocks_for(uint64_t threads)
-{
-    return static_cast<unsigned>((threads + THREADS - 1) / THREADS);
-}
-
 } // namespace
 
 extern "C" cudaError_t mttkrp_launch(const mttkrp_args *args, cudaStream_t stream)
@@ -568,8 +484,8 @@ extern "C" cudaError_t mttkrp_launch(const mttkrp_args *args, cudaStream_t strea
     dim3 grid(static_cast<unsigned>(args->chunks),
               (args->vectors + kernel.lanes - 1) / kernel.lanes);
     void *parameters[] = {const_cast<mttkrp_args *>(args)};
-    return cudaLaunchKernel(kernel.function, grid, dim3(THREADS), parameters, kernel.shared_bytes,
-                            stream);
+    return cudaLaunchKernel(kernel.function, grid, dim3(kernel.threads), parameters,
+                            kernel.shared_bytes, stream);
 }
 
 extern "C" cudaError_t mttkrp_prepare(const mttkrp_args *args)
@@ -577,44 +493,4 @@ extern "C" cudaError_t mttkrp_prepare(const mttkrp_args *args)
     kernel_choice kernel = choose_kernel(*args);
     return cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 static_cast<int>(kernel.shared_bytes));
-}
-
-extern "C" cudaError_t mttkrp_zero_rows(void *m, uint32_t vectors, const uint32_t *row,
-                                        uint64_t count, cudaStream_t stream)
-{
-    if (count == 0)
-        return cudaSuccess;
-    zero_rows<<<blocks_for(count * vectors), THREADS, 0, stream>>>(static_cast<uint4 *>(m), vectors,
-                                                                   row, count);
-    return cudaGetLastError();
-}
-
-extern "C" cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies, int single,
-                                           cudaStream_t stream)
-{
-    if (copies < 2)
-        return cudaSuccess;
-    if (single)
-        merge_copies<float><<<blocks_for(copy_size), THREADS, 0, stream>>>(static_cast<float4 *>(m),
-                                                                           copy_size, copies);
-    else
-        merge_copies<double><<<blocks_for(copy_size), THREADS, 0, stream>>>(
-            static_cast<double2 *>(m), copy_size, copies);
-    return cudaGetLastError();
-}
-
-extern "C" cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_rows, const void *b,
-                                         uint64_t b_rows, int b_bits, uint32_t vectors, int single,
-                                         cudaStream_t stream)
-{
-    unsigned blocks = blocks_for(a_rows * b_rows * vectors);
-    if (single)
-        khatri_rao<float><<<blocks, THREADS, 0, stream>>>(
-            static_cast<float4 *>(table), static_cast<const float4 *>(a), a_rows,
-            static_cast<const float4 *>(b), b_rows, b_bits, vectors);
-    else
-        khatri_rao<double><<<blocks, THREADS, 0, stream>>>(
-            static_cast<double2 *>(table), static_cast<const double2 *>(a), a_rows,
-            static_cast<const double2 *>(b), b_rows, b_bits, vectors);
-    return cudaGetLastError();
 }

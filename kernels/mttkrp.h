@@ -36,7 +36,6 @@ struct mttkrp_chunk {
 
 enum mttkrp_path {
     MTTKRP_PLAIN,  /* every row of every nonzero is gathered                                      */
-    MTTKRP_FIBER,  /* the rows of all but the last gather are kept while their coordinates stay   */
     MTTKRP_SORTED, /* the chunk is sorted by output row in shared memory first: for orderings in
                     * which the nonzeros of a row are not neighbours                              */
     MTTKRP_EACH,   /* every nonzero is added to M by itself: the baseline                         */
@@ -85,6 +84,18 @@ cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies, in
 cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_rows, const void *b,
                               uint64_t b_rows, int b_bits, uint32_t vectors, int single,
                               cudaStream_t stream);
+
+/* Tables and coordinates of tuples of `modes` modes. */
+struct mttkrp_tuples {
+    int modes;
+    uint64_t count;
+    const uint32_t *coordinate[MTTKRP_MAX_ORDER]; /* (count) for each mode                        */
+    const void *rows[MTTKRP_MAX_ORDER];           /* (I_n x vectors * 16 bytes) for each mode     */
+};
+
+/* Row f of product (count x vectors * 16 bytes) = product over the modes of row coordinate[f]. */
+cudaError_t mttkrp_tuple_products(void *product, const struct mttkrp_tuples *tuples,
+                                  uint32_t vectors, int single, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

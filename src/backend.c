@@ -37,6 +37,14 @@ enum status backend_choose(const struct backend_ops **ops, const char *name, str
                      name);
 }
 
+double backend_build_seconds(const struct backend_build *build)
+{
+    double seconds = build->upload + build->presort + build->alto + build->grouping;
+    for (int n = 0; n < MAX_ORDER; n++)
+        seconds += build->replica[n];
+    return seconds;
+}
+
 /* Adds up the time between the stamps that have come together; the next ones count from now on. */
 static enum status collect(struct backend *b, struct error *error)
 {

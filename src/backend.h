@@ -4,6 +4,9 @@
 #ifndef BLCO_BACKEND_H
 #define BLCO_BACKEND_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "coo.h"
 #include "error.h"
 #include "ktensor.h"
@@ -16,9 +19,33 @@ struct backend_options {
     uint64_t rank;
     enum conflict conflict;
     enum precision precision;
+    bool no_sharing;      /* every mode's MTTKRP by itself (grouping.h)        */
     double ridge;         /* added to the diagonal of V                        */
     uint64_t memory;      /* device bytes that may be used; 0: what is free    */
     uint64_t host_memory; /* host bytes that may be used; 0: what is available */
+    bool no_replicas;     /* CONFLICT_AUTO: one copy of the tensor, in alto order */
+};
+
+/* How fast the machine moves rows of R entries, measured. */
+struct backend_limits {
+    double copy_bytes_per_second;   /* within its memory, read and written bytes both counted  */
+    double upload_bytes_per_second; /* from the host's pinned memory; 0: there is nothing to move */
+    double
+        gather_bytes_per_second[MAX_ORDER];   /* reading random rows of a table as long as mode n */
+    double atomic_rows_per_second[MAX_ORDER]; /* adding to random rows of such a table atomically */
+};
+
+/* Seconds that the stages of open took; 0 where there was none. */
+struct backend_build {
+    double upload, presort, alto;
+    double replica[MAX_ORDER]; /* per mode, or per group of modes that share partial products */
+    double grouping;           /* finding these groups, and building what lies within them    */
+};
+
+struct backend_device {
+    char name[256];
+    char driver[64];  /* its version                                  */
+    char runtime[64]; /* version of the runtime library               */
 };
 
 /* One implementation. Every function but close returns a status and fills *error. Modes are
@@ -64,6 +91,20 @@ struct backend_ops {
      * the moments at which the queue passed two marks (it waits for the later one). */
     enum status (*stamp)(void *state, int number, struct error *error);
     enum status (*elapsed)(void *state, int from, int to, double *seconds, struct error *error);
+
+    /* How the stages of open went. */
+    void (*build)(void *state, struct backend_build *build);
+
+    /* Optional, as all below. Names the way in which mttkrp computes this mode ("fiber, chunks of
+     * 2048"), into text[0..size); false while ways are still being tried. */
+    bool (*describe)(void *state, int mode, char *text, size_t size);
+
+    /* Measures the machine for factors of these lengths. Needs no state, and memory of its own. */
+    enum status (*limits)(int order, const uint64_t *dims, const struct backend_options *options,
+                          struct backend_limits *limits, struct error *error);
+
+    /* Where it runs, if not on the host's processors. */
+    enum status (*device)(struct backend_device *device, struct error *error);
 };
 
 #define BACKEND_STAMPS 128
@@ -96,6 +137,9 @@ struct backend {
         int mode;
     } stamped[BACKEND_STAMPS]; /* what lies between stamp i - 1 and stamp i */
 };
+
+/* Seconds of all stages. */
+double backend_build_seconds(const struct backend_build *build);
 
 const char *operation_name(enum operation op);
 

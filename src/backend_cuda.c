@@ -2,7 +2,8 @@
  *
  * Factors stay as the solve leaves them; their column norms are kept beside them and enter the R x
  * R matrix by which the next M is multiplied (device_dense.h), so no pass only rescales. That
- * matrix does not depend on M: it is computed on a second stream while MTTKRP runs on the first. */
+ * matrix does not depend on M: the solve computes it on a second stream from the Grams that were
+ * ready before MTTKRP, which still runs on the first. */
 #include "backend.h"
 
 #include <math.h>
@@ -10,8 +11,10 @@
 
 #include "cuda_error.h"
 #include "device_dense.h"
+#include "device_info.h"
+#include "device_limits.h"
 #include "device_memory.h"
-#include "device_mttkrp.h"
+#include "device_sweep.h"
 #include "memory.h"
 
 #define VECTOR_BYTES  16
@@ -29,11 +32,9 @@ struct cuda_state {
     uint64_t rank;
     uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
     double ridge;
-    double norm_sq; /* of the tensor */
-    int last_mode;  /* the one updated last: its norms are lambda */
-    struct device_tensor alto, replica[MAX_ORDER];
-    struct device_mttkrp mttkrp[MAX_ORDER];
-    struct device_factors factors;
+    double norm_sq;            /* of the tensor */
+    int last_mode;             /* the one updated last: its norms are lambda */
+    struct device_sweep sweep; /* tensor, factors and M */
     struct device_dense *dense;
     double *gram[MAX_ORDER]; /* (R x R), of unit columns                      */
     double *norm[MAX_ORDER]; /* (R), of the columns as they stand             */
@@ -101,7 +102,10 @@ static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
                                    .real_size = real_size(options),
                                    .copies = OUTPUT_COPIES,
                                    .short_mode = (uint64_t)processors,
-                                   .conflict = options->conflict};
+                                   .conflict = options->conflict,
+                                   .share =
+                                       options->conflict == CONFLICT_AUTO && !options->no_sharing,
+                                   .no_replicas = options->no_replicas};
     memcpy(request.dims, dims, (size_t)order * sizeof *dims);
     if (options->memory && options->memory < request.budget)
         request.budget = options->memory;
@@ -117,91 +121,15 @@ static enum status device_new(void *array, uint64_t count, uint64_t size, struct
     return pointer ? STATUS_OK : error->status;
 }
 
-static void free_tensors(struct cuda_state *s)
+static enum status open_small_matrices(struct cuda_state *s, struct error *error)
 {
-    device_tensor_free(&s->alto);
-    for (int n = 0; n < s->order; n++)
-        device_tensor_free(&s->replica[n]);
-}
-
-static enum status build_tensors(struct cuda_state *s, const struct device_coo *x,
-                                 const struct plan *plan, struct progress *progress,
-                                 struct error *error)
-{
-    int size = (int)plan->request.real_size, done = 0, wanted = plan->replicas + plan->alto;
-    enum status status = STATUS_OK;
-    if (plan->alto) {
-        status = device_tensor_build(&s->alto, x, ORDERING_ALTO, size, s->stream, error);
-        progress_update(progress, (double)++done / wanted, "alto");
-    }
-    for (int n = 0; n < s->order && status == STATUS_OK; n++)
-        if (plan->conflict[n] == CONFLICT_ORDERED) {
-            status = device_tensor_build(&s->replica[n], x, n, size, s->stream, error);
-            progress_update(progress, (double)++done / wanted, "mode %d", n + 1);
-        }
-    if (status != STATUS_OK)
-        free_tensors(s);
-    return status;
-}
-
-/* Where the device has less room than the plan thought (sorting takes some too), fewer orderings.
- */
-static enum status build_what_fits(struct cuda_state *s, const struct device_coo *x,
-                                   struct plan *plan, struct progress *progress,
-                                   struct error *error)
-{
-    for (;;) {
-        enum status status = build_tensors(s, x, plan, progress, error);
-        if (status != STATUS_MEMORY || plan->replicas == 0)
-            return status;
-        struct plan_request request = plan->request;
-        struct plan smaller;
-        request.budget = plan->total_bytes - 1;
-        plan_make(&smaller, &request);
-        if (!smaller.fits)
-            return status;
-        *plan = smaller;
-        *error = (struct error){0};
-    }
-}
-
-static enum status open_mttkrp(struct cuda_state *s, const struct plan *plan, struct error *error)
-{
+    uint64_t square = s->rank * s->rank;
     enum status status = STATUS_OK;
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        const struct device_tensor *tensor =
-            plan->conflict[n] == CONFLICT_ORDERED ? &s->replica[n] : &s->alto;
-        status = device_mttkrp_open(&s->mttkrp[n], tensor, n, plan->conflict[n], error);
-    }
-    return status;
-}
-
-static enum status open_factors(struct cuda_state *s, const struct plan *plan, struct error *error)
-{
-    struct device_factors *f = &s->factors;
-    uint64_t row_bytes = s->ld * plan->request.real_size, square = s->rank * s->rank;
-    uint64_t longest = 0;
-    f->order = s->order;
-    f->single = plan->request.real_size == sizeof(float);
-    f->vectors = (uint32_t)(row_bytes / VECTOR_BYTES);
-    f->copies = OUTPUT_COPIES;
-    enum status status = STATUS_OK;
-    for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        uint64_t copies = plan->conflict[n] == CONFLICT_HIERARCHICAL ? f->copies : 1;
-        uint64_t table = device_mttkrp_table_rows(&s->mttkrp[n]);
-        f->dims[n] = plan->request.dims[n];
-        longest = copies * f->dims[n] > longest ? copies * f->dims[n] : longest;
-        f->table_rows = table > f->table_rows ? table : f->table_rows;
-        status = device_new(&f->factor[n], f->dims[n], row_bytes, error);
-        if (status == STATUS_OK)
-            status = device_new(&s->gram[n], square, sizeof(double), error);
+        status = device_new(&s->gram[n], square, sizeof(double), error);
         if (status == STATUS_OK)
             status = device_new(&s->norm[n], s->rank, sizeof(double), error);
     }
-    if (status == STATUS_OK)
-        status = device_new(&f->m, longest, row_bytes, error);
-    if (status == STATUS_OK)
-        status = device_new(&f->table, f->table_rows, row_bytes, error);
     if (status == STATUS_OK)
         status = device_new(&s->weights, square, sizeof(double), error);
     if (status == STATUS_OK)
@@ -233,18 +161,14 @@ static void cuda_close(void *state)
         return;
     cudaDeviceSynchronize();
     for (int n = 0; n < s->order; n++) {
-        device_mttkrp_close(&s->mttkrp[n]);
-        cudaFree(s->factors.factor[n]);
-        cudaFree(s->gram[n]);
-        cudaFree(s->norm[n]);
+        device_free(s->gram[n]);
+        device_free(s->norm[n]);
     }
-    free_tensors(s);
+    device_sweep_close(&s->sweep);
     device_dense_close(s->dense);
-    cudaFree(s->factors.m);
-    cudaFree(s->factors.table);
-    cudaFree(s->weights);
-    cudaFree(s->raw);
-    cudaFree(s->scalars);
+    device_free(s->weights);
+    device_free(s->raw);
+    device_free(s->scalars);
     cudaFreeHost(s->result);
     for (int i = 0; i < BACKEND_STAMPS; i++)
         if (s->stamp[i])
@@ -258,21 +182,10 @@ static void cuda_close(void *state)
     memory_free(s);
 }
 
-/* Makes building faster; goes without where there is no room for it. */
-static enum status presort(struct device_coo *x, cudaStream_t stream, struct error *error)
-{
-    enum status status = device_coo_sort(x, stream, error);
-    if (status != STATUS_MEMORY)
-        return status;
-    *error = (struct error){0};
-    return STATUS_OK;
-}
-
 static enum status cuda_open(void **state, const struct coo *x, struct plan *plan,
                              const struct backend_options *options, struct progress *progress,
                              struct error *error)
 {
-    struct device_coo coo = {0};
     struct cuda_state *s = memory_zeros(1, sizeof *s, error);
     *state = NULL;
     if (!s)
@@ -285,18 +198,13 @@ static enum status cuda_open(void **state, const struct coo *x, struct plan *pla
 
     enum status status = open_streams(s, error);
     if (status == STATUS_OK)
-        status = device_coo_upload(&coo, x, s->stream, error);
-    if (status == STATUS_OK && plan->replicas > 1)
-        status = presort(&coo, s->stream, error);
+        status = device_sweep_open(&s->sweep, x, plan,
+                                   (uint32_t)(s->ld * plan->request.real_size / VECTOR_BYTES),
+                                   s->stream, progress, error);
     if (status == STATUS_OK)
-        status = build_what_fits(s, &coo, plan, progress, error);
-    device_coo_free(&coo);
+        status = open_small_matrices(s, error);
     if (status == STATUS_OK)
-        status = open_mttkrp(s, plan, error);
-    if (status == STATUS_OK)
-        status = open_factors(s, plan, error);
-    if (status == STATUS_OK)
-        status = device_dense_open(&s->dense, s->rank, s->ld, s->factors.single, error);
+        status = device_dense_open(&s->dense, s->rank, s->ld, s->sweep.factors.single, error);
     if (status != STATUS_OK) {
         cuda_close(s);
         return status;
@@ -317,10 +225,10 @@ static enum status cuda_load(void *state, const struct ktensor *k, struct error 
     enum status status =
         cuda_status(cudaMemset(s->scalars, 0, sizeof *s->scalars), "the result", error);
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        status = device_dense_upload(s->dense, k->factor[n], s->factors.factor[n], k->dims[n],
+        status = device_dense_upload(s->dense, k->factor[n], s->sweep.factors.factor[n], k->dims[n],
                                      s->stream, error);
         if (status == STATUS_OK)
-            status = device_dense_gram(s->dense, s->factors.factor[n], k->dims[n], s->gram[n],
+            status = device_dense_gram(s->dense, s->sweep.factors.factor[n], k->dims[n], s->gram[n],
                                        s->stream, error);
         if (status == STATUS_OK)
             status = cuda_status(cudaMemcpyAsync(s->norm[n], ones, s->rank * sizeof *ones,
@@ -330,6 +238,8 @@ static enum status cuda_load(void *state, const struct ktensor *k, struct error 
     if (status == STATUS_OK)
         status = cuda_status(cudaStreamSynchronize(s->stream), "the factors", error);
     s->last_mode = s->order - 1;
+    for (int n = 0; n < s->order; n++)
+        device_sweep_changed(&s->sweep, n);
     memory_free(ones);
     return status;
 }
@@ -339,13 +249,7 @@ static enum status cuda_mttkrp(void *state, int mode, struct error *error)
     struct cuda_state *s = state;
     enum status status = cuda_status(cudaEventRecord(s->grams_ready, s->stream), "MTTKRP", error);
     if (status == STATUS_OK)
-        status = device_mttkrp_run(&s->mttkrp[mode], &s->factors, s->stream, error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaStreamWaitEvent(s->side, s->grams_ready, 0), "MTTKRP", error);
-    if (status == STATUS_OK)
-        status = device_dense_weights(s->dense, s->order, mode, (const double *const *)s->gram,
-                                      (const double *const *)s->norm, s->ridge, s->weights, s->side,
-                                      error);
+        status = device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
     return status;
 }
 
@@ -353,8 +257,17 @@ static enum status cuda_solve(void *state, int mode, struct error *error)
 {
     struct cuda_state *s = state;
     s->last_mode = mode;
-    return device_dense_solve(s->dense, s->factors.m, s->weights, s->factors.factor[mode],
-                              s->factors.dims[mode], s->raw, s->stream, error);
+    device_sweep_changed(&s->sweep, mode);
+    enum status status = cuda_status(cudaStreamWaitEvent(s->side, s->grams_ready, 0), "V", error);
+    if (status == STATUS_OK)
+        status = device_dense_weights(s->dense, s->order, mode, (const double *const *)s->gram,
+                                      (const double *const *)s->norm, s->ridge, s->weights, s->side,
+                                      error);
+    if (status == STATUS_OK)
+        status = device_dense_solve(s->dense, s->sweep.factors.m, s->weights,
+                                    s->sweep.factors.factor[mode], s->sweep.factors.dims[mode],
+                                    s->raw, s->stream, error);
+    return status;
 }
 
 /* lambda and the Gram of unit columns both follow from A_n' A_n, which the solve left in `raw`. */
@@ -425,8 +338,8 @@ static enum status cuda_store(void *state, struct ktensor *k, struct error *erro
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
         status = inverse_norms(s, n, scale, error);
         if (status == STATUS_OK)
-            status = device_dense_download(s->dense, s->factors.factor[n], k->factor[n], k->dims[n],
-                                           scale, s->stream, error);
+            status = device_dense_download(s->dense, s->sweep.factors.factor[n], k->factor[n],
+                                           k->dims[n], scale, s->stream, error);
     }
     memory_free(scale);
     return status;
@@ -450,8 +363,8 @@ static enum status cuda_fetch(void *state, int mode, double *m, struct error *er
             scale[r] *= one[r];
     }
     if (status == STATUS_OK)
-        status = device_dense_download(s->dense, s->factors.m, m, s->factors.dims[mode], scale,
-                                       s->stream, error);
+        status = device_dense_download(s->dense, s->sweep.factors.m, m, s->sweep.factors.dims[mode],
+                                       scale, s->stream, error);
     memory_free(scale);
     return status;
 }
@@ -473,6 +386,30 @@ static enum status cuda_elapsed(void *state, int from, int to, double *seconds, 
     return cuda_status(code, "timing", error);
 }
 
+static void cuda_build(void *state, struct backend_build *build)
+{
+    *build = ((struct cuda_state *)state)->sweep.build;
+}
+
+static bool cuda_describe(void *state, int mode, char *text, size_t size)
+{
+    return device_sweep_describe(&((struct cuda_state *)state)->sweep, mode, text, size);
+}
+
+static enum status cuda_limits(int order, const uint64_t *dims,
+                               const struct backend_options *options, struct backend_limits *limits,
+                               struct error *error)
+{
+    struct device_limits_request request = {.order = order,
+                                            .dims = dims,
+                                            .row_bytes = options->rank * real_size(options),
+                                            .vectors = padded_rank(options) * real_size(options) /
+                                                       VECTOR_BYTES,
+                                            .single = options->precision == PRECISION_SINGLE,
+                                            .memory = options->memory};
+    return device_limits(&request, limits, error);
+}
+
 const struct backend_ops backend_cuda = {.name = "cuda",
                                          .available = cuda_available,
                                          .plan = cuda_plan,
@@ -487,4 +424,8 @@ const struct backend_ops backend_cuda = {.name = "cuda",
                                          .fetch = cuda_fetch,
                                          .close = cuda_close,
                                          .stamp = cuda_stamp,
-                                         .elapsed = cuda_elapsed};
+                                         .elapsed = cuda_elapsed,
+                                         .build = cuda_build,
+                                         .describe = cuda_describe,
+                                         .limits = cuda_limits,
+                                         .device = device_info};

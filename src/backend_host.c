@@ -8,6 +8,7 @@
 #include "backend.h"
 #include "blco.h"
 #include "dense.h"
+#include "limits_host.h"
 #include "memory.h"
 #include "mttkrp_host.h"
 
@@ -29,6 +30,7 @@ struct host {
     double *lambda, *scale;               /* (R)                                               */
     double *scratch;                      /* (scratch rows of the mode that needs most x R)    */
     int mode_of_m;                        /* the mode of the last MTTKRP; -1: none             */
+    struct backend_build build;
 };
 
 static enum status host_available(struct error *error)
@@ -49,7 +51,8 @@ static enum status host_plan(int order, const uint64_t *dims, uint64_t nnz,
                                    .budget = options->host_memory,
                                    .real_size = sizeof(double),
                                    .copies = (uint64_t)omp_get_max_threads(),
-                                   .conflict = options->conflict};
+                                   .conflict = options->conflict,
+                                   .no_replicas = options->no_replicas};
     memcpy(request.dims, dims, (size_t)order * sizeof *dims);
     if (request.budget == 0)
         request.budget = (uint64_t)(MEMORY_SHARE * (double)memory_available());
@@ -86,8 +89,10 @@ static enum status build_orderings(struct host *h, const struct coo *x, const st
     struct blco_options options = {.kind = ORDERING_ALTO};
     if (plan->alto) {
         progress_update(progress, 0.0, "ordering 1 of %d", wanted);
+        double start = progress_now();
         if (blco_build(&h->alto, x, &options, error) != STATUS_OK)
             return error->status;
+        h->build.alto = progress_now() - start;
         built++;
     }
     for (int n = 0; n < h->order; n++) {
@@ -96,8 +101,10 @@ static enum status build_orderings(struct host *h, const struct coo *x, const st
             progress_update(progress, (double)built / wanted, "ordering %d of %d", built + 1,
                             wanted);
             options.kind = n;
+            double start = progress_now();
             if (blco_build(&h->replica[n], x, &options, error) != STATUS_OK)
                 return error->status;
+            h->build.replica[n] = progress_now() - start;
             tensor = &h->replica[n];
             built++;
         }
@@ -300,6 +307,18 @@ static enum status host_fit(void *state, int mode, double *fit, struct error *er
     return STATUS_OK;
 }
 
+static void host_build(void *state, struct backend_build *build)
+{
+    *build = ((struct host *)state)->build;
+}
+
+static enum status host_limits(int order, const uint64_t *dims,
+                               const struct backend_options *options, struct backend_limits *limits,
+                               struct error *error)
+{
+    return limits_host(order, dims, options->rank, limits, error);
+}
+
 const struct backend_ops backend_host = {.name = "host",
                                          .available = host_available,
                                          .plan = host_plan,
@@ -312,4 +331,6 @@ const struct backend_ops backend_host = {.name = "host",
                                          .fit = host_fit,
                                          .store = host_store,
                                          .fetch = host_fetch,
-                                         .close = host_close};
+                                         .close = host_close,
+                                         .build = host_build,
+                                         .limits = host_limits};

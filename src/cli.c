@@ -29,6 +29,8 @@ const struct cli_option cli_machine_options[] = {
      "how updates of one output row are kept apart:\nauto, ordered, hierarchical, register, "
      "atomic (auto)"},
     {"precision", CLI_KEY_PRECISION, "NAME", "double or single (double)"},
+    {"sharing", CLI_KEY_SHARING, "NAME",
+     "whether neighbouring modes share partial products\n(GPU): auto or off (auto)"},
     {NULL, 0, NULL, NULL}};
 
 const struct cli_option cli_general_options[] = {
@@ -52,6 +54,14 @@ static enum status set_conflict(struct cli_common *common, const char *text, str
                          "atomic",
                          text);
     common->options.conflict = (enum conflict)conflict;
+    return STATUS_OK;
+}
+
+static enum status set_sharing(struct cli_common *common, const char *text, struct error *error)
+{
+    if (strcmp(text, "auto") != 0 && strcmp(text, "off") != 0)
+        return error_set(error, STATUS_INPUT, "--sharing: '%s', expected auto or off", text);
+    common->options.no_sharing = strcmp(text, "off") == 0;
     return STATUS_OK;
 }
 
@@ -108,6 +118,8 @@ enum status cli_common_set(struct cli_common *common, int key, const char *text,
         return set_conflict(common, text, error);
     case CLI_KEY_PRECISION:
         return set_precision(common, text, error);
+    case CLI_KEY_SHARING:
+        return set_sharing(common, text, error);
     default:
         return error_set(error, STATUS_INTERNAL, "option key %d is in a table but not handled",
                          key);

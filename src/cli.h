@@ -33,6 +33,7 @@ enum {
     CLI_KEY_HOST_MEMORY,
     CLI_KEY_CONFLICT,
     CLI_KEY_PRECISION,
+    CLI_KEY_SHARING,
     CLI_KEY_OWN /* a command's own keys start here */
 };
 

@@ -11,10 +11,12 @@
 int cmd_cpd(int argc, char **argv, struct error *error);
 int cmd_info(int argc, char **argv, struct error *error);
 int cmd_generate(int argc, char **argv, struct error *error);
+int cmd_bench(int argc, char **argv, struct error *error);
 
 /* What `blco help COMMAND` prints. */
 void cmd_cpd_help(FILE *stream);
 void cmd_info_help(FILE *stream);
 void cmd_generate_help(FILE *stream);
+void cmd_bench_help(FILE *stream);
 
 #endif

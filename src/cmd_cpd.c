@@ -8,6 +8,7 @@
 #include "cpd_settings.h"
 #include "cpd_summary.h"
 #include "ktensor_io.h"
+#include "tensor_input.h"
 #include "version.h"
 
 static volatile sig_atomic_t interrupted; /* the signal that asked for the end, or 0 */
@@ -76,27 +77,10 @@ static enum status prepare(struct job *job, struct error *error)
 static enum status read_tensor(struct job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
-    struct progress *progress = &job->progress;
-    struct tns_report report;
-    struct coo_cleaning cleaning;
-    double start = progress_now();
-    if (tns_read(&job->x, s->tensor, &s->common.tns, progress, &report, error) != STATUS_OK)
-        return error->status;
-    double middle = progress_now();
-    job->times.read = middle - start;
-    if (coo_clean(&job->x, &cleaning, error) != STATUS_OK)
-        return error->status;
-    job->times.clean = progress_now() - middle;
-    if (cleaning.duplicates > 0)
-        progress_note(progress, "%ju duplicate entries added to earlier ones",
-                      (uintmax_t)cleaning.duplicates);
-    if (cleaning.zeros > 0)
-        progress_note(progress, "%ju explicit zeros dropped", (uintmax_t)cleaning.zeros);
-    if (job->x.nnz == 0)
-        return error_set(error, STATUS_INPUT, "%s: all %ju entries are zero", s->tensor,
-                         (uintmax_t)report.entries);
-    cpd_warn_shape(progress, &job->x, s->common.options.rank);
-    return STATUS_OK;
+    if (tensor_input_read(&job->x, s->tensor, &s->common.tns, &job->progress, &job->times.read,
+                          &job->times.clean, error) == STATUS_OK)
+        cpd_warn_shape(&job->progress, &job->x, s->common.options.rank);
+    return error->status;
 }
 
 /* The start's shape against the tensor's. */
@@ -134,6 +118,16 @@ static void show_plan(struct job *job)
         progress_note(&job->progress, "%s", line);
 }
 
+/* How each mode's MTTKRP was computed in the end, where there was a choice. */
+static void show_kernels(struct job *job)
+{
+    char text[96];
+    for (int n = 0; job->ops->describe && n < job->backend.order; n++) {
+        job->ops->describe(job->backend.state, n, text, sizeof text);
+        progress_note(&job->progress, "mode %d: MTTKRP kernel %s", n + 1, text);
+    }
+}
+
 static enum status decompose(struct job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
@@ -153,6 +147,8 @@ static enum status decompose(struct job *job, struct error *error)
     enum status status =
         cpals_run(&job->backend, &job->model, &options, &job->progress, &job->result, error);
     memcpy(job->times.operation, job->backend.seconds, sizeof job->times.operation);
+    if (s->verbose)
+        show_kernels(job);
     backend_close(&job->backend);
     return status;
 }

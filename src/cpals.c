@@ -19,8 +19,7 @@ static enum status update_mode(struct backend *b, int n, struct error *error)
     return status;
 }
 
-/* One sweep over the modes and the fit of the model that it leaves. */
-static enum status iterate(struct backend *b, double *fit, struct error *error)
+enum status cpals_sweep(struct backend *b, double *fit, struct error *error)
 {
     for (int n = 0; n < b->order; n++) {
         enum status status = update_mode(b, n, error);
@@ -60,7 +59,7 @@ enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_o
 
     for (int i = 1; i <= options->max_iterations; i++) {
         double fit;
-        if (iterate(b, &fit, error) != STATUS_OK)
+        if (cpals_sweep(b, &fit, error) != STATUS_OK)
             return error_prefix(error, "iteration %d: ", i);
         result->change = fit - result->fit;
         result->fit = fit;

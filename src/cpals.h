@@ -24,6 +24,9 @@ struct cpals_result {
     double seconds;
 };
 
+/* One sweep over the modes of a loaded backend, and the fit of the model that it leaves. */
+enum status cpals_sweep(struct backend *b, double *fit, struct error *error);
+
 /* Runs ALS from the factors in k on an open backend and stores the arranged model (unit columns,
  * lambda descending) in k. STATUS_NUMERICAL names iteration and mode; k is then undefined. */
 enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_options *options,

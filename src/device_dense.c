@@ -1,5 +1,7 @@
 #include "device_dense.h"
 
+#include <float.h>
+
 #include "cuda_error.h"
 #include "dense_steps.h"
 #include "dense_sums.h"
@@ -7,6 +9,8 @@
 #include "device_dense_wide.h"
 #include "device_rows.h"
 #include "memory.h"
+
+#define SLICE_ROWS 65536 /* that go through the eigenvectors at a time */
 
 #define MOST_RANK    32768 /* R x R matrices and cuSOLVER's int sizes */
 #define INNER_BLOCKS 8     /* thread blocks of dense_inner for each multiprocessor */
@@ -20,8 +24,9 @@ struct device_dense {
     int wide;                         /* rows too long for dense_solve */
     struct device_dense_wide by_blas; /* where wide                    */
     uint32_t solve_blocks, inner_blocks;
-    double *partial; /* of solve_blocks or inner_blocks                      */
-    double *inner;   /* (2 x R): diagonal of M' A of the last solve; scratch */
+    double *partial;    /* of solve_blocks or inner_blocks                      */
+    double *inner;      /* (2 x R): diagonal of M' A of the last solve; scratch */
+    int products_known; /* whether `inner` holds that diagonal            */
     const void *solved_m, *solved_a;
     uint64_t solved_rows;
     struct device_rows staging;
@@ -31,6 +36,7 @@ struct device_dense {
     double *values;            /* (R): eigenvalues                                */
     int *flags;                /* enum dense_weights_status, cuSOLVER's info      */
     int *host_flags;           /* (2), pinned                                     */
+    int by_eigenvectors;       /* the last W is to be followed by V's eigenvectors, in factor */
     cusolverDnHandle_t solver; /* opened when it is needed                        */
     double *work;              /* cuSOLVER's                                      */
     int work_size;
@@ -181,6 +187,20 @@ static struct dense_modes modes_of(const struct device_dense *d, int order, int 
 }
 
 /* Waits for the stream and brings the flags over. */
+/* V is inverted while that costs few digits of A V = M: the rows of M times an explicit inverse are
+ * off by cond(V) eps. Beyond, M goes through V's eigenvectors, which keeps A V close to M whatever
+ * the condition. */
+static double least_pivot(const struct device_dense *d)
+{
+    return d->single ? 1e-4 : 1e-6;
+}
+
+/* Eigenvalues that are noise: of V itself, or beside the rounding of M and A to float. */
+static double eigenvalue_tolerance(const struct device_dense *d)
+{
+    return d->rank * (d->single ? (double)FLT_EPSILON : DBL_EPSILON);
+}
+
 static enum status read_flags(struct device_dense *d, cudaStream_t stream, struct error *error)
 {
     enum status status =
@@ -208,9 +228,9 @@ static enum status weights_by_cholesky(struct device_dense *d, const struct dens
                                                   n, d->work, d->work_size, info),
                                  "Cholesky", error);
     if (status == STATUS_OK)
-        status =
-            cuda_status(dense_weights_check(d->v, d->factor, d->rank, info, status_flag, stream),
-                        "Cholesky", error);
+        status = cuda_status(dense_weights_check(d->v, d->factor, d->rank, least_pivot(d), info,
+                                                 status_flag, stream),
+                             "Cholesky", error);
     if (status == STATUS_OK)
         status = cusolver_status(cusolverDnDpotri(d->solver, CUBLAS_FILL_MODE_LOWER, n, d->factor,
                                                   n, d->work, d->work_size, info),
@@ -240,8 +260,9 @@ static enum status weights_by_eigenvalues(struct device_dense *d, const struct d
                              d->factor, n, d->values, d->work, d->work_size, d->flags + FLAG_INFO),
             "eigendecomposition", error);
     if (status == STATUS_OK)
-        status = cuda_status(dense_weights_pseudoinverse(modes, d->factor, d->values, w, stream),
-                             "pseudoinverse", error);
+        status = cuda_status(dense_weights_eigenvectors(modes, d->factor, d->values,
+                                                        eigenvalue_tolerance(d), w, stream),
+                             "eigenvectors", error);
     if (status == STATUS_OK)
         status = read_flags(d, stream, error);
     if (status == STATUS_OK && d->host_flags[FLAG_INFO] != 0)
@@ -257,24 +278,24 @@ enum status device_dense_weights(struct device_dense *d, int order, int mode,
     const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
     enum status status;
     if (d->rank <= DENSE_WEIGHTS_SMALL)
-        status =
-            cuda_status(dense_weights_small(&modes, ridge, d->v, w, d->flags + FLAG_STATUS, stream),
-                        "weights", error);
+        status = cuda_status(dense_weights_small(&modes, ridge, least_pivot(d), d->v, w,
+                                                 d->flags + FLAG_STATUS, stream),
+                             "weights", error);
     else
         status = weights_by_cholesky(d, &modes, ridge, w, stream, error);
     if (status == STATUS_OK)
         status = read_flags(d, stream, error);
-    if (status == STATUS_OK && d->host_flags[FLAG_STATUS] == DENSE_WEIGHTS_SINGULAR)
+    d->by_eigenvectors =
+        status == STATUS_OK && d->host_flags[FLAG_STATUS] == DENSE_WEIGHTS_SINGULAR;
+    if (d->by_eigenvectors)
         status = weights_by_eigenvalues(d, &modes, w, stream, error);
     return status;
 }
 
-enum status device_dense_solve(struct device_dense *d, const void *m, const double *w, void *a,
-                               uint64_t rows, double *raw, cudaStream_t stream, struct error *error)
+/* A = M W and raw = A' A for some rows. */
+static enum status multiply(struct device_dense *d, const void *m, const double *w, void *a,
+                            uint64_t rows, double *raw, cudaStream_t stream, struct error *error)
 {
-    d->solved_m = m;
-    d->solved_a = a;
-    d->solved_rows = rows;
     if (d->wide)
         return device_dense_wide_solve(&d->by_blas, m, w, a, rows, raw, stream, error);
     const struct dense_solve_args args = {.m = m,
@@ -288,6 +309,39 @@ enum status device_dense_solve(struct device_dense *d, const void *m, const doub
                                           .raw = raw,
                                           .inner = d->inner};
     return cuda_status(dense_steps_solve(&args, d->single, stream), "solve", error);
+}
+
+/* A = (M W) Q' slice by slice; Q' is in `factor`. */
+static enum status multiply_twice(struct device_dense *d, const void *m, const double *w, void *a,
+                                  uint64_t rows, double *raw, cudaStream_t stream,
+                                  struct error *error)
+{
+    const uint64_t row_bytes = d->ld * (d->single ? sizeof(float) : sizeof(double));
+    void *slice;
+    enum status status =
+        cuda_status(cudaMallocAsync(&slice, SLICE_ROWS * row_bytes, stream), "solve", error);
+    if (status != STATUS_OK)
+        return status;
+    for (uint64_t i = 0; i < rows && status == STATUS_OK; i += SLICE_ROWS) {
+        const uint64_t count = rows - i < SLICE_ROWS ? rows - i : SLICE_ROWS;
+        status = multiply(d, (const char *)m + i * row_bytes, w, slice, count, raw, stream, error);
+        if (status == STATUS_OK)
+            status =
+                multiply(d, slice, d->factor, (char *)a + i * row_bytes, count, raw, stream, error);
+    }
+    cudaFreeAsync(slice, stream);
+    return status == STATUS_OK ? device_dense_gram(d, a, rows, raw, stream, error) : status;
+}
+
+enum status device_dense_solve(struct device_dense *d, const void *m, const double *w, void *a,
+                               uint64_t rows, double *raw, cudaStream_t stream, struct error *error)
+{
+    d->solved_m = m;
+    d->solved_a = a;
+    d->solved_rows = rows;
+    d->products_known = !d->wide && !d->by_eigenvectors;
+    return d->by_eigenvectors ? multiply_twice(d, m, w, a, rows, raw, stream, error)
+                              : multiply(d, m, w, a, rows, raw, stream, error);
 }
 
 enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t rows, double *raw,
@@ -318,7 +372,7 @@ static enum status inner_pass(struct device_dense *d, const void *m, const void 
                               double *inner, cudaStream_t stream, struct error *error)
 {
     return cuda_status(dense_steps_inner(m, a, rows, d->ld, d->rank, d->single, d->partial,
-                                   d->inner_blocks, inner, stream),
+                                         d->inner_blocks, inner, stream),
                        "fit", error);
 }
 
@@ -342,7 +396,7 @@ enum status device_dense_fit_solved(struct device_dense *d, int order, int mode,
 {
     const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
     enum status status = STATUS_OK;
-    if (d->wide)
+    if (!d->products_known)
         status = inner_pass(d, d->solved_m, d->solved_a, d->solved_rows, d->inner, stream, error);
     if (status == STATUS_OK)
         status = cuda_status(dense_model(&modes, d->inner, inner_and_norm, stream), "fit", error);
@@ -352,8 +406,7 @@ enum status device_dense_fit_solved(struct device_dense *d, int order, int mode,
 enum status device_dense_upload(struct device_dense *d, const double *host, void *a, uint64_t rows,
                                 cudaStream_t stream, struct error *error)
 {
-    return device_rows_upload(&d->staging, host, a, rows, d->rank, d->ld, d->single, stream,
-                                 error);
+    return device_rows_upload(&d->staging, host, a, rows, d->rank, d->ld, d->single, stream, error);
 }
 
 enum status device_dense_download(struct device_dense *d, const void *a, double *host,
@@ -361,5 +414,5 @@ enum status device_dense_download(struct device_dense *d, const void *a, double 
                                   struct error *error)
 {
     return device_rows_download(&d->staging, a, host, rows, d->rank, d->ld, d->single, scale,
-                                   stream, error);
+                                stream, error);
 }

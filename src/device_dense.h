@@ -23,17 +23,20 @@ enum status device_dense_open(struct device_dense **d, uint64_t rank, uint64_t l
                               struct error *error);
 void device_dense_close(struct device_dense *d);
 
-/* W (R x R) = diag(prod over m != mode of 1/norm_m) V^+, where V = Hadamard product over m != mode
- * of gram[m], plus ridge on the diagonal. gram[m] (R x R) are those of the unit columns, norm[m]
- * (R) the norms of the raw columns (0 counts as 1); arrays of `order` device pointers on the host.
- * Cholesky, and where that fails the eigendecomposition with eigenvalues up to R * eps * (largest)
- * as zero. Runs on `stream` and waits for it (one small transfer tells whether Cholesky held). */
+/* Prepares the next device_dense_solve, which multiplies by diag(prod over m != mode of 1/norm_m)
+ * V^+, where V = Hadamard product over m != mode of gram[m], plus ridge on the diagonal. gram[m] (R
+ * x R) are those of the unit columns, norm[m] (R) the norms of the raw columns (0 counts as 1);
+ * arrays of `order` device pointers on the host. W (R x R, device) receives that matrix by way of
+ * Cholesky's pivots, or where V is ill-conditioned its first half, diag(..) Q L^+ of the
+ * eigendecomposition V = Q L Q' with eigenvalues up to R * eps * (largest) as zero; the solve knows
+ * which. Runs on `stream` and waits for it (one small transfer tells which way it went). */
 enum status device_dense_weights(struct device_dense *d, int order, int mode,
                                  const double *const *gram, const double *const *norm, double ridge,
                                  double *w, cudaStream_t stream, struct error *error);
 
-/* A (rows x ld) = M (rows x ld) W, and in the same pass where that pays: raw (R x R) = A' A. M and
- * A are distinct. Sets the columns from R to ld of A to zero. */
+/* A (rows x ld) = M (rows x ld) times what the last device_dense_weights has prepared in w, and in
+ * the same pass where that pays: raw (R x R) = A' A. M and A are distinct. Sets the columns from R
+ * to ld of A to zero. */
 enum status device_dense_solve(struct device_dense *d, const void *m, const double *w, void *a,
                                uint64_t rows, double *raw, cudaStream_t stream,
                                struct error *error);

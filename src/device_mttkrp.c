@@ -74,16 +74,13 @@ static void list_variants(struct device_mttkrp *w)
     if (w->conflict == CONFLICT_ATOMIC) {
         add_variant(w, MTTKRP_EACH, 2, 0);
     } else if (w->conflict != CONFLICT_ORDERED) {
-        for (int t = 0; device_tensor_chunk_size(t) <= MTTKRP_SORTED_CHUNK; t++)
+        for (int t = 0;
+             t < CHUNK_TABLES && device_tensor_chunk_size(w->tensor, t) <= MTTKRP_SORTED_CHUNK; t++)
             add_variant(w, MTTKRP_SORTED, t, 0);
     } else {
-        int gathers = w->tensor->blco.order - 1;
         for (int fused = 0; fused <= (w->fused >= 0); fused++)
-            for (int t = 0; t < CHUNK_TABLES; t++) {
+            for (int t = 0; t < CHUNK_TABLES; t++)
                 add_variant(w, MTTKRP_PLAIN, t, fused);
-                if (gathers - fused > 1)
-                    add_variant(w, MTTKRP_FIBER, t, fused);
-            }
     }
 }
 
@@ -219,10 +216,15 @@ enum status device_mttkrp_run(struct device_mttkrp *w, const struct device_facto
     return status;
 }
 
+bool device_mttkrp_settled(const struct device_mttkrp *w)
+{
+    return w->variants < 2 || (w->calls > w->variants && w->timed < 0);
+}
+
 void device_mttkrp_describe(const struct device_mttkrp *w, int variant, char *text, size_t size)
 {
-    static const char *const paths[MTTKRP_PATHS] = {"plain", "fiber", "sorted", "each"};
+    static const char *const paths[MTTKRP_PATHS] = {"plain", "sorted", "each"};
     const struct mttkrp_variant *v = &w->variant[variant];
-    snprintf(text, size, "%s%s, chunks of %u", v->fused ? "fused " : "", paths[v->path],
-             device_tensor_chunk_size(v->table));
+    snprintf(text, size, "%s x%u", v->fused ? "fused" : paths[v->path],
+             device_tensor_chunk_size(w->tensor, v->table));
 }

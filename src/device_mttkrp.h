@@ -27,7 +27,7 @@ struct mttkrp_variant {
     int fused; /* 1: two neighbouring gathers are one, from their Khatri-Rao product  */
 };
 
-#define MAX_VARIANTS (2 * 2 * CHUNK_TABLES)
+#define MAX_VARIANTS (2 * CHUNK_TABLES)
 
 struct device_mttkrp {
     int mode;
@@ -63,7 +63,10 @@ enum status device_mttkrp_variant(struct device_mttkrp *w, int variant,
                                   const struct device_factors *f, cudaStream_t stream,
                                   struct error *error);
 
-/* "fused fiber, chunks of 2048", into text. */
+/* Whether every variant has been tried and the fastest is kept from now on. */
+bool device_mttkrp_settled(const struct device_mttkrp *w);
+
+/* "fused x2048", kind and nonzeros of a chunk, into text. */
 void device_mttkrp_describe(const struct device_mttkrp *w, int variant, char *text, size_t size);
 
 #endif

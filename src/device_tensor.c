@@ -9,9 +9,14 @@
 
 _Static_assert(MTTKRP_MAX_ORDER == MAX_ORDER, "a block's base has an entry for every mode");
 
-uint32_t device_tensor_chunk_size(int table)
+/* Large tensors fill the card with chunks that are worth starting; small ones are cut finer. */
+#define SMALLEST_CHUNK 512
+#define SMALL_TENSOR   (UINT64_C(1) << 20)
+#define FINEST_CHUNK   64
+
+uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table)
 {
-    return (uint32_t)SMALLEST_CHUNK << table;
+    return (uint32_t)(t->blco.nnz < SMALL_TENSOR ? FINEST_CHUNK : SMALLEST_CHUNK) << table;
 }
 
 static enum status to_device(void *device_pointer, const void *host, size_t bytes, const char *what,
@@ -118,7 +123,7 @@ enum status device_tensor_build(struct device_tensor *t, const struct device_coo
     if (status == STATUS_OK)
         status = build_bases(t, error);
     for (int i = 0; i < CHUNK_TABLES && status == STATUS_OK; i++)
-        status = build_table(&t->table[i], &t->blco, device_tensor_chunk_size(i), error);
+        status = build_table(&t->table[i], &t->blco, device_tensor_chunk_size(t, i), error);
     if (status == STATUS_OK && kind != ORDERING_ALTO)
         status = list_zero_rows(t, kind, stream, error);
     if (status != STATUS_OK)

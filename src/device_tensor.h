@@ -6,9 +6,7 @@
 #include "device_blco.h"
 #include "mttkrp.h"
 
-#define CHUNK_TABLES   5
-#define SMALLEST_CHUNK 512 /* each table's chunks are twice as long as those of the table before   \
-                            */
+#define CHUNK_TABLES 5 /* each one's chunks are twice as long as those of the one before */
 
 struct chunk_table {
     struct mttkrp_chunk *chunk; /* (count); device, owned */
@@ -23,8 +21,8 @@ struct device_tensor {
     uint64_t zero_rows;
 };
 
-/* Nonzeros of the chunks in table t, at most. */
-uint32_t device_tensor_chunk_size(int table);
+/* Nonzeros of the chunks in a table of t, at most. */
+uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table);
 
 /* Builds the ordering `kind` from x (device_blco_build) and everything else. On failure *t is
  * empty. */

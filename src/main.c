@@ -15,6 +15,7 @@ static const struct command {
     {"cpd", "decompose a sparse tensor by CP-ALS", cmd_cpd_help, cmd_cpd},
     {"info", "say what is in a tensor file, and what decomposing it takes", cmd_info_help,
      cmd_info},
+    {"bench", "measure MTTKRP and ALS against what the machine can do", cmd_bench_help, cmd_bench},
     {"generate", "make a synthetic tensor", cmd_generate_help, cmd_generate},
 };
 

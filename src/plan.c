@@ -117,7 +117,7 @@ void plan_make(struct plan *plan, const struct plan_request *request)
         lay_out(plan, all, request->conflict);
         return;
     }
-    for (int replicas = request->order; replicas >= 0; replicas--) {
+    for (int replicas = request->no_replicas ? 0 : request->order; replicas >= 0; replicas--) {
         lay_out(plan, replicas, CONFLICT_AUTO);
         if (plan->fits)
             return;
@@ -160,6 +160,10 @@ void plan_describe(const struct plan *plan, char *text, uint64_t size)
         else
             append(text, size, &used, "the shared alto ordering\n");
     }
+    for (int g = 0; g < plan->grouping.groups; g++)
+        if (grouping_size(&plan->grouping, g) > 1)
+            append(text, size, &used, "modes %d to %d share partial products and one ordering\n",
+                   plan->grouping.first[g] + 1, plan->grouping.first[g + 1]);
     int orderings = plan->replicas + plan->alto;
     append(text, size, &used,
            "memory: %d ordering%s of %.3f GB + factors %.3f GB + copies %.3f GB = %.3f GB of the "

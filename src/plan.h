@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "coo.h"
+#include "grouping.h"
 
 enum conflict {
     CONFLICT_AUTO,
@@ -31,6 +32,8 @@ struct plan_request {
     uint64_t copies;        /* of an M that `hierarchical` makes at the most   */
     uint64_t short_mode;    /* modes shorter than this are `hierarchical`      */
     enum conflict conflict; /* forced by the user, or CONFLICT_AUTO            */
+    bool share;             /* partial products may be shared between modes    */
+    bool no_replicas;       /* CONFLICT_AUTO: every mode is resolved on alto   */
 };
 
 struct plan {
@@ -42,7 +45,8 @@ struct plan {
     uint64_t factor_bytes;             /* factors, M, Grams                                 */
     uint64_t copy_bytes;               /* of the largest set of copies for `hierarchical`   */
     uint64_t total_bytes;
-    bool fits; /* total_bytes <= budget                             */
+    struct grouping grouping; /* of modes that share partial products, once built  */
+    bool fits;                /* total_bytes <= budget                             */
 };
 
 /* Fills *plan. All replicas where they fit; otherwise alto, and replicas for as many modes as fit

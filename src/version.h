@@ -2,7 +2,9 @@
 #ifndef BLCO_VERSION_H
 #define BLCO_VERSION_H
 
-/* "0.1.0 (commit)": the Makefile's version and the commit that was built. */
+/* The Makefile's version, the commit that was built, and both as "0.1.0 (commit)". */
+extern const char *const version_number;
+extern const char *const version_commit;
 extern const char *const version_text;
 
 #endif

@@ -7,7 +7,7 @@ load cli_helpers
         [ -z "$stderr" ]
     done
     version=$output
-    for command in cpd info; do
+    for command in bench cpd info; do
         [ "$("$BLCO" $command --version)" = "$version" ]
         [ "$("$BLCO" $command -V)" = "$version" ]
     done
@@ -25,7 +25,7 @@ load cli_helpers
     [[ $general == *"  cpd "* && $general == *"  info "* ]]
     [ "$("$BLCO" -h)" = "$general" ]
     [ "$("$BLCO" help)" = "$general" ]
-    for command in cpd info; do
+    for command in bench cpd info; do
         run -0 --separate-stderr "$BLCO" help $command
         [[ $output == "Usage: blco $command TENSOR"* ]]
         [ -z "$stderr" ]
@@ -36,7 +36,7 @@ load cli_helpers
 }
 
 @test "no line of a help is wider than a terminal" {
-    for command in '' cpd info; do
+    for command in '' bench cpd info; do
         # shellcheck disable=SC2086
         run "$BLCO" help $command
         [ "$(awk 'length > 80' <<<"$output")" = "" ]

@@ -54,19 +54,26 @@ static void create_model(struct ktensor *k, const struct coo *x, uint64_t rank, 
     ktensor_randomise(k, KTENSOR_NORMAL, seed);
 }
 
-static void assert_close(const double *m, const long double *expected, uint64_t n,
-                         long double tolerance)
+static void make_positive(struct coo *x, struct ktensor *k)
+{
+    for (uint64_t i = 0; i < x->nnz; i++)
+        x->value[i] = fabs(x->value[i]);
+    ktensor_randomise(k, KTENSOR_RANDOM, 7);
+}
+
+static long double relative_error(const double *m, const long double *expected, uint64_t n)
 {
     long double difference = 0, norm = 0;
     for (uint64_t i = 0; i < n; i++) {
         difference += (m[i] - expected[i]) * (m[i] - expected[i]);
         norm += expected[i] * expected[i];
     }
-    assert_true(sqrtl(difference) <= tolerance * sqrtl(norm));
+    return norm > 0 ? sqrtl(difference / norm) : sqrtl(difference);
 }
 
 /* MTTKRP of every mode on every conflict resolution against the oracle. */
-static void check_mttkrp(const struct backend_ops *ops, const struct shape *s, uint64_t rank)
+static void check_mttkrp(const struct backend_ops *ops, const struct shape *s, uint64_t rank,
+                         enum precision precision)
 {
     struct error error = {0};
     struct coo x;
@@ -74,6 +81,8 @@ static void check_mttkrp(const struct backend_ops *ops, const struct shape *s, u
     long double *expected[MAX_ORDER];
     naive_random_coo(&x, s->order, s->dims, s->nnz, rank, s->skewed);
     create_model(&k, &x, rank, 7);
+    if (precision == PRECISION_SINGLE) /* terms of one sign: sums that do not cancel */
+        make_positive(&x, &k);
     for (int n = 0; n < x.order; n++) {
         expected[n] = memory_array(x.dims[n] * rank, sizeof *expected[n], &error);
         assert_non_null(expected[n]);
@@ -82,14 +91,19 @@ static void check_mttkrp(const struct backend_ops *ops, const struct shape *s, u
     for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
         struct backend b;
         omp_set_num_threads(1 + (int)((c + rank) % 3));
-        open_backend(&b, ops, &x, rank, conflicts[c]);
+        struct backend_options options = {
+            .rank = rank, .conflict = conflicts[c], .precision = precision};
+        assert_int_equal(backend_open(&b, ops, &x, &options, NULL, &error), STATUS_OK);
         assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
         for (int n = 0; n < x.order; n++) {
             double *m = memory_array(x.dims[n] * rank, sizeof *m, &error);
             assert_non_null(m);
             assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
             assert_int_equal(ops->fetch(b.state, n, m, &error), STATUS_OK);
-            assert_close(m, expected[n], x.dims[n] * rank, MTTKRP_TOLERANCE);
+            long double off = relative_error(m, expected[n], x.dims[n] * rank);
+            if (!(off <= (precision == PRECISION_SINGLE ? 1e-5L : MTTKRP_TOLERANCE)))
+                fail_msg("order %d, rank %d, %s, mode %d: relative error %Lg", x.order, (int)rank,
+                         conflict_name(conflicts[c]), n + 1, off);
             memory_free(m);
         }
         backend_close(&b);
@@ -110,7 +124,7 @@ static void test_mttkrp_ranks(void **state)
     };
     for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-            check_mttkrp(ops, &shapes[s], ranks[r]);
+            check_mttkrp(ops, &shapes[s], ranks[r], PRECISION_DOUBLE);
 }
 
 static void test_mttkrp_orders(void **state)
@@ -128,7 +142,7 @@ static void test_mttkrp_orders(void **state)
         {16, {2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2}, 2000, 0},
     };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        check_mttkrp(ops, &shapes[s], 3 + 8 * (s % 3));
+        check_mttkrp(ops, &shapes[s], 3 + 8 * (s % 3), PRECISION_DOUBLE);
 }
 
 static void test_mttkrp_modes_of_length_one(void **state)
@@ -141,7 +155,7 @@ static void test_mttkrp_modes_of_length_one(void **state)
         {4, {50, 1, 70, 80}, 7000, 1},
     };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        check_mttkrp(ops, &shapes[s], 16);
+        check_mttkrp(ops, &shapes[s], 16, PRECISION_DOUBLE);
 }
 
 static void test_mttkrp_hot_and_empty_rows(void **state)
@@ -153,7 +167,7 @@ static void test_mttkrp_hot_and_empty_rows(void **state)
         {4, {30000, 2, 20000, 3}, 15000, 1},
     };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        check_mttkrp(ops, &shapes[s], 8);
+        check_mttkrp(ops, &shapes[s], 8, PRECISION_DOUBLE);
 }
 
 static void test_mttkrp_long_lines(void **state)
@@ -169,7 +183,7 @@ static void test_mttkrp_long_lines(void **state)
          1}, /* 144 */
     };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        check_mttkrp(ops, &shapes[s], s == 2 ? 2 : 5);
+        check_mttkrp(ops, &shapes[s], s == 2 ? 2 : 5, PRECISION_DOUBLE);
 }
 
 /* V (R x R) = Hadamard product of the Grams of all modes but `mode`, plus ridge. */
@@ -455,6 +469,77 @@ static void test_choose(void **state)
     assert_non_null(strstr(error.message, "\"gpu\""));
 }
 
+/* Three sweeps; the fit that the backend reports is that of the model which it stores. */
+static double fit_after_sweeps(const struct backend_ops *ops, const struct coo *x,
+                               const struct ktensor *start, const struct backend_options *options)
+{
+    struct error error = {0};
+    struct backend b;
+    struct ktensor k;
+    double fit = 0;
+    assert_int_equal(ktensor_create(&k, x->order, x->dims, start->rank, &error), STATUS_OK);
+    assert_int_equal(backend_open(&b, ops, x, options, NULL, &error), STATUS_OK);
+    assert_int_equal(backend_load(&b, start, &error), STATUS_OK);
+    for (int n = 0; n < 3 * x->order; n++) {
+        int mode = n % x->order;
+        assert_int_equal(backend_mttkrp(&b, mode, &error), STATUS_OK);
+        assert_int_equal(backend_solve(&b, mode, &error), STATUS_OK);
+        assert_int_equal(backend_normalise(&b, mode, &error), STATUS_OK);
+        assert_int_equal(backend_gram(&b, mode, &error), STATUS_OK);
+    }
+    assert_int_equal(backend_fit(&b, x->order - 1, &fit, &error), STATUS_OK);
+    assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
+    assert_true(fabsl(fit - naive_fit(x, &k)) < (options->precision ? 1e-5 : 1e-10));
+    backend_close(&b);
+    ktensor_free(&k);
+    return fit;
+}
+
+/* Tensors that are dense enough for modes to share partial products: the same fit with and without
+ * them, on every backend, and in single precision where there is one. */
+static void test_sharing(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const struct shape shapes[] = {
+        {4, {12, 9, 14, 10}, 9000, 0},
+        {4, {300, 6, 5, 7}, 20000, 0},
+        {3, {500, 40, 2}, 15000, 1},
+        {5, {8, 7, 9, 30, 4}, 20000, 0},
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct coo x;
+        struct ktensor k;
+        const struct shape *s = &shapes[i];
+        naive_random_coo(&x, s->order, s->dims, s->nnz, i, s->skewed);
+        create_model(&k, &x, 5, 3);
+        struct backend_options options = {.rank = 5};
+        double reference = fit_after_sweeps(&backend_host, &x, &k, &options);
+        assert_true(fabs(fit_after_sweeps(ops, &x, &k, &options) - reference) < 1e-10);
+        options.no_sharing = true;
+        assert_true(fabs(fit_after_sweeps(ops, &x, &k, &options) - reference) < 1e-10);
+        options.precision = PRECISION_SINGLE;
+        if (ops != &backend_host)
+            assert_true(fabs(fit_after_sweeps(ops, &x, &k, &options) - reference) < 1e-4);
+        ktensor_free(&k);
+        coo_free(&x);
+    }
+}
+
+/* Single precision on every conflict resolution against the oracle. */
+static void test_single(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const uint64_t ranks[] = {1, 3, 16, 33, 100};
+    static const struct shape shapes[] = {
+        {1, {50}, 40, 0},
+        {3, {50, 31, 4000}, 9000, 1},
+        {5, {17, 5, 90, 1, 33}, 2500, 0},
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
+            check_mttkrp(ops, &shapes[i], ranks[r], PRECISION_SINGLE);
+}
+
 static void test_host_is_double_only(void **state)
 {
     (void)state;
@@ -491,6 +576,8 @@ int main(void)
         ON_ALL(test_bad_norm),
         ON_ALL(test_does_not_fit),
         ON_ALL(test_allocation_fails),
+        ON_ALL(test_sharing),
+        ON(test_single, backend_cuda),
         cmocka_unit_test(test_choose),
         cmocka_unit_test(test_host_is_double_only),
         cmocka_unit_test(test_operation_names),

@@ -100,19 +100,36 @@ static void cpd_survives_each_failing_allocation(void **state)
     assert_true(fail_each_allocation(cmd_cpd, random) > 10);
 }
 
-static void info_survives_each_failing_allocation(void **state)
+/* The same for a command that prints to standard output. */
+static long fail_each_allocation_silently(int (*command)(int, char **, struct error *),
+                                          char *const *arguments)
 {
-    (void)state;
-    char *arguments[] = {"info", "x.tns", "-q", "-t2", NULL};
     fflush(stdout);
     int saved = dup(STDOUT_FILENO);
     assert_true(saved >= 0);
     assert_non_null(freopen("/dev/null", "w", stdout));
-    long count = fail_each_allocation(cmd_info, arguments);
+    long count = fail_each_allocation(command, arguments);
     fflush(stdout);
     assert_true(dup2(saved, STDOUT_FILENO) >= 0);
     close(saved);
-    assert_true(count > 5);
+    return count;
+}
+
+static void info_survives_each_failing_allocation(void **state)
+{
+    (void)state;
+    char *arguments[] = {"info", "x.tns", "-q", "-t2", NULL};
+    assert_true(fail_each_allocation_silently(cmd_info, arguments) > 5);
+}
+
+static void bench_survives_each_failing_allocation(void **state)
+{
+    (void)state;
+    char *arguments[] = {"bench",      "x.tns",  "-q",        "-r2",  "-t2",    "--samples", "1",
+                         "--conflict", "atomic", "--backend", "host", "--json", "out.ktns",  NULL};
+    assert_true(fail_each_allocation_silently(cmd_bench, arguments) > 30);
+    assert_int_equal(access("out.ktns", F_OK), 0);
+    unlink("out.ktns");
 }
 
 int main(void)
@@ -120,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cpd_survives_each_failing_allocation),
         cmocka_unit_test(info_survives_each_failing_allocation),
+        cmocka_unit_test(bench_survives_each_failing_allocation),
     };
     return cmocka_run_group_tests_name("commands", tests, enter_folder, leave_folder);
 }

@@ -17,14 +17,25 @@
 #include "memory.h"
 #include "naive.h"
 
-/* One whole run from the factors in k, on the host. */
+/* Every test but one runs on every backend that this machine has. */
+static const struct backend_ops *ops_under_test;
+
+static void use_backend(void **state)
+{
+    struct error error = {0};
+    ops_under_test = *state;
+    if (ops_under_test->available(&error) != STATUS_OK)
+        skip();
+}
+
+/* One whole run from the factors in k, on the backend under test. */
 static enum status run_from(const struct coo *x, struct ktensor *k,
                             const struct backend_options *machine,
                             const struct cpals_options *options, struct cpals_result *result,
                             struct error *error)
 {
     struct backend b;
-    enum status status = backend_open(&b, &backend_host, x, machine, NULL, error);
+    enum status status = backend_open(&b, ops_under_test, x, machine, NULL, error);
     if (status == STATUS_OK)
         status = cpals_run(&b, k, options, NULL, result, error);
     backend_close(&b);
@@ -119,7 +130,7 @@ static struct cpals_result run_amino_acids(const struct coo *x, int iterations, 
 
 static void test_amino_acids(void **state)
 {
-    (void)state;
+    use_backend(state);
     static const double lambda[] = {33588.1024, 23381.6020, 21188.3014};
     struct coo x;
     load_amino_acids(&x);
@@ -140,7 +151,7 @@ static void test_amino_acids(void **state)
 
 static void test_amino_acids_first_fits(void **state)
 {
-    (void)state;
+    use_backend(state);
     static const int iterations[] = {1, 2, 5};
     static const double fit[] = {0.6852687163, 0.8347811591, 0.8832388313};
     struct coo x;
@@ -158,7 +169,7 @@ static void test_amino_acids_first_fits(void **state)
 
 static void test_amino_acids_best(void **state)
 {
-    (void)state;
+    use_backend(state);
     struct coo x;
     struct ktensor k;
     load_amino_acids(&x);
@@ -172,7 +183,7 @@ static void test_amino_acids_best(void **state)
 /* Rank R keeps the R largest entries of a superdiagonal tensor. */
 static void test_superdiagonal(void **state)
 {
-    (void)state;
+    use_backend(state);
     static const double fit[] = {.2614511, .4954750, .6984887, .8651600};
     const uint64_t dims[] = {5, 5, 5};
     struct coo x;
@@ -204,7 +215,7 @@ static void create_multiplication(struct coo *x)
 
 static void test_matrix_multiplication(void **state)
 {
-    (void)state;
+    use_backend(state);
     struct coo x;
     create_multiplication(&x);
     assert_true(fabs(best_fit(&x, 1, 10, 500) - (1.0 - sqrt(7.0 / 8.0))) < 1e-9);
@@ -271,7 +282,7 @@ static void check_planted(const struct ktensor *planted)
 
 static void test_planted_dense(void **state)
 {
-    (void)state;
+    use_backend(state);
     static const uint64_t dims[] = {12, 9, 14, 6};
     for (int order = 3; order <= 4; order++) {
         struct error error = {0};
@@ -289,7 +300,7 @@ static void test_planted_dense(void **state)
 /* Factors that are mostly zero make a sparse tensor. */
 static void test_planted_sparse(void **state)
 {
-    (void)state;
+    use_backend(state);
     static const uint64_t dims[] = {50, 40, 60};
     struct error error = {0};
     struct ktensor planted;
@@ -307,7 +318,7 @@ static void test_planted_sparse(void **state)
 
 static void test_thread_count(void **state)
 {
-    (void)state;
+    use_backend(state);
     static const uint64_t dims[] = {70, 900, 400};
     int before = omp_get_max_threads();
     struct coo x;
@@ -337,7 +348,7 @@ static void test_thread_count(void **state)
 /* For order 1, A = M (V + ridge)^-1 = x / (1 + ridge) at rank 1. */
 static void test_ridge(void **state)
 {
-    (void)state;
+    use_backend(state);
     const uint64_t dims[] = {20};
     struct error error = {0};
     struct cpals_result result;
@@ -358,7 +369,7 @@ static void test_ridge(void **state)
 /* More components than the lengths allow: V is singular in every update. */
 static void test_singular(void **state)
 {
-    (void)state;
+    use_backend(state);
     static const uint64_t dims[] = {3, 2, 2};
     struct coo x;
     struct ktensor k;
@@ -372,7 +383,7 @@ static void test_singular(void **state)
 
 static void test_not_finite(void **state)
 {
-    (void)state;
+    use_backend(state);
     static const uint64_t dims[] = {6, 7, 8};
     static const double bad[] = {NAN, INFINITY, -INFINITY};
     struct coo x;
@@ -402,7 +413,7 @@ static void test_not_finite(void **state)
 
 static void test_interrupted(void **state)
 {
-    (void)state;
+    use_backend(state);
     const uint64_t dims[] = {6, 7, 8};
     const volatile sig_atomic_t interrupted = 1;
     struct error error = {0};
@@ -424,7 +435,7 @@ static void test_interrupted(void **state)
 
 static void test_allocation_fails(void **state)
 {
-    (void)state;
+    use_backend(state);
     const uint64_t dims[] = {6, 7, 8};
     struct backend_options machine = {.rank = 2};
     struct cpals_options options = {.max_iterations = 2};
@@ -450,22 +461,28 @@ static void test_allocation_fails(void **state)
     coo_free(&x);
 }
 
+#define ON(test, ops)                                                                              \
+    {                                                                                              \
+#test "_" #ops, test, NULL, NULL, (void *)&ops                                             \
+    }
+#define ON_ALL(test) ON(test, backend_host), ON(test, backend_cuda)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_amino_acids),
-        cmocka_unit_test(test_amino_acids_first_fits),
-        cmocka_unit_test(test_amino_acids_best),
-        cmocka_unit_test(test_superdiagonal),
-        cmocka_unit_test(test_matrix_multiplication),
-        cmocka_unit_test(test_planted_dense),
-        cmocka_unit_test(test_planted_sparse),
-        cmocka_unit_test(test_thread_count),
-        cmocka_unit_test(test_ridge),
-        cmocka_unit_test(test_singular),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_allocation_fails),
+        ON_ALL(test_amino_acids),
+        ON_ALL(test_amino_acids_first_fits),
+        ON_ALL(test_amino_acids_best),
+        ON_ALL(test_superdiagonal),
+        ON_ALL(test_matrix_multiplication),
+        ON_ALL(test_planted_dense),
+        ON_ALL(test_planted_sparse),
+        ON_ALL(test_thread_count),
+        ON_ALL(test_ridge),
+        ON_ALL(test_singular),
+        ON_ALL(test_not_finite),
+        ON_ALL(test_interrupted),
+        ON(test_allocation_fails, backend_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,6 +116,20 @@ static void test_nothing_fits(void **state)
     assert_true(plan_with(p.total_bytes).fits);
 }
 
+static void test_no_replicas(void **state)
+{
+    (void)state;
+    struct plan_request r = request_of(UINT64_MAX);
+    r.no_replicas = true;
+    struct plan p;
+    plan_make(&p, &r);
+    check_sums(&p);
+    assert_true(p.fits && p.alto);
+    assert_int_equal(p.replicas, 0);
+    assert_int_equal(p.conflict[1], CONFLICT_HIERARCHICAL);
+    assert_int_equal(p.conflict[3], CONFLICT_REGISTER);
+}
+
 static void test_equal_lengths(void **state)
 {
     (void)state;
@@ -216,11 +230,17 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),         cmocka_unit_test(test_everything_fits),
-        cmocka_unit_test(test_some_replicas), cmocka_unit_test(test_only_alto),
-        cmocka_unit_test(test_nothing_fits),  cmocka_unit_test(test_equal_lengths),
-        cmocka_unit_test(test_forced),        cmocka_unit_test(test_monotone_in_budget),
-        cmocka_unit_test(test_overflow),      cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_everything_fits),
+        cmocka_unit_test(test_some_replicas),
+        cmocka_unit_test(test_only_alto),
+        cmocka_unit_test(test_nothing_fits),
+        cmocka_unit_test(test_no_replicas),
+        cmocka_unit_test(test_equal_lengths),
+        cmocka_unit_test(test_forced),
+        cmocka_unit_test(test_monotone_in_budget),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_describe),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,123 @@
+/* What happens before and after MTTKRP: rows to zero, copies of the output to merge, tables to
+ * make. */
+#include "mttkrp.h"
+#include "vector.cuh"
+
+namespace
+{
+
+constexpr int THREADS = 256;
+
+__device__ __forceinline__ uint64_t global_thread()
+{
+    return static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__global__ void zero_rows(uint4 *m, uint32_t vectors, const uint32_t *row, uint64_t count)
+{
+    uint64_t i = global_thread();
+    if (i < count * vectors)
+        m[static_cast<uint64_t>(row[i / vectors]) * vectors + i % vectors] = make_uint4(0, 0, 0, 0);
+}
+
+template <typename T>
+__global__ void merge_copies(vector<T> *m, uint64_t copy_size, uint32_t copies)
+{
+    uint64_t i = global_thread();
+    if (i >= copy_size)
+        return;
+    vector<T> sum = m[i];
+    for (uint32_t c = 1; c < copies; c++)
+        sum = sum + m[c * copy_size + i];
+    m[i] = sum;
+}
+
+template <typename T>
+__global__ void khatri_rao(vector<T> *table, const vector<T> *a, uint64_t a_rows,
+                           const vector<T> *b, uint64_t b_rows, int b_bits, uint32_t vectors)
+{
+    uint64_t i = global_thread();
+    uint64_t column = i % vectors, pair = i / vectors;
+    if (pair >= a_rows * b_rows)
+        return;
+    uint64_t row_a = pair / b_rows, row_b = pair % b_rows;
+    table[(row_a << b_bits | row_b) * vectors + column] =
+        a[row_a * vectors + column] * b[row_b * vectors + column];
+}
+
+template <typename T>
+__global__ void tuple_products(vector<T> *product, const __grid_constant__ mttkrp_tuples tuples,
+                               uint32_t vectors)
+{
+    uint64_t i = global_thread();
+    uint64_t column = i % vectors, tuple = i / vectors;
+    if (tuple >= tuples.count)
+        return;
+    vector<T> row = splat<vector<T>>(1);
+    for (int n = 0; n < tuples.modes; n++)
+        row =
+            row * static_cast<const vector<T> *>(
+                      tuples.rows[n])[static_cast<uint64_t>(tuples.coordinate[n][tuple]) * vectors +
+                                      column];
+    product[i] = row;
+}
+
+unsigned blocks_for(uint64_t threads)
+{
+    return static_cast<unsigned>((threads + THREADS - 1) / THREADS);
+}
+
+} // namespace
+
+extern "C" cudaError_t mttkrp_zero_rows(void *m, uint32_t vectors, const uint32_t *row,
+                                        uint64_t count, cudaStream_t stream)
+{
+    if (count == 0)
+        return cudaSuccess;
+    zero_rows<<<blocks_for(count * vectors), THREADS, 0, stream>>>(static_cast<uint4 *>(m), vectors,
+                                                                   row, count);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies, int single,
+                                           cudaStream_t stream)
+{
+    if (copies < 2)
+        return cudaSuccess;
+    if (single)
+        merge_copies<float><<<blocks_for(copy_size), THREADS, 0, stream>>>(static_cast<float4 *>(m),
+                                                                           copy_size, copies);
+    else
+        merge_copies<double><<<blocks_for(copy_size), THREADS, 0, stream>>>(
+            static_cast<double2 *>(m), copy_size, copies);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_rows, const void *b,
+                                         uint64_t b_rows, int b_bits, uint32_t vectors, int single,
+                                         cudaStream_t stream)
+{
+    unsigned blocks = blocks_for(a_rows * b_rows * vectors);
+    if (single)
+        khatri_rao<float><<<blocks, THREADS, 0, stream>>>(
+            static_cast<float4 *>(table), static_cast<const float4 *>(a), a_rows,
+            static_cast<const float4 *>(b), b_rows, b_bits, vectors);
+    else
+        khatri_rao<double><<<blocks, THREADS, 0, stream>>>(
+            static_cast<double2 *>(table), static_cast<const double2 *>(a), a_rows,
+            static_cast<const double2 *>(b), b_rows, b_bits, vectors);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t mttkrp_tuple_products(void *product, const mttkrp_tuples *tuples,
+                                             uint32_t vectors, int single, cudaStream_t stream)
+{
+    unsigned blocks = blocks_for(tuples->count * vectors);
+    if (single)
+        tuple_products<float>
+            <<<blocks, THREADS, 0, stream>>>(static_cast<float4 *>(product), *tuples, vectors);
+    else
+        tuple_products<double>
+            <<<blocks, THREADS, 0, stream>>>(static_cast<double2 *>(product), *tuples, vectors);
+    return cudaGetLastError();
+}

@@ -1,0 +1,168 @@
+/* Rows are handled as by the MTTKRP kernels: a group of lanes per row, 16 bytes a lane, several
+ * rows in flight. Row numbers come from a linear congruential generator (the constants are those of
+ * Press et al., Numerical Recipes), so that they cost no memory traffic. */
+#include "peak_rates.h"
+
+#include "vector.cuh"
+
+namespace
+{
+
+constexpr int THREADS = 256;
+constexpr int IN_FLIGHT = 8;
+constexpr uint32_t BLOCKS_PER_PROCESSOR = 32;
+
+__device__ __forceinline__ uint32_t scatter(uint32_t x)
+{
+    x = (x ^ (x >> 16)) * 0x7feb352du;
+    x = (x ^ (x >> 15)) * 0x846ca68bu;
+    return x ^ (x >> 16);
+}
+
+struct random_rows {
+    uint32_t state, rows;
+
+    __device__ __forceinline__ uint64_t next()
+    {
+        state = state * 1664525u + 1013904223u;
+        return __umulhi(state, rows);
+    }
+};
+
+template <typename T> __global__ void fill(vector<T> *table, uint64_t count)
+{
+    uint64_t i = static_cast<uint64_t>(blockIdx.x) * THREADS + threadIdx.x;
+    if (i < count)
+        table[i] = splat<vector<T>>(1 + scatter(static_cast<uint32_t>(i)) * 0x1p-32);
+}
+
+__global__ void copy(uint4 *to, const uint4 *from, uint64_t count)
+{
+    uint64_t i = static_cast<uint64_t>(blockIdx.x) * THREADS * IN_FLIGHT + threadIdx.x;
+    if (i + (IN_FLIGHT - 1) * THREADS < count) {
+        uint4 value[IN_FLIGHT];
+#pragma unroll
+        for (int u = 0; u < IN_FLIGHT; u++)
+            value[u] = from[i + u * THREADS];
+#pragma unroll
+        for (int u = 0; u < IN_FLIGHT; u++)
+            to[i + u * THREADS] = value[u];
+    } else {
+        for (; i < count; i += THREADS)
+            to[i] = from[i];
+    }
+}
+
+template <typename T, int LANES>
+__global__ void __launch_bounds__(THREADS)
+    gather(vector<T> *table, uint32_t rows, uint32_t vectors, uint32_t batches)
+{
+    using V = vector<T>;
+    uint32_t group = (blockIdx.x * THREADS + threadIdx.x) / LANES, lane = threadIdx.x % LANES;
+    random_rows random{scatter(group), rows};
+    V sum = splat<V>(0);
+    for (uint32_t b = 0; b < batches; b++) {
+        const V *row[IN_FLIGHT];
+#pragma unroll
+        for (int u = 0; u < IN_FLIGHT; u++)
+            row[u] = table + random.next() * vectors;
+        for (uint32_t column = lane; column < vectors; column += LANES) {
+            V value[IN_FLIGHT];
+#pragma unroll
+            for (int u = 0; u < IN_FLIGHT; u++)
+                value[u] = __ldg(row[u] + column);
+#pragma unroll
+            for (int u = 0; u < IN_FLIGHT; u++)
+                sum = sum + value[u];
+        }
+    }
+    if (sum.x < 0) /* never, but the compiler does not know: so it has to read */
+        table[lane % vectors] = sum;
+}
+
+template <typename T, int LANES>
+__global__ void __launch_bounds__(THREADS)
+    add_atomically(vector<T> *table, uint32_t rows, uint32_t vectors, uint32_t batches)
+{
+    using V = vector<T>;
+    uint32_t group = (blockIdx.x * THREADS + threadIdx.x) / LANES, lane = threadIdx.x % LANES;
+    random_rows random{scatter(group), rows};
+    for (uint32_t b = 0; b < batches; b++) {
+        V *row[IN_FLIGHT];
+#pragma unroll
+        for (int u = 0; u < IN_FLIGHT; u++)
+            row[u] = table + random.next() * vectors;
+        for (uint32_t column = lane; column < vectors; column += LANES)
+#pragma unroll
+            for (int u = 0; u < IN_FLIGHT; u++)
+                atomic_add(row[u] + column, splat<V>(1));
+    }
+}
+
+enum operation { GATHER, ATOMIC };
+
+template <typename T, int LANES> cudaError_t launch(peak_rows *r, operation op, cudaStream_t stream)
+{
+    constexpr uint32_t GROUPS = THREADS / LANES;
+    uint32_t blocks = r->processors * BLOCKS_PER_PROCESSOR;
+    uint64_t at_once = static_cast<uint64_t>(blocks) * GROUPS * IN_FLIGHT;
+    uint32_t batches = static_cast<uint32_t>((r->count + at_once - 1) / at_once);
+    r->count = batches * at_once;
+    vector<T> *table = static_cast<vector<T> *>(r->table);
+    if (op == GATHER)
+        gather<T, LANES><<<blocks, THREADS, 0, stream>>>(table, r->rows, r->vectors, batches);
+    else
+        add_atomically<T, LANES>
+            <<<blocks, THREADS, 0, stream>>>(table, r->rows, r->vectors, batches);
+    return cudaGetLastError();
+}
+
+template <typename T> cudaError_t choose_lanes(peak_rows *r, operation op, cudaStream_t stream)
+{
+    if (r->vectors <= 4)
+        return launch<T, 4>(r, op, stream);
+    if (r->vectors <= 8)
+        return launch<T, 8>(r, op, stream);
+    if (r->vectors <= 16)
+        return launch<T, 16>(r, op, stream);
+    return launch<T, 32>(r, op, stream);
+}
+
+cudaError_t run(peak_rows *r, operation op, cudaStream_t stream)
+{
+    return r->single ? choose_lanes<float>(r, op, stream) : choose_lanes<double>(r, op, stream);
+}
+
+unsigned blocks_for(uint64_t count, uint64_t per_block)
+{
+    return static_cast<unsigned>((count + per_block - 1) / per_block);
+}
+
+} // namespace
+
+extern "C" cudaError_t peak_fill(void *table, uint64_t count, int single, cudaStream_t stream)
+{
+    unsigned blocks = blocks_for(count, THREADS);
+    if (single)
+        fill<float><<<blocks, THREADS, 0, stream>>>(static_cast<float4 *>(table), count);
+    else
+        fill<double><<<blocks, THREADS, 0, stream>>>(static_cast<double2 *>(table), count);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t peak_copy(void *to, const void *from, uint64_t count, cudaStream_t stream)
+{
+    copy<<<blocks_for(count, THREADS * IN_FLIGHT), THREADS, 0, stream>>>(
+        static_cast<uint4 *>(to), static_cast<const uint4 *>(from), count);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t peak_gather(peak_rows *r, cudaStream_t stream)
+{
+    return run(r, GATHER, stream);
+}
+
+extern "C" cudaError_t peak_atomic(peak_rows *r, cudaStream_t stream)
+{
+    return run(r, ATOMIC, stream);
+}

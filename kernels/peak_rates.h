@@ -1,0 +1,38 @@
+/* What the card can do at the most with rows of 16-byte vectors: copying, gathering at random,
+ * adding at random atomically. Device pointers only; nothing of src/ is known here. Asynchronous;
+ * the launch's error is returned. */
+#ifndef BLCO_KERNELS_PEAK_RATES_H
+#define BLCO_KERNELS_PEAK_RATES_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Sets a table (count vectors) to numbers from 1 to 2. */
+cudaError_t peak_fill(void *table, uint64_t count, int single, cudaStream_t stream);
+
+/* to (count vectors) = from, which it does not overlap. */
+cudaError_t peak_copy(void *to, const void *from, uint64_t count, cudaStream_t stream);
+
+/* Rows of a table (rows x vectors), double or float (`single`). */
+struct peak_rows {
+    void *table;
+    uint32_t rows, vectors;
+    int single;
+    uint32_t processors; /* of the device                                              */
+    uint64_t count;      /* rows wanted; receives those that the launch goes through   */
+};
+
+/* Reads `count` random rows of a filled table, and writes nothing. */
+cudaError_t peak_gather(struct peak_rows *r, cudaStream_t stream);
+
+/* Adds a row to `count` random rows, as conflicting updates of M are added. */
+cudaError_t peak_atomic(struct peak_rows *r, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

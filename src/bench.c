@@ -1,0 +1,399 @@
+#include "bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_reference.h"
+#include "cpals.h"
+#include "memory.h"
+
+#define SEED        1
+#define MOST_WARMUP 1000 /* calls of a mode that is still trying kernels */
+#define BATCH       16   /* calls that are queued between two looks      */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Linear interpolation at `share` of the way from the first to the last of sorted samples. */
+static double quantile(const double *sorted, uint64_t count, double share)
+{
+    double place = share * (double)(count - 1);
+    uint64_t below = (uint64_t)place, above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (place - (double)below) * (sorted[above] - sorted[below]);
+}
+
+enum status bench_statistics(const double *sample, uint64_t count, struct bench_statistics *s,
+                             struct error *error)
+{
+    double *sorted = memory_array(count, sizeof *sorted, error);
+    if (!sorted)
+        return error->status;
+    memcpy(sorted, sample, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, by_value);
+    *s = (struct bench_statistics){.least = sorted[0],
+                                   .lower = quantile(sorted, count, 0.25),
+                                   .median = quantile(sorted, count, 0.5),
+                                   .upper = quantile(sorted, count, 0.75),
+                                   .most = sorted[count - 1]};
+    memory_free(sorted);
+    return STATUS_OK;
+}
+
+double bench_tolerance(enum precision precision, enum conflict conflict, uint64_t nnz)
+{
+    if (precision == PRECISION_DOUBLE)
+        return 1e-12;
+    /* `atomic` rounds once per nonzero of a row, all of which may be in one row; errors that are as
+     * often up as down grow with the root of their number. */
+    double rounding = conflict == CONFLICT_ATOMIC ? 0x1p-24 * sqrt((double)nnz) : 0;
+    return rounding > 1e-5 ? rounding : 1e-5;
+}
+
+double bench_gathered_bytes(const struct bench_result *r)
+{
+    return (double)r->nnz * (double)(r->order - 1) * (double)(r->rank * r->real_size);
+}
+
+double bench_floor(const struct bench_result *r, int mode)
+{
+    double row = (double)(r->rank * r->real_size);
+    double seconds = (double)r->dims[mode] * row / r->limits.copy_bytes_per_second;
+    for (int n = 0; n < r->order; n++)
+        if (n != mode)
+            seconds += (double)r->nnz * row / r->limits.gather_bytes_per_second[n];
+    return seconds;
+}
+
+double bench_als_seconds(const struct bench_als *als, enum operation op)
+{
+    double seconds = 0;
+    for (int n = 0; n < MAX_ORDER; n++)
+        seconds += als->operation[op][n];
+    return seconds;
+}
+
+double bench_transfer(const struct bench_result *r)
+{
+    return 16 * (double)r->nnz / r->limits.upload_bytes_per_second;
+}
+
+/* What one run shares. */
+struct run {
+    struct bench_result *result;
+    const struct bench_request *request;
+    struct progress *progress;
+    struct ktensor start;
+    struct bench_reference reference;
+};
+
+/* Calls until the backend has settled on a kernel, and names it. */
+static enum status warm_up(struct backend *b, int mode, struct bench_series *s, struct error *error)
+{
+    enum status status = STATUS_OK;
+    bool settled = false;
+    for (int call = 0; call < MOST_WARMUP && !settled && status == STATUS_OK; call++) {
+        status = b->ops->mttkrp(b->state, mode, error);
+        settled =
+            !b->ops->describe || b->ops->describe(b->state, mode, s->variant, sizeof s->variant);
+    }
+    return status;
+}
+
+/* Seconds of `count` calls that follow each other. Where the backend works on after its calls have
+ * returned, the next call is queued before the present one is done. */
+static enum status time_calls(struct backend *b, int mode, uint64_t count, double *seconds,
+                              struct error *error)
+{
+    const struct backend_ops *ops = b->ops;
+    enum status status = ops->stamp ? ops->stamp(b->state, 0, error) : STATUS_OK;
+    for (uint64_t i = 0; i < count && status == STATUS_OK; i++) {
+        double start = progress_now();
+        status = ops->mttkrp(b->state, mode, error);
+        seconds[i] = progress_now() - start;
+        if (status == STATUS_OK && ops->stamp)
+            status = ops->stamp(b->state, (int)i + 1, error);
+    }
+    for (uint64_t i = 0; i < count && status == STATUS_OK && ops->stamp; i++)
+        status = ops->elapsed(b->state, (int)i, (int)i + 1, &seconds[i], error);
+    return status;
+}
+
+static enum status take_samples(struct backend *b, int mode, uint64_t wanted,
+                                struct bench_series *s, struct error *error)
+{
+    uint64_t least = wanted ? wanted : BENCH_SAMPLES, most = wanted ? wanted : BENCH_MOST;
+    double total = 0;
+    s->seconds = memory_array(most, sizeof *s->seconds, error);
+    if (!s->seconds)
+        return error->status;
+    while (s->count < least || (s->count < most && total < BENCH_SECONDS)) {
+        uint64_t left = s->count < least ? least - s->count : most - s->count;
+        uint64_t batch = left < BATCH ? left : BATCH;
+        if (time_calls(b, mode, batch, s->seconds + s->count, error) != STATUS_OK)
+            return error->status;
+        for (uint64_t i = 0; i < batch; i++)
+            total += s->seconds[s->count + i];
+        s->count += batch;
+    }
+    return bench_statistics(s->seconds, s->count, &s->statistics, error);
+}
+
+static enum status check(const struct run *run, struct backend *b, int mode, enum conflict conflict,
+                         struct bench_series *s, struct error *error)
+{
+    const struct bench_request *q = run->request;
+    double tolerance = bench_tolerance(q->options.precision, conflict, q->x->nnz);
+    if (bench_reference_compare(&run->reference, b, mode, &s->difference, error) != STATUS_OK)
+        return error->status;
+    if (!(s->difference <= tolerance))
+        return error_set(error, STATUS_INTERNAL,
+                         "mode %d, %s: the result is wrong: it differs by %.1e from that of %s, "
+                         "expected %.1e at the most",
+                         mode + 1, conflict_name(conflict), s->difference, run->reference.name,
+                         tolerance);
+    return STATUS_OK;
+}
+
+/* The modes that this open backend resolves as `c` says: first warmed up, then verified, then
+ * timed. */
+static enum status measure_modes(struct run *run, struct backend *b, struct bench_resolution *c,
+                                 struct error *error)
+{
+    enum status status = backend_load(b, &run->start, error);
+    for (int n = 0; n < b->order && status == STATUS_OK; n++) {
+        struct bench_series *s = &c->mode[n];
+        if (b->plan.conflict[n] != c->conflict)
+            continue;
+        progress_update(run->progress, -1, "%s, mode %d", conflict_name(c->conflict), n + 1);
+        status = warm_up(b, n, s, error);
+        if (status == STATUS_OK)
+            status = b->ops->mttkrp(b->state, n, error);
+        if (status == STATUS_OK)
+            status = check(run, b, n, c->conflict, s, error);
+        if (status == STATUS_OK)
+            status = b->ops->mttkrp(b->state, n, error);
+        if (status == STATUS_OK)
+            status = take_samples(b, n, run->request->samples, s, error);
+        s->measured = status == STATUS_OK;
+    }
+    return status;
+}
+
+/* Iterations until the backend has settled on the kernels of all modes. */
+static enum status settle(struct backend *b, double *fit, struct error *error)
+{
+    char text[96];
+    enum status status = STATUS_OK;
+    bool settled = false;
+    for (int sweep = 0; sweep < MOST_WARMUP && !settled && status == STATUS_OK; sweep++) {
+        status = cpals_sweep(b, fit, error);
+        settled = true;
+        for (int n = 0; n < b->order && b->ops->describe; n++)
+            settled = b->ops->describe(b->state, n, text, sizeof text) && settled;
+    }
+    return status;
+}
+
+/* MTTKRP of all modes for the start, with the kernels that were chosen. */
+static enum status check_sweep(struct run *run, struct backend *b, struct error *error)
+{
+    enum status status = backend_load(b, &run->start, error);
+    for (int n = 0; n < b->order && status == STATUS_OK; n++) {
+        struct bench_series *s = &run->result->als.own.mode[n];
+        if (b->ops->describe)
+            b->ops->describe(b->state, n, s->variant, sizeof s->variant);
+        status = backend_mttkrp(b, n, error);
+        if (status == STATUS_OK)
+            status = check(run, b, n, b->plan.conflict[n], s, error);
+    }
+    return status;
+}
+
+static enum status allocate_als(struct bench_als *als, int order, uint64_t count,
+                                struct error *error)
+{
+    als->seconds = memory_array(count, sizeof *als->seconds, error);
+    for (int n = 0; n < order && error->status == STATUS_OK; n++)
+        als->own.mode[n].seconds = memory_array(count, sizeof *als->seconds, error);
+    return error->status;
+}
+
+/* One timed iteration, and the part of it that MTTKRP of each mode took. */
+static enum status time_sweep(struct backend *b, struct bench_als *als, struct error *error)
+{
+    double before[MAX_ORDER], start = progress_now();
+    memcpy(before, b->seconds[OP_MTTKRP], sizeof before);
+    enum status status = cpals_sweep(b, &als->fit, error);
+    als->seconds[als->count++] = progress_now() - start;
+    for (int n = 0; n < b->order; n++) {
+        struct bench_series *s = &als->own.mode[n];
+        s->seconds[s->count++] = b->seconds[OP_MTTKRP][n] - before[n];
+    }
+    return status;
+}
+
+static enum status summarise_als(struct backend *b, struct bench_als *als, struct error *error)
+{
+    for (int n = 0; n < b->order; n++) {
+        struct bench_series *s = &als->own.mode[n];
+        if (bench_statistics(s->seconds, s->count, &s->statistics, error) != STATUS_OK)
+            return error->status;
+        s->measured = true;
+        for (int op = 0; op < OP_COUNT; op++)
+            als->operation[op][n] = b->seconds[op][n] / (double)als->count;
+    }
+    return bench_statistics(als->seconds, als->count, &als->statistics, error);
+}
+
+/* Iterations on an open backend; after the check one is not timed, for it ends the warming up. */
+static enum status run_als(struct run *run, struct backend *b, struct error *error)
+{
+    struct bench_als *als = &run->result->als;
+    uint64_t wanted = run->request->samples ? run->request->samples : BENCH_SAMPLES;
+    enum status status = allocate_als(als, b->order, wanted, error);
+    if (status == STATUS_OK)
+        status = backend_load(b, &run->start, error);
+    if (status == STATUS_OK)
+        status = settle(b, &als->fit, error);
+    if (status == STATUS_OK)
+        status = check_sweep(run, b, error);
+    if (status == STATUS_OK)
+        status = cpals_sweep(b, &als->fit, error);
+    memset(b->seconds, 0, sizeof b->seconds);
+    while (als->count < wanted && status == STATUS_OK) {
+        progress_update(run->progress, -1, "ALS iteration %d", (int)als->count + 1);
+        status = time_sweep(b, als, error);
+    }
+    return status == STATUS_OK ? summarise_als(b, als, error) : status;
+}
+
+/* On a backend that is opened as a decomposition would open it. */
+static enum status measure_als(struct run *run, struct error *error)
+{
+    const struct bench_request *q = run->request;
+    struct bench_als *als = &run->result->als;
+    struct backend b = {0};
+    enum status status = backend_open(&b, q->ops, q->x, &q->options, run->progress, error);
+    if (status == STATUS_OK) {
+        als->plan = b.plan;
+        als->own.name = "in ALS";
+        als->own.fits = true;
+        als->own.open_seconds = b.seconds[OP_OPEN][0];
+        q->ops->build(b.state, &als->own.build);
+        status = run_als(run, &b, error);
+    }
+    backend_close(&b);
+    return status;
+}
+
+/* How the backend is opened so that (some) modes are resolved in this way. Where any way will do,
+ * `ordered` is what memory has room for, and `hierarchical` goes to the short modes only. */
+static struct backend_options options_for(const struct bench_request *q, enum conflict conflict)
+{
+    struct backend_options options = q->options;
+    bool ordered = conflict == CONFLICT_ORDERED && q->options.conflict == CONFLICT_AUTO;
+    bool hierarchical = conflict == CONFLICT_HIERARCHICAL;
+    options.conflict = ordered || hierarchical ? CONFLICT_AUTO : conflict;
+    options.no_replicas = hierarchical;
+    options.no_sharing = true; /* each mode by itself */
+    return options;
+}
+
+/* Whether the plan gives this resolution to a mode, and fits. */
+static enum status look_ahead(const struct bench_request *q, const struct backend_options *options,
+                              enum conflict conflict, bool *given, bool *fits, struct error *error)
+{
+    struct plan plan;
+    *given = false;
+    if (q->ops->plan(q->x->order, q->x->dims, q->x->nnz, options, &plan, error) != STATUS_OK)
+        return error->status;
+    *fits = plan.fits;
+    for (int n = 0; n < q->x->order; n++)
+        *given |= plan.conflict[n] == conflict;
+    return STATUS_OK;
+}
+
+static enum status measure_resolution(struct run *run, enum conflict conflict, struct error *error)
+{
+    const struct bench_request *q = run->request;
+    struct bench_result *r = run->result;
+    struct bench_resolution *c = &r->resolution[r->resolutions];
+    struct backend_options options = options_for(q, conflict);
+    bool given;
+    if (look_ahead(q, &options, conflict, &given, &c->fits, error) != STATUS_OK)
+        return error->status;
+    c->conflict = conflict;
+    c->name = conflict_name(conflict);
+    r->resolutions++;
+    if (!given || !c->fits)
+        return STATUS_OK;
+
+    struct backend b = {0};
+    enum status status = backend_open(&b, q->ops, q->x, &options, run->progress, error);
+    if (status == STATUS_OK) {
+        c->open_seconds = b.seconds[OP_OPEN][0];
+        q->ops->build(b.state, &c->build);
+        status = measure_modes(run, &b, c, error);
+    }
+    backend_close(&b);
+    return status;
+}
+
+static enum status measure_all(struct run *run, struct error *error)
+{
+    static const enum conflict all[BENCH_RESOLUTIONS] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
+                                                         CONFLICT_REGISTER, CONFLICT_ATOMIC};
+    const struct bench_request *q = run->request;
+    enum conflict only = q->options.conflict;
+    for (int i = 0; i < BENCH_RESOLUTIONS; i++)
+        if (only == CONFLICT_AUTO || only == all[i])
+            if (measure_resolution(run, all[i], error) != STATUS_OK)
+                return error->status;
+    return measure_als(run, error);
+}
+
+enum status bench_run(struct bench_result *r, const struct bench_request *request,
+                      struct progress *progress, struct error *error)
+{
+    const struct coo *x = request->x;
+    struct run run = {.result = r, .request = request, .progress = progress};
+    *r = (struct bench_result){.order = x->order,
+                               .nnz = x->nnz,
+                               .rank = request->options.rank,
+                               .real_size = request->options.precision == PRECISION_SINGLE
+                                                ? sizeof(float)
+                                                : sizeof(double)};
+    memcpy(r->dims, x->dims, sizeof r->dims);
+    progress_stage(progress, "measuring");
+    enum status status = ktensor_create(&run.start, x->order, x->dims, r->rank, error);
+    if (status == STATUS_OK) {
+        ktensor_randomise(&run.start, KTENSOR_RANDOM, SEED);
+        status = bench_reference_create(&run.reference, request, &run.start, progress, error);
+    }
+    if (status == STATUS_OK) {
+        memcpy(r->reference, run.reference.name, sizeof r->reference);
+        status = measure_all(&run, error);
+    }
+    bench_reference_free(&run.reference);
+    ktensor_free(&run.start);
+    if (status == STATUS_OK) {
+        progress_update(progress, -1, "limits of the machine");
+        status = request->ops->limits(x->order, x->dims, &request->options, &r->limits, error);
+    }
+    return status;
+}
+
+void bench_free(struct bench_result *r)
+{
+    for (int n = 0; n < MAX_ORDER; n++) {
+        for (int i = 0; i < BENCH_RESOLUTIONS; i++)
+            memory_free(r->resolution[i].mode[n].seconds);
+        memory_free(r->als.own.mode[n].seconds);
+    }
+    memory_free(r->als.seconds);
+    memset(r, 0, sizeof *r);
+}

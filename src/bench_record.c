@@ -1,0 +1,144 @@
+#include "bench_record.h"
+
+static void put_tensor(struct json *j, const char *tensor, const struct bench_result *r)
+{
+    json_object(j, "tensor");
+    json_string(j, "name", tensor);
+    json_unsigned(j, "order", (uint64_t)r->order);
+    json_unsigneds(j, "lengths", r->dims, (size_t)r->order);
+    json_unsigned(j, "nonzeros", r->nnz);
+    json_end(j);
+}
+
+static void put_options(struct json *j, const struct bench_request *request)
+{
+    const struct backend_options *o = &request->options;
+    json_object(j, "options");
+    json_unsigned(j, "rank", o->rank);
+    json_string(j, "precision", o->precision == PRECISION_SINGLE ? "single" : "double");
+    json_string(j, "conflict", conflict_name(o->conflict));
+    json_bool(j, "sharing", !o->no_sharing);
+    json_unsigned(j, "samples", request->samples);
+    json_unsigned(j, "memory", o->memory);
+    json_unsigned(j, "host_memory", o->host_memory);
+    json_end(j);
+}
+
+static void put_limits(struct json *j, const struct bench_result *r)
+{
+    double floors[MAX_ORDER];
+    for (int n = 0; n < r->order; n++)
+        floors[n] = bench_floor(r, n);
+    json_object(j, "limits");
+    json_number(j, "copy_bytes_per_second", r->limits.copy_bytes_per_second);
+    if (r->limits.upload_bytes_per_second > 0)
+        json_number(j, "upload_bytes_per_second", r->limits.upload_bytes_per_second);
+    json_numbers(j, "gather_bytes_per_second", r->limits.gather_bytes_per_second, (size_t)r->order);
+    json_numbers(j, "atomic_rows_per_second", r->limits.atomic_rows_per_second, (size_t)r->order);
+    json_numbers(j, "floor_seconds", floors, (size_t)r->order);
+    json_end(j);
+}
+
+static void put_statistics(struct json *j, const struct bench_statistics *s)
+{
+    json_number(j, "least", s->least);
+    json_number(j, "lower_quartile", s->lower);
+    json_number(j, "median", s->median);
+    json_number(j, "upper_quartile", s->upper);
+    json_number(j, "most", s->most);
+}
+
+static void put_series(struct json *j, const struct bench_result *r, int mode,
+                       const struct bench_series *s)
+{
+    json_object(j, NULL);
+    json_unsigned(j, "mode", (uint64_t)mode + 1);
+    json_string(j, "kernel", s->variant[0] ? s->variant : NULL);
+    json_number(j, "relative_difference", s->difference);
+    put_statistics(j, &s->statistics);
+    json_number(j, "nonzeros_per_second", (double)r->nnz / s->statistics.median);
+    json_number(j, "gathered_bytes_per_second", bench_gathered_bytes(r) / s->statistics.median);
+    json_number(j, "share_of_floor", bench_floor(r, mode) / s->statistics.median);
+    json_numbers(j, "samples", s->seconds, s->count);
+    json_end(j);
+}
+
+static void put_build(struct json *j, const struct bench_result *r,
+                      const struct bench_resolution *c)
+{
+    json_object(j, "build_seconds");
+    json_number(j, "open", c->open_seconds);
+    json_number(j, "upload", c->build.upload);
+    json_number(j, "presort", c->build.presort);
+    json_number(j, "alto", c->build.alto);
+    json_numbers(j, "orderings", c->build.replica, (size_t)r->order);
+    json_number(j, "grouping", c->build.grouping);
+    json_number(j, "sum", backend_build_seconds(&c->build));
+    json_end(j);
+}
+
+static void put_modes(struct json *j, const struct bench_result *r,
+                      const struct bench_resolution *c)
+{
+    if (c->open_seconds > 0)
+        put_build(j, r, c);
+    json_array(j, "modes");
+    for (int n = 0; n < r->order; n++)
+        if (c->mode[n].measured)
+            put_series(j, r, n, &c->mode[n]);
+    json_end(j);
+}
+
+static void put_resolution(struct json *j, const struct bench_result *r,
+                           const struct bench_resolution *c)
+{
+    json_object(j, NULL);
+    json_string(j, "conflict", c->name);
+    json_bool(j, "fits", c->fits);
+    put_modes(j, r, c);
+    json_end(j);
+}
+
+/* How the decomposition keeps the tensor; groups of modes that share partial products by the
+ * number of their first mode. */
+static void put_plan(struct json *j, const struct plan *plan)
+{
+    uint64_t first[MAX_ORDER];
+    json_array(j, "conflict");
+    for (int n = 0; n < plan->request.order; n++)
+        json_string(j, NULL, conflict_name(plan->conflict[n]));
+    json_end(j);
+    for (int g = 0; g < plan->grouping.groups; g++)
+        first[g] = (uint64_t)plan->grouping.first[g] + 1;
+    json_unsigneds(j, "groups", first, (size_t)plan->grouping.groups);
+}
+
+static void put_als(struct json *j, const struct bench_result *r)
+{
+    const struct bench_als *als = &r->als;
+    json_object(j, "als");
+    put_plan(j, &als->plan);
+    put_modes(j, r, &als->own);
+    put_statistics(j, &als->statistics);
+    json_numbers(j, "samples", als->seconds, als->count);
+    json_object(j, "operations");
+    for (int op = OP_MTTKRP; op <= OP_FIT; op++)
+        json_numbers(j, operation_name((enum operation)op), als->operation[op], (size_t)r->order);
+    json_end(j);
+    json_number(j, "fit", als->fit);
+    json_end(j);
+}
+
+void bench_record(struct json *j, const char *tensor, const struct bench_request *request,
+                  const struct bench_result *r)
+{
+    put_tensor(j, tensor, r);
+    put_options(j, request);
+    put_limits(j, r);
+    json_string(j, "reference", r->reference);
+    json_array(j, "mttkrp");
+    for (int i = 0; i < r->resolutions; i++)
+        put_resolution(j, r, &r->resolution[i]);
+    json_end(j);
+    put_als(j, r);
+}

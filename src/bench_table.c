@@ -1,0 +1,179 @@
+#include "bench_table.h"
+
+#define CELL 16
+
+/* Four digits or so: "0.1782", "17.82", "1782". */
+static const char *short_number(double value, char *text)
+{
+    int decimals = value < 1 ? 4 : value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0;
+    snprintf(text, CELL, "%.*f", decimals, value);
+    return text;
+}
+
+static void cell(FILE *stream, int width, double value)
+{
+    char text[CELL];
+    fprintf(stream, " %*s", width - 1, short_number(value, text));
+}
+
+static void show_limits(FILE *stream, const struct bench_result *r)
+{
+    fprintf(stream, "limits       copy %.4g GB/s", r->limits.copy_bytes_per_second / 1e9);
+    if (r->limits.upload_bytes_per_second > 0)
+        fprintf(stream, ", upload %.4g GB/s", r->limits.upload_bytes_per_second / 1e9);
+    fprintf(stream, "\n\n%4s %12s %12s %15s %10s\n", "mode", "length", "gather GB/s",
+            "atomic Mrows/s", "floor ms");
+    for (int n = 0; n < r->order; n++) {
+        fprintf(stream, "%4d %12ju", n + 1, (uintmax_t)r->dims[n]);
+        cell(stream, 13, r->limits.gather_bytes_per_second[n] / 1e9);
+        cell(stream, 16, r->limits.atomic_rows_per_second[n] / 1e6);
+        cell(stream, 11, 1e3 * bench_floor(r, n));
+        fputc('\n', stream);
+    }
+}
+
+/* What was opened: the conflict resolutions, and ALS last. */
+static const struct bench_resolution *opened(const struct bench_result *r, int i)
+{
+    return i < r->resolutions ? &r->resolution[i] : &r->als.own;
+}
+
+static void show_series(FILE *stream, const struct bench_result *r,
+                        const struct bench_resolution *c, int mode)
+{
+    const struct bench_series *s = &c->mode[mode];
+    const struct bench_statistics *t = &s->statistics;
+    fprintf(stream, "%4d %-12s", mode + 1, c->name);
+    cell(stream, 8, 1e3 * t->least);
+    cell(stream, 8, 1e3 * t->lower);
+    cell(stream, 8, 1e3 * t->median);
+    cell(stream, 8, 1e3 * t->upper);
+    cell(stream, 8, (double)r->nnz / t->median / 1e6);
+    cell(stream, 8, bench_gathered_bytes(r) / t->median / 1e9);
+    fprintf(stream, " %4.0f %% %s\n", 100 * bench_floor(r, mode) / t->median,
+            s->variant[0] ? s->variant : "-");
+}
+
+static void show_mttkrp(FILE *stream, const struct bench_result *r)
+{
+    fprintf(stream, "\n%17s%s\n%4s %-12s%8s%8s%8s%8s%8s%8s%7s %s\n", "",
+            "  MTTKRP, ms: least, quartiles", "mode", "conflict", "least", "lower", "median",
+            "upper", "Mnnz/s", "GB/s", "floor", "kernel");
+    for (int n = 0; n < r->order; n++)
+        for (int i = 0; i <= r->resolutions; i++)
+            if (opened(r, i)->mode[n].measured)
+                show_series(stream, r, opened(r, i), n);
+    for (int i = 0; i < r->resolutions; i++) {
+        const struct bench_resolution *c = &r->resolution[i];
+        bool any = false;
+        for (int n = 0; n < r->order; n++)
+            any |= c->mode[n].measured;
+        if (!any)
+            fprintf(stream, "%s: %s\n", c->name,
+                    !c->fits                               ? "does not fit into memory"
+                    : c->conflict == CONFLICT_HIERARCHICAL ? "no mode is short enough"
+                                                           : "memory has room for one copy only");
+    }
+}
+
+/* Stages of opening; those from ORDERINGS on are the orderings of the modes. */
+enum stage { UPLOAD, PRESORT, ALTO, GROUPING, SUM, ORDERINGS };
+
+static double stage_seconds(const struct backend_build *build, int stage)
+{
+    switch (stage) {
+    case UPLOAD:
+        return build->upload;
+    case PRESORT:
+        return build->presort;
+    case ALTO:
+        return build->alto;
+    case GROUPING:
+        return build->grouping;
+    case SUM:
+        return backend_build_seconds(build);
+    default:
+        return build->replica[stage - ORDERINGS];
+    }
+}
+
+/* One stage of everything that was opened; nothing where no one had it. */
+static void show_stage(FILE *stream, const struct bench_result *r, const char *name, int stage)
+{
+    bool any = false;
+    for (int i = 0; i <= r->resolutions; i++)
+        any |= stage_seconds(&opened(r, i)->build, stage) > 0;
+    if (!any)
+        return;
+    fprintf(stream, "  %-11s", name);
+    for (int i = 0; i <= r->resolutions; i++) {
+        double spent = stage_seconds(&opened(r, i)->build, stage);
+        if (spent > 0)
+            cell(stream, 14, 1e3 * spent);
+        else if (opened(r, i)->open_seconds > 0)
+            fprintf(stream, "%14s", "-");
+    }
+    fputc('\n', stream);
+}
+
+static void show_build(FILE *stream, const struct bench_result *r)
+{
+    fprintf(stream, "\nbuilding, ms ");
+    for (int i = 0; i <= r->resolutions; i++)
+        if (opened(r, i)->open_seconds > 0)
+            fprintf(stream, "%14s", opened(r, i)->name);
+    fputc('\n', stream);
+    show_stage(stream, r, "upload", UPLOAD);
+    show_stage(stream, r, "presort", PRESORT);
+    show_stage(stream, r, "alto", ALTO);
+    for (int n = 0; n < r->order; n++) {
+        char name[2 * CELL];
+        snprintf(name, sizeof name, "ordering %d", n + 1);
+        show_stage(stream, r, name, ORDERINGS + n);
+    }
+    show_stage(stream, r, "grouping", GROUPING);
+    show_stage(stream, r, "sum", SUM);
+    if (r->limits.upload_bytes_per_second <= 0)
+        return;
+    fprintf(stream, "  %-11s", "/ transfer");
+    for (int i = 0; i <= r->resolutions; i++)
+        if (opened(r, i)->open_seconds > 0)
+            cell(stream, 14, backend_build_seconds(&opened(r, i)->build) / bench_transfer(r));
+    fprintf(stream, "\n");
+}
+
+static void show_als(FILE *stream, const struct bench_result *r)
+{
+    static const enum operation shown[] = {OP_MTTKRP, OP_SOLVE, OP_NORMALISE, OP_GRAM, OP_FIT};
+    const struct bench_als *als = &r->als;
+    const struct bench_statistics *t = &als->statistics;
+    char median[CELL], least[CELL], lower[CELL], upper[CELL];
+    double mean = 0, rest, mttkrp = bench_als_seconds(als, OP_MTTKRP);
+    for (uint64_t i = 0; i < als->count; i++)
+        mean += als->seconds[i] / (double)als->count;
+    rest = mean;
+    fprintf(stream,
+            "\nALS iteration: median %s ms (least %s, quartiles %s and %s; %ju iterations)\n",
+            short_number(1e3 * t->median, median), short_number(1e3 * t->least, least),
+            short_number(1e3 * t->lower, lower), short_number(1e3 * t->upper, upper),
+            (uintmax_t)als->count);
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        double seconds = bench_als_seconds(als, shown[i]);
+        rest -= seconds;
+        fprintf(stream, "  %-11s", operation_name(shown[i]));
+        cell(stream, 10, 1e3 * seconds);
+        fprintf(stream, " ms %5.1f %%\n", 100 * seconds / mean);
+    }
+    fprintf(stream, "  %-11s", "other");
+    cell(stream, 10, 1e3 * rest);
+    fprintf(stream, " ms %5.1f %%\n  on average %.2f times its MTTKRPs\n", 100 * rest / mean,
+            mean / mttkrp);
+}
+
+void bench_table(FILE *stream, const struct bench_result *r)
+{
+    show_limits(stream, r);
+    show_mttkrp(stream, r);
+    show_build(stream, r);
+    show_als(stream, r);
+}

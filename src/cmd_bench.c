@@ -1,0 +1,187 @@
+/* blco bench: MTTKRP and ALS on a tensor, against what the machine can do. */
+#include "cmd.h"
+
+#include <string.h>
+
+#include "bench.h"
+#include "bench_record.h"
+#include "bench_table.h"
+#include "cli.h"
+#include "memory.h"
+#include "outfile.h"
+#include "record.h"
+#include "tensor_input.h"
+#include "version.h"
+
+#define MAX_SAMPLES 1000000
+
+enum { KEY_SAMPLES = CLI_KEY_OWN, KEY_JSON };
+
+static const struct cli_option bench_options[] = {
+    {"rank", 'r', "R", "number of components (required)"},
+    {"samples", KEY_SAMPLES, "N",
+     "time each MTTKRP and iteration N times (20; MTTKRP\nup to 100 times while that takes less than 0.2 s)"},
+    {"json", KEY_JSON, "FILE", "write a record with every sample"},
+    {NULL, 0, NULL, NULL}};
+
+static const struct cli_group groups[] = {{"Benchmark", bench_options},
+                                          {"Input", cli_input_options},
+                                          {"Machine", cli_machine_options},
+                                          {"General", cli_general_options},
+                                          {NULL, NULL}};
+
+void cmd_bench_help(FILE *stream)
+{
+    fprintf(stream,
+            "Usage: blco bench TENSOR -r RANK [OPTION]...\n\n"
+            "Measures MTTKRP for each mode and each way to resolve conflicts (or the one of\n"
+            "--conflict), and iterations of ALS, against limits of the machine that are\n"
+            "measured in the same run. Results are verified before they are timed.\n"
+            "TENSOR is a .tns file, plain or gzip, or - for standard input.\n");
+    cli_help(stream, groups);
+    fprintf(stream, "\nExit codes: 0 done, 1 a result is wrong, 2 usage or input, 3 memory, "
+                    "4 numerical\nbreakdown, 5 output. More in blco-bench(1).\n");
+}
+
+struct job {
+    struct cli_common common;
+    const char *tensor, *json;
+    char **argv; /* the command line as it was given; owned */
+    int argc;
+    int threads;
+    struct bench_request request;
+    struct coo x;
+    struct bench_result result;
+    struct outfile file;
+    struct progress progress;
+};
+
+static enum status set_option(void *settings, int key, const char *text, struct error *error)
+{
+    struct job *job = settings;
+    switch (key) {
+    case 'r':
+        return cli_unsigned("--rank", text, 1, CLI_MAX_RANK, &job->common.options.rank, error);
+    case KEY_SAMPLES:
+        return cli_unsigned("--samples", text, 1, MAX_SAMPLES, &job->request.samples, error);
+    case KEY_JSON:
+        job->json = text;
+        return STATUS_OK;
+    default:
+        return cli_common_set(&job->common, key, text, error);
+    }
+}
+
+/* Parsing reorders the arguments. */
+static enum status keep_arguments(struct job *job, int argc, char **argv, struct error *error)
+{
+    job->argv = memory_array((size_t)argc + 1, sizeof *job->argv, error);
+    if (!job->argv)
+        return error->status;
+    static char program[] = "blco";
+    job->argv[0] = program;
+    memcpy(job->argv + 1, argv, (size_t)argc * sizeof *argv);
+    job->argc = argc + 1;
+    return STATUS_OK;
+}
+
+/* Everything that can be found wrong before the long read. */
+static enum status prepare(struct job *job, struct error *error)
+{
+    struct error why_not = {0};
+    if (job->common.options.rank == 0)
+        return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
+    if (cli_choose_backend(&job->common, &job->request.ops, &why_not, error) != STATUS_OK)
+        return error->status;
+    if (job->json && outfile_open(&job->file, job->json, error) != STATUS_OK)
+        return error->status;
+    job->threads = cli_set_threads(job->common.threads);
+    if (why_not.status)
+        progress_note(&job->progress, "backend %s (%s)", job->request.ops->name, why_not.message);
+    return STATUS_OK;
+}
+
+static enum status measure(struct job *job, struct error *error)
+{
+    double read, clean;
+    if (tensor_input_read(&job->x, job->tensor, &job->common.tns, &job->progress, &read, &clean,
+                          error) != STATUS_OK)
+        return error->status;
+    job->request.x = &job->x;
+    job->request.options = job->common.options;
+    return bench_run(&job->result, &job->request, &job->progress, error);
+}
+
+static enum status write_record(struct job *job, struct error *error)
+{
+    struct json j;
+    if (!job->json)
+        return STATUS_OK;
+    json_begin(&j, error);
+    json_object(&j, NULL);
+    record_machine(&j, job->argc, job->argv, job->request.ops, job->threads, error);
+    bench_record(&j, job->tensor, &job->request, &job->result);
+    json_end(&j);
+    if (error->status == STATUS_OK && outfile_write(&job->file, j.text, j.used, error) == STATUS_OK)
+        outfile_commit(&job->file, 1, error);
+    json_free(&j);
+    return error->status;
+}
+
+static enum status show_head(const struct job *job, struct error *error)
+{
+    const struct backend_ops *ops = job->request.ops;
+    struct backend_device device;
+    char processor[256];
+    if (ops->device && ops->device(&device, error) != STATUS_OK)
+        return error->status;
+    record_processor(processor, sizeof processor);
+    printf("tensor       %s\nlengths      ",
+           strcmp(job->tensor, "-") == 0 ? "standard input" : job->tensor);
+    for (int n = 0; n < job->x.order; n++)
+        printf("%s%ju", n ? " x " : "", (uintmax_t)job->x.dims[n]);
+    printf("\nnonzeros     %ju\nrank         %ju, %s precision\n", (uintmax_t)job->x.nnz,
+           (uintmax_t)job->common.options.rank,
+           job->common.options.precision == PRECISION_SINGLE ? "single" : "double");
+    printf("program      blco %s, backend %s\n", version_text, ops->name);
+    if (ops->device)
+        printf("device       %s; driver %s; runtime %s\n", device.name, device.driver,
+               device.runtime);
+    printf("processor    %s, %d thread%s\n", processor, job->threads, job->threads == 1 ? "" : "s");
+    printf("verified by  %s\n", job->result.reference);
+    return STATUS_OK;
+}
+
+static enum status run(struct job *job, struct error *error)
+{
+    progress_init(&job->progress, job->common.quiet ? NULL : stderr);
+    if (prepare(job, error) == STATUS_OK && measure(job, error) == STATUS_OK &&
+        write_record(job, error) == STATUS_OK) {
+        progress_done(&job->progress, "done");
+        if (show_head(job, error) == STATUS_OK)
+            bench_table(stdout, &job->result);
+    }
+    progress_clear(&job->progress);
+    return error->status;
+}
+
+int cmd_bench(int argc, char **argv, struct error *error)
+{
+    struct job job = {.file = {.fd = -1}};
+    int first;
+    cli_common_init(&job.common);
+    if (keep_arguments(&job, argc, argv, error) == STATUS_OK &&
+        cli_parse(argc, argv, groups, set_option, &job, &first, error) == STATUS_OK) {
+        if (job.common.help)
+            cmd_bench_help(stdout);
+        else if (job.common.version)
+            printf("blco %s\n", version_text);
+        else if (cli_single_operand(argc, argv, first, "tensor", &job.tensor, error) == STATUS_OK)
+            run(&job, error);
+    }
+    outfile_discard(&job.file);
+    bench_free(&job.result);
+    coo_free(&job.x);
+    memory_free(job.argv);
+    return (int)error->status;
+}

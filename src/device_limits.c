@@ -1,0 +1,198 @@
+#include "device_limits.h"
+
+#include <string.h>
+
+#include "cuda_error.h"
+#include "device_memory.h"
+#include "peak_rates.h"
+
+#define VECTOR_BYTES 16
+#define REPEATS      5            /* of which the fastest counts                                 */
+#define ENOUGH       1e-3         /* seconds that a launch should take at the least              */
+#define FIRST_COUNT  (1u << 18)   /* rows of the first launch                                    */
+#define MOST_ROWS    (1ull << 34) /* that a launch goes through                                  */
+#define COPY_BYTES   (1ull << 30) /* of each of the arrays: far more than caches hold            */
+#define UPLOAD_BYTES (128ull << 20)
+
+struct limits_timer {
+    const struct device_limits_request *request;
+    cudaStream_t stream;
+    cudaEvent_t start, stop;
+    uint32_t processors;
+    uint64_t free_bytes; /* on the device, at the start */
+};
+
+static enum status open_timer(struct limits_timer *t, struct error *error)
+{
+    int device, processors;
+    size_t free_bytes, total_bytes;
+    cudaError_t code = cudaStreamCreateWithFlags(&t->stream, cudaStreamNonBlocking);
+    if (code == cudaSuccess)
+        code = cudaEventCreate(&t->start);
+    if (code == cudaSuccess)
+        code = cudaEventCreate(&t->stop);
+    if (code == cudaSuccess)
+        code = cudaGetDevice(&device);
+    if (code == cudaSuccess)
+        code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (code == cudaSuccess)
+        code = cudaMemGetInfo(&free_bytes, &total_bytes);
+    if (code != cudaSuccess)
+        return cuda_status(code, "preparing to measure the GPU", error);
+    t->processors = (uint32_t)processors;
+    t->free_bytes = free_bytes;
+    if (t->request->memory && t->request->memory < free_bytes)
+        t->free_bytes = t->request->memory;
+    return STATUS_OK;
+}
+
+static void close_timer(struct limits_timer *t)
+{
+    if (t->start)
+        cudaEventDestroy(t->start);
+    if (t->stop)
+        cudaEventDestroy(t->stop);
+    if (t->stream)
+        cudaStreamDestroy(t->stream);
+}
+
+/* Seconds between the two events; waits for the second. `code` is that of what lies between. */
+static enum status stop_timer(struct limits_timer *t, cudaError_t code, double *seconds,
+                              struct error *error)
+{
+    float ms = 0;
+    if (code == cudaSuccess)
+        code = cudaEventRecord(t->stop, t->stream);
+    if (code == cudaSuccess)
+        code = cudaEventSynchronize(t->stop);
+    if (code == cudaSuccess)
+        code = cudaEventElapsedTime(&ms, t->start, t->stop);
+    *seconds = ms / 1e3;
+    return cuda_status(code, "measuring the GPU", error);
+}
+
+typedef cudaError_t (*row_launcher)(struct peak_rows *r, cudaStream_t stream);
+
+/* Rows per second of a launch that takes long enough to tell; the first one of all only loads the
+ * kernel. */
+static enum status measure_rows(struct limits_timer *t, row_launcher launch, void *table,
+                                uint64_t rows, double *rate, struct error *error)
+{
+    struct peak_rows r = {.table = table,
+                          .rows = (uint32_t)rows,
+                          .vectors = (uint32_t)t->request->vectors,
+                          .single = t->request->single,
+                          .processors = t->processors,
+                          .count = FIRST_COUNT};
+    double seconds = 0;
+    *rate = 0;
+    enum status status = cuda_status(launch(&r, t->stream), "measuring the GPU", error);
+    for (int repeat = 0; repeat < REPEATS && status == STATUS_OK;) {
+        cudaError_t code = cudaEventRecord(t->start, t->stream);
+        if (code == cudaSuccess)
+            code = launch(&r, t->stream);
+        status = stop_timer(t, code, &seconds, error);
+        if (status == STATUS_OK && seconds < ENOUGH && r.count < MOST_ROWS) {
+            r.count *= 4;
+            continue;
+        }
+        if (status == STATUS_OK && (double)r.count / seconds > *rate)
+            *rate = (double)r.count / seconds;
+        repeat++;
+    }
+    return status;
+}
+
+/* A table as long as the longest mode, or as half of the free memory holds. */
+static enum status measure_modes(struct limits_timer *t, struct backend_limits *limits,
+                                 struct error *error)
+{
+    const struct device_limits_request *request = t->request;
+    uint64_t row = request->vectors * VECTOR_BYTES, most = t->free_bytes / 2 / row, longest = 1;
+    for (int n = 0; n < request->order; n++)
+        longest = request->dims[n] > longest ? request->dims[n] : longest;
+    longest = longest > most && most > 0 ? most : longest;
+    void *table = device_array(longest, row, error);
+    if (!table)
+        return error->status;
+    enum status status =
+        cuda_status(peak_fill(table, longest * request->vectors, request->single, t->stream),
+                    "measuring the GPU", error);
+    for (int n = 0; n < request->order && status == STATUS_OK; n++) {
+        uint64_t rows = request->dims[n] < longest ? request->dims[n] : longest;
+        double rate;
+        status = measure_rows(t, peak_gather, table, rows, &rate, error);
+        limits->gather_bytes_per_second[n] = rate * (double)request->row_bytes;
+        if (status == STATUS_OK)
+            status = measure_rows(t, peak_atomic, table, rows, &limits->atomic_rows_per_second[n],
+                                  error);
+    }
+    device_free(table);
+    return status;
+}
+
+static enum status measure_copy(struct limits_timer *t, double *bytes_per_second,
+                                struct error *error)
+{
+    uint64_t count = COPY_BYTES < t->free_bytes / 4 ? COPY_BYTES : t->free_bytes / 4;
+    count /= VECTOR_BYTES;
+    double seconds = 0;
+    void *from = device_array(count, VECTOR_BYTES, error);
+    void *to = from ? device_array(count, VECTOR_BYTES, error) : NULL;
+    enum status status = error->status;
+    if (status == STATUS_OK)
+        status = cuda_status(peak_fill(from, count, 0, t->stream), "measuring the GPU", error);
+    *bytes_per_second = 0;
+    for (int repeat = 0; repeat <= REPEATS && status == STATUS_OK; repeat++) {
+        cudaError_t code = cudaEventRecord(t->start, t->stream);
+        if (code == cudaSuccess)
+            code = peak_copy(to, from, count, t->stream);
+        status = stop_timer(t, code, &seconds, error);
+        double rate = 2 * (double)(count * VECTOR_BYTES) / seconds;
+        if (repeat > 0 && rate > *bytes_per_second) /* the first one loads the kernel */
+            *bytes_per_second = rate;
+    }
+    device_free(from);
+    device_free(to);
+    return status;
+}
+
+static enum status measure_upload(struct limits_timer *t, double *bytes_per_second,
+                                  struct error *error)
+{
+    uint64_t bytes = UPLOAD_BYTES < t->free_bytes / 2 ? UPLOAD_BYTES : t->free_bytes / 2;
+    double seconds = 0;
+    void *from = pinned_array(bytes, 1, error);
+    void *to = from ? device_array(bytes, 1, error) : NULL;
+    enum status status = error->status;
+    if (status == STATUS_OK)
+        memset(from, 1, bytes);
+    *bytes_per_second = 0;
+    for (int repeat = 0; repeat < REPEATS && status == STATUS_OK; repeat++) {
+        cudaError_t code = cudaEventRecord(t->start, t->stream);
+        if (code == cudaSuccess)
+            code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, t->stream);
+        status = stop_timer(t, code, &seconds, error);
+        if ((double)bytes / seconds > *bytes_per_second)
+            *bytes_per_second = (double)bytes / seconds;
+    }
+    pinned_free(from);
+    device_free(to);
+    return status;
+}
+
+enum status device_limits(const struct device_limits_request *request,
+                          struct backend_limits *limits, struct error *error)
+{
+    struct limits_timer t = {.request = request};
+    *limits = (struct backend_limits){0};
+    enum status status = open_timer(&t, error);
+    if (status == STATUS_OK)
+        status = measure_copy(&t, &limits->copy_bytes_per_second, error);
+    if (status == STATUS_OK)
+        status = measure_upload(&t, &limits->upload_bytes_per_second, error);
+    if (status == STATUS_OK)
+        status = measure_modes(&t, limits, error);
+    close_timer(&t);
+    return status;
+}

@@ -1,0 +1,20 @@
+/* What the present GPU can do with the rows of a factorisation: struct backend_limits, measured. */
+#ifndef BLCO_DEVICE_LIMITS_H
+#define BLCO_DEVICE_LIMITS_H
+
+#include "backend.h"
+
+struct device_limits_request {
+    int order;
+    const uint64_t *dims; /* (order)                                           */
+    uint64_t row_bytes;   /* of a factor's row, without what pads it           */
+    uint64_t vectors;     /* 16-byte vectors in a row                          */
+    int single;           /* float instead of double                           */
+    uint64_t memory;      /* device bytes that may be used; 0: what is free    */
+};
+
+/* Takes up to half of that memory while it runs. */
+enum status device_limits(const struct device_limits_request *request,
+                          struct backend_limits *limits, struct error *error);
+
+#endif

@@ -1,0 +1,52 @@
+/* The MTTKRPs of a sweep over all modes on the device: from one ordering per group of modes, with
+ * partial products shared within a group (grouping.h), or from one ordering per mode, or from alto.
+ */
+#ifndef BLCO_DEVICE_SWEEP_H
+#define BLCO_DEVICE_SWEEP_H
+
+#include <stdbool.h>
+
+#include "device_mttkrp.h"
+#include "grouping.h"
+
+struct device_sweep {
+    int order;
+    uint64_t dims[MAX_ORDER];
+    struct grouping grouping;
+    struct device_factors factors; /* of the tensor's modes, and M; owned */
+
+    /* The reduced tensor, per group. */
+    struct device_tensor alto, ordered[MAX_ORDER];
+    struct device_mttkrp outer[MAX_ORDER];
+    uint64_t tuples[MAX_ORDER]; /* the group's, or the length of its one mode                   */
+    void *product[MAX_ORDER];   /* (tuples x row): products of the group's factors; owned        */
+    void *partial[MAX_ORDER];   /* (tuples x row): partial products for the group; owned         */
+    bool product_current[MAX_ORDER], partial_current[MAX_ORDER];
+
+    /* The tuples of groups of several modes, per mode. */
+    struct device_tensor tuple_tensor[MAX_ORDER];
+    struct device_mttkrp inner[MAX_ORDER];
+    uint32_t *coordinate[MAX_ORDER]; /* (tuples); device, owned */
+
+    struct backend_build build; /* seconds of its stages */
+};
+
+/* Builds what the plan asks for, or less where the device has less room (*plan says then what was
+ * built), and allocates factors and M; rows have `vectors` 16-byte vectors. x is only read. On
+ * failure *s is empty. */
+enum status device_sweep_open(struct device_sweep *s, const struct coo *x, struct plan *plan,
+                              uint32_t vectors, cudaStream_t stream, struct progress *progress,
+                              struct error *error);
+void device_sweep_close(struct device_sweep *s);
+
+/* s->factors.m = M of `mode`. Asynchronous. */
+enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t stream,
+                                struct error *error);
+
+/* Names the kernels that compute this mode, into text; false while others are still to be tried. */
+bool device_sweep_describe(const struct device_sweep *s, int mode, char *text, size_t size);
+
+/* To be said whenever the factor of `mode` has changed. */
+void device_sweep_changed(struct device_sweep *s, int mode);
+
+#endif

@@ -1,0 +1,266 @@
+#include "grouping.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "memory.h"
+
+/* Tuples are counted in a bitmap with a bit per possible tuple. */
+#define MAX_CELLS             (UINT64_C(1) << 30)
+#define MAX_CELLS_PER_NONZERO 32
+#define MAX_GROUPED_ORDER     8 /* the number of candidates grows as 2^order */
+#define BEYOND_CACHE          4 /* times the cost of a row that is in the cache (measured on an H200) */
+#define WORTH                 0.8 /* of the traffic without groups, at most */
+
+void grouping_none(struct grouping *g, int order)
+{
+    g->groups = order;
+    for (int n = 0; n <= order; n++)
+        g->first[n] = n;
+}
+
+int grouping_of(const struct grouping *g, int mode)
+{
+    int group = 0;
+    while (g->first[group + 1] <= mode)
+        group++;
+    return group;
+}
+
+int grouping_size(const struct grouping *g, int group)
+{
+    return g->first[group + 1] - g->first[group];
+}
+
+/* The tuples of modes [first, last) as bits of a map; `before` counts those in earlier words. */
+struct tuple_map {
+    const struct coo *x;
+    int first, last;
+    uint64_t words;
+    uint64_t *bits;   /* (words), owned     */
+    uint64_t *before; /* (words + 1), owned */
+};
+
+static void tuple_map_free(struct tuple_map *m)
+{
+    memory_free(m->bits);
+    memory_free(m->before);
+}
+
+/* Possible tuples, or more than MAX_CELLS. */
+static uint64_t cells_of(const struct coo *x, int first, int last)
+{
+    uint64_t cells = 1;
+    for (int n = first; n < last && cells <= MAX_CELLS; n++)
+        cells *= x->dims[n];
+    return cells;
+}
+
+static uint64_t cell_at(const struct tuple_map *m, uint64_t i)
+{
+    uint64_t cell = 0;
+    for (int n = m->first; n < m->last; n++)
+        cell = cell * m->x->dims[n] + m->x->index[n][i];
+    return cell;
+}
+
+static void set_bits(struct tuple_map *m)
+{
+#pragma omp parallel for
+    for (uint64_t i = 0; i < m->x->nnz; i++) {
+        uint64_t cell = cell_at(m, i), bit = UINT64_C(1) << (cell % 64);
+        uint64_t *word = &m->bits[cell / 64];
+        if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
+            __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+    }
+}
+
+/* Empty on failure. */
+static enum status tuple_map_create(struct tuple_map *m, const struct coo *x, int first, int last,
+                                    struct error *error)
+{
+    *m = (struct tuple_map){.x = x, .first = first, .last = last};
+    m->words = (cells_of(x, first, last) + 63) / 64;
+    m->bits = memory_zeros(m->words, sizeof *m->bits, error);
+    m->before = memory_array(m->words + 1, sizeof *m->before, error);
+    if (!m->bits || !m->before) {
+        tuple_map_free(m);
+        return error->status;
+    }
+    set_bits(m);
+    m->before[0] = 0;
+    for (uint64_t w = 0; w < m->words; w++)
+        m->before[w + 1] = m->before[w] + (uint64_t)__builtin_popcountll(m->bits[w]);
+    return STATUS_OK;
+}
+
+static uint64_t tuple_count(const struct tuple_map *m)
+{
+    return m->before[m->words];
+}
+
+static uint32_t tuple_number(const struct tuple_map *m, uint64_t cell)
+{
+    uint64_t below = m->bits[cell / 64] & ((UINT64_C(1) << (cell % 64)) - 1);
+    return (uint32_t)(m->before[cell / 64] + (uint64_t)__builtin_popcountll(below));
+}
+
+/* Number of tuples of modes [first, last) into *count; infinite where it is not worth counting. */
+static enum status count_tuples(const struct coo *x, int first, int last, double *count,
+                                struct error *error)
+{
+    uint64_t cells = cells_of(x, first, last);
+    *count = last - first == 1 ? (double)x->dims[first] : INFINITY;
+    if (last - first == 1 || cells > MAX_CELLS || cells / MAX_CELLS_PER_NONZERO > x->nnz)
+        return STATUS_OK;
+    struct tuple_map m;
+    if (tuple_map_create(&m, x, first, last, error) != STATUS_OK)
+        return error->status;
+    *count = (double)tuple_count(&m);
+    tuple_map_free(&m);
+    return STATUS_OK;
+}
+
+/* What the choice is made from. */
+struct estimate {
+    int order;
+    double nnz;
+    double tuples[MAX_ORDER][MAX_ORDER + 1]; /* of the modes [first, last) */
+    double rows_in_cache;
+    double index_rows; /* an index and a value, in units of a row */
+};
+
+static double table_weight(const struct estimate *e, double rows)
+{
+    return rows <= e->rows_in_cache ? 1 : BEYOND_CACHE;
+}
+
+/* Rows that a sweep moves, beside those of M: per group, a pass over the nonzeros that gathers a
+ * row of every other group; for a group of several modes also its product table, its partial
+ * products, and per mode a pass over the tuples. */
+static double sweep_traffic(const struct estimate *e, const struct grouping *g)
+{
+    double all = 0, traffic = 0;
+    for (int k = 0; k < g->groups; k++)
+        all += table_weight(e, e->tuples[g->first[k]][g->first[k + 1]]);
+    for (int k = 0; k < g->groups; k++) {
+        double rows = e->tuples[g->first[k]][g->first[k + 1]], size = grouping_size(g, k);
+        traffic += e->nnz * (all - table_weight(e, rows) + e->index_rows);
+        if (size > 1)
+            traffic +=
+                rows * table_weight(e, rows) * (1 + size + 1 + size * (size + e->index_rows));
+    }
+    return traffic;
+}
+
+/* The grouping whose cuts between modes are the bits of `cuts`. */
+static void grouping_from_cuts(struct grouping *g, int order, unsigned cuts)
+{
+    g->groups = 0;
+    g->first[0] = 0;
+    for (int n = 1; n <= order; n++)
+        if (n == order || cuts >> (n - 1) & 1)
+            g->first[++g->groups] = n;
+}
+
+enum status grouping_choose(struct grouping *g, const struct coo *x, uint64_t row_bytes,
+                            uint64_t cache_bytes, struct error *error)
+{
+    struct estimate e = {.order = x->order,
+                         .nnz = (double)x->nnz,
+                         .rows_in_cache = (double)cache_bytes / (double)row_bytes,
+                         .index_rows = 0.25 + 16.0 / (double)row_bytes};
+    grouping_none(g, x->order);
+    if (x->order < 3 || x->order > MAX_GROUPED_ORDER)
+        return STATUS_OK;
+    for (int first = 0; first < x->order; first++)
+        for (int last = first + 1; last <= x->order && last - first < x->order; last++) {
+            if (count_tuples(x, first, last, &e.tuples[first][last], error) != STATUS_OK)
+                return error->status;
+        }
+
+    double least = WORTH * sweep_traffic(&e, g);
+    for (unsigned cuts = 1; cuts < 1u << (x->order - 1); cuts++) {
+        struct grouping candidate;
+        grouping_from_cuts(&candidate, x->order, cuts);
+        double traffic = sweep_traffic(&e, &candidate);
+        if (traffic < least) {
+            least = traffic;
+            *g = candidate;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Coordinates and number of every tuple, in order. */
+static void list_tuples(const struct tuple_map *m, struct coo *tuples)
+{
+    int size = m->last - m->first;
+#pragma omp parallel for
+    for (uint64_t w = 0; w < m->words; w++) {
+        uint64_t number = m->before[w];
+        for (uint64_t bits = m->bits[w]; bits; bits &= bits - 1, number++) {
+            uint64_t cell = w * 64 + (uint64_t)__builtin_ctzll(bits);
+            for (int n = size - 1; n >= 0; n--) {
+                tuples->index[n][number] = (uint32_t)(cell % tuples->dims[n]);
+                cell /= tuples->dims[n];
+            }
+            tuples->index[size][number] = (uint32_t)number;
+            tuples->value[number] = 1;
+        }
+    }
+}
+
+static enum status apply_to_group(struct grouped *out, int group, const struct coo *x,
+                                  struct error *error)
+{
+    int first = out->grouping.first[group], last = out->grouping.first[group + 1];
+    struct tuple_map m;
+    if (tuple_map_create(&m, x, first, last, error) != STATUS_OK)
+        return error->status;
+
+    uint64_t dims[MAX_ORDER];
+    memcpy(dims, x->dims + first, (size_t)(last - first) * sizeof *dims);
+    dims[last - first] = tuple_count(&m);
+    uint32_t *number = memory_array(x->nnz, sizeof *number, error);
+    out->reduced.index[group] = number;
+    out->reduced.dims[group] = tuple_count(&m);
+    if (number && coo_create(&out->tuples[group], last - first + 1, dims, tuple_count(&m), error) ==
+                      STATUS_OK) {
+#pragma omp parallel for
+        for (uint64_t i = 0; i < x->nnz; i++)
+            number[i] = tuple_number(&m, cell_at(&m, i));
+        list_tuples(&m, &out->tuples[group]);
+    }
+    tuple_map_free(&m);
+    return error->status;
+}
+
+enum status grouping_apply(struct grouped *out, const struct grouping *g, const struct coo *x,
+                           struct error *error)
+{
+    *out = (struct grouped){.grouping = *g};
+    out->reduced.order = g->groups;
+    out->reduced.nnz = x->nnz;
+    out->reduced.value = x->value;
+    for (int k = 0; k < g->groups; k++) {
+        if (grouping_size(g, k) == 1) {
+            out->reduced.index[k] = x->index[g->first[k]];
+            out->reduced.dims[k] = x->dims[g->first[k]];
+        } else if (apply_to_group(out, k, x, error) != STATUS_OK) {
+            grouped_free(out);
+            return error->status;
+        }
+    }
+    return STATUS_OK;
+}
+
+void grouped_free(struct grouped *g)
+{
+    for (int k = 0; k < g->grouping.groups; k++) {
+        if (grouping_size(&g->grouping, k) > 1)
+            memory_free(g->reduced.index[k]);
+        coo_free(&g->tuples[k]);
+    }
+    memset(g, 0, sizeof *g);
+}

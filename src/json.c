@@ -1,0 +1,220 @@
+#include "json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "memory.h"
+#include "number.h"
+
+#define FIRST_ROOM 4096
+
+void json_begin(struct json *j, struct error *error)
+{
+    *j = (struct json){.error = error};
+}
+
+void json_free(struct json *j)
+{
+    memory_free(j->text);
+    j->text = NULL;
+    j->used = j->room = 0;
+}
+
+static void put(struct json *j, const char *bytes, size_t count)
+{
+    if (j->error->status != STATUS_OK)
+        return;
+    if (count > j->room - j->used) {
+        size_t room = j->room ? 2 * j->room : FIRST_ROOM;
+        while (room - j->used < count)
+            room *= 2;
+        if (memory_resize(&j->text, room, 1, j->error) != STATUS_OK)
+            return;
+        j->room = room;
+    }
+    memcpy(j->text + j->used, bytes, count);
+    j->used += count;
+}
+
+static void put_text(struct json *j, const char *text)
+{
+    put(j, text, strlen(text));
+}
+
+static void put_line(struct json *j)
+{
+    put_text(j, "\n");
+    for (int i = 0; i < j->depth; i++)
+        put_text(j, "  ");
+}
+
+/* Bytes of the UTF-8 character at text, which is terminated; 0 where there is none: overlong forms,
+ * surrogates and what lies beyond U+10FFFF are none. */
+static int utf8_length(const unsigned char *text)
+{
+    static const struct {
+        unsigned char first, last, least, most; /* of the first byte; of the second */
+        int length;
+    } forms[] = {
+        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        if (text[0] < forms[f].first || text[0] > forms[f].last)
+            continue;
+        if (forms[f].length > 1 && (text[1] < forms[f].least || text[1] > forms[f].most))
+            return 0;
+        for (int i = 2; i < forms[f].length; i++)
+            if ((text[i] & 0xc0) != 0x80)
+                return 0;
+        return forms[f].length;
+    }
+    return 0;
+}
+
+static void put_escaped(struct json *j, unsigned char c)
+{
+    static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+    for (size_t i = 0; i + 1 < sizeof shorts; i += 2)
+        if ((unsigned char)shorts[i] == c) {
+            put_text(j, "\\");
+            put(j, shorts + i + 1, 1);
+            return;
+        }
+    char text[8];
+    snprintf(text, sizeof text, "\\u%04x", c);
+    put_text(j, text);
+}
+
+static void put_string(struct json *j, const char *value)
+{
+    const unsigned char *c = (const unsigned char *)value;
+    put_text(j, "\"");
+    while (*c) {
+        int length = utf8_length(c);
+        if (length == 0)
+            put_text(j, "\\ufffd");
+        else if (*c < 0x20 || *c == '"' || *c == '\\' || *c == 0x7f)
+            put_escaped(j, *c);
+        else
+            put(j, (const char *)c, (size_t)length);
+        c += length ? length : 1;
+    }
+    put_text(j, "\"");
+}
+
+static void put_number(struct json *j, double value)
+{
+    char text[NUMBER_MAX_TEXT];
+    if (isfinite(value))
+        put(j, text, (size_t)(number_format(value, text) - text));
+    else
+        put_text(j, "null");
+}
+
+static void put_unsigned(struct json *j, uint64_t value)
+{
+    char text[NUMBER_MAX_TEXT];
+    put(j, text, (size_t)(number_format_unsigned(value, text) - text));
+}
+
+/* What stands before a value: the comma after the one before, the line, the name. */
+static void lead(struct json *j, const char *name)
+{
+    if (j->depth > 0) {
+        if (j->filled[j->depth])
+            put_text(j, ",");
+        put_line(j);
+    }
+    j->filled[j->depth] = true;
+    if (name) {
+        put_string(j, name);
+        put_text(j, ": ");
+    }
+}
+
+static void open_container(struct json *j, const char *name, const char *opening, char closing)
+{
+    lead(j, name);
+    put_text(j, opening);
+    if (j->depth == JSON_MAX_DEPTH) {
+        error_set(j->error, STATUS_INTERNAL, "JSON nested more than %d deep", JSON_MAX_DEPTH);
+        return;
+    }
+    j->depth++;
+    j->filled[j->depth] = false;
+    j->closing[j->depth] = closing;
+}
+
+void json_object(struct json *j, const char *name)
+{
+    open_container(j, name, "{", '}');
+}
+
+void json_array(struct json *j, const char *name)
+{
+    open_container(j, name, "[", ']');
+}
+
+void json_end(struct json *j)
+{
+    if (j->depth == 0)
+        return;
+    char closing = j->closing[j->depth];
+    bool filled = j->filled[j->depth--];
+    if (filled)
+        put_line(j);
+    put(j, &closing, 1);
+    if (j->depth == 0)
+        put_text(j, "\n");
+}
+
+void json_string(struct json *j, const char *name, const char *value)
+{
+    lead(j, name);
+    if (value)
+        put_string(j, value);
+    else
+        put_text(j, "null");
+}
+
+void json_number(struct json *j, const char *name, double value)
+{
+    lead(j, name);
+    put_number(j, value);
+}
+
+void json_unsigned(struct json *j, const char *name, uint64_t value)
+{
+    lead(j, name);
+    put_unsigned(j, value);
+}
+
+void json_bool(struct json *j, const char *name, bool value)
+{
+    lead(j, name);
+    put_text(j, value ? "true" : "false");
+}
+
+void json_numbers(struct json *j, const char *name, const double *value, size_t count)
+{
+    lead(j, name);
+    put_text(j, "[");
+    for (size_t i = 0; i < count; i++) {
+        put_text(j, i > 0 ? ", " : "");
+        put_number(j, value[i]);
+    }
+    put_text(j, "]");
+}
+
+void json_unsigneds(struct json *j, const char *name, const uint64_t *value, size_t count)
+{
+    lead(j, name);
+    put_text(j, "[");
+    for (size_t i = 0; i < count; i++) {
+        put_text(j, i > 0 ? ", " : "");
+        put_unsigned(j, value[i]);
+    }
+    put_text(j, "]");
+}

@@ -1,0 +1,168 @@
+#include "limits_host.h"
+
+#include <string.h>
+
+#include "memory.h"
+#include "random_stream.h"
+
+#define REPEATS     3    /* of which the fastest counts                       */
+#define ENOUGH      2e-2 /* seconds that a measurement should take: several turns of a busy machine */
+#define FIRST_COUNT (UINT64_C(1) << 15) /* rows of the first one */
+#define MOST_COUNT  (UINT64_C(1) << 32)
+#define SLICE       1024                 /* rows that a thread takes at a time                */
+#define COLUMNS     64                   /* summed at a time */
+#define COPY_BYTES  (UINT64_C(64) << 20) /* of each of the arrays                            */
+#define TABLE_BYTES (UINT64_C(1) << 30)  /* a table is this long at the most                  */
+
+/* A row number as the words of a stream give it, rows below 2^32. */
+static uint64_t random_row(struct random_stream *stream, uint64_t rows)
+{
+    return (random_next(stream) >> 32) * rows >> 32;
+}
+
+/* A version for each vector width, of which the loader takes the machine's; sanitizers cannot
+ * instrument what the loader calls that early. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) &&                            \
+    !defined(__SANITIZE_ADDRESS__)
+#define VERSIONS __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define VERSIONS
+#endif
+
+/* Sums random rows, four at a time. What comes out depends on all that was read, so that none of it
+ * is left out. */
+VERSIONS static double gather_slice(const double *table, uint64_t rows, uint64_t rank,
+                                    struct random_stream stream)
+{
+    double sum[COLUMNS] = {0}, total = 0;
+    for (uint64_t i = 0; i < SLICE; i += 4) {
+        const double *row[4];
+        for (int k = 0; k < 4; k++)
+            row[k] = table + random_row(&stream, rows) * rank;
+        for (uint64_t first = 0; first < rank; first += COLUMNS) {
+            uint64_t width = rank - first < COLUMNS ? rank - first : COLUMNS;
+            for (uint64_t r = 0; r < width; r++)
+                sum[r] += (row[0][first + r] + row[1][first + r]) +
+                          (row[2][first + r] + row[3][first + r]);
+        }
+    }
+    for (int r = 0; r < COLUMNS; r++)
+        total += sum[r];
+    return total;
+}
+
+/* What is measured: `count` random rows of the table, others for each seed. */
+typedef double (*row_work)(double *table, uint64_t rows, uint64_t rank, uint64_t count,
+                           uint64_t seed);
+
+static double gather_rows(double *table, uint64_t rows, uint64_t rank, uint64_t count,
+                          uint64_t seed)
+{
+    double sum = 0;
+#pragma omp parallel for schedule(dynamic) reduction(+ : sum)
+    for (uint64_t slice = 0; slice < count / SLICE; slice++)
+        sum += gather_slice(table, rows, rank, random_stream_at(seed, slice, 0));
+    return sum;
+}
+
+static double add_rows_atomically(double *table, uint64_t rows, uint64_t rank, uint64_t count,
+                                  uint64_t seed)
+{
+#pragma omp parallel for schedule(dynamic)
+    for (uint64_t slice = 0; slice < count / SLICE; slice++) {
+        struct random_stream stream = random_stream_at(seed, slice, 0);
+        for (uint64_t i = 0; i < SLICE; i++) {
+            double *row = table + random_row(&stream, rows) * rank;
+            for (uint64_t r = 0; r < rank; r++)
+#pragma omp atomic
+                row[r] += 1;
+        }
+    }
+    return table[0];
+}
+
+/* Rows per second of work on so many rows that it takes long enough to tell. */
+static double rate_of(row_work work, double *table, uint64_t rows, uint64_t rank)
+{
+    volatile double result; /* is asked for, so the work has to be done */
+    uint64_t count = FIRST_COUNT, seed = 0;
+    double best = 0;
+    for (int repeat = 0; repeat < REPEATS;) {
+        double start = progress_now();
+        result = work(table, rows, rank, count, seed++);
+        double seconds = progress_now() - start;
+        if (seconds < ENOUGH && count < MOST_COUNT) {
+            count *= 2;
+            continue;
+        }
+        if ((double)count / seconds > best)
+            best = (double)count / seconds;
+        repeat++;
+    }
+    (void)result;
+    return best;
+}
+
+static enum status measure_modes(int order, const uint64_t *dims, uint64_t rank,
+                                 struct backend_limits *limits, struct error *error)
+{
+    uint64_t longest = 1, most = TABLE_BYTES / sizeof(double) / rank;
+    for (int n = 0; n < order; n++)
+        longest = dims[n] > longest ? dims[n] : longest;
+    longest = longest > most ? most : longest;
+    double *table = memory_array(longest, rank * sizeof *table, error);
+    if (!table)
+        return error->status;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < longest * rank; i++)
+        table[i] = 1;
+
+    for (int n = 0; n < order; n++) {
+        int same = 0;
+        while (dims[same] != dims[n])
+            same++;
+        if (same < n) {
+            limits->gather_bytes_per_second[n] = limits->gather_bytes_per_second[same];
+            limits->atomic_rows_per_second[n] = limits->atomic_rows_per_second[same];
+            continue;
+        }
+        uint64_t rows = dims[n] < longest ? dims[n] : longest;
+        limits->gather_bytes_per_second[n] =
+            rate_of(gather_rows, table, rows, rank) * (double)rank * (double)sizeof(double);
+        limits->atomic_rows_per_second[n] = rate_of(add_rows_atomically, table, rows, rank);
+    }
+    memory_free(table);
+    return STATUS_OK;
+}
+
+static enum status measure_copy(struct backend_limits *limits, struct error *error)
+{
+    const uint64_t slice = UINT64_C(1) << 16;
+    char *from = memory_array(COPY_BYTES, 1, error);
+    char *to = memory_array(COPY_BYTES, 1, error);
+    for (int repeat = 0; repeat <= REPEATS && error->status == STATUS_OK; repeat++) {
+        double start = progress_now();
+        /* The first time puts the pages where they will be read. */
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < COPY_BYTES; i += slice)
+            if (repeat == 0)
+                memset(from + i, 1, slice);
+            else
+                memcpy(to + i, from + i, slice);
+        double rate = 2.0 * (double)COPY_BYTES / (progress_now() - start);
+        if (repeat > 0 && rate > limits->copy_bytes_per_second)
+            limits->copy_bytes_per_second = rate;
+    }
+    memory_free(from);
+    memory_free(to);
+    return error->status;
+}
+
+enum status limits_host(int order, const uint64_t *dims, uint64_t rank,
+                        struct backend_limits *limits, struct error *error)
+{
+    *limits = (struct backend_limits){0};
+    if (measure_copy(limits, error) == STATUS_OK)
+        measure_modes(order, dims, rank, limits, error);
+    return error->status;
+}

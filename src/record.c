@@ -1,0 +1,94 @@
+#include "record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "version.h"
+
+#ifdef __clang__
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+static const char *const variables[] = {
+    "CUDA_VISIBLE_DEVICES", "GOMP_CPU_AFFINITY", "OMP_NUM_THREADS",      "OMP_PLACES",
+    "OMP_PROC_BIND",        "OMP_WAIT_POLICY",   "OPENBLAS_NUM_THREADS", "SLURM_CPUS_PER_TASK"};
+
+void record_processor(char *name, size_t size)
+{
+    char line[512];
+    snprintf(name, size, "unknown");
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    if (!file)
+        return;
+    while (fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !colon)
+            continue;
+        colon += 1 + strspn(colon + 1, " \t");
+        colon[strcspn(colon, "\n")] = '\0';
+        snprintf(name, size, "%s", colon);
+        break;
+    }
+    fclose(file);
+}
+
+static void put_date(struct json *j)
+{
+    char text[32] = "";
+    struct tm utc;
+    time_t now = time(NULL);
+    if (gmtime_r(&now, &utc))
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    json_string(j, "date", text);
+}
+
+static void put_environment(struct json *j)
+{
+    json_object(j, "environment");
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (getenv(variables[i]))
+            json_string(j, variables[i], getenv(variables[i]));
+    json_end(j);
+}
+
+static enum status put_device(struct json *j, const struct backend_ops *ops, struct error *error)
+{
+    struct backend_device device;
+    if (!ops->device)
+        return STATUS_OK;
+    enum status status = ops->device(&device, error);
+    if (status != STATUS_OK)
+        return status;
+    json_object(j, "device");
+    json_string(j, "name", device.name);
+    json_string(j, "driver", device.driver);
+    json_string(j, "runtime", device.runtime);
+    json_end(j);
+    return STATUS_OK;
+}
+
+enum status record_machine(struct json *j, int argc, char *const *argv,
+                           const struct backend_ops *ops, int threads, struct error *error)
+{
+    char processor[256];
+    record_processor(processor, sizeof processor);
+    put_date(j);
+    json_array(j, "command");
+    for (int i = 0; i < argc; i++)
+        json_string(j, NULL, argv[i]);
+    json_end(j);
+    json_string(j, "version", version_number);
+    json_string(j, "commit", version_commit);
+    json_string(j, "compiler", COMPILER);
+    json_string(j, "backend", ops->name);
+    if (put_device(j, ops, error) != STATUS_OK)
+        return error->status;
+    json_string(j, "processor", processor);
+    json_unsigned(j, "threads", (uint64_t)threads);
+    put_environment(j);
+    return j->error->status;
+}

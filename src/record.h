@@ -1,0 +1,18 @@
+/* What a JSON record of a run says about the program, the machine and the surroundings, so that its
+ * numbers can be told apart from those of other runs. Of the environment only what changes how fast
+ * a run is. */
+#ifndef BLCO_RECORD_H
+#define BLCO_RECORD_H
+
+#include "backend.h"
+#include "json.h"
+
+/* Members of the present object: date, command line, version, commit, compiler, backend, device,
+ * processor, threads, environment. */
+enum status record_machine(struct json *j, int argc, char *const *argv,
+                           const struct backend_ops *ops, int threads, struct error *error);
+
+/* The model name of the machine's processors into name[0..size); "unknown" where it is not told. */
+void record_processor(char *name, size_t size);
+
+#endif

@@ -1,0 +1,343 @@
+/* What blco bench measures, on the host backend and on one that only pretends to be a device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench.h"
+#include "limits_host.h"
+#include "memory.h"
+#include "naive.h"
+
+static void assert_near(double a, double b)
+{
+    assert_true(fabs(a - b) <= 1e-12 * fabs(b));
+}
+
+static void assert_statistics(const double *sample, uint64_t count, double least, double lower,
+                              double median, double upper, double most)
+{
+    struct error error = {0};
+    struct bench_statistics s;
+    assert_int_equal(bench_statistics(sample, count, &s, &error), STATUS_OK);
+    assert_near(s.least, least);
+    assert_near(s.lower, lower);
+    assert_near(s.median, median);
+    assert_near(s.upper, upper);
+    assert_near(s.most, most);
+}
+
+static void test_statistics(void **state)
+{
+    (void)state;
+    const double one[] = {3}, two[] = {5, 1}, odd[] = {9, 1, 7, 3, 5};
+    const double even[] = {4, 1, 3, 2}, equal[] = {2, 2, 2}, outlier[] = {1, 1, 1, 1, 1, 1, 1, 100};
+    assert_statistics(one, 1, 3, 3, 3, 3, 3);
+    assert_statistics(two, 2, 1, 2, 3, 4, 5);
+    assert_statistics(odd, 5, 1, 3, 5, 7, 9);
+    assert_statistics(even, 4, 1, 1.75, 2.5, 3.25, 4);
+    assert_statistics(equal, 3, 2, 2, 2, 2, 2);
+    assert_statistics(outlier, 8, 1, 1, 1, 1, 100);
+    assert_int_equal(odd[0], 9); /* in their order still */
+}
+
+static void test_floor(void **state)
+{
+    (void)state;
+    struct bench_result r = {.order = 3, .dims = {10, 20, 40}, .nnz = 1000, .rank = 4};
+    r.real_size = 8;
+    r.limits = (struct backend_limits){.copy_bytes_per_second = 100,
+                                       .gather_bytes_per_second = {1000, 2000, 4000}};
+    assert_near(bench_gathered_bytes(&r), 1000 * 2 * 4 * 8);
+    assert_near(bench_floor(&r, 0), 10 * 32 / 100.0 + 32000 / 2000.0 + 32000 / 4000.0);
+    assert_near(bench_floor(&r, 2), 40 * 32 / 100.0 + 32000 / 1000.0 + 32000 / 2000.0);
+}
+
+static void test_tolerance(void **state)
+{
+    (void)state;
+    const uint64_t many = UINT64_C(1) << 26;
+    assert_near(bench_tolerance(PRECISION_DOUBLE, CONFLICT_ATOMIC, many), 1e-12);
+    assert_near(bench_tolerance(PRECISION_SINGLE, CONFLICT_ORDERED, many), 1e-5);
+    assert_near(bench_tolerance(PRECISION_SINGLE, CONFLICT_ATOMIC, 100), 1e-5);
+    assert_near(bench_tolerance(PRECISION_SINGLE, CONFLICT_ATOMIC, many), 0x1p-11);
+}
+
+/* The host, with limits that cost no time, and, where it pretends to be a device, with stamps and
+ * kernels to choose from. */
+static struct backend_ops pretender;
+static int calls_until_settled, calls[MAX_ORDER];
+static double wrong_by;
+static int wrong_mode;
+
+static enum status known_limits(int order, const uint64_t *dims,
+                                const struct backend_options *options,
+                                struct backend_limits *limits, struct error *error)
+{
+    (void)dims, (void)options, (void)error;
+    *limits = (struct backend_limits){.copy_bytes_per_second = 1e9};
+    for (int n = 0; n < order; n++)
+        limits->gather_bytes_per_second[n] = limits->atomic_rows_per_second[n] = 1e9;
+    return STATUS_OK;
+}
+
+static enum status counting_mttkrp(void *state, int mode, struct error *error)
+{
+    calls[mode]++;
+    return backend_host.mttkrp(state, mode, error);
+}
+
+static enum status wrong_fetch(void *state, int mode, double *m, struct error *error)
+{
+    enum status status = backend_host.fetch(state, mode, m, error);
+    if (mode == wrong_mode)
+        m[0] *= 1 + wrong_by;
+    return status;
+}
+
+static bool describe(void *state, int mode, char *text, size_t size)
+{
+    (void)state;
+    snprintf(text, size, "kernel %d", calls[mode]);
+    return calls[mode] >= calls_until_settled;
+}
+
+static enum status no_stamp(void *state, int number, struct error *error)
+{
+    (void)state, (void)error;
+    assert_in_range(number, 0, BACKEND_STAMPS - 1);
+    return STATUS_OK;
+}
+
+/* Every operation takes a millisecond. */
+static enum status known_time(void *state, int from, int to, double *seconds, struct error *error)
+{
+    (void)state, (void)error;
+    assert_true(from < to);
+    *seconds = 1e-3 * (to - from);
+    return STATUS_OK;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    pretender = backend_host;
+    pretender.limits = known_limits;
+    pretender.mttkrp = counting_mttkrp;
+    pretender.fetch = wrong_fetch;
+    memset(calls, 0, sizeof calls);
+    calls_until_settled = 0;
+    wrong_by = 0;
+    wrong_mode = -1;
+    return 0;
+}
+
+static void make_tensor(struct coo *x)
+{
+    const uint64_t dims[] = {20, 3, 15};
+    naive_random_coo(x, 3, dims, 300, 5, 1);
+}
+
+static enum status run(struct bench_result *r, const struct coo *x, enum conflict conflict,
+                       uint64_t samples, uint64_t host_memory, struct error *error)
+{
+    struct bench_request request = {
+        .ops = &pretender,
+        .x = x,
+        .options = {.rank = 5, .conflict = conflict, .host_memory = host_memory},
+        .samples = samples};
+    return bench_run(r, &request, NULL, error);
+}
+
+static void test_every_mode_and_resolution(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct coo x;
+    struct bench_result r;
+    make_tensor(&x);
+    assert_int_equal(run(&r, &x, CONFLICT_AUTO, 3, 0, &error), STATUS_OK);
+    assert_int_equal(r.resolutions, 4);
+    for (int i = 0; i < 4; i++) {
+        const struct bench_resolution *c = &r.resolution[i];
+        assert_int_equal(c->conflict, CONFLICT_ORDERED + i);
+        assert_true(c->fits && backend_build_seconds(&c->build) > 0);
+        assert_true(c->open_seconds >= backend_build_seconds(&c->build));
+        for (int n = 0; n < 3; n++) {
+            const struct bench_series *s = &c->mode[n];
+            assert_true(s->measured);
+            assert_int_equal(s->count, 3);
+            assert_true(s->difference < 1e-12 && s->statistics.least > 0);
+        }
+    }
+    assert_int_equal(r.als.count, 3);
+    assert_true(r.als.fit > 0 && r.als.fit < 1);
+    assert_true(bench_als_seconds(&r.als, OP_MTTKRP) > 0);
+    for (int n = 0; n < 3; n++)
+        assert_true(r.als.own.mode[n].measured && r.als.own.mode[n].difference < 1e-12);
+    for (int n = 0; n < 3; n++)
+        assert_int_equal(r.als.plan.conflict[n], CONFLICT_ORDERED);
+    bench_free(&r);
+    coo_free(&x);
+}
+
+static void test_one_resolution(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct coo x;
+    struct bench_result r;
+    make_tensor(&x);
+    for (int c = CONFLICT_ORDERED; c <= CONFLICT_ATOMIC; c++) {
+        assert_int_equal(run(&r, &x, (enum conflict)c, 1, 0, &error), STATUS_OK);
+        assert_int_equal(r.resolutions, 1);
+        assert_int_equal(r.resolution[0].conflict, c);
+        assert_true(r.resolution[0].mode[2].measured);
+        assert_string_equal(r.reference,
+                            c == CONFLICT_ATOMIC ? "register on host" : "atomic on host");
+        bench_free(&r);
+    }
+    coo_free(&x);
+}
+
+/* Room for one copy of the tensor: nothing is ordered, and ALS does without. */
+static void test_little_memory(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct coo x;
+    struct bench_result r;
+    struct plan plan;
+    const struct backend_options options = {.rank = 5, .no_replicas = true};
+    make_tensor(&x);
+    assert_int_equal(backend_host.plan(x.order, x.dims, x.nnz, &options, &plan, &error), STATUS_OK);
+    assert_int_equal(run(&r, &x, CONFLICT_AUTO, 1, plan.total_bytes, &error), STATUS_OK);
+    for (int n = 0; n < 3; n++) {
+        assert_false(r.resolution[0].mode[n].measured);
+        assert_true(r.resolution[1].mode[n].measured);
+        assert_int_equal(r.als.plan.conflict[n], CONFLICT_HIERARCHICAL);
+    }
+    bench_free(&r);
+    assert_int_equal(run(&r, &x, CONFLICT_AUTO, 1, plan.total_bytes - plan.copy_bytes - 1, &error),
+                     STATUS_MEMORY);
+    bench_free(&r);
+    coo_free(&x);
+}
+
+static void test_wrong_results(void **state)
+{
+    (void)state;
+    struct coo x;
+    struct bench_result r;
+    make_tensor(&x);
+    pretender.name = "pretender"; /* its reference comes from the real host */
+    for (wrong_mode = 0; wrong_mode < 3; wrong_mode++)
+        for (int i = 0; i < 2; i++) {
+            struct error error = {0};
+            wrong_by = i == 0 ? 1e-9 : NAN;
+            assert_int_equal(run(&r, &x, CONFLICT_AUTO, 1, 0, &error), STATUS_INTERNAL);
+            char mode[] = {'m', 'o', 'd', 'e', ' ', (char)('1' + wrong_mode), '\0'};
+            assert_non_null(strstr(error.message, mode));
+            assert_non_null(strstr(error.message, "the result is wrong"));
+            assert_non_null(strstr(error.message, "from that of the host"));
+            bench_free(&r);
+        }
+    coo_free(&x);
+}
+
+static void test_device(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct coo x;
+    struct bench_result r;
+    make_tensor(&x);
+    pretender.stamp = no_stamp;
+    pretender.elapsed = known_time;
+    pretender.describe = describe;
+    calls_until_settled = 17;
+    assert_int_equal(run(&r, &x, CONFLICT_REGISTER, 0, 0, &error), STATUS_OK);
+    for (int n = 0; n < 3; n++) {
+        const struct bench_series *s = &r.resolution[0].mode[n];
+        assert_string_equal(s->variant, "kernel 17");
+        assert_int_equal(s->count, BENCH_MOST); /* of a millisecond: 0.2 s are not reached */
+        for (uint64_t i = 0; i < s->count; i++)
+            assert_near(s->seconds[i], 1e-3);
+    }
+    assert_int_equal(r.als.count, BENCH_SAMPLES);
+    for (uint64_t i = 0; i < r.als.count; i++)
+        assert_near(r.als.own.mode[1].seconds[i], 1e-3);
+    assert_near(bench_als_seconds(&r.als, OP_MTTKRP), 3e-3);
+    assert_near(bench_als_seconds(&r.als, OP_FIT), 1e-3);
+    bench_free(&r);
+    coo_free(&x);
+}
+
+static void test_failing_allocations(void **state)
+{
+    (void)state;
+    struct coo x;
+    make_tensor(&x);
+    for (long k = 0;; k++) {
+        struct error error = {0};
+        struct bench_result r;
+        memory_hook_set(k);
+        enum status status = run(&r, &x, CONFLICT_AUTO, 1, 0, &error);
+        int fired = memory_hook_fired();
+        memory_hook_set(-1);
+        bench_free(&r);
+        if (!fired) {
+            assert_int_equal(status, STATUS_OK);
+            assert_true(k > 50);
+            break;
+        }
+        assert_true(status == STATUS_MEMORY || status == STATUS_OK); /* some can be gone without */
+    }
+    coo_free(&x);
+}
+
+static void test_limits_of_the_host(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {1, 5000};
+    struct error error = {0};
+    struct backend_limits limits;
+    assert_int_equal(limits_host(2, dims, 3, &limits, &error), STATUS_OK);
+    assert_true(limits.copy_bytes_per_second > 1e6);
+    assert_true(limits.upload_bytes_per_second == 0);
+    for (int n = 0; n < 2; n++) {
+        assert_true(isfinite(limits.gather_bytes_per_second[n]));
+        assert_true(limits.gather_bytes_per_second[n] > 1e6);
+        assert_true(isfinite(limits.atomic_rows_per_second[n]));
+        assert_true(limits.atomic_rows_per_second[n] > 1e3);
+    }
+    for (long k = 0; k < 3; k++) { /* two arrays to copy, one table */
+        error = (struct error){0};
+        memory_hook_set(k);
+        assert_int_equal(limits_host(2, dims, 3, &limits, &error), STATUS_MEMORY);
+        memory_hook_set(-1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_tolerance),
+        cmocka_unit_test_setup(test_every_mode_and_resolution, set_up),
+        cmocka_unit_test_setup(test_one_resolution, set_up),
+        cmocka_unit_test_setup(test_little_memory, set_up),
+        cmocka_unit_test_setup(test_wrong_results, set_up),
+        cmocka_unit_test_setup(test_device, set_up),
+        cmocka_unit_test_setup(test_failing_allocations, set_up),
+        cmocka_unit_test(test_limits_of_the_host),
+    };
+    return cmocka_run_group_tests_name("bench", tests, NULL, NULL);
+}

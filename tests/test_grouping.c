@@ -1,0 +1,215 @@
+/* Groups of neighbouring modes: tuples are numbered right, and MTTKRP through them is the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "grouping.h"
+#include "memory.h"
+#include "naive.h"
+
+static const struct grouping pairs = {.groups = 2, .first = {0, 2, 4}};
+static const struct grouping middle = {.groups = 3, .first = {0, 1, 3, 4}};
+static const struct grouping triple = {.groups = 2, .first = {0, 3, 4}};
+
+static void random_tensor(struct coo *x)
+{
+    const uint64_t dims[] = {7, 5, 11, 64};
+    naive_random_coo(x, 4, dims, 900, 3, 1);
+}
+
+static void test_groups_of_modes(void **state)
+{
+    (void)state;
+    struct grouping g;
+    grouping_none(&g, 3);
+    assert_int_equal(g.groups, 3);
+    for (int n = 0; n < 3; n++) {
+        assert_int_equal(grouping_of(&g, n), n);
+        assert_int_equal(grouping_size(&g, n), 1);
+    }
+    assert_int_equal(grouping_of(&middle, 0), 0);
+    assert_int_equal(grouping_of(&middle, 2), 1);
+    assert_int_equal(grouping_of(&middle, 3), 2);
+    assert_int_equal(grouping_size(&middle, 1), 2);
+}
+
+/* Every nonzero's number leads back to its coordinates; numbers ascend with the coordinates. */
+static void check_tuples(const struct grouping *g)
+{
+    struct error error = {0};
+    struct coo x;
+    struct grouped out;
+    random_tensor(&x);
+    assert_int_equal(grouping_apply(&out, g, &x, &error), STATUS_OK);
+    assert_int_equal(out.reduced.order, g->groups);
+    assert_int_equal(out.reduced.nnz, x.nnz);
+    for (int k = 0; k < g->groups; k++) {
+        const struct coo *t = &out.tuples[k];
+        int size = grouping_size(g, k);
+        if (size == 1) {
+            assert_ptr_equal(out.reduced.index[k], x.index[g->first[k]]);
+            continue;
+        }
+        assert_int_equal(t->order, size + 1);
+        assert_int_equal(t->nnz, out.reduced.dims[k]);
+        for (uint64_t i = 0; i < x.nnz; i++)
+            for (int n = 0; n < size; n++)
+                assert_int_equal(t->index[n][out.reduced.index[k][i]], x.index[g->first[k] + n][i]);
+        for (uint64_t f = 0; f < t->nnz; f++) {
+            assert_int_equal(t->index[size][f], f);
+            assert_true(t->value[f] == 1);
+        }
+    }
+    grouped_free(&out);
+    coo_free(&x);
+}
+
+static void test_tuples(void **state)
+{
+    (void)state;
+    check_tuples(&pairs);
+    check_tuples(&middle);
+    check_tuples(&triple);
+}
+
+/* The factor of a group, seen from outside: products of its modes' rows. */
+static void tuple_products(const struct coo *tuples, double *const *factor, uint64_t rank,
+                           double *product)
+{
+    for (uint64_t f = 0; f < tuples->nnz; f++)
+        for (uint64_t r = 0; r < rank; r++) {
+            product[f * rank + r] = 1;
+            for (int n = 0; n < tuples->order - 1; n++)
+                product[f * rank + r] *= factor[n][tuples->index[n][f] * rank + r];
+        }
+}
+
+static void *array(uint64_t count, size_t size)
+{
+    void *a = calloc(count, size);
+    assert_non_null(a);
+    return a;
+}
+
+/* M of every mode of a group through its partial products, with the oracle for both steps. */
+static void check_mttkrp(const struct grouping *g)
+{
+    const uint64_t rank = 3;
+    struct error error = {0};
+    struct coo x;
+    struct ktensor k;
+    struct grouped out;
+    random_tensor(&x);
+    assert_int_equal(ktensor_create(&k, 4, x.dims, rank, &error), STATUS_OK);
+    ktensor_randomise(&k, KTENSOR_NORMAL, 5);
+    assert_int_equal(grouping_apply(&out, g, &x, &error), STATUS_OK);
+
+    struct ktensor outer = {.order = g->groups, .rank = rank, .lambda = k.lambda};
+    for (int s = 0; s < g->groups; s++) {
+        outer.dims[s] = out.reduced.dims[s];
+        outer.factor[s] = array(outer.dims[s] * rank, sizeof(double));
+        if (grouping_size(g, s) == 1)
+            memcpy(outer.factor[s], k.factor[g->first[s]], outer.dims[s] * rank * sizeof(double));
+        else
+            tuple_products(&out.tuples[s], &k.factor[g->first[s]], rank, outer.factor[s]);
+    }
+    for (int s = 0; s < g->groups; s++) {
+        int first = g->first[s], size = grouping_size(g, s);
+        if (size == 1)
+            continue;
+        long double *partial = array(out.reduced.dims[s] * rank, sizeof *partial);
+        naive_mttkrp(&out.reduced, &outer, s, partial);
+        struct ktensor inner = {.order = size + 1, .rank = rank, .lambda = k.lambda};
+        for (int n = 0; n < size; n++)
+            inner.factor[n] = k.factor[first + n];
+        inner.factor[size] = array(out.reduced.dims[s] * rank, sizeof(double));
+        for (uint64_t i = 0; i < out.reduced.dims[s] * rank; i++)
+            inner.factor[size][i] = (double)partial[i];
+        for (int n = 0; n < size; n++) {
+            uint64_t entries = x.dims[first + n] * rank;
+            long double *m = array(entries, sizeof *m), *expected = array(entries, sizeof *m);
+            naive_mttkrp(&out.tuples[s], &inner, n, m);
+            naive_mttkrp(&x, &k, first + n, expected);
+            for (uint64_t i = 0; i < entries; i++)
+                assert_true(fabsl(m[i] - expected[i]) <= 1e-12L * (1 + fabsl(expected[i])));
+            free(m);
+            free(expected);
+        }
+        free(inner.factor[size]);
+        free(partial);
+    }
+    for (int s = 0; s < g->groups; s++)
+        free(outer.factor[s]);
+    grouped_free(&out);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+static void test_mttkrp(void **state)
+{
+    (void)state;
+    check_mttkrp(&pairs);
+    check_mttkrp(&middle);
+    check_mttkrp(&triple);
+}
+
+/* Two short pairs of modes with many nonzeros each: groups pay. */
+static void test_choice(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct coo x;
+    struct grouping g;
+    const uint64_t full[] = {9, 8, 9, 8}, wide[] = {90000, 80000, 70000};
+    naive_random_coo(&x, 4, full, 4000, 1, 0);
+    assert_int_equal(grouping_choose(&g, &x, 256, 1 << 20, &error), STATUS_OK);
+    assert_int_equal(g.groups, 2);
+    assert_int_equal(g.first[1], 2);
+    coo_free(&x);
+    naive_random_coo(&x, 3, wide, 3000, 1, 0); /* hardly a tuple twice */
+    assert_int_equal(grouping_choose(&g, &x, 256, 1 << 20, &error), STATUS_OK);
+    assert_int_equal(g.groups, 3);
+    coo_free(&x);
+}
+
+static void test_allocation_fails(void **state)
+{
+    (void)state;
+    struct coo x;
+    random_tensor(&x);
+    int failures = 0;
+    for (long k = 0, fired = 1; fired; k++) {
+        struct error error = {0};
+        struct grouping g;
+        struct grouped out = {.grouping = pairs};
+        memory_hook_set(k);
+        enum status status = grouping_choose(&g, &x, 256, 1 << 20, &error);
+        if (status == STATUS_OK)
+            status = grouping_apply(&out, &pairs, &x, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        if (!fired)
+            grouped_free(&out);
+        failures += (int)fired;
+    }
+    assert_true(failures > 5);
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_groups_of_modes),  cmocka_unit_test(test_tuples),
+        cmocka_unit_test(test_mttkrp),           cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_allocation_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
