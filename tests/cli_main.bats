@@ -36,7 +36,7 @@ load cli_helpers
 }
 
 @test "no line of a help is wider than a terminal" {
-    for command in "" bench convert cpd info; do
+    for command in "" bench convert cpd generate info; do
         # shellcheck disable=SC2086
         run "$BLCO" help $command
         [ "$(awk 'length > 80' <<<"$output")" = "" ]
