@@ -63,7 +63,10 @@ static uint64_t check(uint64_t memory, const struct tns_options *options)
     for (int n = 0; n < all.order; n++)
         assert_memory_equal(c.x.index[n], all.index[n], all.nnz * sizeof *all.index[n]);
     assert_memory_equal(c.x.value, all.value, all.nnz * sizeof *all.value);
-    assert_memory_equal(&report, &other, sizeof report);
+    assert_int_equal(report.header, other.header);
+    assert_int_equal(report.gzip, other.gzip);
+    assert_int_equal(report.text_bytes, other.text_bytes);
+    assert_int_equal(report.entries, other.entries);
     if (c.parts > 1) /* 64 kB of text have that many lines at the most */
         assert_true(c.largest_part <= 65536 / 4 ||
                     c.largest_part * (4 * (uint64_t)all.order + 8) <= memory);
