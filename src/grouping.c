@@ -1,11 +1,15 @@
 #include "grouping.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "memory.h"
 
-/* Tuples are counted in a bitmap with a bit per possible tuple. */
+/* Tuples are counted in a bitmap with a bit per possible tuple; where their first mode is long,
+ * only those of a sixteenth of its indices are. */
+#define SAMPLED_LENGTH        4096
+#define SAMPLE_BITS           4
 #define MAX_CELLS             (UINT64_C(1) << 30)
 #define MAX_CELLS_PER_NONZERO 32
 #define MAX_GROUPED_ORDER     8 /* the number of candidates grows as 2^order */
@@ -64,15 +68,21 @@ static uint64_t cell_at(const struct tuple_map *m, uint64_t i)
     return cell;
 }
 
+/* Whether the bit was not set before. Another thread may set it at the same time; one of them is
+ * told. */
+static uint64_t set_bit(uint64_t *bits, uint64_t cell)
+{
+    uint64_t bit = UINT64_C(1) << (cell % 64), *word = &bits[cell / 64];
+    if (__atomic_load_n(word, __ATOMIC_RELAXED) & bit)
+        return 0;
+    return !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
+}
+
 static void set_bits(struct tuple_map *m)
 {
 #pragma omp parallel for
-    for (uint64_t i = 0; i < m->x->nnz; i++) {
-        uint64_t cell = cell_at(m, i), bit = UINT64_C(1) << (cell % 64);
-        uint64_t *word = &m->bits[cell / 64];
-        if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
-            __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
-    }
+    for (uint64_t i = 0; i < m->x->nnz; i++)
+        set_bit(m->bits, cell_at(m, i));
 }
 
 /* Empty on failure. */
@@ -105,7 +115,44 @@ static uint32_t tuple_number(const struct tuple_map *m, uint64_t cell)
     return (uint32_t)(m->before[cell / 64] + (uint64_t)__builtin_popcountll(below));
 }
 
-/* Number of tuples of modes [first, last) into *count; infinite where it is not worth counting. */
+static bool is_sampled(uint32_t index)
+{
+    return (index * UINT32_C(2654435761)) >> (32 - SAMPLE_BITS) == 0;
+}
+
+/* The number of tuples, from the nonzeros whose first index is sampled: a row of the bitmap each.
+ */
+static enum status sample_tuples(const struct coo *x, int first, int last, double *count,
+                                 struct error *error)
+{
+    uint64_t length = x->dims[first], row_cells = cells_of(x, first + 1, last), rows = 0;
+    uint32_t *row = memory_array(length, sizeof *row, error);
+    if (!row)
+        return error->status;
+    for (uint64_t i = 0; i < length; i++)
+        row[i] = is_sampled((uint32_t)i) ? (uint32_t)rows++ : UINT32_MAX;
+    uint64_t words = (rows * row_cells + 63) / 64, nonzeros = 0, tuples = 0;
+    uint64_t *bits = memory_zeros(words, sizeof *bits, error);
+    if (bits) {
+#pragma omp parallel for reduction(+ : nonzeros, tuples)
+        for (uint64_t i = 0; i < x->nnz; i++) {
+            uint64_t cell = row[x->index[first][i]];
+            if (cell == UINT32_MAX)
+                continue;
+            for (int n = first + 1; n < last; n++)
+                cell = cell * x->dims[n] + x->index[n][i];
+            nonzeros++;
+            tuples += set_bit(bits, cell);
+        }
+        *count = nonzeros ? (double)tuples * ((double)x->nnz / (double)nonzeros) : INFINITY;
+    }
+    memory_free(row);
+    memory_free(bits);
+    return error->status;
+}
+
+/* Number of tuples of modes [first, last) into *count, estimated where that saves time; infinite
+ * where it is not worth counting. */
 static enum status count_tuples(const struct coo *x, int first, int last, double *count,
                                 struct error *error)
 {
@@ -113,6 +160,8 @@ static enum status count_tuples(const struct coo *x, int first, int last, double
     *count = last - first == 1 ? (double)x->dims[first] : INFINITY;
     if (last - first == 1 || cells > MAX_CELLS || cells / MAX_CELLS_PER_NONZERO > x->nnz)
         return STATUS_OK;
+    if (x->dims[first] >= SAMPLED_LENGTH)
+        return sample_tuples(x, first, last, count, error);
     struct tuple_map m;
     if (tuple_map_create(&m, x, first, last, error) != STATUS_OK)
         return error->status;

@@ -58,4 +58,8 @@ void walk_nonzeros(struct walk *w, uint64_t first, uint64_t last);
 /* Hands on the last row. */
 void walk_end(struct walk *w);
 
+/* Tests only: goes on as if the processor's longest vectors had this many doubles (8, 4 or 2), or,
+ * after 0, as it is. */
+void walk_limit_lanes(uint64_t lanes);
+
 #endif

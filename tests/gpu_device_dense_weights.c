@@ -205,7 +205,7 @@ static void test_weights_not_finite(void **state)
             struct device_dense *d;
             struct error error = {0};
             struct modes p;
-            ok(device_dense_open(&d, rank, row_length(rank, 1, 0), 1, &error), &error);
+            ok(device_dense_open(&d, rank, row_length(rank, 0, 0), 0, &error), &error);
             modes_make(&p, rank, rank, 3, 0);
             p.gram[1][rank - 1] = p.gram[1][(rank - 1) * rank] = poison[i];
             weigh(d, &p);

@@ -13,6 +13,7 @@
 
 #include "memory.h"
 #include "mttkrp_host.h"
+#include "mttkrp_walk.h"
 #include "naive.h"
 
 static const enum conflict conflicts[] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
@@ -98,6 +99,46 @@ static void test_blocks(void **state)
     }
 }
 
+/* Every kernel: orders 1 to 6, tiles of every width, several tiles, vectors of every length; the
+ * same bits with all of them. */
+static void test_kernels(void **state)
+{
+    (void)state;
+    static const uint64_t lanes[] = {8, 4, 2};
+    const uint64_t dims[] = {5, 60, 3, 7, 2, 4};
+    const enum conflict ordered = CONFLICT_ORDERED;
+    for (int order = 1; order <= 6; order++) {
+        struct coo x;
+        naive_random_coo(&x, order, dims, order == 1 ? 4 : order == 2 ? 200 : 300, 1, 0);
+        for (uint64_t rank = 1; rank <= 75; rank += rank < 36 ? 1 : 13)
+            for (size_t i = 0; i < 3; i++) {
+                walk_limit_lanes(lanes[i]);
+                check(&x, rank, (struct blco_options){0});
+            }
+        struct error error = {0};
+        struct blco b;
+        struct mttkrp_host p;
+        struct ktensor k;
+        double m[3][60 * 29], scratch[2 * 29];
+        assert_int_equal(ktensor_create(&k, order, dims, 29, &error), STATUS_OK);
+        ktensor_randomise(&k, KTENSOR_NORMAL, 5);
+        int mode = order > 1;
+        assert_int_equal(blco_build(&b, &x, &(struct blco_options){.kind = mode}, &error),
+                         STATUS_OK);
+        assert_int_equal(mttkrp_host_prepare(&p, &b, mode, ordered, 1, &error), STATUS_OK);
+        for (size_t i = 0; i < 3; i++) {
+            walk_limit_lanes(lanes[i]);
+            mttkrp_host(&p, 29, k.factor, m[i], scratch);
+            assert_memory_equal(m[i], m[0], dims[mode] * 29 * sizeof **m);
+        }
+        mttkrp_host_free(&p);
+        blco_free(&b);
+        ktensor_free(&k);
+        coo_free(&x);
+    }
+    walk_limit_lanes(0);
+}
+
 /* A few rows far apart: first, last and the gaps between runs become zero. */
 static void test_gaps(void **state)
 {
@@ -160,6 +201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_kernels),
         cmocka_unit_test(test_gaps),
         cmocka_unit_test(test_few_nonzeros),
         cmocka_unit_test(test_allocation_fails),

@@ -1,0 +1,198 @@
+/* The body of the MTTKRP kernels, compiled once for each vector length: mttkrp_lanesL.c defines
+ * LANES (doubles in a vector), says for which processors, and includes this file.
+ *
+ * A tile is 1 to 4 vectors wide. Where its width is no multiple of LANES the last vector overlaps
+ * the one before it: those columns are computed twice, alike, and handed on once. Products and sums
+ * are rounded alike for every LANES. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "mttkrp_lanes.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+typedef double vec __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
+typedef int64_t vec_bits __attribute__((vector_size(8 * LANES)));
+
+/* A tile's vectors lie side by side but for the last, which ends where the tile does. */
+struct tile {
+    uint64_t last;  /* the column of the last vector                      */
+    vec_bits fresh; /* which of its lanes are not in the one before it    */
+};
+
+INLINE uint64_t column_of(const struct tile *t, int v, int vectors)
+{
+    return v + 1 < vectors ? (uint64_t)v * LANES : t->last;
+}
+
+INLINE vec load(const double *p)
+{
+    return *(const vec *)p;
+}
+
+INLINE void store(double *p, vec x)
+{
+    *(vec *)p = x;
+}
+
+INLINE void hand_on_row(const struct walk *w, const struct tile *t, uint64_t row, const vec *sum,
+                        int vectors)
+{
+    if (w->sink == WALK_STORE) {
+        double *to = walk_store_row(w, row);
+        for (int v = 0; v < vectors; v++)
+            store(to + column_of(t, v, vectors), sum[v]);
+        return;
+    }
+    double *to = w->m + (row - w->low) * w->rank + w->column;
+    if (w->sink != WALK_ADD)
+        walk_lock_row(row);
+    for (int v = 0; v < vectors; v++) {
+        vec x = sum[v];
+        if (v + 1 == vectors)
+            x = (vec)((vec_bits)x & t->fresh);
+        double *p = to + column_of(t, v, vectors);
+        store(p, load(p) + x);
+    }
+    if (w->sink != WALK_ADD)
+        walk_unlock_row(row);
+}
+
+/* Nonzeros are decoded some at a time, in loops that vectorise. */
+#define BATCH 128
+
+struct decoded {
+    uint64_t row[BATCH];                    /* of M                     */
+    const double *at[MAX_ORDER - 1][BATCH]; /* the rows of the operands */
+};
+
+/* Where the operand's rows lie: a shift is much cheaper than a product in vectors of 64-bit
+ * numbers. */
+static void decode_rows(const struct walk_operand *o, uint64_t rank, uint64_t first, uint64_t count,
+                        const double **restrict at)
+{
+    const uint64_t *word = o->word + first, mask = o->mask;
+    const double *rows = o->rows + o->base * rank;
+    const int shift = o->shift;
+    if ((rank & (rank - 1)) == 0) {
+        const int left = __builtin_ctzll(rank);
+        for (uint64_t j = 0; j < count; j++)
+            at[j] = rows + (((word[j] >> shift) & mask) << left);
+    } else {
+        for (uint64_t j = 0; j < count; j++)
+            at[j] = rows + ((word[j] >> shift) & mask) * rank;
+    }
+}
+
+static void decode_target(const struct walk_operand *o, uint64_t first, uint64_t count,
+                          uint64_t *restrict row)
+{
+    const uint64_t *word = o->word + first, mask = o->mask, base = o->base;
+    const int shift = o->shift;
+    for (uint64_t j = 0; j < count; j++)
+        row[j] = base | ((word[j] >> shift) & mask);
+}
+
+/* Nonzeros [first, first + count), at most a batch. */
+static void decode(const struct walk *w, uint64_t first, uint64_t count, struct decoded *d)
+{
+    decode_target(&w->target, first, count, d->row);
+    for (int n = 0; n < w->others; n++)
+        decode_rows(&w->other[n], w->rank, first, count, d->at[n]);
+}
+
+/* sum += the product of decoded nonzero j. */
+INLINE void add_product(vec *sum, const struct decoded *d, const struct tile *t, uint64_t j,
+                        double value, int others, int vectors)
+{
+    for (int v = 0; v < vectors; v++) {
+        uint64_t c = column_of(t, v, vectors);
+        vec product = others > 0 ? value * load(d->at[others - 1][j] + c) : (vec){0} + value;
+        for (int n = others - 2; n >= 0; n--)
+            product *= load(d->at[n][j] + c);
+        sum[v] += product;
+    }
+}
+
+/* The one kernel body. `others`, `vectors` and, where `exact`, the tile are constants, so that
+ * loops over them unroll and a tile's products and sums live in registers. A row is summed twice,
+ * by every other nonzero, since a sum must wait for the addition before it. */
+INLINE void walk_body(struct walk *w, uint64_t first, uint64_t last, int others, int vectors,
+                      bool exact)
+{
+    struct tile t = {.last = (exact ? (uint64_t)vectors * LANES : w->width) - LANES};
+    for (int lane = 0; lane < LANES; lane++)
+        t.fresh[lane] = -(int64_t)(t.last + (uint64_t)lane >= (uint64_t)(vectors - 1) * LANES);
+    /* The present row; no row at all where each nonzero is handed on by itself. */
+    const uint64_t each = w->sink == WALK_ATOMIC_EACH ? UINT64_MAX : 0;
+    uint64_t row = w->row, same = row | each;
+    vec sum[4], other_sum[4];
+    for (int v = 0; v < vectors; v++) {
+        sum[v] = load(w->sum + column_of(&t, v, vectors));
+        other_sum[v] = (vec){0};
+    }
+    struct decoded d;
+    for (uint64_t begin = first; begin < last; begin += BATCH) {
+        const double *value = w->value + begin;
+        uint64_t count = last - begin < BATCH ? last - begin : BATCH;
+        decode(w, begin, count, &d);
+        for (uint64_t j = 0; j < count; j++) {
+            for (; j + 1 < count && d.row[j] == same && d.row[j + 1] == same; j += 2) {
+                add_product(sum, &d, &t, j, value[j], others, vectors);
+                add_product(other_sum, &d, &t, j + 1, value[j + 1], others, vectors);
+            }
+            if (j == count)
+                break;
+            if (d.row[j] != same) {
+                uint64_t next = d.row[j];
+                for (int v = 0; v < vectors; v++)
+                    sum[v] += other_sum[v];
+                hand_on_row(w, &t, row, sum, vectors);
+                if (w->sink == WALK_STORE && next > row + 1)
+                    walk_zero_rows(w, row + 1, next);
+                for (int v = 0; v < vectors; v++)
+                    sum[v] = other_sum[v] = (vec){0};
+                row = next;
+                same = row | each;
+            }
+            add_product(sum, &d, &t, j, value[j], others, vectors);
+        }
+    }
+    w->row = row;
+    for (int v = 0; v < vectors; v++)
+        store(w->sum + column_of(&t, v, vectors), sum[v] + other_sum[v]);
+}
+
+/* The list of specialisations: orders 3 to 5 and any other, tiles of 1 to 4 vectors that need not
+ * overlap, and of 2 to 4 that do. */
+#define KERNEL(name, others, vectors, exact)                                                       \
+    static void name(struct walk *w, uint64_t first, uint64_t last)                                \
+    {                                                                                              \
+        walk_body(w, first, last, others, vectors, exact);                                         \
+    }
+#define KERNELS(name, others)                                                                      \
+    KERNEL(name##_1, others, 1, true)                                                              \
+    KERNEL(name##_2, others, 2, true)                                                              \
+    KERNEL(name##_3, others, 3, true)                                                              \
+    KERNEL(name##_4, others, 4, true)                                                              \
+    KERNEL(name##_2_overlap, others, 2, false)                                                     \
+    KERNEL(name##_3_overlap, others, 3, false)                                                     \
+    KERNEL(name##_4_overlap, others, 4, false)
+
+KERNELS(order_3, 2)
+KERNELS(order_4, 3)
+KERNELS(order_5, 4)
+KERNELS(order_any, w->others)
+
+#define ROW(name)                                                                                  \
+    {                                                                                              \
+        {name##_1, name##_2, name##_3, name##_4},                                                  \
+        {                                                                                          \
+            NULL, name##_2_overlap, name##_3_overlap, name##_4_overlap                             \
+        }                                                                                          \
+    }
+#define TABLE_OF(lanes)   mttkrp_lanes##lanes
+#define TABLE_NAME(lanes) TABLE_OF(lanes)
+
+const struct walk_kernels TABLE_NAME(LANES) = {
+    {ROW(order_3), ROW(order_4), ROW(order_5), ROW(order_any)}};
