@@ -38,14 +38,13 @@ static const struct cli_group groups[] = {{"Input", cli_input_options},
 
 void cmd_convert_help(FILE *stream)
 {
-    fprintf(
-        stream,
-        "Usage: blco convert IN OUT [OPTION]...\n\n"
-        "Writes the tensor of IN to OUT, whose name says how: .blco, .tns or .tns.gz, or - for\n"
-        "text to standard output. IN is a .blco file or text, plain or gzip, or - for text "
-        "from\nstandard input. Duplicates are summed and zeros dropped.\n");
+    fprintf(stream,
+            "Usage: blco convert IN OUT [OPTION]...\n\n"
+            "Writes the tensor of IN to OUT, whose name says how: .blco, .tns or .tns.gz, or\n"
+            "- for text to standard output. IN is text (.tns), plain or gzip, a .blco file,\n"
+            "or - for text from standard input. Duplicates are summed and zeros dropped.\n");
     cli_help(stream, groups);
-    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in "
+    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
                     "blco-convert(1).\n");
 }
 
