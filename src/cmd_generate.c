@@ -42,8 +42,9 @@ static const struct cli_option skew_options[] = {
      "each mode's Zipf exponent (0: uniform), or `even`\nwhere the indices are used alike and in "
      "order"},
     {"fibers", KEY_FIBERS, "SPEC",
-     "COUNT:MODES[:EXPONENT], as 100000:1,2:0.5: the\nindices of these modes come together, as one\n"
-     "of COUNT tuples, which are chosen by a Zipf exponent (0)"},
+     "COUNT:MODES[:EXPONENT], as 100000:1,2:0.5: the\nindices of these modes come together, as "
+     "one\n"
+     "of COUNT tuples, which are chosen by a Zipf\nexponent (0)"},
     {"runs", KEY_RUNS, "SPEC",
      "MODE:SHARE:LENGTH[:scattered], as 2:0.5:4: this share\nof the nonzeros comes in runs along a "
      "mode, of this\nmean length; scattered: not of neighbouring indices"},
@@ -70,15 +71,13 @@ static const struct cli_group groups[] = {
 
 void cmd_generate_help(FILE *stream)
 {
-    fprintf(
-        stream,
-        "Usage: blco generate OUT --dims LIST --nnz N [--skew LIST] [--fibers SPEC]\n"
-        "                         [--runs SPEC]\n"
-        "       blco generate OUT --preset NAME [--scale X]\n"
-        "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n\n"
-        "Writes a synthetic sparse tensor to OUT (.tns, .tns.gz, or - for standard\n"
-        "output).\n"
-        "The same arguments give the same file whatever the number of threads.\n");
+    fprintf(stream, "Usage: blco generate OUT --dims LIST --nnz N [--skew LIST] [--fibers SPEC]\n"
+                    "                         [--runs SPEC]\n"
+                    "       blco generate OUT --preset NAME [--scale X]\n"
+                    "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n\n"
+                    "Writes a synthetic sparse tensor to OUT (.tns, .tns.gz, or - for standard\n"
+                    "output).\n"
+                    "The same arguments give the same file whatever the number of threads.\n");
     cli_help(stream, groups);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
                     "blco-generate(1).\n");
