@@ -51,8 +51,12 @@ ifeq ($(VARIANT),cuda)
   CUDA_HOME ?= $(abspath $(dir $(realpath $(NVCC)))/..)
   SOURCES   += src/backend_cuda.c src/cuda_error.c $(wildcard src/device_*.c)
   KERNELS   := $(wildcard kernels/*.cu)
-  ARCH      ?= all-major # every major architecture that nvcc knows, and PTX for later ones
-  NVCCFLAGS := -O3 -lineinfo -std=c++17 -Xcompiler -Wall,-Wextra -Werror all-warnings -arch=$(strip $(ARCH)) -Ikernels
+  # Machine code for every major architecture from sm_70 on that nvcc knows (it serves the minor ones
+  # of its generation), and PTX of the last for later ones; ARCH=native builds for the card at hand.
+  MAJORS    := $(shell $(NVCC) --list-gpu-code | sed -n 's/^sm_\([0-9]*0\)$$/\1/p' | awk '$$1 >= 70')
+  GENCODE   := $(if $(ARCH),-arch=$(ARCH),$(foreach a,$(MAJORS),-gencode arch=compute_$a,code=sm_$a) \
+                 -gencode arch=compute_$(lastword $(MAJORS)),code=compute_$(lastword $(MAJORS)))
+  NVCCFLAGS := -O3 -lineinfo -std=c++17 -Xcompiler -Wall,-Wextra -Werror all-warnings $(GENCODE) -Ikernels
   CFLAGS    += -isystem $(CUDA_HOME)/include
   GPU_TESTS := $(patsubst tests/%.c,$O/tests/%,$(wildcard tests/gpu_*.c))
   LIBS      += -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcusolver -lcublas -lcudart -lstdc++

@@ -64,9 +64,9 @@ entries() { zcat -f "$1" | awk -v n="$2" 'NF == n' | sort; }
 
 @test "cpd and info take .blco wherever they take text" {
     "$BLCO" convert -q "$DATA/planted.tns" planted.blco
-    tail -n +6 <("$BLCO" info -q "$DATA/planted.tns") >expected
-    diff expected <("$BLCO" info -q planted.blco | tail -n +6)
-    run -0 "$BLCO" info -q planted.blco
+    tail -n +6 <("$BLCO" info -q --host-memory 1G "$DATA/planted.tns") >expected
+    diff expected <("$BLCO" info -q --host-memory 1G planted.blco | tail -n +6)
+    run -0 "$BLCO" info -q --host-memory 1G planted.blco
     [[ $output =~ $'\n'format\ +\.blco,\ [0-9.]+\ [kM]?B[a-z]*,\ [0-9.]+\ bytes\ a\ nonzero$'\n' ]]
     cpd "$DATA/planted.tns" -r 3 --nowrite
     expected=$(fit)
@@ -74,7 +74,7 @@ entries() { zcat -f "$1" | awk -v n="$2" 'NF == n' | sort; }
     near "$(fit)" "$expected" 1e-9
     [ -s planted.mode1.mat ]
     cp planted.blco no-ending # by content, not by name
-    "$BLCO" info -q no-ending --dims "$("$BLCO" info -q planted.blco | sed -n 's/^lengths *//p; /^lengths/q' | tr -d ' ')"
+    "$BLCO" info -q no-ending --dims "$("$BLCO" info -q --host-memory 1G planted.blco | sed -n 's/^lengths *//p; /^lengths/q' | tr -d ' ')"
     fails 2 "but --dims gives" info -q planted.blco --dims 2,2
     fails 2 "(only for text do they change it)" info -q planted.blco --dims 1000,1000,1000
     fails 2 "must be given by its name" info -q - <planted.blco

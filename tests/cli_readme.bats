@@ -21,3 +21,12 @@ load cli_helpers
     [ -s shown ]
     while read -r option; do grep -qE -- "(^|[ ,])$option( |,|$)" help; done <shown
 }
+
+@test "the table of figures is what the records say" {
+    command -v python3 >/dev/null || skip "no python3"
+    cd "$ROOT"
+    while read -r line; do
+        grep -qxF -- "$line" README.md
+    done < <(scripts/bench-table | grep '^|')
+    [ "$(scripts/bench-table | grep -c '^|')" -gt 2 ]
+}
