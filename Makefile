@@ -51,9 +51,11 @@ ifeq ($(VARIANT),cuda)
   CUDA_HOME ?= $(abspath $(dir $(realpath $(NVCC)))/..)
   SOURCES   += src/backend_cuda.c src/cuda_error.c $(wildcard src/device_*.c)
   KERNELS   := $(wildcard kernels/*.cu)
-  # Machine code for every major architecture from sm_70 on that nvcc knows (it serves the minor ones
-  # of its generation), and PTX of the last for later ones; ARCH=native builds for the card at hand.
-  MAJORS    := $(shell $(NVCC) --list-gpu-code | sed -n 's/^sm_\([0-9]*0\)$$/\1/p' | awk '$$1 >= 70')
+  # Machine code for the first architecture of every generation from sm_70 on that nvcc knows, which
+  # serves the others of its generation, and PTX of the last for later ones; ARCH=native builds for the
+  # card at hand.
+  MAJORS    := $(shell $(NVCC) --list-gpu-code | sed -n 's/^sm_\([0-9]*\)$$/\1/p' | sort -n | \
+                 awk '$$1 >= 70 && !seen[int($$1 / 10)]++')
   GENCODE   := $(if $(ARCH),-arch=$(ARCH),$(foreach a,$(MAJORS),-gencode arch=compute_$a,code=sm_$a) \
                  -gencode arch=compute_$(lastword $(MAJORS)),code=compute_$(lastword $(MAJORS)))
   NVCCFLAGS := -O3 -lineinfo -std=c++17 -Xcompiler -Wall,-Wextra -Werror all-warnings $(GENCODE) -Ikernels
