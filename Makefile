@@ -87,6 +87,12 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
+# Rewritten only when the commit is another one, so that the version is always the present one.
+$O/commit: FORCE
+	@mkdir -p $(@D)
+	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' >$@
+FORCE:
+$O/src/version.o: $O/commit
 $O/src/version.o: CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
 
 $O/%.o: %.c
