@@ -73,8 +73,8 @@ UNIT_TESTS := $(patsubst tests/%.c,$O/tests/%,$(wildcard tests/test_*.c))
 FUZZERS    := $(patsubst tests/%.c,$O/tests/%,$(wildcard tests/fuzz_*.c))
 FUZZ_SECONDS ?= 20
 
-.PHONY: all blco tests fuzzers check asan tsan fuzz check-gpu install format clean
-.SECONDARY:
+.PHONY: all blco tests fuzzers check asan tsan fuzz check-gpu install format clean FORCE
+.PRECIOUS: $O/%.o
 all: blco
 blco: $O/blco
 	install -m 755 $< build/blco
