@@ -28,7 +28,11 @@ enum status tensor_format(const char *path, enum tensor_format *format, struct e
                              "standard input is a .blco file, which must be given by its name");
         return STATUS_OK;
     }
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make it wait */
+    /* Only a regular file is opened here: whoever writes into a pipe would find it closed again. */
+    struct stat what;
+    if (stat(path, &what) != 0 || !S_ISREG(what.st_mode))
+        return STATUS_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return STATUS_OK;
     if (has_magic(fd))

@@ -56,8 +56,10 @@ contents() { "$BLCO" info -q "$@" | sed -n '/^lengths/,/^memory plan/p' | sed '/
     cp planted.tns.gz no-ending
     [ "$(contents no-ending)" = "$expected" ]
     mkfifo pipe
-    cat planted.tns.gz >pipe &
-    [ "$(contents pipe)" = "$expected" ]
+    for i in 1 2 3 4 5 6 7 8; do # who comes first, reader or writer, must not matter
+        cat planted.tns.gz >pipe &
+        [ "$(contents pipe)" = "$expected" ]
+    done
 }
 
 @test "headers, line ends, blanks and comments do not change the tensor" {
