@@ -34,6 +34,9 @@ struct plan_request {
     enum conflict conflict; /* forced by the user, or CONFLICT_AUTO            */
     bool share;             /* partial products may be shared between modes    */
     bool no_replicas;       /* CONFLICT_AUTO: every mode is resolved on alto   */
+    bool can_stream;        /* nonzeros may stay on the host and flow          */
+    uint64_t host_budget;   /* bytes of host memory for them                   */
+    uint64_t batch_nnz;     /* nonzeros that flow at a time; 0: as many as pay */
 };
 
 struct plan {
@@ -47,7 +50,17 @@ struct plan {
     uint64_t total_bytes;
     struct grouping grouping; /* of modes that share partial products, once built  */
     bool fits;                /* total_bytes <= budget                             */
+
+    /* Where nothing else fits: orderings are packed in host memory (packed.h) and flow through
+     * queues in device memory; total_bytes is then what the device holds. */
+    bool streamed;
+    uint64_t batch_nnz;      /* nonzeros that a queue takes at a time                         */
+    uint64_t queue_bytes;    /* of all PLAN_QUEUES queues: packed batch, and what it decodes to */
+    uint64_t resident_bytes; /* of packed segments that stay on the device, of all orderings   */
+    uint64_t host_bytes;     /* of packed orderings, at most                                   */
 };
+
+#define PLAN_QUEUES 3
 
 /* Fills *plan. All replicas where they fit; otherwise alto, and replicas for as many modes as fit
  * beside it, longest first (short ones lose least without). A forced conflict is obeyed for all

@@ -1,0 +1,46 @@
+/* An ordering of a tensor in host memory in the bytes of a .blco file's segments (blco_format.h):
+ * narrow indices, narrow values. This is the form in which a tensor that is too large for the
+ * device waits and flows. */
+#ifndef BLCO_PACKED_H
+#define BLCO_PACKED_H
+
+#include "blco_file.h"
+#include "coo.h"
+
+struct packed {
+    int order;
+    uint64_t nnz;
+    uint64_t dims[MAX_ORDER];
+    int kind;             /* ORDERING_ALTO, or the mode whose rows stand together               */
+    uint64_t segment_nnz; /* of every segment but the last                                      */
+    uint64_t nsegments;
+    struct blco_file_segment *segment; /* (nsegments); offsets count from bytes; owned          */
+    uint8_t *bytes;                    /* (size), page-aligned; owned; segments in their order,
+                                        * without gaps beyond BLCO_SEGMENT_ALIGN                */
+    uint64_t size;
+};
+
+/* Bytes that pack_build and packed_load take at most, for planning: a nonzero never takes more than
+ * 16 bytes. */
+uint64_t packed_bytes_at_most(int order, uint64_t nnz);
+
+/* Sorts x along the ordering `kind` and packs it, segment_nnz (0: BLCO_SEGMENT_NNZ) nonzeros a
+ * segment; x, of distinct coordinates, is only read. By all OpenMP threads. On failure *p is empty.
+ * STATUS_MEMORY. */
+enum status packed_build(struct packed *p, const struct coo *x, int kind, uint64_t segment_nnz,
+                         struct progress *progress, struct error *error);
+
+/* A .blco file's segments as they are (alto order), checked: checksums, and that no block of a
+ * segment reaches out of its bytes or has bits or forms that do not exist. That every coordinate is
+ * below its mode's length is for whoever decodes to check. By all OpenMP threads. On failure *p is
+ * empty. STATUS_INPUT, STATUS_MEMORY. */
+enum status packed_load(struct packed *p, const struct blco_file *f, struct progress *progress,
+                        struct error *error);
+
+/* Nonzeros of segments [begin, end). */
+uint64_t packed_nnz(const struct packed *p, uint64_t begin, uint64_t end);
+
+/* Accepts an empty one. */
+void packed_free(struct packed *p);
+
+#endif
