@@ -25,6 +25,7 @@ template <typename Real> struct solve_args {
     uint64_t rows;
     uint32_t ld, rank;
     double *partial;
+    const int *halt;
 };
 
 template <typename Real> struct alignas(16) vector {
@@ -320,6 +321,8 @@ __global__ void __launch_bounds__(THREADS, (shape<Real, WIDTH>::RESIDENT))
     const uint64_t tiles = (args.rows + S::ROWS - 1) / S::ROWS;
     const uint64_t step = (uint64_t)gridDim.x * WARPS;
     uint64_t tile = (uint64_t)blockIdx.x * WARPS + warp;
+    if (args.halt && *args.halt)
+        return;
 
     for (int s = 0; s < STAGES; s++) {
         fetch<Real, WIDTH>(args, stages + s * S::STAGE, tile + (uint64_t)s * step, lane);
@@ -329,7 +332,7 @@ __global__ void __launch_bounds__(THREADS, (shape<Real, WIDTH>::RESIDENT))
     __syncthreads();
 
     double gram[S::GRAM_TILES][4] = {}, inner[S::BLOCKS][2] = {};
-    for (int s = 0; tile < tiles; tile += step, s ^= 1) {
+    for (int s = 0; tile < tiles; tile += step, s = s + 1 < STAGES ? s + 1 : 0) {
         vector<Real> *stage = stages + s * S::STAGE;
         double c[S::OCTETS][S::BLOCKS][4] = {};
         stage_wait<STAGES - 1>();
@@ -405,7 +408,7 @@ template <typename Real> cudaError_t solve_blocks(uint64_t ld, uint32_t *blocks)
 }
 
 template <typename Real>
-cudaError_t solve_launch(const struct dense_solve_args *args, cudaStream_t stream)
+cudaError_t solve_launch(const struct dense_solve_args *args, const struct dense_streams *streams)
 {
     solve_kernel_choice<Real> chosen;
     cudaError_t error = choose(args->ld, &chosen);
@@ -417,14 +420,19 @@ cudaError_t solve_launch(const struct dense_solve_args *args, cudaStream_t strea
                             : enough > args->blocks ? args->blocks
                                                     : (uint32_t)enough;
     const solve_args<Real> typed = {
-        (const Real *)args->m, args->w, (Real *)args->a, args->rows, args->ld, args->rank,
-        args->partial};
-    chosen.kernel<<<blocks, THREADS, (size_t)chosen.shared, stream>>>(typed);
+        (const Real *)args->m, args->w,   (Real *)args->a, args->rows, args->ld, args->rank,
+        args->partial,         args->halt};
+    chosen.kernel<<<blocks, THREADS, (size_t)chosen.shared, streams->pass>>>(typed);
     error = cudaGetLastError();
+    if (error == cudaSuccess && streams->sums != streams->pass) {
+        error = cudaEventRecord(streams->passed, streams->pass);
+        if (error == cudaSuccess)
+            error = cudaStreamWaitEvent(streams->sums, streams->passed, 0);
+    }
     if (error != cudaSuccess)
         return error;
     return dense_sum_tiles(args->partial, blocks, chosen.column_blocks, args->rank, args->raw,
-                           args->inner, stream);
+                           args->inner, args->halt, streams->sums);
 }
 
 } // namespace
@@ -441,8 +449,9 @@ cudaError_t dense_solve_blocks(uint64_t ld, int single, uint32_t *blocks)
     return single ? solve_blocks<float>(ld, blocks) : solve_blocks<double>(ld, blocks);
 }
 
-cudaError_t dense_steps_solve(const struct dense_solve_args *args, int single, cudaStream_t stream)
+cudaError_t dense_steps_solve(const struct dense_solve_args *args, int single,
+                              const struct dense_streams *streams)
 {
-    return single ? solve_launch<float>(args, stream) : solve_launch<double>(args, stream);
+    return single ? solve_launch<float>(args, streams) : solve_launch<double>(args, streams);
 }
 }

@@ -38,8 +38,17 @@ struct dense_solve_args {
     uint32_t blocks; /* at most this many thread blocks */
     double *raw;     /* (R x R)     */
     double *inner;   /* (R)         */
+    const int *halt; /* nothing is done where this is not 0; may be NULL */
 };
-cudaError_t dense_steps_solve(const struct dense_solve_args *args, int single, cudaStream_t stream);
+/* Where the pass runs, and where its second stage, so that the pass's stream may go on at once. */
+struct dense_streams {
+    cudaStream_t pass, sums;
+    cudaEvent_t passed; /* recorded behind the pass; unused where both are one stream */
+};
+
+/* The next pass must not overtake the sums of this one, which read `partial`. */
+cudaError_t dense_steps_solve(const struct dense_solve_args *args, int single,
+                              const struct dense_streams *streams);
 
 #ifdef __cplusplus
 }

@@ -22,6 +22,7 @@ struct sum_args {
     enum layout layout;
     uint32_t column_blocks, rank;
     double *raw, *inner;
+    const int *halt; /* nothing is done where this is not 0; may be NULL */
 };
 
 /* Entry of the Gram tiles -> row and column, with the columns' order within a block of 16 that the
@@ -60,6 +61,8 @@ __global__ void sum_kernel(const sum_args args)
     __shared__ double sums[SUM_Y][SUM_X];
     const uint64_t entry = (uint64_t)blockIdx.x * SUM_X + threadIdx.x;
     double sum = 0;
+    if (args.halt && *args.halt)
+        return;
     if (entry < args.entries) {
 #pragma unroll 8
         for (uint32_t c = threadIdx.y; c < args.count; c += SUM_Y)
@@ -149,7 +152,7 @@ cudaError_t inner_launch(const Real *m, const Real *a, uint64_t rows, uint64_t l
     const cudaError_t error = cudaGetLastError();
     if (error != cudaSuccess)
         return error;
-    return sum_launch({partial, blocks, rank, INNER, 0, rank, nullptr, inner}, stream);
+    return sum_launch({partial, blocks, rank, INNER, 0, rank, nullptr, inner, nullptr}, stream);
 }
 
 } // namespace
@@ -168,10 +171,11 @@ cudaError_t dense_steps_inner(const void *m, const void *a, uint64_t rows, uint6
 }
 
 cudaError_t dense_sum_tiles(const double *partial, uint32_t count, uint32_t column_blocks,
-                            uint32_t rank, double *raw, double *inner, cudaStream_t stream)
+                            uint32_t rank, double *raw, double *inner, const int *halt,
+                            cudaStream_t stream)
 {
     const uint64_t entries = DENSE_TILES_PARTIAL((uint64_t)column_blocks);
-    return sum_launch({partial, count, entries, GRAM_TILES, column_blocks, rank, raw, inner},
+    return sum_launch({partial, count, entries, GRAM_TILES, column_blocks, rank, raw, inner, halt},
                       stream);
 }
 
@@ -179,7 +183,7 @@ cudaError_t dense_sum_grams(const double *grams, uint32_t count, uint32_t rank, 
                             cudaStream_t stream)
 {
     const uint64_t entries = (uint64_t)rank * rank;
-    return sum_launch({grams, count, entries, PLAIN_GRAM, 0, rank, raw, nullptr}, stream);
+    return sum_launch({grams, count, entries, PLAIN_GRAM, 0, rank, raw, nullptr, nullptr}, stream);
 }
 
 cudaError_t dense_widen(const float *from, double *to, uint64_t n, cudaStream_t stream)

@@ -18,9 +18,10 @@ extern "C" {
 #define DENSE_TILES_PARTIAL(n) (DENSE_TILES(n) * 128 + (n)*16)
 
 /* raw (R x R, full) and inner (R, may be NULL) = the sum of `count` partial results of dense_solve
- * for `column_blocks` blocks of 16 columns. */
+ * for `column_blocks` blocks of 16 columns. Does nothing where *halt is not 0; halt may be NULL. */
 cudaError_t dense_sum_tiles(const double *partial, uint32_t count, uint32_t column_blocks,
-                            uint32_t rank, double *raw, double *inner, cudaStream_t stream);
+                            uint32_t rank, double *raw, double *inner, const int *halt,
+                            cudaStream_t stream);
 
 /* raw (R x R, full) = the sum of `count` Grams (count x R x R), of which the upper triangles alone
  * are read. */

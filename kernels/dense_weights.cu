@@ -9,7 +9,6 @@ namespace
 {
 
 constexpr int SIDE = 16; /* threads along each side of the small kernel's matrix */
-constexpr int TILE = DENSE_WEIGHTS_SMALL / SIDE;
 constexpr int MODEL_THREADS = 1024;
 
 /* Product of the Grams' entries at i, all modes or all but the one solved for. */
@@ -26,9 +25,11 @@ __device__ double hadamard(const dense_modes &modes, uint64_t i, bool all)
 __device__ double scale(const dense_modes &modes, uint32_t r)
 {
     double product = 1;
-    for (int m = 0; m < modes.order; m++)
-        if (m != modes.mode && modes.norm[m][r] != 0)
-            product /= modes.norm[m][r];
+#pragma unroll 4
+    for (int m = 0; m < modes.order; m++) {
+        const double norm = m == modes.mode ? 0 : __ldg(&modes.norm[m][r]);
+        product /= norm != 0 ? norm : 1;
+    }
     return product;
 }
 
@@ -39,72 +40,149 @@ __device__ bool bad_pivot(double pivot, double diagonal, double least)
 }
 
 /* Thread (y, x) of 16 x 16 holds entries (y + 16 u, x + 16 v) in a[u][v]. */
-__global__ void __launch_bounds__(SIDE *SIDE)
-    small_kernel(const dense_modes modes, double ridge, double least, double *kept, double *w,
-                 int *status)
-{
-    __shared__ double scales[SIDE * TILE], diagonal[SIDE * TILE], row[2][SIDE * TILE];
-    const uint32_t rank = modes.rank, thread = threadIdx.x, x = thread % SIDE, y = thread / SIDE;
+template <int TILE> struct tile {
     double a[TILE][TILE];
-    int finite = 1;
-#pragma unroll
-    for (int u = 0; u < TILE; u++)
-#pragma unroll
-        for (int v = 0; v < TILE; v++) {
-            const uint32_t i = y + SIDE * u, j = x + SIDE * v;
-            a[u][v] = 0;
-            if (i >= rank || j >= rank)
-                continue;
-            a[u][v] = hadamard(modes, i * rank + j, false) + (i == j ? ridge : 0.0);
-            kept[i * rank + j] = a[u][v];
-            finite = finite && isfinite(a[u][v]);
-            if (i == j)
-                diagonal[i] = a[u][v];
-        }
-    if (thread < rank)
-        scales[thread] = scale(modes, thread);
-    finite = __syncthreads_and(finite);
+    uint32_t x, y, rank;
 
-    int result = finite ? DENSE_WEIGHTS_DONE : DENSE_WEIGHTS_NOT_FINITE;
-    for (uint32_t k = 0; k < rank && result == DENSE_WEIGHTS_DONE; k++) {
-        double *pivots = row[k % 2]; /* the pivot's row; the other one may still be read */
+    __device__ __forceinline__ uint32_t i(int u) const
+    {
+        return y + SIDE * (uint32_t)u;
+    }
+    __device__ __forceinline__ uint32_t j(int v) const
+    {
+        return x + SIDE * (uint32_t)v;
+    }
+    __device__ __forceinline__ bool inside(int u, int v) const
+    {
+        return i(u) < rank && j(v) < rank;
+    }
+
+    /* The loads of one mode do not wait for each other. */
+    __device__ void hadamard(const dense_modes &modes, double ridge)
+    {
 #pragma unroll
         for (int u = 0; u < TILE; u++)
 #pragma unroll
             for (int v = 0; v < TILE; v++)
-                if (y + SIDE * u == k)
-                    pivots[x + SIDE * v] = a[u][v];
-        __syncthreads();
-        if (bad_pivot(pivots[k], diagonal[k], least)) {
-            result = DENSE_WEIGHTS_SINGULAR;
-            break;
+                a[u][v] = inside(u, v) ? 1 : 0;
+#pragma unroll 4
+        for (int m = 0; m < modes.order; m++) {
+            if (m == modes.mode)
+                continue;
+#pragma unroll
+            for (int u = 0; u < TILE; u++)
+#pragma unroll
+                for (int v = 0; v < TILE; v++)
+                    if (inside(u, v))
+                        a[u][v] *= __ldg(&modes.gram[m][i(u) * rank + j(v)]);
         }
-        const double inverse = 1 / pivots[k];
+#pragma unroll
+        for (int u = 0; u < TILE; u++)
+#pragma unroll
+            for (int v = 0; v < TILE; v++)
+                if (i(u) == j(v) && inside(u, v))
+                    a[u][v] += ridge;
+    }
+
+    __device__ bool finite() const
+    {
+        bool all = true;
+#pragma unroll
+        for (int u = 0; u < TILE; u++)
+#pragma unroll
+            for (int v = 0; v < TILE; v++)
+                all = all && isfinite(a[u][v]);
+        return all;
+    }
+
+    __device__ void keep(double *kept, double *diagonal) const
+    {
 #pragma unroll
         for (int u = 0; u < TILE; u++)
 #pragma unroll
             for (int v = 0; v < TILE; v++) {
-                const uint32_t i = y + SIDE * u, j = x + SIDE * v;
-                if (i == k && j == k)
-                    a[u][v] = -inverse;
-                else if (i == k || j == k)
-                    a[u][v] = pivots[i == k ? j : i] * inverse;
-                else
-                    a[u][v] -= pivots[i] * pivots[j] * inverse;
+                if (inside(u, v))
+                    kept[i(u) * rank + j(v)] = a[u][v];
+                if (i(u) == j(v))
+                    diagonal[i(u)] = a[u][v];
             }
     }
-    if (thread == 0)
+
+    __device__ __forceinline__ void show_row(uint32_t k, double *row) const
+    {
+#pragma unroll
+        for (int u = 0; u < TILE; u++)
+            if (i(u) == k)
+#pragma unroll
+                for (int v = 0; v < TILE; v++)
+                    row[j(v)] = a[u][v];
+    }
+
+    /* Row and column k are equal; `row` holds them. */
+    __device__ __forceinline__ void sweep(uint32_t k, const double *row, double inverse)
+    {
+        double row_i[TILE], row_j[TILE];
+#pragma unroll
+        for (int u = 0; u < TILE; u++) {
+            row_i[u] = row[i(u)];
+            row_j[u] = row[j(u)];
+        }
+#pragma unroll
+        for (int u = 0; u < TILE; u++)
+#pragma unroll
+            for (int v = 0; v < TILE; v++)
+                a[u][v] = fma(-(row_i[u] * row_j[v]), inverse, a[u][v]);
+#pragma unroll
+        for (int u = 0; u < TILE; u++) {
+            if (i(u) == k)
+#pragma unroll
+                for (int v = 0; v < TILE; v++)
+                    a[u][v] = row_j[v] * inverse;
+            if (j(u) == k)
+#pragma unroll
+                for (int v = 0; v < TILE; v++)
+                    a[v][u] = i(v) == k ? -inverse : row_i[v] * inverse;
+        }
+    }
+};
+
+template <int TILE>
+__global__ void __launch_bounds__(SIDE *SIDE)
+    small_kernel(const dense_modes modes, double ridge, double least, double *kept, double *w,
+                 int *status, const dense_halt halt)
+{
+    __shared__ double scales[SIDE * TILE], diagonal[SIDE * TILE], row[2][SIDE * TILE];
+    const uint32_t rank = modes.rank, thread = threadIdx.x;
+    tile<TILE> v{{}, thread % SIDE, thread / SIDE, rank};
+    v.hadamard(modes, ridge);
+    v.keep(kept, diagonal);
+    if (thread < rank)
+        scales[thread] = scale(modes, thread);
+    const bool finite = __syncthreads_and(v.finite());
+
+    int result = finite ? DENSE_WEIGHTS_DONE : DENSE_WEIGHTS_NOT_FINITE;
+    for (uint32_t k = 0; k < rank && result == DENSE_WEIGHTS_DONE; k++) {
+        double *pivots = row[k % 2]; /* the other one may still be read */
+        v.show_row(k, pivots);
+        __syncthreads();
+        if (bad_pivot(pivots[k], diagonal[k], least))
+            result = DENSE_WEIGHTS_SINGULAR;
+        else
+            v.sweep(k, pivots, 1 / pivots[k]);
+    }
+    if (thread == 0) {
         *status = result;
+        if (result == DENSE_WEIGHTS_SINGULAR && halt.halt)
+            atomicCAS(halt.halt, 0, halt.code);
+    }
     if (result == DENSE_WEIGHTS_SINGULAR)
         return;
 #pragma unroll
-    for (int u = 0; u < TILE; u++)
+    for (int i = 0; i < TILE; i++)
 #pragma unroll
-        for (int v = 0; v < TILE; v++) {
-            const uint32_t i = y + SIDE * u, j = x + SIDE * v;
-            if (i < rank && j < rank)
-                w[i * rank + j] = finite ? -scales[i] * a[u][v] : NAN;
-        }
+        for (int j = 0; j < TILE; j++)
+            if (v.inside(i, j))
+                w[v.i(i) * rank + v.j(j)] = finite ? -scales[v.i(i)] * v.a[i][j] : NAN;
 }
 
 __global__ void hadamard_kernel(const dense_modes modes, double ridge, double *v, double *factor)
@@ -165,10 +243,10 @@ __global__ void eigenvectors_kernel(const dense_modes modes, const double *vecto
 }
 
 __global__ void normalise_kernel(const double *raw, uint32_t rank, double *norm, double *gram,
-                                 int code, int *bad)
+                                 int code, int *bad, const int *halt)
 {
     const uint64_t e = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (e >= (uint64_t)rank * rank)
+    if (e >= (uint64_t)rank * rank || (halt && *halt))
         return;
     const uint64_t i = e / rank, j = e % rank;
     const double norm_i = sqrt(raw[i * rank + i]), norm_j = sqrt(raw[j * rank + j]);
@@ -230,9 +308,15 @@ uint32_t entry_blocks(uint32_t rank)
 extern "C" {
 
 cudaError_t dense_weights_small(const struct dense_modes *modes, double ridge, double least,
-                                double *v, double *w, int *status, cudaStream_t stream)
+                                double *v, double *w, int *status, struct dense_halt halt,
+                                cudaStream_t stream)
 {
-    small_kernel<<<1, SIDE * SIDE, 0, stream>>>(*modes, ridge, least, v, w, status);
+    static_assert(DENSE_WEIGHTS_SMALL == 4 * SIDE, "the largest tile");
+    const auto kernel = modes->rank <= SIDE       ? small_kernel<1>
+                        : modes->rank <= 2 * SIDE ? small_kernel<2>
+                        : modes->rank <= 3 * SIDE ? small_kernel<3>
+                                                  : small_kernel<4>;
+    kernel<<<1, SIDE * SIDE, 0, stream>>>(*modes, ridge, least, v, w, status, halt);
     return cudaGetLastError();
 }
 
@@ -267,9 +351,10 @@ cudaError_t dense_weights_eigenvectors(const struct dense_modes *modes, const do
 }
 
 cudaError_t dense_normalise(const double *raw, uint32_t rank, double *norm, double *gram, int code,
-                            int *bad, cudaStream_t stream)
+                            int *bad, const int *halt, cudaStream_t stream)
 {
-    normalise_kernel<<<entry_blocks(rank), 256, 0, stream>>>(raw, rank, norm, gram, code, bad);
+    normalise_kernel<<<entry_blocks(rank), 256, 0, stream>>>(raw, rank, norm, gram, code, bad,
+                                                             halt);
     return cudaGetLastError();
 }
 

@@ -31,11 +31,19 @@ enum dense_weights_status {
 /* Largest R of dense_weights_small. */
 #define DENSE_WEIGHTS_SMALL 64
 
+/* Stops the steps behind it on the device where V turns out singular, without the host's knowing:
+ * a kernel that is given `halt` does nothing while *halt is not 0. NULL: nothing stops it. */
+struct dense_halt {
+    int *halt;
+    int code; /* that *halt becomes, where it is 0 */
+};
+
 /* In one thread block: V = Hadamard product of the other modes' Grams, plus ridge on the diagonal;
  * W = diag(prod of the other modes' 1/norm) V^-1. V is left in v for the fallback, which is called
- * for where a pivot is not more than `least` times V's diagonal entry. */
+ * for, and *halt set, where a pivot is not more than `least` times V's diagonal entry. */
 cudaError_t dense_weights_small(const struct dense_modes *modes, double ridge, double least,
-                                double *v, double *w, int *status, cudaStream_t stream);
+                                double *v, double *w, int *status, struct dense_halt halt,
+                                cudaStream_t stream);
 
 /* The same in steps, for any R: V twice, into v and factor; then Cholesky of factor, by others;
  * then its check, given Cholesky's own verdict `info` (device; 0 is good); then factor becomes
@@ -57,7 +65,7 @@ cudaError_t dense_weights_eigenvectors(const struct dense_modes *modes, const do
 /* norm_r = sqrt(raw_rr); gram = raw scaled to unit columns, a zero column stays zero; *bad becomes
  * `code` where it was 0 and a norm is not finite. */
 cudaError_t dense_normalise(const double *raw, uint32_t rank, double *norm, double *gram, int code,
-                            int *bad, cudaStream_t stream);
+                            int *bad, const int *halt, cudaStream_t stream);
 
 /* inner_and_norm[0] = sum_r (prod over other modes of 1/norm(r)) inner(r); inner_and_norm[1] =
  * lambda' (Hadamard product of all Grams) lambda, lambda = norm[mode]. */

@@ -1,9 +1,13 @@
 /* The CUDA backend: an iteration runs on the device, and only a few scalars come back.
  *
  * Factors stay as the solve leaves them; their column norms are kept beside them and enter the R x
- * R matrix by which the next M is multiplied (device_dense.h), so no pass only rescales. That
- * matrix does not depend on M: the solve computes it on a second stream from the Grams that were
- * ready before MTTKRP, which still runs on the first. */
+ * R matrix by which the next M is multiplied (device_dense.h), so no pass only rescales. MTTKRP
+ * needs the factors alone: all R x R work runs on a second stream beside the next MTTKRP.
+ *
+ * The host runs ahead of the device: it takes for granted that every V can be inverted. Where one
+ * cannot, the device leaves everything behind it undone, the host learns of it when it next waits
+ * anyway, and repeats these steps, waiting for each V. And while it waits for the fit, the device
+ * already works on the next sweep's first MTTKRP. */
 #include "backend.h"
 
 #include <math.h>
@@ -25,7 +29,18 @@ struct scalars {
     double inner;   /* <X, model>    */
     double norm_sq; /* ||model||^2   */
     int bad;        /* first mode (one-based) with a norm that is not finite, or 0 */
+    int halt;       /* which solve since the host last waited was not done, nor anything after
+                     * it; or 0 */
 };
+
+/* An update of a mode's factor, as far as the host has asked for it. */
+struct update {
+    int mode;
+    bool solved, normalised;
+};
+
+#define MOST_UPDATES    64 /* between two times that the host waits           */
+#define CAREFUL_UPDATES 64 /* that wait for their V after one that was singular */
 
 struct cuda_state {
     int order;
@@ -43,8 +58,16 @@ struct cuda_state {
     struct scalars *scalars; /* device                                        */
     struct scalars *result;  /* host, pinned                                  */
     cudaStream_t stream, side;
-    cudaEvent_t grams_ready;
+    cudaEvent_t weights_ready;
+    cudaEvent_t swept[2];               /* behind the last solve of a sweep, by turns       */
+    int turn;                           /* 0 or 1 */
+    int m_mode;                         /* whose M stands in sweep.factors.m; -1: none's       */
+    bool m_early;                       /* before it was asked for                             */
+    struct update update[MOST_UPDATES]; /* since the host last waited       */
+    int updates;
+    int careful; /* updates that are still to wait for their V; 0: the host runs ahead */
     cudaEvent_t stamp[BACKEND_STAMPS];
+    cudaEvent_t mark[BACKEND_STAMPS]; /* stamp, or one of swept, where the stamp's moment is */
 };
 
 static enum status cuda_available(struct error *error)
@@ -144,11 +167,16 @@ static enum status open_small_matrices(struct cuda_state *s, struct error *error
 
 static enum status open_streams(struct cuda_state *s, struct error *error)
 {
-    cudaError_t code = cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
+    int least, greatest; /* the side's small kernels do not queue behind MTTKRP's thread blocks */
+    cudaError_t code = cudaDeviceGetStreamPriorityRange(&least, &greatest);
     if (code == cudaSuccess)
-        code = cudaStreamCreateWithFlags(&s->side, cudaStreamNonBlocking);
+        code = cudaStreamCreateWithPriority(&s->stream, cudaStreamNonBlocking, least);
     if (code == cudaSuccess)
-        code = cudaEventCreateWithFlags(&s->grams_ready, cudaEventDisableTiming);
+        code = cudaStreamCreateWithPriority(&s->side, cudaStreamNonBlocking, greatest);
+    if (code == cudaSuccess)
+        code = cudaEventCreateWithFlags(&s->weights_ready, cudaEventDisableTiming);
+    for (int i = 0; i < 2 && code == cudaSuccess; i++)
+        code = cudaEventCreate(&s->swept[i]);
     for (int i = 0; i < BACKEND_STAMPS && code == cudaSuccess; i++)
         code = cudaEventCreate(&s->stamp[i]);
     return cuda_status(code, "a stream", error);
@@ -173,8 +201,11 @@ static void cuda_close(void *state)
     for (int i = 0; i < BACKEND_STAMPS; i++)
         if (s->stamp[i])
             cudaEventDestroy(s->stamp[i]);
-    if (s->grams_ready)
-        cudaEventDestroy(s->grams_ready);
+    if (s->weights_ready)
+        cudaEventDestroy(s->weights_ready);
+    for (int i = 0; i < 2; i++)
+        if (s->swept[i])
+            cudaEventDestroy(s->swept[i]);
     if (s->side)
         cudaStreamDestroy(s->side);
     if (s->stream)
@@ -238,44 +269,136 @@ static enum status cuda_load(void *state, const struct ktensor *k, struct error 
     if (status == STATUS_OK)
         status = cuda_status(cudaStreamSynchronize(s->stream), "the factors", error);
     s->last_mode = s->order - 1;
+    s->updates = s->careful = 0;
+    s->m_mode = -1;
+    s->m_early = false;
+    device_dense_run_ahead(s->dense, &s->scalars->halt);
     for (int n = 0; n < s->order; n++)
         device_sweep_changed(&s->sweep, n);
     memory_free(ones);
     return status;
 }
 
+static enum status queue_mttkrp(struct cuda_state *s, int mode, struct error *error)
+{
+    s->m_mode = mode;
+    s->m_early = false;
+    return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
+}
+
+static enum status queue_solve(struct cuda_state *s, int mode, struct error *error)
+{
+    s->last_mode = mode;
+    device_sweep_changed(&s->sweep, mode);
+    enum status status =
+        device_dense_weights(s->dense, s->order, mode, (const double *const *)s->gram,
+                             (const double *const *)s->norm, s->ridge, s->weights, s->side, error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaEventRecord(s->weights_ready, s->side), "V", error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaStreamWaitEvent(s->stream, s->weights_ready, 0), "V", error);
+    if (status == STATUS_OK)
+        status = device_dense_solve(s->dense, s->sweep.factors.m, s->weights,
+                                    s->sweep.factors.factor[mode], s->sweep.factors.dims[mode],
+                                    s->raw, s->stream, s->side, error);
+    if (s->careful > 0)
+        s->careful = device_dense_singular(s->dense) ? CAREFUL_UPDATES : s->careful - 1;
+    return status;
+}
+
+/* lambda and the Gram of unit columns both follow from A_n' A_n, which the solve left in `raw`. */
+static enum status queue_normalise(struct cuda_state *s, int mode, struct error *error)
+{
+    return device_dense_normalise(s->dense, s->raw, s->norm[mode], s->gram[mode], mode + 1,
+                                  &s->scalars->bad, s->side, error);
+}
+
+/* The updates from the k-th solved one on, once more and waiting for every V. */
+static enum status repeat_updates(struct cuda_state *s, int k, struct error *error)
+{
+    int first = 0;
+    for (int solved = 0; first < s->updates; first++) {
+        solved += s->update[first].solved;
+        if (solved == k)
+            break;
+    }
+    device_dense_run_ahead(s->dense, NULL);
+    s->careful = CAREFUL_UPDATES;
+    enum status status =
+        cuda_status(cudaMemset(&s->scalars->halt, 0, sizeof s->scalars->halt), "V", error);
+    for (int i = first; i < s->updates && status == STATUS_OK; i++) {
+        const struct update *u = &s->update[i];
+        status = queue_mttkrp(s, u->mode, error);
+        if (status == STATUS_OK && u->solved)
+            status = queue_solve(s, u->mode, error);
+        if (status == STATUS_OK && u->normalised)
+            status = queue_normalise(s, u->mode, error);
+    }
+    return status;
+}
+
+/* Waits for the device and brings the scalars over. *repeated: updates had to be done once more,
+ * and what was queued behind them was in vain. */
+static enum status wait_for_scalars(struct cuda_state *s, bool *repeated, struct error *error)
+{
+    cudaError_t code =
+        cudaMemcpyAsync(s->result, s->scalars, sizeof *s->result, cudaMemcpyDeviceToHost, s->side);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(s->side);
+    enum status status = cuda_status(code, "an iteration", error);
+    *repeated = status == STATUS_OK && s->result->halt != 0;
+    if (*repeated)
+        status = repeat_updates(s, s->result->halt, error);
+    s->updates = 0;
+    device_dense_run_ahead(s->dense, s->careful > 0 ? NULL : &s->scalars->halt);
+    return status;
+}
+
+/* Everything that was asked for is done. */
+static enum status settle(struct cuda_state *s, struct error *error)
+{
+    bool repeated;
+    enum status status = wait_for_scalars(s, &repeated, error);
+    return status == STATUS_OK ? cuda_status(cudaDeviceSynchronize(), "an update", error) : status;
+}
+
+static enum status begin_update(struct cuda_state *s, int mode, struct error *error)
+{
+    if (s->updates == MOST_UPDATES && settle(s, error) != STATUS_OK)
+        return error->status;
+    s->update[s->updates++] = (struct update){.mode = mode};
+    return STATUS_OK;
+}
+
 static enum status cuda_mttkrp(void *state, int mode, struct error *error)
 {
     struct cuda_state *s = state;
-    enum status status = cuda_status(cudaEventRecord(s->grams_ready, s->stream), "MTTKRP", error);
-    if (status == STATUS_OK)
-        status = device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
+    enum status status = begin_update(s, mode, error);
+    if (s->m_early && s->m_mode == mode)
+        s->m_early = false;
+    else if (status == STATUS_OK)
+        status = queue_mttkrp(s, mode, error);
     return status;
 }
 
 static enum status cuda_solve(void *state, int mode, struct error *error)
 {
     struct cuda_state *s = state;
-    s->last_mode = mode;
-    device_sweep_changed(&s->sweep, mode);
-    enum status status = cuda_status(cudaStreamWaitEvent(s->side, s->grams_ready, 0), "V", error);
-    if (status == STATUS_OK)
-        status = device_dense_weights(s->dense, s->order, mode, (const double *const *)s->gram,
-                                      (const double *const *)s->norm, s->ridge, s->weights, s->side,
-                                      error);
-    if (status == STATUS_OK)
-        status = device_dense_solve(s->dense, s->sweep.factors.m, s->weights,
-                                    s->sweep.factors.factor[mode], s->sweep.factors.dims[mode],
-                                    s->raw, s->stream, error);
-    return status;
+    enum status status = STATUS_OK;
+    if (s->updates == 0 || s->update[s->updates - 1].solved) /* the host has waited since MTTKRP */
+        status = begin_update(s, mode, error);
+    if (status != STATUS_OK)
+        return status;
+    s->update[s->updates - 1].solved = true;
+    return queue_solve(s, mode, error);
 }
 
-/* lambda and the Gram of unit columns both follow from A_n' A_n, which the solve left in `raw`. */
 static enum status cuda_normalise(void *state, int mode, struct error *error)
 {
     struct cuda_state *s = state;
-    return device_dense_normalise(s->dense, s->raw, s->norm[mode], s->gram[mode], mode + 1,
-                                  &s->scalars->bad, s->stream, error);
+    if (s->updates > 0)
+        s->update[s->updates - 1].normalised = true;
+    return queue_normalise(s, mode, error);
 }
 
 static enum status cuda_gram(void *state, int mode, struct error *error)
@@ -284,22 +407,35 @@ static enum status cuda_gram(void *state, int mode, struct error *error)
     return STATUS_OK;
 }
 
+/* The MTTKRP that the next sweep will begin with. */
+static enum status begin_next_sweep(struct cuda_state *s, struct error *error)
+{
+    if (s->careful > 0)
+        return STATUS_OK;
+    s->turn ^= 1;
+    enum status status =
+        cuda_status(cudaEventRecord(s->swept[s->turn], s->stream), "MTTKRP", error);
+    if (status == STATUS_OK)
+        status = queue_mttkrp(s, 0, error);
+    s->m_early = true;
+    return status;
+}
+
 static enum status cuda_fit(void *state, int mode, double *fit, struct error *error)
 {
     struct cuda_state *s = state;
-    enum status status = device_dense_fit_solved(
-        s->dense, s->order, mode, (const double *const *)s->gram, (const double *const *)s->norm,
-        &s->scalars->inner, s->stream, error);
-    cudaError_t code = cudaSuccess;
-    if (status == STATUS_OK)
-        code = cudaMemcpyAsync(s->result, s->scalars, sizeof *s->result, cudaMemcpyDeviceToHost,
-                               s->stream);
-    if (status == STATUS_OK && code == cudaSuccess)
-        code = cudaStreamSynchronize(s->stream);
-    if (status == STATUS_OK)
-        status = cuda_status(code, "the fit", error);
-    if (status != STATUS_OK)
-        return status;
+    bool repeated = true;
+    while (repeated) {
+        enum status status = device_dense_fit_solved(
+            s->dense, s->order, mode, (const double *const *)s->gram,
+            (const double *const *)s->norm, &s->scalars->inner, s->side, error);
+        if (status == STATUS_OK)
+            status = begin_next_sweep(s, error);
+        if (status == STATUS_OK)
+            status = wait_for_scalars(s, &repeated, error);
+        if (status != STATUS_OK)
+            return status;
+    }
 
     const struct scalars *r = s->result;
     if (r->bad)
@@ -330,7 +466,7 @@ static enum status cuda_store(void *state, struct ktensor *k, struct error *erro
     double *scale = memory_array(s->rank, sizeof *scale, error);
     if (!scale)
         return error->status;
-    enum status status = cuda_status(cudaStreamSynchronize(s->stream), "the factors", error);
+    enum status status = settle(s, error);
     if (status == STATUS_OK)
         status = cuda_status(cudaMemcpy(k->lambda, s->norm[s->last_mode], s->rank * sizeof *scale,
                                         cudaMemcpyDeviceToHost),
@@ -352,7 +488,9 @@ static enum status cuda_fetch(void *state, int mode, double *m, struct error *er
     if (!scale)
         return error->status;
     double *one = scale + s->rank;
-    enum status status = cuda_status(cudaStreamSynchronize(s->stream), "M", error);
+    enum status status = settle(s, error);
+    if (status == STATUS_OK && s->m_mode != mode)
+        status = queue_mttkrp(s, mode, error);
     for (uint64_t r = 0; r < s->rank; r++)
         scale[r] = 1;
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
@@ -372,6 +510,11 @@ static enum status cuda_fetch(void *state, int mode, double *m, struct error *er
 static enum status cuda_stamp(void *state, int number, struct error *error)
 {
     struct cuda_state *s = state;
+    if (s->m_early) { /* which is no part of the operations before it */
+        s->mark[number] = s->swept[s->turn];
+        return STATUS_OK;
+    }
+    s->mark[number] = s->stamp[number];
     return cuda_status(cudaEventRecord(s->stamp[number], s->stream), "timing", error);
 }
 
@@ -379,9 +522,9 @@ static enum status cuda_elapsed(void *state, int from, int to, double *seconds, 
 {
     struct cuda_state *s = state;
     float ms = 0;
-    cudaError_t code = cudaEventSynchronize(s->stamp[to]);
+    cudaError_t code = cudaEventSynchronize(s->mark[to]);
     if (code == cudaSuccess)
-        code = cudaEventElapsedTime(&ms, s->stamp[from], s->stamp[to]);
+        code = cudaEventElapsedTime(&ms, s->mark[from], s->mark[to]);
     *seconds = ms / 1e3;
     return cuda_status(code, "timing", error);
 }

@@ -27,6 +27,7 @@ struct device_dense {
     double *partial;    /* of solve_blocks or inner_blocks                      */
     double *inner;      /* (2 x R): diagonal of M' A of the last solve; scratch */
     int products_known; /* whether `inner` holds that diagonal            */
+    cudaEvent_t passed; /* the last pass of a solve          */
     const void *solved_m, *solved_a;
     uint64_t solved_rows;
     struct device_rows staging;
@@ -36,7 +37,8 @@ struct device_dense {
     double *values;            /* (R): eigenvalues                                */
     int *flags;                /* enum dense_weights_status, cuSOLVER's info      */
     int *host_flags;           /* (2), pinned                                     */
-    int by_eigenvectors;       /* the last W is to be followed by V's eigenvectors, in factor */
+    bool by_eigenvectors;      /* the last W is to be followed by V's eigenvectors, in factor */
+    struct dense_halt halt;    /* of the steps, where weights do not wait; code: the last one's */
     cusolverDnHandle_t solver; /* opened when it is needed                        */
     double *work;              /* cuSOLVER's                                      */
     int work_size;
@@ -107,6 +109,9 @@ static enum status passes_open(struct device_dense *d, struct error *error)
         status = device_array(&d->partial, partial, "room for partial sums", error);
     if (status == STATUS_OK)
         status = device_array(&d->inner, 2 * (uint64_t)d->rank, "room for sums", error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaEventCreateWithFlags(&d->passed, cudaEventDisableTiming),
+                             "an event", error);
     return status;
 }
 
@@ -164,6 +169,8 @@ void device_dense_close(struct device_dense *d)
     device_rows_close(&d->staging);
     if (d->solver)
         cusolverDnDestroy(d->solver);
+    if (d->passed)
+        cudaEventDestroy(d->passed);
     cudaFree(d->partial);
     cudaFree(d->inner);
     cudaFree(d->v);
@@ -186,7 +193,6 @@ static struct dense_modes modes_of(const struct device_dense *d, int order, int 
     return modes;
 }
 
-/* Waits for the stream and brings the flags over. */
 /* V is inverted while that costs few digits of A V = M: the rows of M times an explicit inverse are
  * off by cond(V) eps. Beyond, M goes through V's eigenvectors, which keeps A V close to M whatever
  * the condition. */
@@ -201,6 +207,7 @@ static double eigenvalue_tolerance(const struct device_dense *d)
     return d->rank * (d->single ? (double)FLT_EPSILON : DBL_EPSILON);
 }
 
+/* Waits for the stream and brings the flags over. */
 static enum status read_flags(struct device_dense *d, cudaStream_t stream, struct error *error)
 {
     enum status status =
@@ -271,20 +278,35 @@ static enum status weights_by_eigenvalues(struct device_dense *d, const struct d
     return status;
 }
 
+bool device_dense_run_ahead(struct device_dense *d, int *halt)
+{
+    bool able = d->rank <= DENSE_WEIGHTS_SMALL && !d->wide;
+    d->halt = (struct dense_halt){able ? halt : NULL, 0};
+    return able;
+}
+
+bool device_dense_singular(const struct device_dense *d)
+{
+    return d->by_eigenvectors;
+}
+
 enum status device_dense_weights(struct device_dense *d, int order, int mode,
                                  const double *const *gram, const double *const *norm, double ridge,
                                  double *w, cudaStream_t stream, struct error *error)
 {
     const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
     enum status status;
+    d->halt.code++;
+    d->by_eigenvectors = false;
     if (d->rank <= DENSE_WEIGHTS_SMALL)
         status = cuda_status(dense_weights_small(&modes, ridge, least_pivot(d), d->v, w,
-                                                 d->flags + FLAG_STATUS, stream),
+                                                 d->flags + FLAG_STATUS, d->halt, stream),
                              "weights", error);
     else
         status = weights_by_cholesky(d, &modes, ridge, w, stream, error);
-    if (status == STATUS_OK)
-        status = read_flags(d, stream, error);
+    if (status != STATUS_OK || d->halt.halt)
+        return status;
+    status = read_flags(d, stream, error);
     d->by_eigenvectors =
         status == STATUS_OK && d->host_flags[FLAG_STATUS] == DENSE_WEIGHTS_SINGULAR;
     if (d->by_eigenvectors)
@@ -292,12 +314,29 @@ enum status device_dense_weights(struct device_dense *d, int order, int mode,
     return status;
 }
 
+/* `sums` goes on where `stream` is now. */
+static enum status join(struct device_dense *d, cudaStream_t stream, cudaStream_t sums,
+                        struct error *error)
+{
+    if (sums == stream)
+        return STATUS_OK;
+    enum status status = cuda_status(cudaEventRecord(d->passed, stream), "solve", error);
+    return status == STATUS_OK
+               ? cuda_status(cudaStreamWaitEvent(sums, d->passed, 0), "solve", error)
+               : status;
+}
+
 /* A = M W and raw = A' A for some rows. */
 static enum status multiply(struct device_dense *d, const void *m, const double *w, void *a,
-                            uint64_t rows, double *raw, cudaStream_t stream, struct error *error)
+                            uint64_t rows, double *raw, cudaStream_t stream, cudaStream_t sums,
+                            struct error *error)
 {
-    if (d->wide)
-        return device_dense_wide_solve(&d->by_blas, m, w, a, rows, raw, stream, error);
+    if (d->wide) {
+        enum status status =
+            device_dense_wide_solve(&d->by_blas, m, w, a, rows, raw, stream, error);
+        return status == STATUS_OK ? join(d, stream, sums, error) : status;
+    }
+    const struct dense_streams streams = {stream, sums, d->passed};
     const struct dense_solve_args args = {.m = m,
                                           .w = w,
                                           .a = a,
@@ -307,14 +346,15 @@ static enum status multiply(struct device_dense *d, const void *m, const double 
                                           .partial = d->partial,
                                           .blocks = d->solve_blocks,
                                           .raw = raw,
-                                          .inner = d->inner};
-    return cuda_status(dense_steps_solve(&args, d->single, stream), "solve", error);
+                                          .inner = d->inner,
+                                          .halt = d->halt.halt};
+    return cuda_status(dense_steps_solve(&args, d->single, &streams), "solve", error);
 }
 
 /* A = (M W) Q' slice by slice; Q' is in `factor`. */
 static enum status multiply_twice(struct device_dense *d, const void *m, const double *w, void *a,
                                   uint64_t rows, double *raw, cudaStream_t stream,
-                                  struct error *error)
+                                  cudaStream_t sums, struct error *error)
 {
     const uint64_t row_bytes = d->ld * (d->single ? sizeof(float) : sizeof(double));
     void *slice;
@@ -324,24 +364,28 @@ static enum status multiply_twice(struct device_dense *d, const void *m, const d
         return status;
     for (uint64_t i = 0; i < rows && status == STATUS_OK; i += SLICE_ROWS) {
         const uint64_t count = rows - i < SLICE_ROWS ? rows - i : SLICE_ROWS;
-        status = multiply(d, (const char *)m + i * row_bytes, w, slice, count, raw, stream, error);
+        status = multiply(d, (const char *)m + i * row_bytes, w, slice, count, raw, stream, stream,
+                          error);
         if (status == STATUS_OK)
-            status =
-                multiply(d, slice, d->factor, (char *)a + i * row_bytes, count, raw, stream, error);
+            status = multiply(d, slice, d->factor, (char *)a + i * row_bytes, count, raw, stream,
+                              stream, error);
     }
     cudaFreeAsync(slice, stream);
-    return status == STATUS_OK ? device_dense_gram(d, a, rows, raw, stream, error) : status;
+    if (status == STATUS_OK)
+        status = device_dense_gram(d, a, rows, raw, stream, error);
+    return status == STATUS_OK ? join(d, stream, sums, error) : status;
 }
 
 enum status device_dense_solve(struct device_dense *d, const void *m, const double *w, void *a,
-                               uint64_t rows, double *raw, cudaStream_t stream, struct error *error)
+                               uint64_t rows, double *raw, cudaStream_t stream, cudaStream_t sums,
+                               struct error *error)
 {
     d->solved_m = m;
     d->solved_a = a;
     d->solved_rows = rows;
     d->products_known = !d->wide && !d->by_eigenvectors;
-    return d->by_eigenvectors ? multiply_twice(d, m, w, a, rows, raw, stream, error)
-                              : multiply(d, m, w, a, rows, raw, stream, error);
+    return d->by_eigenvectors ? multiply_twice(d, m, w, a, rows, raw, stream, sums, error)
+                              : multiply(d, m, w, a, rows, raw, stream, sums, error);
 }
 
 enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t rows, double *raw,
@@ -356,15 +400,16 @@ enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t ro
                                           .partial = d->partial,
                                           .blocks = d->solve_blocks,
                                           .raw = raw};
-    return cuda_status(dense_steps_solve(&args, d->single, stream), "Gram", error);
+    const struct dense_streams streams = {stream, stream, NULL};
+    return cuda_status(dense_steps_solve(&args, d->single, &streams), "Gram", error);
 }
 
 enum status device_dense_normalise(struct device_dense *d, const double *raw, double *norm,
                                    double *gram, int code, int *bad, cudaStream_t stream,
                                    struct error *error)
 {
-    return cuda_status(dense_normalise(raw, d->rank, norm, gram, code, bad, stream), "normalise",
-                       error);
+    return cuda_status(dense_normalise(raw, d->rank, norm, gram, code, bad, d->halt.halt, stream),
+                       "normalise", error);
 }
 
 /* inner (R) = the diagonal of M' A, by a pass over both. */

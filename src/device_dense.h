@@ -4,13 +4,15 @@
  * the columns from R on zero) is not rescaled; its column norms live in `norm` and every use of a
  * factor accounts for them in an R x R matrix instead of a pass over the factor. All R x R matrices
  * are double, full, with leading dimension R. Everything is asynchronous on the given stream unless
- * said otherwise. */
+ * said otherwise: passes over factors belong on one stream, the R x R work on another that the
+ * next MTTKRP does not wait for. */
 #ifndef BLCO_DEVICE_DENSE_H
 #define BLCO_DEVICE_DENSE_H
 
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 #include <cusolverDn.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "error.h"
@@ -23,22 +25,33 @@ enum status device_dense_open(struct device_dense **d, uint64_t rank, uint64_t l
                               struct error *error);
 void device_dense_close(struct device_dense *d);
 
+/* From now on device_dense_weights does not wait. Where the V of the k-th one after this call is
+ * too ill-conditioned to be inverted, *halt (device, 0 before) becomes k, and while it is not 0
+ * neither device_dense_solve nor device_dense_normalise changes anything. halt NULL: it waits
+ * again. Returns false where R is so large that it waits all the same. */
+bool device_dense_run_ahead(struct device_dense *d, int *halt);
+
+/* Whether the last device_dense_weights that waited found such a V. */
+bool device_dense_singular(const struct device_dense *d);
+
 /* Prepares the next device_dense_solve, which multiplies by diag(prod over m != mode of 1/norm_m)
  * V^+, where V = Hadamard product over m != mode of gram[m], plus ridge on the diagonal. gram[m] (R
  * x R) are those of the unit columns, norm[m] (R) the norms of the raw columns (0 counts as 1);
  * arrays of `order` device pointers on the host. W (R x R, device) receives that matrix by way of
  * Cholesky's pivots, or where V is ill-conditioned its first half, diag(..) Q L^+ of the
  * eigendecomposition V = Q L Q' with eigenvalues up to R * eps * (largest) as zero; the solve knows
- * which. Runs on `stream` and waits for it (one small transfer tells which way it went). */
+ * which. Runs on `stream` and waits for it (one small transfer tells which way it went), unless it
+ * runs ahead. */
 enum status device_dense_weights(struct device_dense *d, int order, int mode,
                                  const double *const *gram, const double *const *norm, double ridge,
                                  double *w, cudaStream_t stream, struct error *error);
 
-/* A (rows x ld) = M (rows x ld) times what the last device_dense_weights has prepared in w, and in
- * the same pass where that pays: raw (R x R) = A' A. M and A are distinct. Sets the columns from R
+/* A (rows x ld) = M (rows x ld) times what the last device_dense_weights has prepared in w, on
+ * `stream`, and in the same pass where that pays raw (R x R) = A' A, which is there in the order of
+ * `sums`; the next solve must wait for that. M and A are distinct. Sets the columns from R
  * to ld of A to zero. */
 enum status device_dense_solve(struct device_dense *d, const void *m, const double *w, void *a,
-                               uint64_t rows, double *raw, cudaStream_t stream,
+                               uint64_t rows, double *raw, cudaStream_t stream, cudaStream_t sums,
                                struct error *error);
 
 /* raw (R x R) = A' A. */

@@ -103,7 +103,7 @@ static void check_gram(const struct factors *f, const double *raw)
 static void solve(struct device_dense *d, struct factors *f, double *raw)
 {
     struct error error = {0};
-    ok(device_dense_solve(d, f->dm, f->dw, f->da, f->rows, f->draw, 0, &error), &error);
+    ok(device_dense_solve(d, f->dm, f->dw, f->da, f->rows, f->draw, 0, 0, &error), &error);
     fetch(raw, f->draw, f->rank * f->rank * sizeof(double));
     fetch(f->a, f->da, f->bytes + f->bytes / f->rows);
 }

@@ -73,7 +73,7 @@ static void solve_unit_matrix(struct device_dense *d, const double *w, uint64_t 
     double *dm = device_array(m, rank * ld * sizeof *m);
     double *da = device_array(NULL, rank * ld * sizeof *m);
     double *raw = device_array(NULL, rank * rank * sizeof *raw);
-    ok(device_dense_solve(d, dm, w, da, rank, raw, 0, &error), &error);
+    ok(device_dense_solve(d, dm, w, da, rank, raw, 0, 0, &error), &error);
     fetch(m, da, rank * ld * sizeof *m);
     for (uint64_t i = 0; i < rank; i++)
         memcpy(total + i * rank, m + i * ld, rank * sizeof *m);
