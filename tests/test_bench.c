@@ -318,8 +318,8 @@ static void test_bus(void **state)
         assert_true(!streamed == !strstr(j.text, "bus_bytes"));
         if (streamed) { /* 3 MB in a millisecond */
             assert_int_equal(r.als.own.mode[2].bus_bytes, 3000000);
-            assert_non_null(strstr(
-                text, "   3 register                3000000    3.000             75.0 %\n"));
+            assert_non_null(
+                strstr(text, "   3 register                3000000    3.000             75.0 %\n"));
             assert_null(strstr(text, "   2 register                "));
             assert_non_null(strstr(j.text, "\"share_of_upload\": 0.75"));
         }
