@@ -100,6 +100,10 @@ struct backend_ops {
      * 2048"), into text[0..size); false while ways are still being tried. */
     bool (*describe)(void *state, int mode, char *text, size_t size);
 
+    /* Bytes of the tensor that one mttkrp of this mode takes from the host; 0 where it is on the
+     * device. */
+    uint64_t (*bus_bytes)(void *state, int mode);
+
     /* Measures the machine for factors of these lengths. Needs no state, and memory of its own. */
     enum status (*limits)(int order, const uint64_t *dims, const struct backend_options *options,
                           struct backend_limits *limits, struct error *error);

@@ -539,6 +539,11 @@ static bool cuda_describe(void *state, int mode, char *text, size_t size)
     return device_sweep_describe(&((struct cuda_state *)state)->sweep, mode, text, size);
 }
 
+static uint64_t cuda_bus_bytes(void *state, int mode)
+{
+    return device_sweep_bus_bytes(&((struct cuda_state *)state)->sweep, mode);
+}
+
 static enum status cuda_limits(int order, const uint64_t *dims,
                                const struct backend_options *options, struct backend_limits *limits,
                                struct error *error)
@@ -570,5 +575,6 @@ const struct backend_ops backend_cuda = {.name = "cuda",
                                          .elapsed = cuda_elapsed,
                                          .build = cuda_build,
                                          .describe = cuda_describe,
+                                         .bus_bytes = cuda_bus_bytes,
                                          .limits = cuda_limits,
                                          .device = device_info};

@@ -142,11 +142,13 @@ static enum status take_samples(struct backend *b, int mode, uint64_t wanted,
     return bench_statistics(s->seconds, s->count, &s->statistics, error);
 }
 
+/* Verifies the last M, and asks what it took from the host. */
 static enum status check(const struct run *run, struct backend *b, int mode, enum conflict conflict,
                          struct bench_series *s, struct error *error)
 {
     const struct bench_request *q = run->request;
     double tolerance = bench_tolerance(q->options.precision, conflict, q->x->nnz);
+    s->bus_bytes = b->ops->bus_bytes ? b->ops->bus_bytes(b->state, mode) : 0;
     if (bench_reference_compare(&run->reference, b, mode, &s->difference, error) != STATUS_OK)
         return error->status;
     if (!(s->difference <= tolerance))

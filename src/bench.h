@@ -21,11 +21,12 @@ enum status bench_statistics(const double *sample, uint64_t count, struct bench_
 
 /* MTTKRP of one mode with one conflict resolution. */
 struct bench_series {
-    bool measured;     /* not every mode can be given every resolution              */
-    char variant[96];  /* the kernel that was chosen; empty where there is no choice */
-    double difference; /* ||M - reference|| / ||reference||                         */
-    uint64_t count;    /* samples                                                   */
-    double *seconds;   /* (count), in the order in which they were taken; owned     */
+    bool measured;      /* not every mode can be given every resolution              */
+    char variant[96];   /* the kernel that was chosen; empty where there is no choice */
+    double difference;  /* ||M - reference|| / ||reference||                         */
+    uint64_t bus_bytes; /* of the tensor, that come from the host each time         */
+    uint64_t count;     /* samples                                                   */
+    double *seconds;    /* (count), in the order in which they were taken; owned     */
     struct bench_statistics statistics;
 };
 

@@ -59,6 +59,12 @@ static void put_series(struct json *j, const struct bench_result *r, int mode,
     json_number(j, "nonzeros_per_second", (double)r->nnz / s->statistics.median);
     json_number(j, "gathered_bytes_per_second", bench_gathered_bytes(r) / s->statistics.median);
     json_number(j, "share_of_floor", bench_floor(r, mode) / s->statistics.median);
+    if (s->bus_bytes > 0) {
+        double rate = (double)s->bus_bytes / s->statistics.median;
+        json_unsigned(j, "bus_bytes", s->bus_bytes);
+        json_number(j, "bus_bytes_per_second", rate);
+        json_number(j, "share_of_upload", rate / r->limits.upload_bytes_per_second);
+    }
     json_numbers(j, "samples", s->seconds, s->count);
     json_end(j);
 }

@@ -76,6 +76,27 @@ static void show_mttkrp(FILE *stream, const struct bench_result *r)
     }
 }
 
+/* What a tensor that does not fit onto the device takes from the host, against the rate of a plain
+ * transfer; nothing where none does. */
+static void show_bus(FILE *stream, const struct bench_result *r)
+{
+    bool head = false;
+    for (int n = 0; n < r->order; n++)
+        for (int i = 0; i <= r->resolutions; i++) {
+            const struct bench_series *s = &opened(r, i)->mode[n];
+            if (!s->measured || s->bus_bytes == 0)
+                continue;
+            if (!head)
+                fprintf(stream, "\n%4s %-12s %18s %8s %18s\n", "mode", "conflict",
+                        "bytes over the bus", "GB/s", "of the pinned rate");
+            head = true;
+            double rate = (double)s->bus_bytes / s->statistics.median;
+            fprintf(stream, "%4d %-12s %18ju", n + 1, opened(r, i)->name, (uintmax_t)s->bus_bytes);
+            cell(stream, 9, rate / 1e9);
+            fprintf(stream, " %16.1f %%\n", 100 * rate / r->limits.upload_bytes_per_second);
+        }
+}
+
 /* Stages of opening; those from ORDERINGS on are the orderings of the modes. */
 enum stage { UPLOAD, PRESORT, ALTO, GROUPING, SUM, ORDERINGS };
 
@@ -174,6 +195,7 @@ void bench_table(FILE *stream, const struct bench_result *r)
 {
     show_limits(stream, r);
     show_mttkrp(stream, r);
+    show_bus(stream, r);
     show_build(stream, r);
     show_als(stream, r);
 }

@@ -267,24 +267,33 @@ static uint64_t block_of(const struct blco *b, uint64_t i)
     return low;
 }
 
+void blco_decode(const struct blco *b, uint64_t first, uint64_t count, struct coo *x, uint64_t to)
+{
+    uint64_t end = first + count;
+    for (uint64_t k = block_of(b, first); first < end; k++) {
+        const struct blco_block *block = &b->block[k];
+        uint64_t behind = block->first + block->count, part = (behind < end ? behind : end) - first;
+        for (int n = 0; n < b->order; n++) {
+            const struct field *f = &b->ordering.field[n];
+            const uint64_t *index = b->index[f->word] + first;
+            uint32_t *coordinate = x->index[n] + to;
+            for (uint64_t i = 0; i < part; i++)
+                coordinate[i] = block->base[n] | (uint32_t)(index[i] >> f->shift & f->mask);
+        }
+        memcpy(x->value + to, b->value + first, part * sizeof *x->value);
+        first += part;
+        to += part;
+    }
+}
+
 enum status blco_to_coo(const struct blco *b, struct coo *x, struct error *error)
 {
     if (coo_create(x, b->order, b->dims, b->nnz, error) != STATUS_OK)
         return error->status;
     uint64_t length = b->nnz / SLICES + 1;
 #pragma omp parallel for schedule(static)
-    for (uint64_t slice = 0; slice < SLICES; slice++) {
-        uint64_t block = block_of(b, slice * length);
-        for (uint64_t i = slice * length; i < (slice + 1) * length && i < b->nnz; i++) {
-            uint32_t coordinate[MAX_ORDER];
-            if (i == b->block[block].first + b->block[block].count)
-                block++;
-            blco_coordinates(b, block, i, coordinate);
-            for (int n = 0; n < b->order; n++)
-                x->index[n][i] = coordinate[n];
-            x->value[i] = b->value[i];
-        }
-    }
+    for (uint64_t first = 0; first < b->nnz; first += length)
+        blco_decode(b, first, b->nnz - first < length ? b->nnz - first : length, x, first);
     return STATUS_OK;
 }
 

@@ -42,6 +42,10 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
 /* Coordinates (order) of nonzero i, which lies in block `block`. */
 void blco_coordinates(const struct blco *b, uint64_t block, uint64_t i, uint32_t *coordinate);
 
+/* Nonzeros [first, first + count), in line order, to x, of the tensor's order, from place `to` on.
+ * By the calling thread. */
+void blco_decode(const struct blco *b, uint64_t first, uint64_t count, struct coo *x, uint64_t to);
+
 /* The coordinate tensor in line order; *x is fresh, the caller frees it. On failure *x is empty. */
 enum status blco_to_coo(const struct blco *b, struct coo *x, struct error *error);
 

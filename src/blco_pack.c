@@ -9,6 +9,7 @@
 
 /* What is being cut into blocks. */
 struct cutter {
+    const struct ordering *ordering; /* along which the nonzeros stand */
     const struct coo *x;
     uint64_t first; /* nonzeros are counted from here */
     uint64_t block_cost;
@@ -49,14 +50,16 @@ static int differing_bits(const struct cutter *c, uint32_t a, uint32_t b, uint8_
     return sum;
 }
 
-/* Where the uppermost line bit in which nonzeros [a, b) differ turns from 0 to 1. In alto order
- * that is the highest bit of a coordinate, of the last mode among those that have one as high. */
+/* Where the uppermost line bit in which nonzeros [a, b) differ turns from 0 to 1: among the modes'
+ * highest differing bits the one with the highest place. */
 static uint32_t split_point(const struct cutter *c, uint32_t a, uint32_t b, const uint8_t *bits)
 {
-    int mode = 0;
-    for (int n = 1; n < c->x->order; n++)
-        if (bits[n] >= bits[mode])
-            mode = n;
+    int mode = 0, highest = -1;
+    for (int n = 0; n < c->x->order; n++) {
+        int place = bits[n] > 0 ? c->ordering->place[n][bits[n] - 1] : -1;
+        mode = place > highest ? n : mode;
+        highest = place > highest ? place : highest;
+    }
     const uint32_t *index = c->x->index[mode] + c->first;
     int bit = bits[mode] - 1;
     uint32_t low = a, high = b - 1; /* whose bits are 0 and 1 */
@@ -165,36 +168,50 @@ static uint64_t measure(const struct cutter *c)
     return blco_round_up(at, BLCO_SEGMENT_ALIGN);
 }
 
-static void fill(const struct cutter *c)
+static struct cutter cutter_of(struct blco_packer *p, const struct ordering *o, const struct coo *x,
+                               uint64_t first)
 {
-    struct blco_packer *p = c->p;
-    uint64_t stride = blco_block_stride(c->x->order);
-    uint64_t at = blco_round_up(p->nblocks * stride, BLCO_ARRAY_ALIGN);
-    memset(p->bytes, 0, p->used);
-    for (uint32_t k = 0; k < p->nblocks; k++) {
-        struct blco_file_block b;
-        at = describe(c, k, at, &b);
-        blco_block_store(&b, c->x->order, p->bytes + k * stride);
-        pack_indices(c, &b, p->bytes);
-        values_pack((enum value_form)b.value_form, c->x->value + c->first + b.first, b.count,
-                    p->bytes + b.value_at);
-    }
+    return (struct cutter){o, x, first, blco_block_stride(x->order) + BLOCK_OVERHEAD, p};
 }
 
-enum status blco_pack(struct blco_packer *p, const struct coo *x, uint64_t first, uint32_t count,
-                      struct blco_file_segment *s, struct error *error)
+void blco_pack_cut(struct blco_packer *p, const struct ordering *o, const struct coo *x,
+                   uint64_t first, uint32_t count, struct blco_file_segment *s)
 {
-    struct cutter c = {x, first, blco_block_stride(x->order) + BLOCK_OVERHEAD, p};
+    struct cutter c = cutter_of(p, o, x, first);
     p->nblocks = 0;
     cut(&c, 0, count);
     p->begin[p->nblocks] = count;
-    p->used = measure(&c);
+    *s = (struct blco_file_segment){.bytes = (uint32_t)measure(&c), .nblocks = p->nblocks};
+}
+
+void blco_pack_fill(struct blco_packer *p, const struct ordering *o, const struct coo *x,
+                    uint64_t first, const struct blco_file_segment *s, uint8_t *bytes)
+{
+    struct cutter c = cutter_of(p, o, x, first);
+    uint64_t stride = blco_block_stride(x->order);
+    uint64_t at = blco_round_up(p->nblocks * stride, BLCO_ARRAY_ALIGN);
+    memset(bytes, 0, s->bytes);
+    for (uint32_t k = 0; k < p->nblocks; k++) {
+        struct blco_file_block b;
+        at = describe(&c, k, at, &b);
+        blco_block_store(&b, x->order, bytes + k * stride);
+        pack_indices(&c, &b, bytes);
+        values_pack((enum value_form)b.value_form, x->value + first + b.first, b.count,
+                    bytes + b.value_at);
+    }
+}
+
+enum status blco_pack(struct blco_packer *p, const struct ordering *o, const struct coo *x,
+                      uint64_t first, uint32_t count, struct blco_file_segment *s,
+                      struct error *error)
+{
+    blco_pack_cut(p, o, x, first, count, s);
+    p->used = s->bytes;
     if (p->used > p->room) {
         if (memory_resize(&p->bytes, p->used, 1, error) != STATUS_OK)
             return error->status;
         p->room = p->used;
     }
-    fill(&c);
-    *s = (struct blco_file_segment){.bytes = (uint32_t)p->used, .nblocks = p->nblocks};
+    blco_pack_fill(p, o, x, first, s, p->bytes);
     return STATUS_OK;
 }

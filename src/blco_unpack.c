@@ -138,17 +138,38 @@ static bool decode_block(const struct segment *s, const struct blco_file_block *
     return within;
 }
 
+/* Entry k of the segment's table into *b; whether it is one of a sound block that follows the
+ * nonzeros before `first`. */
+static bool load_block(const struct segment *s, uint32_t k, int order, uint32_t first,
+                       struct blco_file_block *b)
+{
+    blco_block_load(b, order, s->bytes + k * blco_block_stride(order));
+    return first < s->count && is_sound(s, b, order, first);
+}
+
+bool blco_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int order,
+                   uint32_t count)
+{
+    const struct segment segment = {bytes, s->bytes, count};
+    uint32_t done = 0;
+    bool good = s->nblocks * blco_block_stride(order) <= s->bytes;
+    for (uint32_t k = 0; k < s->nblocks && good; k++) {
+        struct blco_file_block b;
+        good = load_block(&segment, k, order, done, &b);
+        done += b.count;
+    }
+    return good && done == count;
+}
+
 enum status blco_unpack(const uint8_t *bytes, const struct blco_file_segment *s, struct coo *x,
                         uint64_t first, uint32_t count, const char *name, struct error *error)
 {
     const struct segment segment = {bytes, s->bytes, count};
-    uint64_t stride = blco_block_stride(x->order);
     uint32_t done = 0;
-    bool good = s->nblocks * stride <= s->bytes;
+    bool good = s->nblocks * blco_block_stride(x->order) <= s->bytes;
     for (uint32_t k = 0; k < s->nblocks && good; k++) {
         struct blco_file_block b;
-        blco_block_load(&b, x->order, bytes + k * stride);
-        good = done < count && is_sound(&segment, &b, x->order, done) &&
+        good = load_block(&segment, k, x->order, done, &b) &&
                decode_block(&segment, &b, x, first + done);
         done += b.count;
     }

@@ -22,6 +22,7 @@ enum status blco_writer_open(struct blco_writer *w, const char *path, int order,
 {
     *w = (struct blco_writer){
         .file = {.fd = -1}, .position = BLCO_PAGE, .threads = omp_get_max_threads()};
+    ordering_create(&w->alto, ORDERING_ALTO, order, dims, BLCO_MAX_INDEX_BITS);
     w->packer = memory_zeros((size_t)w->threads, sizeof *w->packer, error);
     for (int t = 0; t < w->threads && error->status == STATUS_OK; t++)
         blco_packer_create(&w->packer[t], error);
@@ -71,7 +72,7 @@ static enum status write_segments(struct blco_writer *w, uint64_t nnz, struct er
         struct error own = {0};
         uint64_t begin = s * BLCO_SEGMENT_NNZ, left = nnz - begin;
         uint32_t length = (uint32_t)(left < BLCO_SEGMENT_NNZ ? left : BLCO_SEGMENT_NNZ);
-        if (blco_pack(p, &w->pending, begin, length, segment, &own) == STATUS_OK)
+        if (blco_pack(p, &w->alto, &w->pending, begin, length, segment, &own) == STATUS_OK)
             segment->crc = crc64_ecma_refl(0, p->bytes, p->used);
 #pragma omp ordered
         {

@@ -5,10 +5,12 @@
 
 #include "blco_format.h"
 #include "error.h"
+#include "ordering.h"
 #include "outfile.h"
 
 struct blco_writer {
     struct outfile file;
+    struct ordering alto;
     struct coo pending; /* nonzeros that wait for a full segment; pending.nnz is the room      */
     uint64_t filled;    /* of the room                                                         */
     uint64_t nnz;       /* of the segments written                                             */

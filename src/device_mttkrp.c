@@ -130,16 +130,33 @@ static cudaError_t set_gathers(const struct device_mttkrp *w, int fused,
     return code;
 }
 
+void device_mttkrp_output(struct mttkrp_args *args, int mode, enum conflict conflict,
+                          const struct device_factors *f)
+{
+    args->gathers = f->order - 1;
+    args->m = f->m;
+    args->copy_size = f->dims[mode] * f->vectors;
+    args->copies = conflict == CONFLICT_HIERARCHICAL ? f->copies : 1;
+    args->vectors = f->vectors;
+    args->single = f->single;
+}
+
+cudaError_t device_mttkrp_zero(const struct mttkrp_args *args, cudaStream_t stream)
+{
+    return cudaMemsetAsync(args->m, 0, args->copies * args->copy_size * 16, stream);
+}
+
+cudaError_t device_mttkrp_merge(const struct mttkrp_args *args, cudaStream_t stream)
+{
+    return mttkrp_merge_copies(args->m, args->copy_size, args->copies, args->single, stream);
+}
+
 static void set_args(const struct device_mttkrp *w, const struct mttkrp_variant *v,
                      const struct device_factors *f, struct mttkrp_args *args)
 {
     device_tensor_args(w->tensor, v->table, w->mode, args);
-    args->gathers = f->order - 1 - v->fused;
-    args->m = f->m;
-    args->copy_size = f->dims[w->mode] * f->vectors;
-    args->copies = w->conflict == CONFLICT_HIERARCHICAL ? f->copies : 1;
-    args->vectors = f->vectors;
-    args->single = f->single;
+    device_mttkrp_output(args, w->mode, w->conflict, f);
+    args->gathers -= v->fused;
     args->owned = args->owned && w->conflict == CONFLICT_ORDERED;
     args->path = v->path;
 }
@@ -155,11 +172,11 @@ enum status device_mttkrp_variant(struct device_mttkrp *w, int variant,
     if (code == cudaSuccess)
         code = args.owned ? mttkrp_zero_rows(f->m, f->vectors, w->tensor->zero_row,
                                              w->tensor->zero_rows, stream)
-                          : cudaMemsetAsync(f->m, 0, args.copies * args.copy_size * 16, stream);
+                          : device_mttkrp_zero(&args, stream);
     if (code == cudaSuccess)
         code = mttkrp_launch(&args, stream);
     if (code == cudaSuccess)
-        code = mttkrp_merge_copies(f->m, args.copy_size, args.copies, f->single, stream);
+        code = device_mttkrp_merge(&args, stream);
     return cuda_status(code, "MTTKRP", error);
 }
 

@@ -63,6 +63,15 @@ enum status device_mttkrp_variant(struct device_mttkrp *w, int variant,
                                   const struct device_factors *f, cudaStream_t stream,
                                   struct error *error);
 
+/* What every way to compute a mode shares, in memory or streamed. First the arguments that do not
+ * depend on the nonzeros (`gathers` of all other modes, M, its copies), but for the gathers'
+ * tables; then M and its copies set to zero, launches that add to them, and the copies merged into
+ * M. */
+void device_mttkrp_output(struct mttkrp_args *args, int mode, enum conflict conflict,
+                          const struct device_factors *f);
+cudaError_t device_mttkrp_zero(const struct mttkrp_args *args, cudaStream_t stream);
+cudaError_t device_mttkrp_merge(const struct mttkrp_args *args, cudaStream_t stream);
+
 /* Whether every variant has been tried and the fastest is kept from now on. */
 bool device_mttkrp_settled(const struct device_mttkrp *w);
 

@@ -159,13 +159,70 @@ static enum status build_shared(struct device_sweep *s, const struct coo *x,
     return status;
 }
 
+/* One packed ordering, of nonzeros that are still in x. */
+static enum status pack(struct packed *p, const struct coo *x, const struct plan *plan, int kind,
+                        struct progress *progress, struct error *error)
+{
+    uint64_t batch = plan->batch_nnz;
+    return packed_build(p, x, kind, batch < BLCO_SEGMENT_NNZ ? batch : 0, progress, error);
+}
+
+/* Packed on the host; what fits stays on the device. */
+static enum status build_streamed(struct device_sweep *s, const struct coo *x,
+                                  const struct plan *plan, struct progress *progress,
+                                  struct error *error)
+{
+    struct packed packed[MAX_ORDER + 1];
+    int count = 0;
+    double start = progress_now();
+    enum status status = STATUS_OK;
+    if (plan->alto) {
+        status = pack(&packed[count++], x, plan, ORDERING_ALTO, progress, error);
+        lap(&start, &s->build.alto);
+    }
+    for (int n = 0; n < s->order && status == STATUS_OK; n++)
+        if (plan->conflict[n] == CONFLICT_ORDERED) {
+            status = pack(&packed[count++], x, plan, n, progress, error);
+            lap(&start, &s->build.replica[n]);
+        }
+    if (status == STATUS_OK)
+        status = device_stream_open(&s->stream, packed, count, plan->conflict, plan->batch_nnz,
+                                    plan->queue_bytes + plan->resident_bytes,
+                                    plan->request.real_size == sizeof(float), error);
+    else
+        while (count > 0)
+            packed_free(&packed[--count]);
+    lap(&start, &s->build.upload);
+    s->streamed = status == STATUS_OK;
+    return status;
+}
+
+/* Less than *plan, where the device turned out to have less room than that; in the end, with the
+ * tensor on the host. False where there is nothing less. */
+static bool plan_less(struct plan *plan)
+{
+    struct plan_request request = plan->request;
+    struct plan smaller;
+    size_t available, all;
+    request.budget = plan->total_bytes - 1;
+    plan_make(&smaller, &request);
+    if (smaller.streamed && cudaMemGetInfo(&available, &all) == cudaSuccess &&
+        available - available / 16 < request.budget) {
+        request.budget = available - available / 16;
+        plan_make(&smaller, &request);
+    }
+    if (smaller.fits)
+        *plan = smaller;
+    return smaller.fits;
+}
+
 /* With shared partial products where the plan has room for every mode's ordering, which is more
  * than they take. */
 static enum status build(struct device_sweep *s, const struct coo *x, struct plan *plan,
                          cudaStream_t stream, struct progress *progress, struct error *error)
 {
     int device, cache = 0;
-    if (plan->request.share && plan->replicas == s->order && !plan->alto) {
+    if (plan->request.share && plan->replicas == s->order && !plan->alto && !plan->streamed) {
         enum status status = cuda_status(cudaGetDevice(&device), "the device", error);
         if (status == STATUS_OK)
             status = cuda_status(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device),
@@ -179,26 +236,20 @@ static enum status build(struct device_sweep *s, const struct coo *x, struct pla
         *error = (struct error){0};
         grouping_none(&s->grouping, s->order);
     }
-    for (;;) { /* where the device has less room than the plan thought, fewer orderings */
+    while (!plan->streamed) {
         enum status status = build_plain(s, x, plan, stream, progress, error);
-        if (status != STATUS_MEMORY || plan->replicas == 0)
+        if (status != STATUS_MEMORY || !plan_less(plan))
             return status;
-        struct plan_request request = plan->request;
-        struct plan smaller;
-        request.budget = plan->total_bytes - 1;
-        plan_make(&smaller, &request);
-        if (!smaller.fits)
-            return status;
-        *plan = smaller;
         *error = (struct error){0};
     }
+    return build_streamed(s, x, plan, progress, error);
 }
 
 static enum status open_mttkrps(struct device_sweep *s, const struct plan *plan,
                                 struct error *error)
 {
     enum status status = STATUS_OK;
-    for (int g = 0; g < s->grouping.groups && status == STATUS_OK; g++) {
+    for (int g = 0; g < s->grouping.groups && !s->streamed && status == STATUS_OK; g++) {
         enum conflict conflict = is_shared(s) ? CONFLICT_ORDERED : plan->conflict[g];
         const struct device_tensor *tensor =
             conflict == CONFLICT_ORDERED ? &s->ordered[g] : &s->alto;
@@ -271,6 +322,7 @@ void device_sweep_close(struct device_sweep *s)
         device_free(s->factors.factor[n]);
     }
     free_tensors(s);
+    device_stream_close(&s->stream);
     device_free(s->factors.m);
     device_free(s->factors.table);
     memset(s, 0, sizeof *s);
@@ -278,6 +330,10 @@ void device_sweep_close(struct device_sweep *s)
 
 bool device_sweep_describe(const struct device_sweep *s, int mode, char *text, size_t size)
 {
+    if (s->streamed) {
+        device_stream_describe(&s->stream, mode, text, size);
+        return true;
+    }
     int group = grouping_of(&s->grouping, mode);
     const struct device_mttkrp *outer = &s->outer[group], *inner = &s->inner[mode];
     bool settled = device_mttkrp_settled(outer);
@@ -289,6 +345,11 @@ bool device_sweep_describe(const struct device_sweep *s, int mode, char *text, s
         settled = settled && device_mttkrp_settled(inner);
     }
     return settled;
+}
+
+uint64_t device_sweep_bus_bytes(const struct device_sweep *s, int mode)
+{
+    return s->streamed ? device_stream_bytes(&s->stream, mode) : 0;
 }
 
 void device_sweep_changed(struct device_sweep *s, int mode)
@@ -355,6 +416,8 @@ static enum status run_inner(struct device_sweep *s, int group, int mode, cudaSt
 enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t stream,
                                 struct error *error)
 {
+    if (s->streamed)
+        return device_stream_mttkrp(&s->stream, mode, &s->factors, stream, error);
     int group = grouping_of(&s->grouping, mode);
     if (grouping_size(&s->grouping, group) == 1)
         return run_outer(s, group, stream, error);

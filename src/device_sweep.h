@@ -1,12 +1,13 @@
 /* The MTTKRPs of a sweep over all modes on the device: from one ordering per group of modes, with
- * partial products shared within a group (grouping.h), or from one ordering per mode, or from alto.
- */
+ * partial products shared within a group (grouping.h), or from one ordering per mode, or from alto;
+ * where the plan says so, from orderings that stay on the host and flow. */
 #ifndef BLCO_DEVICE_SWEEP_H
 #define BLCO_DEVICE_SWEEP_H
 
 #include <stdbool.h>
 
 #include "device_mttkrp.h"
+#include "device_stream.h"
 #include "grouping.h"
 
 struct device_sweep {
@@ -28,6 +29,9 @@ struct device_sweep {
     struct device_mttkrp inner[MAX_ORDER];
     uint32_t *coordinate[MAX_ORDER]; /* (tuples); device, owned */
 
+    bool streamed; /* from this instead of the tensors above */
+    struct device_stream stream;
+
     struct backend_build build; /* seconds of its stages */
 };
 
@@ -39,12 +43,15 @@ enum status device_sweep_open(struct device_sweep *s, const struct coo *x, struc
                               struct error *error);
 void device_sweep_close(struct device_sweep *s);
 
-/* s->factors.m = M of `mode`. Asynchronous. */
+/* s->factors.m = M of `mode`. Asynchronous. STATUS_INPUT as device_stream_mttkrp. */
 enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t stream,
                                 struct error *error);
 
 /* Names the kernels that compute this mode, into text; false while others are still to be tried. */
 bool device_sweep_describe(const struct device_sweep *s, int mode, char *text, size_t size);
+
+/* Bytes that cross the bus for one MTTKRP of this mode. */
+uint64_t device_sweep_bus_bytes(const struct device_sweep *s, int mode);
 
 /* To be said whenever the factor of `mode` has changed. */
 void device_sweep_changed(struct device_sweep *s, int mode);

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #define ALIGNMENT 64
+#define PAGE      4096
 
 /* Arrays from this size on ask for huge pages: a first touch then costs a third as much, and
  * scattered access misses the translation buffers less. */
@@ -40,13 +41,13 @@ int memory_hook_fails(void)
 }
 
 /* The array's size in bytes, a multiple of the alignment, or 0 where it overflows. */
-static size_t byte_size(size_t count, size_t size)
+static size_t byte_size(size_t count, size_t size, size_t alignment)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - 2 * ALIGNMENT)
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - 2 * alignment)
         return 0;
-    size_t rounded = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    return rounded ? rounded : ALIGNMENT;
+    size_t rounded = (bytes + alignment - 1) & ~(alignment - 1);
+    return rounded ? rounded : alignment;
 }
 
 static enum status out_of_memory(size_t count, size_t size, struct error *error)
@@ -56,23 +57,33 @@ static enum status out_of_memory(size_t count, size_t size, struct error *error)
                      count, size, (double)count * (double)size / 1e9);
 }
 
-static void *allocate(size_t bytes)
+static void *allocate(size_t bytes, size_t alignment)
 {
     if (bytes < HUGE_ARRAY)
-        return aligned_alloc(ALIGNMENT, bytes);
+        return aligned_alloc(alignment, bytes);
     void *array = aligned_alloc(HUGE_PAGE, bytes);
     if (array)
         madvise(array, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* a hint; may be refused */
     return array;
 }
 
-void *memory_array(size_t count, size_t size, struct error *error)
+static void *aligned_array(size_t count, size_t size, size_t alignment, struct error *error)
 {
-    size_t bytes = byte_size(count, size);
-    void *array = bytes && !memory_hook_fails() ? allocate(bytes) : NULL;
+    size_t bytes = byte_size(count, size, alignment);
+    void *array = bytes && !memory_hook_fails() ? allocate(bytes, alignment) : NULL;
     if (!array)
         out_of_memory(count, size, error);
     return array;
+}
+
+void *memory_array(size_t count, size_t size, struct error *error)
+{
+    return aligned_array(count, size, ALIGNMENT, error);
+}
+
+void *memory_pages(size_t bytes, struct error *error)
+{
+    return aligned_array(bytes, 1, PAGE, error);
 }
 
 void *memory_zeros(size_t count, size_t size, struct error *error)
@@ -87,7 +98,7 @@ enum status memory_resize(void *array, size_t count, size_t size, struct error *
 {
     void *old;
     memcpy(&old, array, sizeof old);
-    size_t bytes = byte_size(count, size);
+    size_t bytes = byte_size(count, size, ALIGNMENT);
     void *resized = bytes && !memory_hook_fails() ? realloc(old, bytes) : NULL;
     if (!resized)
         return out_of_memory(count, size, error);

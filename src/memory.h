@@ -13,7 +13,10 @@
  */
 void *memory_array(size_t count, size_t size, struct error *error);
 
-/* The same, filled with zero bytes. */
+/* The same of `bytes` bytes, aligned to a page: what a device can be given to copy from. */
+void *memory_pages(size_t bytes, struct error *error);
+
+/* An array, filled with zero bytes. */
 void *memory_zeros(size_t count, size_t size, struct error *error);
 
 /* Changes *array (a pointer to the pointer of an array from here, which may be NULL) to `count`

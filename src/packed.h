@@ -20,13 +20,17 @@ struct packed {
     uint64_t size;
 };
 
-/* Bytes that pack_build and packed_load take at most, for planning: a nonzero never takes more than
- * 16 bytes. */
+/* Bytes that the arrays of `nnz` nonzeros take at most, for planning: 16 a nonzero, and a table of
+ * blocks a segment. Lines of more than 64 bits may take more, where nonzeros are so few for their
+ * line that blocks are of only a few of them. */
 uint64_t packed_bytes_at_most(int order, uint64_t nnz);
 
-/* Sorts x along the ordering `kind` and packs it, segment_nnz (0: BLCO_SEGMENT_NNZ) nonzeros a
- * segment; x, of distinct coordinates, is only read. By all OpenMP threads. On failure *p is empty.
- * STATUS_MEMORY. */
+/* Bytes a nonzero that packed_build takes beside x and *p while it runs. */
+#define PACKED_BUILD_BYTES 32
+
+/* Sorts x along the ordering `kind` and packs it, segment_nnz (1 to BLCO_SEGMENT_NNZ, or 0 for
+ * that) nonzeros a segment; x, of distinct coordinates, is only read. By all OpenMP threads. On
+ * failure *p is empty. STATUS_MEMORY. */
 enum status packed_build(struct packed *p, const struct coo *x, int kind, uint64_t segment_nnz,
                          struct progress *progress, struct error *error);
 
@@ -36,6 +40,9 @@ enum status packed_build(struct packed *p, const struct coo *x, int kind, uint64
  * empty. STATUS_INPUT, STATUS_MEMORY. */
 enum status packed_load(struct packed *p, const struct blco_file *f, struct progress *progress,
                         struct error *error);
+
+/* ||X||^2: the same bits whatever the number of threads. */
+double packed_norm_sq(const struct packed *p);
 
 /* Nonzeros of segments [begin, end). */
 uint64_t packed_nnz(const struct packed *p, uint64_t begin, uint64_t end);

@@ -71,14 +71,15 @@ static inline int compare_positions(const void *a, const void *b)
                          *(const uint64_t *)b);
 }
 
-/* `got` has the nonzeros of x, whose coordinates are distinct, in alto order, to the last bit. */
-static inline void assert_sorted_as(const struct coo *got, const struct coo *x)
+/* `got` has the nonzeros of x, whose coordinates are distinct, in the order of this kind, to the
+ * last bit. */
+static inline void assert_sorted_along(const struct coo *got, const struct coo *x, int kind)
 {
     uint64_t *position = malloc((x->nnz + 1) * sizeof *position);
     assert_non_null(position);
     for (uint64_t i = 0; i < x->nnz; i++)
         position[i] = i;
-    ordering_create(&compared.o, ORDERING_ALTO, x->order, x->dims, 64);
+    ordering_create(&compared.o, kind, x->order, x->dims, 64);
     compared.x = x;
     qsort(position, x->nnz, sizeof *position, compare_positions);
     assert_int_equal(got->order, x->order);
@@ -91,6 +92,11 @@ static inline void assert_sorted_as(const struct coo *got, const struct coo *x)
     for (uint64_t i = 0; i < x->nnz; i++)
         assert_memory_equal(&got->value[i], &x->value[position[i]], sizeof *x->value);
     free(position);
+}
+
+static inline void assert_sorted_as(const struct coo *got, const struct coo *x)
+{
+    assert_sorted_along(got, x, ORDERING_ALTO);
 }
 
 /* The file's bytes; the caller frees them. */

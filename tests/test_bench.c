@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "bench.h"
+#include "bench_record.h"
+#include "bench_table.h"
 #include "limits_host.h"
 #include "memory.h"
 #include "naive.h"
@@ -122,6 +124,12 @@ static enum status known_time(void *state, int from, int to, double *seconds, st
     assert_true(from < to);
     *seconds = 1e-3 * (to - from);
     return STATUS_OK;
+}
+
+static uint64_t known_bytes(void *state, int mode)
+{
+    (void)state;
+    return mode == 1 ? 0 : 1000000 * (uint64_t)(mode + 1);
 }
 
 static int set_up(void **state)
@@ -279,6 +287,49 @@ static void test_device(void **state)
     coo_free(&x);
 }
 
+/* What crosses the bus is told per mode, in the table and in the record: where it does. */
+static void test_bus(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct coo x;
+    struct bench_result r;
+    struct bench_request request = {.ops = &pretender, .options = {.rank = 4}};
+    struct json j;
+    char *text = NULL;
+    size_t size;
+    make_tensor(&x);
+    request.x = &x;
+    pretender.stamp = no_stamp;
+    pretender.elapsed = known_time;
+    for (int streamed = 0; streamed < 2; streamed++) {
+        pretender.bus_bytes = streamed ? known_bytes : NULL;
+        assert_int_equal(run(&r, &x, CONFLICT_REGISTER, 2, 0, &error), STATUS_OK);
+        r.limits.upload_bytes_per_second = 4e9;
+        FILE *stream = open_memstream(&text, &size);
+        bench_table(stream, &r);
+        fclose(stream);
+        json_begin(&j, &error);
+        json_object(&j, NULL);
+        bench_record(&j, "x", &request, &r);
+        json_end(&j);
+        assert_int_equal(error.status, STATUS_OK);
+        assert_true(!streamed == !strstr(text, "bytes over the bus"));
+        assert_true(!streamed == !strstr(j.text, "bus_bytes"));
+        if (streamed) { /* 3 MB in a millisecond */
+            assert_int_equal(r.als.own.mode[2].bus_bytes, 3000000);
+            assert_non_null(
+                strstr(text, "   3 register                3000000    3.000             75.0 %\n"));
+            assert_null(strstr(text, "   2 register                "));
+            assert_non_null(strstr(j.text, "\"share_of_upload\": 0.75"));
+        }
+        json_free(&j);
+        free(text);
+        bench_free(&r);
+    }
+    coo_free(&x);
+}
+
 static void test_failing_allocations(void **state)
 {
     (void)state;
@@ -336,6 +387,7 @@ int main(void)
         cmocka_unit_test_setup(test_little_memory, set_up),
         cmocka_unit_test_setup(test_wrong_results, set_up),
         cmocka_unit_test_setup(test_device, set_up),
+        cmocka_unit_test_setup(test_bus, set_up),
         cmocka_unit_test_setup(test_failing_allocations, set_up),
         cmocka_unit_test(test_limits_of_the_host),
     };

@@ -1,0 +1,78 @@
+/* MTTKRP of a tensor that is larger than the device: packed orderings in host memory flow through
+ * a few slots in device memory, batch after batch, and are decoded there. A copy stream fills the
+ * slots ahead while decoding and MTTKRP of the present batch run on the caller's stream; events
+ * keep them in step, and the host waits for neither. What fits beside the slots stays on the
+ * device, packed, and its batches come evenly between those that flow. */
+#ifndef BLCO_DEVICE_STREAM_H
+#define BLCO_DEVICE_STREAM_H
+
+#include <cuda_runtime.h>
+#include <stdbool.h>
+
+#include "device_mttkrp.h"
+#include "packed.h"
+#include "plan.h"
+#include "unpack.h"
+
+/* One packed ordering, cut into batches of as many segments each. */
+struct flowing {
+    struct packed packed; /* owned */
+    uint64_t segments;    /* of a batch */
+    uint64_t nbatches;
+    uint64_t nresident;             /* batches, the first ones, that stay on the device           */
+    uint8_t *resident;              /* their bytes; device, owned                                 */
+    struct unpack_segment *segment; /* (packed.nsegments); device, owned                          */
+    struct chunk_table full, last;  /* of a batch, and of the last one                            */
+    void *pinned;                   /* where the host memory that flows is, if it is registered   */
+    bool checked;                   /* all its coordinates have been seen to be below the lengths */
+};
+
+struct stream_slot {
+    uint8_t *bytes; /* device, owned */
+    cudaEvent_t arrived, emptied;
+};
+
+struct device_stream {
+    int order, orderings;
+    struct flowing flowing[MAX_ORDER + 1];
+    int serves[MAX_ORDER]; /* which ordering each mode is computed from */
+    enum conflict conflict[MAX_ORDER];
+    struct packed_layout layout;
+    int single;
+    uint64_t *index[PACKED_WORDS]; /* (nonzeros of a batch) each: the present one, decoded; owned */
+    void *value;
+    int *damaged; /* (1) as in struct unpack_args; device, owned */
+
+    cudaStream_t copy;
+    struct stream_slot slot[PLAN_QUEUES];
+    uint64_t filled, emptied; /* so many slots in all, one after the other in a ring */
+    int ordering;             /* the next batch that a slot is filled with is of this one ... */
+    uint64_t next;            /* ... its batch that flows with this number                    */
+    bool ahead;               /* for a call that is still to come                             */
+    int last_mode;            /* that was asked for, or -1                                    */
+};
+
+/* Takes over `count` packed orderings, which are empty afterwards, whatever is returned. Modes that
+ * are CONFLICT_ORDERED are computed from the ordering of their kind, all others from the alto one.
+ * As much of `bytes` of device memory as the slots for batches of batch_nnz nonzeros (but whole
+ * segments) leave, shared evenly, is for what stays on the device. On failure *s is empty.
+ * STATUS_MEMORY. */
+enum status device_stream_open(struct device_stream *s, struct packed *packed, int count,
+                               const enum conflict *conflict, uint64_t batch_nnz, uint64_t bytes,
+                               int single, struct error *error);
+
+/* Accepts an empty one. */
+void device_stream_close(struct device_stream *s);
+
+/* f->m = M of `mode`. Asynchronous, except when an ordering is gone through for the first time:
+ * STATUS_INPUT then where a coordinate is not below its mode's length. */
+enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct device_factors *f,
+                                 cudaStream_t stream, struct error *error);
+
+/* Bytes that flow for one MTTKRP of this mode. */
+uint64_t device_stream_bytes(const struct device_stream *s, int mode);
+
+/* "streamed x1024, 35 % resident": nonzeros of a chunk, and the part of the bytes that stays. */
+void device_stream_describe(const struct device_stream *s, int mode, char *text, size_t size);
+
+#endif

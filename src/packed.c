@@ -1,0 +1,216 @@
+#include "packed.h"
+
+#include <omp.h>
+
+#include <isa-l/crc64.h>
+
+#include "blco.h"
+#include "blco_pack.h"
+#include "memory.h"
+#include "values.h"
+
+#define NORM_SLICES 256  /* of the segments */
+#define VALUE_SLICE 1024 /* values that are widened at a time */
+
+uint64_t packed_bytes_at_most(int order, uint64_t nnz)
+{
+    /* Cutting a segment further than into one block only saves bytes. */
+    uint64_t around = blco_block_stride(order) + 3 * BLCO_ARRAY_ALIGN + BLCO_SEGMENT_ALIGN;
+    uint64_t segments = nnz / BLCO_SEGMENT_NNZ + 1;
+    return nnz * 2 * sizeof(uint64_t) + segments * around;
+}
+
+uint64_t packed_nnz(const struct packed *p, uint64_t begin, uint64_t end)
+{
+    uint64_t first = begin * p->segment_nnz, behind = end * p->segment_nnz;
+    return (behind < p->nnz ? behind : p->nnz) - (first < p->nnz ? first : p->nnz);
+}
+
+void packed_free(struct packed *p)
+{
+    memory_free(p->segment);
+    memory_free(p->bytes);
+    *p = (struct packed){0};
+}
+
+/* What one thread packs with. */
+struct worker {
+    struct blco_packer packer;
+    struct coo piece; /* a segment's nonzeros */
+};
+
+struct builder {
+    struct packed *p;
+    struct blco sorted;
+    struct worker *worker; /* (threads); owned */
+    int threads;
+};
+
+static void builder_close(struct builder *b)
+{
+    for (int t = 0; b->worker && t < b->threads; t++) {
+        blco_packer_free(&b->worker[t].packer);
+        coo_free(&b->worker[t].piece);
+    }
+    memory_free(b->worker);
+    blco_free(&b->sorted);
+}
+
+static enum status builder_open(struct builder *b, const struct coo *x, struct error *error)
+{
+    const struct blco_options options = {.kind = b->p->kind};
+    uint64_t room = b->p->nnz < b->p->segment_nnz ? b->p->nnz : b->p->segment_nnz;
+    b->p->segment = memory_array(b->p->nsegments, sizeof *b->p->segment, error);
+    b->worker = memory_zeros((size_t)b->threads, sizeof *b->worker, error);
+    for (int t = 0; t < b->threads && error->status == STATUS_OK; t++)
+        if (blco_packer_create(&b->worker[t].packer, error) == STATUS_OK)
+            coo_create(&b->worker[t].piece, x->order, x->dims, room, error);
+    return error->status == STATUS_OK ? blco_build(&b->sorted, x, &options, error) : error->status;
+}
+
+/* Measures all segments, or fills them where their bytes have been allocated. */
+static void pack_segments(struct builder *b)
+{
+    struct packed *p = b->p;
+    const struct ordering *o = &b->sorted.ordering;
+#pragma omp parallel for schedule(dynamic) num_threads(b->threads)
+    for (uint64_t s = 0; s < p->nsegments; s++) {
+        struct worker *w = &b->worker[omp_get_thread_num()];
+        struct blco_file_segment *segment = &p->segment[s], cut;
+        uint32_t count = (uint32_t)packed_nnz(p, s, s + 1);
+        blco_decode(&b->sorted, s * p->segment_nnz, count, &w->piece, 0);
+        blco_pack_cut(&w->packer, o, &w->piece, 0, count, &cut);
+        if (p->bytes) {
+            uint8_t *bytes = p->bytes + segment->offset;
+            blco_pack_fill(&w->packer, o, &w->piece, 0, &cut, bytes);
+            segment->crc = crc64_ecma_refl(0, bytes, segment->bytes);
+        } else {
+            *segment = cut;
+        }
+    }
+}
+
+/* Gives each of the segments that were measured its place. */
+static enum status place_segments(struct packed *p, struct error *error)
+{
+    for (uint64_t s = 0; s < p->nsegments; s++) {
+        p->segment[s].offset = p->size;
+        p->size += p->segment[s].bytes;
+    }
+    p->bytes = memory_pages(p->size, error);
+    return error->status;
+}
+
+enum status packed_build(struct packed *p, const struct coo *x, int kind, uint64_t segment_nnz,
+                         struct progress *progress, struct error *error)
+{
+    struct builder b = {.p = p, .threads = omp_get_max_threads()};
+    *p = (struct packed){.order = x->order,
+                         .nnz = x->nnz,
+                         .kind = kind,
+                         .segment_nnz = segment_nnz ? segment_nnz : BLCO_SEGMENT_NNZ};
+    memcpy(p->dims, x->dims, sizeof p->dims);
+    p->nsegments = (p->nnz + p->segment_nnz - 1) / p->segment_nnz;
+    progress_update(progress, -1, "sorting");
+    if (builder_open(&b, x, error) == STATUS_OK) {
+        progress_update(progress, -1, "packing");
+        pack_segments(&b);
+        if (place_segments(p, error) == STATUS_OK)
+            pack_segments(&b);
+    }
+    builder_close(&b);
+    if (error->status != STATUS_OK)
+        packed_free(p);
+    return error->status;
+}
+
+/* Copies the segments; they are looked at while they are in cache. Returns the first damaged one,
+ * or the number of all. */
+static uint64_t copy_segments(struct packed *p, const struct blco_file *f)
+{
+    uint64_t bad = p->nsegments;
+#pragma omp parallel for schedule(dynamic) reduction(min : bad)
+    for (uint64_t s = 0; s < p->nsegments; s++) {
+        struct blco_file_segment *segment = &p->segment[s];
+        *segment = f->segment[s];
+        segment->offset -= f->header->data_offset;
+        uint8_t *bytes = p->bytes + segment->offset;
+        memcpy(bytes, f->map.bytes + f->segment[s].offset, segment->bytes);
+        if (crc64_ecma_refl(0, bytes, segment->bytes) != segment->crc ||
+            !blco_is_sound(bytes, segment, p->order, (uint32_t)packed_nnz(p, s, s + 1)))
+            bad = s < bad ? s : bad;
+    }
+    return bad;
+}
+
+enum status packed_load(struct packed *p, const struct blco_file *f, struct progress *progress,
+                        struct error *error)
+{
+    const struct blco_file_header *h = f->header;
+    *p = (struct packed){.order = (int)h->order,
+                         .nnz = h->nnz,
+                         .kind = ORDERING_ALTO,
+                         .segment_nnz = h->segment_nnz,
+                         .nsegments = h->nsegments,
+                         .size = h->data_bytes};
+    memcpy(p->dims, h->dims, (size_t)h->order * sizeof *p->dims);
+    progress_update(progress, -1, "loading %s", f->name);
+    p->segment = memory_array(p->nsegments, sizeof *p->segment, error);
+    p->bytes = memory_pages(p->size, error);
+    if (error->status == STATUS_OK) {
+        uint64_t bad = copy_segments(p, f);
+        if (bad < p->nsegments)
+            error_set(
+                error, STATUS_INPUT,
+                "%s: damaged: nonzeros from number %ju on are not as its tables and checksums "
+                "say",
+                f->name, (uintmax_t)(bad * p->segment_nnz + 1));
+    }
+    if (error->status != STATUS_OK)
+        packed_free(p);
+    return error->status;
+}
+
+/* Sum of the squares of a block's values. */
+static double block_norm_sq(const struct blco_file_block *b, const uint8_t *values)
+{
+    double value[VALUE_SLICE], sum = 0;
+    enum value_form form = (enum value_form)b->value_form;
+    for (uint32_t from = 0; from < b->count; from += VALUE_SLICE) {
+        uint32_t count = b->count - from < VALUE_SLICE ? b->count - from : VALUE_SLICE;
+        values_widen(form, form == VALUES_CONSTANT ? values : values + values_bytes(form, from),
+                     count, value);
+#pragma omp simd reduction(+ : sum)
+        for (uint32_t i = 0; i < count; i++)
+            sum += value[i] * value[i];
+    }
+    return sum;
+}
+
+static double segment_norm_sq(const struct packed *p, uint64_t s)
+{
+    const uint8_t *bytes = p->bytes + p->segment[s].offset;
+    double sum = 0;
+    for (uint32_t k = 0; k < p->segment[s].nblocks; k++) {
+        struct blco_file_block b;
+        blco_block_load(&b, p->order, bytes + k * blco_block_stride(p->order));
+        sum += block_norm_sq(&b, bytes + b.value_at);
+    }
+    return sum;
+}
+
+double packed_norm_sq(const struct packed *p)
+{
+    double partial[NORM_SLICES], sum = 0;
+    uint64_t length = p->nsegments / NORM_SLICES + 1;
+#pragma omp parallel for schedule(static)
+    for (uint64_t slice = 0; slice < NORM_SLICES; slice++) {
+        uint64_t end = (slice + 1) * length;
+        partial[slice] = 0;
+        for (uint64_t s = slice * length; s < (end < p->nsegments ? end : p->nsegments); s++)
+            partial[slice] += segment_norm_sq(p, s);
+    }
+    for (int slice = 0; slice < NORM_SLICES; slice++)
+        sum += partial[slice];
+    return sum;
+}

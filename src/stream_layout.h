@@ -1,0 +1,14 @@
+/* The words that packed nonzeros are decoded to while they flow: every mode's whole coordinate,
+ * within one of at most two 64-bit words, so that all of an ordering decodes alike. */
+#ifndef BLCO_STREAM_LAYOUT_H
+#define BLCO_STREAM_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "packed_bytes.h"
+
+/* For a tensor of these lengths (order). False where its coordinates do not fit into two words. */
+bool stream_layout_create(struct packed_layout *layout, int order, const uint64_t *dims);
+
+#endif

@@ -1,0 +1,617 @@
+/* Packed nonzeros on the device: decoded as on the host, and MTTKRP of orderings that flow against
+ * the oracle, whatever the batches and however much of the tensor stays. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "device_stream.h"
+#include "memory.h"
+#include "packed_tensors.h"
+#include "stream_layout.h"
+
+#define SHAPES 72
+#define COPIES 5
+
+static void good(cudaError_t code)
+{
+    if (code != cudaSuccess)
+        fail_msg("%s", cudaGetErrorString(code));
+}
+
+static void *uploaded(const void *host, size_t bytes)
+{
+    void *device = NULL;
+    good(cudaMalloc(&device, bytes ? bytes : 1));
+    if (host)
+        good(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
+    else
+        good(cudaMemset(device, 0xff, bytes));
+    return device;
+}
+
+static void *downloaded(const void *device, size_t bytes)
+{
+    void *host = malloc(bytes + 1);
+    assert_non_null(host);
+    good(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost));
+    return host;
+}
+
+/* What the kernel made of segments [begin, end) of a packed tensor. */
+struct decoded {
+    uint64_t first, nnz;
+    uint64_t *index[PACKED_WORDS];
+    void *value;
+    int damaged;
+};
+
+static void decode(const struct packed *p, const struct packed_layout *layout, uint64_t begin,
+                   uint64_t end, int single, struct decoded *d)
+{
+    uint64_t at = p->segment[begin].offset, count = end - begin;
+    struct unpack_segment *segment = calloc(count, sizeof *segment);
+    assert_non_null(segment);
+    for (uint64_t i = 0; i < count; i++) {
+        segment[i].offset = p->segment[begin + i].offset;
+        segment[i].nblocks = p->segment[begin + i].nblocks;
+    }
+    d->first = begin * p->segment_nnz;
+    d->nnz = packed_nnz(p, begin, end);
+    d->damaged = 0;
+    size_t word = d->nnz * sizeof(uint64_t), value = d->nnz * (single ? 4 : 8);
+    uint8_t *bytes =
+        uploaded(p->bytes + at, p->segment[end - 1].offset + p->segment[end - 1].bytes - at);
+    struct unpack_segment *directory = uploaded(segment, count * sizeof *segment);
+    int *damaged = uploaded(&d->damaged, sizeof d->damaged);
+    struct unpack_args args = {.layout = *layout,
+                               .bytes = bytes,
+                               .offset = at,
+                               .segment = directory,
+                               .segment_nnz = (uint32_t)p->segment_nnz,
+                               .nnz = d->nnz,
+                               .index = {uploaded(NULL, word), uploaded(NULL, word)},
+                               .value = uploaded(NULL, value),
+                               .single = single,
+                               .damaged = damaged};
+    good(unpack_launch(&args, NULL));
+    good(cudaDeviceSynchronize());
+    for (int w = 0; w < PACKED_WORDS; w++)
+        d->index[w] = downloaded(args.index[w], word);
+    d->value = downloaded(args.value, value);
+    good(cudaMemcpy(&d->damaged, damaged, sizeof d->damaged, cudaMemcpyDeviceToHost));
+    cudaFree(bytes);
+    cudaFree(directory);
+    cudaFree(damaged);
+    cudaFree(args.index[0]);
+    cudaFree(args.index[1]);
+    cudaFree(args.value);
+    free(segment);
+}
+
+static void decoded_free(struct decoded *d)
+{
+    free(d->index[0]);
+    free(d->index[1]);
+    free(d->value);
+}
+
+/* Nonzero `at` of the tensor, number i of those decoded; all zeros where it was beyond its mode. */
+static void check_nonzero(const struct decoded *d, const struct packed_layout *l,
+                          const struct coo *x, uint64_t i, int single, bool beyond)
+{
+    uint64_t at = d->first + i, expected[PACKED_WORDS] = {0, 0};
+    for (int n = 0; n < x->order && !beyond; n++)
+        expected[l->mode[n].word] |= (uint64_t)x->index[n][at] << l->mode[n].shift;
+    if (l->words == 1)
+        expected[1] = UINT64_MAX; /* not written */
+    for (int w = 0; w < PACKED_WORDS; w++)
+        if (d->index[w][i] != expected[w])
+            fail_msg("nonzero %llu, word %d: %llx, expected %llx", (unsigned long long)at, w,
+                     (unsigned long long)d->index[w][i], (unsigned long long)expected[w]);
+    double value = single ? (double)((float *)d->value)[i] : ((double *)d->value)[i];
+    double wanted = single ? (double)(float)x->value[at] : x->value[at];
+    if (memcmp(&value, &wanted, sizeof value) != 0)
+        fail_msg("nonzero %llu: value %.17g, expected %.17g", (unsigned long long)at, value,
+                 wanted);
+}
+
+static void check_range(const struct packed *p, const struct packed_layout *layout,
+                        const struct coo *x, uint64_t begin, uint64_t end, int single)
+{
+    struct decoded d;
+    decode(p, layout, begin, end, single, &d);
+    assert_int_equal(d.damaged, 0);
+    for (uint64_t i = 0; i < d.nnz; i++)
+        check_nonzero(&d, layout, x, i, single, false);
+    decoded_free(&d);
+}
+
+/* All segments together, and some in the middle. */
+static void check_packed(const struct packed *p, const struct packed_layout *layout, uint64_t *seed)
+{
+    struct coo x;
+    unpack_all(p, &x);
+    uint64_t begin = naive_random(seed) % p->nsegments;
+    uint64_t end = begin + 1 + naive_random(seed) % (p->nsegments - begin);
+    check_range(p, layout, &x, 0, p->nsegments, (int)(naive_random(seed) % 2));
+    check_range(p, layout, &x, begin, end, (int)(naive_random(seed) % 2));
+    coo_free(&x);
+}
+
+static void test_decoded_as_on_the_host(void **state)
+{
+    (void)state;
+    static const int bits[] = {0, 12, 30, 50, 64, 66, 90, 120};
+    static const uint64_t segments[] = {1, 7, 1000, 65536};
+    int words[3] = {0};
+    uint64_t seed = 1;
+    for (int i = 0; i < SHAPES; i++) {
+        struct error error = {0};
+        struct packed_layout layout;
+        struct packed p;
+        struct coo x;
+        uint64_t dims[MAX_ORDER], nnz = 1 + naive_random(&seed) % (i % 4 == 3 ? 200000 : 5000);
+        int order = i % 9 < 8 ? i % 9 + 1 : 16;
+        random_lengths(&seed, order, bits[naive_random(&seed) % 8], dims);
+        if (!stream_layout_create(&layout, order, dims))
+            continue;
+        coo_in_form(&x, order, dims, nnz, naive_random(&seed), i % (FORM_BY_REGION + 1));
+        int kind = (int)(naive_random(&seed) % (uint64_t)(order + 1)) - 1;
+        assert_int_equal(packed_build(&p, &x, kind, segments[i % 4], NULL, &error), STATUS_OK);
+        check_packed(&p, &layout, &seed);
+        words[layout.words]++;
+        packed_free(&p);
+        coo_free(&x);
+    }
+    assert_true(words[1] > 10 && words[2] > 10);
+}
+
+/* Blocks of as many nonzeros as a segment has, and of one: the table is searched from end to end.
+ */
+static void test_large_and_small_blocks(void **state)
+{
+    (void)state;
+    static const uint64_t dense[] = {64, 64, 64}, sparse[] = {1 << 30, 1 << 30, 1 << 29, 1 << 29};
+    struct error error = {0};
+    struct packed_layout layout;
+    struct packed p;
+    struct coo x;
+    uint64_t seed = 5, blocks = 0;
+    coo_in_form(&x, 3, dense, 250000, 1, VALUES_U8);
+    assert_true(stream_layout_create(&layout, 3, dense));
+    assert_int_equal(packed_build(&p, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
+    check_packed(&p, &layout, &seed);
+    packed_free(&p);
+    coo_free(&x);
+
+    coo_in_form(&x, 4, sparse, 100000, 1, VALUES_F64);
+    assert_true(stream_layout_create(&layout, 4, sparse));
+    assert_int_equal(packed_build(&p, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
+    for (uint64_t s = 0; s < p.nsegments; s++)
+        blocks += p.segment[s].nblocks;
+    assert_true(blocks > 10000);
+    check_packed(&p, &layout, &seed);
+    packed_free(&p);
+    coo_free(&x);
+}
+
+static void test_damaged_coordinates(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {5, 900, 70, 1 << 30, 1 << 29};
+    for (int order = 3; order <= 5; order += 2)
+        for (int n = 0; n < 3; n++) {
+            struct error error = {0};
+            struct packed_layout layout;
+            struct packed p;
+            struct decoded d;
+            struct coo x, sorted;
+            uint64_t first;
+            naive_random_coo(&x, order, dims, 5000, 1, 0);
+            assert_true(stream_layout_create(&layout, order, dims));
+            assert_int_equal(packed_build(&p, &x, 0, 1000, NULL, &error), STATUS_OK);
+            unpack_all(&p, &sorted);
+            uint64_t count = damage(&p, 2, n, &first);
+            decode(&p, &layout, 0, p.nsegments, n % 2, &d);
+            assert_int_equal(d.damaged, n + 1);
+            for (uint64_t i = 0; i < d.nnz; i++)
+                check_nonzero(&d, &layout, &sorted, i, n % 2, i - first < count);
+            decoded_free(&d);
+            packed_free(&p);
+            coo_free(&sorted);
+            coo_free(&x);
+        }
+}
+
+struct shape {
+    int order;
+    uint64_t dims[MAX_ORDER];
+    uint64_t nnz, rank;
+    int skewed;
+};
+
+/* A tensor, a model, and what its MTTKRPs must give. */
+struct problem {
+    struct coo x;
+    struct ktensor k;
+    long double *expected[MAX_ORDER];
+};
+
+static void make_problem(struct problem *q, const struct shape *s, int single)
+{
+    struct error error = {0};
+    naive_random_coo(&q->x, s->order, s->dims, s->nnz, s->rank, s->skewed);
+    assert_int_equal(ktensor_create(&q->k, s->order, s->dims, s->rank, &error), STATUS_OK);
+    ktensor_randomise(&q->k, single ? KTENSOR_RANDOM : KTENSOR_NORMAL, 7);
+    for (uint64_t i = 0; i < q->x.nnz && single; i++) /* sums that do not cancel */
+        q->x.value[i] = fabs(q->x.value[i]);
+    for (int n = 0; n < s->order; n++) {
+        q->expected[n] = memory_array(s->dims[n] * s->rank, sizeof *q->expected[n], &error);
+        assert_non_null(q->expected[n]);
+        naive_mttkrp(&q->x, &q->k, n, q->expected[n]);
+    }
+}
+
+static void free_problem(struct problem *q)
+{
+    for (int n = 0; n < q->x.order; n++)
+        memory_free(q->expected[n]);
+    ktensor_free(&q->k);
+    coo_free(&q->x);
+}
+
+/* Factors on the device, rows padded with zeros, and an M full of NaN. */
+static void make_factors(struct device_factors *f, const struct ktensor *k, int single)
+{
+    uint64_t entries = single ? 4 : 2, longest = 0;
+    *f = (struct device_factors){.order = k->order, .single = single, .copies = COPIES};
+    f->vectors = (uint32_t)((k->rank + entries - 1) / entries);
+    for (int n = 0; n < k->order; n++) {
+        uint64_t ld = f->vectors * entries;
+        double *wide = calloc(k->dims[n] * ld, sizeof *wide);
+        assert_non_null(wide);
+        float *narrow = (float *)wide;
+        for (uint64_t i = 0; i < k->dims[n]; i++)
+            for (uint64_t r = 0; r < ld; r++) {
+                double entry = r < k->rank ? k->factor[n][i * k->rank + r] : 0;
+                if (single)
+                    narrow[i * ld + r] = (float)entry;
+                else
+                    wide[i * ld + r] = entry;
+            }
+        f->dims[n] = k->dims[n];
+        f->factor[n] = uploaded(wide, k->dims[n] * f->vectors * 16);
+        longest = f->dims[n] > longest ? f->dims[n] : longest;
+        free(wide);
+    }
+    f->m = uploaded(NULL, COPIES * longest * f->vectors * 16);
+}
+
+static void free_factors(struct device_factors *f)
+{
+    for (int n = 0; n < f->order; n++)
+        cudaFree(f->factor[n]);
+    cudaFree(f->m);
+}
+
+/* ||M - expected|| / ||expected|| */
+static long double difference(const struct problem *q, const struct device_factors *f, int mode)
+{
+    uint64_t ld = f->vectors * (f->single ? 4u : 2u);
+    void *m = downloaded(f->m, f->dims[mode] * f->vectors * 16);
+    long double off = 0, norm = 0;
+    for (uint64_t i = 0; i < f->dims[mode]; i++)
+        for (uint64_t r = 0; r < q->k.rank; r++) {
+            long double expected = q->expected[mode][i * q->k.rank + r];
+            long double got = f->single ? (long double)((float *)m)[i * ld + r]
+                                        : (long double)((double *)m)[i * ld + r];
+            off += (got - expected) * (got - expected);
+            norm += expected * expected;
+        }
+    free(m);
+    return norm > 0 ? sqrtl(off / norm) : sqrtl(off);
+}
+
+/* The orderings that these conflict resolutions are computed from. */
+static int pack(struct packed *packed, const struct coo *x, const enum conflict *conflict,
+                uint64_t segment_nnz)
+{
+    struct error error = {0};
+    bool alto = false;
+    int count = 0;
+    for (int n = 0; n < x->order; n++) {
+        alto |= conflict[n] != CONFLICT_ORDERED;
+        if (conflict[n] == CONFLICT_ORDERED)
+            assert_int_equal(packed_build(&packed[count++], x, n, segment_nnz, NULL, &error),
+                             STATUS_OK);
+    }
+    if (alto)
+        assert_int_equal(
+            packed_build(&packed[count++], x, ORDERING_ALTO, segment_nnz, NULL, &error), STATUS_OK);
+    return count;
+}
+
+struct streaming {
+    enum conflict conflict[MAX_ORDER];
+    uint64_t segment_nnz, batch_nnz, bytes;
+};
+
+static struct {
+    int none, some, all, several_batches;
+} met;
+
+static void note(const struct device_stream *s)
+{
+    for (int i = 0; i < s->orderings; i++) {
+        const struct flowing *o = &s->flowing[i];
+        met.none += o->nresident == 0;
+        met.some += o->nresident > 0 && o->nresident < o->nbatches;
+        met.all += o->nresident == o->nbatches;
+        met.several_batches += o->nbatches > PLAN_QUEUES;
+    }
+}
+
+/* Modes as a sweep asks for them, one several times over, and in any order. */
+static void check_modes(struct device_stream *s, const struct problem *q,
+                        const struct device_factors *f)
+{
+    struct error error = {0};
+    uint64_t seed = 3;
+    int order = s->order;
+    for (int call = 0; call < 2 * order + 8; call++) {
+        int mode = call < 2 * order       ? call % order
+                   : call < 2 * order + 4 ? order / 2
+                                          : (int)(naive_random(&seed) % (uint64_t)order);
+        if (device_stream_mttkrp(s, mode, f, NULL, &error) != STATUS_OK)
+            fail_msg("%s", error.message);
+        good(cudaDeviceSynchronize());
+        long double off = difference(q, f, mode);
+        if (!(off <= (f->single ? 1e-5L : 1e-12L)))
+            fail_msg("call %d: order %d, rank %d, %s, mode %d: relative error %Lg", call, order,
+                     (int)q->k.rank, conflict_name(s->conflict[mode]), mode + 1, off);
+    }
+}
+
+static void check_stream(const struct problem *q, const struct device_factors *f,
+                         const struct streaming *t)
+{
+    struct error error = {0};
+    struct packed packed[MAX_ORDER + 1];
+    struct device_stream s;
+    int count = pack(packed, &q->x, t->conflict, t->segment_nnz);
+    if (device_stream_open(&s, packed, count, t->conflict, t->batch_nnz, t->bytes, f->single,
+                           &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    assert_null(packed[0].bytes);
+    note(&s);
+    check_modes(&s, q, f);
+    for (int n = 0; n < s.order; n++) {
+        const struct flowing *o = &s.flowing[s.serves[n]];
+        char text[96];
+        assert_int_equal(o->packed.kind, t->conflict[n] == CONFLICT_ORDERED ? n : ORDERING_ALTO);
+        assert_true((device_stream_bytes(&s, n) == 0) == (o->nresident == o->nbatches));
+        assert_true(device_stream_bytes(&s, n) <= o->packed.size);
+        device_stream_describe(&s, n, text, sizeof text);
+        assert_true((strstr(text, "100 % resident") != NULL) == (o->nresident == o->nbatches));
+    }
+    device_stream_close(&s);
+}
+
+static const enum conflict resolutions[] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
+                                            CONFLICT_REGISTER, CONFLICT_ATOMIC};
+
+/* All modes alike, or each of them in another way. */
+static void set_conflicts(struct streaming *t, int order, int which)
+{
+    for (int n = 0; n < order; n++)
+        t->conflict[n] = resolutions[which < 4 ? which : (n + which) % 3];
+}
+
+static const struct shape shapes[] = {
+    {1, {300}, 100, 3, 0},
+    {2, {60, 7}, 300, 16, 0},
+    {3, {50, 31, 4000}, 9000, 33, 1},
+    {4, {17, 5, 90, 33}, 2500, 8, 0},
+    {4, {2, 3000, 1, 2500}, 20000, 2, 1},
+    {5, {1 << 20, 1 << 20, 5, 1 << 20, 1 << 19}, 3000, 1, 1}, /* 82 bits */
+    {6, {4, 5, 6, 7, 8, 9}, 3000, 17, 0},
+    {8, {3, 3, 3, 3, 3, 3, 3, 3}, 3000, 5, 0},
+};
+
+/* Batches of one nonzero up to all of them. */
+static void check_batches(int single)
+{
+    static const struct {
+        uint64_t segment, batch;
+    } sizes[] = {{1, 1}, {1, 50}, {7, 1}, {7, 100}, {1000, 1000}, {1000, 3000}, {0, 1 << 20}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct problem q;
+        struct device_factors f;
+        make_problem(&q, &shapes[i], single);
+        make_factors(&f, &q.k, single);
+        for (size_t b = 0; b < sizeof sizes / sizeof *sizes; b++)
+            for (int which = 0; which < 7; which++) {
+                if (sizes[b].batch < 50 && which != (int)i % 7) /* many launches */
+                    continue;
+                struct streaming t = {.segment_nnz = sizes[b].segment, .batch_nnz = sizes[b].batch};
+                set_conflicts(&t, q.x.order, which);
+                check_stream(&q, &f, &t);
+            }
+        free_factors(&f);
+        free_problem(&q);
+    }
+}
+
+static void test_batches(void **state)
+{
+    (void)state;
+    check_batches(0);
+    assert_true(met.none > 0 && met.several_batches > 20);
+}
+
+static void test_batches_in_single_precision(void **state)
+{
+    (void)state;
+    check_batches(1);
+}
+
+/* From nothing that stays on the device to everything. */
+static void test_residents(void **state)
+{
+    (void)state;
+    static const struct shape shape = {3, {50, 310, 4000}, 30000, 8, 1};
+    struct problem q;
+    struct device_factors f;
+    make_problem(&q, &shape, 0);
+    make_factors(&f, &q.k, 0);
+    memset(&met, 0, sizeof met);
+    for (uint64_t bytes = 1 << 14; bytes <= 1 << 22; bytes += bytes / 2)
+        for (int which = 0; which < 7; which += 2) {
+            struct streaming t = {.segment_nnz = 100, .batch_nnz = 700, .bytes = bytes};
+            set_conflicts(&t, 3, which);
+            check_stream(&q, &f, &t);
+        }
+    assert_true(met.none > 3 && met.some > 8 && met.all > 3);
+    free_factors(&f);
+    free_problem(&q);
+}
+
+/* What is reserved stays within `bytes`. */
+static void test_memory(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {1000, 2000, 3000};
+    static const enum conflict conflict[] = {CONFLICT_REGISTER, CONFLICT_REGISTER,
+                                             CONFLICT_REGISTER};
+    const uint64_t bytes = 48 << 20, slack = 16 << 20; /* the driver takes pages of 2 MB */
+    struct error error = {0};
+    struct packed packed;
+    struct device_stream s;
+    struct coo x;
+    size_t before, after, all;
+    naive_random_coo(&x, 3, dims, 6000000, 1, 0);
+    assert_int_equal(packed_build(&packed, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
+    good(cudaMemGetInfo(&before, &all));
+    assert_int_equal(device_stream_open(&s, &packed, 1, conflict, 1 << 18, bytes, 0, &error),
+                     STATUS_OK);
+    good(cudaMemGetInfo(&after, &all));
+    assert_true(s.flowing[0].nresident > 0 && s.flowing[0].nresident < s.flowing[0].nbatches);
+    assert_true(before - after <= bytes + slack);
+    device_stream_close(&s);
+    coo_free(&x);
+}
+
+static void test_damaged_stream(void **state)
+{
+    (void)state;
+    static const struct shape shape = {3, {50, 310, 4000}, 20000, 4, 0};
+    static const enum conflict conflict[] = {CONFLICT_HIERARCHICAL, CONFLICT_REGISTER,
+                                             CONFLICT_ATOMIC};
+    struct problem q;
+    struct device_factors f;
+    make_problem(&q, &shape, 0);
+    make_factors(&f, &q.k, 0);
+    for (int n = 0; n < 3; n++) {
+        struct error error = {0};
+        struct packed packed;
+        struct device_stream s;
+        uint64_t first;
+        assert_int_equal(pack(&packed, &q.x, conflict, 100), 1);
+        damage(&packed, packed.nsegments - 1, n, &first);
+        assert_int_equal(device_stream_open(&s, &packed, 1, conflict, 1000, 0, 0, &error),
+                         STATUS_OK);
+        assert_int_equal(device_stream_mttkrp(&s, n, &f, NULL, &error), STATUS_INPUT);
+        char expected[32];
+        snprintf(expected, sizeof expected, "length of mode %d", n + 1);
+        assert_non_null(strstr(error.message, expected));
+        device_stream_close(&s);
+    }
+    free_factors(&f);
+    free_problem(&q);
+}
+
+/* Whichever allocation is refused: an error and nothing left behind, or it goes on with fewer bytes
+ * that stay, or with memory that is not pinned. */
+static void test_failing_allocations(void **state)
+{
+    (void)state;
+    static const struct shape shape = {3, {50, 310, 4000}, 30000, 8, 1};
+    struct problem q;
+    struct device_factors f;
+    struct streaming t;
+    int failures = 0, survived = 0, pageable = 0;
+    make_problem(&q, &shape, 0);
+    make_factors(&f, &q.k, 0);
+    set_conflicts(&t, 3, 4);
+    for (long k = 0, fired = 1; fired; k++) {
+        struct error error = {0};
+        struct packed packed[MAX_ORDER + 1];
+        struct device_stream s;
+        int count = pack(packed, &q.x, t.conflict, 100);
+        memory_hook_set(k);
+        enum status status =
+            device_stream_open(&s, packed, count, t.conflict, 1000, 1 << 19, 0, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_null(packed[0].bytes);
+        if (status == STATUS_OK) {
+            for (int i = 0; i < s.orderings; i++)
+                pageable += s.flowing[i].pinned == NULL;
+            check_modes(&s, &q, &f);
+            survived += fired != 0;
+            device_stream_close(&s);
+        } else {
+            assert_int_equal(status, STATUS_MEMORY);
+            assert_true(fired);
+            assert_int_equal(s.orderings, 0);
+            failures++;
+        }
+    }
+    assert_true(failures > 10 && survived >= 4 && pageable >= 2);
+    free_factors(&f);
+    free_problem(&q);
+}
+
+/* Coordinates that no two words hold. */
+static void test_line_too_long(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {1 << 25, 1 << 25, 1 << 25, 1 << 25, 1 << 25};
+    enum conflict conflict[5];
+    struct error error = {0};
+    struct packed packed;
+    struct device_stream s;
+    struct coo x;
+    for (int n = 0; n < 5; n++)
+        conflict[n] = CONFLICT_REGISTER;
+    naive_random_coo(&x, 5, dims, 100, 1, 0);
+    assert_int_equal(pack(&packed, &x, conflict, 0), 1);
+    assert_int_equal(device_stream_open(&s, &packed, 1, conflict, 100, 0, 0, &error),
+                     STATUS_MEMORY);
+    assert_null(packed.bytes);
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_decoded_as_on_the_host),
+        cmocka_unit_test(test_large_and_small_blocks),
+        cmocka_unit_test(test_damaged_coordinates),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_batches_in_single_precision),
+        cmocka_unit_test(test_residents),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_damaged_stream),
+        cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_line_too_long),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
