@@ -3,6 +3,8 @@
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
+#include "output_row.cuh"
+
 namespace
 {
 
@@ -12,17 +14,6 @@ constexpr size_t ALIGNMENT = 256;
 size_t aligned(size_t bytes)
 {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-__device__ uint32_t output_row(const mttkrp_args &a, uint64_t i, uint32_t base)
-{
-    uint64_t word = a.index[a.output.word][i];
-    return (static_cast<uint32_t>(word >> a.output.shift) & a.output.mask) | base;
-}
-
-__device__ uint32_t output_base(const mttkrp_args &a, const mttkrp_chunk &c)
-{
-    return a.base ? a.base[static_cast<uint64_t>(c.block) * MTTKRP_MAX_ORDER + a.output.mode] : 0;
 }
 
 __global__ void clear_rows_with_nonzeros(const __grid_constant__ mttkrp_args a,

@@ -168,8 +168,14 @@ template <typename V, int LANES> struct row_sums {
     uint32_t row_bytes;
     bool active; /* false where the row ends before this lane */
     bool owned;
+    const uint32_t *sole; /* see mttkrp_args */
     uint32_t row, head_row;
     V sum, head;
+
+    __device__ __forceinline__ bool is_sole(uint32_t r) const
+    {
+        return sole && (__ldg(sole + r / 32) >> r % 32 & 1);
+    }
 
     __device__ __forceinline__ void add(uint32_t to, V x) const
     {
@@ -190,7 +196,7 @@ template <typename V, int LANES> struct row_sums {
         } else if (head_row == NO_ROW) {
             head_row = row;
             head = sum;
-        } else if (owned) {
+        } else if (owned || is_sole(row)) {
             store(row, sum);
         } else {
             add(row, sum);
@@ -222,7 +228,7 @@ template <typename V, int LANES> struct row_sums {
             for (; after < COUNT && (ends.row[after] == r || ends.row[after] == NO_ROW); after++)
                 if (ends.row[after] == r)
                     total = total + ends.sum[after][lane];
-            if (owned && before >= 0 && after < COUNT)
+            if ((owned && before >= 0 && after < COUNT) || is_sole(r))
                 store(r, total);
             else
                 add(r, total);
@@ -398,8 +404,9 @@ __global__ void __launch_bounds__(threads<PATH>, (resident<GATHERS, PATH>))
     uint32_t begin = group * run, end = min(begin + run, c.count);
 
     V *m = static_cast<V *>(a.m) + (blockIdx.x % a.copies) * a.copy_size + column;
-    row_sums<V, LANES> sums{m,      a.vectors * 16, active,      a.owned != 0,
-                            NO_ROW, NO_ROW,         splat<V>(0), splat<V>(0)};
+    row_sums<V, LANES> sums{
+        m,      a.vectors * 16, active,      a.owned != 0, PATH == MTTKRP_SORTED ? a.sole : nullptr,
+        NO_ROW, NO_ROW,         splat<V>(0), splat<V>(0)};
     gatherer<T, GATHERS> gather(a, column, base);
     uint32_t base_of_output = base[a.output.mode];
 

@@ -57,7 +57,9 @@ struct mttkrp_args {
     uint32_t vectors;   /* 16-byte vectors in a row of every table and of M                       */
     int owned;          /* a row's nonzeros are neighbours: only the first and the last row of a
                          * chunk can be shared with other chunks; the rest is stored, not added   */
-    int single;         /* float instead of double                                                */
+    const uint32_t *sole; /* MTTKRP_SORTED: a bit for each row, set where one chunk has all of its
+                           * nonzeros: it is stored too (sole_rows.h); NULL: no such rows known   */
+    int single; /* float instead of double                                                */
     enum mttkrp_path path;
 };
 

@@ -5,11 +5,16 @@
 #include <string.h>
 
 #include "cuda_error.h"
+#include "device_memory.h"
+#include "sole_rows.h"
 
 /* A fused table is worth its making only while it stays in the L2 cache and is short against the
  * tensor. */
 #define MAX_TABLE_BITS   18
 #define NONZEROS_PER_ROW 8
+
+/* Per row of M on average, from which on nearly every row belongs to many chunks. */
+#define SOLE_NONZEROS 32
 
 static int field_bits(struct mttkrp_field f)
 {
@@ -84,15 +89,42 @@ static void list_variants(struct device_mttkrp *w)
     }
 }
 
+/* Those of the shortest chunks, so that they are every longer chunk's too. Goes without where there
+ * is no room for it. */
+static enum status find_sole_rows(struct device_mttkrp *w, cudaStream_t stream, struct error *error)
+{
+    const uint64_t rows = w->tensor->blco.dims[w->mode];
+    struct mttkrp_args args;
+    device_tensor_args(w->tensor, 0, w->mode, &args);
+    uint32_t *first = device_array(rows, sizeof *first, error);
+    if (first)
+        w->sole = device_array(SOLE_ROWS_WORDS(rows), sizeof *w->sole, error);
+    cudaError_t code = cudaSuccess;
+    if (w->sole)
+        code = sole_rows_mark(&args, rows, first, w->sole, stream);
+    if (w->sole && code == cudaSuccess)
+        code = cudaStreamSynchronize(stream);
+    device_free(first);
+    if (error->status == STATUS_MEMORY)
+        *error = (struct error){0};
+    return cuda_status(code, "finding the rows of one chunk", error);
+}
+
 enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tensor *tensor,
-                               int mode, enum conflict conflict, struct error *error)
+                               int mode, enum conflict conflict, cudaStream_t stream,
+                               struct error *error)
 {
     *w = (struct device_mttkrp){.mode = mode, .conflict = conflict, .tensor = tensor, .timed = -1};
     sort_gathers(w);
     find_fusion(w);
     list_variants(w);
     enum status status = cuda_status(cudaEventCreate(&w->start), "an event", error);
-    return status == STATUS_OK ? cuda_status(cudaEventCreate(&w->stop), "an event", error) : status;
+    if (status == STATUS_OK)
+        status = cuda_status(cudaEventCreate(&w->stop), "an event", error);
+    if (status == STATUS_OK && conflict == CONFLICT_REGISTER &&
+        tensor->blco.nnz / SOLE_NONZEROS < tensor->blco.dims[mode])
+        status = find_sole_rows(w, stream, error);
+    return status;
 }
 
 void device_mttkrp_close(struct device_mttkrp *w)
@@ -101,6 +133,7 @@ void device_mttkrp_close(struct device_mttkrp *w)
         cudaEventDestroy(w->start);
     if (w->stop)
         cudaEventDestroy(w->stop);
+    device_free(w->sole);
     memset(w, 0, sizeof *w);
 }
 
@@ -159,6 +192,20 @@ static void set_args(const struct device_mttkrp *w, const struct mttkrp_variant 
     args->gathers -= v->fused;
     args->owned = args->owned && w->conflict == CONFLICT_ORDERED;
     args->path = v->path;
+    args->sole = w->sole;
+}
+
+/* The rows that are added to, not stored. */
+static cudaError_t zero_m(const struct device_mttkrp *w, const struct mttkrp_args *args,
+                          cudaStream_t stream)
+{
+    const struct device_tensor *t = w->tensor;
+    if (args->owned)
+        return mttkrp_zero_rows(args->m, args->vectors, t->zero_row, t->zero_rows, stream);
+    if (args->sole)
+        return sole_rows_zero_others(args->m, args->vectors, args->sole, t->blco.dims[w->mode],
+                                     stream);
+    return device_mttkrp_zero(args, stream);
 }
 
 enum status device_mttkrp_variant(struct device_mttkrp *w, int variant,
@@ -170,9 +217,7 @@ enum status device_mttkrp_variant(struct device_mttkrp *w, int variant,
     set_args(w, v, f, &args);
     cudaError_t code = set_gathers(w, v->fused, f, &args, stream);
     if (code == cudaSuccess)
-        code = args.owned ? mttkrp_zero_rows(f->m, f->vectors, w->tensor->zero_row,
-                                             w->tensor->zero_rows, stream)
-                          : device_mttkrp_zero(&args, stream);
+        code = zero_m(w, &args, stream);
     if (code == cudaSuccess)
         code = mttkrp_launch(&args, stream);
     if (code == cudaSuccess)

@@ -35,6 +35,7 @@ struct device_mttkrp {
     const struct device_tensor *tensor;
     int gather[MAX_ORDER]; /* the other modes, the one in the index's lowest bits last          */
     int fused;             /* gathers `fused` and `fused + 1` can be fused; -1: none             */
+    uint32_t *sole; /* bitmap of the mode's rows, see sole_rows.h; NULL: not known; device, owned */
     struct mttkrp_variant variant[MAX_VARIANTS];
     int variants;
     int calls; /* so far                                                            */
@@ -50,7 +51,8 @@ uint64_t device_mttkrp_table_rows(const struct device_mttkrp *w);
 /* Prepares a mode; `tensor` stays the caller's and must outlive *w. `kernel` restricts the
  * variants. */
 enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tensor *tensor,
-                               int mode, enum conflict conflict, struct error *error);
+                               int mode, enum conflict conflict, cudaStream_t stream,
+                               struct error *error);
 void device_mttkrp_close(struct device_mttkrp *w);
 
 /* M = X_(mode) (Khatri-Rao product of the other factors). Asynchronous. While variants are left to

@@ -246,18 +246,18 @@ static enum status build(struct device_sweep *s, const struct coo *x, struct pla
 }
 
 static enum status open_mttkrps(struct device_sweep *s, const struct plan *plan,
-                                struct error *error)
+                                cudaStream_t stream, struct error *error)
 {
     enum status status = STATUS_OK;
     for (int g = 0; g < s->grouping.groups && !s->streamed && status == STATUS_OK; g++) {
         enum conflict conflict = is_shared(s) ? CONFLICT_ORDERED : plan->conflict[g];
         const struct device_tensor *tensor =
             conflict == CONFLICT_ORDERED ? &s->ordered[g] : &s->alto;
-        status = device_mttkrp_open(&s->outer[g], tensor, g, conflict, error);
+        status = device_mttkrp_open(&s->outer[g], tensor, g, conflict, stream, error);
         int first = s->grouping.first[g], size = grouping_size(&s->grouping, g);
         for (int k = 0; k < size && size > 1 && status == STATUS_OK; k++)
             status = device_mttkrp_open(&s->inner[first + k], &s->tuple_tensor[first + k], k,
-                                        CONFLICT_ORDERED, error);
+                                        CONFLICT_ORDERED, stream, error);
     }
     return status;
 }
@@ -302,7 +302,7 @@ enum status device_sweep_open(struct device_sweep *s, const struct coo *x, struc
     if (plan->request.share)
         s->build.grouping = progress_now() - start - backend_build_seconds(&s->build);
     if (status == STATUS_OK)
-        status = open_mttkrps(s, plan, error);
+        status = open_mttkrps(s, plan, stream, error);
     if (status == STATUS_OK)
         status = allocate_factors(s, plan, error);
     if (status != STATUS_OK)

@@ -1,0 +1,19 @@
+/* The row of M that a nonzero belongs to. */
+#ifndef BLCO_KERNELS_OUTPUT_ROW_CUH
+#define BLCO_KERNELS_OUTPUT_ROW_CUH
+
+#include "mttkrp.h"
+
+__device__ inline uint32_t output_row(const mttkrp_args &a, uint64_t i, uint32_t base)
+{
+    uint64_t word = a.index[a.output.word][i];
+    return (static_cast<uint32_t>(word >> a.output.shift) & a.output.mask) | base;
+}
+
+/* For all nonzeros of a chunk. */
+__device__ inline uint32_t output_base(const mttkrp_args &a, const mttkrp_chunk &c)
+{
+    return a.base ? a.base[static_cast<uint64_t>(c.block) * MTTKRP_MAX_ORDER + a.output.mode] : 0;
+}
+
+#endif
