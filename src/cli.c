@@ -360,22 +360,3 @@ const char *cli_nearest(const char *word, const char *const *names, int count)
     }
     return nearest;
 }
-
-const char *cli_size_text(uint64_t bytes, char *text)
-{
-    static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
-    if (bytes < 1000) {
-        snprintf(text, CLI_SIZE_TEXT, "%d bytes", (int)bytes);
-        return text;
-    }
-    double amount = (double)bytes / 1000;
-    int unit = 0;
-    for (; amount >= 1000 && unit < 5; unit++)
-        amount /= 1000;
-    snprintf(text, CLI_SIZE_TEXT, "%.*f %s",
-             amount < 10    ? 2
-             : amount < 100 ? 1
-                            : 0,
-             amount, units[unit]);
-    return text;
-}

@@ -98,9 +98,4 @@ enum status cli_choose_backend(const struct cli_common *common, const struct bac
 
 #define CLI_MAX_RANK 1000000
 
-#define CLI_SIZE_TEXT 16
-
-/* "812 bytes", "1.5 MB" into text[0..CLI_SIZE_TEXT), which is returned. */
-const char *cli_size_text(uint64_t bytes, char *text);
-
 #endif

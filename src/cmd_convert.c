@@ -7,6 +7,7 @@
 #include "cli.h"
 #include "coo_runs.h"
 #include "memory.h"
+#include "number.h"
 #include "outfile.h"
 #include "tensor_file.h"
 #include "tns_write.h"
@@ -181,7 +182,7 @@ static enum status to_blco(const struct settings *s, enum tensor_format from,
     struct spiller spiller = {.out = s->out};
     struct coo last = {0};
     struct coo_runs_report report;
-    char size[CLI_SIZE_TEXT], runs[64] = "";
+    char size[NUMBER_SIZE_TEXT], runs[64] = "";
     coo_runs_init(&spiller.runs);
     enum status status = from == TENSOR_BLCO ? blco_to_runs(s, &spiller, &last, progress, error)
                                              : text_to_runs(s, &spiller, &last, progress, error);
@@ -192,7 +193,7 @@ static enum status to_blco(const struct settings *s, enum tensor_format from,
         if (spiller.runs.count > 0)
             snprintf(runs, sizeof runs, " from %ju runs", (uintmax_t)spiller.runs.count);
         progress_done(progress, "%ju nonzeros, %s, %.2f bytes a nonzero%s, in %.2f s",
-                      (uintmax_t)report.nnz, cli_size_text(report.bytes, size),
+                      (uintmax_t)report.nnz, number_size(report.bytes, size),
                       (double)report.bytes / (double)(report.nnz ? report.nnz : 1), runs,
                       progress_now() - start);
         tensor_note_cleaning(progress, &report.cleaning);
@@ -213,9 +214,9 @@ static struct tns_write_options text_options(const struct settings *s)
 static void show_text(struct progress *progress, const struct tns_write_report *report,
                       uint64_t nnz, double seconds)
 {
-    char size[CLI_SIZE_TEXT];
+    char size[NUMBER_SIZE_TEXT];
     progress_done(progress, "%ju nonzeros, %s in %.2f s, %.0f MB/s of text", (uintmax_t)nnz,
-                  cli_size_text(report->file_bytes, size), seconds,
+                  number_size(report->file_bytes, size), seconds,
                   (double)report->text_bytes / 1e6 / seconds);
 }
 

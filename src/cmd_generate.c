@@ -313,7 +313,7 @@ static enum status generate(const struct settings *s, const char *path, struct e
     struct progress progress;
     struct tns_write_report report;
     struct tns_write_options options = {s->common.tns.index_base, s->header};
-    char size[CLI_SIZE_TEXT];
+    char size[NUMBER_SIZE_TEXT];
     if (make_spec(s, &spec, error) != STATUS_OK ||
         (strcmp(path, "-") != 0 && outfile_check(path, error) != STATUS_OK))
         return error->status;
@@ -327,7 +327,7 @@ static enum status generate(const struct settings *s, const char *path, struct e
         if (tns_write(&x, path, &options, &progress, &report, error) == STATUS_OK) {
             written = progress_now() - start;
             progress_done(&progress, "%s in %.1f s (%.0f MB/s of text), seed %ju",
-                          cli_size_text(report.file_bytes, size), written,
+                          number_size(report.file_bytes, size), written,
                           (double)report.text_bytes / 1e6 / written, (uintmax_t)s->seed);
         }
     }

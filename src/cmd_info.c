@@ -83,10 +83,7 @@ static void show_lengths(const struct coo *x)
 
 static void show_line_bits(const struct coo *x)
 {
-    int bits = 0;
-    for (int n = 0; n < x->order; n++)
-        bits += ordering_bits(x->dims[n]);
-    printf("line         %d bits", bits);
+    printf("line         %d bits", ordering_line_bits(x->order, x->dims));
     for (int n = 0; n < x->order; n++)
         printf("%s%d", n ? " + " : " = ", ordering_bits(x->dims[n]));
     printf("\n");
@@ -123,13 +120,13 @@ static void show_format(const struct findings *f)
     static const char *const headers[] = {[TNS_HEADER_NONE] = "no header",
                                           [TNS_HEADER_DIMS] = "header of order and lengths",
                                           [TNS_HEADER_SPTENSOR] = "sptensor header"};
-    char size[CLI_SIZE_TEXT];
+    char size[NUMBER_SIZE_TEXT];
     const struct tensor_report *r = &f->report;
     if (r->format == TENSOR_TEXT)
         printf("format       %s%s, %s of text\n", r->text.gzip ? "gzip, " : "",
-               headers[r->text.header], cli_size_text(r->text.text_bytes, size));
+               headers[r->text.header], number_size(r->text.text_bytes, size));
     else
-        printf("format       .blco, %s, %.2f bytes a nonzero\n", cli_size_text(r->file_bytes, size),
+        printf("format       .blco, %s, %.2f bytes a nonzero\n", number_size(r->file_bytes, size),
                (double)r->file_bytes / (double)(f->x.nnz ? f->x.nnz : 1));
 }
 

@@ -1,7 +1,7 @@
 #include "cpd_summary.h"
 
-#include "cli.h"
 #include "memory.h"
+#include "number.h"
 
 void cpd_warn_shape(struct progress *progress, const struct coo *x, uint64_t rank)
 {
@@ -70,12 +70,12 @@ void cpd_summarise(struct progress *progress, const struct cpals_result *result,
         [CPALS_ITERATIONS] = "stopped at the limit of iterations",
         [CPALS_INTERRUPTED] = "interrupted",
     };
-    char size[CLI_SIZE_TEXT];
+    char size[NUMBER_SIZE_TEXT];
     progress_note(progress, "fit %.9f after %d iteration%s, %s (last change %.1e)", result->fit,
                   result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
                   result->change);
     show_times(progress, times, order, per_mode);
-    progress_note(progress, "peak memory %s", cli_size_text(memory_peak(), size));
+    progress_note(progress, "peak memory %s", number_size(memory_peak(), size));
     for (int i = 0; i < files->count; i++)
         progress_note(progress, "wrote %s", files->path[i]);
 }

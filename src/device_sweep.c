@@ -163,8 +163,7 @@ static enum status build_shared(struct device_sweep *s, const struct coo *x,
 static enum status pack(struct packed *p, const struct coo *x, const struct plan *plan, int kind,
                         struct progress *progress, struct error *error)
 {
-    uint64_t batch = plan->batch_nnz;
-    return packed_build(p, x, kind, batch < BLCO_SEGMENT_NNZ ? batch : 0, progress, error);
+    return packed_build(p, x, kind, plan_segment_nnz(plan), progress, error);
 }
 
 /* Packed on the host; what fits stays on the device. */

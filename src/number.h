@@ -24,4 +24,9 @@ char *number_format(double value, char *text);
 /* Writes an unsigned number in decimal, not terminated, and returns the first byte behind it. */
 char *number_format_unsigned(uint64_t value, char *text);
 
+#define NUMBER_SIZE_TEXT 16
+
+/* "812 bytes", "1.5 MB" into text[0..NUMBER_SIZE_TEXT), which is returned. */
+const char *number_size(uint64_t bytes, char *text);
+
 #endif

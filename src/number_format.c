@@ -1,6 +1,7 @@
 #include "number.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "powers_of_ten.h"
@@ -172,4 +173,23 @@ char *number_format(double value, char *text)
     uint64_t c = biased ? fraction | UINT64_C(1) << 52 : fraction;
     int q = (biased ? biased : 1) - 1075;
     return write_decimal(shortest_decimal(c, q, fraction == 0 && biased > 1), text);
+}
+
+const char *number_size(uint64_t bytes, char *text)
+{
+    static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+    if (bytes < 1000) {
+        snprintf(text, NUMBER_SIZE_TEXT, "%d bytes", (int)bytes);
+        return text;
+    }
+    double amount = (double)bytes / 1000;
+    int unit = 0;
+    for (; amount >= 1000 && unit < 5; unit++)
+        amount /= 1000;
+    snprintf(text, NUMBER_SIZE_TEXT, "%.*f %s",
+             amount < 10    ? 2
+             : amount < 100 ? 1
+                            : 0,
+             amount, units[unit]);
+    return text;
 }

@@ -14,6 +14,14 @@ int ordering_bits(uint64_t length)
     return length > 1 ? 64 - __builtin_clzll(length - 1) : 0;
 }
 
+int ordering_line_bits(int order, const uint64_t *dims)
+{
+    int bits = 0;
+    for (int n = 0; n < order; n++)
+        bits += ordering_bits(dims[n]);
+    return bits;
+}
+
 static void place_alto(struct ordering *o)
 {
     uint16_t place = 0;

@@ -65,4 +65,7 @@ void ordering_decode(const struct ordering *o, const uint64_t *index, const uint
 /* Bits that a mode of this length needs: ceil(log2 length), 0 for length 1. */
 int ordering_bits(uint64_t length);
 
+/* B: those of all modes. */
+int ordering_line_bits(int order, const uint64_t *dims);
+
 #endif

@@ -1,14 +1,14 @@
 #include "plan.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "blco.h"
 #include "ordering.h"
+#include "packed.h"
 
-#define NONZEROS_OF_A_BLOCK 4096 /* on average, at the least: what blco_build aims at */
+#define NONZEROS_OF_A_BLOCK 4096 /* on average, at the least: what blco_build aims at     */
+#define BATCH_SEGMENTS      16   /* that flow at a time, where memory allows              */
+#define QUEUE_SHARE         3    /* queues take at most one in so many bytes that are left */
 
 static const char *const names[] = {"auto", "ordered", "hierarchical", "register", "atomic"};
 
@@ -57,14 +57,16 @@ static uint64_t factor_bytes(const struct plan_request *r)
     return add(add(sum, largest), grams);
 }
 
+/* 64-bit words of a nonzero's index. */
+static uint64_t index_words(const struct plan_request *r)
+{
+    return ordering_line_bits(r->order, r->dims) > 64 ? 2 : 1;
+}
+
 static uint64_t tensor_bytes(const struct plan_request *r)
 {
-    int line_bits = 0;
-    for (int n = 0; n < r->order; n++)
-        line_bits += ordering_bits(r->dims[n]);
-    uint64_t words = line_bits > 64 ? 3 : 2; /* index and value */
     uint64_t blocks = r->nnz / NONZEROS_OF_A_BLOCK + 1;
-    return add(multiply(r->nnz, words * sizeof(uint64_t)),
+    return add(multiply(r->nnz, index_words(r) * sizeof(uint64_t) + sizeof(double)),
                multiply(blocks, sizeof(struct blco_block)));
 }
 
@@ -106,69 +108,91 @@ static void lay_out(struct plan *p, int replicas, enum conflict on_alto)
     p->fits = p->total_bytes <= r->budget;
 }
 
+/* A queue's packed nonzeros, and the index words and values that they decode to. */
+static uint64_t queue_bytes(const struct plan_request *r, uint64_t batch)
+{
+    uint64_t decoded = multiply(batch, index_words(r) * sizeof(uint64_t) + r->real_size);
+    return add(packed_bytes_at_most(r->order, batch), decoded);
+}
+
+/* As many nonzeros as pay, fewer where queues would take more than their share of what the factors
+ * leave. */
+static uint64_t choose_batch(const struct plan_request *r, uint64_t left)
+{
+    uint64_t batch = BATCH_SEGMENTS * BLCO_SEGMENT_NNZ;
+    if (r->batch_nnz)
+        return r->batch_nnz;
+    while (batch > BLCO_SEGMENT_NNZ &&
+           multiply(PLAN_QUEUES, queue_bytes(r, batch)) > left / QUEUE_SHARE)
+        batch -= BLCO_SEGMENT_NNZ;
+    return batch < r->nnz ? batch : r->nnz;
+}
+
+uint64_t plan_segment_nnz(const struct plan *p)
+{
+    return p->batch_nnz < BLCO_SEGMENT_NNZ ? p->batch_nnz : BLCO_SEGMENT_NNZ;
+}
+
+static uint64_t packed_bytes(const struct plan *p)
+{
+    uint64_t nnz = p->request.nnz, segment = plan_segment_nnz(p);
+    if (segment == BLCO_SEGMENT_NNZ)
+        return packed_bytes_at_most(p->request.order, nnz);
+    return multiply(nnz / segment + 1, packed_bytes_at_most(p->request.order, segment));
+}
+
+/* Whole segments, to the five leading bits: for a budget that is a byte too small the next plan
+ * then is a worthwhile step down. */
+static uint64_t resident_bytes(const struct plan *p, uint64_t left)
+{
+    uint64_t segment = packed_bytes_at_most(p->request.order, plan_segment_nnz(p));
+    int below = left >> 5 ? 64 - __builtin_clzll(left) - 5 : 0;
+    left = left >> below << below;
+    return left < segment ? 0 : left < p->host_bytes ? left : p->host_bytes;
+}
+
+/* Completes a streamed plan with replicas for all modes, or for none. */
+static void stream(struct plan *p, int replicas)
+{
+    const struct plan_request *r = &p->request;
+    lay_out(p, replicas, r->conflict);
+    uint64_t fixed = add(p->factor_bytes, p->copy_bytes);
+    uint64_t left = r->budget > fixed ? r->budget - fixed : 0;
+    uint64_t coordinates = (uint64_t)r->order * sizeof(uint32_t) + sizeof(double);
+    p->streamed = true;
+    p->batch_nnz = choose_batch(r, left);
+    p->queue_bytes = multiply(PLAN_QUEUES, queue_bytes(r, p->batch_nnz));
+    p->host_bytes = multiply((uint64_t)replicas + p->alto, packed_bytes(p));
+    p->packing_bytes = p->alto ? 0 : multiply(r->nnz, coordinates + PACKED_BUILD_BYTES);
+    p->resident_bytes = resident_bytes(p, left > p->queue_bytes ? left - p->queue_bytes : 0);
+    p->total_bytes = add(fixed, add(p->queue_bytes, p->resident_bytes));
+    p->fits = p->total_bytes <= r->budget && add(p->host_bytes, p->packing_bytes) <= r->host_budget;
+}
+
+/* Batches are decoded into one block: all bits of a line in one or two words, a mode's in one of
+ * them. */
+static bool can_stream(const struct plan_request *r)
+{
+    struct ordering o;
+    ordering_create(&o, ORDERING_ALTO, r->order, r->dims, 128);
+    return r->can_stream && r->nnz > 0 && o.cut == o.line_bits;
+}
+
 void plan_make(struct plan *plan, const struct plan_request *request)
 {
+    bool chosen = request->conflict == CONFLICT_AUTO;
+    bool ordered = request->conflict == CONFLICT_ORDERED;
+    int most = ordered || (chosen && !request->no_replicas) ? request->order : 0;
+    int least = ordered ? request->order : 0;
     memset(plan, 0, sizeof *plan);
     plan->request = *request;
     plan->tensor_bytes = tensor_bytes(request);
     plan->factor_bytes = factor_bytes(request);
-    if (request->conflict != CONFLICT_AUTO) {
-        int all = request->conflict == CONFLICT_ORDERED ? request->order : 0;
-        lay_out(plan, all, request->conflict);
+    for (int replicas = most; replicas >= least && !plan->fits; replicas--)
+        lay_out(plan, replicas, request->conflict);
+    if (plan->fits || !can_stream(request))
         return;
-    }
-    for (int replicas = request->no_replicas ? 0 : request->order; replicas >= 0; replicas--) {
-        lay_out(plan, replicas, CONFLICT_AUTO);
-        if (plan->fits)
-            return;
-    }
-}
-
-/* Appends to text[*used..size), which stays terminated; what does not fit is left out. */
-static void append(char *text, uint64_t size, uint64_t *used, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static void append(char *text, uint64_t size, uint64_t *used, const char *format, ...)
-{
-    if (*used >= size)
-        return;
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(text + *used, size - *used, format, args);
-    va_end(args);
-    *used = length < 0 ? size : *used + (uint64_t)length;
-}
-
-static double gigabytes(uint64_t bytes)
-{
-    return (double)bytes / 1e9;
-}
-
-void plan_describe(const struct plan *plan, char *text, uint64_t size)
-{
-    const struct plan_request *r = &plan->request;
-    uint64_t used = 0;
-    for (int n = 0; n < r->order; n++) {
-        append(text, size, &used, "mode %d: length %" PRIu64 ", %s, ", n + 1, r->dims[n],
-               conflict_name(plan->conflict[n]));
-        if (plan->conflict[n] == CONFLICT_ORDERED)
-            append(text, size, &used, "its own ordering of %.3f GB\n",
-                   gigabytes(plan->tensor_bytes));
-        else if (plan->conflict[n] == CONFLICT_HIERARCHICAL)
-            append(text, size, &used, "the shared alto ordering, copies of %.3f GB\n",
-                   gigabytes(multiply(r->copies, factor_size(r, n))));
-        else
-            append(text, size, &used, "the shared alto ordering\n");
-    }
-    for (int g = 0; g < plan->grouping.groups; g++)
-        if (grouping_size(&plan->grouping, g) > 1)
-            append(text, size, &used, "modes %d to %d share partial products and one ordering\n",
-                   plan->grouping.first[g] + 1, plan->grouping.first[g + 1]);
-    int orderings = plan->replicas + plan->alto;
-    append(text, size, &used,
-           "memory: %d ordering%s of %.3f GB + factors %.3f GB + copies %.3f GB = %.3f GB of the "
-           "%.3f GB that may be used%s\n",
-           orderings, orderings == 1 ? "" : "s", gigabytes(plan->tensor_bytes),
-           gigabytes(plan->factor_bytes), gigabytes(plan->copy_bytes), gigabytes(plan->total_bytes),
-           gigabytes(r->budget), plan->fits ? "" : ": does not fit");
+    stream(plan, most);
+    if (!plan->fits && least < most)
+        stream(plan, least);
 }

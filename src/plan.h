@@ -35,7 +35,7 @@ struct plan_request {
     bool share;             /* partial products may be shared between modes    */
     bool no_replicas;       /* CONFLICT_AUTO: every mode is resolved on alto   */
     bool can_stream;        /* nonzeros may stay on the host and flow          */
-    uint64_t host_budget;   /* bytes of host memory for them                   */
+    uint64_t host_budget;   /* bytes of host memory that may be used then      */
     uint64_t batch_nnz;     /* nonzeros that flow at a time; 0: as many as pay */
 };
 
@@ -49,7 +49,7 @@ struct plan {
     uint64_t copy_bytes;               /* of the largest set of copies for `hierarchical`   */
     uint64_t total_bytes;
     struct grouping grouping; /* of modes that share partial products, once built  */
-    bool fits;                /* total_bytes <= budget                             */
+    bool fits;                /* total_bytes <= budget; and on the host, where it is streamed */
 
     /* Where nothing else fits: orderings are packed in host memory (packed.h) and flow through
      * queues in device memory; total_bytes is then what the device holds. */
@@ -58,17 +58,28 @@ struct plan {
     uint64_t queue_bytes;    /* of all PLAN_QUEUES queues: packed batch, and what it decodes to */
     uint64_t resident_bytes; /* of packed segments that stay on the device, of all orderings   */
     uint64_t host_bytes;     /* of packed orderings, at most                                   */
+    uint64_t packing_bytes;  /* of the host beside these while they are built: the coordinates
+                              * and the sort; 0 for alto alone, which a file may have ready   */
 };
 
 #define PLAN_QUEUES 3
 
 /* Fills *plan. All replicas where they fit; otherwise alto, and replicas for as many modes as fit
- * beside it, longest first (short ones lose least without). A forced conflict is obeyed for all
- * modes. Never fails: where even one ordering does not fit, `fits` is false and total_bytes says
- * what would. */
+ * beside it, longest first (short ones lose least without); where not even alto fits and the
+ * request allows it, streamed: replicas for all modes where host memory has room for them, else
+ * alto. A forced conflict is obeyed for all modes. What fits a budget fits a larger one, and a
+ * budget just below a plan's total gives a plan that takes less. Never fails: where nothing fits,
+ * `fits` is false and total_bytes says what would. */
 void plan_make(struct plan *plan, const struct plan_request *request);
 
-/* One line for people per mode and one for the sum, into text[0..size). */
+/* Nonzeros in a segment of the orderings of a streamed plan. */
+uint64_t plan_segment_nnz(const struct plan *plan);
+
+/* One line for people per mode and one or two for the sums, into text[0..size). */
 void plan_describe(const struct plan *plan, char *text, uint64_t size);
+
+/* What does not fit where, of a plan that does not, into text[0..size): "factors of 12.3 GB do not
+ * fit into the 8.00 GB that may be used". */
+void plan_obstacle(const struct plan *plan, char *text, uint64_t size);
 
 #endif

@@ -24,37 +24,21 @@ _Static_assert((int)PACKED_CONSTANT == VALUES_CONSTANT && (int)PACKED_U8 == VALU
                    (int)PACKED_F64 == VALUES_F64,
                "the forms' numbers are those of files");
 
-/* Modes by descending number of bits, so that the words are filled well. */
-static void sort_modes(int order, const uint64_t *dims, int *mode)
-{
-    for (int n = 0; n < order; n++) {
-        int k = n;
-        for (; k > 0 && ordering_bits(dims[mode[k - 1]]) < ordering_bits(dims[n]); k--)
-            mode[k] = mode[k - 1];
-        mode[k] = n;
-    }
-}
-
 bool stream_layout_create(struct packed_layout *layout, int order, const uint64_t *dims)
 {
-    int mode[MAX_ORDER], used[PACKED_WORDS] = {0};
+    struct ordering o;
     memset(layout, 0, sizeof *layout);
+    ordering_create(&o, ORDERING_ALTO, order, dims,
+                    ordering_line_bits(order, dims) > 64 ? 128 : 64);
     layout->order = order;
+    layout->words = o.words;
     layout->stride = (uint32_t)blco_block_stride(order);
     layout->base_at = (uint32_t)blco_block_base_at(order);
-    layout->words = 1;
-    sort_modes(order, dims, mode);
-    for (int k = 0; k < order; k++) {
-        int n = mode[k], bits = ordering_bits(dims[n]);
-        int word = used[0] + bits <= 64 ? 0 : 1;
-        if (used[word] + bits > 64)
-            return false;
+    for (int n = 0; n < order; n++) {
         layout->mode[n].length = (uint32_t)dims[n];
-        layout->mode[n].mask = (uint32_t)((UINT64_C(1) << bits) - 1);
-        layout->mode[n].word = (uint8_t)word;
-        layout->mode[n].shift = (uint8_t)(bits ? used[word] : 0);
-        layout->words = word ? PACKED_WORDS : layout->words;
-        used[word] += bits;
+        layout->mode[n].mask = (uint32_t)o.field[n].mask;
+        layout->mode[n].word = (uint8_t)o.field[n].word;
+        layout->mode[n].shift = (uint8_t)o.field[n].shift;
     }
-    return true;
+    return o.cut == o.line_bits;
 }

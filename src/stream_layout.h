@@ -8,7 +8,8 @@
 
 #include "packed_bytes.h"
 
-/* For a tensor of these lengths (order). False where its coordinates do not fit into two words. */
+/* For a tensor of these lengths (order): the fields of an ordering (ordering.h) without a cut.
+ * False where its coordinates do not fit into two words. */
 bool stream_layout_create(struct packed_layout *layout, int order, const uint64_t *dims);
 
 #endif

@@ -38,6 +38,32 @@ static const struct backend_ops *backend_of(void **state)
     return ops;
 }
 
+/* Where the nonzeros are while a backend works: with it, or on the host, from where they flow to it
+ * in a few batches, or in many (of one nonzero, where they are not more than 500), or as far as
+ * they do not fit. */
+enum flow { IN_MEMORY, IN_BATCHES, IN_MANY_BATCHES, IN_PART, FLOWS };
+
+static int flowed; /* backends that were opened so */
+
+/* Gives the backend as little memory as that takes. False where it has no need or no way to. */
+static bool set_flow(struct backend_options *options, enum flow flow, const struct backend_ops *ops,
+                     const struct coo *x)
+{
+    struct error error = {0};
+    struct plan plan;
+    if (flow == IN_MEMORY)
+        return true;
+    options->batch_nnz = (x->nnz - 1) / (flow == IN_MANY_BATCHES ? 500 : 20) + 1;
+    options->memory = 1;
+    assert_int_equal(ops->plan(x->order, x->dims, x->nnz, options, &plan, &error), STATUS_OK);
+    options->memory = plan.total_bytes;
+    if (flow == IN_PART) /* a third of each ordering stays */
+        options->memory += plan.host_bytes / 3;
+    assert_int_equal(ops->plan(x->order, x->dims, x->nnz, options, &plan, &error), STATUS_OK);
+    flowed += plan.streamed && plan.fits;
+    return plan.streamed && plan.fits;
+}
+
 static void open_backend(struct backend *b, const struct backend_ops *ops, const struct coo *x,
                          uint64_t rank, enum conflict conflict)
 {
@@ -71,7 +97,31 @@ static long double relative_error(const double *m, const long double *expected, 
     return norm > 0 ? sqrtl(difference / norm) : sqrtl(difference);
 }
 
-/* MTTKRP of every mode on every conflict resolution against the oracle. */
+/* MTTKRP of every mode against what is expected. */
+static void check_modes(const struct backend_ops *ops, const struct coo *x, const struct ktensor *k,
+                        const struct backend_options *options, long double *const *expected)
+{
+    struct error error = {0};
+    struct backend b;
+    if (backend_open(&b, ops, x, options, NULL, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(backend_load(&b, k, &error), STATUS_OK);
+    for (int n = 0; n < x->order; n++) {
+        double *m = memory_array(x->dims[n] * k->rank, sizeof *m, &error);
+        assert_non_null(m);
+        assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
+        assert_int_equal(ops->fetch(b.state, n, m, &error), STATUS_OK);
+        long double off = relative_error(m, expected[n], x->dims[n] * k->rank);
+        if (!(off <= (options->precision == PRECISION_SINGLE ? 1e-5L : MTTKRP_TOLERANCE)))
+            fail_msg("order %d, rank %d, %s%s, mode %d: relative error %Lg", x->order, (int)k->rank,
+                     b.plan.streamed ? "streamed, " : "", conflict_name(options->conflict), n + 1,
+                     off);
+        memory_free(m);
+    }
+    backend_close(&b);
+}
+
+/* On every conflict resolution, against the oracle. */
 static void check_mttkrp(const struct backend_ops *ops, const struct shape *s, uint64_t rank,
                          enum precision precision)
 {
@@ -88,26 +138,14 @@ static void check_mttkrp(const struct backend_ops *ops, const struct shape *s, u
         assert_non_null(expected[n]);
         naive_mttkrp(&x, &k, n, expected[n]);
     }
-    for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
-        struct backend b;
-        omp_set_num_threads(1 + (int)((c + rank) % 3));
-        struct backend_options options = {
-            .rank = rank, .conflict = conflicts[c], .precision = precision};
-        assert_int_equal(backend_open(&b, ops, &x, &options, NULL, &error), STATUS_OK);
-        assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
-        for (int n = 0; n < x.order; n++) {
-            double *m = memory_array(x.dims[n] * rank, sizeof *m, &error);
-            assert_non_null(m);
-            assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
-            assert_int_equal(ops->fetch(b.state, n, m, &error), STATUS_OK);
-            long double off = relative_error(m, expected[n], x.dims[n] * rank);
-            if (!(off <= (precision == PRECISION_SINGLE ? 1e-5L : MTTKRP_TOLERANCE)))
-                fail_msg("order %d, rank %d, %s, mode %d: relative error %Lg", x.order, (int)rank,
-                         conflict_name(conflicts[c]), n + 1, off);
-            memory_free(m);
+    for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
+        for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
+            struct backend_options options = {
+                .rank = rank, .conflict = conflicts[c], .precision = precision};
+            omp_set_num_threads(1 + (int)((c + rank) % 3));
+            if (set_flow(&options, flow, ops, &x))
+                check_modes(ops, &x, &k, &options, expected);
         }
-        backend_close(&b);
-    }
     for (int n = 0; n < x.order; n++)
         memory_free(expected[n]);
     ktensor_free(&k);
@@ -237,7 +275,7 @@ static void assert_normalised(const struct ktensor *before, const struct ktensor
 }
 
 static void check_update(const struct backend_ops *ops, const struct shape *s, uint64_t rank,
-                         enum conflict conflict, double ridge)
+                         enum conflict conflict, enum flow flow, double ridge)
 {
     struct error error = {0};
     struct backend_options options = {.rank = rank, .conflict = conflict, .ridge = ridge};
@@ -245,6 +283,10 @@ static void check_update(const struct backend_ops *ops, const struct shape *s, u
     struct coo x;
     struct ktensor k, solved, normalised;
     naive_random_coo(&x, s->order, s->dims, s->nnz, 3, s->skewed);
+    if (!set_flow(&options, flow, ops, &x)) {
+        coo_free(&x);
+        return;
+    }
     create_model(&k, &x, rank, 11);
     create_model(&solved, &x, rank, 0);
     create_model(&normalised, &x, rank, 0);
@@ -299,7 +341,8 @@ static void test_update(void **state)
             if (shapes[s].order == 1 && ranks[r] > 1)
                 continue; /* V is all ones: singular */
             for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
-                check_update(ops, &shapes[s], ranks[r], conflicts[c], c == 0 ? 0.5 : 0.0);
+                for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++)
+                    check_update(ops, &shapes[s], ranks[r], conflicts[c], flow, c == 0 ? 0.5 : 0.0);
         }
 }
 
@@ -393,12 +436,12 @@ static void test_does_not_fit(void **state)
 
 /* One sweep over two modes; every array that it takes may be refused. */
 static enum status small_run(const struct backend_ops *ops, const struct coo *x,
-                             const struct ktensor *k, enum conflict conflict, struct error *error)
+                             const struct ktensor *k, const struct backend_options *options,
+                             struct error *error)
 {
-    struct backend_options options = {.rank = k->rank, .conflict = conflict};
     struct backend b;
     double fit;
-    enum status status = backend_open(&b, ops, x, &options, NULL, error);
+    enum status status = backend_open(&b, ops, x, options, NULL, error);
     if (status == STATUS_OK)
         status = backend_load(&b, k, error);
     for (int n = 0; n < x->order; n++) {
@@ -417,6 +460,25 @@ static enum status small_run(const struct backend_ops *ops, const struct coo *x,
     return status;
 }
 
+static void check_allocation_fails(const struct backend_ops *ops, const struct coo *x,
+                                   const struct ktensor *k, const struct backend_options *options)
+{
+    int failures = 0;
+    for (long i = 0, fired = 1; fired; i++) {
+        struct error error = {0};
+        memory_hook_set(i);
+        enum status status = small_run(ops, x, k, options, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        if (fired && status == STATUS_OK) /* it went on with less, as a GPU may */
+            assert_ptr_equal(ops, &backend_cuda);
+        else
+            assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        failures += (int)fired;
+    }
+    assert_true(failures > 10);
+}
+
 static void test_allocation_fails(void **state)
 {
     const struct backend_ops *ops = backend_of(state);
@@ -425,22 +487,12 @@ static void test_allocation_fails(void **state)
     struct ktensor k;
     naive_random_coo(&x, 2, dims, 300, 1, 0);
     create_model(&k, &x, 3, 1);
-    for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
-        int failures = 0;
-        for (long i = 0, fired = 1; fired; i++) {
-            struct error error = {0};
-            memory_hook_set(i);
-            enum status status = small_run(ops, &x, &k, conflicts[c], &error);
-            fired = memory_hook_fired();
-            memory_hook_set(-1);
-            if (fired && status == STATUS_OK) /* it went on with fewer orderings, as a GPU may */
-                assert_ptr_equal(ops, &backend_cuda);
-            else
-                assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
-            failures += (int)fired;
+    for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
+        for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
+            struct backend_options options = {.rank = k.rank, .conflict = conflicts[c]};
+            if (set_flow(&options, flow, ops, &x))
+                check_allocation_fails(ops, &x, &k, &options);
         }
-        assert_true(failures > 10);
-    }
     ktensor_free(&k);
     coo_free(&x);
 }
@@ -496,7 +548,7 @@ static double fit_after_sweeps(const struct backend_ops *ops, const struct coo *
 }
 
 /* Tensors that are dense enough for modes to share partial products: the same fit with and without
- * them, on every backend, and in single precision where there is one. */
+ * them, and streamed, on every backend, and in single precision where there is one. */
 static void test_sharing(void **state)
 {
     const struct backend_ops *ops = backend_of(state);
@@ -520,6 +572,11 @@ static void test_sharing(void **state)
         options.precision = PRECISION_SINGLE;
         if (ops != &backend_host)
             assert_true(fabs(fit_after_sweeps(ops, &x, &k, &options) - reference) < 1e-4);
+        for (enum flow flow = IN_BATCHES; flow < FLOWS; flow++) {
+            struct backend_options streamed = {.rank = 5};
+            if (set_flow(&streamed, flow, ops, &x))
+                assert_true(fabs(fit_after_sweeps(ops, &x, &k, &streamed) - reference) < 1e-10);
+        }
         ktensor_free(&k);
         coo_free(&x);
     }
@@ -538,6 +595,38 @@ static void test_single(void **state)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
             check_mttkrp(ops, &shapes[i], ranks[r], PRECISION_SINGLE);
+}
+
+/* The tests before have streamed; what flows is told for each mode. */
+static void test_streamed(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const uint64_t dims[] = {50, 31, 400};
+    struct error error = {0};
+    struct coo x;
+    struct ktensor k;
+    assert_true(flowed > 200);
+    naive_random_coo(&x, 3, dims, 9000, 1, 1);
+    create_model(&k, &x, 8, 1);
+    for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
+        struct backend_options options = {.rank = 8, .no_replicas = true};
+        struct backend b;
+        char text[96];
+        assert_true(set_flow(&options, flow, ops, &x));
+        assert_int_equal(backend_open(&b, ops, &x, &options, NULL, &error), STATUS_OK);
+        assert_true(b.plan.streamed == (flow != IN_MEMORY));
+        assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
+        for (int n = 0; n < 3; n++) {
+            assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
+            bool settled = ops->describe(b.state, n, text, sizeof text);
+            assert_true((ops->bus_bytes(b.state, n) > 0) == (flow != IN_MEMORY));
+            assert_true((strstr(text, "streamed x") != NULL) == (flow != IN_MEMORY));
+            assert_true(settled || flow == IN_MEMORY);
+        }
+        backend_close(&b);
+    }
+    ktensor_free(&k);
+    coo_free(&x);
 }
 
 static void test_host_is_double_only(void **state)
@@ -578,6 +667,7 @@ int main(void)
         ON_ALL(test_allocation_fails),
         ON_ALL(test_sharing),
         ON(test_single, backend_cuda),
+        ON(test_streamed, backend_cuda),
         cmocka_unit_test(test_choose),
         cmocka_unit_test(test_host_is_double_only),
         cmocka_unit_test(test_operation_names),

@@ -71,18 +71,6 @@ static void suggests_the_nearest_name(void **state)
     assert_null(cli_nearest("a word that is far longer than any command's name", names, 3));
 }
 
-static void writes_sizes(void **state)
-{
-    (void)state;
-    char text[CLI_SIZE_TEXT];
-    assert_string_equal(cli_size_text(0, text), "0 bytes");
-    assert_string_equal(cli_size_text(999, text), "999 bytes");
-    assert_string_equal(cli_size_text(1000, text), "1.00 kB");
-    assert_string_equal(cli_size_text(45678901, text), "45.7 MB");
-    assert_string_equal(cli_size_text(UINT64_C(120000000000), text), "120 GB");
-    assert_string_equal(cli_size_text(UINT64_MAX, text), "18.4 EB");
-}
-
 static enum status set_common(void *settings, int key, const char *text, struct error *error)
 {
     return cli_common_set(settings, key, text, error);
@@ -137,7 +125,6 @@ int main(void)
         cmocka_unit_test(reads_sizes),
         cmocka_unit_test(reads_lengths),
         cmocka_unit_test(suggests_the_nearest_name),
-        cmocka_unit_test(writes_sizes),
         cmocka_unit_test(parses_options_and_operands_in_any_order),
         cmocka_unit_test(parses_anew_after_an_error),
     };

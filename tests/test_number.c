@@ -472,6 +472,18 @@ static void threads_share_the_table(void **state)
     }
 }
 
+static void writes_sizes(void **state)
+{
+    (void)state;
+    char text[NUMBER_SIZE_TEXT];
+    assert_string_equal(number_size(0, text), "0 bytes");
+    assert_string_equal(number_size(999, text), "999 bytes");
+    assert_string_equal(number_size(1000, text), "1.00 kB");
+    assert_string_equal(number_size(45678901, text), "45.7 MB");
+    assert_string_equal(number_size(UINT64_C(120000000000), text), "120 GB");
+    assert_string_equal(number_size(UINT64_MAX, text), "18.4 EB");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -486,6 +498,7 @@ int main(void)
         cmocka_unit_test(stops_behind_the_longest_number),
         cmocka_unit_test(respects_the_end),
         cmocka_unit_test(unsigned_numbers),
+        cmocka_unit_test(writes_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

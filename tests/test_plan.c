@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include "naive.h"
+#include "ordering.h"
+#include "packed.h"
 #include "plan.h"
 
 /* A tensor whose orderings take 16 MB each, with one short mode (24). */
@@ -32,11 +34,8 @@ static struct plan plan_with(uint64_t budget)
     return plan;
 }
 
-static void check_sums(const struct plan *p)
+static void check_conflicts(const struct plan *p)
 {
-    uint64_t orderings = (uint64_t)p->replicas + p->alto;
-    assert_int_equal(p->total_bytes, orderings * p->tensor_bytes + p->factor_bytes + p->copy_bytes);
-    assert_int_equal(p->fits, p->total_bytes <= p->request.budget);
     int ordered = 0;
     for (int n = 0; n < p->request.order; n++) {
         ordered += p->conflict[n] == CONFLICT_ORDERED;
@@ -44,6 +43,45 @@ static void check_sums(const struct plan *p)
     }
     assert_int_equal(ordered, p->replicas);
     assert_int_equal(p->alto, p->replicas < p->request.order);
+}
+
+static void check_in_memory(const struct plan *p)
+{
+    uint64_t orderings = (uint64_t)p->replicas + p->alto;
+    assert_false(p->streamed);
+    assert_int_equal(p->total_bytes, orderings * p->tensor_bytes + p->factor_bytes + p->copy_bytes);
+    assert_int_equal(p->fits, p->total_bytes <= p->request.budget);
+    assert_true(p->queue_bytes + p->resident_bytes + p->host_bytes + p->batch_nnz == 0);
+    check_conflicts(p);
+}
+
+static void check_streamed(const struct plan *p)
+{
+    const struct plan_request *r = &p->request;
+    assert_true(p->streamed && r->can_stream);
+    assert_true(p->replicas == 0 || p->replicas == r->order);
+    assert_int_equal(p->total_bytes,
+                     p->factor_bytes + p->copy_bytes + p->queue_bytes + p->resident_bytes);
+    assert_int_equal(p->fits, p->total_bytes <= r->budget &&
+                                  p->host_bytes + p->packing_bytes <= r->host_budget);
+    uint64_t orderings = (uint64_t)p->replicas + p->alto;
+    assert_true(p->host_bytes >= orderings * packed_bytes_at_most(r->order, r->nnz));
+    assert_true(p->resident_bytes <= p->host_bytes);
+    assert_true(p->batch_nnz > 0);
+    /* A packed nonzero takes 16 bytes, a decoded one its index words and a value. */
+    uint64_t words = ordering_line_bits(r->order, r->dims) > 64 ? 2 : 1;
+    uint64_t each = 16 + 8 * words + r->real_size;
+    assert_in_range(p->queue_bytes, PLAN_QUEUES * p->batch_nnz * each,
+                    PLAN_QUEUES * (p->batch_nnz * each + 400 * (p->batch_nnz / 65536 + 1)));
+    check_conflicts(p);
+}
+
+static void check_sums(const struct plan *p)
+{
+    if (p->streamed)
+        check_streamed(p);
+    else
+        check_in_memory(p);
 }
 
 static void test_sizes(void **state)
@@ -161,6 +199,207 @@ static void test_forced(void **state)
         }
 }
 
+/* Two billion nonzeros, 32 GB an ordering; factors of 0.98 MB. */
+static struct plan_request large_request(uint64_t budget, uint64_t host_budget)
+{
+    struct plan_request r = request_of(budget);
+    r.nnz = 2000000000;
+    r.can_stream = true;
+    r.host_budget = host_budget;
+    return r;
+}
+
+#define GB UINT64_C(1000000000)
+
+static void test_streamed_replicas(void **state)
+{
+    (void)state;
+    struct plan_request r = large_request(20 * GB, 500 * GB);
+    struct plan p;
+    plan_make(&p, &r);
+    check_streamed(&p);
+    assert_true(p.fits);
+    assert_int_equal(p.replicas, 4);
+    assert_int_equal(p.copy_bytes, 0);
+    assert_int_equal(p.batch_nnz, 1 << 20);
+    assert_int_equal(plan_segment_nnz(&p), 65536);
+    assert_in_range(p.host_bytes, 128 * GB, 129 * GB);
+    assert_int_equal(p.packing_bytes, r.nnz * (4 * 4 + 8 + 32));
+    assert_in_range(p.resident_bytes, 18 * GB, 20 * GB); /* all but a sixteenth of what is left */
+
+    r.budget = 40 * GB; /* alto fits the device */
+    plan_make(&p, &r);
+    assert_true(p.fits && !p.streamed && p.replicas == 0);
+    r.can_stream = false;
+    r.budget = 20 * GB;
+    plan_make(&p, &r);
+    assert_true(!p.fits && !p.streamed);
+}
+
+static void test_streamed_alto(void **state)
+{
+    (void)state;
+    struct plan_request r = large_request(20 * GB, 100 * GB);
+    struct plan p;
+    plan_make(&p, &r);
+    check_streamed(&p);
+    assert_true(p.fits && p.alto);
+    assert_int_equal(p.replicas, 0);
+    assert_int_equal(p.conflict[1], CONFLICT_HIERARCHICAL);
+    assert_int_equal(p.conflict[3], CONFLICT_REGISTER);
+    assert_int_equal(p.packing_bytes, 0);
+
+    r.host_budget = 500 * GB;
+    r.no_replicas = true;
+    plan_make(&p, &r);
+    check_streamed(&p);
+    assert_true(p.fits && p.alto);
+
+    r.no_replicas = false;
+    for (int c = CONFLICT_ORDERED; c <= CONFLICT_ATOMIC; c++) {
+        r.conflict = (enum conflict)c;
+        plan_make(&p, &r);
+        check_streamed(&p);
+        assert_true(p.fits);
+        for (int n = 0; n < r.order; n++)
+            assert_int_equal(p.conflict[n], c);
+        assert_int_equal(p.copy_bytes, c == CONFLICT_HIERARCHICAL ? 4 * 1717 * 16 * 8 : 0);
+    }
+}
+
+static void test_streamed_batches(void **state)
+{
+    (void)state;
+    struct plan_request r = large_request(0, 500 * GB);
+    struct plan p;
+    uint64_t last = 0;
+    for (r.budget = 4000000; r.budget < GB; r.budget += 1000000) {
+        plan_make(&p, &r);
+        check_streamed(&p);
+        assert_true(p.batch_nnz % 65536 == 0 && p.batch_nnz >= last && p.batch_nnz <= 1 << 20);
+        assert_true(p.batch_nnz == 65536 || p.queue_bytes <= (r.budget - p.factor_bytes) / 3);
+        last = p.batch_nnz;
+    }
+    assert_int_equal(last, 1 << 20);
+
+    r.batch_nnz = 7; /* as the user says */
+    plan_make(&p, &r);
+    check_streamed(&p);
+    assert_int_equal(p.batch_nnz, 7);
+    assert_int_equal(plan_segment_nnz(&p), 7);
+
+    r.nnz = 1000; /* 16 kB; factors of 38 kB */
+    r.rank = 1;
+    r.copies = 1;
+    r.budget = 70000;
+    plan_make(&p, &r);
+    assert_true(p.fits && !p.streamed);
+    r.budget = p.factor_bytes + 12000;
+    r.batch_nnz = 50;
+    plan_make(&p, &r);
+    check_streamed(&p);
+    assert_true(p.fits);
+    r.batch_nnz = 0;
+    plan_make(&p, &r);
+    check_streamed(&p);
+    assert_false(p.fits);
+    assert_int_equal(p.batch_nnz, 1000);
+}
+
+/* Lines of up to 128 bits, where each mode's lie in one of two words. */
+static void test_streamed_lines(void **state)
+{
+    (void)state;
+    struct plan_request r = large_request(100 * GB, 500 * GB);
+    struct plan p;
+    char text[256];
+    r.rank = 1;
+    r.nnz = 10 * GB;
+    r.no_replicas = true;
+    for (int n = 0; n < r.order; n++)
+        r.dims[n] = 100000000; /* 4 * 27 bits */
+    plan_make(&p, &r);
+    check_streamed(&p);
+    assert_true(p.fits);
+
+    r.order = 5; /* 5 * 26 bits */
+    for (int n = 0; n < r.order; n++)
+        r.dims[n] = 60000000;
+    plan_make(&p, &r);
+    check_in_memory(&p);
+    assert_false(p.fits);
+    plan_obstacle(&p, text, sizeof text);
+    assert_non_null(strstr(text, "lines of as many bits as the 130 of this tensor cannot be "
+                                 "streamed"));
+
+    for (int n = 0; n < r.order; n++)
+        r.dims[n] = n ? 5 : UINT64_C(1) << 25;
+    r.dims[1] = r.dims[2] = UINT64_C(1) << 25;
+    r.dims[3] = UINT64_C(1) << 25;
+    r.dims[4] = UINT64_C(1) << 20; /* 120 bits, but 50 + 50 leave no word for 20 more */
+    plan_make(&p, &r);
+    check_in_memory(&p);
+    assert_false(p.fits);
+}
+
+/* What a person is told, whatever does not fit. */
+static void test_obstacles(void **state)
+{
+    (void)state;
+    struct plan_request r = large_request(20 * GB, 500 * GB);
+    struct plan p;
+    char text[256], all[4096];
+    plan_make(&p, &r);
+    assert_true(p.fits);
+    r.rank = 500000;
+    plan_make(&p, &r);
+    assert_false(p.fits);
+    plan_obstacle(&p, text, sizeof text);
+    assert_non_null(strstr(text, "factors of "));
+    assert_non_null(strstr(text, " TB do not fit into the 20.0 GB that may be used"));
+    plan_describe(&p, all, sizeof all);
+    assert_non_null(strstr(all, "does not fit: factors of "));
+
+    r = large_request(4 * 1000 * 1000, 500 * GB);
+    plan_make(&p, &r);
+    plan_obstacle(&p, text, sizeof text);
+    assert_string_equal(text, "factors of 634 kB and queues of 6.29 MB, through which the tensor "
+                              "flows, do not fit into the 4.00 MB that may be used");
+
+    r = large_request(20 * GB, 30 * GB);
+    plan_make(&p, &r);
+    assert_false(p.fits);
+    plan_obstacle(&p, text, sizeof text);
+    assert_string_equal(text, "the packed tensor takes 32.0 GB at most, more than the 30.0 GB of "
+                              "host memory that may be used");
+
+    p = plan_with(1000000);
+    plan_obstacle(&p, text, sizeof text);
+    assert_string_equal(text, "factors of 634 kB and an ordering of 16.0 MB do not fit into the "
+                              "1.00 MB that may be used");
+}
+
+/* Where the device has less room than the plan thought, the next one is smaller, and soon small. */
+static void test_fallback_ends(void **state)
+{
+    (void)state;
+    struct plan_request r = large_request(200 * GB, 500 * GB);
+    struct plan p;
+    plan_make(&p, &r);
+    assert_true(p.fits && p.replicas == 4 && !p.streamed);
+    int steps = 0;
+    for (uint64_t last = UINT64_MAX; p.fits; steps++) {
+        assert_true(p.total_bytes < last);
+        last = p.total_bytes;
+        r.budget = p.total_bytes - 1;
+        plan_make(&p, &r);
+        assert_true(!p.fits || p.total_bytes <= r.budget);
+        check_sums(&p);
+    }
+    assert_true(p.streamed && p.resident_bytes == 0 && p.batch_nnz == 65536);
+    assert_in_range(steps, 50, 300);
+}
+
 /* More memory never means fewer replicas, nor that something no longer fits. */
 static void test_monotone_in_budget(void **state)
 {
@@ -169,13 +408,16 @@ static void test_monotone_in_budget(void **state)
     for (int trial = 0; trial < 50; trial++) {
         struct plan_request r = request_of(0);
         r.order = 1 + (int)(naive_random(&seed) % MAX_ORDER);
+        r.can_stream = trial % 2;
+        r.host_budget = trial % 4 == 1 ? 100 * GB : 17000000;
         for (int n = 0; n < r.order; n++)
             r.dims[n] = 1 + (naive_random(&seed) >> (34 + naive_random(&seed) % 30));
         struct plan p = {0}, last = {0};
         for (; !p.fits || p.alto; r.budget += 3000000 + r.budget / 4) {
             plan_make(&p, &r);
             check_sums(&p);
-            assert_true(p.replicas >= last.replicas);
+            assert_true(p.streamed || last.streamed || p.replicas >= last.replicas);
+            assert_true(p.streamed <= last.streamed || !last.fits);
             assert_true(p.fits >= last.fits);
             last = p;
         }
@@ -217,6 +459,32 @@ static void test_describe(void **state)
     assert_non_null(strstr(text, "does not fit"));
 }
 
+static void test_describe_streamed(void **state)
+{
+    (void)state;
+    struct plan_request r = large_request(4 * GB, 100 * GB);
+    struct plan p;
+    char text[4096];
+    plan_make(&p, &r);
+    plan_describe(&p, text, sizeof text);
+    assert_string_equal(
+        text,
+        "mode 1: length 183, register, the shared alto ordering, streamed\n"
+        "mode 2: length 24, hierarchical, the shared alto ordering, streamed, copies of 0.000 GB\n"
+        "mode 3: length 1140, register, the shared alto ordering, streamed\n"
+        "mode 4: length 1717, register, the shared alto ordering, streamed\n"
+        "streaming: 1 packed ordering in host memory, 32.005 GB at most, of which 3.892 GB stay on "
+        "the device; 112.449 GB at most flow in an iteration, 1048576 nonzeros at a time\n"
+        "memory: what stays 3.892 GB + 3 queues 0.101 GB + factors 0.001 GB + copies 0.000 GB = "
+        "3.994 GB of the 4.000 GB that may be used\n");
+    r.host_budget = 500 * GB;
+    plan_make(&p, &r);
+    plan_describe(&p, text, sizeof text);
+    assert_non_null(strstr(text, "mode 4: length 1717, ordered, its own ordering, streamed\n"
+                                 "streaming: 4 packed orderings in host memory, 128."));
+    assert_non_null(strstr(text, "; 124.1"));
+}
+
 static void test_names(void **state)
 {
     (void)state;
@@ -241,6 +509,13 @@ int main(void)
         cmocka_unit_test(test_monotone_in_budget),
         cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_streamed_replicas),
+        cmocka_unit_test(test_streamed_alto),
+        cmocka_unit_test(test_streamed_batches),
+        cmocka_unit_test(test_streamed_lines),
+        cmocka_unit_test(test_obstacles),
+        cmocka_unit_test(test_fallback_ends),
+        cmocka_unit_test(test_describe_streamed),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

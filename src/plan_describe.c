@@ -1,0 +1,134 @@
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "number.h"
+#include "ordering.h"
+#include "plan.h"
+
+/* Text that grows; what does not fit is left out. */
+struct text {
+    char *to;
+    uint64_t size, used;
+};
+
+static void append(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void append(struct text *t, const char *format, ...)
+{
+    if (t->used >= t->size)
+        return;
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(t->to + t->used, t->size - t->used, format, args);
+    va_end(args);
+    t->used = length < 0 ? t->size : t->used + (uint64_t)length;
+}
+
+static double gigabytes(uint64_t bytes)
+{
+    return (double)bytes / 1e9;
+}
+
+/* Of an M that `hierarchical` makes of mode n. */
+static double copies(const struct plan_request *r, int n)
+{
+    return (double)r->copies * (double)r->dims[n] * (double)(r->rank * r->real_size) / 1e9;
+}
+
+static void describe_mode(const struct plan *plan, int n, struct text *t)
+{
+    const struct plan_request *r = &plan->request;
+    const char *streamed = plan->streamed ? ", streamed" : "";
+    append(t, "mode %d: length %" PRIu64 ", %s, ", n + 1, r->dims[n],
+           conflict_name(plan->conflict[n]));
+    if (plan->conflict[n] != CONFLICT_ORDERED)
+        append(t, "the shared alto ordering%s", streamed);
+    else if (plan->streamed)
+        append(t, "its own ordering, streamed");
+    else
+        append(t, "its own ordering of %.3f GB", gigabytes(plan->tensor_bytes));
+    if (plan->conflict[n] == CONFLICT_HIERARCHICAL)
+        append(t, ", copies of %.3f GB", copies(r, n));
+    append(t, "\n");
+}
+
+static void describe_in_memory(const struct plan *plan, struct text *t)
+{
+    int orderings = plan->replicas + plan->alto;
+    append(t,
+           "memory: %d ordering%s of %.3f GB + factors %.3f GB + copies %.3f GB = %.3f GB of the "
+           "%.3f GB that may be used\n",
+           orderings, orderings == 1 ? "" : "s", gigabytes(plan->tensor_bytes),
+           gigabytes(plan->factor_bytes), gigabytes(plan->copy_bytes), gigabytes(plan->total_bytes),
+           gigabytes(plan->request.budget));
+}
+
+/* What stays of each ordering is there for every mode; the rest of alto flows for each anew. */
+static void describe_streamed(const struct plan *plan, struct text *t)
+{
+    int orderings = plan->replicas + plan->alto;
+    uint64_t passes = plan->alto ? (uint64_t)plan->request.order : 1;
+    append(t,
+           "streaming: %d packed ordering%s in host memory, %.3f GB at most, of which %.3f GB stay "
+           "on the device; %.3f GB at most flow in an iteration, %" PRIu64 " nonzeros at a time\n",
+           orderings, orderings == 1 ? "" : "s", gigabytes(plan->host_bytes),
+           gigabytes(plan->resident_bytes),
+           (double)passes * gigabytes(plan->host_bytes - plan->resident_bytes), plan->batch_nnz);
+    append(t,
+           "memory: what stays %.3f GB + %d queues %.3f GB + factors %.3f GB + copies %.3f GB = "
+           "%.3f GB of the %.3f GB that may be used\n",
+           gigabytes(plan->resident_bytes), PLAN_QUEUES, gigabytes(plan->queue_bytes),
+           gigabytes(plan->factor_bytes), gigabytes(plan->copy_bytes), gigabytes(plan->total_bytes),
+           gigabytes(plan->request.budget));
+}
+
+void plan_describe(const struct plan *plan, char *text, uint64_t size)
+{
+    struct text t = {.to = text, .size = size};
+    char obstacle[256];
+    for (int n = 0; n < plan->request.order; n++)
+        describe_mode(plan, n, &t);
+    for (int g = 0; g < plan->grouping.groups; g++)
+        if (grouping_size(&plan->grouping, g) > 1)
+            append(&t, "modes %d to %d share partial products and one ordering\n",
+                   plan->grouping.first[g] + 1, plan->grouping.first[g + 1]);
+    if (plan->streamed)
+        describe_streamed(plan, &t);
+    else
+        describe_in_memory(plan, &t);
+    if (plan->fits)
+        return;
+    plan_obstacle(plan, obstacle, sizeof obstacle);
+    append(&t, "does not fit: %s\n", obstacle);
+}
+
+void plan_obstacle(const struct plan *plan, char *text, uint64_t size)
+{
+    const struct plan_request *r = &plan->request;
+    char budget[NUMBER_SIZE_TEXT], factors[NUMBER_SIZE_TEXT], tensor[NUMBER_SIZE_TEXT];
+    struct text t = {.to = text, .size = size};
+    uint64_t fixed = plan->factor_bytes + plan->copy_bytes;
+    number_size(r->budget, budget);
+    number_size(fixed < plan->factor_bytes ? UINT64_MAX : fixed, factors);
+    if (fixed < plan->factor_bytes || fixed > r->budget) {
+        append(&t, "factors of %s do not fit into the %s that may be used", factors, budget);
+    } else if (!plan->streamed) {
+        append(&t, "factors of %s and an ordering of %s do not fit into the %s that may be used",
+               factors, number_size(plan->tensor_bytes, tensor), budget);
+        if (r->can_stream)
+            append(&t, ", and lines of as many bits as the %d of this tensor cannot be streamed",
+                   ordering_line_bits(r->order, r->dims));
+    } else if (plan->total_bytes > r->budget) {
+        append(&t,
+               "factors of %s and queues of %s, through which the tensor flows, do not fit into "
+               "the %s that may be used",
+               factors, number_size(plan->queue_bytes, tensor), budget);
+    } else {
+        uint64_t host = plan->host_bytes + plan->packing_bytes;
+        append(&t,
+               "the packed tensor takes %s at most, more than the %s of host memory that may "
+               "be used",
+               number_size(host, tensor), number_size(r->host_budget, budget));
+    }
+}
