@@ -13,8 +13,8 @@ static const char doing[] = "building the tensor on the GPU";
 
 struct build {
     const struct device_coo *x;
-    struct device_spares *spares; /* x's */
-    struct device_pairs pairs;    /* lines and values, or keys and positions */
+    const struct device_pool *pool; /* x's */
+    struct device_pairs pairs;      /* lines and values, or keys and positions */
     struct block_finder blocks;
     int index_bits;
     int real_size;
@@ -27,7 +27,7 @@ static enum status sort_lines(struct device_blco *b, struct build *w, struct err
     const struct device_coo *x = w->x;
     struct device_pairs *p = &w->pairs;
     struct bit_moves moves;
-    if (device_pairs_take(p, b->nnz, w->real_size, w->spares, error) != STATUS_OK)
+    if (device_pairs_take(p, b->nnz, w->real_size, w->pool, error) != STATUS_OK)
         return error->status;
     relayout_moves(&moves, &x->line, &b->ordering, LAYOUT_LINE, 0);
     cudaError_t code = linearise_words(x->packed, p->key[0], b->nnz, &moves, w->stream);
@@ -37,7 +37,7 @@ static enum status sort_lines(struct device_blco *b, struct build *w, struct err
     if (code != cudaSuccess)
         return cuda_status(code, doing, error);
     return device_pairs_sort(p, device_coo_sorted_bits(x, &b->ordering), b->ordering.line_bits,
-                             w->spares, w->stream, error);
+                             w->pool, error);
 }
 
 /* The lines become the index, in place. */
@@ -58,10 +58,10 @@ static enum status store_lines(struct device_blco *b, struct build *w, struct er
 /* pairs.payload = the positions of the nonzeros in line order. */
 static enum status sort_positions(struct device_blco *b, struct build *w, struct error *error)
 {
-    if (device_pairs_take(&w->pairs, b->nnz, device_position_size(b->nnz), w->spares, error) !=
+    if (device_pairs_take(&w->pairs, b->nnz, device_position_size(b->nnz), w->pool, error) !=
         STATUS_OK)
         return error->status;
-    return device_pairs_sort_positions(&w->pairs, w->x, &b->ordering, w->stream, error);
+    return device_pairs_sort_positions(&w->pairs, w->x, &b->ordering, error);
 }
 
 /* Gathers indices, into the room that the keys leave, and values. */
@@ -72,10 +72,10 @@ static enum status gather_nonzeros(struct device_blco *b, struct build *w, struc
     const void *position = w->pairs.payload[0];
     int size = w->pairs.payload_size;
     cudaError_t code = cudaSuccess;
-    device_pairs_give_keys(&w->pairs, w->spares);
+    device_pairs_give_keys(&w->pairs, w->pool);
     for (int word = 0; word < b->ordering.words && code == cudaSuccess; word++) {
         struct bit_moves moves;
-        b->index[word] = device_spares_take(w->spares, b->nnz, sizeof *b->index[word], error);
+        b->index[word] = device_pool_take(w->pool, b->nnz, sizeof *b->index[word], error);
         if (!b->index[word])
             return error->status;
         relayout_moves(&moves, NULL, &b->ordering, LAYOUT_INDEX, word);
@@ -83,7 +83,7 @@ static enum status gather_nonzeros(struct device_blco *b, struct build *w, struc
                                       w->stream);
     }
     if (code == cudaSuccess) {
-        b->value = device_spares_take(w->spares, b->nnz, (size_t)w->real_size, error);
+        b->value = device_pool_take(w->pool, b->nnz, (size_t)w->real_size, error);
         if (!b->value)
             return error->status;
         code = linearise_gather(x->value, sizeof *x->value, position, size, b->value, w->real_size,
@@ -109,15 +109,14 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
 }
 
 enum status device_blco_build(struct device_blco *b, const struct device_coo *x, int kind,
-                              int index_bits, int real_size, cudaStream_t stream,
-                              struct error *error)
+                              int index_bits, int real_size, struct error *error)
 {
     struct build w = {.x = x,
-                      .spares = x->spares,
-                      .blocks = {.x = x, .stream = stream},
+                      .pool = x->pool,
+                      .blocks = {.x = x},
                       .index_bits = index_bits,
                       .real_size = real_size,
-                      .stream = stream};
+                      .stream = x->pool->stream};
     *b = (struct device_blco){.order = x->order, .nnz = x->nnz};
     memcpy(b->dims, x->dims, sizeof b->dims);
     ordering_create(&b->ordering, kind, x->order, x->dims, index_bits ? index_bits : 64);
@@ -126,16 +125,16 @@ enum status device_blco_build(struct device_blco *b, const struct device_coo *x,
         goto done;
     w.blocks.line = x->packed ? w.pairs.key[0] : NULL;
     w.blocks.position = x->packed ? NULL : w.pairs.payload[0];
-    if (find_blocks(b, &w, error) != STATUS_OK ||
-        (x->packed ? store_lines : gather_nonzeros)(b, &w, error) != STATUS_OK)
-        goto done;
-    cuda_status(cudaStreamSynchronize(stream), doing, error);
+    if (find_blocks(b, &w, error) == STATUS_OK)
+        (x->packed ? store_lines : gather_nonzeros)(b, &w, error);
 
 done:
     block_finder_close(&w.blocks);
-    device_pairs_give(&w.pairs, w.spares);
-    if (error->status != STATUS_OK)
+    device_pairs_give(&w.pairs, w.pool);
+    if (error->status != STATUS_OK) {
+        (void)cudaStreamSynchronize(w.stream);
         device_blco_free(b);
+    }
     return error->status;
 }
 

@@ -3,10 +3,15 @@
 #include <string.h>
 
 #include "cuda_error.h"
+#include "device_grouping.h"
 #include "device_memory.h"
 #include "memory.h"
 
 #define VECTOR_BYTES 16
+
+/* Memory for a build is asked for at once while it is this small, against what may be used too. */
+#define RESERVE_MOST  (UINT64_C(1) << 30)
+#define RESERVE_SHARE 16
 
 /* An array of device memory into *array, a pointer. */
 static enum status allocate(void *array, uint64_t count, uint64_t size, struct error *error)
@@ -30,28 +35,35 @@ static bool is_shared(const struct device_sweep *s)
 
 static void free_tensors(struct device_sweep *s)
 {
-    s->build = (struct backend_build){0};
+    (void)cudaDeviceSynchronize();
+    s->build = (struct backend_build){.upload = s->build.upload};
     device_tensor_free(&s->alto);
     for (int n = 0; n < MAX_ORDER; n++) {
         device_tensor_free(&s->ordered[n]);
         device_tensor_free(&s->tuple_tensor[n]);
         device_free(s->coordinate[n]);
+        device_free(s->product[n]);
+        device_free(s->partial[n]);
         s->coordinate[n] = NULL;
+        s->product[n] = s->partial[n] = NULL;
     }
 }
 
-/* Seconds since *start, which becomes now. */
-static void lap(double *start, double *seconds)
+/* Waits for a stage and adds the seconds since *start, which becomes now. */
+static enum status finish(cudaStream_t stream, double *start, double *seconds, struct error *error)
 {
+    enum status status =
+        cuda_status(cudaStreamSynchronize(stream), "building the tensor on the GPU", error);
     double now = progress_now();
-    *seconds = now - *start;
+    *seconds += now - *start;
     *start = now;
+    return status;
 }
 
 /* Makes building faster; goes without where there is no room for it. */
-static enum status presort(struct device_coo *x, cudaStream_t stream, struct error *error)
+static enum status presort(struct device_coo *x, struct error *error)
 {
-    enum status status = device_coo_sort(x, stream, error);
+    enum status status = device_coo_sort(x, error);
     if (status != STATUS_MEMORY)
         return status;
     *error = (struct error){0};
@@ -61,126 +73,59 @@ static enum status presort(struct device_coo *x, cudaStream_t stream, struct err
 /* The orderings of a tensor: alto, and one for each of the modes listed. `times` says how long each
  * step took. */
 static enum status build_orderings(struct device_tensor *alto, struct device_tensor *ordered,
-                                   const bool *wanted, const struct coo *x, int real_size,
-                                   cudaStream_t stream, struct backend_build *times,
-                                   struct progress *progress, struct error *error)
+                                   const bool *wanted, struct device_coo *x, int real_size,
+                                   struct backend_build *times, struct progress *progress,
+                                   struct error *error)
 {
+    cudaStream_t stream = x->pool->stream;
     int all = alto != NULL, done = 0;
     double start = progress_now();
     for (int n = 0; n < x->order; n++)
         all += wanted[n];
-    struct device_coo coo = {0};
-    enum status status = device_coo_upload(&coo, x, stream, error);
-    lap(&start, &times->upload);
-    if (status == STATUS_OK && all > 1)
-        status = presort(&coo, stream, error);
-    lap(&start, &times->presort);
+    enum status status = STATUS_OK;
+    if (all > 1)
+        status = presort(x, error);
+    if (status == STATUS_OK)
+        status = finish(stream, &start, &times->presort, error);
     if (status == STATUS_OK && alto) {
-        status = device_tensor_build(alto, &coo, ORDERING_ALTO, real_size, stream, error);
-        lap(&start, &times->alto);
+        status = device_tensor_build(alto, x, ORDERING_ALTO, real_size, error);
+        if (status == STATUS_OK)
+            status = finish(stream, &start, &times->alto, error);
         done++;
         progress_update(progress, (double)done / all, "ordering %d of %d", done, all);
     }
     for (int n = 0; n < x->order && status == STATUS_OK; n++)
         if (wanted[n]) {
-            status = device_tensor_build(&ordered[n], &coo, n, real_size, stream, error);
-            lap(&start, &times->replica[n]);
+            status = device_tensor_build(&ordered[n], x, n, real_size, error);
+            if (status == STATUS_OK)
+                status = finish(stream, &start, &times->replica[n], error);
             done++;
             progress_update(progress, (double)done / all, "ordering %d of %d", done, all);
         }
-    device_coo_free(&coo);
     return status;
 }
 
-static enum status build_plain(struct device_sweep *s, const struct coo *x, const struct plan *plan,
-                               cudaStream_t stream, struct progress *progress, struct error *error)
+static enum status build_plain(struct device_sweep *s, struct device_coo *x,
+                               const struct plan *plan, struct progress *progress,
+                               struct error *error)
 {
     bool wanted[MAX_ORDER];
     for (int n = 0; n < s->order; n++)
         wanted[n] = plan->conflict[n] == CONFLICT_ORDERED;
-    enum status status =
-        build_orderings(plan->alto ? &s->alto : NULL, s->ordered, wanted, x,
-                        (int)plan->request.real_size, stream, &s->build, progress, error);
-    memcpy(s->tuples, x->dims, sizeof s->tuples);
+    enum status status = build_orderings(plan->alto ? &s->alto : NULL, s->ordered, wanted, x,
+                                         (int)plan->request.real_size, &s->build, progress, error);
+    memcpy(s->tuples, s->dims, sizeof s->tuples);
     if (status != STATUS_OK)
         free_tensors(s);
     return status;
 }
 
-/* Tensors and coordinates of the tuples of one group. */
-static enum status build_tuples(struct device_sweep *s, const struct coo *tuples, int first,
-                                int real_size, cudaStream_t stream, struct error *error)
+/* Where the device has less room than the plan thought, fewer orderings. */
+static enum status build_fitting(struct device_sweep *s, struct device_coo *x, struct plan *plan,
+                                 struct progress *progress, struct error *error)
 {
-    int size = tuples->order - 1;
-    struct backend_build unused;
-    bool wanted[MAX_ORDER] = {false};
-    for (int k = 0; k < size; k++)
-        wanted[k] = true;
-    enum status status = build_orderings(NULL, &s->tuple_tensor[first], wanted, tuples, real_size,
-                                         stream, &unused, NULL, error);
-    for (int k = 0; k < size && status == STATUS_OK; k++) {
-        uint32_t **to = &s->coordinate[first + k];
-        status = allocate(to, tuples->nnz, sizeof **to, error);
-        if (status == STATUS_OK)
-            status = cuda_status(cudaMemcpy(*to, tuples->index[k], tuples->nnz * sizeof **to,
-                                            cudaMemcpyHostToDevice),
-                                 "the tuples", error);
-    }
-    return status;
-}
-
-static enum status build_shared(struct device_sweep *s, const struct coo *x,
-                                const struct plan *plan, cudaStream_t stream,
-                                struct progress *progress, struct error *error)
-{
-    int size = (int)plan->request.real_size;
-    struct grouped grouped;
-    enum status status = grouping_apply(&grouped, &s->grouping, x, error);
-    if (status != STATUS_OK)
-        return status;
-    bool wanted[MAX_ORDER];
-    for (int g = 0; g < s->grouping.groups; g++)
-        wanted[g] = true;
-    status = build_orderings(NULL, s->ordered, wanted, &grouped.reduced, size, stream, &s->build,
-                             progress, error);
-    for (int g = 0; g < s->grouping.groups && status == STATUS_OK; g++) {
-        s->tuples[g] = grouped.reduced.dims[g];
-        if (grouping_size(&s->grouping, g) == 1)
-            continue;
-        status = build_tuples(s, &grouped.tuples[g], s->grouping.first[g], size, stream, error);
-        if (status == STATUS_OK)
-            status = allocate(&s->product[g], s->tuples[g], row_bytes(s), error);
-        if (status == STATUS_OK)
-            status = allocate(&s->partial[g], s->tuples[g], row_bytes(s), error);
-    }
-    grouped_free(&grouped);
-    if (status != STATUS_OK)
-        free_tensors(s);
-    return status;
-}
-
-/* With shared partial products where the plan has room for every mode's ordering, which is more
- * than they take. */
-static enum status build(struct device_sweep *s, const struct coo *x, struct plan *plan,
-                         cudaStream_t stream, struct progress *progress, struct error *error)
-{
-    int device, cache = 0;
-    if (plan->request.share && plan->replicas == s->order && !plan->alto) {
-        enum status status = cuda_status(cudaGetDevice(&device), "the device", error);
-        if (status == STATUS_OK)
-            status = cuda_status(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device),
-                                 "the device", error);
-        if (status == STATUS_OK)
-            status = grouping_choose(&s->grouping, x, row_bytes(s), (uint64_t)cache, error);
-        if (status == STATUS_OK && is_shared(s))
-            status = build_shared(s, x, plan, stream, progress, error);
-        if (status != STATUS_MEMORY && (status != STATUS_OK || is_shared(s)))
-            return status;
-        *error = (struct error){0};
-        grouping_none(&s->grouping, s->order);
-    }
-    for (;;) { /* where the device has less room than the plan thought, fewer orderings */
-        enum status status = build_plain(s, x, plan, stream, progress, error);
+    for (;;) {
+        enum status status = build_plain(s, x, plan, progress, error);
         if (status != STATUS_MEMORY || plan->replicas == 0)
             return status;
         struct plan_request request = plan->request;
@@ -192,6 +137,117 @@ static enum status build(struct device_sweep *s, const struct coo *x, struct pla
         *plan = smaller;
         *error = (struct error){0};
     }
+}
+
+/* Orderings of the tuples of one group, and room for its products. */
+static enum status build_tuples(struct device_sweep *s, int group, struct device_coo *tuples,
+                                int real_size, struct error *error)
+{
+    const struct device_pool *pool = tuples->pool;
+    struct backend_build unused = {0};
+    bool wanted[MAX_ORDER] = {false};
+    for (int k = 0; k < tuples->order - 1; k++)
+        wanted[k] = true;
+    enum status status = build_orderings(NULL, &s->tuple_tensor[s->grouping.first[group]], wanted,
+                                         tuples, real_size, &unused, NULL, error);
+    if (status == STATUS_OK)
+        s->product[group] = device_pool_take(pool, tuples->nnz, row_bytes(s), error);
+    if (s->product[group])
+        s->partial[group] = device_pool_take(pool, tuples->nnz, row_bytes(s), error);
+    return error->status;
+}
+
+/* x becomes the reduced tensor. */
+static enum status build_shared(struct device_sweep *s, struct device_coo *x,
+                                const struct plan *plan, struct progress *progress,
+                                struct error *error)
+{
+    const struct device_pool *pool = x->pool;
+    int size = (int)plan->request.real_size;
+    struct device_grouped grouped;
+    enum status status = device_grouping_apply(&grouped, &s->grouping, x, error);
+    if (status != STATUS_OK)
+        return status;
+    memcpy(s->coordinate, grouped.coordinate, sizeof s->coordinate);
+    memset(grouped.coordinate, 0, sizeof grouped.coordinate);
+    bool wanted[MAX_ORDER];
+    for (int g = 0; g < s->grouping.groups; g++) {
+        s->tuples[g] = x->dims[g];
+        wanted[g] = true;
+    }
+    status = build_orderings(NULL, s->ordered, wanted, x, size, &s->build, progress, error);
+    for (int g = 0; g < s->grouping.groups && status == STATUS_OK; g++)
+        if (grouping_size(&s->grouping, g) > 1)
+            status = build_tuples(s, g, &grouped.tuples[g], size, error);
+    device_grouped_free(&grouped, pool);
+    if (status != STATUS_OK)
+        free_tensors(s);
+    return status;
+}
+
+static enum status upload(struct device_sweep *s, struct device_coo *coo, const struct coo *x,
+                          struct staging *staging, const struct device_pool *pool,
+                          struct error *error)
+{
+    double start = progress_now();
+    enum status status = device_coo_upload(coo, x, staging, pool, error);
+    return status == STATUS_OK ? finish(staging->stream, &start, &s->build.upload, error) : status;
+}
+
+/* Groups of modes, where the plan has room for every mode's ordering, which is more than they take;
+ * none where the device has no room for finding them. */
+static enum status choose_groups(struct device_sweep *s, const struct device_coo *x,
+                                 const struct plan *plan, struct error *error)
+{
+    int device, cache = 0;
+    if (!plan->request.share || plan->replicas < s->order || plan->alto)
+        return STATUS_OK;
+    enum status status = cuda_status(cudaGetDevice(&device), "the device", error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device),
+                             "the device", error);
+    if (status == STATUS_OK)
+        status = device_grouping_choose(&s->grouping, x, row_bytes(s), (uint64_t)cache, error);
+    if (status != STATUS_MEMORY)
+        return status;
+    *error = (struct error){0};
+    return STATUS_OK;
+}
+
+/* What a build takes, roughly: the nonzeros as they came, room to sort, tables. */
+static uint64_t bytes_to_reserve(const struct plan *plan)
+{
+    uint64_t bytes = 0, orderings = (uint64_t)plan->replicas + plan->alto + 3;
+    bool overflow = __builtin_mul_overflow(plan->tensor_bytes, orderings, &bytes);
+    bool few = bytes <= RESERVE_MOST && bytes <= plan->request.budget / RESERVE_SHARE;
+    return few && !overflow ? bytes : 0;
+}
+
+/* With shared partial products where they pay and the device has room. */
+static enum status build(struct device_sweep *s, const struct coo *x, struct plan *plan,
+                         struct staging *staging, struct progress *progress, struct error *error)
+{
+    struct device_pool pool;
+    struct device_coo coo = {0};
+    enum status status = device_pool_open(&pool, staging->stream, bytes_to_reserve(plan), error);
+    if (status == STATUS_OK)
+        status = upload(s, &coo, x, staging, &pool, error);
+    if (status == STATUS_OK)
+        status = choose_groups(s, &coo, plan, error);
+    if (status == STATUS_OK && is_shared(s)) {
+        status = build_shared(s, &coo, plan, progress, error);
+        if (status == STATUS_MEMORY) {
+            *error = (struct error){0};
+            grouping_none(&s->grouping, s->order);
+            device_coo_free(&coo);
+            status = upload(s, &coo, x, staging, &pool, error);
+        }
+    }
+    if (status == STATUS_OK && !is_shared(s))
+        status = build_fitting(s, &coo, plan, progress, error);
+    device_coo_free(&coo);
+    device_pool_close(&pool);
+    return status;
 }
 
 static enum status open_mttkrps(struct device_sweep *s, const struct plan *plan,
@@ -238,7 +294,7 @@ static enum status allocate_factors(struct device_sweep *s, const struct plan *p
 }
 
 enum status device_sweep_open(struct device_sweep *s, const struct coo *x, struct plan *plan,
-                              uint32_t vectors, cudaStream_t stream, struct progress *progress,
+                              uint32_t vectors, struct staging *staging, struct progress *progress,
                               struct error *error)
 {
     memset(s, 0, sizeof *s);
@@ -247,7 +303,7 @@ enum status device_sweep_open(struct device_sweep *s, const struct coo *x, struc
     s->factors.vectors = vectors;
     grouping_none(&s->grouping, s->order);
     double start = progress_now();
-    enum status status = build(s, x, plan, stream, progress, error);
+    enum status status = build(s, x, plan, staging, progress, error);
     if (plan->request.share)
         s->build.grouping = progress_now() - start - backend_build_seconds(&s->build);
     if (status == STATUS_OK)
@@ -266,13 +322,12 @@ void device_sweep_close(struct device_sweep *s)
     for (int n = 0; n < MAX_ORDER; n++) {
         device_mttkrp_close(&s->outer[n]);
         device_mttkrp_close(&s->inner[n]);
-        device_free(s->product[n]);
-        device_free(s->partial[n]);
         device_free(s->factors.factor[n]);
     }
     free_tensors(s);
     device_free(s->factors.m);
     device_free(s->factors.table);
+    device_trim();
     memset(s, 0, sizeof *s);
 }
 
