@@ -55,11 +55,12 @@ struct device_blco {
 
 /* Builds the ordering `kind` on the device with the same layout, nonzeros and blocks as blco_build
  * (max_block_nnz unlimited) gives on the host. real_size 8 or 4: bytes of a value. index_bits 0: as
- * in struct blco_options. The arrays come from x's pool and are filled when its stream gets there.
+ * in struct blco_options. `last`: x's arrays may become b's; x is then of no use any more but to be
+ * freed. The arrays come from x's pool and are filled when its stream gets there.
  * Device memory beyond the result: at most 32 bytes a nonzero while it runs, which go back to the
  * pool. STATUS_MEMORY where the device has no room; *b is then empty. */
-enum status device_blco_build(struct device_blco *b, const struct device_coo *x, int kind,
-                              int index_bits, int real_size, struct error *error);
+enum status device_blco_build(struct device_blco *b, struct device_coo *x, int kind, int index_bits,
+                              int real_size, bool last, struct error *error);
 
 /* No work on the device may use it any more. */
 void device_blco_free(struct device_blco *b);

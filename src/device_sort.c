@@ -24,6 +24,12 @@ enum status device_pairs_take(struct device_pairs *p, uint64_t n, int payload_si
     return take_arrays(p, 0, pool, error);
 }
 
+enum status device_pairs_complete(struct device_pairs *p, const struct device_pool *pool,
+                                  struct error *error)
+{
+    return take_arrays(p, 0, pool, error);
+}
+
 void device_pairs_give_keys(struct device_pairs *p, const struct device_pool *pool)
 {
     device_pool_give(pool, p->key[0]);

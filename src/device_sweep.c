@@ -70,38 +70,44 @@ static enum status presort(struct device_coo *x, struct error *error)
     return STATUS_OK;
 }
 
-/* The orderings of a tensor: alto, and one for each of the modes listed. `times` says how long each
- * step took. */
+/* The orderings to build: alto, then those of the modes wanted; that in which x is sorted comes
+ * last and is x itself. Returns how many. */
+static int list_orderings(int *kind, bool alto, const bool *wanted, const struct device_coo *x)
+{
+    int count = 0;
+    if (alto)
+        kind[count++] = ORDERING_ALTO;
+    for (int n = 0; n < x->order; n++)
+        if (wanted[n] && n != x->line.kind)
+            kind[count++] = n;
+    if (wanted[x->line.kind])
+        kind[count++] = x->line.kind;
+    return count;
+}
+
+/* The orderings of a tensor: alto where it is not NULL, and one for each of the modes wanted. x is
+ * used up. `times` says how long each step took. */
 static enum status build_orderings(struct device_tensor *alto, struct device_tensor *ordered,
                                    const bool *wanted, struct device_coo *x, int real_size,
                                    struct backend_build *times, struct progress *progress,
                                    struct error *error)
 {
     cudaStream_t stream = x->pool->stream;
-    int all = alto != NULL, done = 0;
+    int kind[MAX_ORDER + 1], count = list_orderings(kind, alto, wanted, x);
     double start = progress_now();
-    for (int n = 0; n < x->order; n++)
-        all += wanted[n];
-    enum status status = STATUS_OK;
-    if (all > 1)
-        status = presort(x, error);
+    enum status status = count > 1 ? presort(x, error) : STATUS_OK;
     if (status == STATUS_OK)
         status = finish(stream, &start, &times->presort, error);
-    if (status == STATUS_OK && alto) {
-        status = device_tensor_build(alto, x, ORDERING_ALTO, real_size, error);
+    for (int i = 0; i < count && status == STATUS_OK; i++) {
+        bool is_alto = kind[i] == ORDERING_ALTO;
+        status = device_tensor_build(is_alto ? alto : &ordered[kind[i]], x, kind[i], real_size,
+                                     i == count - 1, error);
         if (status == STATUS_OK)
-            status = finish(stream, &start, &times->alto, error);
-        done++;
-        progress_update(progress, (double)done / all, "ordering %d of %d", done, all);
+            status =
+                finish(stream, &start, is_alto ? &times->alto : &times->replica[kind[i]], error);
+        progress_update(progress, (double)(i + 1) / count, "ordering %d of %d", i + 1, count);
     }
-    for (int n = 0; n < x->order && status == STATUS_OK; n++)
-        if (wanted[n]) {
-            status = device_tensor_build(&ordered[n], x, n, real_size, error);
-            if (status == STATUS_OK)
-                status = finish(stream, &start, &times->replica[n], error);
-            done++;
-            progress_update(progress, (double)done / all, "ordering %d of %d", done, all);
-        }
+    device_coo_free(x);
     return status;
 }
 
@@ -112,31 +118,9 @@ static enum status build_plain(struct device_sweep *s, struct device_coo *x,
     bool wanted[MAX_ORDER];
     for (int n = 0; n < s->order; n++)
         wanted[n] = plan->conflict[n] == CONFLICT_ORDERED;
-    enum status status = build_orderings(plan->alto ? &s->alto : NULL, s->ordered, wanted, x,
-                                         (int)plan->request.real_size, &s->build, progress, error);
     memcpy(s->tuples, s->dims, sizeof s->tuples);
-    if (status != STATUS_OK)
-        free_tensors(s);
-    return status;
-}
-
-/* Where the device has less room than the plan thought, fewer orderings. */
-static enum status build_fitting(struct device_sweep *s, struct device_coo *x, struct plan *plan,
-                                 struct progress *progress, struct error *error)
-{
-    for (;;) {
-        enum status status = build_plain(s, x, plan, progress, error);
-        if (status != STATUS_MEMORY || plan->replicas == 0)
-            return status;
-        struct plan_request request = plan->request;
-        struct plan smaller;
-        request.budget = plan->total_bytes - 1;
-        plan_make(&smaller, &request);
-        if (!smaller.fits)
-            return status;
-        *plan = smaller;
-        *error = (struct error){0};
-    }
+    return build_orderings(plan->alto ? &s->alto : NULL, s->ordered, wanted, x,
+                           (int)plan->request.real_size, &s->build, progress, error);
 }
 
 /* Orderings of the tuples of one group, and room for its products. */
@@ -151,9 +135,9 @@ static enum status build_tuples(struct device_sweep *s, int group, struct device
     enum status status = build_orderings(NULL, &s->tuple_tensor[s->grouping.first[group]], wanted,
                                          tuples, real_size, &unused, NULL, error);
     if (status == STATUS_OK)
-        s->product[group] = device_pool_take(pool, tuples->nnz, row_bytes(s), error);
+        s->product[group] = device_pool_take(pool, s->tuples[group], row_bytes(s), error);
     if (s->product[group])
-        s->partial[group] = device_pool_take(pool, tuples->nnz, row_bytes(s), error);
+        s->partial[group] = device_pool_take(pool, s->tuples[group], row_bytes(s), error);
     return error->status;
 }
 
@@ -166,8 +150,10 @@ static enum status build_shared(struct device_sweep *s, struct device_coo *x,
     int size = (int)plan->request.real_size;
     struct device_grouped grouped;
     enum status status = device_grouping_apply(&grouped, &s->grouping, x, error);
-    if (status != STATUS_OK)
+    if (status != STATUS_OK) {
+        device_coo_free(x);
         return status;
+    }
     memcpy(s->coordinate, grouped.coordinate, sizeof s->coordinate);
     memset(grouped.coordinate, 0, sizeof grouped.coordinate);
     bool wanted[MAX_ORDER];
@@ -180,8 +166,6 @@ static enum status build_shared(struct device_sweep *s, struct device_coo *x,
         if (grouping_size(&s->grouping, g) > 1)
             status = build_tuples(s, g, &grouped.tuples[g], size, error);
     device_grouped_free(&grouped, pool);
-    if (status != STATUS_OK)
-        free_tensors(s);
     return status;
 }
 
@@ -223,7 +207,27 @@ static uint64_t bytes_to_reserve(const struct plan *plan)
     return few && !overflow ? bytes : 0;
 }
 
-/* With shared partial products where they pay and the device has room. */
+/* To what takes less memory: no groups, or fewer orderings. False where there is nothing less. */
+static bool retreat(struct device_sweep *s, struct plan *plan)
+{
+    free_tensors(s);
+    if (is_shared(s)) {
+        grouping_none(&s->grouping, s->order);
+        return true;
+    }
+    if (plan->replicas == 0)
+        return false;
+    struct plan_request request = plan->request;
+    struct plan smaller;
+    request.budget = plan->total_bytes - 1;
+    plan_make(&smaller, &request);
+    if (smaller.fits)
+        *plan = smaller;
+    return smaller.fits;
+}
+
+/* With shared partial products where they pay; less where the device has less room than the plan
+ * thought. */
 static enum status build(struct device_sweep *s, const struct coo *x, struct plan *plan,
                          struct staging *staging, struct progress *progress, struct error *error)
 {
@@ -234,18 +238,16 @@ static enum status build(struct device_sweep *s, const struct coo *x, struct pla
         status = upload(s, &coo, x, staging, &pool, error);
     if (status == STATUS_OK)
         status = choose_groups(s, &coo, plan, error);
-    if (status == STATUS_OK && is_shared(s)) {
-        status = build_shared(s, &coo, plan, progress, error);
-        if (status == STATUS_MEMORY) {
-            *error = (struct error){0};
-            grouping_none(&s->grouping, s->order);
-            device_coo_free(&coo);
-            status = upload(s, &coo, x, staging, &pool, error);
-        }
+    while (status == STATUS_OK) {
+        status = (is_shared(s) ? build_shared : build_plain)(s, &coo, plan, progress, error);
+        if (status != STATUS_MEMORY || !retreat(s, plan))
+            break;
+        *error = (struct error){0};
+        status = upload(s, &coo, x, staging, &pool, error);
     }
-    if (status == STATUS_OK && !is_shared(s))
-        status = build_fitting(s, &coo, plan, progress, error);
     device_coo_free(&coo);
+    if (status != STATUS_OK)
+        free_tensors(s);
     device_pool_close(&pool);
     return status;
 }

@@ -144,12 +144,12 @@ static enum status list_zero_rows(struct device_tensor *t, int mode, const struc
     return error->status;
 }
 
-enum status device_tensor_build(struct device_tensor *t, const struct device_coo *x, int kind,
-                                int real_size, struct error *error)
+enum status device_tensor_build(struct device_tensor *t, struct device_coo *x, int kind,
+                                int real_size, bool last, struct error *error)
 {
     const struct device_pool *pool = x->pool;
     memset(t, 0, sizeof *t);
-    enum status status = device_blco_build(&t->blco, x, kind, 0, real_size, error);
+    enum status status = device_blco_build(&t->blco, x, kind, 0, real_size, last, error);
     if (status == STATUS_OK)
         status = build_bases(t, pool, error);
     if (status == STATUS_OK)

@@ -25,10 +25,10 @@ struct device_tensor {
 /* Nonzeros of the chunks in a table of t, at most. */
 uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table);
 
-/* Builds the ordering `kind` from x (device_blco_build) and everything else, from x's pool and on
- * its stream. On failure *t is empty. */
-enum status device_tensor_build(struct device_tensor *t, const struct device_coo *x, int kind,
-                                int real_size, struct error *error);
+/* Builds the ordering `kind` from x (device_blco_build, also for `last`) and everything else, from
+ * x's pool and on its stream. On failure *t is empty. */
+enum status device_tensor_build(struct device_tensor *t, struct device_coo *x, int kind,
+                                int real_size, bool last, struct error *error);
 
 /* No work on the device may use it any more. */
 void device_tensor_free(struct device_tensor *t);

@@ -93,15 +93,15 @@ static void note(struct met *met, const struct blco *b, int index_bits)
 }
 
 /* Builds on both sides from x, whose nonzeros are in d. */
-static void check_build(const struct coo *x, const struct device_coo *d, int kind, int index_bits,
-                        int real_size, struct met *met)
+static void check_build(const struct coo *x, struct device_coo *d, int kind, int index_bits,
+                        int real_size, bool last, struct met *met)
 {
     struct error error = {0};
     struct blco expected;
     struct device_blco b;
     struct blco_options options = {kind, index_bits, MAX_NNZ};
     assert_int_equal(blco_build(&expected, x, &options, &error), STATUS_OK);
-    if (device_blco_build(&b, d, kind, index_bits, real_size, &error) != STATUS_OK)
+    if (device_blco_build(&b, d, kind, index_bits, real_size, last, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_int_equal(b.order, x->order);
     assert_int_equal(b.nnz, x->nnz);
@@ -115,7 +115,7 @@ static void check_build(const struct coo *x, const struct device_coo *d, int kin
     blco_free(&expected);
 }
 
-/* All orderings, from nonzeros as they came and sorted. */
+/* All orderings, from nonzeros as they came and sorted, and one that uses them up. */
 static void check_tensor(const struct coo *x, uint64_t *seed, struct met *met)
 {
     static const int index_bits[] = {0, 5, 64, 128};
@@ -128,8 +128,10 @@ static void check_tensor(const struct coo *x, uint64_t *seed, struct met *met)
             assert_int_equal(device_coo_sort(&d, &error), STATUS_OK);
         for (int kind = ORDERING_ALTO; kind < x->order; kind++)
             check_build(x, &d, kind, index_bits[naive_random(seed) % 4],
-                        naive_random(seed) % 2 ? 8 : 4, met);
+                        naive_random(seed) % 2 ? 8 : 4, false, met);
     }
+    check_build(x, &d, (int)(naive_random(seed) % (uint64_t)(x->order + 1)) - 1, 0,
+                naive_random(seed) % 2 ? 8 : 4, true, met);
     device_coo_free(&d);
 }
 
@@ -190,7 +192,7 @@ static void test_choice_of_words(void **state)
         naive_random_coo(&x, 3, dims[i], MOST_NNZ, 5, 0);
         assert_int_equal(device_coo_upload(&d, &x, &staging, &pool, &error), STATUS_OK);
         for (int kind = ORDERING_ALTO; kind < 3; kind++)
-            check_build(&x, &d, kind, 0, 8, &met);
+            check_build(&x, &d, kind, 0, 8, false, &met);
         device_coo_free(&d);
         coo_free(&x);
     }
@@ -314,11 +316,11 @@ static enum status try_steps(const struct coo *x, int index_bits)
     }
     device_coo_sort(&d, &sort_error);
     assert_int_equal(d.sorted, sort_error.status == STATUS_OK);
-    if (device_blco_build(&b, &d, 1, index_bits, 8, &error) == STATUS_OK) {
+    if (device_blco_build(&b, &d, 1, index_bits, 8, false, &error) == STATUS_OK) {
         struct met met = {0};
         if (!memory_hook_fired()) /* the host's build is not to be failed */
             memory_hook_set(-1);
-        check_build(x, &d, 1, index_bits, 8, &met);
+        check_build(x, &d, 1, index_bits, 8, false, &met);
         device_blco_free(&b);
     } else {
         assert_null(b.index[0]);

@@ -90,7 +90,7 @@ static void test_tables(void **state)
         assert_int_equal(device_coo_upload(&d, &x, &staging, &pool, &error), STATUS_OK);
         for (int kind = ORDERING_ALTO; kind < 3; kind++) {
             struct device_tensor tensor;
-            if (device_tensor_build(&tensor, &d, kind, 8, &error) != STATUS_OK)
+            if (device_tensor_build(&tensor, &d, kind, 8, kind == 2, &error) != STATUS_OK)
                 fail_msg("%s", error.message);
             for (int table = 0; table < CHUNK_TABLES; table++)
                 check_chunks(&tensor, table);
@@ -119,7 +119,7 @@ static void test_failing_allocations(void **state)
         struct error failed = {0};
         struct device_tensor tensor;
         memory_hook_set(k);
-        enum status status = device_tensor_build(&tensor, &d, 0, 8, &failed);
+        enum status status = device_tensor_build(&tensor, &d, 0, 8, false, &failed);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
