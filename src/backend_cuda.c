@@ -18,6 +18,7 @@
 #include "device_info.h"
 #include "device_limits.h"
 #include "device_memory.h"
+#include "device_rows.h"
 #include "device_sweep.h"
 #include "memory.h"
 
@@ -58,6 +59,7 @@ struct cuda_state {
     struct scalars *scalars; /* device                                        */
     struct scalars *result;  /* host, pinned                                  */
     cudaStream_t stream, side;
+    struct staging staging; /* on `stream` */
     cudaEvent_t weights_ready;
     cudaEvent_t swept[2];               /* behind the last solve of a sweep, by turns       */
     int turn;                           /* 0 or 1 */
@@ -66,8 +68,8 @@ struct cuda_state {
     struct update update[MOST_UPDATES]; /* since the host last waited       */
     int updates;
     int careful; /* updates that are still to wait for their V; 0: the host runs ahead */
-    cudaEvent_t stamp[BACKEND_STAMPS];
-    cudaEvent_t mark[BACKEND_STAMPS]; /* stamp, or one of swept, where the stamp's moment is */
+    cudaEvent_t stamp[BACKEND_STAMPS]; /* NULL until it is used */
+    cudaEvent_t mark[BACKEND_STAMPS];  /* stamp, or one of swept, where the stamp's moment is */
 };
 
 static enum status cuda_available(struct error *error)
@@ -177,9 +179,8 @@ static enum status open_streams(struct cuda_state *s, struct error *error)
         code = cudaEventCreateWithFlags(&s->weights_ready, cudaEventDisableTiming);
     for (int i = 0; i < 2 && code == cudaSuccess; i++)
         code = cudaEventCreate(&s->swept[i]);
-    for (int i = 0; i < BACKEND_STAMPS && code == cudaSuccess; i++)
-        code = cudaEventCreate(&s->stamp[i]);
-    return cuda_status(code, "a stream", error);
+    enum status status = cuda_status(code, "a stream", error);
+    return status == STATUS_OK ? staging_open(&s->staging, s->stream, error) : status;
 }
 
 static void cuda_close(void *state)
@@ -198,6 +199,7 @@ static void cuda_close(void *state)
     device_free(s->raw);
     device_free(s->scalars);
     cudaFreeHost(s->result);
+    staging_close(&s->staging);
     for (int i = 0; i < BACKEND_STAMPS; i++)
         if (s->stamp[i])
             cudaEventDestroy(s->stamp[i]);
@@ -231,7 +233,7 @@ static enum status cuda_open(void **state, const struct coo *x, struct plan *pla
     if (status == STATUS_OK)
         status = device_sweep_open(&s->sweep, x, plan,
                                    (uint32_t)(s->ld * plan->request.real_size / VECTOR_BYTES),
-                                   s->stream, progress, error);
+                                   &s->staging, progress, error);
     if (status == STATUS_OK)
         status = open_small_matrices(s, error);
     if (status == STATUS_OK)
@@ -256,8 +258,8 @@ static enum status cuda_load(void *state, const struct ktensor *k, struct error 
     enum status status =
         cuda_status(cudaMemset(s->scalars, 0, sizeof *s->scalars), "the result", error);
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        status = device_dense_upload(s->dense, k->factor[n], s->sweep.factors.factor[n], k->dims[n],
-                                     s->stream, error);
+        status = device_rows_upload(&s->staging, k->factor[n], s->sweep.factors.factor[n],
+                                    k->dims[n], s->rank, s->ld, s->sweep.factors.single, error);
         if (status == STATUS_OK)
             status = device_dense_gram(s->dense, s->sweep.factors.factor[n], k->dims[n], s->gram[n],
                                        s->stream, error);
@@ -474,8 +476,9 @@ static enum status cuda_store(void *state, struct ktensor *k, struct error *erro
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
         status = inverse_norms(s, n, scale, error);
         if (status == STATUS_OK)
-            status = device_dense_download(s->dense, s->sweep.factors.factor[n], k->factor[n],
-                                           k->dims[n], scale, s->stream, error);
+            status = device_rows_download(&s->staging, s->sweep.factors.factor[n], k->factor[n],
+                                          k->dims[n], s->rank, s->ld, s->sweep.factors.single,
+                                          scale, error);
     }
     memory_free(scale);
     return status;
@@ -501,8 +504,9 @@ static enum status cuda_fetch(void *state, int mode, double *m, struct error *er
             scale[r] *= one[r];
     }
     if (status == STATUS_OK)
-        status = device_dense_download(s->dense, s->sweep.factors.m, m, s->sweep.factors.dims[mode],
-                                       scale, s->stream, error);
+        status =
+            device_rows_download(&s->staging, s->sweep.factors.m, m, s->sweep.factors.dims[mode],
+                                 s->rank, s->ld, s->sweep.factors.single, scale, error);
     memory_free(scale);
     return status;
 }
@@ -514,8 +518,11 @@ static enum status cuda_stamp(void *state, int number, struct error *error)
         s->mark[number] = s->swept[s->turn];
         return STATUS_OK;
     }
+    cudaError_t code = s->stamp[number] ? cudaSuccess : cudaEventCreate(&s->stamp[number]);
     s->mark[number] = s->stamp[number];
-    return cuda_status(cudaEventRecord(s->stamp[number], s->stream), "timing", error);
+    if (code == cudaSuccess)
+        code = cudaEventRecord(s->stamp[number], s->stream);
+    return cuda_status(code, "timing", error);
 }
 
 static enum status cuda_elapsed(void *state, int from, int to, double *seconds, struct error *error)

@@ -12,32 +12,53 @@
 static const char doing[] = "building the tensor on the GPU";
 
 struct build {
-    const struct device_coo *x;
-    struct device_spares *spares; /* x's */
-    struct device_pairs pairs;    /* lines and values, or keys and positions */
+    struct device_coo *x;
+    const struct device_pool *pool; /* x's */
+    struct device_pairs pairs;      /* lines and values, or keys and positions */
     struct block_finder blocks;
     int index_bits;
     int real_size;
+    bool last;
     cudaStream_t stream;
 };
+
+/* pairs = room for lines and values; that of x itself where it may be used up. */
+static enum status take_pairs(struct build *w, uint64_t nnz, struct error *error)
+{
+    struct device_coo *x = w->x;
+    struct device_pairs *p = &w->pairs;
+    *p = (struct device_pairs){.n = nnz, .payload_size = w->real_size};
+    if (w->last) {
+        p->key[0] = x->packed;
+        x->packed = NULL;
+    }
+    if (w->last && w->real_size == sizeof *x->value) {
+        p->payload[0] = x->value;
+        x->value = NULL;
+    }
+    return device_pairs_complete(p, w->pool, error);
+}
 
 /* pairs = the lines, sorted, and the values. */
 static enum status sort_lines(struct device_blco *b, struct build *w, struct error *error)
 {
-    const struct device_coo *x = w->x;
+    const uint64_t *line = w->x->packed;
+    const double *value = w->x->value;
     struct device_pairs *p = &w->pairs;
     struct bit_moves moves;
-    if (device_pairs_take(p, b->nnz, w->real_size, w->spares, error) != STATUS_OK)
+    cudaError_t code = cudaSuccess;
+    if (take_pairs(w, b->nnz, error) != STATUS_OK)
         return error->status;
-    relayout_moves(&moves, &x->line, &b->ordering, LAYOUT_LINE, 0);
-    cudaError_t code = linearise_words(x->packed, p->key[0], b->nnz, &moves, w->stream);
-    if (code == cudaSuccess)
-        code = linearise_gather(x->value, sizeof *x->value, NULL, 0, p->payload[0], w->real_size,
-                                b->nnz, w->stream);
+    relayout_moves(&moves, &w->x->line, &b->ordering, LAYOUT_LINE, 0);
+    if (p->key[0] != line || !relayout_is_identity(&moves, b->ordering.line_bits))
+        code = linearise_words(line, p->key[0], b->nnz, &moves, w->stream);
+    if (code == cudaSuccess && p->payload[0] != value)
+        code = linearise_gather(value, sizeof *value, NULL, 0, p->payload[0], w->real_size, b->nnz,
+                                w->stream);
     if (code != cudaSuccess)
         return cuda_status(code, doing, error);
-    return device_pairs_sort(p, device_coo_sorted_bits(x, &b->ordering), b->ordering.line_bits,
-                             w->spares, w->stream, error);
+    return device_pairs_sort(p, device_coo_sorted_bits(w->x, &b->ordering), b->ordering.line_bits,
+                             w->pool, error);
 }
 
 /* The lines become the index, in place. */
@@ -58,10 +79,10 @@ static enum status store_lines(struct device_blco *b, struct build *w, struct er
 /* pairs.payload = the positions of the nonzeros in line order. */
 static enum status sort_positions(struct device_blco *b, struct build *w, struct error *error)
 {
-    if (device_pairs_take(&w->pairs, b->nnz, device_position_size(b->nnz), w->spares, error) !=
+    if (device_pairs_take(&w->pairs, b->nnz, device_position_size(b->nnz), w->pool, error) !=
         STATUS_OK)
         return error->status;
-    return device_pairs_sort_positions(&w->pairs, w->x, &b->ordering, w->stream, error);
+    return device_pairs_sort_positions(&w->pairs, w->x, &b->ordering, error);
 }
 
 /* Gathers indices, into the room that the keys leave, and values. */
@@ -72,10 +93,10 @@ static enum status gather_nonzeros(struct device_blco *b, struct build *w, struc
     const void *position = w->pairs.payload[0];
     int size = w->pairs.payload_size;
     cudaError_t code = cudaSuccess;
-    device_pairs_give_keys(&w->pairs, w->spares);
+    device_pairs_give_keys(&w->pairs, w->pool);
     for (int word = 0; word < b->ordering.words && code == cudaSuccess; word++) {
         struct bit_moves moves;
-        b->index[word] = device_spares_take(w->spares, b->nnz, sizeof *b->index[word], error);
+        b->index[word] = device_pool_take(w->pool, b->nnz, sizeof *b->index[word], error);
         if (!b->index[word])
             return error->status;
         relayout_moves(&moves, NULL, &b->ordering, LAYOUT_INDEX, word);
@@ -83,7 +104,7 @@ static enum status gather_nonzeros(struct device_blco *b, struct build *w, struc
                                       w->stream);
     }
     if (code == cudaSuccess) {
-        b->value = device_spares_take(w->spares, b->nnz, (size_t)w->real_size, error);
+        b->value = device_pool_take(w->pool, b->nnz, (size_t)w->real_size, error);
         if (!b->value)
             return error->status;
         code = linearise_gather(x->value, sizeof *x->value, position, size, b->value, w->real_size,
@@ -108,34 +129,35 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
     return block_finder_table(&w->blocks, o, nblocks, &b->block, error);
 }
 
-enum status device_blco_build(struct device_blco *b, const struct device_coo *x, int kind,
-                              int index_bits, int real_size, cudaStream_t stream,
-                              struct error *error)
+enum status device_blco_build(struct device_blco *b, struct device_coo *x, int kind, int index_bits,
+                              int real_size, bool last, struct error *error)
 {
+    const bool lines = x->packed != NULL;
     struct build w = {.x = x,
-                      .spares = x->spares,
-                      .blocks = {.x = x, .stream = stream},
+                      .pool = x->pool,
+                      .blocks = {.x = x},
                       .index_bits = index_bits,
                       .real_size = real_size,
-                      .stream = stream};
+                      .last = last,
+                      .stream = x->pool->stream};
     *b = (struct device_blco){.order = x->order, .nnz = x->nnz};
     memcpy(b->dims, x->dims, sizeof b->dims);
     ordering_create(&b->ordering, kind, x->order, x->dims, index_bits ? index_bits : 64);
 
-    if ((x->packed ? sort_lines : sort_positions)(b, &w, error) != STATUS_OK)
+    if ((lines ? sort_lines : sort_positions)(b, &w, error) != STATUS_OK)
         goto done;
-    w.blocks.line = x->packed ? w.pairs.key[0] : NULL;
-    w.blocks.position = x->packed ? NULL : w.pairs.payload[0];
-    if (find_blocks(b, &w, error) != STATUS_OK ||
-        (x->packed ? store_lines : gather_nonzeros)(b, &w, error) != STATUS_OK)
-        goto done;
-    cuda_status(cudaStreamSynchronize(stream), doing, error);
+    w.blocks.line = lines ? w.pairs.key[0] : NULL;
+    w.blocks.position = lines ? NULL : w.pairs.payload[0];
+    if (find_blocks(b, &w, error) == STATUS_OK)
+        (lines ? store_lines : gather_nonzeros)(b, &w, error);
 
 done:
     block_finder_close(&w.blocks);
-    device_pairs_give(&w.pairs, w.spares);
-    if (error->status != STATUS_OK)
+    device_pairs_give(&w.pairs, w.pool);
+    if (error->status != STATUS_OK) {
+        (void)cudaStreamSynchronize(w.stream);
         device_blco_free(b);
+    }
     return error->status;
 }
 

@@ -8,6 +8,11 @@
 
 static const char doing[] = "cutting the tensor into blocks";
 
+static cudaStream_t stream_of(const struct block_finder *f)
+{
+    return f->x->pool->stream;
+}
+
 static bool is_cut(const struct ordering *o)
 {
     return o->cut < o->line_bits;
@@ -17,36 +22,36 @@ static cudaError_t flag_blocks(struct block_finder *f, const struct ordering *o)
 {
     uint64_t nnz = f->x->nnz;
     if (f->line)
-        return linearise_flag_lines(f->line, o->cut, f->flag, f->count, nnz, f->stream);
+        return linearise_flag_lines(f->line, o->cut, f->flag, f->count, nnz, stream_of(f));
 
     struct linearise_coordinates coordinates = device_coo_coordinates(f->x);
     uint32_t above[MAX_ORDER];
     for (int n = 0; n < o->order; n++)
         above[n] = (uint32_t)(((UINT64_C(1) << o->mode_bits[n]) - 1) & ~o->field[n].mask);
     return linearise_flag_coordinates(&coordinates, above, f->position, device_position_size(nnz),
-                                      f->flag, f->count, nnz, f->stream);
+                                      f->flag, f->count, nnz, stream_of(f));
 }
 
 enum status block_finder_count(struct block_finder *f, const struct ordering *o, uint64_t *nblocks,
                                struct error *error)
 {
-    struct device_spares *spares = f->x->spares;
+    const struct device_pool *pool = f->x->pool;
     *nblocks = f->x->nnz > 0;
     if (!is_cut(o))
         return STATUS_OK;
     if (!f->flag)
-        f->flag = device_spares_take(spares, f->x->nnz, sizeof *f->flag, error);
+        f->flag = device_pool_take(pool, f->x->nnz, sizeof *f->flag, error);
     if (!f->count)
-        f->count = device_spares_take(spares, 1, sizeof *f->count, error);
+        f->count = device_pool_take(pool, 1, sizeof *f->count, error);
     if (!f->flag || !f->count)
         return error->status;
 
     cudaError_t code = flag_blocks(f, o);
     if (code == cudaSuccess)
-        code =
-            cudaMemcpyAsync(nblocks, f->count, sizeof *nblocks, cudaMemcpyDeviceToHost, f->stream);
+        code = cudaMemcpyAsync(nblocks, f->count, sizeof *nblocks, cudaMemcpyDeviceToHost,
+                               stream_of(f));
     if (code == cudaSuccess)
-        code = cudaStreamSynchronize(f->stream);
+        code = cudaStreamSynchronize(stream_of(f));
     return cuda_status(code, doing, error);
 }
 
@@ -55,14 +60,14 @@ static enum status find_first(struct block_finder *f, uint64_t *first, struct er
 {
     size_t bytes = 0;
     uint64_t nnz = f->x->nnz;
-    cudaError_t code = linearise_select(NULL, &bytes, f->flag, first, f->count, nnz, f->stream);
+    cudaError_t code = linearise_select(NULL, &bytes, f->flag, first, f->count, nnz, stream_of(f));
     if (code != cudaSuccess)
         return cuda_status(code, doing, error);
-    void *temporary = device_spares_take(f->x->spares, bytes, 1, error);
+    void *temporary = device_pool_take(f->x->pool, bytes, 1, error);
     if (!temporary)
         return error->status;
-    code = linearise_select(temporary, &bytes, f->flag, first, f->count, nnz, f->stream);
-    device_spares_give(f->x->spares, temporary, bytes, 1);
+    code = linearise_select(temporary, &bytes, f->flag, first, f->count, nnz, stream_of(f));
+    device_pool_give(f->x->pool, temporary);
     return cuda_status(code, doing, error);
 }
 
@@ -76,16 +81,17 @@ static cudaError_t fetch_lines(struct block_finder *f, const struct ordering *o,
     int size = f->line ? (int)sizeof *f->line : device_position_size(f->x->nnz);
     const void *from = f->line ? (const void *)f->line : f->position;
     cudaError_t code = linearise_gather(from, size, first, sizeof *first, f->line ? line : at, size,
-                                        nblocks, f->stream);
+                                        nblocks, stream_of(f));
     for (int w = 0; 64 * w < o->line_bits && code == cudaSuccess; w++) {
         if (!f->line) {
             struct bit_moves moves;
             relayout_moves(&moves, NULL, o, LAYOUT_LINE, w);
-            code = linearise_gather_words(&coordinates, at, size, line, nblocks, &moves, f->stream);
+            code =
+                linearise_gather_words(&coordinates, at, size, line, nblocks, &moves, stream_of(f));
         }
         if (code == cudaSuccess)
             code = cudaMemcpyAsync(host + (uint64_t)w * nblocks, line, nblocks * sizeof *line,
-                                   cudaMemcpyDeviceToHost, f->stream);
+                                   cudaMemcpyDeviceToHost, stream_of(f));
     }
     return code;
 }
@@ -108,11 +114,11 @@ static void fill_table(const struct ordering *o, uint64_t nnz, const uint64_t *f
 static enum status find_blocks(struct block_finder *f, const struct ordering *o, uint64_t nblocks,
                                struct blco_block *block, struct error *error)
 {
-    struct device_spares *spares = f->x->spares;
+    const struct device_pool *pool = f->x->pool;
     uint64_t words = (uint64_t)(o->line_bits + 63) / 64;
-    uint64_t *first = device_spares_take(spares, nblocks, sizeof *first, error);
-    uint64_t *line = device_spares_take(spares, nblocks, sizeof *line, error);
-    void *at = device_spares_take(spares, nblocks, sizeof(uint64_t), error);
+    uint64_t *first = device_pool_take(pool, nblocks, sizeof *first, error);
+    uint64_t *line = device_pool_take(pool, nblocks, sizeof *line, error);
+    void *at = device_pool_take(pool, nblocks, sizeof(uint64_t), error);
     uint64_t *host_first = memory_array(nblocks, sizeof *host_first, error);
     uint64_t *host_line = memory_array(nblocks, words * sizeof *host_line, error);
     if (!first || !line || !at || !host_first || !host_line ||
@@ -120,18 +126,18 @@ static enum status find_blocks(struct block_finder *f, const struct ordering *o,
         goto done;
 
     cudaError_t code = cudaMemcpyAsync(host_first, first, nblocks * sizeof *first,
-                                       cudaMemcpyDeviceToHost, f->stream);
+                                       cudaMemcpyDeviceToHost, stream_of(f));
     if (code == cudaSuccess)
         code = fetch_lines(f, o, first, nblocks, line, at, host_line);
     if (code == cudaSuccess)
-        code = cudaStreamSynchronize(f->stream);
+        code = cudaStreamSynchronize(stream_of(f));
     if (cuda_status(code, doing, error) == STATUS_OK)
         fill_table(o, f->x->nnz, host_first, host_line, nblocks, block);
 
 done:
-    device_spares_give(spares, first, nblocks, sizeof *first);
-    device_spares_give(spares, line, nblocks, sizeof *line);
-    device_spares_give(spares, at, nblocks, sizeof(uint64_t));
+    device_pool_give(pool, first);
+    device_pool_give(pool, line);
+    device_pool_give(pool, at);
     memory_free(host_first);
     memory_free(host_line);
     return error->status;
@@ -159,8 +165,8 @@ void block_finder_close(struct block_finder *f)
 {
     if (!f->x)
         return;
-    device_spares_give(f->x->spares, f->flag, f->x->nnz, sizeof *f->flag);
-    device_spares_give(f->x->spares, f->count, 1, sizeof *f->count);
+    device_pool_give(f->x->pool, f->flag);
+    device_pool_give(f->x->pool, f->count);
     f->flag = NULL;
     f->count = NULL;
 }

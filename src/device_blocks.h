@@ -11,12 +11,11 @@ struct block_finder {
     const struct device_coo *x;
     const uint64_t *line; /* (nnz), device, or NULL          */
     const void *position; /* (nnz), device; device_position_size */
-    cudaStream_t stream;
-    uint8_t *flag;   /* (nnz): the first nonzero of a block; device, owned */
-    uint64_t *count; /* (1) device, owned                                  */
+    uint8_t *flag;        /* (nnz): the first nonzero of a block; device, owned */
+    uint64_t *count;      /* (1) device, owned                                  */
 };
 
-/* The number of blocks that o's cut makes; waits for the stream. */
+/* The number of blocks that o's cut makes; waits for the pool's stream. */
 enum status block_finder_count(struct block_finder *f, const struct ordering *o, uint64_t *nblocks,
                                struct error *error);
 

@@ -7,7 +7,6 @@
 #include "dense_sums.h"
 #include "dense_weights.h"
 #include "device_dense_wide.h"
-#include "device_rows.h"
 #include "memory.h"
 
 #define SLICE_ROWS 65536 /* that go through the eigenvectors at a time */
@@ -30,7 +29,6 @@ struct device_dense {
     cudaEvent_t passed; /* the last pass of a solve          */
     const void *solved_m, *solved_a;
     uint64_t solved_rows;
-    struct device_rows staging;
 
     /* the side stream's */
     double *v, *factor;        /* (R x R) each                                    */
@@ -151,8 +149,6 @@ enum status device_dense_open(struct device_dense **opened, uint64_t rank, uint6
     enum status status = passes_open(d, error);
     if (status == STATUS_OK)
         status = weights_open(d, error);
-    if (status == STATUS_OK)
-        status = device_rows_open(&d->staging, error);
     if (status != STATUS_OK) {
         device_dense_close(d);
         return status;
@@ -166,7 +162,6 @@ void device_dense_close(struct device_dense *d)
     if (!d)
         return;
     device_dense_wide_close(&d->by_blas);
-    device_rows_close(&d->staging);
     if (d->solver)
         cusolverDnDestroy(d->solver);
     if (d->passed)
@@ -446,18 +441,4 @@ enum status device_dense_fit_solved(struct device_dense *d, int order, int mode,
     if (status == STATUS_OK)
         status = cuda_status(dense_model(&modes, d->inner, inner_and_norm, stream), "fit", error);
     return status;
-}
-
-enum status device_dense_upload(struct device_dense *d, const double *host, void *a, uint64_t rows,
-                                cudaStream_t stream, struct error *error)
-{
-    return device_rows_upload(&d->staging, host, a, rows, d->rank, d->ld, d->single, stream, error);
-}
-
-enum status device_dense_download(struct device_dense *d, const void *a, double *host,
-                                  uint64_t rows, const double *scale, cudaStream_t stream,
-                                  struct error *error)
-{
-    return device_rows_download(&d->staging, a, host, rows, d->rank, d->ld, d->single, scale,
-                                stream, error);
 }

@@ -79,12 +79,4 @@ enum status device_dense_fit_solved(struct device_dense *d, int order, int mode,
                                     double *inner_and_norm, cudaStream_t stream,
                                     struct error *error);
 
-/* Between the host's (rows x R) doubles and the device's (rows x ld), through pinned staging.
- * `scale` (R, host, may be NULL) multiplies the columns on the way out. Synchronous. */
-enum status device_dense_upload(struct device_dense *d, const double *host, void *a, uint64_t rows,
-                                cudaStream_t stream, struct error *error);
-enum status device_dense_download(struct device_dense *d, const void *a, double *host,
-                                  uint64_t rows, const double *scale, cudaStream_t stream,
-                                  struct error *error);
-
 #endif

@@ -1,6 +1,5 @@
 #include "device_memory.h"
 
-#include <cuda_runtime.h>
 #include <stdbool.h>
 
 #include "cuda_error.h"
@@ -16,34 +15,52 @@ static bool byte_size(uint64_t count, size_t size, uint64_t *bytes)
     return true;
 }
 
-static cudaError_t allocate(void **array, uint64_t count, size_t size)
-{
-    uint64_t bytes;
-    *array = NULL;
-    if (!byte_size(count, size, &bytes) || memory_hook_fails())
-        return cudaErrorMemoryAllocation;
-    cudaError_t code = cudaMalloc(array, bytes);
-    if (code != cudaSuccess)
-        (void)cudaGetLastError();
-    return code;
-}
-
 /* The array, or NULL and the error. */
 static void *checked(void *array, cudaError_t code, uint64_t count, size_t size, const char *memory,
                      struct error *error)
 {
+    if (code == cudaSuccess)
+        return array;
+    (void)cudaGetLastError();
     if (code == cudaErrorMemoryAllocation)
         error_set(error, STATUS_MEMORY, "out of %s memory: %.3f GB more were asked for", memory,
                   (double)count * (double)size / 1e9);
     else
         cuda_status(code, "allocating memory", error);
-    return array;
+    return NULL;
+}
+
+/* The device's pool, or NULL where it has none. */
+static cudaError_t find_pool(cudaMemPool_t *pool)
+{
+    int device, supported = 0;
+    *pool = NULL;
+    cudaError_t code = cudaGetDevice(&device);
+    if (code == cudaSuccess)
+        code = cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device);
+    return code == cudaSuccess && supported ? cudaDeviceGetDefaultMemPool(pool, device) : code;
+}
+
+void device_trim(void)
+{
+    cudaMemPool_t pool;
+    (void)cudaDeviceSynchronize();
+    if (find_pool(&pool) == cudaSuccess && pool)
+        (void)cudaMemPoolTrimTo(pool, 0);
 }
 
 void *device_array(uint64_t count, size_t size, struct error *error)
 {
-    void *array;
-    cudaError_t code = allocate(&array, count, size);
+    void *array = NULL;
+    uint64_t bytes;
+    cudaError_t code = cudaErrorMemoryAllocation;
+    if (byte_size(count, size, &bytes) && !memory_hook_fails()) {
+        code = cudaMalloc(&array, bytes);
+        if (code == cudaErrorMemoryAllocation) {
+            device_trim();
+            code = cudaMalloc(&array, bytes);
+        }
+    }
     return checked(array, code, count, size, "GPU", error);
 }
 
@@ -60,10 +77,6 @@ void *pinned_array(uint64_t count, size_t size, struct error *error)
     cudaError_t code = cudaErrorMemoryAllocation;
     if (byte_size(count, size, &bytes) && !memory_hook_fails())
         code = cudaMallocHost(&array, bytes);
-    if (code != cudaSuccess) {
-        (void)cudaGetLastError();
-        array = NULL;
-    }
     return checked(array, code, count, size, "pinned host", error);
 }
 
@@ -73,42 +86,62 @@ void pinned_free(void *array)
         (void)cudaFreeHost(array);
 }
 
-void *device_spares_take(struct device_spares *s, uint64_t count, size_t size, struct error *error)
+static cudaError_t allocate(const struct device_pool *p, void **array, uint64_t bytes)
 {
+    if (!p->pool)
+        return cudaMalloc(array, bytes);
+    cudaError_t code = cudaMallocFromPoolAsync(array, bytes, p->pool, p->stream);
+    if (code != cudaErrorMemoryAllocation)
+        return code;
+    device_trim();
+    return cudaMallocFromPoolAsync(array, bytes, p->pool, p->stream);
+}
+
+static cudaError_t keep_up_to(cudaMemPool_t pool, uint64_t bytes)
+{
+    return cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes);
+}
+
+enum status device_pool_open(struct device_pool *p, cudaStream_t stream, uint64_t bytes,
+                             struct error *error)
+{
+    *p = (struct device_pool){.stream = stream};
+    cudaError_t code = find_pool(&p->pool);
+    if (code == cudaSuccess && p->pool)
+        code = keep_up_to(p->pool, UINT64_MAX);
+    if (code != cudaSuccess)
+        return cuda_status(code, "opening a pool of memory", error);
+    void *all = NULL;
+    if (p->pool && bytes > 0) {
+        if (cudaMallocFromPoolAsync(&all, bytes, p->pool, stream) == cudaSuccess)
+            (void)cudaFreeAsync(all, stream);
+        (void)cudaGetLastError(); /* without room for all of it: step by step */
+    }
+    return STATUS_OK;
+}
+
+void *device_pool_take(const struct device_pool *p, uint64_t count, size_t size,
+                       struct error *error)
+{
+    void *array = NULL;
     uint64_t bytes;
-    if (byte_size(count, size, &bytes)) {
-        for (int i = 0; i < s->count; i++) {
-            if (s->spare[i].bytes == bytes) {
-                void *array = s->spare[i].array;
-                s->spare[i] = s->spare[--s->count];
-                return array;
-            }
-        }
-    }
-    void *array;
-    cudaError_t code = allocate(&array, count, size);
-    if (code == cudaErrorMemoryAllocation && s->count > 0) {
-        device_spares_free(s);
-        code = allocate(&array, count, size);
-    }
+    cudaError_t code = cudaErrorMemoryAllocation;
+    if (byte_size(count, size, &bytes) && !memory_hook_fails())
+        code = allocate(p, &array, bytes);
     return checked(array, code, count, size, "GPU", error);
 }
 
-void device_spares_give(struct device_spares *s, void *array, uint64_t count, size_t size)
+void device_pool_give(const struct device_pool *p, void *array)
 {
-    uint64_t bytes;
-    if (!array)
-        return;
-    if (s->count == DEVICE_SPARES || !byte_size(count, size, &bytes)) {
-        device_free(array);
-        return;
-    }
-    s->spare[s->count].array = array;
-    s->spare[s->count++].bytes = bytes;
+    if (array)
+        (void)(p->pool ? cudaFreeAsync(array, p->stream) : cudaFree(array));
 }
 
-void device_spares_free(struct device_spares *s)
+void device_pool_close(struct device_pool *p)
 {
-    while (s->count > 0)
-        device_free(s->spare[--s->count].array);
+    if (p->pool) {
+        (void)keep_up_to(p->pool, 0);
+        device_trim();
+    }
+    *p = (struct device_pool){0};
 }

@@ -1,9 +1,8 @@
-/* Arrays in device memory and in pinned host memory, and spare device arrays that one step hands on
- * to the next, since the driver takes as long to give and to take back a large array as a kernel to
- * fill it. */
+/* Arrays in device memory and in pinned host memory. */
 #ifndef BLCO_DEVICE_MEMORY_H
 #define BLCO_DEVICE_MEMORY_H
 
+#include <cuda_runtime.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,30 +11,42 @@
 /* An uninitialised device array of `count` elements of `size` bytes; never NULL for count 0. NULL
  * and STATUS_MEMORY when the size overflows or the device has no room. Freed by device_free. */
 void *device_array(uint64_t count, size_t size, struct error *error);
+
+/* Frees an array of device_array or device_pool_take that no work on the device uses any more. */
 void device_free(void *array);
 
-/* The same in host memory that the copy engines can reach. Freed by pinned_free. */
+/* Gives memory that a pool below keeps without need back to the device. Waits for all of its work.
+ */
+void device_trim(void);
+
+/* The same as device_array in host memory that the copy engines can reach. Freed by pinned_free. */
 void *pinned_array(uint64_t count, size_t size, struct error *error);
 void pinned_free(void *array);
 
-#define DEVICE_SPARES 8
-
-/* Device arrays that nobody uses at present. All their users work on one stream. */
-struct device_spares {
-    int count;
-    struct {
-        void *array; /* device, owned */
-        uint64_t bytes;
-    } spare[DEVICE_SPARES];
+/* Device arrays in the order of one stream: one that is handed back serves the next request at
+ * once, and neither step waits for the device or asks the driver, which takes as long to give and
+ * to take back a large array as a kernel to fill it. */
+struct device_pool {
+    cudaStream_t stream;
+    cudaMemPool_t pool; /* the device's own; NULL where it has none: every array is the driver's */
 };
 
-/* As device_array; a spare one of exactly this size where there is one. The spares are freed before
- * memory is said to have run out. */
-void *device_spares_take(struct device_spares *s, uint64_t count, size_t size, struct error *error);
+/* `bytes` (0 for none) are taken from the driver in one step, where there is room: for many small
+ * requests that would each take longer than the work itself. They stay together until the last
+ * array among them is freed. */
+enum status device_pool_open(struct device_pool *p, cudaStream_t stream, uint64_t bytes,
+                             struct error *error);
 
-/* Hands an array of `count` elements of `size` bytes back; NULL is ignored. */
-void device_spares_give(struct device_spares *s, void *array, uint64_t count, size_t size);
+/* As device_array, for work on the pool's stream. Handed back by device_pool_give, or freed by
+ * device_free, also after the pool is closed. */
+void *device_pool_take(const struct device_pool *p, uint64_t count, size_t size,
+                       struct error *error);
 
-void device_spares_free(struct device_spares *s);
+/* Hands an array back when the stream gets there; NULL is ignored. */
+void device_pool_give(const struct device_pool *p, void *array);
+
+/* Waits for the stream and gives memory that no array is in back to the device. Accepts a zeroed
+ * one. */
+void device_pool_close(struct device_pool *p);
 
 #endif

@@ -2,120 +2,109 @@
 
 #include <string.h>
 
-#include "cuda_error.h"
+/* The elements that are staged are the entries of the device's matrix, so that rows of any length
+ * can be cut into pieces. */
+struct rows {
+    double *host;        /* (rows x columns) */
+    const double *scale; /* (columns) or NULL */
+    uint64_t columns, ld;
+    int single;
+};
 
-#define BUFFER_BYTES ((uint64_t)16 << 20)
+/* Entries that are neighbours in one row of the device's matrix. */
+struct stretch {
+    uint64_t host;   /* where the row begins on the host      */
+    uint64_t column; /* the first                             */
+    uint64_t data;   /* that the host has; the rest are zeros */
+    uint64_t all;
+};
 
-enum status device_rows_open(struct device_rows *s, struct error *error)
+static void limit(struct stretch *s, const struct rows *r, uint64_t count)
 {
-    enum status status = STATUS_OK;
-    for (int b = 0; b < 2 && status == STATUS_OK; b++) {
-        status = cuda_status(cudaMallocHost(&s->buffer[b], BUFFER_BYTES), "a pinned buffer", error);
-        if (status == STATUS_OK)
-            status = cuda_status(cudaEventCreateWithFlags(&s->moved[b], cudaEventDisableTiming),
-                                 "an event", error);
-    }
-    return status;
+    uint64_t left = s->column < r->columns ? r->columns - s->column : 0;
+    s->all = r->ld - s->column < count ? r->ld - s->column : count;
+    s->data = left < s->all ? left : s->all;
 }
 
-void device_rows_close(struct device_rows *s)
+/* From `entry` on, at most `count`. */
+static struct stretch first_stretch(const struct rows *r, uint64_t entry, uint64_t count)
 {
-    for (int b = 0; b < 2; b++) {
-        cudaFreeHost(s->buffer[b]);
-        if (s->moved[b])
-            cudaEventDestroy(s->moved[b]);
-    }
-    *s = (struct device_rows){0};
+    struct stretch s = {.host = entry / r->ld * r->columns, .column = entry % r->ld};
+    limit(&s, r, count);
+    return s;
 }
 
-/* Host rows into a buffer of device rows. */
-static void pack(const double *host, void *buffer, uint64_t rows, uint64_t columns, uint64_t ld,
-                 int single)
+/* In the next row, at most `count`. */
+static void next_stretch(struct stretch *s, const struct rows *r, uint64_t count)
 {
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < rows; i++) {
-        const double *from = host + i * columns;
-        float *narrow = (float *)buffer + i * ld;
-        double *wide = (double *)buffer + i * ld;
-        if (single)
-            for (uint64_t r = 0; r < columns; r++)
-                narrow[r] = (float)from[r];
-        else
-            memcpy(wide, from, columns * sizeof *wide);
-        for (uint64_t r = columns; r < ld; r++)
-            if (single)
-                narrow[r] = 0;
-            else
-                wide[r] = 0;
-    }
+    s->host += r->columns;
+    s->column = 0;
+    limit(s, r, count);
 }
 
-static void unpack(const void *buffer, double *host, uint64_t rows, uint64_t columns, uint64_t ld,
-                   int single, const double *scale)
+static void pack_stretch(const struct rows *r, const struct stretch *s, void *buffer, uint64_t at)
 {
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < rows; i++) {
-        double *to = host + i * columns;
-        const float *narrow = (const float *)buffer + i * ld;
-        const double *wide = (const double *)buffer + i * ld;
-        for (uint64_t r = 0; r < columns; r++)
-            to[r] = (single ? (double)narrow[r] : wide[r]) * (scale ? scale[r] : 1.0);
+    const double *from = r->host + s->host + s->column;
+    if (r->single) {
+        float *to = (float *)buffer + at;
+        for (uint64_t i = 0; i < s->data; i++)
+            to[i] = (float)from[i];
+        memset(to + s->data, 0, (s->all - s->data) * sizeof *to);
+    } else {
+        double *to = (double *)buffer + at;
+        memcpy(to, from, s->data * sizeof *to);
+        memset(to + s->data, 0, (s->all - s->data) * sizeof *to);
     }
 }
 
-enum status device_rows_upload(struct device_rows *s, const double *host, void *a,
-                                  uint64_t rows, uint64_t columns, uint64_t ld, int single,
-                                  cudaStream_t stream, struct error *error)
+static void unpack_stretch(const struct rows *r, const struct stretch *s, const void *buffer,
+                           uint64_t at)
 {
-    const uint64_t row_bytes = ld * (single ? sizeof(float) : sizeof(double));
-    const uint64_t piece = BUFFER_BYTES / row_bytes;
-    enum status status = STATUS_OK;
-    int b = 0;
-    for (uint64_t first = 0; first < rows && status == STATUS_OK; first += piece, b ^= 1) {
-        const uint64_t n = rows - first < piece ? rows - first : piece;
-        status = cuda_status(cudaEventSynchronize(s->moved[b]), "uploading a factor", error);
-        if (status != STATUS_OK)
-            break;
-        pack(host + first * columns, s->buffer[b], n, columns, ld, single);
-        status = cuda_status(cudaMemcpyAsync((char *)a + first * row_bytes, s->buffer[b],
-                                             n * row_bytes, cudaMemcpyHostToDevice, stream),
-                             "uploading a factor", error);
-        if (status == STATUS_OK)
-            status = cuda_status(cudaEventRecord(s->moved[b], stream), "uploading a factor", error);
-    }
-    if (status == STATUS_OK)
-        status = cuda_status(cudaStreamSynchronize(stream), "uploading a factor", error);
-    return status;
+    double *to = r->host + s->host + s->column;
+    const float *narrow = (const float *)buffer + at;
+    if (r->single)
+        for (uint64_t i = 0; i < s->data; i++)
+            to[i] = narrow[i];
+    else
+        memcpy(to, (const double *)buffer + at, s->data * sizeof *to);
+    for (uint64_t i = 0; r->scale && i < s->data; i++)
+        to[i] *= r->scale[s->column + i];
 }
 
-enum status device_rows_download(struct device_rows *s, const void *a, double *host,
-                                    uint64_t rows, uint64_t columns, uint64_t ld, int single,
-                                    const double *scale, cudaStream_t stream, struct error *error)
+static void pack(const void *source, uint64_t first, uint64_t count, void *to)
 {
-    const uint64_t row_bytes = ld * (single ? sizeof(float) : sizeof(double));
-    const uint64_t piece = BUFFER_BYTES / row_bytes;
-    const uint64_t pieces = (rows + piece - 1) / piece;
-    enum status status = STATUS_OK;
-    /* piece p is on its way while piece p - 1 is unpacked */
-    for (uint64_t p = 0; p <= pieces && status == STATUS_OK; p++) {
-        const uint64_t first = p * piece, before = first - piece;
-        if (p < pieces) {
-            const uint64_t n = rows - first < piece ? rows - first : piece;
-            status =
-                cuda_status(cudaMemcpyAsync(s->buffer[p % 2], (const char *)a + first * row_bytes,
-                                            n * row_bytes, cudaMemcpyDeviceToHost, stream),
-                            "downloading a factor", error);
-            if (status == STATUS_OK)
-                status = cuda_status(cudaEventRecord(s->moved[p % 2], stream),
-                                     "downloading a factor", error);
-        }
-        if (p == 0 || status != STATUS_OK)
-            continue;
-        status =
-            cuda_status(cudaEventSynchronize(s->moved[(p - 1) % 2]), "downloading a factor", error);
-        if (status == STATUS_OK)
-            unpack(s->buffer[(p - 1) % 2], host + before * columns,
-                   rows - before < piece ? rows - before : piece, columns, ld, single, scale);
+    struct stretch s = first_stretch(source, first, count);
+    for (uint64_t done = 0; done < count; next_stretch(&s, source, count - done)) {
+        pack_stretch(source, &s, to, done);
+        done += s.all;
     }
-    return status;
+}
+
+static void unpack(void *target, uint64_t first, uint64_t count, const void *from)
+{
+    struct stretch s = first_stretch(target, first, count);
+    for (uint64_t done = 0; done < count; next_stretch(&s, target, count - done)) {
+        unpack_stretch(target, &s, from, done);
+        done += s.all;
+    }
+}
+
+static size_t entry_size(const struct rows *r)
+{
+    return r->single ? sizeof(float) : sizeof(double);
+}
+
+enum status device_rows_upload(struct staging *s, const double *host, void *a, uint64_t rows,
+                               uint64_t columns, uint64_t ld, int single, struct error *error)
+{
+    struct rows r = {.host = (double *)host, .columns = columns, .ld = ld, .single = single};
+    return staging_send(s, a, rows * ld, entry_size(&r), pack, &r, error);
+}
+
+enum status device_rows_download(struct staging *s, const void *a, double *host, uint64_t rows,
+                                 uint64_t columns, uint64_t ld, int single, const double *scale,
+                                 struct error *error)
+{
+    struct rows r = {.host = host, .scale = scale, .columns = columns, .ld = ld, .single = single};
+    return staging_fetch(s, a, rows * ld, entry_size(&r), unpack, &r, error);
 }

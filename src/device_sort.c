@@ -7,59 +7,65 @@
 static const char doing[] = "sorting the nonzeros";
 
 /* Key and payload [i]. */
-static enum status take_arrays(struct device_pairs *p, int i, struct device_spares *spares,
+static enum status take_arrays(struct device_pairs *p, int i, const struct device_pool *pool,
                                struct error *error)
 {
     if (!p->key[i])
-        p->key[i] = device_spares_take(spares, p->n, sizeof *p->key[i], error);
+        p->key[i] = device_pool_take(pool, p->n, sizeof *p->key[i], error);
     if (p->key[i] && !p->payload[i])
-        p->payload[i] = device_spares_take(spares, p->n, (size_t)p->payload_size, error);
+        p->payload[i] = device_pool_take(pool, p->n, (size_t)p->payload_size, error);
     return error->status;
 }
 
 enum status device_pairs_take(struct device_pairs *p, uint64_t n, int payload_size,
-                              struct device_spares *spares, struct error *error)
+                              const struct device_pool *pool, struct error *error)
 {
     *p = (struct device_pairs){.n = n, .payload_size = payload_size};
-    return take_arrays(p, 0, spares, error);
+    return take_arrays(p, 0, pool, error);
 }
 
-void device_pairs_give_keys(struct device_pairs *p, struct device_spares *spares)
+enum status device_pairs_complete(struct device_pairs *p, const struct device_pool *pool,
+                                  struct error *error)
 {
-    device_spares_give(spares, p->key[0], p->n, sizeof *p->key[0]);
-    device_spares_give(spares, p->key[1], p->n, sizeof *p->key[1]);
-    device_spares_give(spares, p->payload[1], p->n, (size_t)p->payload_size);
+    return take_arrays(p, 0, pool, error);
+}
+
+void device_pairs_give_keys(struct device_pairs *p, const struct device_pool *pool)
+{
+    device_pool_give(pool, p->key[0]);
+    device_pool_give(pool, p->key[1]);
+    device_pool_give(pool, p->payload[1]);
     p->key[0] = NULL;
     p->key[1] = NULL;
     p->payload[1] = NULL;
 }
 
-void device_pairs_give(struct device_pairs *p, struct device_spares *spares)
+void device_pairs_give(struct device_pairs *p, const struct device_pool *pool)
 {
-    device_pairs_give_keys(p, spares);
-    device_spares_give(spares, p->payload[0], p->n, (size_t)p->payload_size);
+    device_pairs_give_keys(p, pool);
+    device_pool_give(pool, p->payload[0]);
     p->payload[0] = NULL;
 }
 
 enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
-                              struct device_spares *spares, cudaStream_t stream,
-                              struct error *error)
+                              const struct device_pool *pool, struct error *error)
 {
     if (begin >= end || p->n < 2)
         return STATUS_OK;
-    if (take_arrays(p, 1, spares, error) != STATUS_OK)
+    if (take_arrays(p, 1, pool, error) != STATUS_OK)
         return error->status;
+    cudaStream_t stream = pool->stream;
     size_t bytes = 0;
     cudaError_t code =
         linearise_sort(NULL, &bytes, p->key, p->payload, p->payload_size, p->n, begin, end, stream);
     if (code != cudaSuccess)
         return cuda_status(code, doing, error);
-    void *temporary = device_spares_take(spares, bytes, 1, error);
+    void *temporary = device_pool_take(pool, bytes, 1, error);
     if (!temporary)
         return error->status;
     code = linearise_sort(temporary, &bytes, p->key, p->payload, p->payload_size, p->n, begin, end,
                           stream);
-    device_spares_give(spares, temporary, bytes, 1);
+    device_pool_give(pool, temporary);
     return cuda_status(code, doing, error);
 }
 
@@ -69,10 +75,10 @@ int device_position_size(uint64_t nnz)
 }
 
 enum status device_pairs_sort_positions(struct device_pairs *p, const struct device_coo *x,
-                                        const struct ordering *o, cudaStream_t stream,
-                                        struct error *error)
+                                        const struct ordering *o, struct error *error)
 {
     struct linearise_coordinates coordinates = device_coo_coordinates(x);
+    cudaStream_t stream = x->pool->stream;
     int sorted = device_coo_sorted_bits(x, o);
     int position_size = 0; /* until the first sort, pair i is nonzero i */
     cudaError_t code = linearise_positions(p->payload[0], p->payload_size, p->n, stream);
@@ -88,7 +94,7 @@ enum status device_pairs_sort_positions(struct device_pairs *p, const struct dev
                                       &moves, stream);
         if (code != cudaSuccess)
             return cuda_status(code, doing, error);
-        if (device_pairs_sort(p, begin, end, x->spares, stream, error) != STATUS_OK)
+        if (device_pairs_sort(p, begin, end, x->pool, error) != STATUS_OK)
             return error->status;
         position_size = p->payload_size;
     }

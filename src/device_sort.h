@@ -16,16 +16,19 @@ struct device_pairs {
 
 /* n pairs, uninitialised. The caller gives *p back, also after a failure. */
 enum status device_pairs_take(struct device_pairs *p, uint64_t n, int payload_size,
-                              struct device_spares *spares, struct error *error);
+                              const struct device_pool *pool, struct error *error);
+
+/* Takes key[0] and payload[0] where they are NULL. */
+enum status device_pairs_complete(struct device_pairs *p, const struct device_pool *pool,
+                                  struct error *error);
 
 /* Hands the arrays that are not NULL back; device_pairs_give_keys all but payload[0]. */
-void device_pairs_give(struct device_pairs *p, struct device_spares *spares);
-void device_pairs_give_keys(struct device_pairs *p, struct device_spares *spares);
+void device_pairs_give(struct device_pairs *p, const struct device_pool *pool);
+void device_pairs_give_keys(struct device_pairs *p, const struct device_pool *pool);
 
 /* Sorts by bits [begin, end) of the keys; stable. STATUS_MEMORY leaves the pairs as they were. */
 enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
-                              struct device_spares *spares, cudaStream_t stream,
-                              struct error *error);
+                              const struct device_pool *pool, struct error *error);
 
 /* Bytes of a nonzero's position. */
 int device_position_size(uint64_t nnz);
@@ -33,8 +36,7 @@ int device_position_size(uint64_t nnz);
 /* The payload becomes the positions (device_position_size) of x's nonzeros, given by their
  * coordinates, along the line of o. The keys are undefined afterwards. */
 enum status device_pairs_sort_positions(struct device_pairs *p, const struct device_coo *x,
-                                        const struct ordering *o, cudaStream_t stream,
-                                        struct error *error);
+                                        const struct ordering *o, struct error *error);
 
 /* Lowest bits of o's line by which x's nonzeros need not be sorted. */
 int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o);

@@ -1,70 +1,144 @@
 #include "device_staging.h"
 
 #include <omp.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "cuda_error.h"
 #include "device_memory.h"
 
-static const char doing[] = "copying to the GPU";
-
 enum status staging_open(struct staging *s, cudaStream_t stream, struct error *error)
 {
     memset(s, 0, sizeof *s);
     s->stream = stream;
-    s->pinned = pinned_array(STAGING_BUFFERS, STAGING_BYTES, error);
+    int threads = omp_get_max_threads();
+    s->lanes = threads < STAGING_LANES ? threads : STAGING_LANES;
+    s->pinned = pinned_array((uint64_t)s->lanes * 2, STAGING_BYTES, error);
     if (!s->pinned)
         return error->status;
-    for (; s->events < STAGING_BUFFERS; s->events++) {
-        cudaError_t code = cudaEventCreateWithFlags(&s->emptied[s->events], cudaEventDisableTiming);
+    for (int b = 0; b < 2 * s->lanes; b++) {
+        struct staging_lane *lane = &s->lane[b / 2];
+        lane->buffer[b % 2] = s->pinned + (size_t)b * STAGING_BYTES;
+        cudaError_t code = cudaEventCreateWithFlags(&lane->moved[b % 2], cudaEventDisableTiming);
         if (code != cudaSuccess)
-            return cuda_status(code, doing, error);
+            return cuda_status(code, "opening the staging buffers", error);
     }
     return STATUS_OK;
 }
 
-/* Elements [first, first + count) into the buffer, by all threads. */
-static void fill_buffer(char *buffer, uint64_t first, uint64_t count, size_t size,
-                        staging_fill *fill, const void *source)
+/* What the threads share while an array is moved. */
+struct transfer {
+    cudaStream_t stream;
+    char *device;
+    uint64_t count, piece; /* elements, and those of a piece             */
+    size_t size;           /* bytes of an element                        */
+    uint64_t next;         /* first element that no thread has taken yet */
+    int code;              /* the first error                            */
+};
+
+static struct transfer transfer_of(const struct staging *s, const void *device, uint64_t count,
+                                   size_t size)
 {
-#pragma omp parallel
-    {
-        uint64_t threads = (uint64_t)omp_get_num_threads(), t = (uint64_t)omp_get_thread_num();
-        uint64_t begin = count * t / threads, end = count * (t + 1) / threads;
-        fill(source, first + begin, end - begin, buffer + begin * size);
+    return (struct transfer){.stream = s->stream,
+                             .device = (char *)device,
+                             .count = count,
+                             .piece = STAGING_BYTES / size,
+                             .size = size};
+}
+
+/* The next piece into *first and *elements; false where there is none, or a thread has failed. */
+static bool take_piece(struct transfer *t, uint64_t *first, uint64_t *elements)
+{
+    if (__atomic_load_n(&t->code, __ATOMIC_RELAXED) != cudaSuccess)
+        return false;
+    *first = __atomic_fetch_add(&t->next, t->piece, __ATOMIC_RELAXED);
+    if (*first >= t->count)
+        return false;
+    *elements = t->count - *first < t->piece ? t->count - *first : t->piece;
+    return true;
+}
+
+static void note_error(struct transfer *t, cudaError_t code)
+{
+    int none = cudaSuccess;
+    if (code != cudaSuccess)
+        __atomic_compare_exchange_n(&t->code, &none, (int)code, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
+}
+
+static cudaError_t move_piece(const struct transfer *t, struct staging_lane *lane, int b,
+                              uint64_t first, uint64_t elements, enum cudaMemcpyKind kind)
+{
+    char *device = t->device + first * t->size;
+    bool up = kind == cudaMemcpyHostToDevice;
+    cudaError_t code = cudaMemcpyAsync(up ? device : lane->buffer[b], up ? lane->buffer[b] : device,
+                                       elements * t->size, kind, t->stream);
+    return code == cudaSuccess ? cudaEventRecord(lane->moved[b], t->stream) : code;
+}
+
+static cudaError_t send_pieces(struct transfer *t, struct staging_lane *lane, staging_pack *pack,
+                               const void *source)
+{
+    cudaError_t code = cudaSuccess;
+    uint64_t first, elements;
+    for (int b = 0; code == cudaSuccess && take_piece(t, &first, &elements); b ^= 1) {
+        code = cudaEventSynchronize(lane->moved[b]);
+        if (code == cudaSuccess) {
+            pack(source, first, elements, lane->buffer[b]);
+            code = move_piece(t, lane, b, first, elements, cudaMemcpyHostToDevice);
+        }
     }
+    return code;
+}
+
+/* One piece is on its way while the one before is unpacked. */
+static cudaError_t fetch_pieces(struct transfer *t, struct staging_lane *lane,
+                                staging_unpack *unpack, void *target)
+{
+    cudaError_t code = cudaSuccess;
+    uint64_t first, elements, before = 0, waiting = 0;
+    for (int b = 0; code == cudaSuccess; b ^= 1) {
+        if (!take_piece(t, &first, &elements))
+            elements = 0;
+        if (elements > 0)
+            code = move_piece(t, lane, b, first, elements, cudaMemcpyDeviceToHost);
+        if (waiting > 0 && code == cudaSuccess)
+            code = cudaEventSynchronize(lane->moved[b ^ 1]);
+        if (waiting > 0 && code == cudaSuccess)
+            unpack(target, before, waiting, lane->buffer[b ^ 1]);
+        if (elements == 0)
+            break;
+        before = first;
+        waiting = elements;
+    }
+    return code;
 }
 
 enum status staging_send(struct staging *s, void *to, uint64_t count, size_t size,
-                         staging_fill *fill, const void *source, struct error *error)
+                         staging_pack *pack, const void *source, struct error *error)
 {
-    uint64_t piece = STAGING_BYTES / size;
-    for (uint64_t first = 0; first < count; first += piece) {
-        uint64_t elements = count - first < piece ? count - first : piece;
-        char *buffer = s->pinned + (size_t)s->next * STAGING_BYTES;
-        cudaEvent_t emptied = s->emptied[s->next];
+    struct transfer t = transfer_of(s, to, count, size);
+#pragma omp parallel num_threads(s->lanes)
+    note_error(&t, send_pieces(&t, &s->lane[omp_get_thread_num()], pack, source));
+    return cuda_status((cudaError_t)t.code, "copying to the GPU", error);
+}
 
-        cudaError_t code = cudaEventSynchronize(emptied);
-        if (code != cudaSuccess)
-            return cuda_status(code, doing, error);
-        fill_buffer(buffer, first, elements, size, fill, source);
-        code = cudaMemcpyAsync((char *)to + first * size, buffer, elements * size,
-                               cudaMemcpyHostToDevice, s->stream);
-        if (code == cudaSuccess)
-            code = cudaEventRecord(emptied, s->stream);
-        if (code != cudaSuccess)
-            return cuda_status(code, doing, error);
-        s->next = (s->next + 1) % STAGING_BUFFERS;
-    }
-    return STATUS_OK;
+enum status staging_fetch(struct staging *s, const void *from, uint64_t count, size_t size,
+                          staging_unpack *unpack, void *target, struct error *error)
+{
+    struct transfer t = transfer_of(s, from, count, size);
+#pragma omp parallel num_threads(s->lanes)
+    note_error(&t, fetch_pieces(&t, &s->lane[omp_get_thread_num()], unpack, target));
+    return cuda_status((cudaError_t)t.code, "copying from the GPU", error);
 }
 
 void staging_close(struct staging *s)
 {
     if (s->pinned)
         (void)cudaStreamSynchronize(s->stream);
-    while (s->events > 0)
-        (void)cudaEventDestroy(s->emptied[--s->events]);
+    for (int b = 0; b < 2 * STAGING_LANES; b++)
+        if (s->lane[b / 2].moved[b % 2])
+            (void)cudaEventDestroy(s->lane[b / 2].moved[b % 2]);
     pinned_free(s->pinned);
     memset(s, 0, sizeof *s);
 }

@@ -1,5 +1,7 @@
-/* From the host's arrays to the device at the rate of the bus: all threads fill one pinned buffer
- * while the copy engine empties the others. */
+/* Between the host's arrays and the device's at the rate of the bus. What is moved is cut into
+ * pieces, handed out to the threads in order: a thread converts a piece in one pinned buffer of its
+ * own while the copy engine moves the one before from or to the other. No thread waits for another.
+ */
 #ifndef BLCO_DEVICE_STAGING_H
 #define BLCO_DEVICE_STAGING_H
 
@@ -9,15 +11,20 @@
 
 #include "error.h"
 
-#define STAGING_BUFFERS 4
-#define STAGING_BYTES   ((size_t)4 << 20) /* of a buffer: all of them stay in the cores' caches */
+#define STAGING_LANES 16                  /* threads at most: enough for the bus              */
+#define STAGING_BYTES ((size_t)512 << 10) /* of a buffer: both of a thread stay in its cache  */
+
+/* A thread's. */
+struct staging_lane {
+    char *buffer[2];      /* (STAGING_BYTES) each, pinned, within struct staging's */
+    cudaEvent_t moved[2]; /* the last copy from or to each of them; owned          */
+};
 
 struct staging {
     cudaStream_t stream;
-    char *pinned; /* (STAGING_BUFFERS x STAGING_BYTES), owned */
-    cudaEvent_t emptied[STAGING_BUFFERS];
-    int events; /* of these exist          */
-    int next;   /* buffer to fill          */
+    char *pinned; /* all lanes' buffers, owned */
+    int lanes;
+    struct staging_lane lane[STAGING_LANES];
 };
 
 /* Copies on `stream`. The caller closes *s, also after a failure. */
@@ -25,13 +32,20 @@ enum status staging_open(struct staging *s, cudaStream_t stream, struct error *e
 
 /* Writes elements [first, first + count) of what is sent to `to`. Called by several threads at
  * once, for ranges that do not overlap. */
-typedef void staging_fill(const void *source, uint64_t first, uint64_t count, void *to);
+typedef void staging_pack(const void *source, uint64_t first, uint64_t count, void *to);
 
-/* Sends `count` elements of `size` bytes to the device array `to`, in the state in which `fill`
- * writes them from `source`. Returns when all are on their way; the stream tells when they are
- * there. */
+/* The reverse: takes elements [first, first + count) from `from`. */
+typedef void staging_unpack(void *target, uint64_t first, uint64_t count, const void *from);
+
+/* Sends `count` elements of `size` bytes (at most STAGING_BYTES) to the device array `to`, in the
+ * state in which `pack` writes them from `source`. Returns when all are on their way and the source
+ * has been read; the stream tells when they are there. The first error of any thread wins. */
 enum status staging_send(struct staging *s, void *to, uint64_t count, size_t size,
-                         staging_fill *fill, const void *source, struct error *error);
+                         staging_pack *pack, const void *source, struct error *error);
+
+/* Fetches the elements of the device array `from` through `unpack`. Returns when it is done. */
+enum status staging_fetch(struct staging *s, const void *from, uint64_t count, size_t size,
+                          staging_unpack *unpack, void *target, struct error *error);
 
 /* Waits for the copies on the way and frees the buffers; accepts a half-opened or zeroed one. */
 void staging_close(struct staging *s);

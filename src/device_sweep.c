@@ -3,10 +3,15 @@
 #include <string.h>
 
 #include "cuda_error.h"
+#include "device_grouping.h"
 #include "device_memory.h"
 #include "memory.h"
 
 #define VECTOR_BYTES 16
+
+/* Memory for a build is asked for at once while it is this small, against what may be used too. */
+#define RESERVE_MOST  (UINT64_C(1) << 30)
+#define RESERVE_SHARE 16
 
 /* An array of device memory into *array, a pointer. */
 static enum status allocate(void *array, uint64_t count, uint64_t size, struct error *error)
@@ -30,13 +35,17 @@ static bool is_shared(const struct device_sweep *s)
 
 static void free_tensors(struct device_sweep *s)
 {
-    s->build = (struct backend_build){0};
+    (void)cudaDeviceSynchronize();
+    s->build = (struct backend_build){.upload = s->build.upload};
     device_tensor_free(&s->alto);
     for (int n = 0; n < MAX_ORDER; n++) {
         device_tensor_free(&s->ordered[n]);
         device_tensor_free(&s->tuple_tensor[n]);
         device_free(s->coordinate[n]);
+        device_free(s->product[n]);
+        device_free(s->partial[n]);
         s->coordinate[n] = NULL;
+        s->product[n] = s->partial[n] = NULL;
     }
 }
 
@@ -48,114 +57,123 @@ static void lap(double *start, double *seconds)
     *start = now;
 }
 
-/* Makes building faster; goes without where there is no room for it. */
-static enum status presort(struct device_coo *x, cudaStream_t stream, struct error *error)
+/* Waits for a stage and adds the seconds since *start, which becomes now. */
+static enum status finish(cudaStream_t stream, double *start, double *seconds, struct error *error)
 {
-    enum status status = device_coo_sort(x, stream, error);
+    enum status status =
+        cuda_status(cudaStreamSynchronize(stream), "building the tensor on the GPU", error);
+    double stage;
+    lap(start, &stage);
+    *seconds += stage;
+    return status;
+}
+
+/* Makes building faster; goes without where there is no room for it. */
+static enum status presort(struct device_coo *x, struct error *error)
+{
+    enum status status = device_coo_sort(x, error);
     if (status != STATUS_MEMORY)
         return status;
     *error = (struct error){0};
     return STATUS_OK;
 }
 
-/* The orderings of a tensor: alto, and one for each of the modes listed. `times` says how long each
- * step took. */
-static enum status build_orderings(struct device_tensor *alto, struct device_tensor *ordered,
-                                   const bool *wanted, const struct coo *x, int real_size,
-                                   cudaStream_t stream, struct backend_build *times,
-                                   struct progress *progress, struct error *error)
+/* The orderings to build: alto, then those of the modes wanted; that in which x is sorted comes
+ * last and is x itself. Returns how many. */
+static int list_orderings(int *kind, bool alto, const bool *wanted, const struct device_coo *x)
 {
-    int all = alto != NULL, done = 0;
-    double start = progress_now();
+    int count = 0;
+    if (alto)
+        kind[count++] = ORDERING_ALTO;
     for (int n = 0; n < x->order; n++)
-        all += wanted[n];
-    struct device_coo coo = {0};
-    enum status status = device_coo_upload(&coo, x, stream, error);
-    lap(&start, &times->upload);
-    if (status == STATUS_OK && all > 1)
-        status = presort(&coo, stream, error);
-    lap(&start, &times->presort);
-    if (status == STATUS_OK && alto) {
-        status = device_tensor_build(alto, &coo, ORDERING_ALTO, real_size, stream, error);
-        lap(&start, &times->alto);
-        done++;
-        progress_update(progress, (double)done / all, "ordering %d of %d", done, all);
+        if (wanted[n] && n != x->line.kind)
+            kind[count++] = n;
+    if (wanted[x->line.kind])
+        kind[count++] = x->line.kind;
+    return count;
+}
+
+/* The orderings of a tensor: alto where it is not NULL, and one for each of the modes wanted. x is
+ * used up. `times` says how long each step took. */
+static enum status build_orderings(struct device_tensor *alto, struct device_tensor *ordered,
+                                   const bool *wanted, struct device_coo *x, int real_size,
+                                   struct backend_build *times, struct progress *progress,
+                                   struct error *error)
+{
+    cudaStream_t stream = x->pool->stream;
+    int kind[MAX_ORDER + 1], count = list_orderings(kind, alto, wanted, x);
+    double start = progress_now();
+    enum status status = count > 1 ? presort(x, error) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = finish(stream, &start, &times->presort, error);
+    for (int i = 0; i < count && status == STATUS_OK; i++) {
+        bool is_alto = kind[i] == ORDERING_ALTO;
+        status = device_tensor_build(is_alto ? alto : &ordered[kind[i]], x, kind[i], real_size,
+                                     i == count - 1, error);
+        if (status == STATUS_OK)
+            status =
+                finish(stream, &start, is_alto ? &times->alto : &times->replica[kind[i]], error);
+        progress_update(progress, (double)(i + 1) / count, "ordering %d of %d", i + 1, count);
     }
-    for (int n = 0; n < x->order && status == STATUS_OK; n++)
-        if (wanted[n]) {
-            status = device_tensor_build(&ordered[n], &coo, n, real_size, stream, error);
-            lap(&start, &times->replica[n]);
-            done++;
-            progress_update(progress, (double)done / all, "ordering %d of %d", done, all);
-        }
-    device_coo_free(&coo);
+    device_coo_free(x);
     return status;
 }
 
-static enum status build_plain(struct device_sweep *s, const struct coo *x, const struct plan *plan,
-                               cudaStream_t stream, struct progress *progress, struct error *error)
+static enum status build_plain(struct device_sweep *s, struct device_coo *x,
+                               const struct plan *plan, struct progress *progress,
+                               struct error *error)
 {
     bool wanted[MAX_ORDER];
     for (int n = 0; n < s->order; n++)
         wanted[n] = plan->conflict[n] == CONFLICT_ORDERED;
-    enum status status =
-        build_orderings(plan->alto ? &s->alto : NULL, s->ordered, wanted, x,
-                        (int)plan->request.real_size, stream, &s->build, progress, error);
-    memcpy(s->tuples, x->dims, sizeof s->tuples);
-    if (status != STATUS_OK)
-        free_tensors(s);
-    return status;
+    memcpy(s->tuples, s->dims, sizeof s->tuples);
+    return build_orderings(plan->alto ? &s->alto : NULL, s->ordered, wanted, x,
+                           (int)plan->request.real_size, &s->build, progress, error);
 }
 
-/* Tensors and coordinates of the tuples of one group. */
-static enum status build_tuples(struct device_sweep *s, const struct coo *tuples, int first,
-                                int real_size, cudaStream_t stream, struct error *error)
+/* Orderings of the tuples of one group, and room for its products. */
+static enum status build_tuples(struct device_sweep *s, int group, struct device_coo *tuples,
+                                int real_size, struct error *error)
 {
-    int size = tuples->order - 1;
-    struct backend_build unused;
+    const struct device_pool *pool = tuples->pool;
+    struct backend_build unused = {0};
     bool wanted[MAX_ORDER] = {false};
-    for (int k = 0; k < size; k++)
+    for (int k = 0; k < tuples->order - 1; k++)
         wanted[k] = true;
-    enum status status = build_orderings(NULL, &s->tuple_tensor[first], wanted, tuples, real_size,
-                                         stream, &unused, NULL, error);
-    for (int k = 0; k < size && status == STATUS_OK; k++) {
-        uint32_t **to = &s->coordinate[first + k];
-        status = allocate(to, tuples->nnz, sizeof **to, error);
-        if (status == STATUS_OK)
-            status = cuda_status(cudaMemcpy(*to, tuples->index[k], tuples->nnz * sizeof **to,
-                                            cudaMemcpyHostToDevice),
-                                 "the tuples", error);
-    }
-    return status;
+    enum status status = build_orderings(NULL, &s->tuple_tensor[s->grouping.first[group]], wanted,
+                                         tuples, real_size, &unused, NULL, error);
+    if (status == STATUS_OK)
+        s->product[group] = device_pool_take(pool, s->tuples[group], row_bytes(s), error);
+    if (s->product[group])
+        s->partial[group] = device_pool_take(pool, s->tuples[group], row_bytes(s), error);
+    return error->status;
 }
 
-static enum status build_shared(struct device_sweep *s, const struct coo *x,
-                                const struct plan *plan, cudaStream_t stream,
-                                struct progress *progress, struct error *error)
+/* x becomes the reduced tensor. */
+static enum status build_shared(struct device_sweep *s, struct device_coo *x,
+                                const struct plan *plan, struct progress *progress,
+                                struct error *error)
 {
+    const struct device_pool *pool = x->pool;
     int size = (int)plan->request.real_size;
-    struct grouped grouped;
-    enum status status = grouping_apply(&grouped, &s->grouping, x, error);
-    if (status != STATUS_OK)
+    struct device_grouped grouped;
+    enum status status = device_grouping_apply(&grouped, &s->grouping, x, error);
+    if (status != STATUS_OK) {
+        device_coo_free(x);
         return status;
-    bool wanted[MAX_ORDER];
-    for (int g = 0; g < s->grouping.groups; g++)
-        wanted[g] = true;
-    status = build_orderings(NULL, s->ordered, wanted, &grouped.reduced, size, stream, &s->build,
-                             progress, error);
-    for (int g = 0; g < s->grouping.groups && status == STATUS_OK; g++) {
-        s->tuples[g] = grouped.reduced.dims[g];
-        if (grouping_size(&s->grouping, g) == 1)
-            continue;
-        status = build_tuples(s, &grouped.tuples[g], s->grouping.first[g], size, stream, error);
-        if (status == STATUS_OK)
-            status = allocate(&s->product[g], s->tuples[g], row_bytes(s), error);
-        if (status == STATUS_OK)
-            status = allocate(&s->partial[g], s->tuples[g], row_bytes(s), error);
     }
-    grouped_free(&grouped);
-    if (status != STATUS_OK)
-        free_tensors(s);
+    memcpy(s->coordinate, grouped.coordinate, sizeof s->coordinate);
+    memset(grouped.coordinate, 0, sizeof grouped.coordinate);
+    bool wanted[MAX_ORDER];
+    for (int g = 0; g < s->grouping.groups; g++) {
+        s->tuples[g] = x->dims[g];
+        wanted[g] = true;
+    }
+    status = build_orderings(NULL, s->ordered, wanted, x, size, &s->build, progress, error);
+    for (int g = 0; g < s->grouping.groups && status == STATUS_OK; g++)
+        if (grouping_size(&s->grouping, g) > 1)
+            status = build_tuples(s, g, &grouped.tuples[g], size, error);
+    device_grouped_free(&grouped, pool);
     return status;
 }
 
@@ -215,33 +233,95 @@ static bool plan_less(struct plan *plan)
     return smaller.fits;
 }
 
-/* With shared partial products where the plan has room for every mode's ordering, which is more
- * than they take. */
-static enum status build(struct device_sweep *s, const struct coo *x, struct plan *plan,
-                         cudaStream_t stream, struct progress *progress, struct error *error)
+static enum status upload(struct device_sweep *s, struct device_coo *coo, const struct coo *x,
+                          struct staging *staging, const struct device_pool *pool,
+                          struct error *error)
+{
+    double start = progress_now();
+    enum status status = device_coo_upload(coo, x, staging, pool, error);
+    return status == STATUS_OK ? finish(staging->stream, &start, &s->build.upload, error) : status;
+}
+
+/* Groups of modes, where the plan has room for every mode's ordering, which is more than they take;
+ * none where the device has no room for finding them. */
+static enum status choose_groups(struct device_sweep *s, const struct device_coo *x,
+                                 const struct plan *plan, struct error *error)
 {
     int device, cache = 0;
-    if (plan->request.share && plan->replicas == s->order && !plan->alto && !plan->streamed) {
-        enum status status = cuda_status(cudaGetDevice(&device), "the device", error);
-        if (status == STATUS_OK)
-            status = cuda_status(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device),
-                                 "the device", error);
-        if (status == STATUS_OK)
-            status = grouping_choose(&s->grouping, x, row_bytes(s), (uint64_t)cache, error);
-        if (status == STATUS_OK && is_shared(s))
-            status = build_shared(s, x, plan, stream, progress, error);
-        if (status != STATUS_MEMORY && (status != STATUS_OK || is_shared(s)))
-            return status;
-        *error = (struct error){0};
+    if (!plan->request.share || plan->replicas < s->order || plan->alto)
+        return STATUS_OK;
+    enum status status = cuda_status(cudaGetDevice(&device), "the device", error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device),
+                             "the device", error);
+    if (status == STATUS_OK)
+        status = device_grouping_choose(&s->grouping, x, row_bytes(s), (uint64_t)cache, error);
+    if (status != STATUS_MEMORY)
+        return status;
+    *error = (struct error){0};
+    return STATUS_OK;
+}
+
+/* What a build takes, roughly: the nonzeros as they came, room to sort, tables. */
+static uint64_t bytes_to_reserve(const struct plan *plan)
+{
+    uint64_t bytes = 0, orderings = (uint64_t)plan->replicas + plan->alto + 3;
+    bool overflow = __builtin_mul_overflow(plan->tensor_bytes, orderings, &bytes);
+    bool few = bytes <= RESERVE_MOST && bytes <= plan->request.budget / RESERVE_SHARE;
+    return few && !overflow ? bytes : 0;
+}
+
+/* To what takes less memory: no groups, fewer orderings, or the tensor on the host. False where
+ * there is nothing less. */
+static bool retreat(struct device_sweep *s, struct plan *plan)
+{
+    free_tensors(s);
+    if (is_shared(s)) {
         grouping_none(&s->grouping, s->order);
+        return true;
     }
-    while (!plan->streamed) {
-        enum status status = build_plain(s, x, plan, stream, progress, error);
-        if (status != STATUS_MEMORY || !plan_less(plan))
-            return status;
+    return plan_less(plan);
+}
+
+/* With shared partial products where they pay; less, as *plan says then, where the device has less
+ * room than the plan thought. */
+static enum status build_in_memory(struct device_sweep *s, const struct coo *x, struct plan *plan,
+                                   struct staging *staging, struct progress *progress,
+                                   struct error *error)
+{
+    struct device_pool pool;
+    struct device_coo coo = {0};
+    enum status status = device_pool_open(&pool, staging->stream, bytes_to_reserve(plan), error);
+    if (status == STATUS_OK)
+        status = upload(s, &coo, x, staging, &pool, error);
+    if (status == STATUS_OK)
+        status = choose_groups(s, &coo, plan, error);
+    while (status == STATUS_OK) {
+        status = (is_shared(s) ? build_shared : build_plain)(s, &coo, plan, progress, error);
+        if (status != STATUS_MEMORY || !retreat(s, plan))
+            break;
         *error = (struct error){0};
+        status = STATUS_OK;
+        if (plan->streamed)
+            break;
+        status = upload(s, &coo, x, staging, &pool, error);
     }
-    return build_streamed(s, x, plan, progress, error);
+    device_coo_free(&coo);
+    if (status != STATUS_OK)
+        free_tensors(s);
+    device_pool_close(&pool);
+    return status;
+}
+
+static enum status build(struct device_sweep *s, const struct coo *x, struct plan *plan,
+                         struct staging *staging, struct progress *progress, struct error *error)
+{
+    enum status status = STATUS_OK;
+    if (!plan->streamed)
+        status = build_in_memory(s, x, plan, staging, progress, error);
+    if (status == STATUS_OK && plan->streamed)
+        status = build_streamed(s, x, plan, progress, error);
+    return status;
 }
 
 static enum status open_mttkrps(struct device_sweep *s, const struct plan *plan,
@@ -288,7 +368,7 @@ static enum status allocate_factors(struct device_sweep *s, const struct plan *p
 }
 
 enum status device_sweep_open(struct device_sweep *s, const struct coo *x, struct plan *plan,
-                              uint32_t vectors, cudaStream_t stream, struct progress *progress,
+                              uint32_t vectors, struct staging *staging, struct progress *progress,
                               struct error *error)
 {
     memset(s, 0, sizeof *s);
@@ -297,11 +377,11 @@ enum status device_sweep_open(struct device_sweep *s, const struct coo *x, struc
     s->factors.vectors = vectors;
     grouping_none(&s->grouping, s->order);
     double start = progress_now();
-    enum status status = build(s, x, plan, stream, progress, error);
+    enum status status = build(s, x, plan, staging, progress, error);
     if (plan->request.share)
         s->build.grouping = progress_now() - start - backend_build_seconds(&s->build);
     if (status == STATUS_OK)
-        status = open_mttkrps(s, plan, stream, error);
+        status = open_mttkrps(s, plan, staging->stream, error);
     if (status == STATUS_OK)
         status = allocate_factors(s, plan, error);
     if (status != STATUS_OK)
@@ -316,14 +396,13 @@ void device_sweep_close(struct device_sweep *s)
     for (int n = 0; n < MAX_ORDER; n++) {
         device_mttkrp_close(&s->outer[n]);
         device_mttkrp_close(&s->inner[n]);
-        device_free(s->product[n]);
-        device_free(s->partial[n]);
         device_free(s->factors.factor[n]);
     }
     free_tensors(s);
     device_stream_close(&s->stream);
     device_free(s->factors.m);
     device_free(s->factors.table);
+    device_trim();
     memset(s, 0, sizeof *s);
 }
 

@@ -36,10 +36,10 @@ struct device_sweep {
 };
 
 /* Builds what the plan asks for, or less where the device has less room (*plan says then what was
- * built), and allocates factors and M; rows have `vectors` 16-byte vectors. x is only read. On
- * failure *s is empty. */
+ * built), and allocates factors and M; rows have `vectors` 16-byte vectors. x is only read, by way
+ * of `staging`, whose stream everything runs on. On failure *s is empty. */
 enum status device_sweep_open(struct device_sweep *s, const struct coo *x, struct plan *plan,
-                              uint32_t vectors, cudaStream_t stream, struct progress *progress,
+                              uint32_t vectors, struct staging *staging, struct progress *progress,
                               struct error *error);
 void device_sweep_close(struct device_sweep *s);
 

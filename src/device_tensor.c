@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "chunks.h"
 #include "cuda_error.h"
 #include "empty_rows.h"
 #include "memory.h"
@@ -19,41 +20,66 @@ uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table)
     return (uint32_t)(t->blco.nnz < SMALL_TENSOR ? FINEST_CHUNK : SMALLEST_CHUNK) << table;
 }
 
-static enum status to_device(void *device_pointer, const void *host, size_t bytes, const char *what,
-                             struct error *error)
+/* `bytes` of the host in an array of the pool. */
+static enum status to_device(void *array, const void *host, size_t bytes,
+                             const struct device_pool *pool, struct error *error)
 {
-    void *device = NULL;
-    enum status status = cuda_status(cudaMalloc(&device, bytes), what, error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice), what, error);
-    memcpy(device_pointer, &device, sizeof device);
-    return status;
+    void *device = device_pool_take(pool, bytes, 1, error);
+    memcpy(array, &device, sizeof device);
+    if (!device)
+        return error->status;
+    return cuda_status(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, pool->stream),
+                       "copying a table to the GPU", error);
 }
 
-/* Cuts every block into chunks of at most `size` nonzeros. */
-static enum status build_table(struct chunk_table *table, const struct device_blco *b,
-                               uint32_t size, struct error *error)
+/* Where every block begins when its chunks have at most `size` nonzeros, into at[0..nblocks], the
+ * last for the ends. */
+static void start_blocks(const struct device_blco *b, uint32_t size, struct chunk_block *at)
 {
-    uint64_t count = 0;
-    for (uint64_t k = 0; k < b->nblocks; k++)
-        count += (b->block[k].count + size - 1) / size;
+    uint64_t chunks = 0;
+    for (uint64_t k = 0; k < b->nblocks; k++) {
+        at[k] = (struct chunk_block){chunks, b->block[k].first};
+        chunks += (b->block[k].count + size - 1) / size;
+    }
+    at[b->nblocks] = (struct chunk_block){chunks, b->nnz};
+}
 
-    struct mttkrp_chunk *chunk = memory_array(count, sizeof *chunk, error);
+/* From the blocks' beginnings (nblocks + 1 for each table), on the host and on the device. */
+static enum status fill_tables(struct device_tensor *t, const struct chunk_block *host,
+                               const struct chunk_block *device, const struct device_pool *pool,
+                               struct error *error)
+{
+    uint64_t nblocks = t->blco.nblocks, all = 0;
+    for (int i = 0; i < CHUNK_TABLES; i++)
+        all += t->table[i].count = host[(uint64_t)i * (nblocks + 1) + nblocks].chunk;
+    struct mttkrp_chunk *chunk = t->chunk = device_pool_take(pool, all, sizeof *chunk, error);
     if (!chunk)
         return error->status;
-    uint64_t c = 0;
-    for (uint64_t k = 0; k < b->nblocks; k++)
-        for (uint64_t i = 0; i < b->block[k].count; i += size) {
-            uint64_t left = b->block[k].count - i;
-            chunk[c++] = (struct mttkrp_chunk){.first = b->block[k].first + i,
-                                               .count = (uint32_t)(left < size ? left : size),
-                                               .block = (uint32_t)k};
-        }
-    table->count = count;
-    enum status status =
-        to_device(&table->chunk, chunk, count * sizeof *chunk, "the chunks", error);
-    memory_free(chunk);
-    return status;
+    cudaError_t code = cudaSuccess;
+    for (int i = 0; i < CHUNK_TABLES && code == cudaSuccess; i++) {
+        t->table[i].chunk = chunk;
+        code = chunks_list(chunk, t->table[i].count, device + (uint64_t)i * (nblocks + 1), nblocks,
+                           device_tensor_chunk_size(t, i), pool->stream);
+        chunk += t->table[i].count;
+    }
+    return cuda_status(code, "cutting the blocks into chunks", error);
+}
+
+static enum status build_tables(struct device_tensor *t, const struct device_pool *pool,
+                                struct error *error)
+{
+    uint64_t entries = CHUNK_TABLES * (t->blco.nblocks + 1);
+    struct chunk_block *host = memory_array(entries, sizeof *host, error), *device = NULL;
+    if (!host)
+        return error->status;
+    for (int i = 0; i < CHUNK_TABLES; i++)
+        start_blocks(&t->blco, device_tensor_chunk_size(t, i),
+                     host + (uint64_t)i * (t->blco.nblocks + 1));
+    if (to_device(&device, host, entries * sizeof *host, pool, error) == STATUS_OK)
+        fill_tables(t, host, device, pool, error);
+    device_pool_give(pool, device);
+    memory_free(host);
+    return error->status;
 }
 
 static bool has_bases(const struct device_blco *b)
@@ -65,7 +91,8 @@ static bool has_bases(const struct device_blco *b)
     return false;
 }
 
-static enum status build_bases(struct device_tensor *t, struct error *error)
+static enum status build_bases(struct device_tensor *t, const struct device_pool *pool,
+                               struct error *error)
 {
     const struct device_blco *b = &t->blco;
     if (!has_bases(b))
@@ -75,69 +102,73 @@ static enum status build_bases(struct device_tensor *t, struct error *error)
         return error->status;
     for (uint64_t k = 0; k < b->nblocks; k++)
         memcpy(base + k * MAX_ORDER, b->block[k].base, MAX_ORDER * sizeof *base);
-    enum status status = to_device(&t->base, base, b->nblocks * MAX_ORDER * sizeof *base,
-                                   "the blocks' bases", error);
+    to_device(&t->base, base, b->nblocks * MAX_ORDER * sizeof *base, pool, error);
     memory_free(base);
-    return status;
+    return error->status;
+}
+
+/* The list in `row`, which has room for all rows, is kept at its true size. */
+static enum status keep_zero_rows(struct device_tensor *t, const uint32_t *row,
+                                  const struct device_pool *pool, struct error *error)
+{
+    t->zero_row = device_pool_take(pool, t->zero_rows, sizeof *row, error);
+    if (!t->zero_row)
+        return error->status;
+    return cuda_status(cudaMemcpyAsync(t->zero_row, row, t->zero_rows * sizeof *row,
+                                       cudaMemcpyDeviceToDevice, pool->stream),
+                       "keeping the rows without nonzeros", error);
 }
 
 /* The shortest chunks have the most ends, and those of the longer ones are among them: one list of
  * rows serves every table. */
-static enum status list_zero_rows(struct device_tensor *t, int mode, cudaStream_t stream,
+static enum status list_zero_rows(struct device_tensor *t, int mode, const struct device_pool *pool,
                                   struct error *error)
 {
     uint64_t rows = t->blco.dims[mode];
     struct mttkrp_args args;
     device_tensor_args(t, 0, mode, &args);
 
-    size_t bytes;
-    void *workspace = NULL;
-    uint32_t *row = NULL;
-    const char *what = "listing the rows without nonzeros";
-    enum status status = cuda_status(empty_rows_workspace(rows, &bytes), what, error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaMalloc(&workspace, bytes), what, error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaMalloc((void **)&row, rows * sizeof *row), what, error);
-    if (status == STATUS_OK)
-        status =
-            cuda_status(empty_rows_list(&args, rows, row, &t->zero_rows, workspace, bytes, stream),
-                        what, error);
-    if (status == STATUS_OK && t->zero_rows) /* kept at its true size */
-        status =
-            cuda_status(cudaMalloc((void **)&t->zero_row, t->zero_rows * sizeof *row), what, error);
-    if (status == STATUS_OK && t->zero_rows)
-        status = cuda_status(
-            cudaMemcpy(t->zero_row, row, t->zero_rows * sizeof *row, cudaMemcpyDeviceToDevice),
-            what, error);
-    cudaFree(row);
-    cudaFree(workspace);
-    return status;
+    size_t bytes = 0;
+    cudaError_t code = empty_rows_workspace(rows, &bytes);
+    void *workspace = device_pool_take(pool, bytes, 1, error);
+    uint32_t *row = device_pool_take(pool, rows, sizeof *row, error);
+    if (workspace && row) {
+        if (code == cudaSuccess)
+            code = empty_rows_list(&args, rows, row, &t->zero_rows, workspace, bytes, pool->stream);
+        if (cuda_status(code, "listing the rows without nonzeros", error) == STATUS_OK &&
+            t->zero_rows > 0)
+            keep_zero_rows(t, row, pool, error);
+    }
+    device_pool_give(pool, row);
+    device_pool_give(pool, workspace);
+    return error->status;
 }
 
-enum status device_tensor_build(struct device_tensor *t, const struct device_coo *x, int kind,
-                                int real_size, cudaStream_t stream, struct error *error)
+enum status device_tensor_build(struct device_tensor *t, struct device_coo *x, int kind,
+                                int real_size, bool last, struct error *error)
 {
+    const struct device_pool *pool = x->pool;
     memset(t, 0, sizeof *t);
-    enum status status = device_blco_build(&t->blco, x, kind, 0, real_size, stream, error);
+    enum status status = device_blco_build(&t->blco, x, kind, 0, real_size, last, error);
     if (status == STATUS_OK)
-        status = build_bases(t, error);
-    for (int i = 0; i < CHUNK_TABLES && status == STATUS_OK; i++)
-        status = build_table(&t->table[i], &t->blco, device_tensor_chunk_size(t, i), error);
+        status = build_bases(t, pool, error);
+    if (status == STATUS_OK)
+        status = build_tables(t, pool, error);
     if (status == STATUS_OK && kind != ORDERING_ALTO)
-        status = list_zero_rows(t, kind, stream, error);
-    if (status != STATUS_OK)
+        status = list_zero_rows(t, kind, pool, error);
+    if (status != STATUS_OK) {
+        (void)cudaStreamSynchronize(pool->stream);
         device_tensor_free(t);
+    }
     return status;
 }
 
 void device_tensor_free(struct device_tensor *t)
 {
     device_blco_free(&t->blco);
-    cudaFree(t->base);
-    for (int i = 0; i < CHUNK_TABLES; i++)
-        cudaFree(t->table[i].chunk);
-    cudaFree(t->zero_row);
+    device_free(t->base);
+    device_free(t->chunk);
+    device_free(t->zero_row);
     memset(t, 0, sizeof *t);
 }
 

@@ -9,13 +9,14 @@
 #define CHUNK_TABLES 5 /* each one's chunks are twice as long as those of the one before */
 
 struct chunk_table {
-    struct mttkrp_chunk *chunk; /* (count); device, owned */
+    struct mttkrp_chunk *chunk; /* (count), part of struct device_tensor's */
     uint64_t count;
 };
 
 struct device_tensor {
     struct device_blco blco;
     uint32_t *base; /* (nblocks x MTTKRP_MAX_ORDER); device, owned; NULL where all bits are zero */
+    struct mttkrp_chunk *chunk; /* of all tables; device, owned */
     struct chunk_table table[CHUNK_TABLES];
     uint32_t *zero_row; /* (zero_rows): see empty_rows.h; `mode n` orderings only; device, owned */
     uint64_t zero_rows;
@@ -24,10 +25,12 @@ struct device_tensor {
 /* Nonzeros of the chunks in a table of t, at most. */
 uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table);
 
-/* Builds the ordering `kind` from x (device_blco_build) and everything else. On failure *t is
- * empty. */
-enum status device_tensor_build(struct device_tensor *t, const struct device_coo *x, int kind,
-                                int real_size, cudaStream_t stream, struct error *error);
+/* Builds the ordering `kind` from x (device_blco_build, also for `last`) and everything else, from
+ * x's pool and on its stream. On failure *t is empty. */
+enum status device_tensor_build(struct device_tensor *t, struct device_coo *x, int kind,
+                                int real_size, bool last, struct error *error);
+
+/* No work on the device may use it any more. */
 void device_tensor_free(struct device_tensor *t);
 
 /* The kernels' view: nonzeros, chunk table, bases and the output field of `mode`. */

@@ -1,7 +1,6 @@
 #include "grouping.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "memory.h"
@@ -52,12 +51,18 @@ static void tuple_map_free(struct tuple_map *m)
 }
 
 /* Possible tuples, or more than MAX_CELLS. */
-static uint64_t cells_of(const struct coo *x, int first, int last)
+static uint64_t cells_of(const uint64_t *dims, int first, int last)
 {
     uint64_t cells = 1;
     for (int n = first; n < last && cells <= MAX_CELLS; n++)
-        cells *= x->dims[n];
+        cells *= dims[n];
     return cells;
+}
+
+uint64_t grouping_cells(const uint64_t *dims, uint64_t nnz, int first, int last)
+{
+    uint64_t cells = cells_of(dims, first, last);
+    return cells > MAX_CELLS || cells / MAX_CELLS_PER_NONZERO > nnz ? 0 : cells;
 }
 
 static uint64_t cell_at(const struct tuple_map *m, uint64_t i)
@@ -90,7 +95,7 @@ static enum status tuple_map_create(struct tuple_map *m, const struct coo *x, in
                                     struct error *error)
 {
     *m = (struct tuple_map){.x = x, .first = first, .last = last};
-    m->words = (cells_of(x, first, last) + 63) / 64;
+    m->words = (cells_of(x->dims, first, last) + 63) / 64;
     m->bits = memory_zeros(m->words, sizeof *m->bits, error);
     m->before = memory_array(m->words + 1, sizeof *m->before, error);
     if (!m->bits || !m->before) {
@@ -125,7 +130,7 @@ static bool is_sampled(uint32_t index)
 static enum status sample_tuples(const struct coo *x, int first, int last, double *count,
                                  struct error *error)
 {
-    uint64_t length = x->dims[first], row_cells = cells_of(x, first + 1, last), rows = 0;
+    uint64_t length = x->dims[first], row_cells = cells_of(x->dims, first + 1, last), rows = 0;
     uint32_t *row = memory_array(length, sizeof *row, error);
     if (!row)
         return error->status;
@@ -156,9 +161,8 @@ static enum status sample_tuples(const struct coo *x, int first, int last, doubl
 static enum status count_tuples(const struct coo *x, int first, int last, double *count,
                                 struct error *error)
 {
-    uint64_t cells = cells_of(x, first, last);
     *count = last - first == 1 ? (double)x->dims[first] : INFINITY;
-    if (last - first == 1 || cells > MAX_CELLS || cells / MAX_CELLS_PER_NONZERO > x->nnz)
+    if (last - first == 1 || grouping_cells(x->dims, x->nnz, first, last) == 0)
         return STATUS_OK;
     if (x->dims[first] >= SAMPLED_LENGTH)
         return sample_tuples(x, first, last, count, error);
@@ -174,7 +178,7 @@ static enum status count_tuples(const struct coo *x, int first, int last, double
 struct estimate {
     int order;
     double nnz;
-    double tuples[MAX_ORDER][MAX_ORDER + 1]; /* of the modes [first, last) */
+    const struct tuple_counts *tuples;
     double rows_in_cache;
     double index_rows; /* an index and a value, in units of a row */
 };
@@ -191,9 +195,9 @@ static double sweep_traffic(const struct estimate *e, const struct grouping *g)
 {
     double all = 0, traffic = 0;
     for (int k = 0; k < g->groups; k++)
-        all += table_weight(e, e->tuples[g->first[k]][g->first[k + 1]]);
+        all += table_weight(e, e->tuples->count[g->first[k]][g->first[k + 1]]);
     for (int k = 0; k < g->groups; k++) {
-        double rows = e->tuples[g->first[k]][g->first[k + 1]], size = grouping_size(g, k);
+        double rows = e->tuples->count[g->first[k]][g->first[k + 1]], size = grouping_size(g, k);
         traffic += e->nnz * (all - table_weight(e, rows) + e->index_rows);
         if (size > 1)
             traffic +=
@@ -212,32 +216,45 @@ static void grouping_from_cuts(struct grouping *g, int order, unsigned cuts)
             g->first[++g->groups] = n;
 }
 
-enum status grouping_choose(struct grouping *g, const struct coo *x, uint64_t row_bytes,
-                            uint64_t cache_bytes, struct error *error)
+bool grouping_possible(int order)
 {
-    struct estimate e = {.order = x->order,
-                         .nnz = (double)x->nnz,
+    return order >= 3 && order <= MAX_GROUPED_ORDER;
+}
+
+void grouping_decide(struct grouping *g, int order, uint64_t nnz, const struct tuple_counts *tuples,
+                     uint64_t row_bytes, uint64_t cache_bytes)
+{
+    struct estimate e = {.order = order,
+                         .nnz = (double)nnz,
+                         .tuples = tuples,
                          .rows_in_cache = (double)cache_bytes / (double)row_bytes,
                          .index_rows = 0.25 + 16.0 / (double)row_bytes};
-    grouping_none(g, x->order);
-    if (x->order < 3 || x->order > MAX_GROUPED_ORDER)
-        return STATUS_OK;
-    for (int first = 0; first < x->order; first++)
-        for (int last = first + 1; last <= x->order && last - first < x->order; last++) {
-            if (count_tuples(x, first, last, &e.tuples[first][last], error) != STATUS_OK)
-                return error->status;
-        }
-
+    grouping_none(g, order);
     double least = WORTH * sweep_traffic(&e, g);
-    for (unsigned cuts = 1; cuts < 1u << (x->order - 1); cuts++) {
+    for (unsigned cuts = 1; cuts < 1u << (order - 1); cuts++) {
         struct grouping candidate;
-        grouping_from_cuts(&candidate, x->order, cuts);
+        grouping_from_cuts(&candidate, order, cuts);
         double traffic = sweep_traffic(&e, &candidate);
         if (traffic < least) {
             least = traffic;
             *g = candidate;
         }
     }
+}
+
+enum status grouping_choose(struct grouping *g, const struct coo *x, uint64_t row_bytes,
+                            uint64_t cache_bytes, struct error *error)
+{
+    struct tuple_counts tuples;
+    grouping_none(g, x->order);
+    if (!grouping_possible(x->order))
+        return STATUS_OK;
+    for (int first = 0; first < x->order; first++)
+        for (int last = first + 1; last <= x->order && last - first < x->order; last++) {
+            if (count_tuples(x, first, last, &tuples.count[first][last], error) != STATUS_OK)
+                return error->status;
+        }
+    grouping_decide(g, x->order, x->nnz, &tuples, row_bytes, cache_bytes);
     return STATUS_OK;
 }
 

@@ -12,6 +12,8 @@
 #ifndef BLCO_GROUPING_H
 #define BLCO_GROUPING_H
 
+#include <stdbool.h>
+
 #include "coo.h"
 
 struct grouping {
@@ -33,6 +35,24 @@ int grouping_size(const struct grouping *g, int group);
  * threads. */
 enum status grouping_choose(struct grouping *g, const struct coo *x, uint64_t row_bytes,
                             uint64_t cache_bytes, struct error *error);
+
+/* How many tuples every run of neighbouring modes has, for a backend that counts them itself:
+ * entry [first][last] is for the modes [first, last). */
+struct tuple_counts {
+    double count[MAX_ORDER][MAX_ORDER + 1];
+};
+
+/* Whether a tensor of this order can have groups at all. */
+bool grouping_possible(int order);
+
+/* Possible tuples of the modes [first, last) (at most 2^30); 0 where these are too many, in
+ * themselves or for `nnz` nonzeros, to be worth counting. */
+uint64_t grouping_cells(const uint64_t *dims, uint64_t nnz, int first, int last);
+
+/* The choice of grouping_choose from counts of all runs but the whole tensor; infinite where they
+ * were not worth counting, a mode's length for the run of that mode alone. */
+void grouping_decide(struct grouping *g, int order, uint64_t nnz, const struct tuple_counts *tuples,
+                     uint64_t row_bytes, uint64_t cache_bytes);
 
 struct grouped {
     struct grouping grouping;

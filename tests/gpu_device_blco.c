@@ -9,7 +9,9 @@
 #include <cmocka.h>
 
 #include "device_blco.h"
+#include "device_memory.h"
 #include "device_sort.h"
+#include "device_staging.h"
 #include "linearise.h"
 #include "memory.h"
 #include "naive.h"
@@ -17,6 +19,9 @@
 
 #define SHAPES   64
 #define MOST_NNZ 200000
+
+static struct staging staging;
+static struct device_pool pool;
 
 /* What was met, so that a test does not miss the cases that it is there for. */
 struct met {
@@ -88,15 +93,15 @@ static void note(struct met *met, const struct blco *b, int index_bits)
 }
 
 /* Builds on both sides from x, whose nonzeros are in d. */
-static void check_build(const struct coo *x, const struct device_coo *d, int kind, int index_bits,
-                        int real_size, struct met *met)
+static void check_build(const struct coo *x, struct device_coo *d, int kind, int index_bits,
+                        int real_size, bool last, struct met *met)
 {
     struct error error = {0};
     struct blco expected;
     struct device_blco b;
     struct blco_options options = {kind, index_bits, MAX_NNZ};
     assert_int_equal(blco_build(&expected, x, &options, &error), STATUS_OK);
-    if (device_blco_build(&b, d, kind, index_bits, real_size, NULL, &error) != STATUS_OK)
+    if (device_blco_build(&b, d, kind, index_bits, real_size, last, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_int_equal(b.order, x->order);
     assert_int_equal(b.nnz, x->nnz);
@@ -110,21 +115,23 @@ static void check_build(const struct coo *x, const struct device_coo *d, int kin
     blco_free(&expected);
 }
 
-/* All orderings, from nonzeros as they came and sorted. */
+/* All orderings, from nonzeros as they came and sorted, and one that uses them up. */
 static void check_tensor(const struct coo *x, uint64_t *seed, struct met *met)
 {
     static const int index_bits[] = {0, 5, 64, 128};
     struct error error = {0};
     struct device_coo d;
-    if (device_coo_upload(&d, x, NULL, &error) != STATUS_OK)
+    if (device_coo_upload(&d, x, &staging, &pool, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     for (int sorted = 0; sorted < 2; sorted++) {
         if (sorted)
-            assert_int_equal(device_coo_sort(&d, NULL, &error), STATUS_OK);
+            assert_int_equal(device_coo_sort(&d, &error), STATUS_OK);
         for (int kind = ORDERING_ALTO; kind < x->order; kind++)
             check_build(x, &d, kind, index_bits[naive_random(seed) % 4],
-                        naive_random(seed) % 2 ? 8 : 4, met);
+                        naive_random(seed) % 2 ? 8 : 4, false, met);
     }
+    check_build(x, &d, (int)(naive_random(seed) % (uint64_t)(x->order + 1)) - 1, 0,
+                naive_random(seed) % 2 ? 8 : 4, true, met);
     device_coo_free(&d);
 }
 
@@ -183,9 +190,9 @@ static void test_choice_of_words(void **state)
         struct coo x;
         struct device_coo d;
         naive_random_coo(&x, 3, dims[i], MOST_NNZ, 5, 0);
-        assert_int_equal(device_coo_upload(&d, &x, NULL, &error), STATUS_OK);
+        assert_int_equal(device_coo_upload(&d, &x, &staging, &pool, &error), STATUS_OK);
         for (int kind = ORDERING_ALTO; kind < 3; kind++)
-            check_build(&x, &d, kind, 0, 8, &met);
+            check_build(&x, &d, kind, 0, 8, false, &met);
         device_coo_free(&d);
         coo_free(&x);
     }
@@ -213,12 +220,12 @@ static void test_small_tensors(void **state)
     }
 }
 
-/* So many that the staging buffers are used several times over. */
+/* So many that every thread's staging buffers are used several times over. */
 static void test_many_nonzeros(void **state)
 {
     (void)state;
     static const uint64_t dims[][3] = {{1 << 8, 1 << 7, 1 << 9}, {1 << 28, 1 << 27, 1 << 29}};
-    const uint64_t nnz = 3000000;
+    const uint64_t nnz = 5000000;
     struct error error = {0};
     struct met met = {0};
     uint64_t seed = 3;
@@ -247,8 +254,8 @@ static void by_position(const struct device_coo *d, const struct ordering *o, in
     struct bit_moves moves;
     struct linearise_coordinates coordinates = device_coo_coordinates(d);
     const uint32_t above[MAX_ORDER] = {~0xfffffu, ~0xfffu, ~0xffu};
-    assert_int_equal(device_pairs_take(&p, d->nnz, position_size, d->spares, &error), STATUS_OK);
-    assert_int_equal(device_pairs_sort_positions(&p, d, o, NULL, &error), STATUS_OK);
+    assert_int_equal(device_pairs_take(&p, d->nnz, position_size, d->pool, &error), STATUS_OK);
+    assert_int_equal(device_pairs_sort_positions(&p, d, o, &error), STATUS_OK);
     void *host = downloaded(p.payload[0], d->nnz, (size_t)position_size);
     for (uint64_t i = 0; i < d->nnz; i++)
         position[i] = position_size == 4 ? ((uint32_t *)host)[i] : ((uint64_t *)host)[i];
@@ -265,7 +272,7 @@ static void by_position(const struct device_coo *d, const struct ordering *o, in
                                                 device_flag, p.key[1], d->nnz, NULL),
                      cudaSuccess);
     assert_int_equal(cudaMemcpy(flag, device_flag, d->nnz, cudaMemcpyDeviceToHost), cudaSuccess);
-    device_pairs_give(&p, d->spares);
+    device_pairs_give(&p, d->pool);
 }
 
 /* Positions of 8 bytes, which only tensors too large for a test need, lead to the same as those
@@ -281,7 +288,7 @@ static void test_wide_positions(void **state)
     struct coo x;
     struct device_coo d;
     naive_random_coo(&x, 3, dims, NNZ, 7, 1);
-    assert_int_equal(device_coo_upload(&d, &x, NULL, &error), STATUS_OK);
+    assert_int_equal(device_coo_upload(&d, &x, &staging, &pool, &error), STATUS_OK);
     for (int kind = ORDERING_ALTO; kind < 3; kind++) {
         struct ordering o;
         ordering_create(&o, kind, 3, dims, 128);
@@ -297,23 +304,23 @@ static void test_wide_positions(void **state)
 
 /* Upload, sort, build: what fails leaves its result empty, and a failed sort leaves the nonzeros as
  * they were. Returns the status of what failed. */
-static enum status try_build(const struct coo *x, int index_bits)
+static enum status try_steps(const struct coo *x, int index_bits)
 {
     struct error error = {0}, sort_error = {0};
     struct device_coo d;
     struct device_blco b;
-    if (device_coo_upload(&d, x, NULL, &error) != STATUS_OK) {
+    if (device_coo_upload(&d, x, &staging, &pool, &error) != STATUS_OK) {
         assert_null(d.value);
-        assert_null(d.spares);
+        assert_null(d.packed);
         return error.status;
     }
-    device_coo_sort(&d, NULL, &sort_error);
+    device_coo_sort(&d, &sort_error);
     assert_int_equal(d.sorted, sort_error.status == STATUS_OK);
-    if (device_blco_build(&b, &d, 1, index_bits, 8, NULL, &error) == STATUS_OK) {
+    if (device_blco_build(&b, &d, 1, index_bits, 8, false, &error) == STATUS_OK) {
         struct met met = {0};
         if (!memory_hook_fired()) /* the host's build is not to be failed */
             memory_hook_set(-1);
-        check_build(x, &d, 1, index_bits, 8, &met);
+        check_build(x, &d, 1, index_bits, 8, false, &met);
         device_blco_free(&b);
     } else {
         assert_null(b.index[0]);
@@ -322,6 +329,16 @@ static enum status try_build(const struct coo *x, int index_bits)
     }
     device_coo_free(&d);
     return sort_error.status != STATUS_OK ? sort_error.status : error.status;
+}
+
+/* With a pool of its own, so that all memory is given back. */
+static enum status try_build(const struct coo *x, int index_bits)
+{
+    struct error error = {0};
+    assert_int_equal(device_pool_open(&pool, staging.stream, 0, &error), STATUS_OK);
+    enum status status = try_steps(x, index_bits);
+    device_pool_close(&pool);
+    return status;
 }
 
 static uint64_t free_memory(void)
@@ -334,6 +351,7 @@ static uint64_t free_memory(void)
 static void test_failing_allocations(void **state)
 {
     (void)state;
+    device_pool_close(&pool);
     static const uint64_t dims[][3] = {{1 << 10, 1 << 12, 1 << 14}, {1 << 25, 1 << 26, 1 << 27}};
     for (int t = 0; t < 4; t++) {
         struct coo x;
@@ -354,6 +372,36 @@ static void test_failing_allocations(void **state)
         assert_true(free_memory() + MOST_NNZ * sizeof(double) > before);
         coo_free(&x);
     }
+    struct error error = {0};
+    assert_int_equal(device_pool_open(&pool, staging.stream, 0, &error), STATUS_OK);
+}
+
+/* Every failing allocation of the staging buffers leaves them to be closed. */
+static void test_failing_staging(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct staging s;
+    memory_hook_set(0);
+    assert_int_equal(staging_open(&s, NULL, &error), STATUS_MEMORY);
+    memory_hook_set(-1);
+    staging_close(&s);
+}
+
+static int open_device(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    return staging_open(&staging, NULL, &error) != STATUS_OK ||
+           device_pool_open(&pool, NULL, UINT64_C(64) << 20, &error) != STATUS_OK;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    device_pool_close(&pool);
+    staging_close(&staging);
+    return 0;
 }
 
 int main(void)
@@ -362,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_small_tensors),   cmocka_unit_test(test_random_tensors),
         cmocka_unit_test(test_choice_of_words), cmocka_unit_test(test_many_nonzeros),
         cmocka_unit_test(test_wide_positions),  cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_failing_staging),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_device, close_device);
 }

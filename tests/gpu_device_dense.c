@@ -1,4 +1,4 @@
-/* Solve, Gram, fit and transfers of device_dense.h against plain loops in long double; needs a GPU.
+/* Solve, Gram and fit of device_dense.h against plain loops in long double; needs a GPU.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -204,61 +204,6 @@ static void test_steps(void **state)
         }
 }
 
-/* ---- transfers ------------------------------------------------------------------------------- */
-
-static void check_transfers(uint64_t rank, uint64_t rows, int single)
-{
-    const uint64_t ld = row_length(rank, single, 1);
-    const size_t size = single ? sizeof(float) : sizeof(double);
-    uint64_t seed = rank + rows;
-    struct error error = {0};
-    struct device_dense *d;
-    ok(device_dense_open(&d, rank, ld, single, &error), &error);
-    double *host = host_array(rows * rank, sizeof *host),
-           *back = host_array(rows * rank, sizeof *back);
-    double *scale = random_matrix(1, rank, rank, 0, seed);
-    void *there = host_array((rows + 1) * ld, size),
-         *a = device_array(NULL, (rows + 1) * ld * size);
-    for (uint64_t i = 0; i < rows * rank; i++)
-        host[i] = random_entry(&seed) / 3;
-
-    ok(device_dense_upload(d, host, a, rows, 0, &error), &error);
-    fetch(there, a, (rows + 1) * ld * size);
-    uint64_t wrong = 0;
-    for (uint64_t i = 0; i < rows; i++)
-        for (uint64_t r = 0; r < ld; r++) {
-            const double x = r < rank ? host[i * rank + r] : 0;
-            wrong += entry(there, i * ld + r, single) != (single ? (double)(float)x : x);
-        }
-    for (uint64_t r = 0; r < ld; r++)
-        wrong += !isnan(entry(there, rows * ld + r, single)) ? 1u : 0u;
-    assert_int_equal(wrong, 0);
-
-    for (int scaled = 0; scaled < 2; scaled++) {
-        ok(device_dense_download(d, a, back, rows, scaled ? scale : NULL, 0, &error), &error);
-        for (uint64_t i = 0; i < rows * rank; i++) {
-            const double x = single ? (double)(float)host[i] : host[i];
-            wrong += back[i] != (scaled ? x * scale[i % rank] : x);
-        }
-        assert_int_equal(wrong, 0);
-    }
-    good(cudaFree(a));
-    memory_free(host);
-    memory_free(back);
-    memory_free(scale);
-    memory_free(there);
-    device_dense_close(d);
-}
-
-static void test_transfers(void **state)
-{
-    (void)state;
-    for (uint64_t r = 0; r < COUNT(ranks); r++)
-        for (uint64_t l = 0; l < COUNT(lengths); l++)
-            for (int single = 0; single < 2; single++)
-                check_transfers(ranks[r], lengths[l], single);
-}
-
 static void test_open_fails(void **state)
 {
     (void)state;
@@ -278,7 +223,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_transfers),
         cmocka_unit_test(test_open_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,26 @@
+/* Cutting blocks of nonzeros into chunks. Device pointers only. */
+#ifndef BLCO_KERNELS_CHUNKS_H
+#define BLCO_KERNELS_CHUNKS_H
+
+#include "mttkrp.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A block's first chunk and its first nonzero. */
+struct chunk_block {
+    uint64_t chunk, first;
+};
+
+/* chunk (chunks) = the pieces of at most `size` nonzeros into which the blocks are cut, one after
+ * the other; block (blocks + 1) says where each begins, its last entry where the last one ends.
+ * Asynchronous; returns the launch's error. */
+cudaError_t chunks_list(struct mttkrp_chunk *chunk, uint64_t chunks,
+                        const struct chunk_block *block, uint64_t blocks, uint32_t size,
+                        cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,188 @@
+#include "tuples.h"
+
+#include <algorithm>
+#include <cub/device/device_scan.cuh>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+namespace
+{
+
+constexpr int THREADS = 256;
+constexpr uint64_t MOST_BLOCKS = 1 << 20;
+
+unsigned blocks(uint64_t n)
+{
+    return unsigned(std::min((n + THREADS - 1) / THREADS, MOST_BLOCKS));
+}
+
+__device__ __forceinline__ uint64_t first_item()
+{
+    return uint64_t(blockIdx.x) * THREADS + threadIdx.x;
+}
+
+__device__ __forceinline__ uint64_t stride()
+{
+    return uint64_t(gridDim.x) * THREADS;
+}
+
+/* One nonzero's coordinates; a line is read once. */
+struct nonzero {
+    const tuples_source &x;
+    uint64_t i, line;
+
+    __device__ nonzero(const tuples_source &source, uint64_t at)
+        : x(source), i(at), line(source.line ? source.line[at] : 0)
+    {
+    }
+
+    __device__ uint32_t coordinate(int mode) const
+    {
+        return x.line ? uint32_t(line >> x.shift[mode]) & x.mask[mode] : x.index[mode][i];
+    }
+
+    __device__ uint32_t cell(const tuples_map &map) const
+    {
+        uint32_t sum = 0;
+        for (int k = map.first; k < map.last; k++)
+            sum = sum * map.length[k - map.first] + coordinate(k);
+        return sum;
+    }
+};
+
+/* Most nonzeros find their bit set: reading is cheaper than an atomic operation. */
+__global__ void mark(const __grid_constant__ tuples_source x,
+                     const __grid_constant__ tuples_map map, uint64_t n)
+{
+    for (uint64_t i = first_item(); i < n; i += stride()) {
+        uint32_t cell = nonzero(x, i).cell(map);
+        unsigned long long bit = 1ull << (cell % 64);
+        auto word = reinterpret_cast<unsigned long long *>(&map.bits[cell / 64]);
+        if (!(__ldcg(word) & bit))
+            atomicOr(word, bit);
+    }
+}
+
+struct CountBits {
+    const uint64_t *bits;
+    uint64_t words;
+
+    __device__ uint32_t operator()(uint64_t w) const
+    {
+        return w < words ? uint32_t(__popcll(bits[w])) : 0;
+    }
+};
+
+__device__ uint32_t number_of(const tuples_map &map, uint32_t cell)
+{
+    uint64_t below = map.bits[cell / 64] & ((uint64_t(1) << (cell % 64)) - 1);
+    return map.before[cell / 64] + uint32_t(__popcll(below));
+}
+
+/* All maps of a tensor, as one argument of a kernel. */
+struct Maps {
+    int count;
+    tuples_map map[TUPLES_MAX_ORDER];
+};
+
+/* A nonzero is read before any of its places is written: first all groups of several modes, whose
+ * number may take the place of one of their own coordinates only. */
+__global__ void reduce(const __grid_constant__ tuples_source x, const __grid_constant__ Maps maps,
+                       const __grid_constant__ tuples_target to, uint64_t n)
+{
+    for (uint64_t i = first_item(); i < n; i += stride()) {
+        nonzero here(x, i);
+        uint64_t line = 0;
+        for (int k = 0; k < maps.count; k++) {
+            const tuples_map &map = maps.map[k];
+            uint32_t number =
+                map.bits ? number_of(map, here.cell(map)) : here.coordinate(map.first);
+            line |= uint64_t(number) << to.shift[k];
+            if (to.index[k])
+                to.index[k][i] = number;
+        }
+        if (to.line)
+            to.line[i] = line;
+    }
+}
+
+__device__ void write_tuple(const tuples_map &map, const tuples_target &to, uint32_t cell,
+                            uint32_t number)
+{
+    int modes = map.last - map.first;
+    uint64_t line = uint64_t(number) << to.shift[modes];
+    for (int k = modes - 1; k >= 0; k--) {
+        uint32_t coordinate = cell % map.length[k];
+        cell /= map.length[k];
+        line |= uint64_t(coordinate) << to.shift[k];
+        if (to.index[k])
+            to.index[k][number] = coordinate;
+    }
+    if (to.index[modes])
+        to.index[modes][number] = number;
+    if (to.line)
+        to.line[number] = line;
+}
+
+__global__ void list(const __grid_constant__ tuples_map map,
+                     const __grid_constant__ tuples_target to)
+{
+    for (uint64_t w = first_item(); w < map.words; w += stride()) {
+        uint32_t number = map.before[w];
+        for (uint64_t bits = map.bits[w]; bits; bits &= bits - 1)
+            write_tuple(map, to, uint32_t(w * 64 + __ffsll((long long)bits) - 1), number++);
+    }
+}
+
+__global__ void set_ones(double *value, uint64_t n)
+{
+    for (uint64_t i = first_item(); i < n; i += stride())
+        value[i] = 1;
+}
+
+} // namespace
+
+extern "C" cudaError_t tuples_mark(const tuples_source *x, const tuples_map *map, uint64_t n,
+                                   cudaStream_t stream)
+{
+    if (n == 0)
+        return cudaSuccess;
+    mark<<<blocks(n), THREADS, 0, stream>>>(*x, *map, n);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t tuples_number(void *temporary, size_t *temporary_bytes,
+                                     const tuples_map *map, cudaStream_t stream)
+{
+    auto counts = thrust::make_transform_iterator(thrust::counting_iterator<uint64_t>(0),
+                                                  CountBits{map->bits, map->words});
+    return cub::DeviceScan::ExclusiveSum(temporary, *temporary_bytes, counts, map->before,
+                                         int64_t(map->words + 1), stream);
+}
+
+extern "C" cudaError_t tuples_reduce(const tuples_source *x, const tuples_map *map, int maps,
+                                     const tuples_target *to, uint64_t n, cudaStream_t stream)
+{
+    if (n == 0)
+        return cudaSuccess;
+    Maps all = {};
+    all.count = maps;
+    std::copy(map, map + maps, all.map);
+    reduce<<<blocks(n), THREADS, 0, stream>>>(*x, all, *to, n);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t tuples_list(const tuples_map *map, const tuples_target *to,
+                                   cudaStream_t stream)
+{
+    list<<<blocks(map->words), THREADS, 0, stream>>>(*map, *to);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t tuples_ones(double *value, uint64_t n, cudaStream_t stream)
+{
+    if (n == 0)
+        return cudaSuccess;
+    set_ones<<<blocks(n), THREADS, 0, stream>>>(value, n);
+    return cudaGetLastError();
+}

@@ -1,0 +1,66 @@
+/* Tuples of neighbouring modes: which of them nonzeros have, and their numbers. A tuple's cell is
+ * its place among all possible ones, the first mode counting the most; tuples are numbered by
+ * ascending cell. Device pointers only; all launchers are asynchronous and return the launch's
+ * error. */
+#ifndef BLCO_KERNELS_TUPLES_H
+#define BLCO_KERNELS_TUPLES_H
+
+#include <cuda_runtime.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TUPLES_MAX_ORDER 16
+
+/* Coordinates of nonzeros: fields of a line, or an array for each mode. */
+struct tuples_source {
+    const uint64_t *line; /* (nonzeros), or NULL */
+    int shift[TUPLES_MAX_ORDER];
+    uint32_t mask[TUPLES_MAX_ORDER];
+    const uint32_t *index[TUPLES_MAX_ORDER]; /* (nonzeros) each where line is NULL */
+};
+
+/* Where coordinates go: or-ed together into a line, and into an array for each mode. */
+struct tuples_target {
+    uint64_t *line; /* (nonzeros), or NULL */
+    int shift[TUPLES_MAX_ORDER];
+    uint32_t *index[TUPLES_MAX_ORDER]; /* (nonzeros) each, or NULL */
+};
+
+/* The modes [first, last) as a map of their possible tuples, at most 2^31. */
+struct tuples_map {
+    int first, last;
+    uint32_t length[TUPLES_MAX_ORDER]; /* of mode first + k                                      */
+    uint64_t words;                    /* with a bit for every cell                              */
+    uint64_t *bits;                    /* (words): the cells that have a nonzero; NULL for a map of
+                                        * one mode, whose tuples are its indices                 */
+    uint32_t *before;                  /* (words + 1): tuples in the words before                */
+};
+
+/* Sets the bits of n nonzeros' tuples. */
+cudaError_t tuples_mark(const struct tuples_source *x, const struct tuples_map *map, uint64_t n,
+                        cudaStream_t stream);
+
+/* map->before from map->bits. With temporary NULL only *temporary_bytes is set. */
+cudaError_t tuples_number(void *temporary, size_t *temporary_bytes, const struct tuples_map *map,
+                          cudaStream_t stream);
+
+/* Coordinate k of each of n nonzeros becomes the number of its tuple of map[k] (maps). The target's
+ * arrays may be the source's where a nonzero's place is the same in both. */
+cudaError_t tuples_reduce(const struct tuples_source *x, const struct tuples_map *map, int maps,
+                          const struct tuples_target *to, uint64_t n, cudaStream_t stream);
+
+/* Coordinates of every tuple, and last its number. */
+cudaError_t tuples_list(const struct tuples_map *map, const struct tuples_target *to,
+                        cudaStream_t stream);
+
+/* value[i] (n) = 1. */
+cudaError_t tuples_ones(double *value, uint64_t n, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,270 @@
+#include "device_grouping.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cuda_error.h"
+#include "linearise.h"
+#include "tuples.h"
+
+_Static_assert(TUPLES_MAX_ORDER == MAX_ORDER, "a map may have any mode");
+
+static const char doing[] = "grouping modes on the GPU";
+
+static struct tuples_source source_of(const struct device_coo *x)
+{
+    struct tuples_source s = {.line = x->packed};
+    for (int n = 0; n < x->order; n++) {
+        s.shift[n] = x->line.place[n][0];
+        s.mask[n] = (uint32_t)((UINT64_C(1) << x->line.mode_bits[n]) - 1);
+        s.index[n] = x->index[n];
+    }
+    return s;
+}
+
+static void map_free(struct tuples_map *map, const struct device_pool *pool)
+{
+    device_pool_give(pool, map->bits);
+    device_pool_give(pool, map->before);
+    *map = (struct tuples_map){0};
+}
+
+/* map->before from map->bits. */
+static enum status number_tuples(const struct tuples_map *map, const struct device_pool *pool,
+                                 struct error *error)
+{
+    size_t bytes = 0;
+    cudaError_t code = tuples_number(NULL, &bytes, map, pool->stream);
+    if (code != cudaSuccess)
+        return cuda_status(code, doing, error);
+    void *temporary = device_pool_take(pool, bytes, 1, error);
+    if (!temporary)
+        return error->status;
+    code = tuples_number(temporary, &bytes, map, pool->stream);
+    device_pool_give(pool, temporary);
+    return cuda_status(code, doing, error);
+}
+
+/* The tuples of x's modes [first, last), numbered; of one mode no bits. Empty on failure. */
+static enum status map_create(struct tuples_map *map, const struct device_coo *x, int first,
+                              int last, struct error *error)
+{
+    uint64_t cells = 1;
+    *map = (struct tuples_map){.first = first, .last = last};
+    for (int n = first; n < last; n++) {
+        cells *= x->dims[n];
+        map->length[n - first] = (uint32_t)x->dims[n];
+    }
+    if (last - first == 1)
+        return STATUS_OK;
+    map->words = (cells + 63) / 64;
+    map->bits = device_pool_take(x->pool, map->words, sizeof *map->bits, error);
+    if (map->bits)
+        map->before = device_pool_take(x->pool, map->words + 1, sizeof *map->before, error);
+    if (map->before) {
+        struct tuples_source source = source_of(x);
+        cudaError_t code =
+            cudaMemsetAsync(map->bits, 0, map->words * sizeof *map->bits, x->pool->stream);
+        if (code == cudaSuccess)
+            code = tuples_mark(&source, map, x->nnz, x->pool->stream);
+        if (cuda_status(code, doing, error) == STATUS_OK)
+            number_tuples(map, x->pool, error);
+    }
+    if (error->status != STATUS_OK)
+        map_free(map, x->pool);
+    return error->status;
+}
+
+/* The map's number of tuples, into *count on the device. */
+static enum status put_count(const struct tuples_map *map, uint32_t *count,
+                             const struct device_pool *pool, struct error *error)
+{
+    return cuda_status(cudaMemcpyAsync(count, map->before + map->words, sizeof *count,
+                                       cudaMemcpyDeviceToDevice, pool->stream),
+                       doing, error);
+}
+
+/* host (entries) = device (entries); waits for the stream. */
+static enum status fetch_counts(uint32_t *host, const uint32_t *device, uint64_t entries,
+                                const struct device_pool *pool, struct error *error)
+{
+    cudaError_t code =
+        cudaMemcpyAsync(host, device, entries * sizeof *host, cudaMemcpyDeviceToHost, pool->stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(pool->stream);
+    return cuda_status(code, doing, error);
+}
+
+#define RUNS (MAX_ORDER * (MAX_ORDER + 1))
+
+/* Counts all runs that are worth it one after the other, then fetches the counts at once. */
+static enum status count_runs(const struct device_coo *x, struct tuple_counts *tuples,
+                              uint32_t *count, struct error *error)
+{
+    uint32_t host[RUNS];
+    double *run[RUNS];
+    uint64_t runs = 0;
+    for (int first = 0; first < x->order; first++)
+        for (int last = first + 1; last <= x->order && last - first < x->order; last++) {
+            struct tuples_map map;
+            double *to = &tuples->count[first][last];
+            *to = last - first == 1 ? (double)x->dims[first] : INFINITY;
+            if (last - first == 1 || grouping_cells(x->dims, x->nnz, first, last) == 0)
+                continue;
+            if (map_create(&map, x, first, last, error) != STATUS_OK)
+                return error->status;
+            put_count(&map, count + runs, x->pool, error);
+            map_free(&map, x->pool);
+            run[runs++] = to;
+        }
+    if (error->status == STATUS_OK && runs > 0)
+        fetch_counts(host, count, runs, x->pool, error);
+    for (uint64_t i = 0; i < runs && error->status == STATUS_OK; i++)
+        *run[i] = host[i];
+    return error->status;
+}
+
+enum status device_grouping_choose(struct grouping *g, const struct device_coo *x,
+                                   uint64_t row_bytes, uint64_t cache_bytes, struct error *error)
+{
+    struct tuple_counts tuples;
+    grouping_none(g, x->order);
+    if (!grouping_possible(x->order))
+        return STATUS_OK;
+    uint32_t *count = device_pool_take(x->pool, RUNS, sizeof *count, error);
+    if (count && count_runs(x, &tuples, count, error) == STATUS_OK)
+        grouping_decide(g, x->order, x->nnz, &tuples, row_bytes, cache_bytes);
+    device_pool_give(x->pool, count);
+    return error->status;
+}
+
+/* Maps of all groups (g->groups), and their tuples on the host. Those that were made are the
+ * caller's to free, also after a failure. */
+static enum status map_groups(struct tuples_map *map, uint32_t *tuples, const struct grouping *g,
+                              const struct device_coo *x, struct error *error)
+{
+    uint32_t *count = device_pool_take(x->pool, MAX_ORDER, sizeof *count, error);
+    for (int k = 0; k < g->groups && error->status == STATUS_OK; k++)
+        if (map_create(&map[k], x, g->first[k], g->first[k + 1], error) == STATUS_OK && map[k].bits)
+            put_count(&map[k], count + k, x->pool, error);
+    if (error->status == STATUS_OK)
+        fetch_counts(tuples, count, (uint64_t)g->groups, x->pool, error);
+    for (int k = 0; k < g->groups; k++)
+        if (grouping_size(g, k) == 1)
+            tuples[k] = (uint32_t)x->dims[g->first[k]];
+    device_pool_give(x->pool, count);
+    return error->status;
+}
+
+static void set_shifts(struct tuples_target *to, const struct device_coo *d)
+{
+    for (int n = 0; n < d->order; n++)
+        to->shift[n] = d->packed ? d->line.place[n][0] : 0;
+}
+
+/* x's nonzeros with the tuples' numbers as coordinates. Where lines are too long, a group's numbers
+ * take the place of its first mode's coordinates. */
+static enum status reduce(struct device_coo *x, const struct grouping *g,
+                          const struct tuples_map *map, const uint32_t *tuples, struct error *error)
+{
+    uint64_t dims[MAX_ORDER];
+    struct device_coo reduced;
+    struct tuples_source source = source_of(x);
+    struct tuples_target to = {0};
+    for (int k = 0; k < g->groups; k++)
+        dims[k] = tuples[k];
+    device_coo_init(&reduced, g->groups, dims, x->nnz, x->pool);
+    if (x->packed) {
+        reduced.packed = x->packed;
+        x->packed = NULL;
+    } else if (reduced.line.line_bits <= 64) {
+        reduced.packed = device_pool_take(x->pool, x->nnz, sizeof *reduced.packed, error);
+    } else {
+        for (int k = 0; k < g->groups; k++) {
+            to.index[k] = reduced.index[k] = x->index[g->first[k]];
+            x->index[g->first[k]] = NULL;
+        }
+    }
+    reduced.value = x->value;
+    x->value = NULL;
+    to.line = reduced.packed;
+    set_shifts(&to, &reduced);
+    if (error->status == STATUS_OK)
+        cuda_status(tuples_reduce(&source, map, g->groups, &to, x->nnz, x->pool->stream), doing,
+                    error);
+    device_coo_free(x);
+    *x = reduced;
+    return error->status;
+}
+
+/* The arrays of d, which has a nonzero for each of the map's tuples, and of its coordinates, on the
+ * device; and where they are. */
+static enum status take_tuples(struct device_coo *d, uint32_t **coordinate,
+                               struct tuples_target *to, struct error *error)
+{
+    d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
+    if (d->line.line_bits <= 64)
+        to->line = d->packed = device_pool_take(d->pool, d->nnz, sizeof *d->packed, error);
+    for (int n = 0; n < d->order && error->status == STATUS_OK; n++) {
+        if (!d->packed)
+            d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
+        to->index[n] = d->index[n];
+        if (n < d->order - 1)
+            to->index[n] = coordinate[n] =
+                device_pool_take(d->pool, d->nnz, sizeof *coordinate[n], error);
+    }
+    set_shifts(to, d);
+    return error->status;
+}
+
+/* The tuples of one group as a tensor, and their coordinates. */
+static enum status list_tuples(struct device_coo *d, uint32_t **coordinate,
+                               const struct tuples_map *map, uint32_t tuples,
+                               const struct device_pool *pool, struct error *error)
+{
+    int size = map->last - map->first;
+    uint64_t dims[MAX_ORDER] = {0};
+    struct tuples_target to = {0};
+    for (int n = 0; n < size; n++)
+        dims[n] = map->length[n];
+    dims[size] = tuples;
+    device_coo_init(d, size + 1, dims, tuples, pool);
+    if (take_tuples(d, coordinate, &to, error) != STATUS_OK)
+        return error->status;
+    cudaError_t code = tuples_list(map, &to, pool->stream);
+    for (int n = 0; n < size && !d->packed && code == cudaSuccess; n++)
+        code = cudaMemcpyAsync(d->index[n], coordinate[n], d->nnz * sizeof *coordinate[n],
+                               cudaMemcpyDeviceToDevice, pool->stream);
+    if (code == cudaSuccess)
+        code = tuples_ones(d->value, d->nnz, pool->stream);
+    return cuda_status(code, doing, error);
+}
+
+enum status device_grouping_apply(struct device_grouped *out, const struct grouping *g,
+                                  struct device_coo *x, struct error *error)
+{
+    const struct device_pool *pool = x->pool;
+    struct tuples_map map[MAX_ORDER] = {0};
+    uint32_t tuples[MAX_ORDER];
+    *out = (struct device_grouped){0};
+    if (map_groups(map, tuples, g, x, error) == STATUS_OK)
+        reduce(x, g, map, tuples, error);
+    for (int k = 0; k < g->groups && error->status == STATUS_OK; k++)
+        if (map[k].bits)
+            list_tuples(&out->tuples[k], &out->coordinate[g->first[k]], &map[k], tuples[k], pool,
+                        error);
+    for (int k = 0; k < g->groups; k++)
+        map_free(&map[k], pool);
+    if (error->status != STATUS_OK)
+        device_grouped_free(out, pool);
+    return error->status;
+}
+
+void device_grouped_free(struct device_grouped *g, const struct device_pool *pool)
+{
+    for (int n = 0; n < MAX_ORDER; n++) {
+        device_coo_free(&g->tuples[n]);
+        device_pool_give(pool, g->coordinate[n]);
+    }
+    *g = (struct device_grouped){0};
+}

@@ -1,0 +1,242 @@
+/* Groups of modes on the device against those of the host: the same choice, the same numbers of
+ * tuples, the same reduced tensor. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device_grouping.h"
+#include "memory.h"
+#include "naive.h"
+
+static struct staging staging;
+static struct device_pool pool;
+
+static void *downloaded(const void *device, uint64_t count, size_t size)
+{
+    void *host = malloc(count * size + 1);
+    assert_non_null(host);
+    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
+    assert_int_equal(cudaMemcpy(host, device, count * size, cudaMemcpyDeviceToHost), cudaSuccess);
+    return host;
+}
+
+static void upload(struct device_coo *d, const struct coo *x)
+{
+    struct error error = {0};
+    if (device_coo_upload(d, x, &staging, &pool, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+}
+
+/* Mode n's coordinates, whichever way d has them. */
+static uint32_t *coordinates(const struct device_coo *d, int n)
+{
+    if (!d->packed)
+        return downloaded(d->index[n], d->nnz, sizeof(uint32_t));
+    uint64_t *line = downloaded(d->packed, d->nnz, sizeof *line);
+    uint32_t *index = malloc(d->nnz * sizeof *index + 1);
+    assert_non_null(index);
+    for (uint64_t i = 0; i < d->nnz; i++)
+        index[i] = (uint32_t)(line[i] >> d->line.place[n][0] &
+                              ((UINT64_C(1) << d->line.mode_bits[n]) - 1));
+    free(line);
+    return index;
+}
+
+static void compare(const struct device_coo *d, const struct coo *expected)
+{
+    assert_int_equal(d->order, expected->order);
+    assert_int_equal(d->nnz, expected->nnz);
+    assert_memory_equal(d->dims, expected->dims, (size_t)d->order * sizeof *d->dims);
+    assert_int_equal(d->packed != NULL, d->line.line_bits <= 64);
+    assert_false(d->sorted);
+    for (int n = 0; n < d->order; n++) {
+        uint32_t *index = coordinates(d, n);
+        assert_memory_equal(index, expected->index[n], d->nnz * sizeof *index);
+        free(index);
+    }
+    double *value = downloaded(d->value, d->nnz, sizeof *value);
+    assert_memory_equal(value, expected->value, d->nnz * sizeof *value);
+    free(value);
+}
+
+static void check_apply(const struct coo *x, const struct grouping *g)
+{
+    struct error error = {0};
+    struct grouped expected;
+    struct device_grouped grouped;
+    struct device_coo d;
+    assert_int_equal(grouping_apply(&expected, g, x, &error), STATUS_OK);
+    upload(&d, x);
+    if (device_grouping_apply(&grouped, g, &d, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    compare(&d, &expected.reduced);
+    for (int k = 0; k < g->groups; k++) {
+        const struct coo *tuples = &expected.tuples[k];
+        int size = grouping_size(g, k);
+        if (size == 1) {
+            assert_null(grouped.tuples[k].value);
+            assert_null(grouped.coordinate[g->first[k]]);
+            continue;
+        }
+        compare(&grouped.tuples[k], tuples);
+        for (int n = 0; n < size; n++) {
+            uint32_t *index =
+                downloaded(grouped.coordinate[g->first[k] + n], tuples->nnz, sizeof *index);
+            assert_memory_equal(index, tuples->index[n], tuples->nnz * sizeof *index);
+            free(index);
+        }
+    }
+    device_grouped_free(&grouped, &pool);
+    device_coo_free(&d);
+    grouped_free(&expected);
+}
+
+/* The grouping whose cuts between modes are the bits of `cuts`. */
+static struct grouping grouping_at(int order, unsigned cuts)
+{
+    struct grouping g = {0};
+    for (int n = 1; n <= order; n++)
+        if (n == order || cuts >> (n - 1) & 1)
+            g.first[++g.groups] = n;
+    return g;
+}
+
+static void test_all_groupings(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {7, 64, 1, 33, 90};
+    static const uint64_t nonzeros[] = {1, 2, 900, 150000};
+    for (int order = 2; order <= 5; order++)
+        for (int i = 0; i < 4; i++) {
+            struct coo x;
+            naive_random_coo(&x, order, dims, nonzeros[i], (uint64_t)(order + i), i % 2);
+            for (unsigned cuts = 0; cuts < 1u << (order - 1); cuts++) {
+                struct grouping g = grouping_at(order, cuts);
+                check_apply(&x, &g);
+            }
+            coo_free(&x);
+        }
+}
+
+/* Lines of more than 64 bits, before and after and before only; a map of 2^30 cells. */
+static void test_long_lines(void **state)
+{
+    (void)state;
+    static const uint64_t dims[][5] = {
+        {MAX_LENGTH, 30, 40, MAX_LENGTH, 3},
+        {1 << 15, 1 << 15, 1 << 15, 1 << 15, 1 << 5},
+    };
+    static const struct grouping groupings[] = {
+        {.groups = 4, .first = {0, 1, 3, 4, 5}},
+        {.groups = 3, .first = {0, 2, 4, 5}},
+        {.groups = 4, .first = {0, 1, 2, 3, 5}},
+    };
+    struct coo x;
+    naive_random_coo(&x, 5, dims[0], 70000, 1, 1);
+    check_apply(&x, &groupings[0]);
+    coo_free(&x);
+    naive_random_coo(&x, 5, dims[1], 70000, 2, 1);
+    check_apply(&x, &groupings[1]);
+    check_apply(&x, &groupings[2]);
+    coo_free(&x);
+}
+
+/* The host's counts are exact too while the first modes are short. */
+static void test_choice(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    uint64_t seed = 4;
+    int grouped = 0, plain = 0;
+    for (int i = 0; i < 60; i++) {
+        int order = 2 + i % 5;
+        uint64_t dims[MAX_ORDER];
+        struct coo x;
+        struct device_coo d;
+        struct grouping expected, g;
+        for (int n = 0; n < order; n++)
+            dims[n] = 2 + naive_random(&seed) % (n == order - 1 ? 3000 : i % 3 ? 40 : 700);
+        naive_random_coo(&x, order, dims, 1 + naive_random(&seed) % 200000, seed, i % 2);
+        uint64_t cache = UINT64_C(1) << naive_random(&seed) % 28;
+        assert_int_equal(grouping_choose(&expected, &x, 256, cache, &error), STATUS_OK);
+        upload(&d, &x);
+        assert_int_equal(device_grouping_choose(&g, &d, 256, cache, &error), STATUS_OK);
+        assert_int_equal(g.groups, expected.groups);
+        assert_memory_equal(g.first, expected.first, (size_t)(g.groups + 1) * sizeof *g.first);
+        *(g.groups < order ? &grouped : &plain) += 1;
+        device_coo_free(&d);
+        coo_free(&x);
+    }
+    assert_true(grouped > 5 && plain > 5);
+}
+
+static enum status try_groups(const struct coo *x, const struct grouping *g)
+{
+    struct error error = {0};
+    struct device_coo d;
+    struct device_grouped grouped;
+    struct grouping chosen;
+    if (device_coo_upload(&d, x, &staging, &pool, &error) != STATUS_OK)
+        return error.status;
+    if (device_grouping_choose(&chosen, &d, 256, 1 << 20, &error) == STATUS_OK &&
+        device_grouping_apply(&grouped, g, &d, &error) == STATUS_OK)
+        device_grouped_free(&grouped, &pool);
+    else
+        assert_int_equal(error.status, STATUS_MEMORY);
+    device_coo_free(&d);
+    return error.status;
+}
+
+static void test_failing_allocations(void **state)
+{
+    (void)state;
+    static const uint64_t dims[][4] = {{7, 5, 11, 64}, {MAX_LENGTH, 30, 40, MAX_LENGTH}};
+    static const struct grouping middle = {.groups = 3, .first = {0, 1, 3, 4}};
+    for (int t = 0; t < 2; t++) {
+        struct coo x;
+        naive_random_coo(&x, 4, dims[t], 2000, 3, 1);
+        int failures = 0;
+        for (long k = 0, fired = 1; fired; k++) {
+            memory_hook_set(k);
+            enum status status = try_groups(&x, &middle);
+            fired = memory_hook_fired();
+            memory_hook_set(-1);
+            assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+            failures += (int)fired;
+        }
+        assert_true(failures > 8);
+        coo_free(&x);
+    }
+}
+
+static int open_device(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    return staging_open(&staging, NULL, &error) != STATUS_OK ||
+           device_pool_open(&pool, NULL, 0, &error) != STATUS_OK;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    device_pool_close(&pool);
+    staging_close(&staging);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_groupings),
+        cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_failing_allocations),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}

@@ -1,0 +1,110 @@
+/* Factors to the device and back: every entry arrives, padding is zero, nothing beyond is touched.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "device_rows.h"
+#include "gpu_arrays.h"
+
+static struct staging staging;
+
+static void check_transfers(uint64_t rank, uint64_t rows, int single)
+{
+    const uint64_t ld = row_length(rank, single, 1);
+    const size_t size = single ? sizeof(float) : sizeof(double);
+    uint64_t seed = rank + rows;
+    struct error error = {0};
+    double *host = host_array(rows * rank, sizeof *host),
+           *back = host_array(rows * rank, sizeof *back);
+    double *scale = random_matrix(1, rank, rank, 0, seed);
+    void *there = host_array((rows + 1) * ld, size),
+         *a = device_array(NULL, (rows + 1) * ld * size);
+    for (uint64_t i = 0; i < rows * rank; i++)
+        host[i] = random_entry(&seed) / 3;
+
+    ok(device_rows_upload(&staging, host, a, rows, rank, ld, single, &error), &error);
+    fetch(there, a, (rows + 1) * ld * size);
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t r = 0; r < ld; r++) {
+            const double x = r < rank ? host[i * rank + r] : 0;
+            wrong += entry(there, i * ld + r, single) != (single ? (double)(float)x : x);
+        }
+    for (uint64_t r = 0; r < ld; r++)
+        wrong += !isnan(entry(there, rows * ld + r, single)) ? 1u : 0u;
+    assert_int_equal(wrong, 0);
+
+    for (int scaled = 0; scaled < 2; scaled++) {
+        ok(device_rows_download(&staging, a, back, rows, rank, ld, single, scaled ? scale : NULL,
+                                &error),
+           &error);
+        for (uint64_t i = 0; i < rows * rank; i++) {
+            const double x = single ? (double)(float)host[i] : host[i];
+            wrong += back[i] != (scaled ? x * scale[i % rank] : x);
+        }
+        assert_int_equal(wrong, 0);
+    }
+    good(cudaFree(a));
+    memory_free(host);
+    memory_free(back);
+    memory_free(scale);
+    memory_free(there);
+}
+
+static void test_transfers(void **state)
+{
+    (void)state;
+    static const uint64_t lengths[] = {1, 31, 300, 70001};
+    for (uint64_t r = 0; r < COUNT(ranks); r++)
+        for (uint64_t l = 0; l < COUNT(lengths); l++)
+            for (int single = 0; single < 2; single++)
+                check_transfers(ranks[r], lengths[l], single);
+}
+
+/* A row that does not fit into a staging buffer, and many pieces for every thread. */
+static void test_long_rows(void **state)
+{
+    (void)state;
+    check_transfers(300000, 3, 0);
+    check_transfers(300000, 3, 1);
+    check_transfers(3, 3000000, 0);
+}
+
+/* A copy to where there is no memory is an error, and staging still works after it. */
+static void test_error(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    double host[4] = {1, 2, 3, 4};
+    assert_int_equal(device_rows_upload(&staging, host, NULL, 2, 2, 2, 0, &error), STATUS_INTERNAL);
+    check_transfers(7, 100, 0);
+}
+
+static int open_staging(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    return staging_open(&staging, NULL, &error) != STATUS_OK;
+}
+
+static int close_staging(void **state)
+{
+    (void)state;
+    staging_close(&staging);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_long_rows),
+        cmocka_unit_test(test_error),
+    };
+    return cmocka_run_group_tests(tests, open_staging, close_staging);
+}

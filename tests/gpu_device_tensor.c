@@ -1,0 +1,159 @@
+/* The tables beside a tensor on the device: chunks and rows to zero, against plain loops. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device_tensor.h"
+#include "memory.h"
+#include "naive.h"
+
+static struct staging staging;
+static struct device_pool pool;
+
+static void *downloaded(const void *device, uint64_t count, size_t size)
+{
+    void *host = malloc(count * size + 1);
+    assert_non_null(host);
+    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
+    assert_int_equal(cudaMemcpy(host, device, count * size, cudaMemcpyDeviceToHost), cudaSuccess);
+    return host;
+}
+
+static void check_chunks(const struct device_tensor *t, int table)
+{
+    const struct device_blco *b = &t->blco;
+    uint32_t size = device_tensor_chunk_size(t, table);
+    struct mttkrp_chunk *chunk =
+        downloaded(t->table[table].chunk, t->table[table].count, sizeof *chunk);
+    uint64_t c = 0;
+    for (uint64_t k = 0; k < b->nblocks; k++)
+        for (uint64_t i = 0; i < b->block[k].count; i += size, c++) {
+            uint64_t left = b->block[k].count - i;
+            assert_true(c < t->table[table].count);
+            assert_int_equal(chunk[c].first, b->block[k].first + i);
+            assert_int_equal(chunk[c].count, left < size ? left : size);
+            assert_int_equal(chunk[c].block, k);
+        }
+    assert_int_equal(c, t->table[table].count);
+    free(chunk);
+}
+
+/* Rows of `mode` without a nonzero, or at an end of one of the shortest chunks. */
+static void check_zero_rows(const struct device_tensor *t, const struct coo *x, int mode)
+{
+    const struct device_blco *b = &t->blco;
+    uint64_t rows = x->dims[mode], listed = 0;
+    uint8_t *wanted = malloc(rows);
+    assert_non_null(wanted);
+    memset(wanted, 1, rows);
+    for (uint64_t i = 0; i < x->nnz; i++)
+        wanted[x->index[mode][i]] = 0;
+
+    uint64_t *word = downloaded(b->index[b->ordering.field[mode].word], b->nnz, sizeof *word);
+    uint32_t size = device_tensor_chunk_size(t, 0);
+    for (uint64_t k = 0; k < b->nblocks; k++)
+        for (uint64_t i = 0; i < b->block[k].count; i++)
+            if (i % size == 0 || i % size == size - 1 || i == b->block[k].count - 1) {
+                struct field f = b->ordering.field[mode];
+                wanted[(word[b->block[k].first + i] >> f.shift & f.mask) | b->block[k].base[mode]] =
+                    1;
+            }
+    uint32_t *row = downloaded(t->zero_row, t->zero_rows, sizeof *row);
+    for (uint64_t i = 0; i < rows; i++)
+        if (wanted[i]) {
+            assert_true(listed < t->zero_rows);
+            assert_int_equal(row[listed++], i);
+        }
+    assert_int_equal(listed, t->zero_rows);
+    free(row);
+    free(word);
+    free(wanted);
+}
+
+static void test_tables(void **state)
+{
+    (void)state;
+    static const uint64_t dims[][3] = {
+        {300, 20, 7}, {1 << 22, 1 << 22, 1 << 22}, {1 << 23, 1 << 22, 5}, {1, 1, 1}};
+    static const uint64_t nonzeros[] = {40000, 150000, 150000, 1};
+    struct error error = {0};
+    int blocks = 0;
+    for (int t = 0; t < 4; t++) {
+        struct coo x;
+        struct device_coo d;
+        naive_random_coo(&x, 3, dims[t], nonzeros[t], 5, t % 2);
+        assert_int_equal(device_coo_upload(&d, &x, &staging, &pool, &error), STATUS_OK);
+        for (int kind = ORDERING_ALTO; kind < 3; kind++) {
+            struct device_tensor tensor;
+            if (device_tensor_build(&tensor, &d, kind, 8, kind == 2, &error) != STATUS_OK)
+                fail_msg("%s", error.message);
+            for (int table = 0; table < CHUNK_TABLES; table++)
+                check_chunks(&tensor, table);
+            if (kind != ORDERING_ALTO)
+                check_zero_rows(&tensor, &x, kind);
+            blocks += tensor.blco.nblocks > 1;
+            device_tensor_free(&tensor);
+        }
+        device_coo_free(&d);
+        coo_free(&x);
+    }
+    assert_true(blocks >= 3);
+}
+
+static void test_failing_allocations(void **state)
+{
+    (void)state;
+    static const uint64_t dims[3] = {1 << 23, 1 << 22, 5};
+    struct error error = {0};
+    struct coo x;
+    struct device_coo d;
+    naive_random_coo(&x, 3, dims, 50000, 6, 0);
+    assert_int_equal(device_coo_upload(&d, &x, &staging, &pool, &error), STATUS_OK);
+    int failures = 0;
+    for (long k = 0, fired = 1; fired; k++) {
+        struct error failed = {0};
+        struct device_tensor tensor;
+        memory_hook_set(k);
+        enum status status = device_tensor_build(&tensor, &d, 0, 8, false, &failed);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        if (fired)
+            assert_null(tensor.blco.value);
+        device_tensor_free(&tensor);
+        failures += (int)fired;
+    }
+    assert_true(failures > 8);
+    device_coo_free(&d);
+    coo_free(&x);
+}
+
+static int open_device(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    return staging_open(&staging, NULL, &error) != STATUS_OK ||
+           device_pool_open(&pool, NULL, 0, &error) != STATUS_OK;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    device_pool_close(&pool);
+    staging_close(&staging);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_failing_allocations),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
