@@ -19,6 +19,9 @@
 
 #define VECTOR_BYTES  16
 #define OUTPUT_COPIES 32 /* of a short mode's M, for `hierarchical` */
+#define HOST_SHARE                                                                                 \
+    0.8 /* of what is available of the host's memory, where the user sets no limit                 \
+         */
 
 /* What comes back to the host in an iteration. */
 struct scalars {
@@ -81,6 +84,14 @@ static uint64_t padded_rank(const struct backend_options *options)
     return (options->rank + entries - 1) / entries * entries;
 }
 
+/* Bytes of host memory that the tensor may take, whether its nonzeros are already there or not. */
+static uint64_t host_budget(const struct backend_options *options)
+{
+    if (options->host_memory)
+        return options->host_memory;
+    return (uint64_t)(HOST_SHARE * (double)(memory_available() + memory_in_use()));
+}
+
 static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
                              const struct backend_options *options, struct plan *plan,
                              struct error *error)
@@ -105,7 +116,10 @@ static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
                                    .conflict = options->conflict,
                                    .share =
                                        options->conflict == CONFLICT_AUTO && !options->no_sharing,
-                                   .no_replicas = options->no_replicas};
+                                   .no_replicas = options->no_replicas,
+                                   .can_stream = true,
+                                   .host_budget = host_budget(options),
+                                   .batch_nnz = options->batch_nnz};
     memcpy(request.dims, dims, (size_t)order * sizeof *dims);
     if (options->memory && options->memory < request.budget)
         request.budget = options->memory;
@@ -182,12 +196,18 @@ static void cuda_close(void *state)
     memory_free(s);
 }
 
-static enum status cuda_open(void **state, const struct coo *x, struct plan *plan,
+static enum status cuda_open(void **state, const struct tensor_source *source, struct plan *plan,
                              const struct backend_options *options, struct progress *progress,
                              struct error *error)
 {
-    struct cuda_state *s = memory_zeros(1, sizeof *s, error);
+    const struct coo *x = source->x;
     *state = NULL;
+    if (plan->streamed)
+        return error_set(error, STATUS_MEMORY,
+                         "the tensor does not fit into the device's memory, and this blco cannot "
+                         "stream it yet");
+    plan->request.can_stream = false; /* nor may it be what is left to do */
+    struct cuda_state *s = memory_zeros(1, sizeof *s, error);
     if (!s)
         return error->status;
     s->order = x->order;
