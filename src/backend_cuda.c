@@ -35,7 +35,6 @@ struct cuda_state {
     uint64_t rank;
     uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
     double ridge;
-    double norm_sq;            /* of the tensor */
     int last_mode;             /* the one updated last: its norms are lambda */
     struct device_sweep sweep; /* tensor, factors and M */
     struct device_dense *dense;
@@ -200,27 +199,22 @@ static enum status cuda_open(void **state, const struct tensor_source *source, s
                              const struct backend_options *options, struct progress *progress,
                              struct error *error)
 {
-    const struct coo *x = source->x;
-    *state = NULL;
-    if (plan->streamed)
-        return error_set(error, STATUS_MEMORY,
-                         "the tensor does not fit into the device's memory, and this blco cannot "
-                         "stream it yet");
-    plan->request.can_stream = false; /* nor may it be what is left to do */
     struct cuda_state *s = memory_zeros(1, sizeof *s, error);
+    *state = NULL;
     if (!s)
         return error->status;
-    s->order = x->order;
+    s->order = source->x->order;
     s->rank = options->rank;
     s->ld = padded_rank(options);
     s->ridge = options->ridge;
-    s->norm_sq = coo_norm_sq(x);
 
     enum status status = open_streams(s, error);
     if (status == STATUS_OK)
-        status = device_sweep_open(&s->sweep, x, plan,
+        status = device_sweep_open(&s->sweep, source, plan,
                                    (uint32_t)(s->ld * plan->request.real_size / VECTOR_BYTES),
                                    s->stream, progress, error);
+    if (status == STATUS_OK && source->file)
+        status = backend_check_norm(s->sweep.norm_sq, error);
     if (status == STATUS_OK)
         status = open_small_matrices(s, error);
     if (status == STATUS_OK)
@@ -325,8 +319,8 @@ static enum status cuda_fit(void *state, int mode, double *fit, struct error *er
     if (r->bad)
         return error_set(error, STATUS_NUMERICAL,
                          "mode %d: the factor has an entry that is not finite", r->bad);
-    double residual_sq = s->norm_sq + r->norm_sq - 2 * r->inner;
-    *fit = 1 - sqrt((residual_sq > 0 ? residual_sq : 0) / s->norm_sq);
+    double norm_sq = s->sweep.norm_sq, residual_sq = norm_sq + r->norm_sq - 2 * r->inner;
+    *fit = 1 - sqrt((residual_sq > 0 ? residual_sq : 0) / norm_sq);
     if (!isfinite(residual_sq))
         return error_set(error, STATUS_NUMERICAL, "mode %d: the fit is not finite", mode + 1);
     return STATUS_OK;
