@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "blco_file.h"
+
 static const struct backend_ops *const backends[] = {&backend_cuda, &backend_host};
 
 const char *operation_name(enum operation op)
@@ -82,10 +84,8 @@ static enum status account(struct backend *b, enum operation op, int mode, doubl
     return status;
 }
 
-/* A fit is relative to the norm of the tensor, which therefore must be a positive number. */
-static enum status check_norm(const struct coo *x, struct error *error)
+enum status backend_check_norm(double norm_sq, struct error *error)
 {
-    double norm_sq = coo_norm_sq(x);
     if (!isfinite(norm_sq))
         return error_set(error, STATUS_NUMERICAL,
                          "the squared norm of the tensor is %g: values are not finite or too large",
@@ -98,14 +98,16 @@ static enum status check_norm(const struct coo *x, struct error *error)
     return STATUS_OK;
 }
 
-/* The plan for `rank` with the budget of b->plan. */
+/* The plan for `rank` with the budgets of b->plan. */
 static enum status plan_at(const struct backend *b, const struct coo *x,
                            const struct backend_options *options, uint64_t rank, struct plan *plan,
                            struct error *error)
 {
+    const struct plan_request *r = &b->plan.request;
     struct backend_options other = *options;
     other.rank = rank;
-    other.memory = other.host_memory = b->plan.request.budget;
+    other.memory = r->budget;
+    other.host_memory = r->can_stream ? r->host_budget : r->budget;
     return b->ops->plan(x->order, x->dims, x->nnz, &other, plan, error);
 }
 
@@ -121,32 +123,47 @@ static enum status refuse(const struct backend *b, const struct coo *x,
             return error->status;
         *(plan.fits ? &fits : &too_large) = rank;
     }
-    char remedy[96];
+    char obstacle[256], remedy[96] = "no lower rank would fit";
     if (fits > 0)
         snprintf(remedy, sizeof remedy, "rank %llu would fit", (unsigned long long)fits);
-    else
-        snprintf(remedy, sizeof remedy, "no lower rank would fit");
-    return error_set(error, STATUS_MEMORY,
-                     "backend %s: %.4g MB of memory may be used, but rank %llu takes %.4g MB "
-                     "(an ordering of the tensor %.4g MB, the factors %.4g MB); %s",
-                     b->ops->name, (double)b->plan.request.budget / 1e6,
-                     (unsigned long long)options->rank, (double)b->plan.total_bytes / 1e6,
-                     (double)b->plan.tensor_bytes / 1e6, (double)b->plan.factor_bytes / 1e6,
-                     remedy);
+    plan_obstacle(&b->plan, obstacle, sizeof obstacle);
+    return error_set(error, STATUS_MEMORY, "backend %s, rank %llu: %s; %s", b->ops->name,
+                     (unsigned long long)options->rank, obstacle, remedy);
 }
 
-/* Plans, refuses what cannot fit, and builds. */
-static enum status open_state(struct backend *b, const struct coo *x,
-                              const struct backend_options *options, struct progress *progress,
-                              struct error *error)
+enum status backend_plan(struct backend *b, const struct backend_ops *ops, const struct coo *x,
+                         const struct backend_options *options, struct error *error)
 {
-    enum status status = check_norm(x, error);
-    if (status == STATUS_OK)
-        status = b->ops->plan(x->order, x->dims, x->nnz, options, &b->plan, error);
+    memset(b, 0, sizeof *b);
+    b->ops = ops;
+    b->order = x->order;
+    enum status status = ops->plan(x->order, x->dims, x->nnz, options, &b->plan, error);
     if (status == STATUS_OK && !b->plan.fits)
         status = refuse(b, x, options, error);
+    if (status != STATUS_OK)
+        backend_close(b);
+    return status;
+}
+
+bool backend_takes_file(const struct backend *b, const struct blco_file *file)
+{
+    const struct plan *plan = &b->plan;
+    return plan->streamed && plan->replicas == 0 && file->header->segment_nnz <= plan->batch_nnz;
+}
+
+enum status backend_open_planned(struct backend *b, const struct tensor_source *source,
+                                 const struct backend_options *options, struct progress *progress,
+                                 struct error *error)
+{
+    double start = progress_now();
+    enum status status = STATUS_OK;
+    if (!source->file)
+        status = backend_check_norm(coo_norm_sq(source->x), error);
     if (status == STATUS_OK)
-        status = b->ops->open(&b->state, x, &b->plan, options, progress, error);
+        status = b->ops->open(&b->state, source, &b->plan, options, progress, error);
+    status = account(b, OP_OPEN, 0, start, status, error);
+    if (status != STATUS_OK)
+        backend_close(b);
     return status;
 }
 
@@ -154,15 +171,10 @@ enum status backend_open(struct backend *b, const struct backend_ops *ops, const
                          const struct backend_options *options, struct progress *progress,
                          struct error *error)
 {
-    double start = progress_now();
-    memset(b, 0, sizeof *b);
-    b->ops = ops;
-    b->order = x->order;
-    enum status status = open_state(b, x, options, progress, error);
-    status = account(b, OP_OPEN, 0, start, status, error);
-    if (status != STATUS_OK)
-        backend_close(b);
-    return status;
+    const struct tensor_source source = {.x = x};
+    enum status status = backend_plan(b, ops, x, options, error);
+    return status == STATUS_OK ? backend_open_planned(b, &source, options, progress, error)
+                               : status;
 }
 
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)

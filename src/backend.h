@@ -49,6 +49,15 @@ struct backend_device {
     char runtime[64]; /* version of the runtime library               */
 };
 
+struct blco_file;
+
+/* A tensor to be opened: its nonzeros are in the arrays of x, or, where a .blco file is given, in
+ * the file; x then has order, lengths and number of nonzeros only. */
+struct tensor_source {
+    const struct coo *x;
+    const struct blco_file *file;
+};
+
 /* One implementation. Every function but close returns a status and fills *error. Modes are
  * zero-based. V below is the Hadamard product of the other modes' Grams, plus ridge on its
  * diagonal. */
@@ -63,9 +72,10 @@ struct backend_ops {
                         const struct backend_options *options, struct plan *plan,
                         struct error *error);
 
-    /* Builds the orderings of x that the plan asks for. x is read only and may be freed afterwards.
-     * *state is the caller's to close; NULL on failure. */
-    enum status (*open)(void **state, const struct coo *x, struct plan *plan,
+    /* Builds the orderings that the plan asks for. The source is only read and may be freed
+     * afterwards; it is a file only where backend_takes_file says so. *state is the caller's to
+     * close; NULL on failure. */
+    enum status (*open)(void **state, const struct tensor_source *source, struct plan *plan,
                         const struct backend_options *options, struct progress *progress,
                         struct error *error);
 
@@ -153,10 +163,28 @@ const char *operation_name(enum operation op);
 enum status backend_choose(const struct backend_ops **ops, const char *name, struct error *why_not,
                            struct error *error);
 
-/* Plans and builds. On failure *b is closed. STATUS_MEMORY where even one ordering does not fit. */
+/* Plans for a tensor of x's shape; its arrays are not looked at. On failure *b is closed.
+ * STATUS_MEMORY where nothing fits; which rank would is said then. */
+enum status backend_plan(struct backend *b, const struct backend_ops *ops, const struct coo *x,
+                         const struct backend_options *options, struct error *error);
+
+/* Whether a backend that has planned can do without the nonzeros in memory: one alto ordering is
+ * streamed, and the file has it. */
+bool backend_takes_file(const struct backend *b, const struct blco_file *file);
+
+/* Builds what was planned. On failure *b is closed. */
+enum status backend_open_planned(struct backend *b, const struct tensor_source *source,
+                                 const struct backend_options *options, struct progress *progress,
+                                 struct error *error);
+
+/* Plans and builds from the nonzeros of x. */
 enum status backend_open(struct backend *b, const struct backend_ops *ops, const struct coo *x,
                          const struct backend_options *options, struct progress *progress,
                          struct error *error);
+
+/* A fit is relative to the norm of the tensor, which therefore must be a positive number. For
+ * `open` from a file; that of nonzeros in memory is checked before. */
+enum status backend_check_norm(double norm_sq, struct error *error);
 
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error);
 enum status backend_mttkrp(struct backend *b, int mode, struct error *error);

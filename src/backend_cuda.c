@@ -24,6 +24,9 @@
 
 #define VECTOR_BYTES  16
 #define OUTPUT_COPIES 32 /* of a short mode's M, for `hierarchical` */
+#define HOST_SHARE                                                                                 \
+    0.8 /* of what is available of the host's memory, where the user sets no limit                 \
+         */
 
 /* What comes back to the host in an iteration. */
 struct scalars {
@@ -48,7 +51,6 @@ struct cuda_state {
     uint64_t rank;
     uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
     double ridge;
-    double norm_sq;            /* of the tensor */
     int last_mode;             /* the one updated last: its norms are lambda */
     struct device_sweep sweep; /* tensor, factors and M */
     struct device_dense *dense;
@@ -106,6 +108,14 @@ static uint64_t padded_rank(const struct backend_options *options)
     return (options->rank + entries - 1) / entries * entries;
 }
 
+/* Bytes of host memory that the tensor may take, whether its nonzeros are already there or not. */
+static uint64_t host_budget(const struct backend_options *options)
+{
+    if (options->host_memory)
+        return options->host_memory;
+    return (uint64_t)(HOST_SHARE * (double)(memory_available() + memory_in_use()));
+}
+
 static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
                              const struct backend_options *options, struct plan *plan,
                              struct error *error)
@@ -130,7 +140,10 @@ static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
                                    .conflict = options->conflict,
                                    .share =
                                        options->conflict == CONFLICT_AUTO && !options->no_sharing,
-                                   .no_replicas = options->no_replicas};
+                                   .no_replicas = options->no_replicas,
+                                   .can_stream = true,
+                                   .host_budget = host_budget(options),
+                                   .batch_nnz = options->batch_nnz};
     memcpy(request.dims, dims, (size_t)order * sizeof *dims);
     if (options->memory && options->memory < request.budget)
         request.budget = options->memory;
@@ -215,7 +228,7 @@ static void cuda_close(void *state)
     memory_free(s);
 }
 
-static enum status cuda_open(void **state, const struct coo *x, struct plan *plan,
+static enum status cuda_open(void **state, const struct tensor_source *source, struct plan *plan,
                              const struct backend_options *options, struct progress *progress,
                              struct error *error)
 {
@@ -223,17 +236,18 @@ static enum status cuda_open(void **state, const struct coo *x, struct plan *pla
     *state = NULL;
     if (!s)
         return error->status;
-    s->order = x->order;
+    s->order = source->x->order;
     s->rank = options->rank;
     s->ld = padded_rank(options);
     s->ridge = options->ridge;
-    s->norm_sq = coo_norm_sq(x);
 
     enum status status = open_streams(s, error);
     if (status == STATUS_OK)
-        status = device_sweep_open(&s->sweep, x, plan,
+        status = device_sweep_open(&s->sweep, source, plan,
                                    (uint32_t)(s->ld * plan->request.real_size / VECTOR_BYTES),
                                    &s->staging, progress, error);
+    if (status == STATUS_OK && source->file)
+        status = backend_check_norm(s->sweep.norm_sq, error);
     if (status == STATUS_OK)
         status = open_small_matrices(s, error);
     if (status == STATUS_OK)
@@ -443,8 +457,8 @@ static enum status cuda_fit(void *state, int mode, double *fit, struct error *er
     if (r->bad)
         return error_set(error, STATUS_NUMERICAL,
                          "mode %d: the factor has an entry that is not finite", r->bad);
-    double residual_sq = s->norm_sq + r->norm_sq - 2 * r->inner;
-    *fit = 1 - sqrt((residual_sq > 0 ? residual_sq : 0) / s->norm_sq);
+    double norm_sq = s->sweep.norm_sq, residual_sq = norm_sq + r->norm_sq - 2 * r->inner;
+    *fit = 1 - sqrt((residual_sq > 0 ? residual_sq : 0) / norm_sq);
     if (!isfinite(residual_sq))
         return error_set(error, STATUS_NUMERICAL, "mode %d: the fit is not finite", mode + 1);
     return STATUS_OK;

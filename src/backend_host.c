@@ -135,10 +135,11 @@ static enum status allocate_matrices(struct host *h, struct error *error)
     return error->status;
 }
 
-static enum status host_open(void **state, const struct coo *x, struct plan *plan,
+static enum status host_open(void **state, const struct tensor_source *source, struct plan *plan,
                              const struct backend_options *options, struct progress *progress,
                              struct error *error)
 {
+    const struct coo *x = source->x;
     *state = NULL;
     struct host *h = memory_zeros(1, sizeof *h, error);
     if (!h)

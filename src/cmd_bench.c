@@ -51,7 +51,7 @@ struct job {
     int argc;
     int threads;
     struct bench_request request;
-    struct coo x;
+    struct tensor_input input;
     struct bench_result result;
     struct outfile file;
     struct progress progress;
@@ -104,11 +104,12 @@ static enum status prepare(struct job *job, struct error *error)
 
 static enum status measure(struct job *job, struct error *error)
 {
-    double read, clean;
-    if (tensor_input_read(&job->x, job->tensor, &job->common.tns, &job->progress, &read, &clean,
-                          error) != STATUS_OK)
+    struct tensor_input *input = &job->input;
+    if (tensor_input_open(input, job->tensor, &job->common.tns, &job->progress, error) !=
+            STATUS_OK ||
+        tensor_input_read(input, &job->progress, error) != STATUS_OK)
         return error->status;
-    job->request.x = &job->x;
+    job->request.x = &input->x;
     job->request.options = job->common.options;
     return bench_run(&job->result, &job->request, &job->progress, error);
 }
@@ -139,9 +140,9 @@ static enum status show_head(const struct job *job, struct error *error)
     record_processor(processor, sizeof processor);
     printf("tensor       %s\nlengths      ",
            strcmp(job->tensor, "-") == 0 ? "standard input" : job->tensor);
-    for (int n = 0; n < job->x.order; n++)
-        printf("%s%ju", n ? " x " : "", (uintmax_t)job->x.dims[n]);
-    printf("\nnonzeros     %ju\nrank         %ju, %s precision\n", (uintmax_t)job->x.nnz,
+    for (int n = 0; n < job->input.x.order; n++)
+        printf("%s%ju", n ? " x " : "", (uintmax_t)job->input.x.dims[n]);
+    printf("\nnonzeros     %ju\nrank         %ju, %s precision\n", (uintmax_t)job->input.x.nnz,
            (uintmax_t)job->common.options.rank,
            job->common.options.precision == PRECISION_SINGLE ? "single" : "double");
     printf("program      blco %s, backend %s\n", version_text, ops->name);
@@ -182,7 +183,7 @@ int cmd_bench(int argc, char **argv, struct error *error)
     }
     outfile_discard(&job.file);
     bench_free(&job.result);
-    coo_free(&job.x);
+    tensor_input_close(&job.input);
     memory_free(job.argv);
     return (int)error->status;
 }

@@ -41,7 +41,7 @@ struct job {
     struct cpd_settings settings;
     const struct backend_ops *ops;
     struct backend backend;
-    struct coo x;
+    struct tensor_input input;
     struct ktensor model;
     struct ktensor_files files;
     struct cpals_result result;
@@ -74,12 +74,12 @@ static enum status prepare(struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-static enum status read_tensor(struct job *job, struct error *error)
+static enum status open_tensor(struct job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
-    if (tensor_input_read(&job->x, s->tensor, &s->common.tns, &job->progress, &job->times.read,
-                          &job->times.clean, error) == STATUS_OK)
-        cpd_warn_shape(&job->progress, &job->x, s->common.options.rank);
+    if (tensor_input_open(&job->input, s->tensor, &s->common.tns, &job->progress, error) ==
+        STATUS_OK)
+        cpd_warn_shape(&job->progress, &job->input.x, s->common.options.rank);
     return error->status;
 }
 
@@ -88,14 +88,14 @@ static enum status check_start(const struct job *job, struct error *error)
 {
     const char *stem = job->settings.init_stem;
     const struct ktensor *k = &job->model;
-    if (k->order != job->x.order)
+    if (k->order != job->input.x.order)
         return error_set(error, STATUS_INPUT, "--init %s: %d modes, but the tensor has %d", stem,
-                         k->order, job->x.order);
+                         k->order, job->input.x.order);
     for (int n = 0; n < k->order; n++)
-        if (k->dims[n] != job->x.dims[n])
+        if (k->dims[n] != job->input.x.dims[n])
             return error_set(error, STATUS_INPUT,
                              "--init %s: mode %d has %ju rows, but the tensor's has length %ju",
-                             stem, n + 1, (uintmax_t)k->dims[n], (uintmax_t)job->x.dims[n]);
+                             stem, n + 1, (uintmax_t)k->dims[n], (uintmax_t)job->input.x.dims[n]);
     return STATUS_OK;
 }
 
@@ -104,8 +104,8 @@ static enum status make_start(struct job *job, struct error *error)
     const struct cpd_settings *s = &job->settings;
     if (s->init_stem)
         return check_start(job, error);
-    if (ktensor_create(&job->model, job->x.order, job->x.dims, s->common.options.rank, error) ==
-        STATUS_OK)
+    if (ktensor_create(&job->model, job->input.x.order, job->input.x.dims, s->common.options.rank,
+                       error) == STATUS_OK)
         ktensor_randomise(&job->model, s->init, s->seed);
     return error->status;
 }
@@ -128,16 +128,32 @@ static void show_kernels(struct job *job)
     }
 }
 
+/* Plans, reads what the plan needs, and builds. */
+static enum status open_backend(struct job *job, struct error *error)
+{
+    const struct backend_options *options = &job->settings.common.options;
+    struct tensor_input *input = &job->input;
+    struct tensor_source source = {.x = &input->x};
+    if (backend_plan(&job->backend, job->ops, &input->x, options, error) != STATUS_OK)
+        return error->status;
+    if (input->unread && backend_takes_file(&job->backend, &input->file))
+        source.file = &input->file;
+    else if (tensor_input_read(input, &job->progress, error) != STATUS_OK)
+        return error->status;
+    progress_stage(&job->progress, "building");
+    return backend_open_planned(&job->backend, &source, options, &job->progress, error);
+}
+
 static enum status decompose(struct job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
     const struct cpals_options options = {
         .max_iterations = s->iterations, .tolerance = s->tolerance, .interrupted = &interrupted};
-    progress_stage(&job->progress, "building");
-    if (backend_open(&job->backend, job->ops, &job->x, &s->common.options, &job->progress, error) !=
-        STATUS_OK)
+    if (open_backend(job, error) != STATUS_OK)
         return error->status;
-    coo_free(&job->x); /* the backend has its own copy */
+    job->times.read = job->input.read_seconds;
+    job->times.clean = job->input.clean_seconds;
+    tensor_input_close(&job->input); /* the backend has its own copy */
     progress_done(&job->progress, "%d ordering%s",
                   job->backend.plan.replicas + job->backend.plan.alto,
                   job->backend.plan.replicas + job->backend.plan.alto == 1 ? "" : "s");
@@ -169,7 +185,7 @@ static enum status write_model(struct job *job, struct error *error)
 
 static enum status run(struct job *job, struct error *error)
 {
-    if (prepare(job, error) != STATUS_OK || read_tensor(job, error) != STATUS_OK ||
+    if (prepare(job, error) != STATUS_OK || open_tensor(job, error) != STATUS_OK ||
         make_start(job, error) != STATUS_OK || decompose(job, error) != STATUS_OK ||
         write_model(job, error) != STATUS_OK)
         return error->status;
@@ -194,7 +210,7 @@ int cmd_cpd(int argc, char **argv, struct error *error)
         }
     }
     backend_close(&job.backend);
-    coo_free(&job.x);
+    tensor_input_close(&job.input);
     ktensor_free(&job.model);
     ktensor_files_free(&job.files);
     cpd_settings_free(&job.settings);

@@ -10,22 +10,8 @@
 #include <stdbool.h>
 
 #include "device_mttkrp.h"
-#include "packed.h"
+#include "device_packed.h"
 #include "plan.h"
-#include "unpack.h"
-
-/* One packed ordering, cut into batches of as many segments each. */
-struct flowing {
-    struct packed packed; /* owned */
-    uint64_t segments;    /* of a batch */
-    uint64_t nbatches;
-    uint64_t nresident;             /* batches, the first ones, that stay on the device           */
-    uint8_t *resident;              /* their bytes; device, owned                                 */
-    struct unpack_segment *segment; /* (packed.nsegments); device, owned                          */
-    struct chunk_table full, last;  /* of a batch, and of the last one                            */
-    void *pinned;                   /* where the host memory that flows is, if it is registered   */
-    bool checked;                   /* all its coordinates have been seen to be below the lengths */
-};
 
 struct stream_slot {
     uint8_t *bytes; /* device, owned */
@@ -34,7 +20,7 @@ struct stream_slot {
 
 struct device_stream {
     int order, orderings;
-    struct flowing flowing[MAX_ORDER + 1];
+    struct device_packed packed[MAX_ORDER + 1];
     int serves[MAX_ORDER]; /* which ordering each mode is computed from */
     enum conflict conflict[MAX_ORDER];
     struct packed_layout layout;

@@ -177,31 +177,47 @@ static enum status build_shared(struct device_sweep *s, struct device_coo *x,
     return status;
 }
 
-/* One packed ordering, of nonzeros that are still in x. */
-static enum status pack(struct packed *p, const struct coo *x, const struct plan *plan, int kind,
+/* Alto as the file has it, or packed. */
+static enum status pack_alto(struct packed *p, const struct tensor_source *source,
+                             const struct plan *plan, struct progress *progress,
+                             struct error *error)
+{
+    return source->file
+               ? packed_load(p, source->file, progress, error)
+               : packed_build(p, source->x, ORDERING_ALTO, plan_segment_nnz(plan), progress, error);
+}
+
+/* The orderings that a streamed plan asks for; *count of them are to be freed. */
+static enum status pack(struct packed *packed, int *count, const struct tensor_source *source,
+                        const struct plan *plan, struct backend_build *times,
                         struct progress *progress, struct error *error)
 {
-    return packed_build(p, x, kind, plan_segment_nnz(plan), progress, error);
+    double start = progress_now();
+    enum status status = STATUS_OK;
+    if (plan->alto) {
+        status = pack_alto(&packed[(*count)++], source, plan, progress, error);
+        lap(&start, &times->alto);
+    }
+    for (int n = 0; n < source->x->order && status == STATUS_OK; n++)
+        if (plan->conflict[n] == CONFLICT_ORDERED) {
+            status = packed_build(&packed[(*count)++], source->x, n, plan_segment_nnz(plan),
+                                  progress, error);
+            lap(&start, &times->replica[n]);
+        }
+    return status;
 }
 
 /* Packed on the host; what fits stays on the device. */
-static enum status build_streamed(struct device_sweep *s, const struct coo *x,
+static enum status build_streamed(struct device_sweep *s, const struct tensor_source *source,
                                   const struct plan *plan, struct progress *progress,
                                   struct error *error)
 {
     struct packed packed[MAX_ORDER + 1];
     int count = 0;
+    enum status status = pack(packed, &count, source, plan, &s->build, progress, error);
+    if (status == STATUS_OK && source->file)
+        s->norm_sq = packed_norm_sq(&packed[0]);
     double start = progress_now();
-    enum status status = STATUS_OK;
-    if (plan->alto) {
-        status = pack(&packed[count++], x, plan, ORDERING_ALTO, progress, error);
-        lap(&start, &s->build.alto);
-    }
-    for (int n = 0; n < s->order && status == STATUS_OK; n++)
-        if (plan->conflict[n] == CONFLICT_ORDERED) {
-            status = pack(&packed[count++], x, plan, n, progress, error);
-            lap(&start, &s->build.replica[n]);
-        }
     if (status == STATUS_OK)
         status = device_stream_open(&s->stream, packed, count, plan->conflict, plan->batch_nnz,
                                     plan->queue_bytes + plan->resident_bytes,
@@ -313,14 +329,15 @@ static enum status build_in_memory(struct device_sweep *s, const struct coo *x, 
     return status;
 }
 
-static enum status build(struct device_sweep *s, const struct coo *x, struct plan *plan,
-                         struct staging *staging, struct progress *progress, struct error *error)
+static enum status build(struct device_sweep *s, const struct tensor_source *source,
+                         struct plan *plan, struct staging *staging, struct progress *progress,
+                         struct error *error)
 {
     enum status status = STATUS_OK;
     if (!plan->streamed)
-        status = build_in_memory(s, x, plan, staging, progress, error);
+        status = build_in_memory(s, source->x, plan, staging, progress, error);
     if (status == STATUS_OK && plan->streamed)
-        status = build_streamed(s, x, plan, progress, error);
+        status = build_streamed(s, source, plan, progress, error);
     return status;
 }
 
@@ -367,17 +384,19 @@ static enum status allocate_factors(struct device_sweep *s, const struct plan *p
     return status == STATUS_OK ? allocate(&f->table, f->table_rows, row_bytes(s), error) : status;
 }
 
-enum status device_sweep_open(struct device_sweep *s, const struct coo *x, struct plan *plan,
-                              uint32_t vectors, struct staging *staging, struct progress *progress,
-                              struct error *error)
+enum status device_sweep_open(struct device_sweep *s, const struct tensor_source *source,
+                              struct plan *plan, uint32_t vectors, struct staging *staging,
+                              struct progress *progress, struct error *error)
 {
+    const struct coo *x = source->x;
     memset(s, 0, sizeof *s);
     s->order = x->order;
+    s->norm_sq = source->file ? 0 : coo_norm_sq(x);
     memcpy(s->dims, x->dims, sizeof s->dims);
     s->factors.vectors = vectors;
     grouping_none(&s->grouping, s->order);
     double start = progress_now();
-    enum status status = build(s, x, plan, staging, progress, error);
+    enum status status = build(s, source, plan, staging, progress, error);
     if (plan->request.share)
         s->build.grouping = progress_now() - start - backend_build_seconds(&s->build);
     if (status == STATUS_OK)

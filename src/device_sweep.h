@@ -13,6 +13,7 @@
 struct device_sweep {
     int order;
     uint64_t dims[MAX_ORDER];
+    double norm_sq; /* ||X||^2 */
     struct grouping grouping;
     struct device_factors factors; /* of the tensor's modes, and M; owned */
 
@@ -36,11 +37,11 @@ struct device_sweep {
 };
 
 /* Builds what the plan asks for, or less where the device has less room (*plan says then what was
- * built), and allocates factors and M; rows have `vectors` 16-byte vectors. x is only read, by way
- * of `staging`, whose stream everything runs on. On failure *s is empty. */
-enum status device_sweep_open(struct device_sweep *s, const struct coo *x, struct plan *plan,
-                              uint32_t vectors, struct staging *staging, struct progress *progress,
-                              struct error *error);
+ * built), and allocates factors and M; rows have `vectors` 16-byte vectors. The source is only
+ * read, by way of `staging`, whose stream everything runs on. On failure *s is empty. */
+enum status device_sweep_open(struct device_sweep *s, const struct tensor_source *source,
+                              struct plan *plan, uint32_t vectors, struct staging *staging,
+                              struct progress *progress, struct error *error);
 void device_sweep_close(struct device_sweep *s);
 
 /* s->factors.m = M of `mode`. Asynchronous. STATUS_INPUT as device_stream_mttkrp. */

@@ -162,6 +162,12 @@ uint64_t memory_available(void)
     return available;
 }
 
+uint64_t memory_in_use(void)
+{
+    uint64_t used = number_in_file("/proc/self/status", "RssAnon:");
+    return used == UINT64_MAX ? 0 : used * 1024;
+}
+
 uint64_t memory_peak(void)
 {
     struct rusage usage;

@@ -34,6 +34,9 @@ void memory_free(void *array);
  * control group's limit leaves, whichever is less. */
 uint64_t memory_available(void);
 
+/* Bytes that this process holds in memory of its own now. */
+uint64_t memory_in_use(void);
+
 /* Largest resident size of this process so far, in bytes. */
 uint64_t memory_peak(void);
 

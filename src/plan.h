@@ -79,7 +79,7 @@ uint64_t plan_segment_nnz(const struct plan *plan);
 void plan_describe(const struct plan *plan, char *text, uint64_t size);
 
 /* What does not fit where, of a plan that does not, into text[0..size): "factors of 12.3 GB do not
- * fit into the 8.00 GB that may be used". */
+ * fit into the 8.00 GB of memory that may be used". */
 void plan_obstacle(const struct plan *plan, char *text, uint64_t size);
 
 #endif

@@ -112,17 +112,20 @@ void plan_obstacle(const struct plan *plan, char *text, uint64_t size)
     number_size(r->budget, budget);
     number_size(fixed < plan->factor_bytes ? UINT64_MAX : fixed, factors);
     if (fixed < plan->factor_bytes || fixed > r->budget) {
-        append(&t, "factors of %s do not fit into the %s that may be used", factors, budget);
+        append(&t, "factors of %s do not fit into the %s of memory that may be used", factors,
+               budget);
     } else if (!plan->streamed) {
-        append(&t, "factors of %s and an ordering of %s do not fit into the %s that may be used",
-               factors, number_size(plan->tensor_bytes, tensor), budget);
+        append(
+            &t,
+            "factors of %s and an ordering of %s do not fit into the %s of memory that may be used",
+            factors, number_size(plan->tensor_bytes, tensor), budget);
         if (r->can_stream)
             append(&t, ", and lines of as many bits as the %d of this tensor cannot be streamed",
                    ordering_line_bits(r->order, r->dims));
     } else if (plan->total_bytes > r->budget) {
         append(&t,
                "factors of %s and queues of %s, through which the tensor flows, do not fit into "
-               "the %s that may be used",
+               "the %s of memory that may be used",
                factors, number_size(plan->queue_bytes, tensor), budget);
     } else {
         uint64_t host = plan->host_bytes + plan->packing_bytes;

@@ -1,21 +1,70 @@
 #include "tensor_input.h"
 
+#include <string.h>
+
 #include "tensor_file.h"
 
-enum status tensor_input_read(struct coo *x, const char *path, const struct tns_options *options,
-                              struct progress *progress, double *read_seconds,
-                              double *clean_seconds, struct error *error)
+static enum status open_blco(struct tensor_input *input, const char *path,
+                             const struct tns_options *options, struct error *error)
+{
+    if (blco_file_open(&input->file, path, error) != STATUS_OK)
+        return error->status;
+    const struct blco_file_header *h = input->file.header;
+    input->unread = true;
+    input->x = (struct coo){.order = (int)h->order, .nnz = h->nnz};
+    memcpy(input->x.dims, h->dims, (size_t)h->order * sizeof *h->dims);
+    if (h->nnz == 0)
+        return error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
+    return tensor_check_lengths(path, input->x.order, input->x.dims, options, error);
+}
+
+static enum status read_text(struct tensor_input *input, const char *path,
+                             const struct tns_options *options, struct progress *progress,
+                             struct error *error)
 {
     struct tensor_report report;
-    if (tensor_read(x, path, options, progress, &report, error) != STATUS_OK)
+    if (tensor_read(&input->x, path, options, progress, &report, error) != STATUS_OK)
         return error->status;
-    *read_seconds = report.read_seconds;
-    *clean_seconds = report.clean_seconds;
+    input->read_seconds = report.read_seconds;
+    input->clean_seconds = report.clean_seconds;
     tensor_note_cleaning(progress, &report.cleaning);
     if (report.entries == 0)
         return error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
-    if (x->nnz == 0)
+    if (input->x.nnz == 0)
         return error_set(error, STATUS_INPUT, "%s: all %ju entries are zero", path,
                          (uintmax_t)report.entries);
     return STATUS_OK;
+}
+
+enum status tensor_input_open(struct tensor_input *input, const char *path,
+                              const struct tns_options *options, struct progress *progress,
+                              struct error *error)
+{
+    enum tensor_format format;
+    *input = (struct tensor_input){0};
+    if (tensor_format(path, &format, error) != STATUS_OK)
+        return error->status;
+    return format == TENSOR_BLCO ? open_blco(input, path, options, error)
+                                 : read_text(input, path, options, progress, error);
+}
+
+enum status tensor_input_read(struct tensor_input *input, struct progress *progress,
+                              struct error *error)
+{
+    if (!input->unread)
+        return STATUS_OK;
+    double start = progress_now();
+    if (blco_file_read(&input->file, &input->x, progress, error) != STATUS_OK)
+        return error->status;
+    input->read_seconds = progress_now() - start;
+    input->unread = false;
+    blco_file_close(&input->file);
+    return STATUS_OK;
+}
+
+void tensor_input_close(struct tensor_input *input)
+{
+    coo_free(&input->x);
+    blco_file_close(&input->file);
+    *input = (struct tensor_input){0};
 }

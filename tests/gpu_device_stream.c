@@ -350,7 +350,7 @@ static struct {
 static void note(const struct device_stream *s)
 {
     for (int i = 0; i < s->orderings; i++) {
-        const struct flowing *o = &s->flowing[i];
+        const struct device_packed *o = &s->packed[i];
         met.none += o->nresident == 0;
         met.some += o->nresident > 0 && o->nresident < o->nbatches;
         met.all += o->nresident == o->nbatches;
@@ -393,7 +393,7 @@ static void check_stream(const struct problem *q, const struct device_factors *f
     note(&s);
     check_modes(&s, q, f);
     for (int n = 0; n < s.order; n++) {
-        const struct flowing *o = &s.flowing[s.serves[n]];
+        const struct device_packed *o = &s.packed[s.serves[n]];
         char text[96];
         assert_int_equal(o->packed.kind, t->conflict[n] == CONFLICT_ORDERED ? n : ORDERING_ALTO);
         assert_true((device_stream_bytes(&s, n) == 0) == (o->nresident == o->nbatches));
@@ -502,7 +502,7 @@ static void test_memory(void **state)
     assert_int_equal(device_stream_open(&s, &packed, 1, conflict, 1 << 18, bytes, 0, &error),
                      STATUS_OK);
     good(cudaMemGetInfo(&after, &all));
-    assert_true(s.flowing[0].nresident > 0 && s.flowing[0].nresident < s.flowing[0].nbatches);
+    assert_true(s.packed[0].nresident > 0 && s.packed[0].nresident < s.packed[0].nbatches);
     assert_true(before - after <= bytes + slack);
     device_stream_close(&s);
     coo_free(&x);
@@ -563,7 +563,7 @@ static void test_failing_allocations(void **state)
         assert_null(packed[0].bytes);
         if (status == STATUS_OK) {
             for (int i = 0; i < s.orderings; i++)
-                pageable += s.flowing[i].pinned == NULL;
+                pageable += s.packed[i].pinned == NULL;
             check_modes(&s, &q, &f);
             survived += fired != 0;
             device_stream_close(&s);

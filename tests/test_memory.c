@@ -131,7 +131,14 @@ static void test_use(void **state)
     memset(array, 1, size);
     assert_true(array[size / 2] == 1);
     assert_true(memory_peak() >= size);
+    assert_true(memory_in_use() >= size && memory_in_use() <= memory_peak());
     memory_free(array);
+    for (size = 1; size < (size_t)64 << 20; size = size * 5 + 1) {
+        array = memory_pages(size, &error);
+        assert_non_null(array);
+        assert_int_equal((uintptr_t)array % 4096, 0);
+        memory_free(array);
+    }
 }
 
 int main(void)

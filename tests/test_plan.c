@@ -356,7 +356,7 @@ static void test_obstacles(void **state)
     assert_false(p.fits);
     plan_obstacle(&p, text, sizeof text);
     assert_non_null(strstr(text, "factors of "));
-    assert_non_null(strstr(text, " TB do not fit into the 20.0 GB that may be used"));
+    assert_non_null(strstr(text, " TB do not fit into the 20.0 GB of memory that may be used"));
     plan_describe(&p, all, sizeof all);
     assert_non_null(strstr(all, "does not fit: factors of "));
 
@@ -364,7 +364,7 @@ static void test_obstacles(void **state)
     plan_make(&p, &r);
     plan_obstacle(&p, text, sizeof text);
     assert_string_equal(text, "factors of 634 kB and queues of 6.29 MB, through which the tensor "
-                              "flows, do not fit into the 4.00 MB that may be used");
+                              "flows, do not fit into the 4.00 MB of memory that may be used");
 
     r = large_request(20 * GB, 30 * GB);
     plan_make(&p, &r);
@@ -376,7 +376,7 @@ static void test_obstacles(void **state)
     p = plan_with(1000000);
     plan_obstacle(&p, text, sizeof text);
     assert_string_equal(text, "factors of 634 kB and an ordering of 16.0 MB do not fit into the "
-                              "1.00 MB that may be used");
+                              "1.00 MB of memory that may be used");
 }
 
 /* Where the device has less room than the plan thought, the next one is smaller, and soon small. */

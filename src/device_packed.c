@@ -1,0 +1,144 @@
+#include "device_packed.h"
+
+#include <string.h>
+
+#include "cuda_error.h"
+#include "device_memory.h"
+#include "memory.h"
+#include "ordering.h"
+
+#define ORDERED_CHUNK 1024
+#define PAGE          4096
+
+static const char doing[] = "streaming the tensor";
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint32_t device_packed_chunk_size(const struct device_packed *p)
+{
+    return p->packed.kind == ORDERING_ALTO ? MTTKRP_SORTED_CHUNK : ORDERED_CHUNK;
+}
+
+const struct chunk_table *device_packed_chunks(const struct device_packed *p, uint64_t b)
+{
+    return b + 1 < p->nbatches ? &p->full : &p->last;
+}
+
+uint64_t device_packed_at(const struct device_packed *p, uint64_t b)
+{
+    uint64_t first = b * p->segments;
+    if (first < p->packed.nsegments)
+        return p->packed.segment[first].offset;
+    const struct blco_file_segment *last = &p->packed.segment[p->packed.nsegments - 1];
+    return last->offset + last->bytes;
+}
+
+uint64_t device_packed_bytes(const struct device_packed *p, uint64_t b)
+{
+    return device_packed_at(p, b + 1) - device_packed_at(p, b);
+}
+
+uint64_t device_packed_nnz(const struct device_packed *p, uint64_t b)
+{
+    return packed_nnz(&p->packed, b * p->segments, (b + 1) * p->segments);
+}
+
+/* An array of the device with the elements of the host's; NULL on failure. */
+static void *to_device(const void *host, uint64_t count, size_t size, struct error *error)
+{
+    void *array = host ? device_array(count, size, error) : NULL;
+    if (array && cuda_status(cudaMemcpy(array, host, count * size, cudaMemcpyHostToDevice), doing,
+                             error) == STATUS_OK)
+        return array;
+    device_free(array);
+    return NULL;
+}
+
+/* Of n nonzeros. */
+static enum status build_chunks(struct chunk_table *table, uint64_t n, uint32_t size,
+                                struct error *error)
+{
+    table->count = (n + size - 1) / size;
+    struct mttkrp_chunk *chunk = memory_array(table->count, sizeof *chunk, error);
+    for (uint64_t c = 0; chunk && c < table->count; c++)
+        chunk[c] =
+            (struct mttkrp_chunk){.first = c * size, .count = (uint32_t)least(size, n - c * size)};
+    table->chunk = to_device(chunk, table->count, sizeof *chunk, error);
+    memory_free(chunk);
+    return error->status;
+}
+
+static enum status build_directory(struct device_packed *p, struct error *error)
+{
+    uint64_t count = p->packed.nsegments;
+    struct unpack_segment *segment = memory_zeros(count, sizeof *segment, error);
+    for (uint64_t i = 0; segment && i < count; i++) {
+        segment[i].offset = p->packed.segment[i].offset;
+        segment[i].nblocks = p->packed.segment[i].nblocks;
+    }
+    p->segment = to_device(segment, count, sizeof *segment, error);
+    memory_free(segment);
+    return error->status;
+}
+
+enum status device_packed_open(struct device_packed *p, struct packed *packed, uint64_t batch_nnz,
+                               struct error *error)
+{
+    *p = (struct device_packed){.packed = *packed};
+    *packed = (struct packed){0};
+    uint64_t segments = batch_nnz / p->packed.segment_nnz;
+    p->segments = segments ? least(segments, p->packed.nsegments) : 1;
+    p->nbatches = (p->packed.nsegments + p->segments - 1) / p->segments;
+    uint32_t size = device_packed_chunk_size(p);
+    enum status status = build_directory(p, error);
+    if (status == STATUS_OK)
+        status = build_chunks(&p->full, device_packed_nnz(p, 0), size, error);
+    if (status == STATUS_OK)
+        status = build_chunks(&p->last, device_packed_nnz(p, p->nbatches - 1), size, error);
+    return status;
+}
+
+static void pin(struct device_packed *p)
+{
+    uint64_t begin = device_packed_at(p, p->nresident) / PAGE * PAGE;
+    uint64_t end = device_packed_at(p, p->nbatches);
+    if (p->nresident == p->nbatches || memory_hook_fails())
+        return;
+    if (cudaHostRegister(p->packed.bytes + begin, end - begin, cudaHostRegisterDefault) ==
+        cudaSuccess)
+        p->pinned = p->packed.bytes + begin;
+    else
+        (void)cudaGetLastError();
+}
+
+enum status device_packed_keep(struct device_packed *p, uint64_t bytes, struct error *error)
+{
+    uint64_t batches = 0, first = device_packed_at(p, 0);
+    while (batches < p->nbatches && device_packed_at(p, batches + 1) - first <= bytes)
+        batches++;
+    if (batches > 0) {
+        p->resident =
+            to_device(p->packed.bytes + first, device_packed_at(p, batches) - first, 1, error);
+        if (error->status == STATUS_MEMORY)
+            *error = (struct error){0};
+        p->nresident = p->resident ? batches : 0;
+    }
+    if (error->status == STATUS_OK)
+        pin(p);
+    return error->status;
+}
+
+void device_packed_close(struct device_packed *p)
+{
+    if (p->pinned)
+        cudaHostUnregister(p->pinned);
+    device_free(p->resident);
+    device_free(p->segment);
+    device_free(p->full.chunk);
+    device_free(p->last.chunk);
+    packed_free(&p->packed);
+    memset(p, 0, sizeof *p);
+}

@@ -1,0 +1,46 @@
+/* One packed ordering of a tensor that is streamed: its batches, and what the device has of it. */
+#ifndef BLCO_DEVICE_PACKED_H
+#define BLCO_DEVICE_PACKED_H
+
+#include <stdbool.h>
+
+#include "device_tensor.h"
+#include "packed.h"
+#include "unpack.h"
+
+struct device_packed {
+    struct packed packed; /* owned                                                                */
+    uint64_t segments;    /* of a batch; the last one may have fewer                              */
+    uint64_t nbatches;
+    uint64_t nresident;             /* batches, the first ones, that stay on the device           */
+    uint8_t *resident;              /* their bytes; device, owned                                 */
+    struct unpack_segment *segment; /* (packed.nsegments); device, owned                          */
+    struct chunk_table full, last;  /* of a batch, and of the last one                            */
+    void *pinned;                   /* where the host memory that flows is, if it is registered   */
+    bool checked;                   /* all its coordinates have been seen to be below the lengths */
+};
+
+/* Takes over *packed, which is empty afterwards, whatever is returned; batches are of about
+ * batch_nnz nonzeros, but whole segments. The caller closes *p, after a failure too. */
+enum status device_packed_open(struct device_packed *p, struct packed *packed, uint64_t batch_nnz,
+                               struct error *error);
+
+/* Takes as many of the first batches as `bytes` hold to the device, or none where it has less room
+ * than that, and lets the copy engine read the others where they are; where that is refused, copies
+ * go through the driver's own buffers, slower. */
+enum status device_packed_keep(struct device_packed *p, uint64_t bytes, struct error *error);
+
+/* Accepts a zeroed one. No copy from its memory may be under way. */
+void device_packed_close(struct device_packed *p);
+
+/* Where batch b's bytes begin, or (b = nbatches) all end, counted from packed.bytes. */
+uint64_t device_packed_at(const struct device_packed *p, uint64_t b);
+
+uint64_t device_packed_bytes(const struct device_packed *p, uint64_t b);
+uint64_t device_packed_nnz(const struct device_packed *p, uint64_t b);
+
+/* Nonzeros of a chunk, and the chunks of batch b. */
+uint32_t device_packed_chunk_size(const struct device_packed *p);
+const struct chunk_table *device_packed_chunks(const struct device_packed *p, uint64_t b);
+
+#endif

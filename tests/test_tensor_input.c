@@ -1,0 +1,230 @@
+/* From a file to a backend, with the nonzeros in memory or left in the file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "scratch.h"
+#include "backend.h"
+#include "blco_files.h"
+#include "tensor_input.h"
+
+static const struct tns_options no_options = {.index_base = 1};
+
+static void write_tensor(struct coo *x)
+{
+    struct coo_runs_report report;
+    struct error error = {0};
+    naive_random_coo(x, 3, (uint64_t[]){30, 40, 50}, 3000, 1, 0);
+    assert_int_equal(write_blco(x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+}
+
+/* A .blco file tells its shape at once, and gives its nonzeros when they are asked for. */
+static void test_blco_waits(void **state)
+{
+    (void)state;
+    struct coo x;
+    struct tensor_input input;
+    struct error error = {0};
+    write_tensor(&x);
+    assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
+                     STATUS_OK);
+    assert_true(input.unread);
+    assert_int_equal(input.x.order, x.order);
+    assert_int_equal(input.x.nnz, x.nnz);
+    assert_memory_equal(input.x.dims, x.dims, sizeof x.dims);
+    assert_null(input.x.value);
+    assert_non_null(input.file.header);
+    for (int twice = 0; twice < 2; twice++) {
+        assert_int_equal(tensor_input_read(&input, NULL, &error), STATUS_OK);
+        assert_false(input.unread);
+        assert_null(input.file.header);
+        assert_sorted_as(&input.x, &x);
+    }
+    tensor_input_close(&input);
+    tensor_input_close(&input);
+    coo_free(&x);
+}
+
+static void test_text_is_read(void **state)
+{
+    (void)state;
+    struct tensor_input input;
+    struct error error = {0};
+    const char text[] = "1 1 2.5\n2 3 1\n1 1 0.5\n";
+    const char *path = scratch_file("x.tns", text, sizeof text - 1);
+    assert_int_equal(tensor_input_open(&input, path, &no_options, NULL, &error), STATUS_OK);
+    assert_false(input.unread);
+    assert_int_equal(input.x.nnz, 2);
+    assert_int_equal(tensor_input_read(&input, NULL, &error), STATUS_OK);
+    assert_true(input.x.value[0] + input.x.value[1] == 4);
+    tensor_input_close(&input);
+}
+
+static void expect_refused(const char *path, const struct tns_options *options, const char *what)
+{
+    struct tensor_input input;
+    struct error error = {0};
+    assert_int_equal(tensor_input_open(&input, path, options, NULL, &error), STATUS_INPUT);
+    if (!strstr(error.message, what))
+        fail_msg("%s", error.message);
+    tensor_input_close(&input);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    struct coo x;
+    struct coo_runs_report report;
+    struct error error = {0};
+    struct tns_options lengths = no_options;
+    lengths.ndims = 2;
+    write_tensor(&x);
+    expect_refused(scratch_path("x.blco"), &lengths, "3 modes, but --dims gives 2");
+    coo_free(&x);
+    assert_int_equal(coo_create(&x, 2, (uint64_t[]){3, 4}, 0, &error), STATUS_OK);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    expect_refused(scratch_path("x.blco"), &no_options, "no nonzeros");
+    expect_refused(scratch_file("x.tns", "1 1 0\n", 6), &no_options, "all 1 entries are zero");
+    expect_refused(scratch_path("absent.blco"), &no_options, "absent.blco");
+    coo_free(&x);
+}
+
+/* A backend that streams where the options give it little memory, and notes what it was given. */
+static struct {
+    const struct coo *x;
+    const struct blco_file *file;
+} given;
+
+static enum status fake_plan(int order, const uint64_t *dims, uint64_t nnz,
+                             const struct backend_options *options, struct plan *plan,
+                             struct error *error)
+{
+    (void)error;
+    struct plan_request request = {.order = order,
+                                   .nnz = nnz,
+                                   .rank = options->rank,
+                                   .budget = options->memory,
+                                   .real_size = 8,
+                                   .copies = 1,
+                                   .conflict = options->conflict,
+                                   .can_stream = true,
+                                   .host_budget = options->host_memory,
+                                   .batch_nnz = options->batch_nnz};
+    memcpy(request.dims, dims, (size_t)order * sizeof *dims);
+    plan_make(plan, &request);
+    return STATUS_OK;
+}
+
+static enum status fake_open(void **state, const struct tensor_source *source, struct plan *plan,
+                             const struct backend_options *options, struct progress *progress,
+                             struct error *error)
+{
+    (void)plan, (void)options, (void)progress, (void)error;
+    given.x = source->x;
+    given.file = source->file;
+    *state = &given;
+    return STATUS_OK;
+}
+
+static void fake_close(void *state)
+{
+    (void)state;
+}
+
+static const struct backend_ops fake = {
+    .name = "fake", .plan = fake_plan, .open = fake_open, .close = fake_close};
+
+static void test_what_streams_alto_takes_the_file(void **state)
+{
+    (void)state;
+    struct coo x;
+    struct blco_file f;
+    struct backend b;
+    struct error error = {0};
+    static const struct {
+        uint64_t memory, host_memory, batch_nnz;
+        enum conflict conflict;
+        bool takes;
+    } cases[] = {
+        {1 << 20, 1 << 20, 0, CONFLICT_AUTO, false},     /* fits the device                   */
+        {40000, 1 << 20, 100, CONFLICT_AUTO, false},     /* replicas, packed on the host      */
+        {40000, 1 << 20, 100, CONFLICT_REGISTER, false}, /* segments of the file are too long */
+    };
+    write_tensor(&x);
+    assert_int_equal(blco_file_open(&f, scratch_path("x.blco"), &error), STATUS_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct backend_options options = {.rank = 2,
+                                                .memory = cases[i].memory,
+                                                .host_memory = cases[i].host_memory,
+                                                .batch_nnz = cases[i].batch_nnz,
+                                                .conflict = cases[i].conflict};
+        assert_int_equal(backend_plan(&b, &fake, &x, &options, &error), STATUS_OK);
+        assert_int_equal(backend_takes_file(&b, &f), cases[i].takes);
+        backend_close(&b);
+    }
+
+    /* A larger tensor of that shape is streamed in whole segments. */
+    struct coo shape = {.order = 3, .dims = {30, 40, 50}, .nnz = 3000000};
+    const struct tensor_source source = {.x = &shape, .file = &f};
+    const struct backend_options options = {
+        .rank = 2, .memory = 10000000, .host_memory = UINT64_C(60000000)};
+    assert_int_equal(backend_plan(&b, &fake, &shape, &options, &error), STATUS_OK);
+    assert_true(b.plan.streamed && b.plan.alto);
+    assert_true(backend_takes_file(&b, &f));
+    assert_int_equal(backend_open_planned(&b, &source, &options, NULL, &error), STATUS_OK);
+    assert_ptr_equal(given.file, &f);
+    assert_ptr_equal(given.x, &shape);
+    backend_close(&b);
+    assert_int_equal(backend_open(&b, &fake, &x, &options, NULL, &error), STATUS_OK);
+    assert_null(given.file);
+    assert_ptr_equal(given.x, &x);
+    backend_close(&b);
+    blco_file_close(&f);
+    coo_free(&x);
+}
+
+/* Refused with what does not fit, and the rank that would. */
+static void test_refusal(void **state)
+{
+    (void)state;
+    struct backend b;
+    struct error error = {0};
+    struct coo shape = {.order = 3, .dims = {30000, 40000, 50000}, .nnz = 3000000000};
+    struct backend_options options = {
+        .rank = 1000, .memory = 100000000, .host_memory = UINT64_C(60000000000)};
+    assert_int_equal(backend_plan(&b, &fake, &shape, &options, &error), STATUS_MEMORY);
+    assert_non_null(strstr(error.message, "backend fake, rank 1000: factors of 1.39 GB do not fit "
+                                          "into the 100 MB of memory that may be used; rank "));
+    uint64_t rank = strtoull(strstr(error.message, "; rank ") + 7, NULL, 10);
+    options.rank = rank;
+    error = (struct error){0};
+    assert_int_equal(backend_plan(&b, &fake, &shape, &options, &error), STATUS_OK);
+    backend_close(&b);
+    options.rank = rank + 1;
+    assert_int_equal(backend_plan(&b, &fake, &shape, &options, &error), STATUS_MEMORY);
+    assert_null(b.ops);
+    options.rank = rank;
+    options.host_memory = UINT64_C(1000000000);
+    error = (struct error){0};
+    assert_int_equal(backend_plan(&b, &fake, &shape, &options, &error), STATUS_MEMORY);
+    assert_non_null(strstr(error.message, "of host memory that may be used; no lower rank"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_blco_waits, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_text_is_read, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_refused, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_what_streams_alto_takes_the_file, scratch_make,
+                                        scratch_remove),
+        cmocka_unit_test(test_refusal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
