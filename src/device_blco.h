@@ -29,7 +29,8 @@ void device_coo_init(struct device_coo *d, int order, const uint64_t *dims, uint
                      const struct device_pool *pool);
 
 /* Copies x to the device, in arrays of the pool, which works on the staging's stream and stays the
- * caller's. x may be freed afterwards. *d is empty on failure. */
+ * caller's. Lines and values go over the bus in fewer bytes where these hold them. x may be freed
+ * afterwards. *d is empty on failure. */
 enum status device_coo_upload(struct device_coo *d, const struct coo *x, struct staging *staging,
                               const struct device_pool *pool, struct error *error);
 

@@ -71,13 +71,14 @@ static void unpack_stretch(const struct rows *r, const struct stretch *s, const 
         to[i] *= r->scale[s->column + i];
 }
 
-static void pack(const void *source, uint64_t first, uint64_t count, void *to)
+static bool pack(const void *source, uint64_t first, uint64_t count, void *to)
 {
     struct stretch s = first_stretch(source, first, count);
     for (uint64_t done = 0; done < count; next_stretch(&s, source, count - done)) {
         pack_stretch(source, &s, to, done);
         done += s.all;
     }
+    return true;
 }
 
 static void unpack(void *target, uint64_t first, uint64_t count, const void *from)

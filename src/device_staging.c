@@ -1,7 +1,6 @@
 #include "device_staging.h"
 
 #include <omp.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "cuda_error.h"
@@ -83,10 +82,12 @@ static cudaError_t send_pieces(struct transfer *t, struct staging_lane *lane, st
     uint64_t first, elements;
     for (int b = 0; code == cudaSuccess && take_piece(t, &first, &elements); b ^= 1) {
         code = cudaEventSynchronize(lane->moved[b]);
-        if (code == cudaSuccess) {
-            pack(source, first, elements, lane->buffer[b]);
-            code = move_piece(t, lane, b, first, elements, cudaMemcpyHostToDevice);
+        if (code == cudaSuccess && !pack(source, first, elements, lane->buffer[b])) {
+            __atomic_store_n(&t->next, t->count, __ATOMIC_RELAXED);
+            break;
         }
+        if (code == cudaSuccess)
+            code = move_piece(t, lane, b, first, elements, cudaMemcpyHostToDevice);
     }
     return code;
 }

@@ -6,6 +6,7 @@
 #define BLCO_DEVICE_STAGING_H
 
 #include <cuda_runtime.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,8 +32,9 @@ struct staging {
 enum status staging_open(struct staging *s, cudaStream_t stream, struct error *error);
 
 /* Writes elements [first, first + count) of what is sent to `to`. Called by several threads at
- * once, for ranges that do not overlap. */
-typedef void staging_pack(const void *source, uint64_t first, uint64_t count, void *to);
+ * once, for ranges that do not overlap. False ends the sending, without an error, and leaves what
+ * is on the device undefined. */
+typedef bool staging_pack(const void *source, uint64_t first, uint64_t count, void *to);
 
 /* The reverse: takes elements [first, first + count) from `from`. */
 typedef void staging_unpack(void *target, uint64_t first, uint64_t count, const void *from);

@@ -1,0 +1,71 @@
+#include "widen.h"
+
+#include <algorithm>
+
+namespace
+{
+
+constexpr int THREADS = 256;
+constexpr uint64_t MOST_BLOCKS = 1 << 20;
+
+unsigned blocks(uint64_t n)
+{
+    return unsigned(std::min((n + THREADS - 1) / THREADS, MOST_BLOCKS));
+}
+
+template <int BYTES>
+__global__ void join_lines(const unsigned char *__restrict__ packed, uint64_t *__restrict__ line,
+                           uint64_t n)
+{
+    const uint64_t stride = uint64_t(gridDim.x) * THREADS;
+    for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += stride) {
+        const unsigned char *group = packed + i / WIDEN_GROUP * WIDEN_GROUP * BYTES;
+        uint64_t k = i % WIDEN_GROUP;
+        uint64_t sum = reinterpret_cast<const uint32_t *>(group)[k];
+        if (BYTES >= 6)
+            sum |= uint64_t(reinterpret_cast<const uint16_t *>(group + 4 * WIDEN_GROUP)[k]) << 32;
+        if (BYTES % 2 == 1)
+            sum |= uint64_t(group[(BYTES - 1) * WIDEN_GROUP + k]) << (8 * (BYTES - 1));
+        line[i] = sum;
+    }
+}
+
+template <typename In>
+__global__ void widen(const In *__restrict__ in, double *__restrict__ out, uint64_t n)
+{
+    const uint64_t stride = uint64_t(gridDim.x) * THREADS;
+    for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += stride)
+        out[i] = in[i];
+}
+
+} // namespace
+
+extern "C" cudaError_t widen_lines(const void *packed, int bytes, uint64_t *line, uint64_t n,
+                                   cudaStream_t stream)
+{
+    if (n == 0)
+        return cudaSuccess;
+    auto from = static_cast<const unsigned char *>(packed);
+    if (bytes == 4)
+        join_lines<4><<<blocks(n), THREADS, 0, stream>>>(from, line, n);
+    else if (bytes == 5)
+        join_lines<5><<<blocks(n), THREADS, 0, stream>>>(from, line, n);
+    else if (bytes == 6)
+        join_lines<6><<<blocks(n), THREADS, 0, stream>>>(from, line, n);
+    else
+        join_lines<7><<<blocks(n), THREADS, 0, stream>>>(from, line, n);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t widen_values(const void *packed, int bytes, double *value, uint64_t n,
+                                    cudaStream_t stream)
+{
+    if (n == 0)
+        return cudaSuccess;
+    if (bytes == 1)
+        widen<<<blocks(n), THREADS, 0, stream>>>(static_cast<const unsigned char *>(packed), value,
+                                                 n);
+    else
+        widen<<<blocks(n), THREADS, 0, stream>>>(static_cast<const float *>(packed), value, n);
+    return cudaGetLastError();
+}

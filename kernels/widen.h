@@ -1,0 +1,29 @@
+/* What went over the bus in fewer bytes, back to 64 bits. Device pointers only; asynchronous; the
+ * launch's error is returned. */
+#ifndef BLCO_KERNELS_WIDEN_H
+#define BLCO_KERNELS_WIDEN_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Lines of 4 to 7 bytes come in groups: the low 32 bits of each line of a group, then, from 6 bytes
+ * on, 16 bits of each, then, where the bytes are odd, the highest 8 bits of each. The last group is
+ * as long as the others. */
+#define WIDEN_GROUP 1024
+
+/* line[i] (n) from groups of lines of `bytes` bytes. */
+cudaError_t widen_lines(const void *packed, int bytes, uint64_t *line, uint64_t n,
+                        cudaStream_t stream);
+
+/* value[i] (n) from whole numbers of 1 byte or from floats (4 bytes). */
+cudaError_t widen_values(const void *packed, int bytes, double *value, uint64_t n,
+                         cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
