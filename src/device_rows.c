@@ -63,9 +63,9 @@ static void unpack(const void *buffer, double *host, uint64_t rows, uint64_t col
     }
 }
 
-enum status device_rows_upload(struct device_rows *s, const double *host, void *a,
-                                  uint64_t rows, uint64_t columns, uint64_t ld, int single,
-                                  cudaStream_t stream, struct error *error)
+enum status device_rows_upload(struct device_rows *s, const double *host, void *a, uint64_t rows,
+                               uint64_t columns, uint64_t ld, int single, cudaStream_t stream,
+                               struct error *error)
 {
     const uint64_t row_bytes = ld * (single ? sizeof(float) : sizeof(double));
     const uint64_t piece = BUFFER_BYTES / row_bytes;
@@ -88,9 +88,9 @@ enum status device_rows_upload(struct device_rows *s, const double *host, void *
     return status;
 }
 
-enum status device_rows_download(struct device_rows *s, const void *a, double *host,
-                                    uint64_t rows, uint64_t columns, uint64_t ld, int single,
-                                    const double *scale, cudaStream_t stream, struct error *error)
+enum status device_rows_download(struct device_rows *s, const void *a, double *host, uint64_t rows,
+                                 uint64_t columns, uint64_t ld, int single, const double *scale,
+                                 cudaStream_t stream, struct error *error)
 {
     const uint64_t row_bytes = ld * (single ? sizeof(float) : sizeof(double));
     const uint64_t piece = BUFFER_BYTES / row_bytes;

@@ -19,13 +19,13 @@ void device_rows_close(struct device_rows *s);
 
 /* The device's (rows x ld) doubles, or floats, from the host's (rows x columns) doubles; columns
  * from `columns` on become zero. Waits until it is done. */
-enum status device_rows_upload(struct device_rows *s, const double *host, void *a,
-                                  uint64_t rows, uint64_t columns, uint64_t ld, int single,
-                                  cudaStream_t stream, struct error *error);
+enum status device_rows_upload(struct device_rows *s, const double *host, void *a, uint64_t rows,
+                               uint64_t columns, uint64_t ld, int single, cudaStream_t stream,
+                               struct error *error);
 
 /* And back, each column multiplied by its scale (columns) where that is not NULL. */
-enum status device_rows_download(struct device_rows *s, const void *a, double *host,
-                                    uint64_t rows, uint64_t columns, uint64_t ld, int single,
-                                    const double *scale, cudaStream_t stream, struct error *error);
+enum status device_rows_download(struct device_rows *s, const void *a, double *host, uint64_t rows,
+                                 uint64_t columns, uint64_t ld, int single, const double *scale,
+                                 cudaStream_t stream, struct error *error);
 
 #endif
