@@ -57,9 +57,10 @@ static enum status make_segment_room(struct blco_writer *w, uint64_t more, struc
     return error->status;
 }
 
-/* Packs and writes the first `nnz` nonzeros that wait; only the file's last segment is not full.
+/* Packs and writes nnz nonzeros of x from `from` on; only the file's last segment is not full.
  * Where a segment goes is known when those before it are packed. */
-static enum status write_segments(struct blco_writer *w, uint64_t nnz, struct error *error)
+static enum status write_segments(struct blco_writer *w, const struct coo *x, uint64_t from,
+                                  uint64_t nnz, struct error *error)
 {
     uint64_t count = (nnz + BLCO_SEGMENT_NNZ - 1) / BLCO_SEGMENT_NNZ;
     if (make_segment_room(w, count, error) != STATUS_OK)
@@ -72,7 +73,7 @@ static enum status write_segments(struct blco_writer *w, uint64_t nnz, struct er
         struct error own = {0};
         uint64_t begin = s * BLCO_SEGMENT_NNZ, left = nnz - begin;
         uint32_t length = (uint32_t)(left < BLCO_SEGMENT_NNZ ? left : BLCO_SEGMENT_NNZ);
-        if (blco_pack(p, &w->alto, &w->pending, begin, length, segment, &own) == STATUS_OK)
+        if (blco_pack(p, &w->alto, x, from + begin, length, segment, &own) == STATUS_OK)
             segment->crc = crc64_ecma_refl(0, p->bytes, p->used);
 #pragma omp ordered
         {
@@ -92,24 +93,38 @@ static enum status write_segments(struct blco_writer *w, uint64_t nnz, struct er
                                      : STATUS_OK;
 }
 
+/* Nonzeros [from, from + count) of x, or of position, to where nonzeros wait. */
+static void copy_pending(struct blco_writer *w, const struct coo *x, const uint64_t *position,
+                         uint64_t from, uint64_t count)
+{
+    struct coo *to = &w->pending;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t at = position ? position[from + i] : from + i;
+        for (int n = 0; n < to->order; n++)
+            to->index[n][w->filled + i] = x->index[n][at];
+        to->value[w->filled + i] = x->value[at];
+    }
+    w->filled += count;
+}
+
 enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const uint64_t *position,
                                uint64_t count, struct error *error)
 {
-    struct coo *to = &w->pending;
-    while (count > 0) {
-        uint64_t room = to->nnz - w->filled, taken = count < room ? count : room;
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < taken; i++) {
-            for (int n = 0; n < to->order; n++)
-                to->index[n][w->filled + i] = x->index[n][position[i]];
-            to->value[w->filled + i] = x->value[position[i]];
-        }
-        w->filled += taken;
-        position += taken;
-        count -= taken;
-        if (w->filled < to->nnz) /* the room is whole segments */
+    uint64_t from = 0;
+    if (!position && w->filled == 0) { /* whole segments need not wait */
+        from = count / BLCO_SEGMENT_NNZ * BLCO_SEGMENT_NNZ;
+        if (from > 0 && write_segments(w, x, 0, from, error) != STATUS_OK)
+            return error->status;
+    }
+    while (from < count) {
+        uint64_t room = w->pending.nnz - w->filled, left = count - from;
+        uint64_t taken = left < room ? left : room;
+        copy_pending(w, x, position, from, taken);
+        from += taken;
+        if (w->filled < w->pending.nnz) /* the room is whole segments */
             break;
-        if (write_segments(w, w->filled, error) != STATUS_OK)
+        if (write_segments(w, &w->pending, 0, w->filled, error) != STATUS_OK)
             return error->status;
         w->filled = 0;
     }
@@ -145,7 +160,7 @@ static enum status write_header(struct blco_writer *w, struct blco_file_header *
 
 enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct error *error)
 {
-    if (write_segments(w, w->filled, error) != STATUS_OK)
+    if (write_segments(w, &w->pending, 0, w->filled, error) != STATUS_OK)
         goto end;
     struct blco_file_header h = {.byte_order = BLCO_BYTE_ORDER,
                                  .version = BLCO_FORMAT_VERSION,

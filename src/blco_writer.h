@@ -27,7 +27,8 @@ struct blco_writer {
 enum status blco_writer_open(struct blco_writer *w, const char *path, int order,
                              const uint64_t *dims, uint64_t memory, struct error *error);
 
-/* Nonzeros position[0..count) of x, which follow in alto order on those before; distinct. */
+/* Nonzeros position[0..count) of x, or the first `count` where position is NULL: they follow in
+ * alto order on those before, and are distinct. */
 enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const uint64_t *position,
                                uint64_t count, struct error *error);
 

@@ -61,23 +61,15 @@ enum status cells_create(struct cells *cells, uint64_t count, struct error *erro
 /* Accepts an empty one. */
 void cells_free(struct cells *cells);
 
-/* Sorts by all OpenMP threads; 16 bytes a cell of memory while it runs. */
-enum status cells_sort(struct cells *cells, const struct cell_layout *layout, struct error *error);
+/* Sorts keys of at most `bits` bits by all OpenMP threads; 16 bytes a cell of memory while it runs.
+ */
+enum status cells_sort(struct cells *cells, int bits, struct error *error);
 
-/* Adds the cells of `more` to `cells`, which has no duplicates: both sorted, the result sorted and
- * free of duplicates, whatever is in `more`. Where that makes more than `most` cells, evenly spaced
- * ones are left out. On failure *cells is as it was. */
-enum status cells_merge(struct cells *cells, const struct cells *more, uint64_t most,
-                        struct error *error);
-
-/* Adds cells that are not in the set yet, spread evenly over all those, until it has `count`;
- * sorted and without duplicates before and after. `count` must be at most the number of cells. */
-enum status cells_fill(struct cells *cells, const struct cell_layout *layout, uint64_t count,
-                       uint64_t seed, struct error *error);
+/* Leaves each cell once; sorted before and after. */
+void cells_unique(struct cells *cells);
 
 /* STATUS_MEMORY where a tensor of `count` nonzeros, made from cells as here, and `more` bytes
- * beside it take more memory than there is: at the peak two sets of keys, or one and the tensor,
- * and a quarter of a set for cells that are added. */
+ * beside it take more memory than there is: at the peak two sets of keys, or one and the tensor. */
 enum status cells_check_memory(int order, double count, double more, struct error *error);
 
 /* A tensor with these coordinates and uninitialised values. On failure *x is empty. */

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "number.h"
 
-#define MAX_OPTIONS 64
-#define MAX_THREADS 4096
+#define MAX_OPTIONS  64
+#define MAX_THREADS  4096
+#define MEMORY_SHARE 0.8 /* of what is available, where the user sets no limit */
 
 const struct cli_option cli_input_options[] = {
     {"index-base", CLI_KEY_INDEX_BASE, "0|1", "first index of every mode in the file (1)"},
@@ -345,6 +347,12 @@ static int edit_distance(const char *a, const char *b)
         }
     }
     return row[lb];
+}
+
+uint64_t cli_host_memory(const struct cli_common *common)
+{
+    uint64_t given = common->options.host_memory;
+    return given ? given : (uint64_t)(MEMORY_SHARE * (double)memory_available());
 }
 
 const char *cli_nearest(const char *word, const char *const *names, int count)

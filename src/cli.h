@@ -88,6 +88,9 @@ enum status cli_header(const char *text, enum tns_header *header, struct error *
  * else the processors that this process may run on. Returns how many. */
 int cli_set_threads(int threads);
 
+/* --host-memory, or most of what is available. */
+uint64_t cli_host_memory(const struct cli_common *common);
+
 /* The entry of names[0..count) that is nearest to `word`, or NULL where none is near. */
 const char *cli_nearest(const char *word, const char *const *names, int count);
 

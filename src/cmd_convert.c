@@ -6,15 +6,11 @@
 #include "blco_file.h"
 #include "cli.h"
 #include "coo_runs.h"
-#include "memory.h"
 #include "number.h"
 #include "outfile.h"
 #include "tensor_file.h"
 #include "tns_write.h"
 #include "version.h"
-
-#define MEMORY_SHARE   0.8 /* of what is available, where the user sets no limit               */
-#define SEGMENTS_AHEAD 4   /* for each thread: what is decoded at a time, where memory allows it */
 
 enum { KEY_HEADER = CLI_KEY_OWN, KEY_OUT_INDEX_BASE };
 
@@ -85,7 +81,7 @@ static bool ends_in(const char *path, const char *ending)
 static enum status output_format(const struct settings *s, enum tensor_format *format,
                                  struct error *error)
 {
-    *format = ends_in(s->out, ".blco") ? TENSOR_BLCO : TENSOR_TEXT;
+    *format = tensor_format_named(s->out);
     if (*format == TENSOR_BLCO && (s->has_header || s->has_out_base))
         return error_set(error, STATUS_INPUT, "%s is for text, but %s is not",
                          s->has_header ? "--header" : "--out-index-base", s->out);
@@ -287,9 +283,7 @@ static enum status convert(struct settings *s, struct error *error)
         (strcmp(s->out, "-") != 0 && outfile_check(s->out, error) != STATUS_OK))
         return error->status;
     cli_set_threads(s->common.threads);
-    s->memory = s->common.options.host_memory;
-    if (s->memory == 0)
-        s->memory = (uint64_t)(MEMORY_SHARE * (double)memory_available());
+    s->memory = cli_host_memory(&s->common);
     progress_init(&progress, s->common.quiet ? NULL : stderr);
     if (to == TENSOR_BLCO)
         to_blco(s, from, &progress, error);

@@ -5,14 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blco_writer.h"
 #include "cli.h"
+#include "coo_runs.h"
 #include "generate.h"
 #include "number.h"
 #include "outfile.h"
-#include "tns_write.h"
+#include "tensor_writer.h"
 #include "version.h"
 
 #define DEFAULT_SEED 1
+#define WRITER_SHARE 8 /* an eighth of the memory is for what is written */
 
 enum {
     KEY_NNZ = CLI_KEY_OWN,
@@ -58,26 +61,35 @@ static const struct cli_option model_options[] = {
 
 static const struct cli_option output_options[] = {
     {"seed", KEY_SEED, "S", "of the random numbers (1)"},
-    {"header", KEY_HEADER, "NAME", "none, dims (order and lengths) or sptensor (none)"},
-    {"index-base", CLI_KEY_INDEX_BASE, "0|1", "first index of every mode in the file (1)"},
-    {"threads", 't', "N",
-     "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
+    {"header", KEY_HEADER, "NAME",
+     "what text begins with: none, dims (order and\nlengths) or sptensor (none)"},
+    {"index-base", CLI_KEY_INDEX_BASE, "0|1", "first index of every mode in text (1)"},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_group groups[] = {
-    {"Size", size_options},           {"Skewed, with counts as values", skew_options},
-    {"Low rank", model_options},      {"Output", output_options},
-    {"General", cli_general_options}, {NULL, NULL}};
+static const struct cli_option machine_options[] = {
+    {"threads", 't', "N",
+     "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
+    {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE", "memory to use (most of what is available)"},
+    {NULL, 0, NULL, NULL}};
+
+static const struct cli_group groups[] = {{"Size", size_options},
+                                          {"Skewed, with counts as values", skew_options},
+                                          {"Low rank", model_options},
+                                          {"Output", output_options},
+                                          {"Machine", machine_options},
+                                          {"General", cli_general_options},
+                                          {NULL, NULL}};
 
 void cmd_generate_help(FILE *stream)
 {
-    fprintf(stream, "Usage: blco generate OUT --dims LIST --nnz N [--skew LIST] [--fibers SPEC]\n"
-                    "                         [--runs SPEC]\n"
-                    "       blco generate OUT --preset NAME [--scale X]\n"
-                    "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n\n"
-                    "Writes a synthetic sparse tensor to OUT (.tns, .tns.gz, or - for standard\n"
-                    "output).\n"
-                    "The same arguments give the same file whatever the number of threads.\n");
+    fprintf(stream,
+            "Usage: blco generate OUT --dims LIST --nnz N [--skew LIST] [--fibers SPEC]\n"
+            "                         [--runs SPEC]\n"
+            "       blco generate OUT --preset NAME [--scale X]\n"
+            "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n\n"
+            "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
+            "to standard output. The same arguments give the same file whatever the number\n"
+            "of threads and the memory.\n");
     cli_help(stream, groups);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
                     "blco-generate(1).\n");
@@ -88,7 +100,7 @@ struct settings {
     uint64_t nnz, rank, seed;
     double scale, noise;
     const char *preset, *skew, *fibers, *runs;
-    bool list, has_scale, has_noise;
+    bool list, has_scale, has_noise, has_header, has_index_base;
     enum tns_header header;
 };
 
@@ -131,8 +143,10 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     case KEY_SEED:
         return cli_unsigned("--seed", text, 0, UINT64_MAX, &s->seed, error);
     case KEY_HEADER:
+        s->has_header = true;
         return cli_header(text, &s->header, error);
     default:
+        s->has_index_base = s->has_index_base || key == CLI_KEY_INDEX_BASE;
         return cli_common_set(&s->common, key, text, error);
     }
 }
@@ -295,44 +309,90 @@ static void list_presets(void)
     }
 }
 
-static enum status make_tensor(const struct settings *s, const struct generate_spec *spec,
-                               struct coo *x, struct progress *progress, struct error *error)
+static enum status append(void *context, const struct coo *piece, struct error *error)
 {
-    if (!s->rank)
-        return generate_skewed(x, spec, s->seed, progress, error);
+    return tensor_writer_append(context, piece, error);
+}
+
+static enum status write_skewed(const struct settings *s, const struct generate_spec *spec,
+                                const char *path, const struct tns_write_options *options,
+                                struct tns_write_report *report, struct progress *progress,
+                                struct error *error)
+{
+    struct tensor_writer writer;
+    struct generate_taker taker = {append, &writer};
+    uint64_t memory = cli_host_memory(&s->common), share = memory / WRITER_SHARE;
+    progress_stage(progress, "writing %s", path);
+    if (tensor_writer_open(&writer, path, spec->order, spec->dims, spec->nnz, share, options,
+                           error) == STATUS_OK &&
+        generate_skewed(spec, s->seed, memory - share, &taker, progress, error) == STATUS_OK)
+        tensor_writer_commit(&writer, report, error);
+    tensor_writer_free(&writer);
+    return error->status;
+}
+
+static enum status write_planted(const struct settings *s, const struct generate_spec *spec,
+                                 const char *path, const struct tns_write_options *options,
+                                 struct tns_write_report *report, struct progress *progress,
+                                 uint64_t *nnz, struct error *error)
+{
+    struct coo x;
+    struct coo_runs runs;
+    struct coo_runs_report written = {0};
     struct generate_plant plant = {
         .order = spec->order, .nnz = spec->nnz, .rank = s->rank, .noise = s->noise};
     memcpy(plant.dims, spec->dims, sizeof plant.dims);
-    return generate_planted(x, &plant, s->seed, progress, error);
+    coo_runs_init(&runs);
+    if (generate_planted(&x, &plant, s->seed, progress, error) == STATUS_OK) {
+        *nnz = x.nnz;
+        if (tensor_format_named(path) == TENSOR_BLCO) {
+            progress_stage(progress, "writing %s", path);
+            coo_runs_write(&runs, &x, path, cli_host_memory(&s->common), &written, progress, error);
+            report->file_bytes = written.bytes;
+        } else {
+            tns_write(&x, path, options, progress, report, error);
+        }
+    }
+    coo_runs_free(&runs);
+    coo_free(&x);
+    return error->status;
+}
+
+static enum status check_output(const struct settings *s, const char *path, struct error *error)
+{
+    if (tensor_format_named(path) == TENSOR_BLCO && (s->has_header || s->has_index_base))
+        return error_set(error, STATUS_INPUT, "%s is for text, but %s is not",
+                         s->has_header ? "--header" : "--index-base", path);
+    return strcmp(path, "-") == 0 ? STATUS_OK : outfile_check(path, error);
 }
 
 static enum status generate(const struct settings *s, const char *path, struct error *error)
 {
     struct generate_spec spec;
-    struct coo x = {0};
     struct progress progress;
-    struct tns_write_report report;
+    struct tns_write_report report = {0};
     struct tns_write_options options = {s->common.tns.index_base, s->header};
     char size[NUMBER_SIZE_TEXT];
-    if (make_spec(s, &spec, error) != STATUS_OK ||
-        (strcmp(path, "-") != 0 && outfile_check(path, error) != STATUS_OK))
+    if (make_spec(s, &spec, error) != STATUS_OK || check_output(s, path, error) != STATUS_OK)
         return error->status;
     cli_set_threads(s->common.threads);
     progress_init(&progress, s->common.quiet ? NULL : stderr);
-    double start = progress_now(), written = 0;
-    if (make_tensor(s, &spec, &x, &progress, error) == STATUS_OK) {
-        progress_done(&progress, "%ju nonzeros in %.1f s", (uintmax_t)x.nnz,
-                      progress_now() - start);
-        start = progress_now();
-        if (tns_write(&x, path, &options, &progress, &report, error) == STATUS_OK) {
-            written = progress_now() - start;
-            progress_done(&progress, "%s in %.1f s (%.0f MB/s of text), seed %ju",
-                          number_size(report.file_bytes, size), written,
-                          (double)report.text_bytes / 1e6 / written, (uintmax_t)s->seed);
-        }
+    double start = progress_now();
+    uint64_t nnz = spec.nnz;
+    if (s->rank)
+        write_planted(s, &spec, path, &options, &report, &progress, &nnz, error);
+    else
+        write_skewed(s, &spec, path, &options, &report, &progress, error);
+    if (error->status == STATUS_OK) {
+        double seconds = progress_now() - start;
+        progress_done(&progress,
+                      "%ju nonzeros, %s, %.2f bytes a nonzero, in %.1f s (%.1f million a second), "
+                      "seed %ju",
+                      (uintmax_t)nnz, number_size(report.file_bytes, size),
+                      (double)report.file_bytes / (double)nnz, seconds, (double)nnz / 1e6 / seconds,
+                      (uintmax_t)s->seed);
     }
     progress_clear(&progress);
-    coo_free(&x);
     return error->status;
 }
 

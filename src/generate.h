@@ -48,11 +48,24 @@ struct generate_preset {
  * roughly their fibers. Smallest first; the last one's name is NULL. */
 extern const struct generate_preset generate_presets[];
 
-/* Exactly spec->nnz nonzeros in lexicographic order; values are small counts, half of them 1.
- * STATUS_INPUT where the spec makes no sense or asks for more nonzeros than there are cells. On
- * failure *x is empty. */
-enum status generate_skewed(struct coo *x, const struct generate_spec *spec, uint64_t seed,
-                            struct progress *progress, struct error *error);
+/* Is given a tensor's nonzeros, piece after piece; a piece is the caller's and valid during the
+ * call. */
+struct generate_taker {
+    enum status (*take)(void *context, const struct coo *piece, struct error *error);
+    void *context;
+};
+
+#define GENERATE_PIECE 65536 /* all pieces but the last have multiples of as many nonzeros */
+
+/* Exactly spec->nnz distinct nonzeros, along the line on which the bits of their coordinates are
+ * interleaved; values are small counts, half of them 1. They are made part by part, so that
+ * `memory` bounds the bytes they take; neither it nor the number of threads changes them.
+ * STATUS_INPUT where the spec makes no sense or asks for more nonzeros than there are cells,
+ * STATUS_MEMORY also where `memory` is too little for the tuples of the pool or a part, and what
+ * the taker fails with. */
+enum status generate_skewed(const struct generate_spec *spec, uint64_t seed, uint64_t memory,
+                            const struct generate_taker *taker, struct progress *progress,
+                            struct error *error);
 
 struct generate_plant {
     int order;

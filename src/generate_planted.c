@@ -172,13 +172,11 @@ static void list_blocks(const struct blocks *b, uint64_t rank, uint64_t seed, st
 static enum status find_cells(const struct blocks *b, uint64_t rank, uint64_t seed,
                               struct cells *cells, struct error *error)
 {
-    struct cells listed;
-    if (cells_create(&listed, rank * b->cells, error) != STATUS_OK)
+    if (cells_create(cells, rank * b->cells, error) != STATUS_OK)
         return error->status;
-    list_blocks(b, rank, seed, &listed);
-    if (cells_sort(&listed, &b->layout, error) == STATUS_OK)
-        cells_merge(cells, &listed, UINT64_MAX, error);
-    cells_free(&listed);
+    list_blocks(b, rank, seed, cells);
+    if (cells_sort(cells, b->layout.bits, error) == STATUS_OK)
+        cells_unique(cells);
     return error->status;
 }
 

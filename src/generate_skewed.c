@@ -1,13 +1,15 @@
 #include "generate.h"
 
 #include <math.h>
+#include <omp.h>
+#include <string.h>
 
-#include "cells.h"
-#include "random_stream.h"
-#include "sampler.h"
+#include "cell_set.h"
+#include "generate_plan.h"
+#include "memory.h"
 
-#define MOST_ROUNDS 32
-#define LEAST_YIELD (1.0 / 16) /* new cells a draw, below which drawing on is not worth it */
+#define LEAST_YIELD      (1.0 / 128) /* new cells a draw, below which drawing on is not worth it */
+#define PARTS_PER_THREAD 8           /* that are made at a time, so that uneven ones even out    */
 
 static enum status check_size(const struct generate_spec *spec, struct error *error)
 {
@@ -56,67 +58,228 @@ static enum status check_skew(const struct generate_spec *spec, struct error *er
     return STATUS_OK;
 }
 
-/* Adds `draws` draws to the set, at most `most` cells in all. */
-static enum status add_round(struct cells *cells, const struct sampler *s, uint64_t round,
-                             uint64_t draws, uint64_t most, struct error *error)
+/* --- one part --- */
+
+/* What a thread makes a part with. */
+struct worker {
+    struct part_sampler *sampler;
+    struct cell_set set;
+};
+
+/* In one round. */
+static uint64_t most_draws(uint64_t count)
 {
-    struct cells drawn;
-    if (cells_create(&drawn, draws, error) != STATUS_OK)
+    return count + count / 2 + 128;
+}
+
+/* Draws until the part has `count` distinct cells, or hardly any new ones come any more because the
+ * frequent indices are used up. */
+static void draw_distinct(struct worker *w, uint64_t number, const struct planned_part *part)
+{
+    struct cell_set *set = &w->set;
+    double yield = part->yield;
+    for (uint64_t round = 0; set->count < part->count && yield > LEAST_YIELD; round++) {
+        double needed = (double)(part->count - set->count) / yield * (round ? 1.1 : 1.005) + 16;
+        uint64_t draws = most_draws(part->count), before = set->count;
+        if (needed < (double)draws)
+            draws = (uint64_t)needed;
+        part_sampler_draw(w->sampler, round, number, set->drawn, set->scratch, draws);
+        cell_set_add(set, draws, part->line_bits);
+        yield = (double)(set->count - before) / (double)draws;
+    }
+    cell_set_thin(set, part->count);
+}
+
+/* All cells of the part, which are not many. */
+static uint64_t list_cells(const struct part_sampler *p, cell_key *key)
+{
+    const struct cell_line *line = &p->sampler->line;
+    uint64_t count = 1;
+    key[0] = 0;
+    for (int n = 0; n < line->alto.order; n++) {
+        const struct index_range *range = &p->range[n];
+        for (uint64_t i = range->length; i-- > 0;)
+            for (uint64_t k = 0; k < count; k++)
+                key[i * count + k] = key[k] | cell_line_place(line, n, range->begin + i);
+        count *= range->length;
+    }
+    return count;
+}
+
+/* Adds what is missing, spread evenly over the free cells. */
+static void fill_up(struct worker *w, uint64_t number, const struct planned_part *part)
+{
+    struct cell_set *set = &w->set;
+    const struct part_sampler *p = w->sampler;
+    if (set->count == part->count)
+        return;
+    if (cell_box_cells(&p->sampler->layout, &p->part->box) <= 2 * part->count) {
+        cell_set_fill(set, list_cells(p, set->drawn), part->line_bits, part->count);
+        return;
+    }
+    for (uint64_t round = 0; set->count < part->count; round++) {
+        uint64_t draws = part->count - set->count + (part->count - set->count) / 4 + 16;
+        part_sampler_spread(p, round, number, set->drawn, draws);
+        cell_set_fill(set, draws, part->line_bits, part->count);
+    }
+}
+
+static enum status make_part(struct worker *w, const struct sampler *s, uint64_t number,
+                             const struct planned_part *part, struct error *error)
+{
+    struct sampler_part place = planned_part_place(s, part);
+    if (cell_set_clear(&w->set, part->count + most_draws(part->count), error) != STATUS_OK)
         return error->status;
-    sampler_draw(s, round, &drawn);
-    if (cells_sort(&drawn, &s->layout, error) == STATUS_OK)
-        cells_merge(cells, &drawn, most, error);
-    cells_free(&drawn);
+    part_sampler_open(w->sampler, s, &place);
+    draw_distinct(w, number, part);
+    fill_up(w, number, part);
+    return STATUS_OK;
+}
+
+/* The nonzeros of a part to their place in x. Values are counts: 1 with probability 1/2, 2 with
+ * 1/4, and so on, the same whenever the cell is drawn. */
+static void put_part(const struct cell_set *set, const struct sampler *s, struct coo *x,
+                     uint64_t at)
+{
+    uint64_t salt = random_mix(s->seed);
+    for (uint64_t i = 0; i < set->count; i++) {
+        cell_key cell = cell_line_cell(&s->line, set->key[i]);
+        for (int n = 0; n < x->order; n++)
+            x->index[n][at + i] = (uint32_t)cell_coordinate(&s->layout, cell, n);
+        uint64_t bits = random_mix((uint64_t)cell ^ random_mix((uint64_t)(cell >> 64) + salt));
+        x->value[at + i] = 1 + __builtin_ctzll(bits | UINT64_C(1) << 62);
+    }
+}
+
+/* --- all parts --- */
+
+struct maker {
+    const struct sampler *sampler;
+    const struct generate_plan *plan;
+    struct worker *worker; /* (threads); owned */
+    int threads;
+    struct coo x;    /* what waits to be passed on; x.nnz is the room; owned */
+    uint64_t filled; /* of it                                                */
+};
+
+static void maker_free(struct maker *m)
+{
+    for (int t = 0; m->worker && t < m->threads; t++) {
+        memory_free(m->worker[t].sampler);
+        cell_set_free(&m->worker[t].set);
+    }
+    memory_free(m->worker);
+    coo_free(&m->x);
+}
+
+/* Memory for all threads, each with a few parts; for fewer parts where they are to take less. */
+static enum status maker_create(struct maker *m, const struct sampler *s,
+                                const struct generate_plan *plan, uint64_t memory,
+                                struct error *error)
+{
+    *m = (struct maker){.sampler = s, .plan = plan, .threads = omp_get_max_threads()};
+    double entry = 4.0 * s->layout.order + 8, threads = m->threads;
+    double largest = (double)plan->largest;
+    double fixed = threads * (3 * 2.5 * sizeof(cell_key) * largest + sizeof *m->worker->sampler) +
+                   (double)s->pool.place.count * 24 + (double)plan->room * sizeof *plan->part;
+    double least = fixed + entry * (GENERATE_PIECE + largest);
+    if (least > (double)memory)
+        return error_set(error, STATUS_MEMORY,
+                         "%.0f MB of memory are needed to make the tensor, %.0f MB may be used",
+                         least / 1e6, (double)memory / 1e6);
+    double room = GENERATE_PIECE + threads * PARTS_PER_THREAD * largest;
+    double fit = ((double)memory - fixed) / entry;
+    m->worker = memory_zeros((size_t)m->threads, sizeof *m->worker, error);
+    for (int t = 0; t < m->threads && error->status == STATUS_OK; t++)
+        m->worker[t].sampler = memory_zeros(1, sizeof *m->worker[t].sampler, error);
+    if (error->status == STATUS_OK)
+        coo_create(&m->x, s->layout.order, s->layout.dims, (uint64_t)(room < fit ? room : fit),
+                   error);
     return error->status;
 }
 
-/* Draws until there are `nnz` distinct cells; where hardly any new ones come any more, because the
- * frequent indices are used up, the rest is spread evenly over what is free. */
-static enum status draw_distinct(struct cells *cells, const struct sampler *s, uint64_t nnz,
-                                 struct progress *progress, struct error *error)
+/* Makes parts [first, last), which there is room for. */
+static enum status make_parts(struct maker *m, uint64_t first, uint64_t last, struct error *error)
 {
-    uint64_t draws = nnz + nnz / 200 + 16;
-    for (uint64_t round = 0; round < MOST_ROUNDS && cells->count < nnz; round++) {
-        uint64_t before = cells->count;
-        if (add_round(cells, s, round, draws, nnz, error) != STATUS_OK)
-            return error->status;
-        progress_update(progress, (double)cells->count / (double)nnz, "%.1f million nonzeros",
-                        (double)cells->count / 1e6);
-        double yield = (double)(cells->count - before) / (double)draws;
-        if (yield < LEAST_YIELD)
-            break;
-        double needed = (double)(nnz - cells->count) / yield * 1.1 + 64;
-        uint64_t most = nnz / 4 + 64; /* so that memory has its peak in the first round */
-        draws = needed < (double)most ? (uint64_t)needed : most;
+    const struct planned_part *part = m->plan->part;
+    struct error worst = {0};
+#pragma omp parallel for schedule(dynamic) num_threads(m->threads)
+    for (uint64_t i = first; i < last; i++) {
+        struct worker *w = &m->worker[omp_get_thread_num()];
+        struct error own = {0};
+        if (part[i].count == 0)
+            continue;
+        if (make_part(w, m->sampler, i, &part[i], &own) == STATUS_OK) {
+            put_part(&w->set, m->sampler, &m->x, m->filled + part[i].first - part[first].first);
+        } else {
+#pragma omp critical(generate_skewed)
+            error_set(&worst, own.status, "%s", own.message);
+        }
     }
-    return cells_fill(cells, &s->layout, nnz, s->seed, error);
+    m->filled += part[last - 1].first + part[last - 1].count - part[first].first;
+    return worst.status == STATUS_OK ? STATUS_OK
+                                     : error_set(error, worst.status, "%s", worst.message);
 }
 
-/* Counts: 1 with probability 1/2, 2 with 1/4, and so on. */
-static void set_counts(const struct cells *cells, uint64_t seed, struct coo *x)
+/* Passes on whole pieces, or all, and keeps the rest. */
+static enum status pass_on(struct maker *m, bool all, const struct generate_taker *taker,
+                           struct error *error)
 {
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < x->nnz; i++) {
-        uint64_t bits = random_mix(cells->low[i] ^ random_mix(cells->high[i] + random_mix(seed)));
-        x->value[i] = 1 + __builtin_ctzll(bits | UINT64_C(1) << 62);
-    }
+    struct coo piece = m->x; /* borrows the arrays */
+    piece.nnz = all ? m->filled : m->filled / GENERATE_PIECE * GENERATE_PIECE;
+    if (piece.nnz == 0)
+        return STATUS_OK;
+    uint64_t left = m->filled - piece.nnz;
+    if (taker->take(taker->context, &piece, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < m->x.order; n++)
+        memmove(m->x.index[n], m->x.index[n] + piece.nnz, left * sizeof *m->x.index[n]);
+    memmove(m->x.value, m->x.value + piece.nnz, left * sizeof *m->x.value);
+    m->filled = left;
+    return STATUS_OK;
 }
 
-enum status generate_skewed(struct coo *x, const struct generate_spec *spec, uint64_t seed,
+static enum status make_all(struct maker *m, uint64_t nnz, const struct generate_taker *taker,
                             struct progress *progress, struct error *error)
 {
-    struct sampler sampler = {0};
-    struct cells cells = {0};
-    *x = (struct coo){0};
-    if (check_size(spec, error) != STATUS_OK || check_skew(spec, error) != STATUS_OK ||
-        cells_check_memory(spec->order, (double)spec->nnz, 0, error) != STATUS_OK)
+    uint64_t done = 0;
+    for (uint64_t i = 0; i < m->plan->count;) {
+        uint64_t first = i, room = m->x.nnz - m->filled, begun = 0;
+        while (i < m->plan->count && begun + m->plan->part[i].count <= room)
+            begun += m->plan->part[i++].count;
+        if (make_parts(m, first, i, error) != STATUS_OK ||
+            pass_on(m, i == m->plan->count, taker, error) != STATUS_OK)
+            return error->status;
+        done += begun;
+        progress_update(progress, (double)done / (double)nnz, "%.1f million nonzeros",
+                        (double)done / 1e6);
+    }
+    return STATUS_OK;
+}
+
+enum status generate_skewed(const struct generate_spec *spec, uint64_t seed, uint64_t memory,
+                            const struct generate_taker *taker, struct progress *progress,
+                            struct error *error)
+{
+    struct sampler *sampler = NULL;
+    struct generate_plan plan = {0};
+    struct maker maker = {0};
+    if (check_size(spec, error) != STATUS_OK || check_skew(spec, error) != STATUS_OK)
         return error->status;
-    progress_stage(progress, "drawing nonzeros");
-    if (sampler_create(&sampler, spec, seed, error) == STATUS_OK &&
-        draw_distinct(&cells, &sampler, spec->nnz, progress, error) == STATUS_OK &&
-        cells_to_coo(&cells, &sampler.layout, x, error) == STATUS_OK)
-        set_counts(&cells, seed, x);
-    cells_free(&cells);
-    sampler_free(&sampler);
+    double tuples = (double)tuple_pool_count(&spec->skew, spec->nnz) * TUPLE_POOL_BYTES;
+    if (tuples > (double)memory)
+        return error_set(error, STATUS_MEMORY,
+                         "the tuples of fibers take %.0f MB of memory, %.0f MB may be used",
+                         tuples / 1e6, (double)memory / 1e6);
+    if ((sampler = memory_array(1, sizeof *sampler, error)) &&
+        sampler_create(sampler, spec, seed, error) == STATUS_OK &&
+        generate_plan_create(&plan, sampler, spec->nnz, error) == STATUS_OK &&
+        maker_create(&maker, sampler, &plan, memory, error) == STATUS_OK)
+        make_all(&maker, spec->nnz, taker, progress, error);
+    maker_free(&maker);
+    generate_plan_free(&plan);
+    if (sampler)
+        sampler_free(sampler);
+    memory_free(sampler);
     return error->status;
 }

@@ -61,9 +61,10 @@ static void *allocate(size_t bytes, size_t alignment)
 {
     if (bytes < HUGE_ARRAY)
         return aligned_alloc(alignment, bytes);
-    void *array = aligned_alloc(HUGE_PAGE, bytes);
-    if (array)
-        madvise(array, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* a hint; may be refused */
+    void *array; /* aligned_alloc would want a multiple of the page */
+    if (posix_memalign(&array, HUGE_PAGE, bytes) != 0)
+        return NULL;
+    madvise(array, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* a hint; may be refused */
     return array;
 }
 

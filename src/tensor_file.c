@@ -41,6 +41,13 @@ enum status tensor_format(const char *path, enum tensor_format *format, struct e
     return STATUS_OK;
 }
 
+enum tensor_format tensor_format_named(const char *path)
+{
+    size_t length = strlen(path), end = strlen(".blco");
+    bool ends = length > end && strcmp(path + length - end, ".blco") == 0;
+    return ends ? TENSOR_BLCO : TENSOR_TEXT;
+}
+
 enum status tensor_check_lengths(const char *path, int order, const uint64_t *dims,
                                  const struct tns_options *options, struct error *error)
 {

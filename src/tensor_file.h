@@ -23,6 +23,9 @@ struct tensor_report {
  * reader says why. */
 enum status tensor_format(const char *path, enum tensor_format *format, struct error *error);
 
+/* What kind of file is to be written under this name: .blco where it ends in that, else text. */
+enum tensor_format tensor_format_named(const char *path);
+
 /* Reads a tensor by all OpenMP threads and cleans it (coo_clean). Index base and lengths of
  * `options` are for text; a .blco file must have the lengths that are given. *x is fresh, or empty
  * on failure; x->nnz may be 0. STATUS_INPUT, STATUS_MEMORY. */

@@ -26,10 +26,30 @@ load cli_helpers
     [ "$(wc -l <two.tns)" -eq 99285 ]
 }
 
+@test "the same tensor as .blco, whatever the threads and the memory" {
+    for args in "--preset vast --scale 0.02" "--dims 60,50,40 --nnz 12000 --planted-rank 3 --noise 0.1"; do
+        "$BLCO" generate one.blco -q $args -t 1
+        "$BLCO" generate two.blco -q $args -t 3 --host-memory 64M
+        cmp one.blco two.blco
+        "$BLCO" generate one.tns -q $args --header dims
+        "$BLCO" convert one.tns two.blco -q
+        cmp one.blco two.blco
+    done
+    run -0 "$BLCO" info -q one.blco
+}
+
+@test "a tensor that fits into no memory is made within the limit" {
+    "$BLCO" generate x.blco -q --preset vast --scale 0.3 -t 2 --host-memory 32M
+    command -v /usr/bin/time >/dev/null || skip "no time(1)"
+    run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" generate y.blco -q --preset vast --scale 0.3 -t 2 --host-memory 32M
+    [[ $BLCO == *asan* || $BLCO == *tsan* ]] || [ "$stderr" -lt 48000 ]
+    cmp x.blco y.blco
+}
+
 @test "headers and index base" {
     "$BLCO" generate x.tns -q --dims 2x3 --nnz 6 --header sptensor --index-base 0
     [ "$(head -n 4 x.tns | tr '\n' ';')" = "sptensor;2;2 3;6;" ]
-    [ "$(tail -n 6 x.tns | cut -d' ' -f1,2 | tr '\n' ';')" = "0 0;0 1;0 2;1 0;1 1;1 2;" ]
+    [ "$(tail -n 6 x.tns | cut -d' ' -f1,2 | tr '\n' ';')" = "0 0;1 0;0 1;1 1;0 2;1 2;" ]
     "$BLCO" generate x.tns -q --dims 2x3 --nnz 6 --header dims
     [ "$(head -n 3 x.tns | cut -d' ' -f1,2 | tr '\n' ';')" = "2;2 3;1 1;" ]
 }
@@ -82,7 +102,11 @@ load cli_helpers
     done
     fails 2 "--header: 'x', expected none, dims or sptensor" generate x.tns "${size[@]}" --header x
     fails 2 "150 bits for an index, at most 128" generate x.tns --dims 1000000000x1000000000x1000000000x1000000000x1000000000 --nnz 3
-    fails 3 "GB of memory to make" generate x.tns --dims 4294967295,4294967295 --nnz 1000000000000
+    fails 3 "GB of memory to make" generate x.tns --dims 4294967295,4294967295 --nnz 100000000000 --planted-rank 2
+    fails 3 "MB of memory are needed to make the tensor, 1 MB may be used" generate x.tns --preset chicago --host-memory 1M
+    fails 3 "the tuples of fibers take" generate x.blco --preset reddit --host-memory 1G
+    fails 2 "--header is for text, but x.blco is not" generate x.blco "${size[@]}" --header dims
+    fails 2 "--index-base is for text, but x.blco is not" generate x.blco "${size[@]}" --index-base 0
     fails 5 "none/x.tns: cannot be written" generate none/x.tns "${size[@]}" -q
     [ ! -e x.tns ]
 }

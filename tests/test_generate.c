@@ -15,6 +15,7 @@
 #include "coo.h"
 #include "generate.h"
 #include "memory.h"
+#include "ordering.h"
 
 static void check_near(double value, double expected, double tolerance)
 {
@@ -22,14 +23,53 @@ static void check_near(double value, double expected, double tolerance)
         fail_msg("%g, expected %g within %g", value, expected, tolerance);
 }
 
-static struct coo skewed(const struct generate_spec *spec, uint64_t seed)
+#define PLENTY (UINT64_C(1) << 40) /* of memory */
+
+/* Puts the pieces together. */
+struct collector {
+    struct coo x;
+    uint64_t filled;
+};
+
+static enum status collect(void *context, const struct coo *piece, struct error *error)
+{
+    (void)error;
+    struct collector *c = context;
+    assert_int_equal(c->filled % GENERATE_PIECE, 0);
+    assert_true(piece->nnz <= c->x.nnz - c->filled);
+    for (int n = 0; n < piece->order; n++)
+        memcpy(c->x.index[n] + c->filled, piece->index[n], piece->nnz * sizeof *piece->index[n]);
+    memcpy(c->x.value + c->filled, piece->value, piece->nnz * sizeof *piece->value);
+    c->filled += piece->nnz;
+    return STATUS_OK;
+}
+
+static struct coo skewed_within(const struct generate_spec *spec, uint64_t seed, uint64_t memory)
 {
     struct error error = {0};
-    struct coo x;
-    if (generate_skewed(&x, spec, seed, NULL, &error) != STATUS_OK)
+    struct collector c = {.filled = 0};
+    struct generate_taker taker = {collect, &c};
+    if (coo_create(&c.x, spec->order, spec->dims, spec->nnz, &error) != STATUS_OK ||
+        generate_skewed(spec, seed, memory, &taker, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
-    return x;
+    assert_int_equal(c.filled, spec->nnz);
+    return c.x;
 }
+
+static struct coo skewed(const struct generate_spec *spec, uint64_t seed)
+{
+    return skewed_within(spec, seed, PLENTY);
+}
+
+static enum status take_nothing(void *context, const struct coo *piece, struct error *error)
+{
+    (void)context;
+    (void)piece;
+    (void)error;
+    return STATUS_OK;
+}
+
+static const struct generate_taker nobody = {take_nothing, NULL};
 
 static struct coo planted(const struct generate_plant *plant, uint64_t seed)
 {
@@ -40,7 +80,29 @@ static struct coo planted(const struct generate_plant *plant, uint64_t seed)
     return x;
 }
 
-/* Strictly ascending in lexicographic order, hence distinct, and within the lengths. */
+/* Strictly ascending along the alto line, hence distinct, and within the lengths. */
+static void check_line(const struct coo *x)
+{
+    struct ordering alto;
+    uint64_t line[2][MAX_LINE_WORDS] = {{0}};
+    ordering_create(&alto, ORDERING_ALTO, x->order, x->dims, 64);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        uint32_t coordinate[MAX_ORDER];
+        uint64_t *own = line[i % 2], *before = line[(i + 1) % 2];
+        for (int n = 0; n < x->order; n++) {
+            coordinate[n] = x->index[n][i];
+            assert_true(coordinate[n] < x->dims[n]);
+        }
+        ordering_encode(&alto, coordinate, own);
+        int word = MAX_LINE_WORDS - 1;
+        while (word > 0 && own[word] == before[word])
+            word--;
+        if (i > 0 && own[word] <= before[word])
+            fail_msg("nonzero %ju does not follow the one before", (uintmax_t)i);
+    }
+}
+
+/* The same in lexicographic order. */
 static void check_cells(const struct coo *x)
 {
     for (uint64_t i = 0; i < x->nnz; i++) {
@@ -103,6 +165,13 @@ static void test_exact_count(void **state)
          1000,
          {.pool = 1, .pool_modes = 15}}, /* one cell in the pool */
         {16, {2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3}, 30000, {.exponent = {0}}},
+        {3, {120, 110, 100}, 1320000, {.exponent = {2, 0.5, 1}}},   /* many parts, every cell */
+        {3, {300, 400, 100}, 500000, {.pool = 3, .pool_modes = 3}}, /* 300 of many in the pool */
+        {2, {100000, 90000}, 300000, {.exponent = {8, 1}}},         /* a row and a bit        */
+        {2,
+         {5000, 5000},
+         300000,
+         {.exponent = {1, 1}, .pool = 9000, .pool_modes = 3}}, /* no rest */
         {3,
          {50, 60, 5},
          14000,
@@ -110,15 +179,12 @@ static void test_exact_count(void **state)
     };
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         struct coo x = skewed(&specs[i], 3);
-        assert_int_equal(x.order, specs[i].order);
-        assert_int_equal(x.nnz, specs[i].nnz);
-        assert_memory_equal(x.dims, specs[i].dims, (size_t)x.order * sizeof x.dims[0]);
-        check_cells(&x);
+        check_line(&x);
         coo_free(&x);
     }
 }
 
-static void test_threads_do_not_matter(void **state)
+static void test_threads_and_memory_do_not_matter(void **state)
 {
     (void)state;
     int before = omp_get_max_threads();
@@ -126,7 +192,7 @@ static void test_threads_do_not_matter(void **state)
     struct coo x = skewed(&mixed, 9), p = planted(&plant, 9);
     for (int threads = 2; threads <= 3; threads++) {
         omp_set_num_threads(threads);
-        struct coo y = skewed(&mixed, 9), q = planted(&plant, 9);
+        struct coo y = skewed_within(&mixed, 9, UINT64_C(40000000)), q = planted(&plant, 9);
         assert_true(same_tensor(&x, &y));
         assert_true(same_tensor(&p, &q));
         coo_free(&y);
@@ -135,6 +201,78 @@ static void test_threads_do_not_matter(void **state)
     omp_set_num_threads(before);
     coo_free(&x);
     coo_free(&p);
+}
+
+/* A taker that fails ends it, with its own message. */
+static enum status refuse(void *context, const struct coo *piece, struct error *error)
+{
+    ++*(int *)context;
+    return error_set(error, STATUS_OUTPUT, "no room for %ju nonzeros", (uintmax_t)piece->nnz);
+}
+
+static void test_refusing_taker(void **state)
+{
+    (void)state;
+    int calls = 0;
+    struct generate_taker taker = {refuse, &calls};
+    struct error error = {0};
+    assert_int_equal(generate_skewed(&mixed, 1, UINT64_C(40000000), &taker, NULL, &error),
+                     STATUS_OUTPUT);
+    assert_int_equal(calls, 1);
+    assert_non_null(strstr(error.message, "no room for"));
+}
+
+/* The probability of at least `least` in `n` trials. */
+static double binomial_tail(int n, double p, int least)
+{
+    double sum = 0;
+    for (int k = least; k <= n; k++)
+        sum += exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) +
+                   (k < n ? (n - k) * log1p(-p) : 0));
+    return sum;
+}
+
+/* Several parts, of which each is made by itself: together they have what the whole would have,
+ * though the frequent tuples fill their fibers. */
+static void test_parts_make_a_whole(void **state)
+{
+    (void)state;
+    struct generate_spec spec = {
+        3,
+        {3000, 2500, 60},
+        600000,
+        {.exponent = {0.2, 0, 0}, .pool = 40000, .pool_modes = 3, .pool_exponent = 1.0}};
+    struct coo x = skewed(&spec, 1);
+    unsigned char *count = calloc(3000 * 2500, 1);
+    double first_half = 0, full = 0, fibers = 0;
+    assert_non_null(count);
+    for (uint64_t i = 0; i < x.nnz; i++) {
+        first_half += x.index[2][i] < 30;
+        count[x.index[0][i] * 2500 + x.index[1][i]]++;
+    }
+    check_near(first_half / (double)x.nnz, 0.5, 0.005);
+    for (int i = 0; i < 3000 * 2500; i++) {
+        full += count[i] >= 54;
+        fibers += count[i] > 0;
+    }
+    free(count);
+    coo_free(&x);
+
+    /* A tuple of weight w has 60 (1 - exp(-c w / 60)) nonzeros, c such that these sum up to nnz. */
+    double c = 600000, sum = 600000, expected_full = 0, expected_fibers = 0;
+    for (int i = 0; i < 100; i++) {
+        c *= 600000 / sum;
+        sum = expected_full = expected_fibers = 0;
+        for (int rank = 1; rank <= 40000; rank++) {
+            double draws = c * log1p(1. / rank) / log(40001.);
+            double filled = -expm1(-draws / 60);
+            sum += 60 * filled;
+            expected_full += filled > 0.6 ? binomial_tail(60, filled, 54) : 0;
+            expected_fibers += -expm1(-draws);
+        }
+    }
+    check_near(full / expected_full, 1, 0.05);
+    check_near(fibers / expected_fibers, 1, 0.02);
 }
 
 static void test_seeds_differ(void **state)
@@ -319,8 +457,7 @@ static void test_presets(void **state)
         struct generate_spec small = p->spec;
         small.nnz = 3000;
         struct coo x = skewed(&small, 1);
-        assert_int_equal(x.nnz, 3000);
-        check_cells(&x);
+        check_line(&x);
         coo_free(&x);
     }
     assert_int_equal(listed, count);
@@ -432,17 +569,21 @@ static void test_refused(void **state)
     struct coo x;
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         struct error error = {0};
-        assert_int_equal(generate_skewed(&x, &specs[i], 1, NULL, &error), STATUS_INPUT);
-        assert_true(error.message[0] && x.nnz == 0 && !x.value);
+        assert_int_equal(generate_skewed(&specs[i], 1, PLENTY, &nobody, NULL, &error),
+                         STATUS_INPUT);
+        assert_true(error.message[0]);
     }
     for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
         struct error error = {0};
         assert_int_equal(generate_planted(&x, &plants[i], 1, NULL, &error), STATUS_INPUT);
         assert_true(error.message[0] && x.nnz == 0 && !x.value);
     }
-    struct generate_spec huge = {3, {MAX_LENGTH, MAX_LENGTH, 7}, MAX_NNZ, {.exponent = {0}}};
+    struct generate_spec pool = {
+        2, {MAX_LENGTH, MAX_LENGTH}, MAX_NNZ, {.pool = MAX_NNZ, .pool_modes = 1}};
     struct error error = {0};
-    assert_int_equal(generate_skewed(&x, &huge, 1, NULL, &error), STATUS_MEMORY);
+    assert_int_equal(generate_skewed(&pool, 1, PLENTY, &nobody, NULL, &error), STATUS_MEMORY);
+    error = (struct error){0};
+    assert_int_equal(generate_skewed(&mixed, 1, 1 << 20, &nobody, NULL, &error), STATUS_MEMORY);
 }
 
 static void test_allocation_failures(void **state)
@@ -455,14 +596,14 @@ static void test_allocation_failures(void **state)
         int fired = 1;
         for (long k = 0; fired; k++) {
             struct error error = {0};
-            struct coo x;
+            struct coo x = {0};
             memory_hook_set(k);
-            enum status status = skew ? generate_skewed(&x, &crowded, 1, NULL, &error)
+            enum status status = skew ? generate_skewed(&crowded, 1, PLENTY, &nobody, NULL, &error)
                                       : generate_planted(&x, &small, 1, NULL, &error);
             fired = memory_hook_fired();
             memory_hook_set(-1);
             assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
-            assert_int_equal(x.value == NULL, fired);
+            assert_int_equal(x.value == NULL, fired || skew);
             coo_free(&x);
         }
     }
@@ -472,7 +613,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact_count),
-        cmocka_unit_test(test_threads_do_not_matter),
+        cmocka_unit_test(test_threads_and_memory_do_not_matter),
+        cmocka_unit_test(test_refusing_taker),
+        cmocka_unit_test(test_parts_make_a_whole),
         cmocka_unit_test(test_seeds_differ),
         cmocka_unit_test(test_zipf_exponents),
         cmocka_unit_test(test_even_mode),

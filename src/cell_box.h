@@ -1,0 +1,48 @@
+/* Boxes of cells that are ranges of the alto line: its uppermost bits are the same for all. */
+#ifndef BLCO_CELL_BOX_H
+#define BLCO_CELL_BOX_H
+
+#include <stdbool.h>
+
+#include "cell_line.h"
+
+struct cell_box {
+    int line_bits; /* that are free                                          */
+    cell_key line; /* the fixed ones, where the box begins                   */
+    uint64_t begin[MAX_ORDER];
+    int bits[MAX_ORDER]; /* of each mode, that are free */
+};
+
+/* All cells of the layout. */
+struct cell_box cell_box_all(const struct cell_line *line);
+
+/* The one that begins at `key` and has so many free line bits. */
+struct cell_box cell_box_at(const struct cell_line *line, cell_key key, int line_bits);
+
+/* The mode whose bit is the uppermost free one on the line; there must be one. */
+int cell_box_next(const struct cell_line *line, const struct cell_box *box);
+
+/* The half of the box where the uppermost free bit is `bit`; it has no cells where it begins beyond
+ * a mode's length. */
+struct cell_box cell_box_half(const struct cell_line *line, const struct cell_box *box, int bit);
+
+static inline uint64_t cell_box_end(const struct cell_layout *layout, const struct cell_box *box,
+                                    int mode)
+{
+    uint64_t end = box->begin[mode] + (UINT64_C(1) << box->bits[mode]);
+    return end < layout->dims[mode] ? end : layout->dims[mode];
+}
+
+static inline bool cell_box_is_empty(const struct cell_layout *layout, const struct cell_box *box)
+{
+    for (int n = 0; n < layout->order; n++)
+        if (box->begin[n] >= layout->dims[n])
+            return true;
+    return false;
+}
+
+/* How many cells are in it; CELLS_MANY where they are more. */
+#define CELLS_MANY (UINT64_C(1) << 62)
+uint64_t cell_box_cells(const struct cell_layout *layout, const struct cell_box *box);
+
+#endif

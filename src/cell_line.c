@@ -1,0 +1,22 @@
+#include "cell_line.h"
+
+#include <string.h>
+
+void cell_line_create(struct cell_line *line, const struct cell_layout *layout)
+{
+    memset(line, 0, sizeof *line);
+    ordering_create(&line->alto, ORDERING_ALTO, layout->order, layout->dims, 64);
+    line->line_bytes = (layout->bits + 7) / 8;
+    for (int n = 0; n < layout->order; n++) {
+        int bits = line->alto.mode_bits[n];
+        line->mode_bytes[n] = (bits + 7) / 8;
+        for (int k = 0; k < bits; k++) {
+            int at = line->alto.place[n][k];
+            for (unsigned value = 0; value < 256; value++) {
+                line->place[n][k / 8][value] |= (cell_key)(value >> k % 8 & 1) << at;
+                line->cell[at / 8][value] |= (cell_key)(value >> at % 8 & 1)
+                                             << (layout->shift[n] + k);
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+#include "generate_plan.h"
+
+#include <math.h>
+
+#include "memory.h"
+
+#define MOST_DRAWS 64   /* for each nonzero: what they do not find is spread evenly   */
+#define CLOSE      0.05 /* relative: the rest is in proportion                        */
+
+static enum status add_part(struct generate_plan *plan, const struct sampler_part *part,
+                            double share, struct error *error)
+{
+    if (plan->count == plan->room) {
+        uint64_t room = 2 * plan->room + 64;
+        if (memory_resize(&plan->part, room, sizeof *plan->part, error) != STATUS_OK)
+            return error->status;
+        plan->room = room;
+    }
+    plan->part[plan->count++] = (struct planned_part){.line = part->box.line,
+                                                      .line_bits = part->box.line_bits,
+                                                      .first_tuple = part->first_tuple,
+                                                      .last_tuple = part->last_tuple,
+                                                      .share = share};
+    return STATUS_OK;
+}
+
+/* Halves until so few nonzeros are expected. */
+static enum status cut(struct generate_plan *plan, const struct sampler *s,
+                       const struct sampler_part *part, double nnz, struct error *error)
+{
+    double share = sampler_share(s, part);
+    if (share * nnz <= GENERATE_PART_NNZ || !sampler_can_halve(s, part))
+        return add_part(plan, part, share, error);
+    for (int bit = 0; bit < 2; bit++) {
+        struct sampler_part half = sampler_half(s, part, bit);
+        if (!cell_box_is_empty(&s->layout, &half.box) &&
+            cut(plan, s, &half, nnz, error) != STATUS_OK)
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
+struct sampler_part planned_part_place(const struct sampler *s, const struct planned_part *part)
+{
+    return (struct sampler_part){cell_box_at(&s->line, part->line, part->line_bits),
+                                 part->first_tuple, part->last_tuple};
+}
+
+static double cells_of(const struct sampler *s, const struct planned_part *part)
+{
+    struct cell_box box = cell_box_at(&s->line, part->line, part->line_bits);
+    return (double)cell_box_cells(&s->layout, &box);
+}
+
+/* How many different cells so many draws of the whole would find in each part. Returns the sum. */
+static enum status expect(struct generate_plan *plan, const struct sampler *s, double draws,
+                          double *sum, struct error *error)
+{
+    enum status status = STATUS_OK;
+#pragma omp parallel
+    {
+        struct error own = {0};
+        struct part_sampler *p = memory_zeros(1, sizeof *p, &own);
+        if (!p) {
+#pragma omp atomic write
+            status = STATUS_MEMORY;
+        }
+#pragma omp for schedule(dynamic, 64)
+        for (uint64_t i = 0; i < plan->count; i++) {
+            struct planned_part *part = &plan->part[i];
+            struct sampler_part place = planned_part_place(s, part);
+            part->yield = 0;
+            if (p && part->share > 0) {
+                part_sampler_open(p, s, &place);
+                part->yield = part_sampler_yield(p, i, draws);
+            }
+            part->expected = fmin(draws * part->share * part->yield, cells_of(s, part));
+        }
+        memory_free(p);
+    }
+    *sum = 0;
+    for (uint64_t i = 0; i < plan->count; i++)
+        *sum += plan->part[i].expected;
+    return status == STATUS_OK ? status
+                               : error_set(error, status, "out of memory for the parts' samplers");
+}
+
+/* Makes the expectations sum up to nnz: in proportion where they nearly do, and what is missing
+ * then is spread over the cells that are free. */
+static void adjust(struct generate_plan *plan, const struct sampler *s, double nnz, double sum)
+{
+    double free_cells = 0, scale = sum > nnz * (1 - CLOSE) ? nnz / sum : 1, missing = nnz;
+    for (uint64_t i = 0; i < plan->count; i++) {
+        double cells = cells_of(s, &plan->part[i]), *expected = &plan->part[i].expected;
+        *expected = fmin(*expected * scale, cells);
+        free_cells += cells - *expected;
+        missing -= *expected;
+    }
+    double more = free_cells > 0 && missing > 0 ? missing / free_cells : 0;
+    for (uint64_t i = 0; i < plan->count && more > 0; i++)
+        plan->part[i].expected += more * (cells_of(s, &plan->part[i]) - plan->part[i].expected);
+}
+
+/* Whole numbers of nonzeros, nnz in all and nowhere more than there are cells. What a part cannot
+ * take goes to the next ones. */
+static void share_out(struct generate_plan *plan, const struct sampler *s, uint64_t nnz)
+{
+    double due = 0;
+    uint64_t given = 0, first = 0;
+    for (int round = 0; round < 2; round++) {
+        for (uint64_t i = 0; i < plan->count; i++) {
+            struct planned_part *part = &plan->part[i];
+            uint64_t cells = (uint64_t)cells_of(s, part), target = nnz;
+            due += part->expected;
+            if (round == 0 && due < (double)nnz)
+                target = (uint64_t)due;
+            uint64_t wanted = target > given ? target - given : 0, room = cells - part->count;
+            uint64_t more = wanted < room ? wanted : room;
+            part->count += more;
+            given += more;
+        }
+    }
+    for (uint64_t i = 0; i < plan->count; i++) {
+        struct planned_part *part = &plan->part[i];
+        part->first = first;
+        first += part->count;
+        plan->largest = part->count > plan->largest ? part->count : plan->largest;
+    }
+}
+
+enum status generate_plan_create(struct generate_plan *plan, const struct sampler *s, uint64_t nnz,
+                                 struct error *error)
+{
+    struct sampler_part all = sampler_all(s);
+    double draws = (double)nnz, sum = 0;
+    *plan = (struct generate_plan){0};
+    cut(plan, s, &all, (double)nnz, error);
+    while (error->status == STATUS_OK && expect(plan, s, draws, &sum, error) == STATUS_OK &&
+           fabs(sum - (double)nnz) > CLOSE * (double)nnz && draws < MOST_DRAWS * (double)nnz)
+        draws *= sum > 0 ? (double)nnz / sum : 2;
+    if (error->status == STATUS_OK) {
+        adjust(plan, s, (double)nnz, sum);
+        share_out(plan, s, nnz);
+    } else {
+        generate_plan_free(plan);
+    }
+    return error->status;
+}
+
+void generate_plan_free(struct generate_plan *plan)
+{
+    memory_free(plan->part);
+    *plan = (struct generate_plan){0};
+}

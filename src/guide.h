@@ -1,0 +1,52 @@
+/* Draws one of many by their weights: a search in the running sum of these that begins near its
+ * end. */
+#ifndef BLCO_GUIDE_H
+#define BLCO_GUIDE_H
+
+#include <stdint.h>
+
+#define GUIDE_STEPS 1024
+
+struct guide {
+    const double *sum; /* ascending: item i has the weight sum[i + 1] - sum[i]; not owned */
+    double begin, weight;
+    uint64_t step[GUIDE_STEPS + 1]; /* the item where each step of the weight begins */
+};
+
+/* The last of items [first, last) that begins at `value` or below; the first where none does. */
+static inline uint64_t guide_search(const double *sum, uint64_t first, uint64_t last, double value)
+{
+    for (uint64_t count = last - first; count > 1;) {
+        uint64_t half = count / 2;
+        first = sum[first + half] <= value ? first + half : first;
+        count -= half;
+    }
+    return first;
+}
+
+/* Of items [first, last), one or more. */
+static inline void guide_create(struct guide *g, const double *sum, uint64_t first, uint64_t last)
+{
+    g->sum = sum;
+    g->begin = sum[first];
+    g->weight = sum[last] - sum[first];
+    uint64_t item = first, stride = (last - first) / GUIDE_STEPS + 1;
+    for (int i = 0; i < GUIDE_STEPS; i++) {
+        double value = g->begin + g->weight * i / GUIDE_STEPS;
+        uint64_t ahead = stride;
+        while (ahead < last - item && sum[item + ahead] <= value)
+            ahead *= 2;
+        item = guide_search(sum, item, ahead < last - item ? item + ahead : last, value);
+        g->step[i] = item;
+    }
+    g->step[GUIDE_STEPS] = last - 1;
+}
+
+/* Where u, in [0, 1), of the weight lies below. */
+static inline uint64_t guide_find(const struct guide *g, double u)
+{
+    uint32_t i = (uint32_t)(u * GUIDE_STEPS);
+    return guide_search(g->sum, g->step[i], g->step[i + 1] + 1, g->begin + g->weight * u);
+}
+
+#endif
