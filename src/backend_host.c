@@ -22,19 +22,19 @@
 struct host {
     int order;
     uint64_t rank;
-    uint64_t dims[MAX_ORDER];
+    uint64_t dims[MAX_ORDER], longest;
     double ridge, norm_sq;
     struct blco alto;
     struct blco replica[MAX_ORDER];       /* the `mode n` ones, empty where not built          */
     struct mttkrp_host mttkrp[MAX_ORDER]; /* per mode                                          */
     double *factor[MAX_ORDER];            /* (I_n x R); owned, as all below                    */
     double *gram[MAX_ORDER];              /* (R x R)                                           */
-    double *scale[MAX_ORDER];             /* (R): see below                                    */
+    double *scale[MAX_ORDER];             /* (R): see above                                    */
     double *v;                            /* (R x R)                                           */
     double *m;                            /* (longest mode x R)                                */
     double *lambda, *row, *column;        /* (R)                                               */
     double *scratch;                      /* (scratch rows of the mode that needs most x R)    */
-    int mode_of_m;                        /* the mode of the last MTTKRP; -1: none             */
+    int mode_of_m;                        /* the mode of the last MTTKRP; -1: none, or used up */
     int mode_of_inner;                    /* the mode of the last solve, which has set `inner` */
     double inner;                         /* <X, model>                                        */
     struct backend_build build;
@@ -126,9 +126,9 @@ static enum status build_orderings(struct host *h, const struct coo *x, const st
 
 static enum status allocate_matrices(struct host *h, struct error *error)
 {
-    uint64_t row = h->rank * sizeof(double), longest = 0, scratch_rows = 0;
+    uint64_t row = h->rank * sizeof(double), scratch_rows = 0;
     for (int n = 0; n < h->order; n++) {
-        longest = h->dims[n] > longest ? h->dims[n] : longest;
+        h->longest = h->dims[n] > h->longest ? h->dims[n] : h->longest;
         if (h->mttkrp[n].scratch_rows > scratch_rows)
             scratch_rows = h->mttkrp[n].scratch_rows;
         h->factor[n] = memory_array(h->dims[n], row, error);
@@ -138,7 +138,7 @@ static enum status allocate_matrices(struct host *h, struct error *error)
             return error->status;
     }
     h->v = memory_array(h->rank, row, error);
-    h->m = memory_array(longest, row, error);
+    h->m = memory_array(h->longest, row, error);
     h->lambda = memory_array(1, row, error);
     h->row = memory_array(1, row, error);
     h->column = memory_array(1, row, error);
@@ -308,8 +308,13 @@ static enum status host_solve(void *state, int mode, struct error *error)
     expect_norms(h, h->column);
     dense_inverse_scale(&inverse, h->row, h->column);
     double *inner = h->v; /* which is free again */
-    if (dense_update(&inverse, h->m, h->factor[mode], h->dims[mode], h->gram[mode], inner, error) ==
-        STATUS_OK) {
+    double *a = h->dims[mode] == h->longest ? h->m : h->factor[mode];
+    h->mode_of_m = -1;
+    if (dense_update(&inverse, h->m, a, h->dims[mode], h->gram[mode], inner, error) == STATUS_OK) {
+        if (a == h->m) { /* the new factor takes M's place: arrays as long trade theirs */
+            h->m = h->factor[mode];
+            h->factor[mode] = a;
+        }
         h->mode_of_inner = mode;
         h->inner = 0.0;
         for (uint64_t r = 0; r < rank; r++) {
