@@ -6,11 +6,10 @@
 #include <omp.h>
 
 #include "backend.h"
-#include "blco.h"
 #include "dense.h"
+#include "host_sweep.h"
 #include "limits_host.h"
 #include "memory.h"
-#include "mttkrp_host.h"
 
 #define MEMORY_SHARE 0.8   /* of what is available, where the user sets no limit         */
 #define FAR          256.0 /* a scale of 16 modes multiplied up is still a harmless number */
@@ -24,20 +23,16 @@ struct host {
     uint64_t rank;
     uint64_t dims[MAX_ORDER], longest;
     double ridge, norm_sq;
-    struct blco alto;
-    struct blco replica[MAX_ORDER];       /* the `mode n` ones, empty where not built          */
-    struct mttkrp_host mttkrp[MAX_ORDER]; /* per mode                                          */
-    double *factor[MAX_ORDER];            /* (I_n x R); owned, as all below                    */
-    double *gram[MAX_ORDER];              /* (R x R)                                           */
-    double *scale[MAX_ORDER];             /* (R): see above                                    */
-    double *v;                            /* (R x R)                                           */
-    double *m;                            /* (longest mode x R)                                */
-    double *lambda, *row, *column;        /* (R)                                               */
-    double *scratch;                      /* (scratch rows of the mode that needs most x R)    */
-    int mode_of_m;                        /* the mode of the last MTTKRP; -1: none, or used up */
-    int mode_of_inner;                    /* the mode of the last solve, which has set `inner` */
-    double inner;                         /* <X, model>                                        */
-    struct backend_build build;
+    struct host_sweep sweep;
+    double *factor[MAX_ORDER];     /* (I_n x R); owned, as all below                    */
+    double *gram[MAX_ORDER];       /* (R x R)                                           */
+    double *scale[MAX_ORDER];      /* (R): see above                                    */
+    double *v;                     /* (R x R)                                           */
+    double *m;                     /* (longest mode x R)                                */
+    double *lambda, *row, *column; /* (R)                                               */
+    int mode_of_m;                 /* the mode of the last MTTKRP; -1: none, or used up */
+    int mode_of_inner;             /* the mode of the last solve, which has set `inner` */
+    double inner;                  /* <X, model>                                        */
 };
 
 static enum status host_available(struct error *error)
@@ -59,6 +54,8 @@ static enum status host_plan(int order, const uint64_t *dims, uint64_t nnz,
                                    .real_size = sizeof(double),
                                    .copies = (uint64_t)omp_get_max_threads(),
                                    .conflict = options->conflict,
+                                   .share =
+                                       options->conflict == CONFLICT_AUTO && !options->no_sharing,
                                    .no_replicas = options->no_replicas};
     memcpy(request.dims, dims, (size_t)order * sizeof *dims);
     if (request.budget == 0)
@@ -75,62 +72,24 @@ static void host_close(void *state)
     if (!h)
         return;
     for (int n = 0; n < MAX_ORDER; n++) {
-        mttkrp_host_free(&h->mttkrp[n]);
-        blco_free(&h->replica[n]);
         memory_free(h->factor[n]);
         memory_free(h->gram[n]);
         memory_free(h->scale[n]);
     }
-    blco_free(&h->alto);
+    host_sweep_close(&h->sweep);
     memory_free(h->v);
     memory_free(h->m);
     memory_free(h->lambda);
     memory_free(h->row);
     memory_free(h->column);
-    memory_free(h->scratch);
     memory_free(h);
-}
-
-static enum status build_orderings(struct host *h, const struct coo *x, const struct plan *plan,
-                                   struct progress *progress, struct error *error)
-{
-    int wanted = plan->replicas + (plan->alto ? 1 : 0), built = 0;
-    struct blco_options options = {.kind = ORDERING_ALTO};
-    if (plan->alto) {
-        progress_update(progress, 0.0, "ordering 1 of %d", wanted);
-        double start = progress_now();
-        if (blco_build(&h->alto, x, &options, error) != STATUS_OK)
-            return error->status;
-        h->build.alto = progress_now() - start;
-        built++;
-    }
-    for (int n = 0; n < h->order; n++) {
-        const struct blco *tensor = &h->alto;
-        if (plan->conflict[n] == CONFLICT_ORDERED) {
-            progress_update(progress, (double)built / wanted, "ordering %d of %d", built + 1,
-                            wanted);
-            options.kind = n;
-            double start = progress_now();
-            if (blco_build(&h->replica[n], x, &options, error) != STATUS_OK)
-                return error->status;
-            h->build.replica[n] = progress_now() - start;
-            tensor = &h->replica[n];
-            built++;
-        }
-        if (mttkrp_host_prepare(&h->mttkrp[n], tensor, n, plan->conflict[n], plan->request.copies,
-                                error) != STATUS_OK)
-            return error->status;
-    }
-    return STATUS_OK;
 }
 
 static enum status allocate_matrices(struct host *h, struct error *error)
 {
-    uint64_t row = h->rank * sizeof(double), scratch_rows = 0;
+    uint64_t row = h->rank * sizeof(double);
     for (int n = 0; n < h->order; n++) {
         h->longest = h->dims[n] > h->longest ? h->dims[n] : h->longest;
-        if (h->mttkrp[n].scratch_rows > scratch_rows)
-            scratch_rows = h->mttkrp[n].scratch_rows;
         h->factor[n] = memory_array(h->dims[n], row, error);
         h->gram[n] = memory_array(h->rank, row, error);
         h->scale[n] = memory_array(1, row, error);
@@ -142,7 +101,6 @@ static enum status allocate_matrices(struct host *h, struct error *error)
     h->lambda = memory_array(1, row, error);
     h->row = memory_array(1, row, error);
     h->column = memory_array(1, row, error);
-    h->scratch = memory_array(scratch_rows, row, error);
     return error->status;
 }
 
@@ -162,7 +120,7 @@ static enum status host_open(void **state, const struct coo *x, struct plan *pla
     h->mode_of_m = h->mode_of_inner = -1;
     memcpy(h->dims, x->dims, sizeof h->dims);
 
-    enum status status = build_orderings(h, x, plan, progress, error);
+    enum status status = host_sweep_open(&h->sweep, x, plan, progress, error);
     if (status == STATUS_OK)
         status = allocate_matrices(h, error);
     if (status != STATUS_OK) {
@@ -203,6 +161,7 @@ static enum status host_load(void *state, const struct ktensor *k, struct error 
     h->mode_of_m = h->mode_of_inner = -1;
     for (int n = 0; n < h->order; n++) {
         fill(h->scale[n], h->rank, 1.0);
+        host_sweep_changed(&h->sweep, n);
         copy_rows(h->factor[n], k->factor[n], h->dims[n], h->rank, h->scale[n]);
         if (dense_gram(h->factor[n], h->dims[n], h->rank, h->gram[n], error) != STATUS_OK)
             return error->status;
@@ -233,7 +192,7 @@ static enum status host_mttkrp(void *state, int mode, struct error *error)
 {
     (void)error;
     struct host *h = state;
-    mttkrp_host(&h->mttkrp[mode], h->rank, h->factor, h->m, h->scratch);
+    host_sweep_mttkrp(&h->sweep, mode, h->factor, h->m);
     h->mode_of_m = mode;
     h->mode_of_inner = -1;
     return STATUS_OK;
@@ -310,6 +269,7 @@ static enum status host_solve(void *state, int mode, struct error *error)
     double *inner = h->v; /* which is free again */
     double *a = h->dims[mode] == h->longest ? h->m : h->factor[mode];
     h->mode_of_m = -1;
+    host_sweep_changed(&h->sweep, mode);
     if (dense_update(&inverse, h->m, a, h->dims[mode], h->gram[mode], inner, error) == STATUS_OK) {
         if (a == h->m) { /* the new factor takes M's place: arrays as long trade theirs */
             h->m = h->factor[mode];
@@ -349,6 +309,7 @@ static enum status host_normalise(void *state, int mode, struct error *error)
     }
     scale_gram(h, mode, h->row);
     if (!near) {
+        host_sweep_changed(&h->sweep, mode);
         dense_scale_columns(h->factor[mode], h->dims[mode], h->rank, scale);
         fill(scale, h->rank, 1.0);
     }
@@ -378,7 +339,7 @@ static enum status host_fit(void *state, int mode, double *fit, struct error *er
 
 static void host_build(void *state, struct backend_build *build)
 {
-    *build = ((struct host *)state)->build;
+    *build = ((struct host *)state)->sweep.build;
 }
 
 static enum status host_limits(int order, const uint64_t *dims,
