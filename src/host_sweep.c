@@ -44,28 +44,78 @@ void host_sweep_close(struct host_sweep *s)
     memset(s, 0, sizeof *s);
 }
 
-/* The orderings of a tensor: alto, unless NULL, and one for each of the modes that are wanted.
- * `times` (may be NULL) says how long each took. */
-static enum status build_orderings(struct blco *alto, struct blco *ordered, const bool *wanted,
-                                   const struct coo *x, struct backend_build *times,
-                                   struct progress *progress, struct error *error)
+/* Seconds since *start, which becomes now. */
+static void lap(double *start, double *seconds)
 {
-    int all = alto != NULL, done = 0;
-    for (int n = 0; n < x->order; n++)
-        all += wanted[n];
-    for (int n = ORDERING_ALTO; n < x->order; n++) {
-        struct blco *b = n == ORDERING_ALTO ? alto : wanted[n] ? &ordered[n] : NULL;
-        struct blco_options options = {.kind = n};
-        if (!b)
+    double now = progress_now();
+    *seconds = now - *start;
+    *start = now;
+}
+
+/* The orderings of a tensor that are being built. */
+struct building {
+    const struct coo *x;
+    struct blco *alto;    /* NULL: not wanted           */
+    struct blco *ordered; /* per mode                   */
+    const bool *wanted;
+    struct backend_build *times;
+    struct progress *progress; /* may be NULL */
+    int all, done;
+};
+
+static void announce(struct building *b)
+{
+    progress_update(b->progress, (double)b->done / b->all, "ordering %d of %d", b->done + 1,
+                    b->all);
+    b->done++;
+}
+
+/* From x, by a sort of its own. */
+static enum status build_one(struct building *b, int kind, struct error *error)
+{
+    struct blco_options options = {.kind = kind};
+    bool alto = kind == ORDERING_ALTO;
+    double start = progress_now();
+    announce(b);
+    enum status status = blco_build(alto ? b->alto : &b->ordered[kind], b->x, &options, error);
+    lap(&start, alto ? &b->times->alto : &b->times->replica[kind]);
+    return status;
+}
+
+/* The orderings `mode n` by way of a common order, whose own mode comes last. */
+static enum status build_from_common(struct building *b, struct error *error)
+{
+    struct blco_source source;
+    double start = progress_now();
+    if (blco_source_create(&source, b->x, error) != STATUS_OK)
+        return error->status;
+    lap(&start, &b->times->presort);
+    int order = b->x->order, common = source.line_order.kind;
+    for (int i = 0; i <= order && error->status == STATUS_OK; i++) {
+        int n = i < order ? i : common;
+        if (!b->wanted[n] || (n == common && i < order))
             continue;
-        progress_update(progress, (double)done / all, "ordering %d of %d", done + 1, all);
-        double start = progress_now();
-        if (blco_build(b, x, &options, error) != STATUS_OK)
-            return error->status;
-        if (times)
-            *(n == ORDERING_ALTO ? &times->alto : &times->replica[n]) = progress_now() - start;
-        done++;
+        announce(b);
+        blco_build_from(&b->ordered[n], &source, n, i == order, error);
+        lap(&start, &b->times->replica[n]);
     }
+    blco_source_free(&source);
+    return error->status;
+}
+
+static enum status build_orderings(struct building *b, struct error *error)
+{
+    int replicas = 0;
+    for (int n = 0; n < b->x->order; n++)
+        replicas += b->wanted[n];
+    b->all = replicas + (b->alto != NULL);
+    if (b->alto && build_one(b, ORDERING_ALTO, error) != STATUS_OK)
+        return error->status;
+    if (replicas > 1 && blco_source_possible(b->x->order, b->x->dims))
+        return build_from_common(b, error);
+    for (int n = 0; n < b->x->order; n++)
+        if (b->wanted[n] && build_one(b, n, error) != STATUS_OK)
+            return error->status;
     return STATUS_OK;
 }
 
@@ -76,8 +126,13 @@ static enum status build_plain(struct host_sweep *s, const struct coo *x, const 
     for (int n = 0; n < s->order; n++)
         wanted[n] = plan->conflict[n] == CONFLICT_ORDERED;
     memcpy(s->tuples, x->dims, sizeof s->tuples);
-    return build_orderings(plan->alto ? &s->alto : NULL, s->ordered, wanted, x, &s->build, progress,
-                           error);
+    struct building b = {.x = x,
+                         .alto = plan->alto ? &s->alto : NULL,
+                         .ordered = s->ordered,
+                         .wanted = wanted,
+                         .times = &s->build,
+                         .progress = progress};
+    return build_orderings(&b, error);
 }
 
 /* Tensors of the tuples of one group, whose coordinates are taken over. */
@@ -86,10 +141,12 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
 {
     int first = s->grouping.first[group], size = tuples->order - 1;
     bool wanted[MAX_ORDER] = {false};
+    struct backend_build unused;
     for (int k = 0; k < size; k++)
         wanted[k] = true;
-    enum status status =
-        build_orderings(NULL, &s->tuple_tensor[first], wanted, tuples, NULL, NULL, error);
+    struct building b = {
+        .x = tuples, .ordered = &s->tuple_tensor[first], .wanted = wanted, .times = &unused};
+    enum status status = build_orderings(&b, error);
     s->product[group] = memory_array(tuples->nnz, s->rank * sizeof(double), error);
     s->partial[group] = memory_array(tuples->nnz, s->rank * sizeof(double), error);
     for (int k = 0; k < size; k++) {
@@ -105,8 +162,12 @@ static enum status build_shared(struct host_sweep *s, struct grouped *grouped,
     bool wanted[MAX_ORDER];
     for (int g = 0; g < s->grouping.groups; g++)
         wanted[g] = true;
-    enum status status =
-        build_orderings(NULL, s->ordered, wanted, &grouped->reduced, &s->build, progress, error);
+    struct building b = {.x = &grouped->reduced,
+                         .ordered = s->ordered,
+                         .wanted = wanted,
+                         .times = &s->build,
+                         .progress = progress};
+    enum status status = build_orderings(&b, error);
     for (int g = 0; g < s->grouping.groups && status == STATUS_OK; g++) {
         s->tuples[g] = grouped->reduced.dims[g];
         if (grouping_size(&s->grouping, g) > 1)
