@@ -95,6 +95,9 @@ FORCE:
 $O/src/version.o: $O/commit
 $O/src/version.o: CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
 
+# A product and a sum in one instruction, where the processor has it.
+$O/src/dense_lanes%.o: CFLAGS += -ffp-contract=fast
+
 $O/%.o: %.c
 	@mkdir -p $(@D)
 	$(call NOTE,CC,$<)

@@ -6,31 +6,33 @@
 #include <omp.h>
 
 #include "backend.h"
-#include "blco.h"
 #include "dense.h"
+#include "host_sweep.h"
 #include "limits_host.h"
 #include "memory.h"
-#include "mttkrp_host.h"
 
-#define MEMORY_SHARE 0.8 /* of what is available, where the user sets no limit */
+#define MEMORY_SHARE 0.8   /* of what is available, where the user sets no limit         */
+#define FAR          256.0 /* a scale of 16 modes multiplied up is still a harmless number */
+#define FEW_ENTRIES  4096  /* of a factor whose columns are scaled at once                */
 
+/* The columns of a factor matrix are factor[n]'s times scale[n]: normalising them so costs no pass
+ * over the rows, and whatever is made from factor[n] is R or R x R numbers away from what it stands
+ * for. Solving divides by the last lambda, which keeps factor[n]'s own norms near 1. */
 struct host {
     int order;
     uint64_t rank;
-    uint64_t dims[MAX_ORDER];
+    uint64_t dims[MAX_ORDER], longest;
     double ridge, norm_sq;
-    struct blco alto;
-    struct blco replica[MAX_ORDER];       /* the `mode n` ones, empty where not built          */
-    struct mttkrp_host mttkrp[MAX_ORDER]; /* per mode                                          */
-    double *factor[MAX_ORDER];            /* (I_n x R); owned, as all below                    */
-    double *gram[MAX_ORDER];              /* (R x R)                                           */
-    bool gram_current[MAX_ORDER];         /* gram[n] belongs to factor[n]                      */
-    double *v;                            /* (R x R)                                           */
-    double *m;                            /* (longest mode x R)                                */
-    double *lambda, *scale;               /* (R)                                               */
-    double *scratch;                      /* (scratch rows of the mode that needs most x R)    */
-    int mode_of_m;                        /* the mode of the last MTTKRP; -1: none             */
-    struct backend_build build;
+    struct host_sweep sweep;
+    double *factor[MAX_ORDER];     /* (I_n x R); owned, as all below                    */
+    double *gram[MAX_ORDER];       /* (R x R)                                           */
+    double *scale[MAX_ORDER];      /* (R): see above                                    */
+    double *v;                     /* (R x R)                                           */
+    double *m;                     /* (longest mode x R)                                */
+    double *lambda, *row, *column; /* (R)                                               */
+    int mode_of_m;                 /* the mode of the last MTTKRP; -1: none, or used up */
+    int mode_of_inner;             /* the mode of the last solve, which has set `inner` */
+    double inner;                  /* <X, model>                                        */
 };
 
 static enum status host_available(struct error *error)
@@ -52,6 +54,8 @@ static enum status host_plan(int order, const uint64_t *dims, uint64_t nnz,
                                    .real_size = sizeof(double),
                                    .copies = (uint64_t)omp_get_max_threads(),
                                    .conflict = options->conflict,
+                                   .share =
+                                       options->conflict == CONFLICT_AUTO && !options->no_sharing,
                                    .no_replicas = options->no_replicas};
     memcpy(request.dims, dims, (size_t)order * sizeof *dims);
     if (request.budget == 0)
@@ -68,70 +72,35 @@ static void host_close(void *state)
     if (!h)
         return;
     for (int n = 0; n < MAX_ORDER; n++) {
-        mttkrp_host_free(&h->mttkrp[n]);
-        blco_free(&h->replica[n]);
         memory_free(h->factor[n]);
         memory_free(h->gram[n]);
+        memory_free(h->scale[n]);
     }
-    blco_free(&h->alto);
+    host_sweep_close(&h->sweep);
     memory_free(h->v);
     memory_free(h->m);
     memory_free(h->lambda);
-    memory_free(h->scale);
-    memory_free(h->scratch);
+    memory_free(h->row);
+    memory_free(h->column);
     memory_free(h);
-}
-
-static enum status build_orderings(struct host *h, const struct coo *x, const struct plan *plan,
-                                   struct progress *progress, struct error *error)
-{
-    int wanted = plan->replicas + (plan->alto ? 1 : 0), built = 0;
-    struct blco_options options = {.kind = ORDERING_ALTO};
-    if (plan->alto) {
-        progress_update(progress, 0.0, "ordering 1 of %d", wanted);
-        double start = progress_now();
-        if (blco_build(&h->alto, x, &options, error) != STATUS_OK)
-            return error->status;
-        h->build.alto = progress_now() - start;
-        built++;
-    }
-    for (int n = 0; n < h->order; n++) {
-        const struct blco *tensor = &h->alto;
-        if (plan->conflict[n] == CONFLICT_ORDERED) {
-            progress_update(progress, (double)built / wanted, "ordering %d of %d", built + 1,
-                            wanted);
-            options.kind = n;
-            double start = progress_now();
-            if (blco_build(&h->replica[n], x, &options, error) != STATUS_OK)
-                return error->status;
-            h->build.replica[n] = progress_now() - start;
-            tensor = &h->replica[n];
-            built++;
-        }
-        if (mttkrp_host_prepare(&h->mttkrp[n], tensor, n, plan->conflict[n], plan->request.copies,
-                                error) != STATUS_OK)
-            return error->status;
-    }
-    return STATUS_OK;
 }
 
 static enum status allocate_matrices(struct host *h, struct error *error)
 {
-    uint64_t row = h->rank * sizeof(double), longest = 0, scratch_rows = 0;
+    uint64_t row = h->rank * sizeof(double);
     for (int n = 0; n < h->order; n++) {
-        longest = h->dims[n] > longest ? h->dims[n] : longest;
-        if (h->mttkrp[n].scratch_rows > scratch_rows)
-            scratch_rows = h->mttkrp[n].scratch_rows;
+        h->longest = h->dims[n] > h->longest ? h->dims[n] : h->longest;
         h->factor[n] = memory_array(h->dims[n], row, error);
         h->gram[n] = memory_array(h->rank, row, error);
-        if (!h->factor[n] || !h->gram[n])
+        h->scale[n] = memory_array(1, row, error);
+        if (!h->factor[n] || !h->gram[n] || !h->scale[n])
             return error->status;
     }
     h->v = memory_array(h->rank, row, error);
-    h->m = memory_array(longest, row, error);
+    h->m = memory_array(h->longest, row, error);
     h->lambda = memory_array(1, row, error);
-    h->scale = memory_array(1, row, error);
-    h->scratch = memory_array(scratch_rows, row, error);
+    h->row = memory_array(1, row, error);
+    h->column = memory_array(1, row, error);
     return error->status;
 }
 
@@ -149,10 +118,10 @@ static enum status host_open(void **state, const struct tensor_source *source, s
     h->rank = options->rank;
     h->ridge = options->ridge;
     h->norm_sq = coo_norm_sq(x);
-    h->mode_of_m = -1;
+    h->mode_of_m = h->mode_of_inner = -1;
     memcpy(h->dims, x->dims, sizeof h->dims);
 
-    enum status status = build_orderings(h, x, plan, progress, error);
+    enum status status = host_sweep_open(&h->sweep, x, plan, progress, error);
     if (status == STATUS_OK)
         status = allocate_matrices(h, error);
     if (status != STATUS_OK) {
@@ -163,32 +132,39 @@ static enum status host_open(void **state, const struct tensor_source *source, s
     return STATUS_OK;
 }
 
+/* Made along with the factor, and scaled with it. */
 static enum status host_gram(void *state, int mode, struct error *error)
 {
-    struct host *h = state;
-    if (h->gram_current[mode])
-        return STATUS_OK;
-    enum status status = dense_gram(h->factor[mode], h->dims[mode], h->rank, h->gram[mode], error);
-    h->gram_current[mode] = status == STATUS_OK;
-    return status;
+    (void)state, (void)mode, (void)error;
+    return STATUS_OK;
 }
 
-static void copy_rows(double *to, const double *from, uint64_t rows, uint64_t rank)
+/* With every column multiplied by scale[r]. */
+static void copy_rows(double *to, const double *from, uint64_t rows, uint64_t rank,
+                      const double *scale)
 {
 #pragma omp parallel for schedule(static) if (rows * rank > 65536)
     for (uint64_t i = 0; i < rows; i++)
-        memcpy(to + i * rank, from + i * rank, rank * sizeof *to);
+        for (uint64_t r = 0; r < rank; r++)
+            to[i * rank + r] = from[i * rank + r] * scale[r];
+}
+
+static void fill(double *x, uint64_t n, double value)
+{
+    for (uint64_t i = 0; i < n; i++)
+        x[i] = value;
 }
 
 static enum status host_load(void *state, const struct ktensor *k, struct error *error)
 {
     struct host *h = state;
     memcpy(h->lambda, k->lambda, h->rank * sizeof *h->lambda);
-    h->mode_of_m = -1;
+    h->mode_of_m = h->mode_of_inner = -1;
     for (int n = 0; n < h->order; n++) {
-        copy_rows(h->factor[n], k->factor[n], h->dims[n], h->rank);
-        h->gram_current[n] = false;
-        if (host_gram(h, n, error) != STATUS_OK)
+        fill(h->scale[n], h->rank, 1.0);
+        host_sweep_changed(&h->sweep, n);
+        copy_rows(h->factor[n], k->factor[n], h->dims[n], h->rank, h->scale[n]);
+        if (dense_gram(h->factor[n], h->dims[n], h->rank, h->gram[n], error) != STATUS_OK)
             return error->status;
     }
     return STATUS_OK;
@@ -200,20 +176,30 @@ static enum status host_store(void *state, struct ktensor *k, struct error *erro
     struct host *h = state;
     memcpy(k->lambda, h->lambda, h->rank * sizeof *h->lambda);
     for (int n = 0; n < h->order; n++)
-        copy_rows(k->factor[n], h->factor[n], h->dims[n], h->rank);
+        copy_rows(k->factor[n], h->factor[n], h->dims[n], h->rank, h->scale[n]);
     return STATUS_OK;
+}
+
+/* What M's columns are to be multiplied by, into h->row: the other modes' scales. */
+static void scale_of_m(struct host *h, int mode)
+{
+    fill(h->row, h->rank, 1.0);
+    for (int n = 0; n < h->order; n++)
+        for (uint64_t r = 0; n != mode && r < h->rank; r++)
+            h->row[r] *= h->scale[n][r];
 }
 
 static enum status host_mttkrp(void *state, int mode, struct error *error)
 {
     (void)error;
     struct host *h = state;
-    mttkrp_host(&h->mttkrp[mode], h->rank, h->factor, h->m, h->scratch);
+    host_sweep_mttkrp(&h->sweep, mode, h->factor, h->m);
     h->mode_of_m = mode;
+    h->mode_of_inner = -1;
     return STATUS_OK;
 }
 
-/* Solving, the fit and fetching go with the M of the mode that they are asked for. */
+/* Solving and fetching go with the M of the mode that they are asked for. */
 static enum status need_m(const struct host *h, int mode, struct error *error)
 {
     if (h->mode_of_m == mode)
@@ -227,7 +213,8 @@ static enum status host_fetch(void *state, int mode, double *m, struct error *er
     struct host *h = state;
     if (need_m(h, mode, error) != STATUS_OK)
         return error->status;
-    copy_rows(m, h->m, h->dims[mode], h->rank);
+    scale_of_m(h, mode);
+    copy_rows(m, h->m, h->dims[mode], h->rank, h->row);
     return STATUS_OK;
 }
 
@@ -247,29 +234,69 @@ static void hadamard(struct host *h, int mode)
     }
 }
 
+/* G = diag(scale) G diag(scale). */
+static void scale_gram(struct host *h, int mode, const double *scale)
+{
+    for (uint64_t i = 0; i < h->rank; i++)
+        for (uint64_t j = 0; j < h->rank; j++)
+            h->gram[mode][i * h->rank + j] = h->gram[mode][i * h->rank + j] * scale[i] * scale[j];
+}
+
+/* About 1 / the last lambda, where it is a number that the next one can be expected to be near: a
+ * power of two, which costs no digits. */
+static void expect_norms(struct host *h, double *column)
+{
+    for (uint64_t r = 0; r < h->rank; r++)
+        column[r] =
+            h->lambda[r] > 1e-100 && h->lambda[r] < 1e100 ? ldexp(1.0, -ilogb(h->lambda[r])) : 1.0;
+}
+
 static enum status host_solve(void *state, int mode, struct error *error)
 {
     struct host *h = state;
+    struct dense_inverse inverse;
+    uint64_t rank = h->rank;
     if (need_m(h, mode, error) != STATUS_OK)
         return error->status;
     hadamard(h, mode);
-    for (uint64_t r = 0; r < h->rank; r++)
-        h->v[r * h->rank + r] += h->ridge;
-    uint64_t rank_of_v;
-    h->gram_current[mode] = false;
-    if (dense_solve(h->v, h->m, h->factor[mode], h->dims[mode], h->rank, &rank_of_v, error) !=
-        STATUS_OK)
+    for (uint64_t r = 0; r < rank; r++)
+        h->v[r * rank + r] += h->ridge;
+    if (dense_inverse_create(&inverse, h->v, rank, error) != STATUS_OK)
         return error_prefix(error, "mode %d: ", mode + 1);
-    return STATUS_OK;
+
+    scale_of_m(h, mode);
+    expect_norms(h, h->column);
+    dense_inverse_scale(&inverse, h->row, h->column);
+    double *inner = h->v; /* which is free again */
+    double *a = h->dims[mode] == h->longest ? h->m : h->factor[mode];
+    h->mode_of_m = -1;
+    host_sweep_changed(&h->sweep, mode);
+    if (dense_update(&inverse, h->m, a, h->dims[mode], h->gram[mode], inner, error) == STATUS_OK) {
+        if (a == h->m) { /* the new factor takes M's place: arrays as long trade theirs */
+            h->m = h->factor[mode];
+            h->factor[mode] = a;
+        }
+        h->mode_of_inner = mode;
+        h->inner = 0.0;
+        for (uint64_t r = 0; r < rank; r++) {
+            h->scale[mode][r] = 1.0 / h->column[r];
+            h->inner += inner[r] * h->row[r] * h->scale[mode][r];
+        }
+        scale_gram(h, mode, h->scale[mode]);
+    }
+    dense_inverse_free(&inverse);
+    return error->status;
 }
 
-/* The squared norms stand on the diagonal of the Gram, which is scaled along with the factor. */
+/* The squared norms stand on the diagonal of the Gram. Where they are far from what was expected
+ * the rows themselves are scaled, so that nothing made from them overflows; and where it costs
+ * nothing.
+ */
 static enum status host_normalise(void *state, int mode, struct error *error)
 {
     struct host *h = state;
-    double *gram = h->gram[mode];
-    if (host_gram(h, mode, error) != STATUS_OK)
-        return error->status;
+    double *gram = h->gram[mode], *scale = h->scale[mode];
+    bool near = h->dims[mode] * h->rank > FEW_ENTRIES;
     for (uint64_t r = 0; r < h->rank; r++) {
         double norm_sq = gram[r * h->rank + r];
         if (!isfinite(norm_sq))
@@ -277,30 +304,33 @@ static enum status host_normalise(void *state, int mode, struct error *error)
                              "mode %d: the squared norm of column %llu is %g", mode + 1,
                              (unsigned long long)r + 1, norm_sq);
         h->lambda[r] = sqrt(norm_sq);
-        h->scale[r] = h->lambda[r] > 0.0 ? 1.0 / h->lambda[r] : 0.0;
+        h->row[r] = h->lambda[r] > 0.0 ? 1.0 / h->lambda[r] : 0.0;
+        scale[r] *= h->row[r];
+        near = near && scale[r] > 1.0 / FAR && scale[r] < FAR;
     }
-    dense_scale_columns(h->factor[mode], h->dims[mode], h->rank, h->scale);
-    dense_scale_columns(gram, h->rank, h->rank, h->scale);
-    for (uint64_t i = 0; i < h->rank; i++)
-        for (uint64_t j = 0; j < h->rank; j++)
-            gram[i * h->rank + j] *= h->scale[i];
+    scale_gram(h, mode, h->row);
+    if (!near) {
+        host_sweep_changed(&h->sweep, mode);
+        dense_scale_columns(h->factor[mode], h->dims[mode], h->rank, scale);
+        fill(scale, h->rank, 1.0);
+    }
     return STATUS_OK;
 }
 
+/* <X, model> = sum_ir M(i,r) A(i,r), with the A that the solve left. */
 static enum status host_fit(void *state, int mode, double *fit, struct error *error)
 {
     struct host *h = state;
-    double inner, model_sq = 0.0;
-    if (need_m(h, mode, error) != STATUS_OK ||
-        dense_inner(h->m, h->factor[mode], h->lambda, h->dims[mode], h->rank, &inner, error) !=
-            STATUS_OK)
-        return error->status;
+    double model_sq = 0.0;
+    if (h->mode_of_inner != mode)
+        return error_set(error, STATUS_INTERNAL, "mode %d: the last one updated was mode %d",
+                         mode + 1, h->mode_of_inner + 1);
     hadamard(h, -1);
     for (uint64_t i = 0; i < h->rank; i++)
         for (uint64_t j = 0; j < h->rank; j++)
             model_sq += h->v[i * h->rank + j] * h->lambda[i] * h->lambda[j];
 
-    double residual_sq = h->norm_sq - 2.0 * inner + model_sq;
+    double residual_sq = h->norm_sq - 2.0 * h->inner + model_sq;
     if (!isfinite(residual_sq))
         return error_set(error, STATUS_NUMERICAL, "mode %d: the squared residual is %g", mode + 1,
                          residual_sq);
@@ -310,7 +340,7 @@ static enum status host_fit(void *state, int mode, double *fit, struct error *er
 
 static void host_build(void *state, struct backend_build *build)
 {
-    *build = ((struct host *)state)->build;
+    *build = ((struct host *)state)->sweep.build;
 }
 
 static enum status host_limits(int order, const uint64_t *dims,

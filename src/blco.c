@@ -6,6 +6,7 @@
 #include "line_sort.h"
 #include "memory.h"
 #include "radix.h"
+#include "relayout.h"
 
 #define FEW_NONZEROS 4096 /* a block: fewer on average are worth a second index word */
 #define SLICES       256  /* of the nonzeros: the work that is shared out to threads */
@@ -13,7 +14,8 @@
 /* The nonzeros in line order, before their lines are cut. Lines of one word are sorted themselves,
  * with the values; longer ones are found in x by position. */
 struct sorted {
-    const struct coo *x;
+    const struct coo *x; /* NULL where lines are one word and sorted already    */
+    uint64_t nnz;
     uint64_t *line;     /* (nnz); NULL where lines are longer than a word */
     uint64_t *position; /* (nnz); NULL where lines are one word           */
 };
@@ -59,8 +61,6 @@ static enum status sort_long_lines(const struct blco *b, struct sorted *s, struc
 /* Nonzero i > 0 of the line order has another block key than the one before it. */
 static bool changes_key(const struct ordering *o, const struct sorted *s, uint64_t i)
 {
-    if (o->cut == o->line_bits)
-        return false;
     if (s->line)
         return (s->line[i] ^ s->line[i - 1]) >> o->cut != 0;
     for (int n = 0; n < o->order; n++) {
@@ -77,7 +77,11 @@ static bool changes_key(const struct ordering *o, const struct sorted *s, uint64
 static uint64_t scan_slice(const struct ordering *o, const struct sorted *s, uint64_t slice,
                            uint64_t *start)
 {
-    uint64_t nnz = s->x->nnz, length = nnz / SLICES + 1, keys = 0;
+    uint64_t nnz = s->nnz, length = nnz / SLICES + 1, keys = 0;
+    if (o->cut == o->line_bits && slice > 0) /* one key */
+        return 0;
+    if (o->cut == o->line_bits)
+        length = 1;
     for (uint64_t i = slice * length; i < (slice + 1) * length && i < nnz; i++) {
         if (i > 0 && !changes_key(o, s, i))
             continue;
@@ -226,7 +230,7 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
     ordering_create(&b->ordering, options->kind, x->order, x->dims,
                     options->index_bits ? options->index_bits : 64);
 
-    struct sorted s = {.x = x};
+    struct sorted s = {.x = x, .nnz = x->nnz};
     uint64_t most = options->max_block_nnz ? options->max_block_nnz : BLCO_MAX_BLOCK_NNZ;
     bool one_word = b->ordering.line_bits <= 64;
     if ((one_word ? sort_short_lines(b, &s, error) : sort_long_lines(b, &s, error)) != STATUS_OK)
@@ -242,6 +246,45 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
 done:
     memory_free(s.line);
     memory_free(s.position);
+    if (error->status != STATUS_OK)
+        blco_free(b);
+    return error->status;
+}
+
+/* Fills s->line and b->value from a source. */
+static enum status move_lines(struct blco *b, struct sorted *s, struct blco_source *source,
+                              bool take, struct error *error)
+{
+    const struct ordering *from = &source->line_order;
+    if (take && b->ordering.kind == from->kind) {
+        s->line = source->line;
+        b->value = source->value;
+        source->line = NULL;
+        source->value = NULL;
+        return STATUS_OK;
+    }
+    s->line = memory_array(b->nnz, sizeof *s->line, error);
+    b->value = memory_array(b->nnz, sizeof *b->value, error);
+    if (!s->line || !b->value)
+        return error->status;
+    struct bit_moves moves;
+    relayout_moves(&moves, from, &b->ordering, LAYOUT_LINE, 0);
+    return radix_sort_moved(&moves, source->line, (const uint64_t *)(const void *)source->value,
+                            s->line, (uint64_t *)(void *)b->value, b->nnz,
+                            relayout_sorted_bits(from, &b->ordering), from->line_bits, error);
+}
+
+enum status blco_build_from(struct blco *b, struct blco_source *source, int mode, bool take,
+                            struct error *error)
+{
+    *b = (struct blco){.order = source->order, .nnz = source->nnz, .norm_sq = source->norm_sq};
+    memcpy(b->dims, source->dims, sizeof b->dims);
+    ordering_create(&b->ordering, mode, b->order, b->dims, 64);
+    struct sorted s = {.nnz = b->nnz};
+    if (move_lines(b, &s, source, take, error) == STATUS_OK &&
+        cut_blocks(b, &s, BLCO_MAX_BLOCK_NNZ, error) == STATUS_OK)
+        store_short_lines(b, &s);
+    memory_free(s.line);
     if (error->status != STATUS_OK)
         blco_free(b);
     return error->status;

@@ -3,8 +3,10 @@
 #ifndef BLCO_BLCO_H
 #define BLCO_BLCO_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "blco_source.h"
 #include "coo.h"
 #include "ordering.h"
 
@@ -38,6 +40,13 @@ struct blco_options {
  * failure *b is empty. The caller frees it with blco_free. */
 enum status blco_build(struct blco *b, const struct coo *x, const struct blco_options *options,
                        struct error *error);
+
+/* The same ordering `mode` from a source, in blocks of at most BLCO_MAX_BLOCK_NNZ. The ordering
+ * that the source itself stands in takes its arrays over where `take` says that they are needed no
+ * more.
+ */
+enum status blco_build_from(struct blco *b, struct blco_source *source, int mode, bool take,
+                            struct error *error);
 
 /* Coordinates (order) of nonzero i, which lies in block `block`. */
 void blco_coordinates(const struct blco *b, uint64_t block, uint64_t i, uint32_t *coordinate);

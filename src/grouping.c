@@ -5,13 +5,17 @@
 
 #include "memory.h"
 
-/* Tuples are counted in a bitmap with a bit per possible tuple; where their first mode is long,
- * only those of a sixteenth of its indices are. */
-#define SAMPLED_LENGTH        4096
-#define SAMPLE_BITS           4
+/* Possible tuples are cells. Those that nonzeros have are counted in a bitmap: where there are
+ * many, only a random 64th of the cells is looked at; where there are few against nonzeros, none,
+ * since most of them will be there. */
+#define SAMPLED_CELLS         (UINT64_C(1) << 16)
+#define SAMPLE_BITS           6
+#define NONZEROS_OF_A_CELL    64 /* and more: cells are not counted     */
+#define FEW_TUPLES            2  /* a group has at most 1 / 2 as many as nonzeros */
 #define MAX_CELLS             (UINT64_C(1) << 30)
 #define MAX_CELLS_PER_NONZERO 32
-#define MAX_GROUPED_ORDER     8 /* the number of candidates grows as 2^order */
+#define BATCH                 1024 /* nonzeros whose cells are worked out at a time */
+#define MAX_GROUPED_ORDER     8    /* the number of candidates grows as 2^order */
 #define BEYOND_CACHE          4 /* times the cost of a row that is in the cache (measured on an H200) */
 #define WORTH                 0.8 /* of the traffic without groups, at most */
 
@@ -50,7 +54,7 @@ static void tuple_map_free(struct tuple_map *m)
     memory_free(m->before);
 }
 
-/* Possible tuples, or more than MAX_CELLS. */
+/* Possible tuples, or more than MAX_CELLS; those of a map are no more. */
 static uint64_t cells_of(const uint64_t *dims, int first, int last)
 {
     uint64_t cells = 1;
@@ -65,12 +69,20 @@ uint64_t grouping_cells(const uint64_t *dims, uint64_t nnz, int first, int last)
     return cells > MAX_CELLS || cells / MAX_CELLS_PER_NONZERO > nnz ? 0 : cells;
 }
 
-static uint64_t cell_at(const struct tuple_map *m, uint64_t i)
+/* Cells of nonzeros [i, i + count), at most a batch. */
+static void cells_at(const struct tuple_map *m, uint64_t i, uint64_t count, uint32_t *cell)
 {
-    uint64_t cell = 0;
-    for (int n = m->first; n < m->last; n++)
-        cell = cell * m->x->dims[n] + m->x->index[n][i];
-    return cell;
+    memcpy(cell, m->x->index[m->first] + i, count * sizeof *cell);
+    for (int n = m->first + 1; n < m->last; n++) {
+        const uint32_t *index = m->x->index[n] + i, length = (uint32_t)m->x->dims[n];
+        for (uint64_t j = 0; j < count; j++)
+            cell[j] = cell[j] * length + index[j];
+    }
+}
+
+static uint64_t batch_length(uint64_t nnz, uint64_t i)
+{
+    return nnz - i < BATCH ? nnz - i : BATCH;
 }
 
 /* Whether the bit was not set before. Another thread may set it at the same time; one of them is
@@ -85,9 +97,15 @@ static uint64_t set_bit(uint64_t *bits, uint64_t cell)
 
 static void set_bits(struct tuple_map *m)
 {
-#pragma omp parallel for
-    for (uint64_t i = 0; i < m->x->nnz; i++)
-        set_bit(m->bits, cell_at(m, i));
+    uint64_t nnz = m->x->nnz;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < nnz; i += BATCH) {
+        uint32_t cell[BATCH];
+        uint64_t count = batch_length(nnz, i);
+        cells_at(m, i, count, cell);
+        for (uint64_t j = 0; j < count; j++)
+            set_bit(m->bits, cell[j]);
+    }
 }
 
 /* Empty on failure. */
@@ -120,40 +138,31 @@ static uint32_t tuple_number(const struct tuple_map *m, uint64_t cell)
     return (uint32_t)(m->before[cell / 64] + (uint64_t)__builtin_popcountll(below));
 }
 
-static bool is_sampled(uint32_t index)
+/* The number of tuples among a sample of the cells. Multiplying by an odd number modulo a power of
+ * two numbers the cells anew, as good as at random. */
+static enum status sample_tuples(const struct coo *x, int first, int last, uint64_t cells,
+                                 double *count, struct error *error)
 {
-    return (index * UINT32_C(2654435761)) >> (32 - SAMPLE_BITS) == 0;
-}
-
-/* The number of tuples, from the nonzeros whose first index is sampled: a row of the bitmap each.
- */
-static enum status sample_tuples(const struct coo *x, int first, int last, double *count,
-                                 struct error *error)
-{
-    uint64_t length = x->dims[first], row_cells = cells_of(x->dims, first + 1, last), rows = 0;
-    uint32_t *row = memory_array(length, sizeof *row, error);
-    if (!row)
+    const struct tuple_map m = {.x = x, .first = first, .last = last};
+    int bits = 64 - __builtin_clzll(cells), left_out = cells > SAMPLED_CELLS ? SAMPLE_BITS : 0;
+    const uint32_t mask = (UINT32_C(1) << bits) - 1, sampled = UINT32_C(1) << (bits - left_out);
+    uint64_t *map = memory_zeros(sampled / 64 + 1, sizeof *map, error), tuples = 0;
+    if (!map)
         return error->status;
-    for (uint64_t i = 0; i < length; i++)
-        row[i] = is_sampled((uint32_t)i) ? (uint32_t)rows++ : UINT32_MAX;
-    uint64_t words = (rows * row_cells + 63) / 64, nonzeros = 0, tuples = 0;
-    uint64_t *bits = memory_zeros(words, sizeof *bits, error);
-    if (bits) {
-#pragma omp parallel for reduction(+ : nonzeros, tuples)
-        for (uint64_t i = 0; i < x->nnz; i++) {
-            uint64_t cell = row[x->index[first][i]];
-            if (cell == UINT32_MAX)
-                continue;
-            for (int n = first + 1; n < last; n++)
-                cell = cell * x->dims[n] + x->index[n][i];
-            nonzeros++;
-            tuples += set_bit(bits, cell);
-        }
-        *count = nonzeros ? (double)tuples * ((double)x->nnz / (double)nonzeros) : INFINITY;
+#pragma omp parallel for schedule(static) reduction(+ : tuples)
+    for (uint64_t i = 0; i < x->nnz; i += BATCH) {
+        uint32_t cell[BATCH];
+        uint64_t length = batch_length(x->nnz, i);
+        cells_at(&m, i, length, cell);
+        for (uint64_t j = 0; j < length; j++)
+            cell[j] = cell[j] * UINT32_C(2654435761) & mask;
+        for (uint64_t j = 0; j < length; j++)
+            if (cell[j] < sampled)
+                tuples += set_bit(map, cell[j]);
     }
-    memory_free(row);
-    memory_free(bits);
-    return error->status;
+    memory_free(map);
+    *count = (double)(tuples << left_out);
+    return STATUS_OK;
 }
 
 /* Number of tuples of modes [first, last) into *count, estimated where that saves time; infinite
@@ -161,16 +170,13 @@ static enum status sample_tuples(const struct coo *x, int first, int last, doubl
 static enum status count_tuples(const struct coo *x, int first, int last, double *count,
                                 struct error *error)
 {
+    uint64_t cells = grouping_cells(x->dims, x->nnz, first, last);
     *count = last - first == 1 ? (double)x->dims[first] : INFINITY;
-    if (last - first == 1 || grouping_cells(x->dims, x->nnz, first, last) == 0)
+    if (last - first == 1 || cells == 0)
         return STATUS_OK;
-    if (x->dims[first] >= SAMPLED_LENGTH)
-        return sample_tuples(x, first, last, count, error);
-    struct tuple_map m;
-    if (tuple_map_create(&m, x, first, last, error) != STATUS_OK)
-        return error->status;
-    *count = (double)tuple_count(&m);
-    tuple_map_free(&m);
+    if (cells > x->nnz / NONZEROS_OF_A_CELL)
+        return sample_tuples(x, first, last, cells, count, error);
+    *count = (double)cells;
     return STATUS_OK;
 }
 
@@ -204,6 +210,18 @@ static double sweep_traffic(const struct estimate *e, const struct grouping *g)
                 rows * table_weight(e, rows) * (1 + size + 1 + size * (size + e->index_rows));
     }
     return traffic;
+}
+
+/* The tuples of modes [first, last), unless those of a part of them are too many already. */
+static enum status count_group(struct tuple_counts *tuples, const struct coo *x, int first,
+                               int last, struct error *error)
+{
+    double most = (double)x->nnz / FEW_TUPLES, *count = &tuples->count[first][last];
+    *count = INFINITY;
+    if (last - first > 2 &&
+        (tuples->count[first][last - 1] > most || tuples->count[first + 1][last] > most))
+        return STATUS_OK;
+    return count_tuples(x, first, last, count, error);
 }
 
 /* The grouping whose cuts between modes are the bits of `cuts`. */
@@ -249,11 +267,10 @@ enum status grouping_choose(struct grouping *g, const struct coo *x, uint64_t ro
     grouping_none(g, x->order);
     if (!grouping_possible(x->order))
         return STATUS_OK;
-    for (int first = 0; first < x->order; first++)
-        for (int last = first + 1; last <= x->order && last - first < x->order; last++) {
-            if (count_tuples(x, first, last, &tuples.count[first][last], error) != STATUS_OK)
+    for (int size = 1; size < x->order; size++)
+        for (int first = 0; first + size <= x->order; first++)
+            if (count_group(&tuples, x, first, first + size, error) != STATUS_OK)
                 return error->status;
-        }
     grouping_decide(g, x->order, x->nnz, &tuples, row_bytes, cache_bytes);
     return STATUS_OK;
 }
@@ -293,9 +310,14 @@ static enum status apply_to_group(struct grouped *out, int group, const struct c
     out->reduced.dims[group] = tuple_count(&m);
     if (number && coo_create(&out->tuples[group], last - first + 1, dims, tuple_count(&m), error) ==
                       STATUS_OK) {
-#pragma omp parallel for
-        for (uint64_t i = 0; i < x->nnz; i++)
-            number[i] = tuple_number(&m, cell_at(&m, i));
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < x->nnz; i += BATCH) {
+            uint32_t cell[BATCH];
+            uint64_t count = batch_length(x->nnz, i);
+            cells_at(&m, i, count, cell);
+            for (uint64_t j = 0; j < count; j++)
+                number[i + j] = tuple_number(&m, cell[j]);
+        }
         list_tuples(&m, &out->tuples[group]);
     }
     tuple_map_free(&m);

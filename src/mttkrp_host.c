@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "lanes.h"
 #include "memory.h"
 #include "mttkrp_walk.h"
 
@@ -138,7 +139,7 @@ static void walk_columns(struct walk *w, const struct mttkrp_host *p, const stru
     w->others = p->x->order - 1;
     w->value = p->x->value;
     for (w->column = 0; w->column < w->rank; w->column += w->width) {
-        w->width = walk_tile_width(w->rank - w->column);
+        w->width = lanes_tile_width(w->rank - w->column);
         for (int n = 0, k = 0; n < p->x->order; n++)
             if (n != p->mode)
                 w->other[k++].rows = factor[n] + w->column;

@@ -1,39 +1,18 @@
 /* The body of the MTTKRP kernels, compiled once for each vector length: mttkrp_lanesL.c defines
  * LANES (doubles in a vector), says for which processors, and includes this file.
  *
- * A tile is 1 to 4 vectors wide. Where its width is no multiple of LANES the last vector overlaps
- * the one before it: those columns are computed twice, alike, and handed on once. Products and sums
- * are rounded alike for every LANES. */
+ * Columns that two vectors of a tile share are computed twice, alike, and handed on once. Products
+ * and sums are rounded alike for every LANES. */
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lanes_vector.h"
 #include "mttkrp_lanes.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
-typedef double vec __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
-typedef int64_t vec_bits __attribute__((vector_size(8 * LANES)));
-
-/* A tile's vectors lie side by side but for the last, which ends where the tile does. */
 struct tile {
     uint64_t last;  /* the column of the last vector                      */
     vec_bits fresh; /* which of its lanes are not in the one before it    */
 };
-
-INLINE uint64_t column_of(const struct tile *t, int v, int vectors)
-{
-    return v + 1 < vectors ? (uint64_t)v * LANES : t->last;
-}
-
-INLINE vec load(const double *p)
-{
-    return *(const vec *)p;
-}
-
-INLINE void store(double *p, vec x)
-{
-    *(vec *)p = x;
-}
 
 INLINE void hand_on_row(const struct walk *w, const struct tile *t, uint64_t row, const vec *sum,
                         int vectors)
@@ -41,7 +20,7 @@ INLINE void hand_on_row(const struct walk *w, const struct tile *t, uint64_t row
     if (w->sink == WALK_STORE) {
         double *to = walk_store_row(w, row);
         for (int v = 0; v < vectors; v++)
-            store(to + column_of(t, v, vectors), sum[v]);
+            store(to + column_of(t->last, v, vectors), sum[v]);
         return;
     }
     double *to = w->m + (row - w->low) * w->rank + w->column;
@@ -51,7 +30,7 @@ INLINE void hand_on_row(const struct walk *w, const struct tile *t, uint64_t row
         vec x = sum[v];
         if (v + 1 == vectors)
             x = (vec)((vec_bits)x & t->fresh);
-        double *p = to + column_of(t, v, vectors);
+        double *p = to + column_of(t->last, v, vectors);
         store(p, load(p) + x);
     }
     if (w->sink != WALK_ADD)
@@ -106,7 +85,7 @@ INLINE void add_product(vec *sum, const struct decoded *d, const struct tile *t,
                         double value, int others, int vectors)
 {
     for (int v = 0; v < vectors; v++) {
-        uint64_t c = column_of(t, v, vectors);
+        uint64_t c = column_of(t->last, v, vectors);
         vec product = others > 0 ? value * load(d->at[others - 1][j] + c) : (vec){0} + value;
         for (int n = others - 2; n >= 0; n--)
             product *= load(d->at[n][j] + c);
@@ -128,7 +107,7 @@ INLINE void walk_body(struct walk *w, uint64_t first, uint64_t last, int others,
     uint64_t row = w->row, same = row | each;
     vec sum[4], other_sum[4];
     for (int v = 0; v < vectors; v++) {
-        sum[v] = load(w->sum + column_of(&t, v, vectors));
+        sum[v] = load(w->sum + column_of(t.last, v, vectors));
         other_sum[v] = (vec){0};
     }
     struct decoded d;
@@ -160,7 +139,7 @@ INLINE void walk_body(struct walk *w, uint64_t first, uint64_t last, int others,
     }
     w->row = row;
     for (int v = 0; v < vectors; v++)
-        store(w->sum + column_of(&t, v, vectors), sum[v] + other_sum[v]);
+        store(w->sum + column_of(t.last, v, vectors), sum[v] + other_sum[v]);
 }
 
 /* The list of specialisations: orders 3 to 5 and any other, tiles of 1 to 4 vectors that need not

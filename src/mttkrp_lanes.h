@@ -4,12 +4,6 @@
 
 #include "mttkrp_walk.h"
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define MTTKRP_X86_LANES 1
-#else
-#define MTTKRP_X86_LANES 0
-#endif
-
 typedef void walk_kernel(struct walk *w, uint64_t first, uint64_t last);
 
 struct walk_kernels {

@@ -4,9 +4,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "lanes.h"
 #include "mttkrp_lanes.h"
-
-#define TILE_VECTORS 4
 
 void walk_zero_rows(const struct walk *w, uint64_t from, uint64_t to)
 {
@@ -28,51 +27,15 @@ void walk_unlock_row(uint64_t row)
     atomic_store_explicit(&lock[row % LOCKS], 0, memory_order_release);
 }
 
-static uint64_t lanes_limit = 8;
-
-void walk_limit_lanes(uint64_t lanes)
-{
-    lanes_limit = lanes ? lanes : 8;
-}
-
-/* Doubles in the longest vectors of this processor. */
-static uint64_t most_lanes(void)
-{
-#if MTTKRP_X86_LANES
-    if (__builtin_cpu_supports("avx512dq"))
-        return 8;
-    if (__builtin_cpu_supports("avx2"))
-        return 4;
-#endif
-    return 2;
-}
-
-/* The longest vectors that a tile of this width fills. */
-static uint64_t lanes_of(uint64_t width)
-{
-    uint64_t lanes = most_lanes();
-    while (lanes > width || lanes > lanes_limit)
-        lanes /= 2;
-    return lanes;
-}
-
 static const struct walk_kernels *kernels_of(uint64_t lanes)
 {
-#if MTTKRP_X86_LANES
+#if LANES_X86
     if (lanes == 8)
         return &mttkrp_lanes8;
     if (lanes == 4)
         return &mttkrp_lanes4;
 #endif
     return lanes == 2 ? &mttkrp_lanes2 : &mttkrp_lanes1;
-}
-
-/* As few tiles as possible, about equally wide, so that none is only a few columns. */
-uint64_t walk_tile_width(uint64_t left)
-{
-    uint64_t lanes = lanes_of(left), vectors = (left + lanes - 1) / lanes;
-    uint64_t tiles = (vectors + TILE_VECTORS - 1) / TILE_VECTORS;
-    return tiles == 1 ? left : (vectors + tiles - 1) / tiles * lanes;
 }
 
 void walk_nonzeros(struct walk *w, uint64_t first, uint64_t last)

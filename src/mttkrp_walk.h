@@ -46,9 +46,6 @@ static inline uint64_t walk_coordinate(const struct walk_operand *o, uint64_t i)
     return o->base | ((o->word[i] >> o->shift) & o->mask);
 }
 
-/* Columns of the next tile where `left` columns remain. */
-uint64_t walk_tile_width(uint64_t left);
-
 /* Starts a run of nonzeros at output row `row`. */
 void walk_begin(struct walk *w, uint64_t row);
 
@@ -57,9 +54,5 @@ void walk_nonzeros(struct walk *w, uint64_t first, uint64_t last);
 
 /* Hands on the last row. */
 void walk_end(struct walk *w);
-
-/* Tests only: goes on as if the processor's longest vectors had this many doubles (8, 4 or 2), or,
- * after 0, as it is. */
-void walk_limit_lanes(uint64_t lanes);
 
 #endif

@@ -57,11 +57,11 @@ static void copy_pairs(struct pairs from, struct pairs to, uint64_t n)
     memcpy(to.payload, from.payload, n * sizeof *to.payload);
 }
 
-static void insertion_sort(struct pairs a, uint64_t n)
+static void insertion_sort(struct pairs a, uint64_t n, int low)
 {
     for (uint64_t i = 1; i < n; i++) {
         uint64_t key = a.key[i], payload = a.payload[i], j = i;
-        for (; j > 0 && a.key[j - 1] > key; j--) {
+        for (; j > 0 && a.key[j - 1] >> low > key >> low; j--) {
             a.key[j] = a.key[j - 1];
             a.payload[j] = a.payload[j - 1];
         }
@@ -90,15 +90,17 @@ static void counting_pass(struct pairs from, struct pairs to, uint64_t n, struct
     }
 }
 
-/* Sorts the pairs of `a` by one thread; they end in b where `into_b`, else in a. */
-static void sort_cached(struct pairs a, struct pairs b, uint64_t n, bool into_b)
+/* Sorts the pairs of `a` by their keys' bits from `low` (below 64) on, by one thread; they end in b
+ * where `into_b`, else in a. */
+static void sort_cached(struct pairs a, struct pairs b, uint64_t n, int low, bool into_b)
 {
     uint64_t varying = 0;
     if (n <= INSERTION_PAIRS) {
-        insertion_sort(a, n);
+        insertion_sort(a, n, low);
     } else {
         for (uint64_t i = 1; i < n; i++)
             varying |= a.key[i] ^ a.key[0];
+        varying = varying >> low << low;
     }
     bool in_b = false;
     while (varying) {
@@ -115,6 +117,16 @@ static void sort_cached(struct pairs a, struct pairs b, uint64_t n, bool into_b)
         copy_pairs(in_b ? b : a, into_b ? b : a, n);
 }
 
+static uint64_t moved(const struct bit_moves *moves, uint64_t key)
+{
+    if (!moves)
+        return key;
+    uint64_t sum = 0;
+    for (int i = 0; i < moves->count; i++)
+        sum |= bit_move_apply(moves->move[i], key);
+    return sum;
+}
+
 static void flush_line(struct splitter *s, struct pairs to, uint64_t bucket, uint64_t end)
 {
     uint64_t first = (end - 1) / PAIRS_OF_A_LINE * PAIRS_OF_A_LINE;
@@ -126,12 +138,12 @@ static void flush_line(struct splitter *s, struct pairs to, uint64_t bucket, uin
 }
 
 /* Moves pairs [begin, end) to their buckets, whose places for this thread are in s->next. */
-static void scatter(struct splitter *s, struct pairs from, struct pairs to, uint64_t begin,
-                    uint64_t end, struct digit d)
+static void scatter(struct splitter *s, const struct bit_moves *moves, struct pairs from,
+                    struct pairs to, uint64_t begin, uint64_t end, struct digit d)
 {
     memcpy(s->first, s->next, sizeof s->first);
     for (uint64_t i = begin; i < end; i++) {
-        uint64_t key = from.key[i], bucket = digit_of(d, key);
+        uint64_t key = moved(moves, from.key[i]), bucket = digit_of(d, key);
         uint64_t at = s->next[bucket]++, slot = at % PAIRS_OF_A_LINE;
         s->line[bucket].key[slot] = key;
         s->line[bucket].payload[slot] = from.payload[i];
@@ -166,9 +178,9 @@ static void place_buckets(struct splitter *s, int threads, uint64_t buckets, uin
     start[buckets] = sum;
 }
 
-/* Stable split of a into b by one digit, by all threads. */
-static void split(struct pairs a, struct pairs b, uint64_t n, struct digit d, struct splitter *s,
-                  uint64_t *start)
+/* Stable split of a into b by one digit of the keys, moved unless moves is NULL, by all threads. */
+static void split(const struct bit_moves *moves, struct pairs a, struct pairs b, uint64_t n,
+                  struct digit d, struct splitter *s, uint64_t *start)
 {
 #pragma omp parallel
     {
@@ -176,11 +188,11 @@ static void split(struct pairs a, struct pairs b, uint64_t n, struct digit d, st
         uint64_t begin = n * t / threads, end = n * (t + 1) / threads;
         memset(s[t].next, 0, sizeof s[t].next);
         for (uint64_t i = begin; i < end; i++)
-            s[t].next[digit_of(d, a.key[i])]++;
+            s[t].next[digit_of(d, moved(moves, a.key[i]))]++;
 #pragma omp barrier
 #pragma omp single
         place_buckets(s, (int)threads, d.mask + 1, start);
-        scatter(&s[t], a, b, begin, end, d);
+        scatter(&s[t], moves, a, b, begin, end, d);
     }
 }
 
@@ -193,43 +205,108 @@ static uint64_t varying_bits(const uint64_t *key, uint64_t n)
     return varying;
 }
 
-/* Sorts the pairs of `a`, which end in b where `into_b`, else in a. */
-static void sort_range(struct pairs a, struct pairs b, uint64_t n, bool into_b, struct splitter *s)
+/* Bits of the digit that a range is split by whose keys differ in bits [low, top) only. */
+static int split_width(uint64_t n, int low, int top)
 {
-    uint64_t varying = n > CACHED_PAIRS ? varying_bits(a.key, n) : 0;
+    int width = bit_length(n / AVERAGE_PAIRS);
+    width = width < SPLIT_WIDTH ? width : SPLIT_WIDTH;
+    return width < top - low ? width : top - low;
+}
+
+/* Sorts the pairs of `a` by their keys' bits from `low` on; they end in b where `into_b`, else in
+ * a.
+ */
+static void sort_range(struct pairs a, struct pairs b, uint64_t n, int low, bool into_b,
+                       struct splitter *s)
+{
+    uint64_t varying = n > CACHED_PAIRS ? varying_bits(a.key, n) >> low : 0;
     if (!varying) {
-        sort_cached(a, b, n, into_b);
+        sort_cached(a, b, n, low, into_b);
         return;
     }
-    int top = bit_length(varying), width = bit_length(n / AVERAGE_PAIRS);
-    width = width < SPLIT_WIDTH ? width : SPLIT_WIDTH;
-    width = width < top ? width : top;
+    int top = low + bit_length(varying), width = split_width(n, low, top);
     struct digit d = {top - width, (UINT64_C(1) << width) - 1};
     uint64_t start[SPLIT_BUCKETS + 1];
-    split(a, b, n, d, s, start);
+    split(NULL, a, b, n, d, s, start);
 
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t i = 0; i <= d.mask; i++)
         if (start[i + 1] - start[i] <= CACHED_PAIRS)
-            sort_cached(pairs_at(b, start[i]), pairs_at(a, start[i]), start[i + 1] - start[i],
+            sort_cached(pairs_at(b, start[i]), pairs_at(a, start[i]), start[i + 1] - start[i], low,
                         !into_b);
     for (uint64_t i = 0; i <= d.mask; i++)
         if (start[i + 1] - start[i] > CACHED_PAIRS)
-            sort_range(pairs_at(b, start[i]), pairs_at(a, start[i]), start[i + 1] - start[i],
+            sort_range(pairs_at(b, start[i]), pairs_at(a, start[i]), start[i + 1] - start[i], low,
                        !into_b, s);
+}
+
+static struct pairs new_pairs(uint64_t n, struct error *error)
+{
+    return (struct pairs){memory_array(n, sizeof(uint64_t), error),
+                          memory_array(n, sizeof(uint64_t), error)};
+}
+
+static void free_pairs(struct pairs p)
+{
+    memory_free(p.key);
+    memory_free(p.payload);
 }
 
 enum status radix_sort(uint64_t *key, uint64_t *payload, uint64_t n, int bits, struct error *error)
 {
     if (n < 2 || bits == 0)
         return STATUS_OK;
-    struct pairs other = {memory_array(n, sizeof *other.key, error),
-                          memory_array(n, sizeof *other.payload, error)};
+    struct pairs other = new_pairs(n, error);
     struct splitter *s = memory_array((size_t)omp_get_max_threads(), sizeof *s, error);
     if (other.key && other.payload && s)
-        sort_range((struct pairs){key, payload}, other, n, false, s);
-    memory_free(other.key);
-    memory_free(other.payload);
+        sort_range((struct pairs){key, payload}, other, n, 0, false, s);
+    free_pairs(other);
+    memory_free(s);
+    return error->status;
+}
+
+/* Sorts each bucket of a split where it stands: those that fit a core's cache by way of a part of
+ * `cached` for each thread. */
+static enum status sort_buckets(struct pairs p, const uint64_t *start, uint64_t buckets, int low,
+                                struct pairs cached, struct splitter *s, struct error *error)
+{
+    uint64_t longest = 0;
+#pragma omp parallel for schedule(dynamic) reduction(max : longest)
+    for (uint64_t i = 0; i < buckets; i++) {
+        uint64_t length = start[i + 1] - start[i];
+        struct pairs own = pairs_at(cached, (uint64_t)omp_get_thread_num() * CACHED_PAIRS);
+        if (length <= CACHED_PAIRS)
+            sort_cached(pairs_at(p, start[i]), own, length, low, false);
+        else if (length > longest)
+            longest = length;
+    }
+    if (longest == 0)
+        return STATUS_OK;
+    struct pairs other = new_pairs(longest, error);
+    for (uint64_t i = 0; i < buckets && other.key && other.payload; i++)
+        if (start[i + 1] - start[i] > CACHED_PAIRS)
+            sort_range(pairs_at(p, start[i]), other, start[i + 1] - start[i], low, false, s);
+    free_pairs(other);
+    return error->status;
+}
+
+enum status radix_sort_moved(const struct bit_moves *moves, const uint64_t *from_key,
+                             const uint64_t *from_payload, uint64_t *key, uint64_t *payload,
+                             uint64_t n, int low, int bits, struct error *error)
+{
+    uint64_t threads = (uint64_t)omp_get_max_threads();
+    struct pairs from = {(uint64_t *)from_key, (uint64_t *)from_payload}, to = {key, payload};
+    struct pairs cached = new_pairs(threads * CACHED_PAIRS, error);
+    struct splitter *s = memory_array(threads, sizeof *s, error);
+    if (cached.key && cached.payload && s) {
+        int width = split_width(n, low, bits);
+        struct digit d = {width ? bits - width : 0, (UINT64_C(1) << width) - 1};
+        uint64_t start[SPLIT_BUCKETS + 1];
+        split(moves, from, to, n, d, s, start);
+        if (bits - width > low)
+            sort_buckets(to, start, d.mask + 1, low, cached, s, error);
+    }
+    free_pairs(cached);
     memory_free(s);
     return error->status;
 }

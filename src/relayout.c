@@ -73,6 +73,18 @@ void relayout_common(struct ordering *o, int order, const uint64_t *dims)
     ordering_create(o, shortest, order, dims, 64);
 }
 
+void relayout_natural(struct ordering *o, int order, const uint64_t *dims)
+{
+    memset(o, 0, sizeof *o);
+    o->order = order;
+    for (int n = order - 1; n >= 0; n--) {
+        o->mode_bits[n] = ordering_bits(dims[n]);
+        for (int k = 0; k < o->mode_bits[n]; k++)
+            o->place[n][k] = (uint16_t)o->line_bits++;
+    }
+    o->cut = o->line_bits;
+}
+
 void relayout_base(const struct ordering *o, const uint64_t *line, uint32_t *base)
 {
     for (int n = 0; n < o->order; n++) {

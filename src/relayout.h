@@ -27,6 +27,10 @@ int relayout_sorted_bits(const struct ordering *from, const struct ordering *to)
  * that of the mode that comes first among the others in them. */
 void relayout_common(struct ordering *o, int order, const uint64_t *dims);
 
+/* The ordering along whose lines nonzeros stand that are sorted by their coordinates, mode by mode:
+ * the first mode's bits on top, the last one's lowest, nothing cut off. */
+void relayout_natural(struct ordering *o, int order, const uint64_t *dims);
+
 /* base (order): the coordinate bits above the cut, from a line in ceil(B/64) words. */
 void relayout_base(const struct ordering *o, const uint64_t *line, uint32_t *base);
 

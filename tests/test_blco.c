@@ -10,8 +10,10 @@
 #include <cmocka.h>
 
 #include "blco.h"
+#include "line_sort.h"
 #include "memory.h"
 #include "naive.h"
+#include "relayout.h"
 
 static struct blco build(const struct coo *x, int kind, int index_bits, uint64_t max_block_nnz)
 {
@@ -252,6 +254,119 @@ static void test_threads_do_not_matter(void **state)
     omp_set_num_threads(threads);
 }
 
+/* By coordinates, mode by mode: the order of a file that is sorted. */
+static enum status sort_coordinates(struct coo *x)
+{
+    struct error error = {0};
+    struct ordering natural;
+    struct coo sorted;
+    relayout_natural(&natural, x->order, x->dims);
+    assert_int_equal(coo_create(&sorted, x->order, x->dims, x->nnz, &error), STATUS_OK);
+    uint64_t *key = memory_array(x->nnz, sizeof *key, &error);
+    uint64_t *position = memory_array(x->nnz, sizeof *position, &error);
+    assert_true(key && position);
+    for (uint64_t i = 0; i < x->nnz; i++)
+        position[i] = i;
+    line_sort(&natural, x, position, x->nnz, key, &error);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        for (int n = 0; n < x->order; n++)
+            sorted.index[n][i] = x->index[n][position[i]];
+        sorted.value[i] = x->value[position[i]];
+    }
+    memory_free(key);
+    memory_free(position);
+    coo_free(x);
+    *x = sorted;
+    return error.status;
+}
+
+static void assert_same(const struct blco *a, const struct blco *b)
+{
+    assert_int_equal(a->nblocks, b->nblocks);
+    assert_int_equal(a->ordering.words, 1);
+    assert_true(a->norm_sq == b->norm_sq);
+    for (uint64_t k = 0; k < a->nblocks; k++) {
+        assert_int_equal(a->block[k].first, b->block[k].first);
+        assert_int_equal(a->block[k].count, b->block[k].count);
+        assert_memory_equal(a->block[k].base, b->block[k].base, sizeof a->block[k].base);
+    }
+    assert_memory_equal(a->index[0], b->index[0], a->nnz * sizeof *a->index[0]);
+    assert_memory_equal(a->value, b->value, a->nnz * sizeof *a->value);
+}
+
+/* Every `mode n` ordering from a common source is the one that is built from x. */
+static void check_source(const struct coo *x)
+{
+    struct error error = {0};
+    struct blco_source source;
+    assert_true(blco_source_possible(x->order, x->dims));
+    assert_int_equal(blco_source_create(&source, x, &error), STATUS_OK);
+    int common = source.line_order.kind;
+    for (int i = 0; i <= x->order; i++) {
+        int n = i < x->order ? i : common;
+        struct blco b, expected = build(x, n, 64, 0);
+        assert_int_equal(blco_build_from(&b, &source, n, i == x->order, &error), STATUS_OK);
+        assert_same(&b, &expected);
+        blco_free(&b);
+        blco_free(&expected);
+    }
+    blco_source_free(&source);
+}
+
+static void test_source(void **state)
+{
+    (void)state;
+    static const struct shape some[] = {
+        {1, {100}, 60},
+        {2, {1, 1}, 1},
+        {3, {50, 1, 70}, 0},
+        {3, {40, 900, 12}, 20000},
+        {3, {900, 40, 700}, 60000},
+        {4, {12, 7, 300, 90}, 30000},
+        {5, {5, 4, 3, 60, 9}, 9000},
+        {3, {UINT64_C(1) << 22, UINT64_C(1) << 21, UINT64_C(1) << 21}, 5000}, /* 64 bits */
+    };
+    for (size_t s = 0; s < sizeof some / sizeof *some; s++)
+        for (int sorted = 0; sorted <= 1; sorted++) {
+            struct coo x;
+            naive_random_coo(&x, some[s].order, some[s].dims, some[s].nnz, s, s % 2);
+            omp_set_num_threads(1 + (int)s % 3);
+            if (sorted)
+                assert_int_equal(sort_coordinates(&x), STATUS_OK);
+            check_source(&x);
+            coo_free(&x);
+        }
+    const uint64_t dims[] = {UINT64_C(1) << 32, UINT64_C(1) << 32, 2};
+    assert_true(blco_source_possible(2, dims));
+    assert_false(blco_source_possible(3, dims));
+}
+
+static void test_source_allocation_failures(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {30, 200, 9};
+    struct coo x;
+    int failures = 0;
+    naive_random_coo(&x, 3, dims, 3000, 1, 0);
+    for (long k = 0, fired = 1; fired; k++) {
+        struct error error = {0};
+        struct blco_source source;
+        struct blco b = {0};
+        memory_hook_set(k);
+        enum status status = blco_source_create(&source, &x, &error);
+        if (status == STATUS_OK)
+            status = blco_build_from(&b, &source, 1, true, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        failures += (int)fired;
+        blco_source_free(&source);
+        blco_free(&b);
+    }
+    assert_true(failures > 5);
+    coo_free(&x);
+}
+
 static void test_allocation_failures(void **state)
 {
     (void)state;
@@ -292,6 +407,8 @@ int main(void)
         cmocka_unit_test(test_every_nonzero_once),
         cmocka_unit_test(test_choice_of_index_words),
         cmocka_unit_test(test_threads_do_not_matter),
+        cmocka_unit_test(test_source),
+        cmocka_unit_test(test_source_allocation_failures),
         cmocka_unit_test(test_allocation_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #include "dense.h"
+#include "dense_lanes.h"
+#include "lanes.h"
 #include "memory.h"
 #include "naive.h"
 
@@ -96,6 +98,22 @@ static double *spectral(const double *u, const double *w, uint64_t rank)
     return v;
 }
 
+/* A = M V^+ by way of the module; V is destroyed. */
+static enum status solve(double *v, const double *m, double *a, uint64_t rows, uint64_t rank,
+                         uint64_t *rank_of_v, struct error *error)
+{
+    struct dense_inverse inverse;
+    double *g = random_matrix(rank, rank), *inner = random_matrix(1, rank);
+    if (dense_inverse_create(&inverse, v, rank, error) == STATUS_OK) {
+        *rank_of_v = inverse.rank_of_v;
+        dense_update(&inverse, m, a, rows, g, inner, error);
+    }
+    dense_inverse_free(&inverse);
+    memory_free(g);
+    memory_free(inner);
+    return error->status;
+}
+
 static void test_gram(void **state)
 {
     (void)state;
@@ -132,13 +150,13 @@ static void check_definite(uint64_t rows, uint64_t rank)
     double *m = random_matrix(rows, rank), *a = random_matrix(rows, rank);
     double *destroyed = copy_of(v, rank, rank);
     omp_set_num_threads(1);
-    assert_int_equal(dense_solve(destroyed, m, a, rows, rank, &found, &error), STATUS_OK);
+    assert_int_equal(solve(destroyed, m, a, rows, rank, &found, &error), STATUS_OK);
     assert_int_equal(found, rank);
     double *back = product(a, v, rows, rank);
     assert_true(distance(back, m, rows * rank) < 1e-13);
 
     omp_set_num_threads(3);
-    assert_int_equal(dense_solve(v, m, m, rows, rank, &found, &error), STATUS_OK);
+    assert_int_equal(solve(v, m, m, rows, rank, &found, &error), STATUS_OK);
     assert_memory_equal(m, a, rows * rank * sizeof *m);
     memory_free(b);
     memory_free(v);
@@ -171,7 +189,7 @@ static void test_rank_1000(void **state)
         for (uint64_t j = 0; j < rank; j++)
             v[i * rank + j] = (i == j ? w[i] : 0.0) + u[i] * u[j];
     double *destroyed = copy_of(v, rank, rank), *a = random_matrix(rows, rank);
-    assert_int_equal(dense_solve(destroyed, m, a, rows, rank, &found, &error), STATUS_OK);
+    assert_int_equal(solve(destroyed, m, a, rows, rank, &found, &error), STATUS_OK);
     assert_int_equal(found, rank);
     double *back = product(a, v, rows, rank);
     assert_true(distance(back, m, rows * rank) < 1e-12);
@@ -199,12 +217,12 @@ static void check_singular(uint64_t rows, uint64_t rank, double small)
     double *m = random_matrix(rows, rank), *expected = product(m, p, rows, rank);
     double *a = random_matrix(rows, rank), *again = copy_of(v, rank, rank);
     omp_set_num_threads(1);
-    assert_int_equal(dense_solve(v, m, a, rows, rank, &found, &error), STATUS_OK);
+    assert_int_equal(solve(v, m, a, rows, rank, &found, &error), STATUS_OK);
     assert_int_equal(found, expected_rank);
     assert_true(distance(a, expected, rows * rank) < 1e-12);
 
     omp_set_num_threads(3);
-    assert_int_equal(dense_solve(again, m, m, rows, rank, &found, &error), STATUS_OK);
+    assert_int_equal(solve(again, m, m, rows, rank, &found, &error), STATUS_OK);
     assert_memory_equal(a, m, rows * rank * sizeof *m);
     memory_free(u);
     memory_free(w);
@@ -236,7 +254,7 @@ static void test_solve_zero(void **state)
         uint64_t found = 99;
         double *v = random_matrix(rank, rank), *m = random_matrix(100, rank);
         memset(v, 0, rank * rank * sizeof *v);
-        assert_int_equal(dense_solve(v, m, m, 100, rank, &found, &error), STATUS_OK);
+        assert_int_equal(solve(v, m, m, 100, rank, &found, &error), STATUS_OK);
         assert_int_equal(found, 0);
         for (uint64_t i = 0; i < 100 * rank; i++)
             assert_true(m[i] == 0.0);
@@ -254,73 +272,139 @@ static void test_solve_not_finite(void **state)
         uint64_t found;
         double v[4] = {1, 0, 0, 1}, m[2] = {1, 2};
         v[b] = bad[b];
-        assert_int_equal(dense_solve(v, m, m, 1, 2, &found, &error), STATUS_NUMERICAL);
+        assert_int_equal(solve(v, m, m, 1, 2, &found, &error), STATUS_NUMERICAL);
         assert_int_equal(error.status, STATUS_NUMERICAL);
     }
 }
 
-static void test_scale_and_inner(void **state)
+/* The Gram of A and the inner products of M and A are those of the A that comes out, whether the
+ * inverse is one matrix, two, or singular, and whether A takes M's place. */
+static void check_update(uint64_t rows, uint64_t rank, double least)
 {
-    (void)state;
-    static const uint64_t shapes[][2] = {{0, 2}, {1, 1}, {3, 8}, {20000, 3}, {4000, 17}};
     struct error error = {0};
-    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-        uint64_t rows = shapes[s][0], rank = shapes[s][1];
-        double *a = random_matrix(rows, rank), *m = random_matrix(rows, rank);
-        double *lambda = random_matrix(1, rank), *scaled = copy_of(a, rows, rank);
-        long double expected = 0, magnitude = 0;
-        double inner, again;
-        for (uint64_t i = 0; i < rows * rank; i++) {
-            long double term = (long double)m[i] * a[i] * lambda[i % rank];
-            expected += term;
+    struct dense_inverse inverse;
+    double *u = random_matrix(1, rank), *w = random_matrix(1, rank), *row = copy_of(w, 1, rank);
+    double *column = random_matrix(1, rank), *inner = random_matrix(2, rank);
+    for (uint64_t r = 0; r < rank; r++)
+        w[r] = r % 3 == 2 ? least : 1.0 + fabs(w[r]);
+    double *v = spectral(u, w, rank), *m = random_matrix(rows, rank), *a = copy_of(m, rows, rank);
+    double *g = random_matrix(rank, rank), *again = random_matrix(rank, rank);
+    double *plain = random_matrix(rows, rank), *scaled = copy_of(m, rows, rank);
+    assert_int_equal(dense_inverse_create(&inverse, v, rank, &error), STATUS_OK);
+    if (rank >= 3)
+        assert_int_equal(inverse.factors, least > 0.0 && least < 1e-3 ? 2 : 1);
+
+    /* diag(row) V^+ diag(column) on M is V^+ on M diag(row), and then diag(column) */
+    dense_scale_columns(scaled, rows, rank, row);
+    assert_int_equal(dense_update(&inverse, scaled, plain, rows, g, inner, &error), STATUS_OK);
+    dense_scale_columns(plain, rows, rank, column);
+    dense_inverse_scale(&inverse, row, column);
+    omp_set_num_threads(1);
+    assert_int_equal(dense_update(&inverse, m, a, rows, g, inner, &error), STATUS_OK);
+    assert_true(distance(a, plain, rows * rank) < 1e-14 / (least > 0.0 ? least : 1.0));
+
+    double *expected = naive_gram(a, rows, rank);
+    assert_true(distance(g, expected, rank * rank) < 1e-14);
+    for (uint64_t r = 0; r < rank; r++) {
+        long double sum = 0, magnitude = 0;
+        for (uint64_t i = 0; i < rows; i++) {
+            long double term = (long double)m[i * rank + r] * a[i * rank + r];
+            sum += term;
             magnitude += fabsl(term);
         }
-        omp_set_num_threads(1);
-        assert_int_equal(dense_inner(m, a, lambda, rows, rank, &inner, &error), STATUS_OK);
-        assert_true(fabsl(inner - expected) <= 1e-14L * magnitude);
-        omp_set_num_threads(3);
-        assert_int_equal(dense_inner(m, a, lambda, rows, rank, &again, &error), STATUS_OK);
-        assert_memory_equal(&inner, &again, sizeof inner);
-
-        dense_scale_columns(scaled, rows, rank, lambda);
-        for (uint64_t i = 0; i < rows * rank; i++)
-            assert_true(scaled[i] == a[i] * lambda[i % rank]);
-        memory_free(a);
-        memory_free(m);
-        memory_free(lambda);
-        memory_free(scaled);
+        assert_true(fabsl(inner[r] - sum) <= 1e-14L * magnitude);
     }
+    for (int threads = 2; threads <= 3; threads++) {
+        double *in_place = copy_of(m, rows, rank);
+        omp_set_num_threads(threads);
+        assert_int_equal(
+            dense_update(&inverse, in_place, in_place, rows, again, inner + rank, &error),
+            STATUS_OK);
+        assert_memory_equal(in_place, a, rows * rank * sizeof *a);
+        assert_memory_equal(again, g, rank * rank * sizeof *g);
+        assert_memory_equal(inner + rank, inner, rank * sizeof *inner);
+        memory_free(in_place);
+    }
+    double *all[] = {u, w, row, column, inner, v, m, a, g, again, plain, scaled, expected};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        memory_free(all[i]);
+    dense_inverse_free(&inverse);
+}
+
+static void test_update(void **state)
+{
+    (void)state;
+    static const uint64_t shapes[][2] = {{0, 2},     {1, 1},   {3, 8},    {20000, 3},
+                                         {9000, 17}, {700, 9}, {500, 33}, {90, 150}};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (int i = 0; i < 3; i++)
+            check_update(shapes[s][0], shapes[s][1], (const double[]){0.5, 1e-5, 0.0}[i]);
+}
+
+/* Every vector length, rows and columns that fill no tile, both ways of reading X. */
+static void test_multiply_lanes(void **state)
+{
+    (void)state;
+    static const uint64_t lanes[] = {8, 4, 2};
+    for (size_t l = 0; l < 3; l++)
+        for (uint64_t rank = 1; rank <= 70; rank += rank < 34 ? 1 : 12)
+            for (uint64_t rows = 1; rows <= 37; rows += 9) {
+                double *x = random_matrix(rows, rank), *y = random_matrix(rank, rank);
+                double *c = random_matrix(rows, rank), *expected = product(x, y, rows, rank);
+                struct dense_product p = {c, x, y, rank, 1, rows, rank, rank, false};
+                double *g = random_matrix(rank, rank), *gram = naive_gram(x, rows, rank);
+                struct dense_product q = {g, x, x, 1, rank, rank, rows, rank, true};
+                memset(g, 0, rank * rank * sizeof *g);
+                lanes_limit(lanes[l]);
+                dense_multiply(&p, false);
+                dense_multiply(&q, true);
+                dense_multiply(&q, true);
+                for (uint64_t i = 0; i < rank; i++)
+                    for (uint64_t j = 0; j < rank; j++)
+                        g[i * rank + j] = j < i ? gram[i * rank + j] : g[i * rank + j] / 2;
+                assert_true(distance(c, expected, rows * rank) < 1e-14);
+                assert_true(distance(g, gram, rank * rank) < 1e-14);
+                double *all[] = {x, y, c, expected, g, gram};
+                for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+                    memory_free(all[i]);
+            }
+    lanes_limit(0);
 }
 
 static void test_allocation_fails(void **state)
 {
     (void)state;
-    uint64_t rows = 3000, rank = 9, found;
+    uint64_t rows = 3000, rank = 9;
     double *a = random_matrix(rows, rank), *m = random_matrix(rows, rank);
-    double *v = random_matrix(rank, rank), inner;
+    double *v = random_matrix(rank, rank), *g = random_matrix(rank, rank);
+    double *inner = random_matrix(1, rank);
     int failures = 0;
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
-        enum status status;
+        struct dense_inverse definite = {0}, singular = {0};
         memory_hook_set(k);
-        status = dense_gram(a, rows, rank, v, &error);
+        enum status status = dense_gram(a, rows, rank, v, &error);
         if (status == STATUS_OK)
-            status = dense_solve(v, m, a, rows, rank, &found, &error);
+            status = dense_inverse_create(&definite, v, rank, &error);
+        if (status == STATUS_OK)
+            status = dense_update(&definite, m, a, rows, g, inner, &error);
         if (status == STATUS_OK) {
             memset(v, 0, rank * rank * sizeof *v); /* the pseudoinverse's arrays */
-            status = dense_solve(v, m, a, rows, rank, &found, &error);
+            status = dense_inverse_create(&singular, v, rank, &error);
         }
-        if (status == STATUS_OK)
-            status = dense_inner(m, a, m, rows, rank, &inner, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         failures += (int)fired;
+        dense_inverse_free(&definite);
+        dense_inverse_free(&singular);
     }
     assert_true(failures >= 6);
     memory_free(a);
     memory_free(m);
     memory_free(v);
+    memory_free(g);
+    memory_free(inner);
 }
 
 int main(void)
@@ -333,7 +417,8 @@ int main(void)
         cmocka_unit_test(test_solve_singular),
         cmocka_unit_test(test_solve_zero),
         cmocka_unit_test(test_solve_not_finite),
-        cmocka_unit_test(test_scale_and_inner),
+        cmocka_unit_test(test_update),
+        cmocka_unit_test(test_multiply_lanes),
         cmocka_unit_test(test_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 
 #include "memory.h"
 #include "mttkrp_host.h"
-#include "mttkrp_walk.h"
+#include "lanes.h"
 #include "naive.h"
 
 static const enum conflict conflicts[] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
@@ -112,7 +112,7 @@ static void test_kernels(void **state)
         naive_random_coo(&x, order, dims, order == 1 ? 4 : order == 2 ? 200 : 300, 1, 0);
         for (uint64_t rank = 1; rank <= 75; rank += rank < 36 ? 1 : 13)
             for (size_t i = 0; i < 3; i++) {
-                walk_limit_lanes(lanes[i]);
+                lanes_limit(lanes[i]);
                 check(&x, rank, (struct blco_options){0});
             }
         struct error error = {0};
@@ -127,7 +127,7 @@ static void test_kernels(void **state)
                          STATUS_OK);
         assert_int_equal(mttkrp_host_prepare(&p, &b, mode, ordered, 1, &error), STATUS_OK);
         for (size_t i = 0; i < 3; i++) {
-            walk_limit_lanes(lanes[i]);
+            lanes_limit(lanes[i]);
             mttkrp_host(&p, 29, k.factor, m[i], scratch);
             assert_memory_equal(m[i], m[0], dims[mode] * 29 * sizeof **m);
         }
@@ -136,7 +136,7 @@ static void test_kernels(void **state)
         ktensor_free(&k);
         coo_free(&x);
     }
-    walk_limit_lanes(0);
+    lanes_limit(0);
 }
 
 /* A few rows far apart: first, last and the gaps between runs become zero. */

@@ -102,6 +102,55 @@ static void test_shapes_and_threads(void **state)
     free(key);
 }
 
+/* Keys whose lowest bits hold the place before the sort, so that stability shows in them; moved
+ * from where they stand in other words, with bits around them that do not belong to them. */
+static void check_moved(int shape, uint64_t n, int low, int bits)
+{
+    struct error error = {0};
+    const struct bit_moves moves = {
+        2, {{0xfff, 52, 0}, {((UINT64_C(1) << bits) - 1) & ~0xfffull, 7, 0}}};
+    uint64_t *from = malloc(5 * (n + 1) * sizeof *from), *payload = from + n + 1;
+    uint64_t *k = payload + n + 1, *p = k + n + 1, *before = p + n + 1, seed = 5;
+    struct pair *expected = malloc((n + 1) * sizeof *expected);
+    for (uint64_t i = 0; i < n; i++) {
+        from[i] = before[i] = shaped_key(shape, i, &seed);
+        payload[i] = i;
+        uint64_t moved = 0;
+        for (int m = 0; m < moves.count; m++)
+            moved |= bit_move_apply(moves.move[m], from[i]);
+        k[i] = moved;
+        expected[i] = (struct pair){moved >> low, i};
+    }
+    qsort(expected, n, sizeof *expected, compare_pairs);
+    uint64_t *keys = malloc((n + 1) * sizeof *keys);
+    memcpy(keys, k, n * sizeof *k);
+    assert_int_equal(radix_sort_moved(&moves, from, payload, k, p, n, low, bits, &error),
+                     STATUS_OK);
+    for (uint64_t i = 0; i < n; i++)
+        if (p[i] != expected[i].payload || k[i] != keys[p[i]])
+            fail_msg("shape %d, n %lu, bits %d to %d: wrong at %lu", shape, n, low, bits, i);
+    assert_memory_equal(from, before, n * sizeof *from);
+    free(from);
+    free(expected);
+    free(keys);
+}
+
+static void test_moved(void **state)
+{
+    (void)state;
+    static const uint64_t lengths[] = {0, 1, 2, 30, 16384, 16385, 90000};
+    static const int ranges[][2] = {{0, 13},  {0, 50},  {3, 40},  {12, 30},
+                                    {30, 45}, {20, 20}, {50, 50}, {44, 50}};
+    int threads = omp_get_max_threads();
+    for (int shape = 0; shape <= 6; shape++)
+        for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++)
+            for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+                omp_set_num_threads(1 + (int)(l % 3));
+                check_moved(shape, lengths[l], ranges[r][0], ranges[r][1]);
+            }
+    omp_set_num_threads(threads);
+}
+
 static void test_allocation_failures(void **state)
 {
     (void)state;
@@ -137,6 +186,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_width),
         cmocka_unit_test(test_shapes_and_threads),
+        cmocka_unit_test(test_moved),
         cmocka_unit_test(test_allocation_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

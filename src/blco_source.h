@@ -1,0 +1,29 @@
+/* The nonzeros in one common order, from which every ordering `mode n` is made by little more than
+ * a split by mode n's bits. For lines of at most 64 bits. */
+#ifndef BLCO_BLCO_SOURCE_H
+#define BLCO_BLCO_SOURCE_H
+
+#include "coo.h"
+#include "ordering.h"
+
+struct blco_source {
+    int order;
+    uint64_t nnz;
+    uint64_t dims[MAX_ORDER];
+    struct ordering line_order; /* of the lines                       */
+    uint64_t *line;             /* (nnz), ascending; owned            */
+    double *value;              /* (nnz); owned                       */
+    double norm_sq;             /* sum of squared values              */
+};
+
+/* Whether the lines of such a tensor have at most 64 bits. */
+int blco_source_possible(int order, const uint64_t *dims);
+
+/* From x, whose coordinates are distinct; faster where they ascend, mode by mode. x is only read.
+ * Parallel. On failure *s is empty. */
+enum status blco_source_create(struct blco_source *s, const struct coo *x, struct error *error);
+
+/* Accepts an empty one. */
+void blco_source_free(struct blco_source *s);
+
+#endif

@@ -1,0 +1,67 @@
+/* The body of the kernels for products of tall and thin matrices, compiled once for each vector
+ * length: dense_lanesL.c defines LANES, says for which processors, and includes this file. */
+#include <stddef.h>
+
+#include "dense_lanes.h"
+#include "lanes_vector.h"
+
+/* Sums that are kept in registers at a time: as many as hide an addition's latency and leave room
+ * for the operands. */
+#define SUMS (LANES == 8 ? 16 : 8)
+
+/* A tile of rows [row, row + rows). `rows` and `vectors` are constants, so that the sums live in
+ * registers. All of C's tile is read before any of it is written: columns that two vectors share
+ * come out alike. */
+INLINE void rows_of_tile(const struct dense_product *p, uint64_t row, uint64_t column,
+                         uint64_t last, int rows, int vectors)
+{
+    double *c = p->c + row * p->rank + column;
+    const double *x = p->x + row * p->x_row, *y = p->y + column;
+    const uint64_t x_row = p->x_row, x_term = p->x_term, rank = p->rank;
+    vec sum[SUMS];
+    for (int i = 0; i < rows; i++)
+        for (int v = 0; v < vectors; v++)
+            sum[i * vectors + v] =
+                p->add ? load(c + (uint64_t)i * rank + column_of(last, v, vectors)) : (vec){0};
+    for (uint64_t k = 0; k < p->terms; k++) {
+        vec right[4];
+        for (int v = 0; v < vectors; v++)
+            right[v] = load(y + k * rank + column_of(last, v, vectors));
+        for (int i = 0; i < rows; i++)
+            for (int v = 0; v < vectors; v++)
+                sum[i * vectors + v] += x[(uint64_t)i * x_row + k * x_term] * right[v];
+    }
+    for (int i = 0; i < rows; i++)
+        for (int v = 0; v < vectors; v++)
+            store(c + (uint64_t)i * rank + column_of(last, v, vectors), sum[i * vectors + v]);
+}
+
+INLINE void tile_body(const struct dense_product *p, uint64_t column, uint64_t width, int vectors,
+                      bool exact)
+{
+    const int rows = SUMS / vectors;
+    uint64_t last = (exact ? (uint64_t)vectors * LANES : width) - LANES, row = 0;
+    for (; row + (uint64_t)rows <= p->rows; row += (uint64_t)rows)
+        rows_of_tile(p, row, column, last, rows, vectors);
+    for (; row < p->rows; row++)
+        rows_of_tile(p, row, column, last, 1, vectors);
+}
+
+#define TILE(name, vectors, exact)                                                                 \
+    static void name(const struct dense_product *p, uint64_t column, uint64_t width)               \
+    {                                                                                              \
+        tile_body(p, column, width, vectors, exact);                                               \
+    }
+TILE(tile_1, 1, true)
+TILE(tile_2, 2, true)
+TILE(tile_3, 3, true)
+TILE(tile_4, 4, true)
+TILE(tile_2_overlap, 2, false)
+TILE(tile_3_overlap, 3, false)
+TILE(tile_4_overlap, 4, false)
+
+#define TABLE_OF(lanes)   dense_lanes##lanes
+#define TABLE_NAME(lanes) TABLE_OF(lanes)
+
+const struct dense_tiles TABLE_NAME(LANES) = {
+    {{tile_1, tile_2, tile_3, tile_4}, {NULL, tile_2_overlap, tile_3_overlap, tile_4_overlap}}};

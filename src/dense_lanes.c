@@ -1,0 +1,26 @@
+#include "dense_lanes.h"
+
+#include "lanes.h"
+
+static const struct dense_tiles *tiles_of(uint64_t lanes)
+{
+#if LANES_X86
+    if (lanes == 8)
+        return &dense_lanes8;
+    if (lanes == 4)
+        return &dense_lanes4;
+#endif
+    return lanes == 2 ? &dense_lanes2 : &dense_lanes1;
+}
+
+void dense_multiply(const struct dense_product *p, bool upper)
+{
+    for (uint64_t column = 0, width; column < p->rank; column += width) {
+        width = lanes_tile_width(p->rank - column);
+        uint64_t lanes = lanes_of(width), vectors = (width + lanes - 1) / lanes;
+        struct dense_product part = *p;
+        if (upper && part.rows > column + width)
+            part.rows = column + width;
+        tiles_of(lanes)->tile[width % lanes != 0][vectors - 1](&part, column, width);
+    }
+}

@@ -1,0 +1,31 @@
+/* Products of tall and thin matrices, the kernels of each vector length. */
+#ifndef BLCO_DENSE_LANES_H
+#define BLCO_DENSE_LANES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* C(p, :) = sum over k < terms of X(p, k) Y(k, :), for p < rows, or C + that where `add`; rows of C
+ * and Y are `rank` apart, and X(p, k) stands at x[p * x_row + k * x_term]. */
+struct dense_product {
+    double *c;
+    const double *x, *y;
+    uint64_t x_row, x_term;
+    uint64_t rows, terms, rank;
+    bool add;
+};
+
+/* For columns [column, column + width), a tile. */
+typedef void dense_tile(const struct dense_product *p, uint64_t column, uint64_t width);
+
+struct dense_tiles {
+    dense_tile *tile[2][4]; /* by overlap, vectors in the tile */
+};
+
+extern const struct dense_tiles dense_lanes1, dense_lanes2, dense_lanes4, dense_lanes8;
+
+/* All columns of the product; of a square C that is symmetric only those rows of a column that
+ * reach down to its tile's last, where `upper`: the upper triangle and a little more. */
+void dense_multiply(const struct dense_product *p, bool upper);
+
+#endif

@@ -1,0 +1,3 @@
+/* Any processor: tiles of one column. */
+#define LANES 1
+#include "dense_kernel.h"

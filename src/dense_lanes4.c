@@ -1,0 +1,7 @@
+/* x86 processors with AVX2. */
+#include "lanes.h"
+#if LANES_X86
+#pragma GCC target("avx2,fma")
+#define LANES 4
+#include "dense_kernel.h"
+#endif

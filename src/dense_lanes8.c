@@ -1,0 +1,7 @@
+/* x86 processors with AVX-512. */
+#include "lanes.h"
+#if LANES_X86
+#pragma GCC target("avx512f,avx512dq")
+#define LANES 8
+#include "dense_kernel.h"
+#endif
