@@ -17,6 +17,7 @@
 #include "backends.h"
 #include "blco_files.h"
 #include "memory.h"
+#include "tensor_input.h"
 
 #define MTTKRP_TOLERANCE 1e-12L
 
@@ -232,7 +233,8 @@ static void test_streamed_from_file(void **state)
     struct backend_options options = {.rank = 4, .no_replicas = true, .batch_nnz = 65536};
     struct error error = {0};
     struct coo_runs_report report;
-    struct blco_file file;
+    struct tensor_input input;
+    struct tns_options tns = {0};
     struct backend b;
     struct ktensor k;
     struct coo x;
@@ -243,17 +245,15 @@ static void test_streamed_from_file(void **state)
     create_model(&k, &x, 4, 1);
     expect_modes(&x, &k, expected);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
-    assert_int_equal(blco_file_open(&file, scratch_path("x.blco"), &error), STATUS_OK);
 
-    struct coo shape = {.order = 3, .nnz = x.nnz};
-    memcpy(shape.dims, x.dims, sizeof x.dims);
-    const struct tensor_source source = {.x = &shape, .file = &file};
-    options.memory = smallest_memory(&options, ops, &x);
-    assert_int_equal(backend_plan(&b, ops, &shape, &options, &error), STATUS_OK);
-    assert_true(backend_takes_file(&b, &file));
-    if (backend_open_planned(&b, &source, &options, NULL, &error) != STATUS_OK)
+    if (tensor_input_open(&input, scratch_path("x.blco"), &tns, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
-    blco_file_close(&file);
+    options.memory = smallest_memory(&options, ops, &x);
+    assert_int_equal(backend_prepare(&b, ops, &input, &options, NULL, &error), STATUS_OK);
+    assert_true(input.unread);
+    if (backend_open_prepared(&b, &input, &options, NULL, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    tensor_input_close(&input);
     assert_true(ops->bus_bytes(b.state, 0) > 0);
     compare_modes(&b, &k, &options, expected);
 
