@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "blco_file.h"
+#include "tensor_input.h"
 
 static const struct backend_ops *const backends[] = {&backend_cuda, &backend_host};
 
@@ -131,8 +131,9 @@ static enum status refuse(const struct backend *b, const struct coo *x,
                      (unsigned long long)options->rank, obstacle, remedy);
 }
 
-enum status backend_plan(struct backend *b, const struct backend_ops *ops, const struct coo *x,
-                         const struct backend_options *options, struct error *error)
+/* Plans for a tensor of x's shape. On failure *b is closed. */
+static enum status make_plan(struct backend *b, const struct backend_ops *ops, const struct coo *x,
+                             const struct backend_options *options, struct error *error)
 {
     memset(b, 0, sizeof *b);
     b->ops = ops;
@@ -145,15 +146,10 @@ enum status backend_plan(struct backend *b, const struct backend_ops *ops, const
     return status;
 }
 
-bool backend_takes_file(const struct backend *b, const struct blco_file *file)
-{
-    const struct plan *plan = &b->plan;
-    return plan->streamed && plan->replicas == 0 && file->header->segment_nnz <= plan->batch_nnz;
-}
-
-enum status backend_open_planned(struct backend *b, const struct tensor_source *source,
-                                 const struct backend_options *options, struct progress *progress,
-                                 struct error *error)
+/* Builds what was planned. On failure *b is closed. */
+static enum status build(struct backend *b, const struct tensor_source *source,
+                         const struct backend_options *options, struct progress *progress,
+                         struct error *error)
 {
     double start = progress_now();
     enum status status = STATUS_OK;
@@ -172,9 +168,36 @@ enum status backend_open(struct backend *b, const struct backend_ops *ops, const
                          struct error *error)
 {
     const struct tensor_source source = {.x = x};
-    enum status status = backend_plan(b, ops, x, options, error);
-    return status == STATUS_OK ? backend_open_planned(b, &source, options, progress, error)
-                               : status;
+    enum status status = make_plan(b, ops, x, options, error);
+    return status == STATUS_OK ? build(b, &source, options, progress, error) : status;
+}
+
+/* One alto ordering is streamed, and the file has it in segments that a batch can take. */
+static bool takes_file(const struct plan *plan, const struct blco_file *file)
+{
+    return plan->streamed && plan->replicas == 0 && file->header->segment_nnz <= plan->batch_nnz;
+}
+
+enum status backend_prepare(struct backend *b, const struct backend_ops *ops,
+                            struct tensor_input *input, const struct backend_options *options,
+                            struct progress *progress, struct error *error)
+{
+    enum status status = make_plan(b, ops, &input->x, options, error);
+    if (status != STATUS_OK || (input->unread && takes_file(&b->plan, &input->file)))
+        return status;
+    status = tensor_input_read(input, progress, error);
+    if (status != STATUS_OK)
+        backend_close(b);
+    return status;
+}
+
+enum status backend_open_prepared(struct backend *b, const struct tensor_input *input,
+                                  const struct backend_options *options, struct progress *progress,
+                                  struct error *error)
+{
+    const struct tensor_source source = {.x = &input->x,
+                                         .file = input->unread ? &input->file : NULL};
+    return build(b, &source, options, progress, error);
 }
 
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)

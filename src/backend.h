@@ -50,6 +50,7 @@ struct backend_device {
 };
 
 struct blco_file;
+struct tensor_input;
 
 /* A tensor to be opened: its nonzeros are in the arrays of x, or, where a .blco file is given, in
  * the file; x then has order, lengths and number of nonzeros only. */
@@ -73,7 +74,7 @@ struct backend_ops {
                         struct error *error);
 
     /* Builds the orderings that the plan asks for. The source is only read and may be freed
-     * afterwards; it is a file only where backend_takes_file says so. *state is the caller's to
+     * afterwards; it is a file only where one alto ordering is streamed. *state is the caller's to
      * close; NULL on failure. */
     enum status (*open)(void **state, const struct tensor_source *source, struct plan *plan,
                         const struct backend_options *options, struct progress *progress,
@@ -163,24 +164,21 @@ const char *operation_name(enum operation op);
 enum status backend_choose(const struct backend_ops **ops, const char *name, struct error *why_not,
                            struct error *error);
 
-/* Plans for a tensor of x's shape; its arrays are not looked at. On failure *b is closed.
- * STATUS_MEMORY where nothing fits; which rank would is said then. */
-enum status backend_plan(struct backend *b, const struct backend_ops *ops, const struct coo *x,
-                         const struct backend_options *options, struct error *error);
-
-/* Whether a backend that has planned can do without the nonzeros in memory: one alto ordering is
- * streamed, and the file has it. */
-bool backend_takes_file(const struct backend *b, const struct blco_file *file);
-
-/* Builds what was planned. On failure *b is closed. */
-enum status backend_open_planned(struct backend *b, const struct tensor_source *source,
-                                 const struct backend_options *options, struct progress *progress,
-                                 struct error *error);
-
-/* Plans and builds from the nonzeros of x. */
+/* Plans and builds from the nonzeros of x. On failure *b is closed. STATUS_MEMORY where nothing
+ * fits; which rank would is said then. */
 enum status backend_open(struct backend *b, const struct backend_ops *ops, const struct coo *x,
                          const struct backend_options *options, struct progress *progress,
                          struct error *error);
+
+/* The same in two steps. The first plans and reads the input's nonzeros, unless they are in a file
+ * that is streamed as it is; it is refused what fits nowhere before the long read. The second
+ * builds. On failure of either *b is closed. */
+enum status backend_prepare(struct backend *b, const struct backend_ops *ops,
+                            struct tensor_input *input, const struct backend_options *options,
+                            struct progress *progress, struct error *error);
+enum status backend_open_prepared(struct backend *b, const struct tensor_input *input,
+                                  const struct backend_options *options, struct progress *progress,
+                                  struct error *error);
 
 /* A fit is relative to the norm of the tensor, which therefore must be a positive number. For
  * `open` from a file; that of nonzeros in memory is checked before. */

@@ -11,6 +11,7 @@
 #define SEED        1
 #define MOST_WARMUP 1000 /* calls of a mode that is still trying kernels */
 #define BATCH       16   /* calls that are queued between two looks      */
+#define STAGE       "measuring"
 
 static int by_value(const void *a, const void *b)
 {
@@ -147,7 +148,7 @@ static enum status check(const struct run *run, struct backend *b, int mode, enu
                          struct bench_series *s, struct error *error)
 {
     const struct bench_request *q = run->request;
-    double tolerance = bench_tolerance(q->options.precision, conflict, q->x->nnz);
+    double tolerance = bench_tolerance(q->options.precision, conflict, q->input->x.nnz);
     s->bus_bytes = b->ops->bus_bytes ? b->ops->bus_bytes(b->state, mode) : 0;
     if (bench_reference_compare(&run->reference, b, mode, &s->difference, error) != STATUS_OK)
         return error->status;
@@ -273,13 +274,24 @@ static enum status run_als(struct run *run, struct backend *b, struct error *err
     return status == STATUS_OK ? summarise_als(b, als, error) : status;
 }
 
+/* On failure *b is closed. */
+static enum status open_backend(struct run *run, struct backend *b,
+                                const struct backend_options *options, struct error *error)
+{
+    const struct bench_request *q = run->request;
+    if (backend_prepare(b, q->ops, q->input, options, run->progress, error) != STATUS_OK)
+        return error->status;
+    progress_stage(run->progress, STAGE); /* also where the nonzeros were read only now */
+    return backend_open_prepared(b, q->input, options, run->progress, error);
+}
+
 /* On a backend that is opened as a decomposition would open it. */
 static enum status measure_als(struct run *run, struct error *error)
 {
     const struct bench_request *q = run->request;
     struct bench_als *als = &run->result->als;
     struct backend b = {0};
-    enum status status = backend_open(&b, q->ops, q->x, &q->options, run->progress, error);
+    enum status status = open_backend(run, &b, &q->options, error);
     if (status == STATUS_OK) {
         als->plan = b.plan;
         als->own.name = "in ALS";
@@ -311,10 +323,11 @@ static enum status look_ahead(const struct bench_request *q, const struct backen
 {
     struct plan plan;
     *given = false;
-    if (q->ops->plan(q->x->order, q->x->dims, q->x->nnz, options, &plan, error) != STATUS_OK)
+    const struct coo *x = &q->input->x;
+    if (q->ops->plan(x->order, x->dims, x->nnz, options, &plan, error) != STATUS_OK)
         return error->status;
     *fits = plan.fits;
-    for (int n = 0; n < q->x->order; n++)
+    for (int n = 0; n < x->order; n++)
         *given |= plan.conflict[n] == conflict;
     return STATUS_OK;
 }
@@ -335,7 +348,7 @@ static enum status measure_resolution(struct run *run, enum conflict conflict, s
         return STATUS_OK;
 
     struct backend b = {0};
-    enum status status = backend_open(&b, q->ops, q->x, &options, run->progress, error);
+    enum status status = open_backend(run, &b, &options, error);
     if (status == STATUS_OK) {
         c->open_seconds = b.seconds[OP_OPEN][0];
         q->ops->build(b.state, &c->build);
@@ -363,20 +376,38 @@ static enum status measure_all(struct run *run, struct error *error)
     return measure_als(run, error);
 }
 
+/* As far as the request tells it. */
+static struct bench_result empty_result(const struct bench_request *request)
+{
+    const struct coo *x = &request->input->x;
+    bool single = request->options.precision == PRECISION_SINGLE;
+    struct bench_result r = {.order = x->order,
+                             .nnz = x->nnz,
+                             .rank = request->options.rank,
+                             .real_size = single ? sizeof(float) : sizeof(double)};
+    memcpy(r.dims, x->dims, sizeof r.dims);
+    return r;
+}
+
+/* What cannot be measured is refused at once; nonzeros are read unless ALS does without. */
+static enum status prepare(const struct bench_request *q, struct progress *progress,
+                           struct error *error)
+{
+    struct backend b;
+    enum status status = backend_prepare(&b, q->ops, q->input, &q->options, progress, error);
+    backend_close(&b);
+    return status;
+}
+
 enum status bench_run(struct bench_result *r, const struct bench_request *request,
                       struct progress *progress, struct error *error)
 {
-    const struct coo *x = request->x;
     struct run run = {.result = r, .request = request, .progress = progress};
-    *r = (struct bench_result){.order = x->order,
-                               .nnz = x->nnz,
-                               .rank = request->options.rank,
-                               .real_size = request->options.precision == PRECISION_SINGLE
-                                                ? sizeof(float)
-                                                : sizeof(double)};
-    memcpy(r->dims, x->dims, sizeof r->dims);
-    progress_stage(progress, "measuring");
-    enum status status = ktensor_create(&run.start, x->order, x->dims, r->rank, error);
+    *r = empty_result(request);
+    enum status status = prepare(request, progress, error);
+    progress_stage(progress, STAGE);
+    if (status == STATUS_OK)
+        status = ktensor_create(&run.start, r->order, r->dims, r->rank, error);
     if (status == STATUS_OK) {
         ktensor_randomise(&run.start, KTENSOR_RANDOM, SEED);
         status = bench_reference_create(&run.reference, request, &run.start, progress, error);
@@ -389,7 +420,7 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
     ktensor_free(&run.start);
     if (status == STATUS_OK) {
         progress_update(progress, -1, "limits of the machine");
-        status = request->ops->limits(x->order, x->dims, &request->options, &r->limits, error);
+        status = request->ops->limits(r->order, r->dims, &request->options, &r->limits, error);
     }
     return status;
 }

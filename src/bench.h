@@ -4,6 +4,7 @@
 #define BLCO_BENCH_H
 
 #include "backend.h"
+#include "tensor_input.h"
 
 #define BENCH_SAMPLES     20  /* timed at the least, and iterations of ALS, unless the user says */
 #define BENCH_MOST        100 /* timed at the most, as long as they take less than ...           */
@@ -53,7 +54,7 @@ struct bench_als {
 
 struct bench_request {
     const struct backend_ops *ops;
-    const struct coo *x;
+    struct tensor_input *input;     /* read where a plan needs its nonzeros */
     struct backend_options options; /* CONFLICT_AUTO: all resolutions; otherwise this one only */
     uint64_t samples; /* of each series, and iterations of ALS; 0: as above                   */
 };

@@ -117,6 +117,12 @@ static void put_plan(struct json *j, const struct plan *plan)
     for (int g = 0; g < plan->grouping.groups; g++)
         first[g] = (uint64_t)plan->grouping.first[g] + 1;
     json_unsigneds(j, "groups", first, (size_t)plan->grouping.groups);
+    json_bool(j, "streamed", plan->streamed);
+    if (!plan->streamed)
+        return;
+    json_unsigned(j, "batch_nonzeros", plan->batch_nnz);
+    json_unsigned(j, "host_bytes", plan->host_bytes);
+    json_unsigned(j, "resident_bytes", plan->resident_bytes);
 }
 
 static void put_als(struct json *j, const struct bench_result *r)

@@ -8,97 +8,122 @@
 
 #define HOST_PRODUCTS (UINT64_C(1) << 29) /* nonzeros times rank that the host still does soon */
 
-static enum status allocate(struct bench_reference *f, struct error *error)
+static enum status allocate_other(struct bench_reference *f, struct error *error)
 {
     uint64_t longest = 0;
-    for (int n = 0; n < f->order; n++) {
+    for (int n = 0; n < f->order; n++)
         longest = f->dims[n] > longest ? f->dims[n] : longest;
-        f->m[n] = memory_array(f->dims[n], f->rank * sizeof(double), error);
-        if (!f->m[n])
-            return error->status;
-    }
     f->other = memory_array(longest, f->rank * sizeof(double), error);
     return error->status;
 }
 
-/* Whether the backend that is measured has room to compute it, in double. */
-static enum status has_room(const struct bench_request *request,
-                            const struct backend_options *options, bool *room, struct error *error)
-{
-    const struct coo *x = request->x;
-    struct plan plan = {0};
-    enum status status = request->ops->plan(x->order, x->dims, x->nnz, options, &plan, error);
-    *room = plan.fits;
-    return status;
-}
+/* What computes the reference: a backend with these options, or, where there is none, a sample. */
+struct source {
+    const struct backend_ops *ops;
+    struct backend_options options;
+};
 
-/* Where the reference comes from: *ops and *options. */
-static enum status choose(const struct bench_request *request, const struct backend_ops **ops,
-                          struct backend_options *options, struct error *error)
+static enum status choose(struct source *s, const struct bench_request *request,
+                          struct error *error)
 {
-    bool atomic_only = request->options.conflict == CONFLICT_ATOMIC, room;
-    *ops = request->ops;
-    *options = request->options;
-    options->precision = PRECISION_DOUBLE;
-    options->no_sharing = true;
-    options->conflict = atomic_only ? CONFLICT_REGISTER : CONFLICT_ATOMIC;
+    const struct coo *x = &request->input->x;
+    bool atomic_only = request->options.conflict == CONFLICT_ATOMIC;
+    struct plan plan = {0};
+    *s = (struct source){.ops = request->ops, .options = request->options};
+    s->options.precision = PRECISION_DOUBLE;
+    s->options.no_sharing = true;
+    s->options.conflict = atomic_only ? CONFLICT_REGISTER : CONFLICT_ATOMIC;
     if (strcmp(request->ops->name, backend_host.name) == 0)
         return STATUS_OK;
-    if (has_room(request, options, &room, error) != STATUS_OK)
+    if (request->ops->plan(x->order, x->dims, x->nnz, &s->options, &plan, error) != STATUS_OK)
         return error->status;
-    if (!room || request->x->nnz <= HOST_PRODUCTS / options->rank) {
-        *ops = &backend_host;
-        options->conflict = CONFLICT_AUTO;
+    bool soon = x->nnz <= HOST_PRODUCTS / s->options.rank;
+    if (request->input->unread || (plan.streamed && !soon)) {
+        s->ops = NULL;
+    } else if (!plan.fits || soon) {
+        s->ops = &backend_host;
+        s->options.conflict = CONFLICT_AUTO;
     }
     return STATUS_OK;
+}
+
+static void name_it(struct bench_reference *f, const struct source *s)
+{
+    if (!s->ops)
+        snprintf(f->name, sizeof f->name, "sampled rows on the host");
+    else if (s->options.conflict == CONFLICT_AUTO)
+        snprintf(f->name, sizeof f->name, "the host");
+    else
+        snprintf(f->name, sizeof f->name, "%s on %s", conflict_name(s->options.conflict),
+                 s->ops->name);
+}
+
+static enum status compute(struct bench_reference *f, const struct source *s, const struct coo *x,
+                           const struct ktensor *start, struct progress *progress,
+                           struct error *error)
+{
+    struct backend b = {0};
+    enum status status = STATUS_OK;
+    for (int n = 0; n < f->order && status == STATUS_OK; n++) {
+        f->m[n] = memory_array(f->dims[n], f->rank * sizeof(double), error);
+        status = error->status;
+    }
+    if (status == STATUS_OK)
+        status = backend_open(&b, s->ops, x, &s->options, progress, error);
+    if (status == STATUS_OK)
+        status = backend_load(&b, start, error);
+    for (int n = 0; n < f->order && status == STATUS_OK; n++) {
+        status = backend_mttkrp(&b, n, error);
+        if (status == STATUS_OK)
+            status = s->ops->fetch(b.state, n, f->m[n], error);
+    }
+    backend_close(&b);
+    return status;
 }
 
 enum status bench_reference_create(struct bench_reference *f, const struct bench_request *request,
                                    const struct ktensor *start, struct progress *progress,
                                    struct error *error)
 {
-    const struct coo *x = request->x;
-    const struct backend_ops *ops;
-    struct backend_options options;
+    const struct coo *x = &request->input->x;
+    struct source source;
     *f = (struct bench_reference){.order = x->order, .rank = request->options.rank};
     memcpy(f->dims, x->dims, sizeof f->dims);
-    if (choose(request, &ops, &options, error) != STATUS_OK)
+    if (choose(&source, request, error) != STATUS_OK || allocate_other(f, error) != STATUS_OK)
         return error->status;
-    if (options.conflict == CONFLICT_AUTO)
-        snprintf(f->name, sizeof f->name, "the host");
-    else
-        snprintf(f->name, sizeof f->name, "%s on %s", conflict_name(options.conflict), ops->name);
+    name_it(f, &source);
     progress_update(progress, -1, "reference: %s", f->name);
+    return source.ops ? compute(f, &source, x, start, progress, error)
+                      : bench_sample_create(&f->sample, request->input, start, error);
+}
 
-    struct backend b = {0};
-    enum status status = allocate(f, error);
-    if (status == STATUS_OK)
-        status = backend_open(&b, ops, x, &options, progress, error);
-    if (status == STATUS_OK)
-        status = backend_load(&b, start, error);
-    for (int n = 0; n < f->order && status == STATUS_OK; n++) {
-        status = backend_mttkrp(&b, n, error);
-        if (status == STATUS_OK)
-            status = ops->fetch(b.state, n, f->m[n], error);
+/* Adds up what two rows differ by, and the expected one's squared norm. */
+static void compare_rows(const double *got, const double *expected, uint64_t entries,
+                         double *difference_sq, double *norm_sq)
+{
+    double d_sq = 0, e_sq = 0;
+#pragma omp parallel for schedule(static) reduction(+ : d_sq, e_sq)
+    for (uint64_t i = 0; i < entries; i++) {
+        double d = got[i] - expected[i];
+        d_sq += d * d;
+        e_sq += expected[i] * expected[i];
     }
-    backend_close(&b);
-    return status;
+    *difference_sq += d_sq;
+    *norm_sq += e_sq;
 }
 
 enum status bench_reference_compare(const struct bench_reference *f, struct backend *b, int mode,
                                     double *difference, struct error *error)
 {
-    const double *expected = f->m[mode], *got = f->other;
-    uint64_t count = f->dims[mode] * f->rank;
+    const struct bench_sample *s = &f->sample;
     double difference_sq = 0, norm_sq = 0;
     if (b->ops->fetch(b->state, mode, f->other, error) != STATUS_OK)
         return error->status;
-#pragma omp parallel for schedule(static) reduction(+ : difference_sq, norm_sq)
-    for (uint64_t i = 0; i < count; i++) {
-        double d = got[i] - expected[i];
-        difference_sq += d * d;
-        norm_sq += expected[i] * expected[i];
-    }
+    if (f->m[mode])
+        compare_rows(f->other, f->m[mode], f->dims[mode] * f->rank, &difference_sq, &norm_sq);
+    for (uint64_t i = 0; i < s->rows[mode]; i++)
+        compare_rows(f->other + s->row[mode][i] * f->rank, s->m[mode] + i * f->rank, f->rank,
+                     &difference_sq, &norm_sq);
     *difference = difference_sq == 0 ? 0 : sqrt(difference_sq / norm_sq);
     return STATUS_OK;
 }
@@ -108,5 +133,6 @@ void bench_reference_free(struct bench_reference *f)
     for (int n = 0; n < f->order; n++)
         memory_free(f->m[n]);
     memory_free(f->other);
+    bench_sample_free(&f->sample);
     memset(f, 0, sizeof *f);
 }

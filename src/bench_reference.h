@@ -1,18 +1,21 @@
 /* What MTTKRP must give, computed in double precision and in another way than the one that is
- * measured. For a GPU: by the host, unless that would take long. Otherwise: by the
- * same backend with `atomic`, which adds every nonzero by itself; `atomic` is then confirmed by the
- * other resolutions, and compared with `register` where it is the only one measured. */
+ * measured. For a tensor that is streamed: some rows, by their definition (bench_sample.h).
+ * Otherwise for a GPU: by the host, unless that would take long. Otherwise: by the same backend
+ * with `atomic`, which adds every nonzero by itself; `atomic` is then confirmed by the other
+ * resolutions, and compared with `register` where it is the only one measured. */
 #ifndef BLCO_BENCH_REFERENCE_H
 #define BLCO_BENCH_REFERENCE_H
 
 #include "bench.h"
+#include "bench_sample.h"
 
 struct bench_reference {
     char name[64]; /* "the host", "atomic on cuda"            */
     int order;
     uint64_t rank, dims[MAX_ORDER];
-    double *m[MAX_ORDER]; /* (I_n x R) each; owned                   */
-    double *other;        /* (longest mode x R); owned               */
+    double *m[MAX_ORDER]; /* (I_n x R) each; NULL where there is a sample; owned */
+    struct bench_sample sample;
+    double *other; /* (longest mode x R); owned                           */
 };
 
 /* M of every mode for the factors of `start`. On failure *f is still to be freed. */
@@ -20,8 +23,8 @@ enum status bench_reference_create(struct bench_reference *f, const struct bench
                                    const struct ktensor *start, struct progress *progress,
                                    struct error *error);
 
-/* *difference = ||M - reference|| / ||reference|| of the backend's last MTTKRP, that of `mode`; 0
- * where both are zero. */
+/* *difference = ||M - reference|| / ||reference|| of the backend's last MTTKRP, that of `mode`,
+ * over the rows that the reference has; 0 where both are zero. */
 enum status bench_reference_compare(const struct bench_reference *f, struct backend *b, int mode,
                                     double *difference, struct error *error);
 

@@ -178,6 +178,9 @@ static void show_als(FILE *stream, const struct bench_result *r)
             short_number(1e3 * t->median, median), short_number(1e3 * t->least, least),
             short_number(1e3 * t->lower, lower), short_number(1e3 * t->upper, upper),
             (uintmax_t)als->count);
+    if (als->plan.streamed)
+        fprintf(stream, "  streamed from host memory, %ju nonzeros at a time\n",
+                (uintmax_t)als->plan.batch_nnz);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         double seconds = bench_als_seconds(als, shown[i]);
         rest -= seconds;

@@ -104,12 +104,10 @@ static enum status prepare(struct job *job, struct error *error)
 
 static enum status measure(struct job *job, struct error *error)
 {
-    struct tensor_input *input = &job->input;
-    if (tensor_input_open(input, job->tensor, &job->common.tns, &job->progress, error) !=
-            STATUS_OK ||
-        tensor_input_read(input, &job->progress, error) != STATUS_OK)
+    if (tensor_input_open(&job->input, job->tensor, &job->common.tns, &job->progress, error) !=
+        STATUS_OK)
         return error->status;
-    job->request.x = &input->x;
+    job->request.input = &job->input;
     job->request.options = job->common.options;
     return bench_run(&job->result, &job->request, &job->progress, error);
 }

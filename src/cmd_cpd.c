@@ -128,28 +128,17 @@ static void show_kernels(struct job *job)
     }
 }
 
-/* Plans, reads what the plan needs, and builds. */
-static enum status open_backend(struct job *job, struct error *error)
-{
-    const struct backend_options *options = &job->settings.common.options;
-    struct tensor_input *input = &job->input;
-    struct tensor_source source = {.x = &input->x};
-    if (backend_plan(&job->backend, job->ops, &input->x, options, error) != STATUS_OK)
-        return error->status;
-    if (input->unread && backend_takes_file(&job->backend, &input->file))
-        source.file = &input->file;
-    else if (tensor_input_read(input, &job->progress, error) != STATUS_OK)
-        return error->status;
-    progress_stage(&job->progress, "building");
-    return backend_open_planned(&job->backend, &source, options, &job->progress, error);
-}
-
 static enum status decompose(struct job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
     const struct cpals_options options = {
         .max_iterations = s->iterations, .tolerance = s->tolerance, .interrupted = &interrupted};
-    if (open_backend(job, error) != STATUS_OK)
+    if (backend_prepare(&job->backend, job->ops, &job->input, &s->common.options, &job->progress,
+                        error) != STATUS_OK)
+        return error->status;
+    progress_stage(&job->progress, "building");
+    if (backend_open_prepared(&job->backend, &job->input, &s->common.options, &job->progress,
+                              error) != STATUS_OK)
         return error->status;
     job->times.read = job->input.read_seconds;
     job->times.clean = job->input.clean_seconds;

@@ -20,7 +20,18 @@ static enum status allocate(void *array, uint64_t count, uint64_t size, uint64_t
     return pointer ? STATUS_OK : error->status;
 }
 
-/* The slots, and what a batch is decoded to. Adds what they take to *used. */
+/* What a batch of nnz nonzeros is decoded to. */
+static enum status build_lane(struct device_stream *s, struct stream_lane *lane, uint64_t nnz,
+                              uint64_t *used, struct error *error)
+{
+    uint64_t real_size = s->single ? sizeof(float) : sizeof(double);
+    enum status status = allocate(&lane->value, nnz, real_size, used, error);
+    for (int w = 0; w < s->layout.words && status == STATUS_OK; w++)
+        status = allocate(&lane->index[w], nnz, sizeof *lane->index[w], used, error);
+    return status;
+}
+
+/* The slots and the lanes. Adds what they take to *used. */
 static enum status build_slots(struct device_stream *s, uint64_t *used, struct error *error)
 {
     uint64_t nnz = 0, bytes = 0;
@@ -30,10 +41,9 @@ static enum status build_slots(struct device_stream *s, uint64_t *used, struct e
         for (uint64_t b = 0; b < o->nbatches; b++)
             bytes = device_packed_bytes(o, b) > bytes ? device_packed_bytes(o, b) : bytes;
     }
-    enum status status =
-        allocate(&s->value, nnz, s->single ? sizeof(float) : sizeof(double), used, error);
-    for (int w = 0; w < s->layout.words && status == STATUS_OK; w++)
-        status = allocate(&s->index[w], nnz, sizeof *s->index[w], used, error);
+    enum status status = STATUS_OK;
+    for (int l = 0; l < STREAM_LANES && status == STATUS_OK; l++)
+        status = build_lane(s, &s->lane[l], nnz, used, error);
     for (int q = 0; q < PLAN_QUEUES && status == STATUS_OK; q++)
         status = allocate(&s->slot[q].bytes, bytes, 1, used, error);
     if (status == STATUS_OK)
@@ -43,14 +53,25 @@ static enum status build_slots(struct device_stream *s, uint64_t *used, struct e
                : status;
 }
 
-static enum status build_queue(struct device_stream *s, struct error *error)
+static cudaError_t create_event(cudaEvent_t *event)
+{
+    return cudaEventCreateWithFlags(event, cudaEventDisableTiming);
+}
+
+static enum status build_queues(struct device_stream *s, struct error *error)
 {
     cudaError_t code = cudaStreamCreateWithFlags(&s->copy, cudaStreamNonBlocking);
-    for (int q = 0; q < PLAN_QUEUES; q++) {
+    if (code == cudaSuccess)
+        code = create_event(&s->begun);
+    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++) {
+        code = cudaStreamCreateWithFlags(&s->lane[l].stream, cudaStreamNonBlocking);
         if (code == cudaSuccess)
-            code = cudaEventCreateWithFlags(&s->slot[q].arrived, cudaEventDisableTiming);
+            code = create_event(&s->lane[l].done);
+    }
+    for (int q = 0; q < PLAN_QUEUES && code == cudaSuccess; q++) {
+        code = create_event(&s->slot[q].arrived);
         if (code == cudaSuccess)
-            code = cudaEventCreateWithFlags(&s->slot[q].emptied, cudaEventDisableTiming);
+            code = create_event(&s->slot[q].emptied);
     }
     return cuda_status(code, doing, error);
 }
@@ -64,7 +85,7 @@ static enum status build(struct device_stream *s, uint64_t bytes, struct error *
     uint64_t share = bytes > used ? (bytes - used) / (uint64_t)s->orderings : 0;
     for (int i = 0; i < s->orderings && status == STATUS_OK; i++)
         status = device_packed_keep(&s->packed[i], share, error);
-    return status == STATUS_OK ? build_queue(s, error) : status;
+    return status == STATUS_OK ? build_queues(s, error) : status;
 }
 
 /* Each mode from the ordering of its kind, or from alto. */
@@ -105,6 +126,18 @@ enum status device_stream_open(struct device_stream *s, struct packed *packed, i
     return status;
 }
 
+static void destroy_event(cudaEvent_t event)
+{
+    if (event)
+        cudaEventDestroy(event);
+}
+
+static void destroy_stream(cudaStream_t stream)
+{
+    if (stream)
+        cudaStreamDestroy(stream);
+}
+
 void device_stream_close(struct device_stream *s)
 {
     if (s->copy)
@@ -113,17 +146,19 @@ void device_stream_close(struct device_stream *s)
         device_packed_close(&s->packed[i]);
     for (int q = 0; q < PLAN_QUEUES; q++) {
         device_free(s->slot[q].bytes);
-        if (s->slot[q].arrived)
-            cudaEventDestroy(s->slot[q].arrived);
-        if (s->slot[q].emptied)
-            cudaEventDestroy(s->slot[q].emptied);
+        destroy_event(s->slot[q].arrived);
+        destroy_event(s->slot[q].emptied);
     }
-    for (int w = 0; w < PACKED_WORDS; w++)
-        device_free(s->index[w]);
-    device_free(s->value);
+    for (int l = 0; l < STREAM_LANES; l++) {
+        for (int w = 0; w < PACKED_WORDS; w++)
+            device_free(s->lane[l].index[w]);
+        device_free(s->lane[l].value);
+        destroy_event(s->lane[l].done);
+        destroy_stream(s->lane[l].stream);
+    }
     device_free(s->damaged);
-    if (s->copy)
-        cudaStreamDestroy(s->copy);
+    destroy_event(s->begun);
+    destroy_stream(s->copy);
     memset(s, 0, sizeof *s);
 }
 
@@ -188,8 +223,7 @@ static void set_args(const struct device_stream *s, int mode, const struct devic
 {
     enum conflict conflict = s->conflict[mode];
     int g = 0;
-    *args = (struct mttkrp_args){.index = {s->index[0], s->index[1]},
-                                 .value = s->value,
+    *args = (struct mttkrp_args){.index = {s->lane[0].index[0], s->lane[0].index[1]},
                                  .owned = conflict == CONFLICT_ORDERED,
                                  .path = conflict == CONFLICT_ORDERED  ? MTTKRP_PLAIN
                                          : conflict == CONFLICT_ATOMIC ? MTTKRP_EACH
@@ -209,7 +243,7 @@ static void set_args(const struct device_stream *s, int mode, const struct devic
 
 /* Batch b of an ordering, whose bytes are there. */
 static cudaError_t decode(struct device_stream *s, const struct device_packed *o, uint64_t b,
-                          const uint8_t *bytes, cudaStream_t stream)
+                          const uint8_t *bytes, const struct stream_lane *lane)
 {
     struct unpack_args args = {.layout = s->layout,
                                .bytes = bytes,
@@ -217,49 +251,66 @@ static cudaError_t decode(struct device_stream *s, const struct device_packed *o
                                .segment = o->segment + b * o->segments,
                                .segment_nnz = (uint32_t)o->packed.segment_nnz,
                                .nnz = device_packed_nnz(o, b),
-                               .index = {s->index[0], s->index[1]},
-                               .value = s->value,
+                               .index = {lane->index[0], lane->index[1]},
+                               .value = lane->value,
                                .single = s->single,
                                .damaged = s->damaged};
-    return unpack_launch(&args, stream);
+    return unpack_launch(&args, lane->stream);
 }
 
 /* The next batch that flows, number b, from its slot, which takes another one from then on. */
 static cudaError_t decode_flowing(struct device_stream *s, int mode, uint64_t b,
-                                  cudaStream_t stream)
+                                  const struct stream_lane *lane)
 {
     cudaError_t code = fill_slots(s, mode);
     struct stream_slot *slot = &s->slot[s->emptied % PLAN_QUEUES];
     if (code == cudaSuccess)
-        code = cudaStreamWaitEvent(stream, slot->arrived, 0);
+        code = cudaStreamWaitEvent(lane->stream, slot->arrived, 0);
     if (code == cudaSuccess)
-        code = decode(s, &s->packed[s->serves[mode]], b, slot->bytes, stream);
+        code = decode(s, &s->packed[s->serves[mode]], b, slot->bytes, lane);
     if (code == cudaSuccess)
-        code = cudaEventRecord(slot->emptied, stream);
+        code = cudaEventRecord(slot->emptied, lane->stream);
     s->emptied++;
     return code == cudaSuccess ? fill_slots(s, mode) : code;
 }
 
-/* Batches that are there come evenly between those that flow. */
+/* Step t of a call: batches that are there come evenly between those that flow. */
+static cudaError_t run_batch(struct device_stream *s, int mode, uint64_t t,
+                             struct mttkrp_args *args)
+{
+    const struct device_packed *o = &s->packed[s->serves[mode]];
+    const struct stream_lane *lane = &s->lane[t % STREAM_LANES];
+    uint64_t before = t * o->nresident / o->nbatches, b = before;
+    cudaError_t code;
+    if ((t + 1) * o->nresident / o->nbatches > before) {
+        code = decode(s, o, b, o->resident + device_packed_at(o, b) - device_packed_at(o, 0), lane);
+    } else {
+        b = o->nresident + t - before;
+        code = decode_flowing(s, mode, b, lane);
+    }
+    const struct chunk_table *table = device_packed_chunks(o, b);
+    args->index[0] = lane->index[0];
+    args->index[1] = lane->index[1];
+    args->value = lane->value;
+    args->chunk = table->chunk;
+    args->chunks = table->count;
+    return code == cudaSuccess ? mttkrp_launch(args, lane->stream) : code;
+}
+
+/* All batches, after what was queued in the stream and before what will be. */
 static cudaError_t run_batches(struct device_stream *s, int mode, struct mttkrp_args *args,
                                cudaStream_t stream)
 {
-    const struct device_packed *o = &s->packed[s->serves[mode]];
-    cudaError_t code = cudaSuccess;
-    for (uint64_t t = 0; t < o->nbatches && code == cudaSuccess; t++) {
-        uint64_t before = t * o->nresident / o->nbatches, b = before;
-        if ((t + 1) * o->nresident / o->nbatches > before) {
-            code = decode(s, o, b, o->resident + device_packed_at(o, b) - device_packed_at(o, 0),
-                          stream);
-        } else {
-            b = o->nresident + t - before;
-            code = decode_flowing(s, mode, b, stream);
-        }
-        const struct chunk_table *table = device_packed_chunks(o, b);
-        args->chunk = table->chunk;
-        args->chunks = table->count;
+    uint64_t steps = s->packed[s->serves[mode]].nbatches;
+    cudaError_t code = cudaEventRecord(s->begun, stream);
+    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++)
+        code = cudaStreamWaitEvent(s->lane[l].stream, s->begun, 0);
+    for (uint64_t t = 0; t < steps && code == cudaSuccess; t++)
+        code = run_batch(s, mode, t, args);
+    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++) {
+        code = cudaEventRecord(s->lane[l].done, s->lane[l].stream);
         if (code == cudaSuccess)
-            code = mttkrp_launch(args, stream);
+            code = cudaStreamWaitEvent(stream, s->lane[l].done, 0);
     }
     return code;
 }

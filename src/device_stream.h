@@ -1,8 +1,9 @@
 /* MTTKRP of a tensor that is larger than the device: packed orderings in host memory flow through
  * a few slots in device memory, batch after batch, and are decoded there. A copy stream fills the
- * slots ahead while decoding and MTTKRP of the present batch run on the caller's stream; events
- * keep them in step, and the host waits for neither. What fits beside the slots stays on the
- * device, packed, and its batches come evenly between those that flow. */
+ * slots ahead; decoding and MTTKRP of the batches alternate between lanes, so that the next batch
+ * has the processors that the present one's last chunks leave idle. Events keep them in step, and
+ * the host waits for none. What fits beside the slots stays on the device, packed, and its batches
+ * come evenly between those that flow. */
 #ifndef BLCO_DEVICE_STREAM_H
 #define BLCO_DEVICE_STREAM_H
 
@@ -18,6 +19,16 @@ struct stream_slot {
     cudaEvent_t arrived, emptied;
 };
 
+#define STREAM_LANES 2 /* no more than the plan has queues */
+
+struct stream_lane {
+    cudaStream_t stream;
+    cudaEvent_t done;
+    uint64_t
+        *index[PACKED_WORDS]; /* (nonzeros of a batch) each: its batch, decoded; device, owned */
+    void *value;
+};
+
 struct device_stream {
     int order, orderings;
     struct device_packed packed[MAX_ORDER + 1];
@@ -25,9 +36,10 @@ struct device_stream {
     enum conflict conflict[MAX_ORDER];
     struct packed_layout layout;
     int single;
-    uint64_t *index[PACKED_WORDS]; /* (nonzeros of a batch) each: the present one, decoded; owned */
-    void *value;
     int *damaged; /* (1) as in struct unpack_args; device, owned */
+
+    struct stream_lane lane[STREAM_LANES];
+    cudaEvent_t begun; /* a call: M is zero */
 
     cudaStream_t copy;
     struct stream_slot slot[PLAN_QUEUES];

@@ -10,12 +10,12 @@
 
 #include <cmocka.h>
 
+#include "scratch.h"
 #include "bench.h"
 #include "bench_record.h"
 #include "bench_table.h"
+#include "blco_files.h"
 #include "limits_host.h"
-#include "memory.h"
-#include "naive.h"
 
 static void assert_near(double a, double b)
 {
@@ -146,6 +146,11 @@ static int set_up(void **state)
     return 0;
 }
 
+static int set_up_scratch(void **state)
+{
+    return set_up(state) || scratch_make(state);
+}
+
 static void make_tensor(struct coo *x)
 {
     const uint64_t dims[] = {20, 3, 15};
@@ -155,9 +160,10 @@ static void make_tensor(struct coo *x)
 static enum status run(struct bench_result *r, const struct coo *x, enum conflict conflict,
                        uint64_t samples, uint64_t host_memory, struct error *error)
 {
+    struct tensor_input input = {.x = *x}; /* whose arrays stay the caller's */
     struct bench_request request = {
         .ops = &pretender,
-        .x = x,
+        .input = &input,
         .options = {.rank = 5, .conflict = conflict, .host_memory = host_memory},
         .samples = samples};
     return bench_run(r, &request, NULL, error);
@@ -259,6 +265,74 @@ static void test_wrong_results(void **state)
     coo_free(&x);
 }
 
+/* One alto ordering, streamed, whatever there is room for. */
+static enum status streaming_plan(int order, const uint64_t *dims, uint64_t nnz,
+                                  const struct backend_options *options, struct plan *plan,
+                                  struct error *error)
+{
+    struct backend_options one_copy = *options;
+    one_copy.no_replicas = true;
+    enum status status = backend_host.plan(order, dims, nnz, &one_copy, plan, error);
+    plan->streamed = true;
+    plan->batch_nnz = BLCO_SEGMENT_NNZ;
+    return status;
+}
+
+/* The host's state for the nonzeros of a file. */
+static enum status open_file(void **state, const struct tensor_source *source, struct plan *plan,
+                             const struct backend_options *options, struct progress *progress,
+                             struct error *error)
+{
+    struct coo x;
+    const struct tensor_source read = {.x = &x};
+    assert_non_null(source->file);
+    assert_null(source->x->value);
+    if (blco_file_read(source->file, &x, progress, error) == STATUS_OK)
+        backend_host.open(state, &read, plan, options, progress, error);
+    coo_free(&x);
+    return error->status;
+}
+
+/* The file is never read whole by the benchmark, which verifies by sampled rows. */
+static void test_streamed(void **state)
+{
+    (void)state;
+    struct coo x;
+    struct coo_runs_report report;
+    const struct tns_options no_options = {.index_base = 1};
+    struct error error = {0};
+    make_tensor(&x);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    coo_free(&x);
+    pretender.name = "pretender";
+    pretender.plan = streaming_plan;
+    pretender.open = open_file;
+    for (wrong_mode = -1; wrong_mode < 3; wrong_mode++) {
+        struct tensor_input input;
+        struct bench_result r;
+        struct bench_request request = {
+            .ops = &pretender, .input = &input, .options = {.rank = 5}, .samples = 1};
+        wrong_by = 1e-9;
+        error = (struct error){0};
+        assert_int_equal(
+            tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
+            STATUS_OK);
+        enum status status = bench_run(&r, &request, NULL, &error);
+        assert_int_equal(status, wrong_mode < 0 ? STATUS_OK : STATUS_INTERNAL);
+        assert_true(input.unread);
+        if (wrong_mode < 0) {
+            assert_string_equal(r.reference, "sampled rows on the host");
+            assert_true(r.als.plan.streamed && r.als.own.mode[2].difference < 1e-12);
+            assert_false(r.resolution[0].mode[0].measured);
+            assert_true(r.resolution[3].mode[0].measured);
+        } else {
+            assert_non_null(strstr(error.message, "from that of sampled rows on the host"));
+        }
+        bench_free(&r);
+        tensor_input_close(&input);
+    }
+}
+
 static void test_device(void **state)
 {
     (void)state;
@@ -299,7 +373,6 @@ static void test_bus(void **state)
     char *text = NULL;
     size_t size;
     make_tensor(&x);
-    request.x = &x;
     pretender.stamp = no_stamp;
     pretender.elapsed = known_time;
     for (int streamed = 0; streamed < 2; streamed++) {
@@ -388,6 +461,7 @@ int main(void)
         cmocka_unit_test_setup(test_wrong_results, set_up),
         cmocka_unit_test_setup(test_device, set_up),
         cmocka_unit_test_setup(test_bus, set_up),
+        cmocka_unit_test_setup_teardown(test_streamed, set_up_scratch, scratch_remove),
         cmocka_unit_test_setup(test_failing_allocations, set_up),
         cmocka_unit_test(test_limits_of_the_host),
     };

@@ -140,53 +140,75 @@ static void fake_close(void *state)
 static const struct backend_ops fake = {
     .name = "fake", .plan = fake_plan, .open = fake_open, .close = fake_close};
 
-static void test_what_streams_alto_takes_the_file(void **state)
+/* Opens the fake backend from the input; what it was given is noted. */
+static struct plan open_fake(struct tensor_input *input, const struct backend_options *options)
+{
+    struct backend b;
+    struct error error = {0};
+    given.x = NULL;
+    given.file = NULL;
+    if (backend_prepare(&b, &fake, input, options, NULL, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    struct plan plan = b.plan;
+    assert_int_equal(backend_open_prepared(&b, input, options, NULL, &error), STATUS_OK);
+    assert_ptr_equal(given.x, &input->x);
+    backend_close(&b);
+    return plan;
+}
+
+/* One alto ordering that is streamed: the file goes to the backend as it is. */
+static void test_file_is_streamed(void **state)
 {
     (void)state;
     struct coo x;
-    struct blco_file f;
-    struct backend b;
+    struct tensor_input input;
     struct error error = {0};
-    static const struct {
-        uint64_t memory, host_memory, batch_nnz;
-        enum conflict conflict;
-        bool takes;
-    } cases[] = {
-        {1 << 20, 1 << 20, 0, CONFLICT_AUTO, false},     /* fits the device                   */
-        {40000, 1 << 20, 100, CONFLICT_AUTO, false},     /* replicas, packed on the host      */
-        {40000, 1 << 20, 100, CONFLICT_REGISTER, false}, /* segments of the file are too long */
-    };
     write_tensor(&x);
-    assert_int_equal(blco_file_open(&f, scratch_path("x.blco"), &error), STATUS_OK);
+    coo_free(&x);
+    assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
+                     STATUS_OK);
+    input.x.nnz = 3000000; /* a larger one of this shape */
+    struct backend_options options = {
+        .rank = 2, .memory = 10000000, .host_memory = UINT64_C(60000000)};
+    struct plan plan = open_fake(&input, &options);
+    assert_true(plan.streamed && plan.alto);
+    assert_ptr_equal(given.file, &input.file);
+    assert_true(input.unread);
+    tensor_input_close(&input);
+}
+
+static void test_nonzeros_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t memory, batch_nnz;
+        enum conflict conflict;
+    } cases[] = {
+        {1 << 20, 0, CONFLICT_AUTO},     /* all fits                          */
+        {40000, 100, CONFLICT_AUTO},     /* replicas are streamed             */
+        {40000, 100, CONFLICT_REGISTER}, /* the file's segments are too long  */
+    };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct coo x;
+        struct tensor_input input;
+        struct error error = {0};
         const struct backend_options options = {.rank = 2,
                                                 .memory = cases[i].memory,
-                                                .host_memory = cases[i].host_memory,
+                                                .host_memory = 1 << 20,
                                                 .batch_nnz = cases[i].batch_nnz,
                                                 .conflict = cases[i].conflict};
-        assert_int_equal(backend_plan(&b, &fake, &x, &options, &error), STATUS_OK);
-        assert_int_equal(backend_takes_file(&b, &f), cases[i].takes);
-        backend_close(&b);
+        write_tensor(&x);
+        assert_int_equal(
+            tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
+            STATUS_OK);
+        struct plan plan = open_fake(&input, &options);
+        assert_int_equal(plan.streamed, cases[i].memory == 40000);
+        assert_null(given.file);
+        assert_false(input.unread);
+        assert_sorted_as(&input.x, &x);
+        tensor_input_close(&input);
+        coo_free(&x);
     }
-
-    /* A larger tensor of that shape is streamed in whole segments. */
-    struct coo shape = {.order = 3, .dims = {30, 40, 50}, .nnz = 3000000};
-    const struct tensor_source source = {.x = &shape, .file = &f};
-    const struct backend_options options = {
-        .rank = 2, .memory = 10000000, .host_memory = UINT64_C(60000000)};
-    assert_int_equal(backend_plan(&b, &fake, &shape, &options, &error), STATUS_OK);
-    assert_true(b.plan.streamed && b.plan.alto);
-    assert_true(backend_takes_file(&b, &f));
-    assert_int_equal(backend_open_planned(&b, &source, &options, NULL, &error), STATUS_OK);
-    assert_ptr_equal(given.file, &f);
-    assert_ptr_equal(given.x, &shape);
-    backend_close(&b);
-    assert_int_equal(backend_open(&b, &fake, &x, &options, NULL, &error), STATUS_OK);
-    assert_null(given.file);
-    assert_ptr_equal(given.x, &x);
-    backend_close(&b);
-    blco_file_close(&f);
-    coo_free(&x);
 }
 
 /* Refused with what does not fit, and the rank that would. */
@@ -195,24 +217,26 @@ static void test_refusal(void **state)
     (void)state;
     struct backend b;
     struct error error = {0};
-    struct coo shape = {.order = 3, .dims = {30000, 40000, 50000}, .nnz = 3000000000};
+    struct tensor_input input = {
+        .x = {.order = 3, .dims = {30000, 40000, 50000}, .nnz = 3000000000}, .unread = true};
     struct backend_options options = {
         .rank = 1000, .memory = 100000000, .host_memory = UINT64_C(60000000000)};
-    assert_int_equal(backend_plan(&b, &fake, &shape, &options, &error), STATUS_MEMORY);
+    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, &error), STATUS_MEMORY);
     assert_non_null(strstr(error.message, "backend fake, rank 1000: factors of 1.39 GB do not fit "
                                           "into the 100 MB of memory that may be used; rank "));
     uint64_t rank = strtoull(strstr(error.message, "; rank ") + 7, NULL, 10);
     options.rank = rank;
     error = (struct error){0};
-    assert_int_equal(backend_plan(&b, &fake, &shape, &options, &error), STATUS_OK);
+    input.unread = false; /* there is no file */
+    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, &error), STATUS_OK);
     backend_close(&b);
     options.rank = rank + 1;
-    assert_int_equal(backend_plan(&b, &fake, &shape, &options, &error), STATUS_MEMORY);
+    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, &error), STATUS_MEMORY);
     assert_null(b.ops);
     options.rank = rank;
     options.host_memory = UINT64_C(1000000000);
     error = (struct error){0};
-    assert_int_equal(backend_plan(&b, &fake, &shape, &options, &error), STATUS_MEMORY);
+    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, &error), STATUS_MEMORY);
     assert_non_null(strstr(error.message, "of host memory that may be used; no lower rank"));
 }
 
@@ -222,8 +246,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_blco_waits, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_text_is_read, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_refused, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_what_streams_alto_takes_the_file, scratch_make,
-                                        scratch_remove),
+        cmocka_unit_test_setup_teardown(test_file_is_streamed, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_nonzeros_are_read, scratch_make, scratch_remove),
         cmocka_unit_test(test_refusal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,174 @@
+#include "bench_sample.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+#define PIECE  (UINT64_C(1) << 20) /* nonzeros that are summed up before they are added to M */
+#define FILTER 4096
+
+/* The nonzeros, a piece at a time. */
+struct pieces {
+    const struct tensor_input *input;
+    uint64_t length; /* nonzeros of a piece; whole segments of a file                   */
+    struct coo room; /* for the nonzeros of one, where they come from a file            */
+    struct coo piece;
+};
+
+/* What is computed for a mode. */
+struct mode_sums {
+    uint8_t filter[FILTER]; /* whether a row with this number's low bits is wanted */
+    double *part;           /* (rows x R) of this piece; owned                     */
+    double *product;        /* (R); owned                                          */
+};
+
+static enum status pieces_open(struct pieces *p, const struct tensor_input *input,
+                               struct error *error)
+{
+    *p = (struct pieces){.input = input, .length = PIECE, .piece = input->x};
+    if (!input->unread)
+        return STATUS_OK;
+    uint64_t segment = input->file.header->segment_nnz;
+    p->length = segment * (segment < PIECE ? PIECE / segment : 1);
+    uint64_t room = p->length < input->x.nnz ? p->length : input->x.nnz;
+    return coo_create(&p->room, input->x.order, input->x.dims, room, error);
+}
+
+/* Piece number i to p->piece. */
+static enum status pieces_load(struct pieces *p, uint64_t i, struct error *error)
+{
+    const struct coo *x = &p->input->x;
+    uint64_t first = i * p->length;
+    p->piece.nnz = x->nnz - first < p->length ? x->nnz - first : p->length;
+    if (p->input->unread) {
+        uint64_t segments = p->length / p->input->file.header->segment_nnz;
+        uint64_t begin = i * segments, all = p->input->file.header->nsegments;
+        memcpy(p->piece.index, p->room.index, sizeof p->piece.index);
+        p->piece.value = p->room.value;
+        return blco_file_decode(&p->input->file, begin,
+                                begin + segments < all ? begin + segments : all, &p->room, error);
+    }
+    for (int n = 0; n < x->order; n++)
+        p->piece.index[n] = x->index[n] + first;
+    p->piece.value = x->value + first;
+    return STATUS_OK;
+}
+
+/* Where `row` stands among the mode's rows; their number where it is not one of them. */
+static uint64_t place_of(const struct bench_sample *s, int n, uint32_t row)
+{
+    uint64_t i = 0;
+    while (i < s->rows[n] && s->row[n][i] < row)
+        i++;
+    return i < s->rows[n] && s->row[n][i] == row ? i : s->rows[n];
+}
+
+static void insert(struct bench_sample *s, int n, uint32_t row)
+{
+    uint64_t i = s->rows[n];
+    if (place_of(s, n, row) < s->rows[n])
+        return;
+    for (; i > 0 && s->row[n][i - 1] > row; i--)
+        s->row[n][i] = s->row[n][i - 1];
+    s->row[n][i] = row;
+    s->rows[n]++;
+}
+
+static enum status choose_rows(struct bench_sample *s, struct pieces *p, struct error *error)
+{
+    uint64_t nnz = p->input->x.nnz, loaded = UINT64_MAX;
+    for (uint64_t k = 0; k < BENCH_SAMPLE_NNZ; k++) {
+        uint64_t i = k * nnz / BENCH_SAMPLE_NNZ, piece = i / p->length;
+        if (piece != loaded && pieces_load(p, piece, error) != STATUS_OK)
+            return error->status;
+        loaded = piece;
+        for (int n = 0; n < s->order; n++)
+            insert(s, n, p->piece.index[n][i - piece * p->length]);
+    }
+    return STATUS_OK;
+}
+
+/* part(row, :) += value * product of the other modes' rows */
+static void add_nonzero(const struct bench_sample *s, const struct coo *x, uint64_t i, int mode,
+                        const struct ktensor *k, double *product, double *part)
+{
+    for (uint64_t r = 0; r < s->rank; r++)
+        product[r] = x->value[i];
+    for (int n = 0; n < s->order; n++) {
+        const double *row = k->factor[n] + (uint64_t)x->index[n][i] * s->rank;
+        for (uint64_t r = 0; n != mode && r < s->rank; r++)
+            product[r] *= row[r];
+    }
+    for (uint64_t r = 0; r < s->rank; r++)
+        part[r] += product[r];
+}
+
+static void add_piece(struct bench_sample *s, const struct coo *x, int mode,
+                      const struct ktensor *k, struct mode_sums *sums)
+{
+    uint64_t entries = s->rows[mode] * s->rank;
+    memset(sums->part, 0, entries * sizeof *sums->part);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        uint32_t row = x->index[mode][i];
+        uint64_t place = sums->filter[row % FILTER] ? place_of(s, mode, row) : s->rows[mode];
+        if (place < s->rows[mode])
+            add_nonzero(s, x, i, mode, k, sums->product, sums->part + place * s->rank);
+    }
+    for (uint64_t i = 0; i < entries; i++)
+        s->m[mode][i] += sums->part[i];
+}
+
+static enum status allocate(struct bench_sample *s, struct mode_sums *sums, struct error *error)
+{
+    for (int n = 0; n < s->order; n++) {
+        s->m[n] = memory_zeros(s->rows[n], s->rank * sizeof *s->m[n], error);
+        sums[n].part = memory_array(s->rows[n], s->rank * sizeof *sums->part, error);
+        sums[n].product = memory_array(s->rank, sizeof *sums->product, error);
+        if (!s->m[n] || !sums[n].part || !sums[n].product)
+            return error->status;
+        memset(sums[n].filter, 0, sizeof sums[n].filter);
+        for (uint64_t i = 0; i < s->rows[n]; i++)
+            sums[n].filter[s->row[n][i] % FILTER] = 1;
+    }
+    return STATUS_OK;
+}
+
+/* A mode's rows are summed by one thread, in the order of the nonzeros. */
+static enum status add_pieces(struct bench_sample *s, struct pieces *p, const struct ktensor *k,
+                              struct mode_sums *sums, struct error *error)
+{
+    for (uint64_t i = 0; i * p->length < p->input->x.nnz; i++) {
+        if (pieces_load(p, i, error) != STATUS_OK)
+            return error->status;
+#pragma omp parallel for schedule(dynamic)
+        for (int n = 0; n < s->order; n++)
+            add_piece(s, &p->piece, n, k, &sums[n]);
+    }
+    return STATUS_OK;
+}
+
+enum status bench_sample_create(struct bench_sample *s, const struct tensor_input *input,
+                                const struct ktensor *k, struct error *error)
+{
+    struct pieces p = {0};
+    *s = (struct bench_sample){.order = input->x.order, .rank = k->rank};
+    struct mode_sums *sums = memory_zeros((size_t)s->order, sizeof *sums, error);
+    if (sums && pieces_open(&p, input, error) == STATUS_OK &&
+        choose_rows(s, &p, error) == STATUS_OK && allocate(s, sums, error) == STATUS_OK)
+        add_pieces(s, &p, k, sums, error);
+    for (int n = 0; sums && n < s->order; n++) {
+        memory_free(sums[n].part);
+        memory_free(sums[n].product);
+    }
+    memory_free(sums);
+    coo_free(&p.room);
+    return error->status;
+}
+
+void bench_sample_free(struct bench_sample *s)
+{
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(s->m[n]);
+    *s = (struct bench_sample){0};
+}

@@ -1,0 +1,27 @@
+/* MTTKRP of some rows straight from its definition, for tensors that are too large to be computed
+ * twice: the nonzeros are gone through once, in pieces, from memory or from their file. */
+#ifndef BLCO_BENCH_SAMPLE_H
+#define BLCO_BENCH_SAMPLE_H
+
+#include "ktensor.h"
+#include "tensor_input.h"
+
+#define BENCH_SAMPLE_NNZ 16 /* nonzeros, evenly spread, whose rows are computed */
+
+struct bench_sample {
+    int order;
+    uint64_t rank;
+    uint64_t rows[MAX_ORDER];
+    uint32_t row[MAX_ORDER][BENCH_SAMPLE_NNZ]; /* (rows), ascending            */
+    double *m[MAX_ORDER];                      /* (rows x R); owned            */
+};
+
+/* Rows of M of every mode for the factors of k. On failure *s is still to be freed. STATUS_INPUT
+ * where the file is damaged, STATUS_MEMORY. */
+enum status bench_sample_create(struct bench_sample *s, const struct tensor_input *input,
+                                const struct ktensor *k, struct error *error);
+
+/* Accepts an empty one. */
+void bench_sample_free(struct bench_sample *s);
+
+#endif

@@ -1,0 +1,287 @@
+/* MTTKRP on every conflict resolution, in memory and streamed, on every backend that this machine
+ * can run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include <cmocka.h>
+
+#include "scratch.h"
+#include "backends.h"
+#include "blco_files.h"
+#include "memory.h"
+#include "tensor_input.h"
+
+#define MTTKRP_TOLERANCE 1e-12L
+
+static void make_positive(struct coo *x, struct ktensor *k)
+{
+    for (uint64_t i = 0; i < x->nnz; i++)
+        x->value[i] = fabs(x->value[i]);
+    ktensor_randomise(k, KTENSOR_RANDOM, 7);
+}
+
+static long double relative_error(const double *m, const long double *expected, uint64_t n)
+{
+    long double difference = 0, norm = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        difference += (m[i] - expected[i]) * (m[i] - expected[i]);
+        norm += expected[i] * expected[i];
+    }
+    return norm > 0 ? sqrtl(difference / norm) : sqrtl(difference);
+}
+
+/* MTTKRP of every mode of an open backend against what is expected. */
+static void compare_modes(struct backend *b, const struct ktensor *k,
+                          const struct backend_options *options, long double *const *expected)
+{
+    struct error error = {0};
+    assert_int_equal(backend_load(b, k, &error), STATUS_OK);
+    for (int n = 0; n < k->order; n++) {
+        double *m = memory_array(k->dims[n] * k->rank, sizeof *m, &error);
+        assert_non_null(m);
+        assert_int_equal(backend_mttkrp(b, n, &error), STATUS_OK);
+        assert_int_equal(b->ops->fetch(b->state, n, m, &error), STATUS_OK);
+        long double off = relative_error(m, expected[n], k->dims[n] * k->rank);
+        if (!(off <= (options->precision == PRECISION_SINGLE ? 1e-5L : MTTKRP_TOLERANCE)))
+            fail_msg("order %d, rank %d, %s%s, mode %d: relative error %Lg", k->order, (int)k->rank,
+                     b->plan.streamed ? "streamed, " : "", conflict_name(options->conflict), n + 1,
+                     off);
+        memory_free(m);
+    }
+}
+
+static void check_modes(const struct backend_ops *ops, const struct coo *x, const struct ktensor *k,
+                        const struct backend_options *options, long double *const *expected)
+{
+    struct error error = {0};
+    struct backend b;
+    if (backend_open(&b, ops, x, options, NULL, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    compare_modes(&b, k, options, expected);
+    backend_close(&b);
+}
+
+/* What the oracle says for every mode; the caller frees these arrays. */
+static void expect_modes(const struct coo *x, const struct ktensor *k, long double **expected)
+{
+    struct error error = {0};
+    for (int n = 0; n < x->order; n++) {
+        expected[n] = memory_array(x->dims[n] * k->rank, sizeof *expected[n], &error);
+        assert_non_null(expected[n]);
+        naive_mttkrp(x, k, n, expected[n]);
+    }
+}
+
+/* On every conflict resolution, against the oracle. */
+static void check_mttkrp(const struct backend_ops *ops, const struct shape *s, uint64_t rank,
+                         enum precision precision)
+{
+    struct coo x;
+    struct ktensor k;
+    long double *expected[MAX_ORDER];
+    naive_random_coo(&x, s->order, s->dims, s->nnz, rank, s->skewed);
+    create_model(&k, &x, rank, 7);
+    if (precision == PRECISION_SINGLE) /* terms of one sign: sums that do not cancel */
+        make_positive(&x, &k);
+    expect_modes(&x, &k, expected);
+    for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
+        for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
+            struct backend_options options = {
+                .rank = rank, .conflict = conflicts[c], .precision = precision};
+            omp_set_num_threads(1 + (int)((c + rank) % 3));
+            if (set_flow(&options, flow, ops, &x))
+                check_modes(ops, &x, &k, &options, expected);
+        }
+    for (int n = 0; n < x.order; n++)
+        memory_free(expected[n]);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+static void test_mttkrp_ranks(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const uint64_t ranks[] = {1, 2, 7, 16, 17, 32, 33, 64, 100};
+    static const struct shape shapes[] = {
+        {3, {50, 31, 400}, 5000, 1},
+        {4, {17, 5, 90, 33}, 2500, 0},
+    };
+    for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+            check_mttkrp(ops, &shapes[s], ranks[r], PRECISION_DOUBLE);
+}
+
+static void test_mttkrp_orders(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const struct shape shapes[] = {
+        {1, {300}, 100, 0},
+        {2, {60, 7}, 300, 0},
+        {3, {3, 500, 70}, 9000, 1},
+        {4, {6, 24, 40, 70}, 20000, 1},
+        {5, {9, 8, 7, 6, 50}, 4000, 1},
+        {6, {4, 5, 6, 7, 8, 9}, 3000, 0},
+        {7, {2, 3, 4, 5, 6, 7, 8}, 3000, 0},
+        {8, {3, 3, 3, 3, 3, 3, 3, 3}, 3000, 0},
+        {16, {2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2}, 2000, 0},
+    };
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        check_mttkrp(ops, &shapes[s], 3 + 8 * (s % 3), PRECISION_DOUBLE);
+}
+
+static void test_mttkrp_modes_of_length_one(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const struct shape shapes[] = {
+        {1, {1}, 1, 0},
+        {3, {1, 1, 1}, 1, 0},
+        {3, {1, 60, 1}, 40, 0},
+        {4, {50, 1, 70, 80}, 7000, 1},
+    };
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        check_mttkrp(ops, &shapes[s], 16, PRECISION_DOUBLE);
+}
+
+static void test_mttkrp_hot_and_empty_rows(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const struct shape shapes[] = {
+        {3, {2, 3000, 2500}, 20000, 1},
+        {3, {100000, 12, 3000}, 3000, 1},
+        {4, {30000, 2, 20000, 3}, 15000, 1},
+    };
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        check_mttkrp(ops, &shapes[s], 8, PRECISION_DOUBLE);
+}
+
+static void test_mttkrp_long_lines(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const struct shape shapes[] = {
+        {11, {64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64}, 5000, 1},    /*  66 bits */
+        {8, {4096, 4096, 4096, 4096, 4096, 4096, 4096, 4096}, 5000, 0}, /*  96 */
+        {5, {100000, 70000, 90000, 100000, 80000}, 5000, 1},            /*  85 */
+        {16,
+         {512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512},
+         3000,
+         1}, /* 144 */
+    };
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        check_mttkrp(ops, &shapes[s], s == 2 ? 2 : 5, PRECISION_DOUBLE);
+}
+
+/* Single precision on every conflict resolution against the oracle. */
+static void test_single(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const uint64_t ranks[] = {1, 3, 16, 33, 100};
+    static const struct shape shapes[] = {
+        {1, {50}, 40, 0},
+        {3, {50, 31, 4000}, 9000, 1},
+        {5, {17, 5, 90, 1, 33}, 2500, 0},
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
+            check_mttkrp(ops, &shapes[i], ranks[r], PRECISION_SINGLE);
+}
+
+/* The tests before have streamed; what flows is told for each mode. */
+static void test_streamed(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const uint64_t dims[] = {50, 31, 400};
+    struct error error = {0};
+    struct coo x;
+    struct ktensor k;
+    assert_true(flowed > 200);
+    naive_random_coo(&x, 3, dims, 9000, 1, 1);
+    create_model(&k, &x, 8, 1);
+    for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
+        struct backend_options options = {.rank = 8, .no_replicas = true};
+        struct backend b;
+        char text[96];
+        assert_true(set_flow(&options, flow, ops, &x));
+        assert_int_equal(backend_open(&b, ops, &x, &options, NULL, &error), STATUS_OK);
+        assert_true(b.plan.streamed == (flow != IN_MEMORY));
+        assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
+        for (int n = 0; n < 3; n++) {
+            assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
+            bool settled = ops->describe(b.state, n, text, sizeof text);
+            assert_true((ops->bus_bytes(b.state, n) > 0) == (flow != IN_MEMORY));
+            assert_true((strstr(text, "streamed x") != NULL) == (flow != IN_MEMORY));
+            assert_true(settled || flow == IN_MEMORY);
+        }
+        backend_close(&b);
+    }
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+/* From a .blco file's segments, and nothing of the nonzeros in memory. */
+static void test_streamed_from_file(void **state)
+{
+    const struct backend_ops *ops = backend_of(state);
+    static const uint64_t dims[] = {300, 400, 500};
+    struct backend_options options = {.rank = 4, .no_replicas = true, .batch_nnz = 65536};
+    struct error error = {0};
+    struct coo_runs_report report;
+    struct tensor_input input;
+    struct tns_options tns = {0};
+    struct backend b;
+    struct ktensor k;
+    struct coo x;
+    long double *expected[MAX_ORDER];
+    double fit;
+    assert_int_equal(scratch_make(state), 0);
+    naive_random_coo(&x, 3, dims, 600000, 1, 0);
+    create_model(&k, &x, 4, 1);
+    expect_modes(&x, &k, expected);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+
+    if (tensor_input_open(&input, scratch_path("x.blco"), &tns, NULL, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    options.memory = smallest_memory(&options, ops, &x);
+    assert_int_equal(backend_prepare(&b, ops, &input, &options, NULL, &error), STATUS_OK);
+    assert_true(input.unread);
+    if (backend_open_prepared(&b, &input, &options, NULL, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    tensor_input_close(&input);
+    assert_true(ops->bus_bytes(b.state, 0) > 0);
+    compare_modes(&b, &k, &options, expected);
+
+    assert_int_equal(backend_solve(&b, 2, &error), STATUS_OK);
+    assert_int_equal(backend_normalise(&b, 2, &error), STATUS_OK);
+    assert_int_equal(backend_gram(&b, 2, &error), STATUS_OK);
+    assert_int_equal(backend_fit(&b, 2, &fit, &error), STATUS_OK);
+    assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
+    assert_true(fabsl(fit - naive_fit(&x, &k)) < 1e-10L);
+    backend_close(&b);
+    for (int n = 0; n < 3; n++)
+        memory_free(expected[n]);
+    ktensor_free(&k);
+    coo_free(&x);
+    scratch_remove(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_ALL(test_mttkrp_ranks),
+        ON_ALL(test_mttkrp_orders),
+        ON_ALL(test_mttkrp_modes_of_length_one),
+        ON_ALL(test_mttkrp_hot_and_empty_rows),
+        ON_ALL(test_mttkrp_long_lines),
+        ON(test_single, backend_cuda),
+        ON(test_streamed, backend_cuda),
+        ON(test_streamed_from_file, backend_cuda),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "scratch.h"
+#include "bench_sample.h"
+#include "blco_files.h"
+
+static const struct tns_options no_options = {.index_base = 1};
+
+/* The rows of the sample are those of the whole M. */
+static void check_sample(const struct bench_sample *s, const struct coo *x, const struct ktensor *k)
+{
+    for (int n = 0; n < x->order; n++) {
+        struct error error = {0};
+        long double *m = memory_array(x->dims[n] * k->rank, sizeof *m, &error);
+        assert_non_null(m);
+        naive_mttkrp(x, k, n, m);
+        assert_in_range(s->rows[n], 1, BENCH_SAMPLE_NNZ);
+        long double difference = 0, norm = 0;
+        for (uint64_t i = 0; i < s->rows[n]; i++) {
+            assert_true(i == 0 || s->row[n][i] > s->row[n][i - 1]);
+            for (uint64_t r = 0; r < k->rank; r++) {
+                long double expected = m[s->row[n][i] * k->rank + r];
+                long double d = s->m[n][i * k->rank + r] - expected;
+                difference += d * d;
+                norm += expected * expected;
+            }
+        }
+        assert_true(norm > 0 && sqrtl(difference / norm) < 1e-13L);
+        memory_free(m);
+    }
+}
+
+static void check_tensor(int order, const uint64_t *dims, uint64_t nnz)
+{
+    struct coo x;
+    struct ktensor k;
+    struct coo_runs_report report;
+    struct bench_sample s;
+    struct error error = {0};
+    naive_random_coo(&x, order, dims, nnz, 3, 1);
+    assert_int_equal(ktensor_create(&k, order, dims, 5, &error), STATUS_OK);
+    ktensor_randomise(&k, KTENSOR_NORMAL, 1);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+
+    struct tensor_input input = {.x = x};
+    assert_int_equal(bench_sample_create(&s, &input, &k, &error), STATUS_OK);
+    check_sample(&s, &x, &k);
+    bench_sample_free(&s);
+    bench_sample_free(&s);
+
+    assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
+                     STATUS_OK);
+    assert_int_equal(bench_sample_create(&s, &input, &k, &error), STATUS_OK);
+    assert_true(input.unread);
+    check_sample(&s, &x, &k);
+    bench_sample_free(&s);
+    tensor_input_close(&input);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    check_tensor(1, (uint64_t[]){50}, 20);
+    check_tensor(2, (uint64_t[]){9, 1}, 5);
+    check_tensor(3, (uint64_t[]){7000, 30, 500}, 150000); /* three segments */
+    check_tensor(5, (uint64_t[]){7, 9000, 3, 20, 100}, 4000);
+}
+
+/* More than a piece. */
+static void test_pieces(void **state)
+{
+    (void)state;
+    check_tensor(3, (uint64_t[]){900, 1000, 500}, (1 << 20) + 70000);
+}
+
+static void test_failures(void **state)
+{
+    (void)state;
+    struct coo x;
+    struct ktensor k;
+    struct coo_runs_report report;
+    struct tensor_input input;
+    struct error error = {0};
+    const uint64_t dims[] = {20, 30};
+    naive_random_coo(&x, 2, dims, 100, 3, 0);
+    assert_int_equal(ktensor_create(&k, 2, dims, 2, &error), STATUS_OK);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
+                     STATUS_OK);
+    int failures = 0;
+    for (long i = 0, fired = 1; fired; i++) {
+        struct bench_sample s;
+        error = (struct error){0};
+        memory_hook_set(i);
+        enum status status = bench_sample_create(&s, &input, &k, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        bench_sample_free(&s);
+        failures += (int)fired;
+    }
+    assert_true(failures >= 10);
+    tensor_input_close(&input);
+
+    size_t size;
+    char *bytes = file_bytes(scratch_path("x.blco"), &size);
+    bytes[BLCO_PAGE + 20] ^= 1;
+    struct bench_sample s;
+    const char *path = scratch_file("bad.blco", bytes, size);
+    error = (struct error){0};
+    assert_int_equal(tensor_input_open(&input, path, &no_options, NULL, &error), STATUS_OK);
+    assert_int_equal(bench_sample_create(&s, &input, &k, &error), STATUS_INPUT);
+    bench_sample_free(&s);
+    tensor_input_close(&input);
+    free(bytes);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_rows, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_pieces, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_failures, scratch_make, scratch_remove),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
