@@ -59,7 +59,7 @@ static void check_streamed(const struct plan *p)
 {
     const struct plan_request *r = &p->request;
     assert_true(p->streamed && r->can_stream);
-    assert_true(p->replicas == 0 || p->replicas == r->order);
+    assert_true(p->alto == (p->replicas < r->order));
     assert_int_equal(p->total_bytes,
                      p->factor_bytes + p->copy_bytes + p->queue_bytes + p->resident_bytes);
     assert_int_equal(p->fits, p->total_bytes <= r->budget &&
@@ -216,6 +216,7 @@ static void test_streamed_replicas(void **state)
     (void)state;
     struct plan_request r = large_request(20 * GB, 500 * GB);
     struct plan p;
+    r.conflict = CONFLICT_ORDERED;
     plan_make(&p, &r);
     check_streamed(&p);
     assert_true(p.fits);
@@ -227,6 +228,7 @@ static void test_streamed_replicas(void **state)
     assert_int_equal(p.packing_bytes, r.nnz * (4 * 4 + 8 + 32));
     assert_in_range(p.resident_bytes, 18 * GB, 20 * GB); /* all but a sixteenth of what is left */
 
+    r.conflict = CONFLICT_AUTO;
     r.budget = 40 * GB; /* alto fits the device */
     plan_make(&p, &r);
     assert_true(p.fits && !p.streamed && p.replicas == 0);
@@ -236,10 +238,34 @@ static void test_streamed_replicas(void **state)
     assert_true(!p.fits && !p.streamed);
 }
 
+/* A mode of its own replica: long against the nonzeros. */
+static void test_streamed_long_mode(void **state)
+{
+    (void)state;
+    struct plan_request r = large_request(45 * GB, 500 * GB);
+    struct plan p;
+    r.dims[2] = 50000000;  /* 40 nonzeros a row */
+    r.dims[3] = 100000000; /* 20                */
+    plan_make(&p, &r);
+    check_streamed(&p);
+    assert_true(p.fits && p.alto);
+    assert_int_equal(p.replicas, 1);
+    assert_int_equal(p.conflict[2], CONFLICT_REGISTER);
+    assert_int_equal(p.conflict[3], CONFLICT_ORDERED);
+    assert_int_equal(p.packing_bytes, r.nnz * (4 * 4 + 8 + 32));
+    assert_in_range(p.host_bytes, 64 * GB, 65 * GB);
+
+    r.host_budget = 100 * GB; /* no room to sort */
+    plan_make(&p, &r);
+    check_streamed(&p);
+    assert_true(p.fits && p.alto);
+    assert_int_equal(p.replicas, 0);
+}
+
 static void test_streamed_alto(void **state)
 {
     (void)state;
-    struct plan_request r = large_request(20 * GB, 100 * GB);
+    struct plan_request r = large_request(20 * GB, 500 * GB);
     struct plan p;
     plan_make(&p, &r);
     check_streamed(&p);
@@ -249,7 +275,6 @@ static void test_streamed_alto(void **state)
     assert_int_equal(p.conflict[3], CONFLICT_REGISTER);
     assert_int_equal(p.packing_bytes, 0);
 
-    r.host_budget = 500 * GB;
     r.no_replicas = true;
     plan_make(&p, &r);
     check_streamed(&p);
@@ -478,6 +503,7 @@ static void test_describe_streamed(void **state)
         "memory: what stays 3.892 GB + 3 queues 0.101 GB + factors 0.001 GB + copies 0.000 GB = "
         "3.994 GB of the 4.000 GB that may be used\n");
     r.host_budget = 500 * GB;
+    r.conflict = CONFLICT_ORDERED;
     plan_make(&p, &r);
     plan_describe(&p, text, sizeof text);
     assert_non_null(strstr(text, "mode 4: length 1717, ordered, its own ordering, streamed\n"
@@ -510,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_describe),
         cmocka_unit_test(test_streamed_replicas),
+        cmocka_unit_test(test_streamed_long_mode),
         cmocka_unit_test(test_streamed_alto),
         cmocka_unit_test(test_streamed_batches),
         cmocka_unit_test(test_streamed_lines),
