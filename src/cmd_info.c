@@ -123,8 +123,9 @@ static void show_format(const struct findings *f)
     char size[NUMBER_SIZE_TEXT];
     const struct tensor_report *r = &f->report;
     if (r->format == TENSOR_TEXT)
-        printf("format       %s%s, %s of text\n", r->text.gzip ? "gzip, " : "",
-               headers[r->text.header], number_size(r->text.text_bytes, size));
+        printf("format       %s%s, %s of text, %.2f bytes an entry\n", r->text.gzip ? "gzip, " : "",
+               headers[r->text.header], number_size(r->text.text_bytes, size),
+               (double)r->text.text_bytes / (double)(r->entries ? r->entries : 1));
     else
         printf("format       .blco, %s, %.2f bytes a nonzero\n", number_size(r->file_bytes, size),
                (double)r->file_bytes / (double)(f->x.nnz ? f->x.nnz : 1));

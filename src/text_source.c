@@ -23,8 +23,8 @@ struct slot {
 struct text_source {
     const char *name;
     int fd;
-    size_t batch_bytes;
-    size_t file_bytes; /* 0: unknown */
+    size_t batch_bytes, mapped_bytes; /* of a batch that is fed, of one that is mapped */
+    size_t file_bytes;                /* 0: unknown                                    */
     uint64_t text_bytes;
 
     char *map; /* the file, (map_bytes); NULL where it is fed by the thread          */
@@ -167,11 +167,11 @@ static void release_map(struct text_source *s, size_t position)
 static enum status next_mapped(struct text_source *s, struct text_batch *batch, struct error *error)
 {
     size_t left = s->map_bytes - s->position;
-    bool over = left < s->batch_bytes;
+    bool over = left < s->mapped_bytes;
     char *text = s->map + s->position;
     release_map(s, s->position);
 
-    size_t count = whole_lines(text, over ? left : s->batch_bytes, over);
+    size_t count = whole_lines(text, over ? left : s->mapped_bytes, over);
     *batch = (struct text_batch){.begin = text, .end = text + count, .overlong = !over && !count};
     s->position += count;
     if (!over || count == 0 || text[count - 1] == '\n')
@@ -239,7 +239,7 @@ static enum status start(struct text_source *s, struct error *error)
 }
 
 enum status text_source_open(struct text_source **source, const char *path, size_t batch_bytes,
-                             struct error *error)
+                             size_t mapped_bytes, struct error *error)
 {
     *source = NULL;
     struct text_source *s = memory_zeros(1, sizeof *s, error);
@@ -248,6 +248,7 @@ enum status text_source_open(struct text_source **source, const char *path, size
     bool standard_input = strcmp(path, "-") == 0;
     s->name = standard_input ? "standard input" : path;
     s->batch_bytes = batch_bytes;
+    s->mapped_bytes = mapped_bytes;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     s->fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -264,6 +265,11 @@ enum status text_source_open(struct text_source **source, const char *path, size
 const char *text_source_name(const struct text_source *s)
 {
     return s->name;
+}
+
+size_t text_source_batch_bytes(const struct text_source *s)
+{
+    return s->map ? s->mapped_bytes : s->batch_bytes;
 }
 
 bool text_source_threaded(const struct text_source *s)

@@ -18,17 +18,21 @@ struct text_batch {
     bool overlong;           /* instead of a batch: the next line is longer than a batch may be   */
 };
 
-/* Opens the file, or standard input where path is "-". Batches have at most `batch_bytes`, and so
- * have lines. Errors (a directory, no permission) name the file. The caller closes *s; it is NULL
- * on failure. STATUS_INPUT, STATUS_MEMORY, STATUS_INTERNAL where no thread can be started. */
+/* Opens the file, or standard input where path is "-". Batches have at most `batch_bytes`, or those
+ * of a mapped file `mapped_bytes`, and so have lines. Errors (a directory, no permission) name the
+ * file. The caller closes *s; it is NULL on failure. STATUS_INPUT, STATUS_MEMORY, STATUS_INTERNAL
+ * where no thread can be started. */
 enum status text_source_open(struct text_source **s, const char *path, size_t batch_bytes,
-                             struct error *error);
+                             size_t mapped_bytes, struct error *error);
 
 /* The next lines. The ones before are no longer valid. */
 enum status text_source_next(struct text_source *s, struct text_batch *batch, struct error *error);
 
 /* What messages call it: the path, or "standard input". */
 const char *text_source_name(const struct text_source *s);
+
+/* The most bytes that a batch has. */
+size_t text_source_batch_bytes(const struct text_source *s);
 
 /* Whether a thread of its own reads the file. */
 bool text_source_threaded(const struct text_source *s);

@@ -10,9 +10,11 @@
 #include "tns_line.h"
 #include "tns_sizes.h"
 
-#define MOST_BATCH  ((size_t)8 << 20) /* bytes of text read ahead at a time */
-#define LEAST_BATCH ((size_t)64 << 10)
-#define CHUNK       ((size_t)128 << 10) /* bytes that a thread parses at a time */
+#define MOST_BATCH   ((size_t)8 << 20) /* bytes of text read ahead at a time */
+#define LEAST_BATCH  ((size_t)64 << 10)
+#define MAPPED_BATCH ((size_t)32 << 20)  /* takes no memory, and gives each thread many chunks */
+#define CHUNK        ((size_t)128 << 10) /* bytes that a thread parses at a time */
+#define MARGIN       1.1                 /* by which later lines may be shorter on average */
 
 /* A batch's piece of whole lines, parsed by one thread. */
 struct chunk {
@@ -114,7 +116,18 @@ static enum status hand_over(struct reader *r, uint64_t more, struct error *erro
     return r->parts->take(r->parts->context, &part, error);
 }
 
-/* Room for `more` entries. Pages that are not yet written take no memory, so it grows by a half. */
+/* How many entries the file will have if it goes on as it began; 0 where that is not known, or too
+ * many to count on. */
+static uint64_t expected_entries(const struct reader *r, uint64_t needed)
+{
+    double read = text_source_fraction(r->source); /* with this batch, or more of it */
+    double entries = read > 0 ? (double)needed * MARGIN / read : 0;
+    double bytes = entries * (4 * r->head.format.order + 8);
+    return bytes < (double)memory_available() ? (uint64_t)entries : 0;
+}
+
+/* Room for `more` entries, and for those expected, so that nothing need be moved. Pages that are
+ * not yet written take no memory. */
 static enum status make_room(struct reader *r, uint64_t more, struct error *error)
 {
     uint64_t needed = r->used + more;
@@ -123,7 +136,10 @@ static enum status make_room(struct reader *r, uint64_t more, struct error *erro
                          MAX_NNZ);
     if (needed <= r->x->nnz)
         return STATUS_OK;
-    uint64_t room = needed + needed / 2, most = part_room(r);
+    uint64_t room = needed + needed / 2, most = part_room(r),
+             expected = expected_entries(r, needed);
+    if (room < expected)
+        room = expected;
     if (room > most)
         room = needed > most ? needed : most;
     if (r->x->order == 0) {
@@ -253,7 +269,7 @@ static enum status read_batches(struct reader *r, struct error *error)
             return error_set(error, STATUS_INPUT,
                              "%s:%" PRIu64 ": line of more than %zu bytes, expected indices and a "
                              "value",
-                             r->name, r->lines + 1, r->sizes.batch);
+                             r->name, r->lines + 1, text_source_batch_bytes(r->source));
         if (batch.begin == batch.end)
             return STATUS_OK;
         const char *begin = batch.begin;
@@ -298,14 +314,14 @@ static void fill_report(const struct reader *r, struct tns_report *report)
 }
 
 static enum status read_file(struct coo *x, const char *path, const struct tns_options *options,
-                             const struct tns_sizes *sizes, const struct tns_parts *parts,
-                             struct progress *progress, struct tns_report *report,
-                             struct error *error)
+                             const struct tns_sizes *sizes, size_t mapped,
+                             const struct tns_parts *parts, struct progress *progress,
+                             struct tns_report *report, struct error *error)
 {
     struct reader r = {.x = x, .sizes = *sizes, .parts = parts, .progress = progress};
     *x = (struct coo){0};
     double start = progress_now();
-    enum status status = text_source_open(&r.source, path, sizes->batch, error);
+    enum status status = text_source_open(&r.source, path, sizes->batch, mapped, error);
     if (status != STATUS_OK)
         return status;
     r.name = text_source_name(r.source);
@@ -333,14 +349,14 @@ enum status tns_read_sized(struct coo *x, const char *path, const struct tns_opt
                            const struct tns_sizes *sizes, struct progress *progress,
                            struct tns_report *report, struct error *error)
 {
-    return read_file(x, path, options, sizes, NULL, progress, report, error);
+    return read_file(x, path, options, sizes, sizes->batch, NULL, progress, report, error);
 }
 
 enum status tns_read(struct coo *x, const char *path, const struct tns_options *options,
                      struct progress *progress, struct tns_report *report, struct error *error)
 {
     const struct tns_sizes sizes = {.batch = MOST_BATCH, .chunk = CHUNK};
-    return read_file(x, path, options, &sizes, NULL, progress, report, error);
+    return read_file(x, path, options, &sizes, MAPPED_BATCH, NULL, progress, report, error);
 }
 
 /* A batch has no more entries than a part: a line has four bytes or more. */
@@ -353,5 +369,5 @@ enum status tns_read_parts(struct coo *x, const char *path, const struct tns_opt
                                              : batch > MOST_BATCH ? MOST_BATCH
                                                                   : (size_t)batch,
                                     .chunk = CHUNK};
-    return read_file(x, path, options, &sizes, parts, progress, report, error);
+    return read_file(x, path, options, &sizes, sizes.batch, parts, progress, report, error);
 }

@@ -62,6 +62,9 @@ contents() { "$BLCO" info -q "$@" | sed -n '/^lengths/,/^memory plan/p' | sed '/
     done
 }
 
+# Of a file of three.
+per_entry() { awk -v b="$(wc -c <"$1")" 'BEGIN { printf "%.2f", b / 3 }'; }
+
 @test "headers, line ends, blanks and comments do not change the tensor" {
     printf '1 1 1 1.5\n2 3 1 -2\n1 2 4 3e-2\n' >plain
     expected=$(contents plain)
@@ -71,8 +74,8 @@ contents() { "$BLCO" info -q "$@" | sed -n '/^lengths/,/^memory plan/p' | sed '/
     for file in dims sptensor odd; do
         [ "$(contents $file)" = "$expected" ]
     done
-    [ "$("$BLCO" info -q sptensor | grep ^format)" = "format       sptensor header, $(wc -c <sptensor) bytes of text" ]
-    [ "$("$BLCO" info -q dims | grep ^format)" = "format       header of order and lengths, $(wc -c <dims) bytes of text" ]
+    [ "$("$BLCO" info -q sptensor | grep ^format)" = "format       sptensor header, $(wc -c <sptensor) bytes of text, $(per_entry sptensor) bytes an entry" ]
+    [ "$("$BLCO" info -q dims | grep ^format)" = "format       header of order and lengths, $(wc -c <dims) bytes of text, $(per_entry dims) bytes an entry" ]
     # zero-based
     printf '0 0 0 1.5\n1 2 0 -2\n0 1 3 3e-2\n' >zero
     [ "$(contents zero --index-base 0)" = "$expected" ]

@@ -171,7 +171,7 @@ static void every_allocation_may_fail(void **state)
             }
             coo_free(&x);
         }
-        assert_true(refused > 10);
+        assert_true(refused > (compressed ? 10 : 5)); /* room grows where the file is all read */
     }
     free_entries(&expected);
     free(gzip);
