@@ -211,7 +211,7 @@ static enum status take_tuples(struct device_coo *d, uint32_t **coordinate,
         to->index[n] = d->index[n];
         if (n < d->order - 1)
             to->index[n] = coordinate[n] =
-                device_pool_take(d->pool, d->nnz, sizeof *coordinate[n], error);
+                device_pool_keep(d->pool, d->nnz, sizeof *coordinate[n], error);
     }
     set_shifts(to, d);
     return error->status;

@@ -86,62 +86,86 @@ void pinned_free(void *array)
         (void)cudaFreeHost(array);
 }
 
-static cudaError_t allocate(const struct device_pool *p, void **array, uint64_t bytes)
+static cudaError_t allocate(const struct device_pool *p, cudaMemPool_t pool, void **array,
+                            uint64_t bytes)
 {
-    if (!p->pool)
+    if (!pool)
         return cudaMalloc(array, bytes);
-    cudaError_t code = cudaMallocFromPoolAsync(array, bytes, p->pool, p->stream);
+    cudaError_t code = cudaMallocFromPoolAsync(array, bytes, pool, p->stream);
     if (code != cudaErrorMemoryAllocation)
         return code;
     device_trim();
-    return cudaMallocFromPoolAsync(array, bytes, p->pool, p->stream);
+    (void)cudaMemPoolTrimTo(p->work, 0);
+    return cudaMallocFromPoolAsync(array, bytes, pool, p->stream);
 }
 
-static cudaError_t keep_up_to(cudaMemPool_t pool, uint64_t bytes)
+/* A pool that gives nothing back to the device by itself. */
+static cudaError_t create_pool(cudaMemPool_t *pool)
 {
-    return cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes);
+    uint64_t most = UINT64_MAX;
+    struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
+                                          .location.type = cudaMemLocationTypeDevice};
+    cudaError_t code = cudaGetDevice(&properties.location.id);
+    if (code == cudaSuccess)
+        code = cudaMemPoolCreate(pool, &properties);
+    if (code == cudaSuccess)
+        code = cudaMemPoolSetAttribute(*pool, cudaMemPoolAttrReleaseThreshold, &most);
+    return code;
 }
 
 enum status device_pool_open(struct device_pool *p, cudaStream_t stream, uint64_t bytes,
                              struct error *error)
 {
     *p = (struct device_pool){.stream = stream};
-    cudaError_t code = find_pool(&p->pool);
-    if (code == cudaSuccess && p->pool)
-        code = keep_up_to(p->pool, UINT64_MAX);
+    cudaError_t code = find_pool(&p->kept);
+    if (code == cudaSuccess && p->kept)
+        code = create_pool(&p->work);
     if (code != cudaSuccess)
         return cuda_status(code, "opening a pool of memory", error);
     void *all = NULL;
-    if (p->pool && bytes > 0) {
-        if (cudaMallocFromPoolAsync(&all, bytes, p->pool, stream) == cudaSuccess)
+    if (p->work && bytes > 0) {
+        if (cudaMallocFromPoolAsync(&all, bytes, p->work, stream) == cudaSuccess)
             (void)cudaFreeAsync(all, stream);
         (void)cudaGetLastError(); /* without room for all of it: step by step */
     }
     return STATUS_OK;
 }
 
-void *device_pool_take(const struct device_pool *p, uint64_t count, size_t size,
-                       struct error *error)
+static void *take(const struct device_pool *p, cudaMemPool_t pool, uint64_t count, size_t size,
+                  struct error *error)
 {
     void *array = NULL;
     uint64_t bytes;
     cudaError_t code = cudaErrorMemoryAllocation;
     if (byte_size(count, size, &bytes) && !memory_hook_fails())
-        code = allocate(p, &array, bytes);
+        code = allocate(p, pool, &array, bytes);
     return checked(array, code, count, size, "GPU", error);
+}
+
+void *device_pool_take(const struct device_pool *p, uint64_t count, size_t size,
+                       struct error *error)
+{
+    return take(p, p->work, count, size, error);
+}
+
+void *device_pool_keep(const struct device_pool *p, uint64_t count, size_t size,
+                       struct error *error)
+{
+    return take(p, p->kept, count, size, error);
 }
 
 void device_pool_give(const struct device_pool *p, void *array)
 {
     if (array)
-        (void)(p->pool ? cudaFreeAsync(array, p->stream) : cudaFree(array));
+        (void)(p->work ? cudaFreeAsync(array, p->stream) : cudaFree(array));
 }
 
 void device_pool_close(struct device_pool *p)
 {
-    if (p->pool) {
-        (void)keep_up_to(p->pool, 0);
-        device_trim();
+    if (p->work) {
+        (void)cudaStreamSynchronize(p->stream);
+        (void)cudaMemPoolTrimTo(p->work, 0);
+        (void)cudaMemPoolDestroy(p->work); /* when its last array is freed */
     }
     *p = (struct device_pool){0};
 }

@@ -25,21 +25,27 @@ void pinned_free(void *array);
 
 /* Device arrays in the order of one stream: one that is handed back serves the next request at
  * once, and neither step waits for the device or asks the driver, which takes as long to give and
- * to take back a large array as a kernel to fill it. */
+ * to take back a large array as a kernel to fill it. Arrays that stay come from elsewhere than
+ * those that come and go, so that no small one holds the room of a large one that has gone. */
 struct device_pool {
     cudaStream_t stream;
-    cudaMemPool_t pool; /* the device's own; NULL where it has none: every array is the driver's */
+    cudaMemPool_t work; /* owned; NULL where the device has no pools: every array is the driver's */
+    cudaMemPool_t kept; /* the device's own; NULL likewise                                        */
 };
 
-/* `bytes` (0 for none) are taken from the driver in one step, where there is room: for many small
- * requests that would each take longer than the work itself. They stay together until the last
- * array among them is freed. */
+/* `bytes` (0 for none) of working arrays are taken from the driver in one step, where there is
+ * room: for many small requests that would each take longer than the work itself. They stay
+ * together until the last array among them is freed. */
 enum status device_pool_open(struct device_pool *p, cudaStream_t stream, uint64_t bytes,
                              struct error *error);
 
 /* As device_array, for work on the pool's stream. Handed back by device_pool_give, or freed by
  * device_free, also after the pool is closed. */
 void *device_pool_take(const struct device_pool *p, uint64_t count, size_t size,
+                       struct error *error);
+
+/* The same for an array that is to stay and is small beside the working arrays. */
+void *device_pool_keep(const struct device_pool *p, uint64_t count, size_t size,
                        struct error *error);
 
 /* Hands an array back when the stream gets there; NULL is ignored. */

@@ -13,14 +13,6 @@
 #define RESERVE_MOST  (UINT64_C(1) << 30)
 #define RESERVE_SHARE 16
 
-/* An array of device memory into *array, a pointer. */
-static enum status allocate(void *array, uint64_t count, uint64_t size, struct error *error)
-{
-    void *pointer = device_array(count, size, error);
-    memcpy(array, &pointer, sizeof pointer);
-    return pointer ? STATUS_OK : error->status;
-}
-
 static uint64_t row_bytes(const struct device_sweep *s)
 {
     return (uint64_t)s->factors.vectors * VECTOR_BYTES;
@@ -143,9 +135,9 @@ static enum status build_tuples(struct device_sweep *s, int group, struct device
     enum status status = build_orderings(NULL, &s->tuple_tensor[s->grouping.first[group]], wanted,
                                          tuples, real_size, &unused, NULL, error);
     if (status == STATUS_OK)
-        s->product[group] = device_pool_take(pool, s->tuples[group], row_bytes(s), error);
+        s->product[group] = device_pool_keep(pool, s->tuples[group], row_bytes(s), error);
     if (s->product[group])
-        s->partial[group] = device_pool_take(pool, s->tuples[group], row_bytes(s), error);
+        s->partial[group] = device_pool_keep(pool, s->tuples[group], row_bytes(s), error);
     return error->status;
 }
 
@@ -302,14 +294,11 @@ static bool retreat(struct device_sweep *s, struct plan *plan)
 /* With shared partial products where they pay; less, as *plan says then, where the device has less
  * room than the plan thought. */
 static enum status build_in_memory(struct device_sweep *s, const struct coo *x, struct plan *plan,
-                                   struct staging *staging, struct progress *progress,
-                                   struct error *error)
+                                   struct staging *staging, const struct device_pool *pool,
+                                   struct progress *progress, struct error *error)
 {
-    struct device_pool pool;
     struct device_coo coo = {0};
-    enum status status = device_pool_open(&pool, staging->stream, bytes_to_reserve(plan), error);
-    if (status == STATUS_OK)
-        status = upload(s, &coo, x, staging, &pool, error);
+    enum status status = upload(s, &coo, x, staging, pool, error);
     if (status == STATUS_OK)
         status = choose_groups(s, &coo, plan, error);
     while (status == STATUS_OK) {
@@ -320,12 +309,9 @@ static enum status build_in_memory(struct device_sweep *s, const struct coo *x, 
         status = STATUS_OK;
         if (plan->streamed)
             break;
-        status = upload(s, &coo, x, staging, &pool, error);
+        status = upload(s, &coo, x, staging, pool, error);
     }
     device_coo_free(&coo);
-    if (status != STATUS_OK)
-        free_tensors(s);
-    device_pool_close(&pool);
     return status;
 }
 
@@ -333,9 +319,14 @@ static enum status build(struct device_sweep *s, const struct tensor_source *sou
                          struct plan *plan, struct staging *staging, struct progress *progress,
                          struct error *error)
 {
+    struct device_pool pool;
     enum status status = STATUS_OK;
-    if (!plan->streamed)
-        status = build_in_memory(s, source->x, plan, staging, progress, error);
+    if (!plan->streamed) {
+        status = device_pool_open(&pool, staging->stream, bytes_to_reserve(plan), error);
+        if (status == STATUS_OK)
+            status = build_in_memory(s, source->x, plan, staging, &pool, progress, error);
+        device_pool_close(&pool);
+    }
     if (status == STATUS_OK && plan->streamed)
         status = build_streamed(s, source, plan, progress, error);
     return status;
@@ -358,6 +349,18 @@ static enum status open_mttkrps(struct device_sweep *s, const struct plan *plan,
     return status;
 }
 
+static uint64_t longest_table(const struct device_sweep *s)
+{
+    uint64_t longest = 0;
+    for (int n = 0; n < s->order; n++) {
+        uint64_t outer = s->outer[n].tensor ? device_mttkrp_table_rows(&s->outer[n]) : 0;
+        uint64_t inner = s->inner[n].tensor ? device_mttkrp_table_rows(&s->inner[n]) : 0;
+        longest = outer > longest ? outer : longest;
+        longest = inner > longest ? inner : longest;
+    }
+    return longest;
+}
+
 static enum status allocate_factors(struct device_sweep *s, const struct plan *plan,
                                     struct error *error)
 {
@@ -367,21 +370,17 @@ static enum status allocate_factors(struct device_sweep *s, const struct plan *p
     f->single = plan->request.real_size == sizeof(float);
     f->copies = (uint32_t)plan->request.copies;
     memcpy(f->dims, s->dims, sizeof f->dims);
-    enum status status = STATUS_OK;
-    for (int n = 0; n < s->order && status == STATUS_OK; n++) {
+    for (int n = 0; n < s->order && error->status == STATUS_OK; n++) {
         uint64_t copies = plan->conflict[n] == CONFLICT_HIERARCHICAL ? f->copies : 1;
         longest = copies * f->dims[n] > longest ? copies * f->dims[n] : longest;
-        status = allocate(&f->factor[n], f->dims[n], row_bytes(s), error);
+        f->factor[n] = device_array(f->dims[n], row_bytes(s), error);
     }
-    for (int n = 0; n < s->order; n++) {
-        uint64_t outer = s->outer[n].tensor ? device_mttkrp_table_rows(&s->outer[n]) : 0;
-        uint64_t inner = s->inner[n].tensor ? device_mttkrp_table_rows(&s->inner[n]) : 0;
-        f->table_rows = outer > f->table_rows ? outer : f->table_rows;
-        f->table_rows = inner > f->table_rows ? inner : f->table_rows;
-    }
-    if (status == STATUS_OK)
-        status = allocate(&f->m, longest, row_bytes(s), error);
-    return status == STATUS_OK ? allocate(&f->table, f->table_rows, row_bytes(s), error) : status;
+    f->table_rows = longest_table(s);
+    if (error->status == STATUS_OK)
+        f->m = device_array(longest, row_bytes(s), error);
+    if (error->status == STATUS_OK)
+        f->table = device_array(f->table_rows, row_bytes(s), error);
+    return error->status;
 }
 
 enum status device_sweep_open(struct device_sweep *s, const struct tensor_source *source,

@@ -20,12 +20,10 @@ uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table)
     return (uint32_t)(t->blco.nnz < SMALL_TENSOR ? FINEST_CHUNK : SMALLEST_CHUNK) << table;
 }
 
-/* `bytes` of the host in an array of the pool. */
-static enum status to_device(void *array, const void *host, size_t bytes,
-                             const struct device_pool *pool, struct error *error)
+/* `bytes` of the host to `device`, which may be NULL after a failure. */
+static enum status copy_table(void *device, const void *host, size_t bytes,
+                              const struct device_pool *pool, struct error *error)
 {
-    void *device = device_pool_take(pool, bytes, 1, error);
-    memcpy(array, &device, sizeof device);
     if (!device)
         return error->status;
     return cuda_status(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, pool->stream),
@@ -52,7 +50,7 @@ static enum status fill_tables(struct device_tensor *t, const struct chunk_block
     uint64_t nblocks = t->blco.nblocks, all = 0;
     for (int i = 0; i < CHUNK_TABLES; i++)
         all += t->table[i].count = host[(uint64_t)i * (nblocks + 1) + nblocks].chunk;
-    struct mttkrp_chunk *chunk = t->chunk = device_pool_take(pool, all, sizeof *chunk, error);
+    struct mttkrp_chunk *chunk = t->chunk = device_pool_keep(pool, all, sizeof *chunk, error);
     if (!chunk)
         return error->status;
     cudaError_t code = cudaSuccess;
@@ -75,7 +73,8 @@ static enum status build_tables(struct device_tensor *t, const struct device_poo
     for (int i = 0; i < CHUNK_TABLES; i++)
         start_blocks(&t->blco, device_tensor_chunk_size(t, i),
                      host + (uint64_t)i * (t->blco.nblocks + 1));
-    if (to_device(&device, host, entries * sizeof *host, pool, error) == STATUS_OK)
+    device = device_pool_take(pool, entries, sizeof *device, error);
+    if (copy_table(device, host, entries * sizeof *host, pool, error) == STATUS_OK)
         fill_tables(t, host, device, pool, error);
     device_pool_give(pool, device);
     memory_free(host);
@@ -102,7 +101,8 @@ static enum status build_bases(struct device_tensor *t, const struct device_pool
         return error->status;
     for (uint64_t k = 0; k < b->nblocks; k++)
         memcpy(base + k * MAX_ORDER, b->block[k].base, MAX_ORDER * sizeof *base);
-    to_device(&t->base, base, b->nblocks * MAX_ORDER * sizeof *base, pool, error);
+    t->base = device_pool_keep(pool, b->nblocks * MAX_ORDER, sizeof *base, error);
+    copy_table(t->base, base, b->nblocks * MAX_ORDER * sizeof *base, pool, error);
     memory_free(base);
     return error->status;
 }
@@ -111,7 +111,7 @@ static enum status build_bases(struct device_tensor *t, const struct device_pool
 static enum status keep_zero_rows(struct device_tensor *t, const uint32_t *row,
                                   const struct device_pool *pool, struct error *error)
 {
-    t->zero_row = device_pool_take(pool, t->zero_rows, sizeof *row, error);
+    t->zero_row = device_pool_keep(pool, t->zero_rows, sizeof *row, error);
     if (!t->zero_row)
         return error->status;
     return cuda_status(cudaMemcpyAsync(t->zero_row, row, t->zero_rows * sizeof *row,

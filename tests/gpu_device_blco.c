@@ -276,7 +276,7 @@ static void test_narrow_values(void **state)
                 for (uint64_t i = 0; i < x.nnz; i++)
                     x.value[i] = (double)(i % 256) / (form ? 8 : 1);
                 x.value[late ? x.nnz - 1 : 1000] = odd[o];
-                check_upload(&x, 4);
+                check_upload(&x, 3);
             }
     coo_free(&x);
 }

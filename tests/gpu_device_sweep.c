@@ -1,0 +1,152 @@
+/* What a sweep is built from, with groups of modes and without, against orderings and groups of the
+ * host; and that less is built where memory runs out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device_sweep.h"
+#include "memory.h"
+#include "naive.h"
+
+#define ORDER   4
+#define VECTORS 16 /* of a row */
+
+static struct staging staging;
+
+static void compare(const void *device, const void *host, uint64_t bytes)
+{
+    void *copy = malloc(bytes + 1);
+    assert_non_null(copy);
+    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
+    assert_int_equal(cudaMemcpy(copy, device, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
+    assert_memory_equal(copy, host, bytes);
+    free(copy);
+}
+
+static void check_ordering(const struct device_tensor *t, const struct coo *x, int kind)
+{
+    struct error error = {0};
+    struct blco expected;
+    struct blco_options options = {kind, 0, MAX_NNZ};
+    assert_int_equal(blco_build(&expected, x, &options, &error), STATUS_OK);
+    assert_int_equal(t->blco.nnz, x->nnz);
+    compare(t->blco.index[0], expected.index[0], x->nnz * sizeof(uint64_t));
+    compare(t->blco.value, expected.value, x->nnz * sizeof(double));
+    blco_free(&expected);
+}
+
+static void check_sweep(const struct device_sweep *s, const struct coo *x)
+{
+    struct error error = {0};
+    struct grouped expected;
+    assert_int_equal(grouping_apply(&expected, &s->grouping, x, &error), STATUS_OK);
+    for (int g = 0; g < s->grouping.groups; g++) {
+        const struct coo *tuples = &expected.tuples[g];
+        int first = s->grouping.first[g], size = grouping_size(&s->grouping, g);
+        check_ordering(&s->ordered[g], &expected.reduced, g);
+        assert_int_equal(s->tuples[g], expected.reduced.dims[g]);
+        assert_int_equal(s->product[g] != NULL, size > 1);
+        assert_int_equal(s->partial[g] != NULL, size > 1);
+        for (int k = 0; k < size && size > 1; k++) {
+            check_ordering(&s->tuple_tensor[first + k], tuples, k);
+            compare(s->coordinate[first + k], tuples->index[k], tuples->nnz * sizeof(uint32_t));
+        }
+    }
+    grouped_free(&expected);
+}
+
+static enum status open_sweep(struct device_sweep *s, const struct coo *x)
+{
+    struct error error = {0};
+    struct plan plan;
+    struct plan_request request = {.order = ORDER,
+                                   .nnz = x->nnz,
+                                   .rank = 32,
+                                   .budget = UINT64_C(1) << 32,
+                                   .real_size = sizeof(double),
+                                   .copies = 32,
+                                   .short_mode = 132,
+                                   .share = true};
+    memcpy(request.dims, x->dims, sizeof request.dims);
+    plan_make(&plan, &request);
+    return device_sweep_open(s, x, &plan, VECTORS, &staging, NULL, &error);
+}
+
+/* Every allocation fails once: fewer orderings or no groups are built, or it says why not. */
+static void check_failures(const struct coo *x)
+{
+    int recovered = 0, failures = 0;
+    for (long k = 0, fired = 1; fired; k++) {
+        struct device_sweep s;
+        memory_hook_set(k);
+        enum status status = open_sweep(&s, x);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        if (status == STATUS_OK) {
+            if (s.alto.blco.nnz == 0)
+                check_sweep(&s, x);
+            recovered += (int)fired;
+            device_sweep_close(&s);
+        } else {
+            assert_int_equal(status, STATUS_MEMORY);
+            failures++;
+        }
+    }
+    assert_true(recovered > 10 && failures > 3);
+}
+
+static void check_tensor(const uint64_t *dims, uint64_t nnz, int groups)
+{
+    struct coo x;
+    struct device_sweep s;
+    naive_random_coo(&x, ORDER, dims, nnz, 1, 0);
+    assert_int_equal(open_sweep(&s, &x), STATUS_OK);
+    assert_int_equal(s.grouping.groups, groups);
+    check_sweep(&s, &x);
+    device_sweep_close(&s);
+    check_failures(&x);
+    coo_free(&x);
+}
+
+static void test_groups(void **state)
+{
+    (void)state;
+    static const uint64_t few[] = {9, 8, 9, 8}, more[] = {70, 50, 300, 40};
+    check_tensor(few, 4000, 2);
+    check_tensor(more, 60000, 2);
+}
+
+static void test_no_groups(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {70000, 50000, 30000, 4};
+    check_tensor(dims, 60000, ORDER);
+}
+
+static int open_staging(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    return staging_open(&staging, NULL, &error) != STATUS_OK;
+}
+
+static int close_staging(void **state)
+{
+    (void)state;
+    staging_close(&staging);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_no_groups),
+    };
+    return cmocka_run_group_tests(tests, open_staging, close_staging);
+}
