@@ -74,7 +74,8 @@ static enum status open_sweep(struct device_sweep *s, const struct coo *x)
                                    .share = true};
     memcpy(request.dims, x->dims, sizeof request.dims);
     plan_make(&plan, &request);
-    return device_sweep_open(s, x, &plan, VECTORS, &staging, NULL, &error);
+    const struct tensor_source source = {.x = x};
+    return device_sweep_open(s, &source, &plan, VECTORS, &staging, NULL, &error);
 }
 
 /* Every allocation fails once: fewer orderings or no groups are built, or it says why not. */
