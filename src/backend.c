@@ -178,11 +178,23 @@ static bool takes_file(const struct plan *plan, const struct blco_file *file)
     return plan->streamed && plan->replicas == 0 && file->header->segment_nnz <= plan->batch_nnz;
 }
 
+/* For a backend that streams, what it cannot unpack may stay packed. */
+static bool has_room_to_unpack(const struct plan_request *r)
+{
+    uint64_t bytes = (uint64_t)r->order * sizeof(uint32_t) + sizeof(double);
+    return !r->can_stream || r->nnz <= r->host_budget / bytes;
+}
+
 enum status backend_prepare(struct backend *b, const struct backend_ops *ops,
                             struct tensor_input *input, const struct backend_options *options,
                             struct progress *progress, struct error *error)
 {
+    struct backend_options packed = *options;
+    packed.must_stream = true;
     enum status status = make_plan(b, ops, &input->x, options, error);
+    if (status == STATUS_OK && input->unread && !b->plan.streamed &&
+        !has_room_to_unpack(&b->plan.request))
+        status = make_plan(b, ops, &input->x, &packed, error);
     if (status != STATUS_OK || (input->unread && takes_file(&b->plan, &input->file)))
         return status;
     status = tensor_input_read(input, progress, error);

@@ -24,6 +24,7 @@ struct backend_options {
     uint64_t memory;      /* device bytes that may be used; 0: what is free    */
     uint64_t host_memory; /* host bytes that may be used; 0: what is available */
     bool no_replicas;     /* CONFLICT_AUTO: one copy of the tensor, in alto order */
+    bool must_stream;     /* the host has no room for the tensor's coordinates */
     uint64_t batch_nnz;   /* of a streamed tensor, that flow at a time; 0: as many as pay */
 };
 

@@ -142,6 +142,7 @@ static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
                                        options->conflict == CONFLICT_AUTO && !options->no_sharing,
                                    .no_replicas = options->no_replicas,
                                    .can_stream = true,
+                                   .must_stream = options->must_stream,
                                    .host_budget = host_budget(options),
                                    .batch_nnz = options->batch_nnz};
     memcpy(request.dims, dims, (size_t)order * sizeof *dims);

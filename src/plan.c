@@ -204,7 +204,7 @@ void plan_make(struct plan *plan, const struct plan_request *request)
     plan->request = *request;
     plan->tensor_bytes = tensor_bytes(request);
     plan->factor_bytes = factor_bytes(request);
-    for (int replicas = most; replicas >= least && !plan->fits; replicas--)
+    for (int replicas = most; replicas >= least && !plan->fits && !request->must_stream; replicas--)
         lay_out(plan, replicas, request->conflict);
     if (plan->fits || !can_stream(request))
         return;

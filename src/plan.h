@@ -35,6 +35,7 @@ struct plan_request {
     bool share;             /* partial products may be shared between modes    */
     bool no_replicas;       /* CONFLICT_AUTO: every mode is resolved on alto   */
     bool can_stream;        /* nonzeros may stay on the host and flow          */
+    bool must_stream;       /* they must, for the host has no room to unpack them */
     uint64_t host_budget;   /* bytes of host memory that may be used then      */
     uint64_t batch_nnz;     /* nonzeros that flow at a time; 0: as many as pay */
 };

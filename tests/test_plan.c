@@ -292,6 +292,22 @@ static void test_streamed_alto(void **state)
     }
 }
 
+/* It would fit unpacked, but not on the host. */
+static void test_streamed_though_it_fits(void **state)
+{
+    (void)state;
+    struct plan_request r = large_request(200 * GB, 40 * GB);
+    struct plan p;
+    plan_make(&p, &r);
+    assert_true(p.fits && !p.streamed);
+    r.must_stream = true;
+    plan_make(&p, &r);
+    check_streamed(&p);
+    assert_true(p.fits && p.alto);
+    assert_int_equal(p.replicas, 0);
+    assert_int_equal(p.resident_bytes, p.host_bytes);
+}
+
 static void test_streamed_batches(void **state)
 {
     (void)state;
@@ -538,6 +554,7 @@ int main(void)
         cmocka_unit_test(test_streamed_replicas),
         cmocka_unit_test(test_streamed_long_mode),
         cmocka_unit_test(test_streamed_alto),
+        cmocka_unit_test(test_streamed_though_it_fits),
         cmocka_unit_test(test_streamed_batches),
         cmocka_unit_test(test_streamed_lines),
         cmocka_unit_test(test_obstacles),
