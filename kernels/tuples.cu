@@ -85,8 +85,8 @@ struct Maps {
     tuples_map map[TUPLES_MAX_ORDER];
 };
 
-/* A nonzero is read before any of its places is written: first all groups of several modes, whose
- * number may take the place of one of their own coordinates only. */
+/* In place: a nonzero's line is read whole before it is written, and a number may be written over
+ * one of its own group's coordinates, which no later group reads. */
 __global__ void reduce(const __grid_constant__ tuples_source x, const __grid_constant__ Maps maps,
                        const __grid_constant__ tuples_target to, uint64_t n)
 {

@@ -6,6 +6,11 @@
 #include "cuda_error.h"
 #include "device_memory.h"
 
+/* A short array is cut so that every thread has some pieces, not so small that starting a copy
+ * takes longer than the copy. */
+#define LANE_PIECES    4
+#define SMALLEST_PIECE ((uint64_t)32 << 10)
+
 enum status staging_open(struct staging *s, cudaStream_t stream, struct error *error)
 {
     memset(s, 0, sizeof *s);
@@ -35,13 +40,22 @@ struct transfer {
     int code;              /* the first error                            */
 };
 
+/* Elements of a piece. */
+static uint64_t piece_of(uint64_t count, size_t size, int lanes)
+{
+    uint64_t share = count / ((uint64_t)lanes * LANE_PIECES), most = STAGING_BYTES / size;
+    uint64_t least = SMALLEST_PIECE / size + 1;
+    uint64_t piece = share > least ? share : least;
+    return piece < most ? piece : most;
+}
+
 static struct transfer transfer_of(const struct staging *s, const void *device, uint64_t count,
                                    size_t size)
 {
     return (struct transfer){.stream = s->stream,
                              .device = (char *)device,
                              .count = count,
-                             .piece = STAGING_BYTES / size,
+                             .piece = piece_of(count, size, s->lanes),
                              .size = size};
 }
 

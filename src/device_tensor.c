@@ -20,14 +20,17 @@ uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table)
     return (uint32_t)(t->blco.nnz < SMALL_TENSOR ? FINEST_CHUNK : SMALLEST_CHUNK) << table;
 }
 
-/* `bytes` of the host to `device`, which may be NULL after a failure. */
+/* `bytes` of the host to `device`, which is NULL after a failure. Waits: the host's array may be
+ * freed. */
 static enum status copy_table(void *device, const void *host, size_t bytes,
                               const struct device_pool *pool, struct error *error)
 {
     if (!device)
         return error->status;
-    return cuda_status(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, pool->stream),
-                       "copying a table to the GPU", error);
+    cudaError_t code = cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, pool->stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(pool->stream);
+    return cuda_status(code, "copying a table to the GPU", error);
 }
 
 /* Where every block begins when its chunks have at most `size` nonzeros, into at[0..nblocks], the
