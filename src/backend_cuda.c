@@ -24,6 +24,10 @@
 
 #define VECTOR_BYTES  16
 #define OUTPUT_COPIES 32 /* of a short mode's M, for `hierarchical` */
+
+/* Of a nonzero while it is sorted: key and value, from one place to another. Where the card has no
+ * room for that the tensor stays packed. */
+#define BUILDING_BYTES 32
 #define HOST_SHARE                                                                                 \
     0.8 /* of what is available of the host's memory, where the user sets no limit                 \
          */
@@ -130,21 +134,21 @@ static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
     if (code != cudaSuccess)
         return cuda_status(code, "asking for the device's memory", error);
 
-    struct plan_request request = {.order = order,
-                                   .nnz = nnz,
-                                   .rank = padded_rank(options),
-                                   .budget = free_bytes - free_bytes / 16,
-                                   .real_size = real_size(options),
-                                   .copies = OUTPUT_COPIES,
-                                   .short_mode = (uint64_t)processors,
-                                   .conflict = options->conflict,
-                                   .share =
-                                       options->conflict == CONFLICT_AUTO && !options->no_sharing,
-                                   .no_replicas = options->no_replicas,
-                                   .can_stream = true,
-                                   .must_stream = options->must_stream,
-                                   .host_budget = host_budget(options),
-                                   .batch_nnz = options->batch_nnz};
+    struct plan_request request = {
+        .order = order,
+        .nnz = nnz,
+        .rank = padded_rank(options),
+        .budget = free_bytes - free_bytes / 16,
+        .real_size = real_size(options),
+        .copies = OUTPUT_COPIES,
+        .short_mode = (uint64_t)processors,
+        .conflict = options->conflict,
+        .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
+        .no_replicas = options->no_replicas,
+        .can_stream = true,
+        .must_stream = options->must_stream || nnz > free_bytes / BUILDING_BYTES,
+        .host_budget = host_budget(options),
+        .batch_nnz = options->batch_nnz};
     memcpy(request.dims, dims, (size_t)order * sizeof *dims);
     if (options->memory && options->memory < request.budget)
         request.budget = options->memory;

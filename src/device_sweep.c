@@ -298,18 +298,19 @@ static enum status build_in_memory(struct device_sweep *s, const struct coo *x, 
                                    struct progress *progress, struct error *error)
 {
     struct device_coo coo = {0};
-    enum status status = upload(s, &coo, x, staging, pool, error);
-    if (status == STATUS_OK)
-        status = choose_groups(s, &coo, plan, error);
-    while (status == STATUS_OK) {
-        status = (is_shared(s) ? build_shared : build_plain)(s, &coo, plan, progress, error);
+    enum status status;
+    for (bool first = true;; first = false) {
+        status = upload(s, &coo, x, staging, pool, error);
+        if (status == STATUS_OK && first)
+            status = choose_groups(s, &coo, plan, error);
+        if (status == STATUS_OK)
+            status = (is_shared(s) ? build_shared : build_plain)(s, &coo, plan, progress, error);
         if (status != STATUS_MEMORY || !retreat(s, plan))
             break;
         *error = (struct error){0};
         status = STATUS_OK;
         if (plan->streamed)
             break;
-        status = upload(s, &coo, x, staging, pool, error);
     }
     device_coo_free(&coo);
     return status;

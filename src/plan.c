@@ -10,12 +10,11 @@
 #define BATCH_SEGMENTS      16   /* that flow at a time, where memory allows              */
 #define QUEUE_SHARE         3    /* queues take at most one in so many bytes that are left */
 
-/* A streamed mode has its own replica where M is too long for a cache and most rows have too few
- * nonzeros to be summed before they are added: then atomics, not the bus, would bound it. All
- * others stream from alto, which packs narrower and shares what stays on the device: on an H200
- * 11.0 instead of 14.1 ms a mode on 77 million nonzeros in 12 to 29 thousand rows. */
-#define LONG_OUTPUT       (UINT64_C(256) << 20) /* bytes of M         */
-#define NONZEROS_OF_A_ROW 32                    /* fewer, on average */
+/* A streamed mode has its own replica where M is too long for a cache: then atomics would bound it,
+ * not the bus. All others stream from alto, which packs narrower and shares what stays on the
+ * device: on an H200 11.0 instead of 14.1 ms a mode on 77 million nonzeros in 12 to 29 thousand
+ * rows. */
+#define LONG_OUTPUT (UINT64_C(256) << 20) /* bytes of M */
 
 static const char *const names[] = {"auto", "ordered", "hierarchical", "register", "atomic"};
 
@@ -163,7 +162,7 @@ static int long_outputs(const struct plan_request *r)
 {
     int count = 0;
     for (int n = 0; n < r->order; n++)
-        count += factor_size(r, n) > LONG_OUTPUT && r->nnz / NONZEROS_OF_A_ROW < r->dims[n];
+        count += factor_size(r, n) > LONG_OUTPUT;
     return count;
 }
 

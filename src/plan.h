@@ -67,10 +67,10 @@ struct plan {
 
 /* Fills *plan. All replicas where they fit; otherwise alto, and replicas for as many modes as fit
  * beside it, longest first (short ones lose least without); where not even alto fits and the
- * request allows it, streamed: from alto, but from a replica where M is long and its rows have few
- * nonzeros and host memory has room for it. A forced conflict is obeyed for all modes. What fits a budget fits a larger one, and a
- * budget just below a plan's total gives a plan that takes less. Never fails: where nothing fits,
- * `fits` is false and total_bytes says what would. */
+ * request allows it, streamed: from alto, but from a replica where M is long
+ * and host memory has room for it. A forced conflict is obeyed for all modes. What fits a budget
+ * fits a larger one, and a budget just below a plan's total gives a plan that takes less. Never
+ * fails: where nothing fits, `fits` is false and total_bytes says what would. */
 void plan_make(struct plan *plan, const struct plan_request *request);
 
 /* Nonzeros in a segment of the orderings of a streamed plan. */
