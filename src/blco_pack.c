@@ -35,33 +35,45 @@ static int bit_length(uint32_t x)
     return x ? 32 - __builtin_clz(x) : 0;
 }
 
-/* For each mode how many low bits hold all in which nonzeros [a, b) differ. Returns their sum. */
-static int differing_bits(const struct cutter *c, uint32_t a, uint32_t b, uint8_t *bits)
+/* For each mode the bits in which any two of nonzeros [a, b) differ. */
+static void scan(const struct cutter *c, uint32_t a, uint32_t b, uint32_t *differing)
+{
+    for (int n = 0; n < c->x->order; n++) {
+        const uint32_t *index = c->x->index[n] + c->first;
+        uint32_t found = 0, one = index[a];
+        for (uint32_t i = a; i < b; i++)
+            found |= index[i] ^ one;
+        differing[n] = found;
+    }
+}
+
+/* For each mode how many low bits hold all that differ. Returns their sum. */
+static int count_bits(const struct cutter *c, const uint32_t *differing, uint8_t *bits)
 {
     int sum = 0;
     for (int n = 0; n < c->x->order; n++) {
-        const uint32_t *index = c->x->index[n] + c->first;
-        uint32_t differing = 0, one = index[a];
-        for (uint32_t i = a; i < b; i++)
-            differing |= index[i] ^ one;
-        bits[n] = (uint8_t)bit_length(differing);
+        bits[n] = (uint8_t)bit_length(differing[n]);
         sum += bits[n];
     }
     return sum;
 }
 
-/* Where the uppermost line bit in which nonzeros [a, b) differ turns from 0 to 1: among the modes'
- * highest differing bits the one with the highest place. */
-static uint32_t split_point(const struct cutter *c, uint32_t a, uint32_t b, const uint8_t *bits)
+/* Where the uppermost line bit in which nonzeros [a, b) differ turns from 0 to 1. The first and the
+ * last, between which the others stand, differ in it: it has the highest place among the highest
+ * such bits of the modes. */
+static uint32_t split_point(const struct cutter *c, uint32_t a, uint32_t b)
 {
-    int mode = 0, highest = -1;
+    int mode = 0, bit = 0, highest = -1;
     for (int n = 0; n < c->x->order; n++) {
-        int place = bits[n] > 0 ? c->ordering->place[n][bits[n] - 1] : -1;
-        mode = place > highest ? n : mode;
-        highest = place > highest ? place : highest;
+        const uint32_t *index = c->x->index[n] + c->first;
+        int bits = bit_length(index[a] ^ index[b - 1]);
+        if (bits == 0 || c->ordering->place[n][bits - 1] < highest)
+            continue;
+        mode = n;
+        bit = bits - 1;
+        highest = c->ordering->place[n][bit];
     }
     const uint32_t *index = c->x->index[mode] + c->first;
-    int bit = bits[mode] - 1;
     uint32_t low = a, high = b - 1; /* whose bits are 0 and 1 */
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
@@ -73,23 +85,43 @@ static uint32_t split_point(const struct cutter *c, uint32_t a, uint32_t b, cons
     return high;
 }
 
+/* What nonzeros [a, b) cost in one block. */
+static uint64_t cost_of_one(const struct cutter *c, uint32_t a, uint32_t b,
+                            const uint32_t *differing)
+{
+    uint8_t bits[MAX_ORDER];
+    int sum = count_bits(c, differing, bits);
+    if (sum > BLCO_MAX_INDEX_BITS)
+        return UINT64_MAX;
+    return c->block_cost + (uint64_t)(b - a) * (uint64_t)((sum + 7) / 8);
+}
+
 /* Lists the cheapest blocks for nonzeros [a, b): one, or those of the two halves on either side of
- * the uppermost line bit in which they differ. Returns what they cost. */
-static uint64_t cut(const struct cutter *c, uint32_t a, uint32_t b)
+ * the uppermost line bit in which they differ. Returns what they cost, and in which bits of each
+ * mode (order) the nonzeros differ. So few that no index saves a block are not looked at by halves.
+ */
+static uint64_t cut(const struct cutter *c, uint32_t a, uint32_t b, uint32_t *differing)
 {
     struct blco_packer *p = c->p;
-    uint8_t bits[MAX_ORDER];
-    int sum = differing_bits(c, a, b, bits);
-    uint64_t whole = UINT64_MAX;
-    if (sum <= BLCO_MAX_INDEX_BITS)
-        whole = c->block_cost + (uint64_t)(b - a) * (uint64_t)((sum + 7) / 8);
-    if (whole > 2 * c->block_cost) {
-        uint32_t blocks = p->nblocks, middle = split_point(c, a, b, bits);
-        uint64_t halves = cut(c, a, middle) + cut(c, middle, b);
-        if (halves < whole)
-            return halves;
-        p->nblocks = blocks;
+    uint32_t first_block = p->nblocks;
+    uint64_t whole = UINT64_MAX, halves = UINT64_MAX;
+    bool few = (b - a) * sizeof(uint64_t) <= c->block_cost;
+    if (few) {
+        scan(c, a, b, differing);
+        whole = cost_of_one(c, a, b, differing);
     }
+    if (!few || whole == UINT64_MAX) {
+        uint32_t middle = split_point(c, a, b), right[MAX_ORDER];
+        halves = cut(c, a, middle, differing) + cut(c, middle, b, right);
+        for (int n = 0; n < c->x->order; n++) {
+            const uint32_t *index = c->x->index[n] + c->first;
+            differing[n] |= right[n] | (index[a] ^ index[middle]);
+        }
+        whole = cost_of_one(c, a, b, differing);
+    }
+    if (halves < whole)
+        return halves;
+    p->nblocks = first_block;
     p->begin[p->nblocks++] = a;
     return whole;
 }
@@ -99,7 +131,9 @@ static uint64_t describe(const struct cutter *c, uint32_t k, uint64_t at, struct
 {
     const uint32_t *begin = c->p->begin;
     *b = (struct blco_file_block){.first = begin[k], .count = begin[k + 1] - begin[k]};
-    int sum = differing_bits(c, begin[k], begin[k + 1], b->bits);
+    uint32_t differing[MAX_ORDER];
+    scan(c, begin[k], begin[k + 1], differing);
+    int sum = count_bits(c, differing, b->bits);
     b->index_bytes = (uint8_t)((sum + 7) / 8);
     for (int n = 0; n < c->x->order; n++)
         b->base[n] = c->x->index[n][c->first + b->first] & (uint32_t)(UINT64_MAX << b->bits[n]);
@@ -178,8 +212,9 @@ void blco_pack_cut(struct blco_packer *p, const struct ordering *o, const struct
                    uint64_t first, uint32_t count, struct blco_file_segment *s)
 {
     struct cutter c = cutter_of(p, o, x, first);
+    uint32_t differing[MAX_ORDER];
     p->nblocks = 0;
-    cut(&c, 0, count);
+    cut(&c, 0, count, differing);
     p->begin[p->nblocks] = count;
     *s = (struct blco_file_segment){.bytes = (uint32_t)measure(&c), .nblocks = p->nblocks};
 }

@@ -99,13 +99,21 @@ static enum status check_start(const struct job *job, struct error *error)
     return STATUS_OK;
 }
 
+/* What fits nowhere is refused before anything large is made. */
+static enum status plan_and_read(struct job *job, struct error *error)
+{
+    if (job->settings.init_stem && check_start(job, error) != STATUS_OK)
+        return error->status;
+    return backend_prepare(&job->backend, job->ops, &job->input, &job->settings.common.options,
+                           &job->progress, error);
+}
+
 static enum status make_start(struct job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
-    if (s->init_stem)
-        return check_start(job, error);
-    if (ktensor_create(&job->model, job->input.x.order, job->input.x.dims, s->common.options.rank,
-                       error) == STATUS_OK)
+    const struct coo *x = &job->input.x;
+    if (!s->init_stem &&
+        ktensor_create(&job->model, x->order, x->dims, s->common.options.rank, error) == STATUS_OK)
         ktensor_randomise(&job->model, s->init, s->seed);
     return error->status;
 }
@@ -133,9 +141,6 @@ static enum status decompose(struct job *job, struct error *error)
     const struct cpd_settings *s = &job->settings;
     const struct cpals_options options = {
         .max_iterations = s->iterations, .tolerance = s->tolerance, .interrupted = &interrupted};
-    if (backend_prepare(&job->backend, job->ops, &job->input, &s->common.options, &job->progress,
-                        error) != STATUS_OK)
-        return error->status;
     progress_stage(&job->progress, "building");
     if (backend_open_prepared(&job->backend, &job->input, &s->common.options, &job->progress,
                               error) != STATUS_OK)
@@ -175,8 +180,8 @@ static enum status write_model(struct job *job, struct error *error)
 static enum status run(struct job *job, struct error *error)
 {
     if (prepare(job, error) != STATUS_OK || open_tensor(job, error) != STATUS_OK ||
-        make_start(job, error) != STATUS_OK || decompose(job, error) != STATUS_OK ||
-        write_model(job, error) != STATUS_OK)
+        plan_and_read(job, error) != STATUS_OK || make_start(job, error) != STATUS_OK ||
+        decompose(job, error) != STATUS_OK || write_model(job, error) != STATUS_OK)
         return error->status;
     cpd_warn_zeros(&job->progress, &job->model);
     cpd_summarise(&job->progress, &job->result, &job->times, job->model.order,

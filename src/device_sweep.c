@@ -207,9 +207,9 @@ static enum status build_streamed(struct device_sweep *s, const struct tensor_so
     struct packed packed[MAX_ORDER + 1];
     int count = 0;
     enum status status = pack(packed, &count, source, plan, &s->build, progress, error);
+    double start = progress_now();
     if (status == STATUS_OK && source->file)
         s->norm_sq = packed_norm_sq(&packed[0]);
-    double start = progress_now();
     if (status == STATUS_OK)
         status = device_stream_open(&s->stream, packed, count, plan->conflict, plan->batch_nnz,
                                     plan->queue_bytes + plan->resident_bytes,

@@ -44,7 +44,7 @@ int memory_hook_fails(void)
 static size_t byte_size(size_t count, size_t size, size_t alignment)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - 2 * alignment)
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - 2 * HUGE_PAGE)
         return 0;
     size_t rounded = (bytes + alignment - 1) & ~(alignment - 1);
     return rounded ? rounded : alignment;
@@ -61,10 +61,10 @@ static void *allocate(size_t bytes, size_t alignment)
 {
     if (bytes < HUGE_ARRAY)
         return aligned_alloc(alignment, bytes);
-    void *array; /* aligned_alloc would want a multiple of the page */
-    if (posix_memalign(&array, HUGE_PAGE, bytes) != 0)
-        return NULL;
-    madvise(array, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* a hint; may be refused */
+    bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    void *array = aligned_alloc(HUGE_PAGE, bytes);
+    if (array)
+        madvise(array, bytes, MADV_HUGEPAGE); /* a hint; may be refused */
     return array;
 }
 

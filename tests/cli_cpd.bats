@@ -142,7 +142,19 @@ load cli_helpers
     [ -z "$(ls)" ]
     fails 3 "memory" cpd -q "$DATA/planted.tns" -r 1000000 --backend host --host-memory 1G -o x
     run -0 "$BLCO" info -q "$DATA/planted.tns" --backend host --host-memory 1K
-    [[ $output == *"does not fit"* ]]
+    [[ $output == *"backend host: does not fit"* ]]
+    [[ $output == *"does not fit: factors of "*" do not fit into the 1.02 kB of memory that may be used"* ]]
+}
+
+@test "what cannot fit is refused before a .blco file is read, with the rank that would fit" {
+    "$BLCO" convert -q "$DATA/planted.tns" x.blco
+    fails 3 "rank 1000000: factors of" cpd -q x.blco -r 1000000 --backend host --host-memory 4M -o x
+    rank=$(sed -n 's/.*; rank \([0-9]*\) would fit/\1/p' <<<"$stderr")
+    [ "$rank" -gt 1 ]
+    run -3 --separate-stderr "$BLCO" cpd x.blco -r "$((rank + 1))" --backend host --host-memory 4M -o x
+    [[ $stderr != *reading* ]]
+    run -0 --separate-stderr "$BLCO" cpd x.blco -r "$rank" -i 1 --nowrite --backend host --host-memory 4M
+    [[ $stderr == *"reading x.blco: "* ]]
 }
 
 @test "less memory takes another way to the same fit" {
