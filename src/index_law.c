@@ -13,12 +13,16 @@
     4 /* the ranks dealt out in the first turns are heads: afterwards the                          \
          ranks of one turn hardly differ in frequency                    */
 
+/* So that no rounding makes a draw below a share's end 1. */
+#define BELOW_ONE (1 - 0x1p-50)
+
 static void cut_blocks(struct index_law *law, struct random_stream stream)
 {
     int bits = ordering_bits(law->length);
     law->block_bits = bits <= SHORT_BITS ? 0 : bits - TURN_BITS;
     uint64_t length = UINT64_C(1) << law->block_bits;
     law->blocks = (law->length + length - 1) >> law->block_bits;
+    law->turn_of_rank = 1 / (double)law->blocks;
     law->last_length = law->length - ((law->blocks - 1) << law->block_bits);
     law->stride = random_next(&stream) | 1;
     law->place = permutation_create(length, stream);
@@ -138,6 +142,8 @@ void index_range_create(struct index_range *r, const struct index_law *law, uint
     uint64_t first = first_head(law, begin), last = first_head(law, end);
     double heads = law->sum[last] - law->sum[first];
     r->heads = law->heads < law->length ? heads / index_law_share(law, begin, end) : 1;
+    r->scale_heads = BELOW_ONE / r->heads;
+    r->scale_tail = BELOW_ONE / (1 - r->heads);
     if (first < last)
         guide_create(&r->guide, law->sum, first, last);
 }

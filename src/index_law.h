@@ -21,8 +21,9 @@ struct index_law {
     bool uniform; /* nothing of what follows  */
     bool even;    /* uniform, but in order    */
 
-    int block_bits;  /* ranges begin and end at multiples of 2^block_bits, or at the length */
-    uint64_t blocks; /* those that the length reaches into                                  */
+    int block_bits;      /* ranges begin and end at multiples of 2^block_bits, or at the length */
+    uint64_t blocks;     /* those that the length reaches into                                  */
+    double turn_of_rank; /* 1 / blocks                                                      */
     uint64_t heads;
     uint32_t *head; /* (heads) their indices, ascending; owned                              */
     double *sum;    /* (heads + 1) running sum of their shares of all; owned                */
@@ -49,7 +50,8 @@ double index_law_share(const struct index_law *law, uint64_t begin, uint64_t end
 struct index_range {
     const struct index_law *law;
     uint64_t begin, length;
-    double heads; /* the heads' share of the range */
+    double heads;                   /* the heads' share of the range */
+    double scale_heads, scale_tail; /* what stretches each share to 1 */
     struct guide guide;
 };
 
@@ -83,12 +85,12 @@ static inline uint64_t index_range_draw(const struct index_range *r, struct rand
         return index_range_even(r, stream);
     double u = random_uniform(random_next(stream));
     if (u < r->heads) {
-        uint64_t i = guide_find(&r->guide, u / r->heads);
+        uint64_t i = guide_find(&r->guide, u * r->scale_heads);
         *share = law->sum[i + 1] - law->sum[i];
         return law->head[i];
     }
-    double density, rank = zipf_at(&law->tail_rank, (u - r->heads) / (1 - r->heads), &density);
-    uint64_t turn = (uint64_t)((rank - 1) / (double)law->blocks);
+    double density, rank = zipf_at(&law->tail_rank, (u - r->heads) * r->scale_tail, &density);
+    uint64_t turn = (uint64_t)((rank - 1) * law->turn_of_rank);
     uint64_t block = index_range_even(r, stream) >> law->block_bits;
     *share = law->tail * density;
     return index_law_place(law, block, turn < law->place.length ? turn : law->place.length - 1);

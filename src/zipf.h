@@ -6,7 +6,7 @@
 
 #include "error.h"
 
-#define ZIPF_STEPS 16384
+#define ZIPF_STEPS 4096
 
 /* Integral of x^-exponent from a to b; 0 < a <= b. */
 double zipf_mass(double a, double b, double exponent);
