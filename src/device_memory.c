@@ -160,12 +160,18 @@ void device_pool_give(const struct device_pool *p, void *array)
         (void)(p->work ? cudaFreeAsync(array, p->stream) : cudaFree(array));
 }
 
-void device_pool_close(struct device_pool *p)
+void device_pool_trim(struct device_pool *p)
 {
     if (p->work) {
         (void)cudaStreamSynchronize(p->stream);
         (void)cudaMemPoolTrimTo(p->work, 0);
-        (void)cudaMemPoolDestroy(p->work); /* when its last array is freed */
     }
+}
+
+void device_pool_close(struct device_pool *p)
+{
+    device_pool_trim(p);
+    if (p->work)
+        (void)cudaMemPoolDestroy(p->work);
     *p = (struct device_pool){0};
 }

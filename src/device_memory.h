@@ -40,7 +40,7 @@ enum status device_pool_open(struct device_pool *p, cudaStream_t stream, uint64_
                              struct error *error);
 
 /* As device_array, for work on the pool's stream. Handed back by device_pool_give, or freed by
- * device_free, also after the pool is closed. */
+ * device_free, before the pool is closed. */
 void *device_pool_take(const struct device_pool *p, uint64_t count, size_t size,
                        struct error *error);
 
@@ -52,7 +52,9 @@ void *device_pool_keep(const struct device_pool *p, uint64_t count, size_t size,
 void device_pool_give(const struct device_pool *p, void *array);
 
 /* Waits for the stream and gives memory that no array is in back to the device. Accepts a zeroed
- * one. */
+ * one, as does device_pool_close. */
+void device_pool_trim(struct device_pool *p);
+
 void device_pool_close(struct device_pool *p);
 
 #endif

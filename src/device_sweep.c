@@ -320,13 +320,12 @@ static enum status build(struct device_sweep *s, const struct tensor_source *sou
                          struct plan *plan, struct staging *staging, struct progress *progress,
                          struct error *error)
 {
-    struct device_pool pool;
     enum status status = STATUS_OK;
     if (!plan->streamed) {
-        status = device_pool_open(&pool, staging->stream, bytes_to_reserve(plan), error);
+        status = device_pool_open(&s->pool, staging->stream, bytes_to_reserve(plan), error);
         if (status == STATUS_OK)
-            status = build_in_memory(s, source->x, plan, staging, &pool, progress, error);
-        device_pool_close(&pool);
+            status = build_in_memory(s, source->x, plan, staging, &s->pool, progress, error);
+        device_pool_trim(&s->pool);
     }
     if (status == STATUS_OK && plan->streamed)
         status = build_streamed(s, source, plan, progress, error);
@@ -421,6 +420,7 @@ void device_sweep_close(struct device_sweep *s)
     device_stream_close(&s->stream);
     device_free(s->factors.m);
     device_free(s->factors.table);
+    device_pool_close(&s->pool);
     device_trim();
     memset(s, 0, sizeof *s);
 }

@@ -16,6 +16,7 @@ struct device_sweep {
     double norm_sq; /* ||X||^2 */
     struct grouping grouping;
     struct device_factors factors; /* of the tensor's modes, and M; owned */
+    struct device_pool pool;       /* what the tensors were built in, and some stay in; owned */
 
     /* The reduced tensor, per group. */
     struct device_tensor alto, ordered[MAX_ORDER];
