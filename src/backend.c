@@ -182,7 +182,10 @@ enum status backend_prepare(struct backend *b, const struct backend_ops *ops,
                             struct tensor_input *input, const struct backend_options *options,
                             struct progress *progress, struct error *error)
 {
-    enum status status = make_plan(b, ops, &input->x, options, error);
+    struct backend_options known = *options;
+    if (input->unread)
+        known.alto_bytes = input->file.header->data_bytes;
+    enum status status = make_plan(b, ops, &input->x, &known, error);
     if (status != STATUS_OK || (input->unread && takes_file(&b->plan, &input->file)))
         return status;
     status = tensor_input_read(input, progress, error);

@@ -25,6 +25,7 @@ struct backend_options {
     uint64_t host_memory; /* host bytes that may be used; 0: what is available */
     bool no_replicas;     /* CONFLICT_AUTO: one copy of the tensor, in alto order */
     uint64_t batch_nnz;   /* of a streamed tensor, that flow at a time; 0: as many as pay */
+    uint64_t alto_bytes;  /* of a .blco file that could be streamed; 0: not known         */
 };
 
 /* How fast the machine moves rows of R entries, measured. */
