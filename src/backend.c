@@ -189,12 +189,15 @@ enum status backend_prepare(struct backend *b, const struct backend_ops *ops,
                             struct tensor_input *input, const struct backend_options *options,
                             struct progress *progress, struct error *error)
 {
-    struct backend_options packed = *options;
-    packed.must_stream = true;
-    enum status status = make_plan(b, ops, &input->x, options, error);
+    struct backend_options known = *options;
+    if (input->unread)
+        known.alto_bytes = input->file.header->data_bytes;
+    enum status status = make_plan(b, ops, &input->x, &known, error);
     if (status == STATUS_OK && input->unread && !b->plan.streamed &&
-        !has_room_to_unpack(&b->plan.request))
-        status = make_plan(b, ops, &input->x, &packed, error);
+        !has_room_to_unpack(&b->plan.request)) {
+        known.must_stream = true;
+        status = make_plan(b, ops, &input->x, &known, error);
+    }
     if (status != STATUS_OK || (input->unread && takes_file(&b->plan, &input->file)))
         return status;
     status = tensor_input_read(input, progress, error);

@@ -26,6 +26,7 @@ struct backend_options {
     bool no_replicas;     /* CONFLICT_AUTO: one copy of the tensor, in alto order */
     bool must_stream;     /* the host has no room for the tensor's coordinates */
     uint64_t batch_nnz;   /* of a streamed tensor, that flow at a time; 0: as many as pay */
+    uint64_t alto_bytes;  /* of a .blco file that could be streamed; 0: not known         */
 };
 
 /* How fast the machine moves rows of R entries, measured. */

@@ -148,7 +148,8 @@ static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
         .can_stream = true,
         .must_stream = options->must_stream || nnz > free_bytes / BUILDING_BYTES,
         .host_budget = host_budget(options),
-        .batch_nnz = options->batch_nnz};
+        .batch_nnz = options->batch_nnz,
+        .alto_bytes = options->alto_bytes};
     memcpy(request.dims, dims, (size_t)order * sizeof *dims);
     if (options->memory && options->memory < request.budget)
         request.budget = options->memory;

@@ -52,13 +52,16 @@ static enum status gather(struct findings *f, const char *path, const struct cli
                           struct error *error)
 {
     struct progress progress;
+    struct backend_options options = common->options;
     if (cli_choose_backend(common, &f->ops, NULL, error) != STATUS_OK)
         return error->status;
     cli_set_threads(common->threads);
     progress_init(&progress, common->quiet ? NULL : stderr);
     if (tensor_read(&f->x, path, &common->tns, &progress, &f->report, error) == STATUS_OK &&
-        f->x.nnz > 0 && coo_statistics(&f->x, &f->statistics, error) == STATUS_OK)
-        f->ops->plan(f->x.order, f->x.dims, f->x.nnz, &common->options, &f->plan, error);
+        f->x.nnz > 0 && coo_statistics(&f->x, &f->statistics, error) == STATUS_OK) {
+        options.alto_bytes = f->report.file_bytes;
+        f->ops->plan(f->x.order, f->x.dims, f->x.nnz, &options, &f->plan, error);
+    }
     progress_clear(&progress);
     return error->status;
 }

@@ -139,9 +139,12 @@ uint64_t plan_segment_nnz(const struct plan *p)
     return p->batch_nnz < BLCO_SEGMENT_NNZ ? p->batch_nnz : BLCO_SEGMENT_NNZ;
 }
 
+/* Of one ordering. */
 static uint64_t packed_bytes(const struct plan *p)
 {
     uint64_t nnz = p->request.nnz, segment = plan_segment_nnz(p);
+    if (segment == BLCO_SEGMENT_NNZ && p->alto && p->request.alto_bytes)
+        return p->request.alto_bytes;
     if (segment == BLCO_SEGMENT_NNZ)
         return packed_bytes_at_most(p->request.order, nnz);
     return multiply(nnz / segment + 1, packed_bytes_at_most(p->request.order, segment));

@@ -38,6 +38,7 @@ struct plan_request {
     bool must_stream;       /* they must, for the host has no room to unpack them */
     uint64_t host_budget;   /* bytes of host memory that may be used then      */
     uint64_t batch_nnz;     /* nonzeros that flow at a time; 0: as many as pay */
+    uint64_t alto_bytes;    /* of the packed alto ordering, where a file has it; 0: not known */
 };
 
 struct plan {

@@ -14,6 +14,7 @@
 
 #include "blco_file.h"
 #include "coo_runs.h"
+#include "packed.h"
 
 #define MOST_NNZ 100000 /* that a file may claim to have, so that memory is not what is tested */
 
@@ -155,6 +156,18 @@ static void check(const struct coo *x)
                 abort();
 }
 
+/* What can be decoded can be loaded as it is; what is loaded can be walked through. */
+static void check_packed(const struct blco_file *f, enum status decoded)
+{
+    struct packed p;
+    struct error error = {0};
+    if (packed_load(&p, f, NULL, &error) == STATUS_OK)
+        packed_norm_sq(&p);
+    else if (decoded == STATUS_OK || p.bytes || p.segment)
+        abort();
+    packed_free(&p);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[32];
@@ -168,8 +181,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int fd = file_of(bytes, file_size, path);
     free(bytes);
     enum status status = blco_file_open(&f, path, &error);
-    if (status == STATUS_OK && f.header->nnz < MOST_NNZ)
+    if (status == STATUS_OK && f.header->nnz < MOST_NNZ) {
         status = blco_file_read(&f, &x, NULL, &error);
+        check_packed(&f, status);
+    }
     blco_file_close(&f);
     close(fd);
     if ((status == STATUS_OK) != (error.message[0] == '\0') || (status != STATUS_OK && x.value))

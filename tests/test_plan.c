@@ -275,6 +275,19 @@ static void test_streamed_alto(void **state)
     assert_int_equal(p.conflict[3], CONFLICT_REGISTER);
     assert_int_equal(p.packing_bytes, 0);
 
+    r.host_budget = 30 * GB;
+    plan_make(&p, &r);
+    assert_false(p.fits);
+    r.alto_bytes = 19 * GB; /* as a file has it */
+    plan_make(&p, &r);
+    assert_true(p.fits && p.alto);
+    assert_int_equal(p.host_bytes, 19 * GB);
+    r.alto_bytes = 10 * GB;
+    plan_make(&p, &r);
+    assert_int_equal(p.resident_bytes, 10 * GB); /* all of it stays */
+    r.alto_bytes = 0;
+
+    r.host_budget = 500 * GB;
     r.no_replicas = true;
     plan_make(&p, &r);
     check_streamed(&p);

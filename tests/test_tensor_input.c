@@ -115,7 +115,8 @@ static enum status fake_plan(int order, const uint64_t *dims, uint64_t nnz,
                                    .conflict = options->conflict,
                                    .can_stream = true,
                                    .host_budget = options->host_memory,
-                                   .batch_nnz = options->batch_nnz};
+                                   .batch_nnz = options->batch_nnz,
+                                   .alto_bytes = options->alto_bytes};
     memcpy(request.dims, dims, (size_t)order * sizeof *dims);
     plan_make(plan, &request);
     return STATUS_OK;
@@ -172,6 +173,7 @@ static void test_file_is_streamed(void **state)
         .rank = 2, .memory = 10000000, .host_memory = UINT64_C(60000000)};
     struct plan plan = open_fake(&input, &options);
     assert_true(plan.streamed && plan.alto);
+    assert_int_equal(plan.host_bytes, input.file.header->data_bytes);
     assert_ptr_equal(given.file, &input.file);
     assert_true(input.unread);
     tensor_input_close(&input);
@@ -218,7 +220,7 @@ static void test_refusal(void **state)
     struct backend b;
     struct error error = {0};
     struct tensor_input input = {
-        .x = {.order = 3, .dims = {30000, 40000, 50000}, .nnz = 3000000000}, .unread = true};
+        .x = {.order = 3, .dims = {30000, 40000, 50000}, .nnz = 3000000000}};
     struct backend_options options = {
         .rank = 1000, .memory = 100000000, .host_memory = UINT64_C(60000000000)};
     assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, &error), STATUS_MEMORY);
@@ -227,7 +229,6 @@ static void test_refusal(void **state)
     uint64_t rank = strtoull(strstr(error.message, "; rank ") + 7, NULL, 10);
     options.rank = rank;
     error = (struct error){0};
-    input.unread = false; /* there is no file */
     assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, &error), STATUS_OK);
     backend_close(&b);
     options.rank = rank + 1;
