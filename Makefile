@@ -46,10 +46,10 @@ endif
 
 CFLAGS += $(CSTD) $(WARN) $(OPT) $(INCLUDE)
 
-SOURCES := $(filter-out src/main.c src/backend_cuda%.c src/cuda_error.c src/device_%.c,$(wildcard src/*.c))
+SOURCES := $(filter-out src/main.c src/backend_cuda%.c src/cuda_%.c src/device_%.c,$(wildcard src/*.c))
 ifeq ($(VARIANT),cuda)
   CUDA_HOME ?= $(abspath $(dir $(realpath $(NVCC)))/..)
-  SOURCES   += src/backend_cuda.c src/cuda_error.c $(wildcard src/device_*.c)
+  SOURCES   += src/backend_cuda.c $(wildcard src/cuda_*.c src/device_*.c)
   KERNELS   := $(wildcard kernels/*.cu)
   # Machine code for the first architecture of every generation from sm_70 on that nvcc knows, which
   # serves the others of its generation, and PTX of the last for later ones; ARCH=native builds for the

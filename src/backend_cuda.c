@@ -2,19 +2,14 @@
  *
  * Factors stay as the solve leaves them; their column norms are kept beside them and enter the R x
  * R matrix by which the next M is multiplied (device_dense.h), so no pass only rescales. MTTKRP
- * needs the factors alone: all R x R work runs on a second stream beside the next MTTKRP.
- *
- * The host runs ahead of the device: it takes for granted that every V can be inverted. Where one
- * cannot, the device leaves everything behind it undone, the host learns of it when it next waits
- * anyway, and repeats these steps, waiting for each V. And while it waits for the fit, the device
- * already works on the next sweep's first MTTKRP. */
+ * needs the factors alone: all R x R work runs on a second stream beside the next MTTKRP. */
 #include "backend.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "cuda_error.h"
-#include "device_dense.h"
+#include "cuda_state.h"
 #include "device_info.h"
 #include "device_limits.h"
 #include "device_memory.h"
@@ -28,55 +23,9 @@
 /* Of a nonzero while it is sorted: key and value, from one place to another. Where the card has no
  * room for that the tensor stays packed. */
 #define BUILDING_BYTES 32
-#define HOST_SHARE                                                                                 \
-    0.8 /* of what is available of the host's memory, where the user sets no limit                 \
-         */
 
-/* What comes back to the host in an iteration. */
-struct scalars {
-    double inner;   /* <X, model>    */
-    double norm_sq; /* ||model||^2   */
-    int bad;        /* first mode (one-based) with a norm that is not finite, or 0 */
-    int halt;       /* which solve since the host last waited was not done, nor anything after
-                     * it; or 0 */
-};
-
-/* An update of a mode's factor, as far as the host has asked for it. */
-struct update {
-    int mode;
-    bool solved, normalised;
-};
-
-#define MOST_UPDATES    64 /* between two times that the host waits           */
-#define CAREFUL_UPDATES 64 /* that wait for their V after one that was singular */
-
-struct cuda_state {
-    int order;
-    uint64_t rank;
-    uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
-    double ridge;
-    int last_mode;             /* the one updated last: its norms are lambda */
-    struct device_sweep sweep; /* tensor, factors and M */
-    struct device_dense *dense;
-    double *gram[MAX_ORDER]; /* (R x R), of unit columns                      */
-    double *norm[MAX_ORDER]; /* (R), of the columns as they stand             */
-    double *weights;         /* (R x R): A_n = M weights                      */
-    double *raw;             /* (R x R): A_n' A_n before normalisation        */
-    struct scalars *scalars; /* device                                        */
-    struct scalars *result;  /* host, pinned                                  */
-    cudaStream_t stream, side;
-    struct staging staging; /* on `stream` */
-    cudaEvent_t weights_ready;
-    cudaEvent_t swept[2];               /* behind the last solve of a sweep, by turns       */
-    int turn;                           /* 0 or 1 */
-    int m_mode;                         /* whose M stands in sweep.factors.m; -1: none's       */
-    bool m_early;                       /* before it was asked for                             */
-    struct update update[MOST_UPDATES]; /* since the host last waited       */
-    int updates;
-    int careful; /* updates that are still to wait for their V; 0: the host runs ahead */
-    cudaEvent_t stamp[BACKEND_STAMPS]; /* NULL until it is used */
-    cudaEvent_t mark[BACKEND_STAMPS];  /* stamp, or one of swept, where the stamp's moment is */
-};
+/* Of what is available of the host's memory, where the user sets no limit. */
+#define HOST_SHARE 0.8
 
 static enum status cuda_available(struct error *error)
 {
@@ -291,183 +240,11 @@ static enum status cuda_load(void *state, const struct ktensor *k, struct error 
     if (status == STATUS_OK)
         status = cuda_status(cudaStreamSynchronize(s->stream), "the factors", error);
     s->last_mode = s->order - 1;
-    s->updates = s->careful = 0;
-    s->m_mode = -1;
-    s->m_early = false;
-    device_dense_run_ahead(s->dense, &s->scalars->halt);
+    cuda_restart(s);
     for (int n = 0; n < s->order; n++)
         device_sweep_changed(&s->sweep, n);
     memory_free(ones);
     return status;
-}
-
-static enum status queue_mttkrp(struct cuda_state *s, int mode, struct error *error)
-{
-    s->m_mode = mode;
-    s->m_early = false;
-    return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
-}
-
-static enum status queue_solve(struct cuda_state *s, int mode, struct error *error)
-{
-    s->last_mode = mode;
-    device_sweep_changed(&s->sweep, mode);
-    enum status status =
-        device_dense_weights(s->dense, s->order, mode, (const double *const *)s->gram,
-                             (const double *const *)s->norm, s->ridge, s->weights, s->side, error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaEventRecord(s->weights_ready, s->side), "V", error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaStreamWaitEvent(s->stream, s->weights_ready, 0), "V", error);
-    if (status == STATUS_OK)
-        status = device_dense_solve(s->dense, s->sweep.factors.m, s->weights,
-                                    s->sweep.factors.factor[mode], s->sweep.factors.dims[mode],
-                                    s->raw, s->stream, s->side, error);
-    if (s->careful > 0)
-        s->careful = device_dense_singular(s->dense) ? CAREFUL_UPDATES : s->careful - 1;
-    return status;
-}
-
-/* lambda and the Gram of unit columns both follow from A_n' A_n, which the solve left in `raw`. */
-static enum status queue_normalise(struct cuda_state *s, int mode, struct error *error)
-{
-    return device_dense_normalise(s->dense, s->raw, s->norm[mode], s->gram[mode], mode + 1,
-                                  &s->scalars->bad, s->side, error);
-}
-
-/* The updates from the k-th solved one on, once more and waiting for every V. */
-static enum status repeat_updates(struct cuda_state *s, int k, struct error *error)
-{
-    int first = 0;
-    for (int solved = 0; first < s->updates; first++) {
-        solved += s->update[first].solved;
-        if (solved == k)
-            break;
-    }
-    device_dense_run_ahead(s->dense, NULL);
-    s->careful = CAREFUL_UPDATES;
-    enum status status =
-        cuda_status(cudaMemset(&s->scalars->halt, 0, sizeof s->scalars->halt), "V", error);
-    for (int i = first; i < s->updates && status == STATUS_OK; i++) {
-        const struct update *u = &s->update[i];
-        status = queue_mttkrp(s, u->mode, error);
-        if (status == STATUS_OK && u->solved)
-            status = queue_solve(s, u->mode, error);
-        if (status == STATUS_OK && u->normalised)
-            status = queue_normalise(s, u->mode, error);
-    }
-    return status;
-}
-
-/* Waits for the device and brings the scalars over. *repeated: updates had to be done once more,
- * and what was queued behind them was in vain. */
-static enum status wait_for_scalars(struct cuda_state *s, bool *repeated, struct error *error)
-{
-    cudaError_t code =
-        cudaMemcpyAsync(s->result, s->scalars, sizeof *s->result, cudaMemcpyDeviceToHost, s->side);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(s->side);
-    enum status status = cuda_status(code, "an iteration", error);
-    *repeated = status == STATUS_OK && s->result->halt != 0;
-    if (*repeated)
-        status = repeat_updates(s, s->result->halt, error);
-    s->updates = 0;
-    device_dense_run_ahead(s->dense, s->careful > 0 ? NULL : &s->scalars->halt);
-    return status;
-}
-
-/* Everything that was asked for is done. */
-static enum status settle(struct cuda_state *s, struct error *error)
-{
-    bool repeated;
-    enum status status = wait_for_scalars(s, &repeated, error);
-    return status == STATUS_OK ? cuda_status(cudaDeviceSynchronize(), "an update", error) : status;
-}
-
-static enum status begin_update(struct cuda_state *s, int mode, struct error *error)
-{
-    if (s->updates == MOST_UPDATES && settle(s, error) != STATUS_OK)
-        return error->status;
-    s->update[s->updates++] = (struct update){.mode = mode};
-    return STATUS_OK;
-}
-
-static enum status cuda_mttkrp(void *state, int mode, struct error *error)
-{
-    struct cuda_state *s = state;
-    enum status status = begin_update(s, mode, error);
-    if (s->m_early && s->m_mode == mode)
-        s->m_early = false;
-    else if (status == STATUS_OK)
-        status = queue_mttkrp(s, mode, error);
-    return status;
-}
-
-static enum status cuda_solve(void *state, int mode, struct error *error)
-{
-    struct cuda_state *s = state;
-    enum status status = STATUS_OK;
-    if (s->updates == 0 || s->update[s->updates - 1].solved) /* the host has waited since MTTKRP */
-        status = begin_update(s, mode, error);
-    if (status != STATUS_OK)
-        return status;
-    s->update[s->updates - 1].solved = true;
-    return queue_solve(s, mode, error);
-}
-
-static enum status cuda_normalise(void *state, int mode, struct error *error)
-{
-    struct cuda_state *s = state;
-    if (s->updates > 0)
-        s->update[s->updates - 1].normalised = true;
-    return queue_normalise(s, mode, error);
-}
-
-static enum status cuda_gram(void *state, int mode, struct error *error)
-{
-    (void)state, (void)mode, (void)error; /* normalise has left it */
-    return STATUS_OK;
-}
-
-/* The MTTKRP that the next sweep will begin with. */
-static enum status begin_next_sweep(struct cuda_state *s, struct error *error)
-{
-    if (s->careful > 0)
-        return STATUS_OK;
-    s->turn ^= 1;
-    enum status status =
-        cuda_status(cudaEventRecord(s->swept[s->turn], s->stream), "MTTKRP", error);
-    if (status == STATUS_OK)
-        status = queue_mttkrp(s, 0, error);
-    s->m_early = true;
-    return status;
-}
-
-static enum status cuda_fit(void *state, int mode, double *fit, struct error *error)
-{
-    struct cuda_state *s = state;
-    bool repeated = true;
-    while (repeated) {
-        enum status status = device_dense_fit_solved(
-            s->dense, s->order, mode, (const double *const *)s->gram,
-            (const double *const *)s->norm, &s->scalars->inner, s->side, error);
-        if (status == STATUS_OK)
-            status = begin_next_sweep(s, error);
-        if (status == STATUS_OK)
-            status = wait_for_scalars(s, &repeated, error);
-        if (status != STATUS_OK)
-            return status;
-    }
-
-    const struct scalars *r = s->result;
-    if (r->bad)
-        return error_set(error, STATUS_NUMERICAL,
-                         "mode %d: the factor has an entry that is not finite", r->bad);
-    double norm_sq = s->sweep.norm_sq, residual_sq = norm_sq + r->norm_sq - 2 * r->inner;
-    *fit = 1 - sqrt((residual_sq > 0 ? residual_sq : 0) / norm_sq);
-    if (!isfinite(residual_sq))
-        return error_set(error, STATUS_NUMERICAL, "mode %d: the fit is not finite", mode + 1);
-    return STATUS_OK;
 }
 
 /* Column norms of mode n as factors that undo them; 1 for a zero column. */
@@ -488,7 +265,7 @@ static enum status cuda_store(void *state, struct ktensor *k, struct error *erro
     double *scale = memory_array(s->rank, sizeof *scale, error);
     if (!scale)
         return error->status;
-    enum status status = settle(s, error);
+    enum status status = cuda_settle(s, error);
     if (status == STATUS_OK)
         status = cuda_status(cudaMemcpy(k->lambda, s->norm[s->last_mode], s->rank * sizeof *scale,
                                         cudaMemcpyDeviceToHost),
@@ -511,9 +288,9 @@ static enum status cuda_fetch(void *state, int mode, double *m, struct error *er
     if (!scale)
         return error->status;
     double *one = scale + s->rank;
-    enum status status = settle(s, error);
+    enum status status = cuda_settle(s, error);
     if (status == STATUS_OK && s->m_mode != mode)
-        status = queue_mttkrp(s, mode, error);
+        status = cuda_queue_mttkrp(s, mode, error);
     for (uint64_t r = 0; r < s->rank; r++)
         scale[r] = 1;
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {

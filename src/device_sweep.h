@@ -45,6 +45,13 @@ enum status device_sweep_open(struct device_sweep *s, const struct tensor_source
                               struct progress *progress, struct error *error);
 void device_sweep_close(struct device_sweep *s);
 
+/* Bytes of a row of a factor. */
+uint64_t device_sweep_row_bytes(const struct device_sweep *s);
+
+/* Whether modes share partial products. The plan's conflicts are per mode; where none do, they are
+ * per group too. */
+bool device_sweep_is_shared(const struct device_sweep *s);
+
 /* s->factors.m = M of `mode`. Asynchronous. STATUS_INPUT as device_stream_mttkrp. */
 enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t stream,
                                 struct error *error);

@@ -1,0 +1,71 @@
+/* What the CUDA backend keeps, and the updates of an iteration, which cuda_update.c queues. */
+#ifndef BLCO_CUDA_STATE_H
+#define BLCO_CUDA_STATE_H
+
+#include "backend.h"
+#include "device_dense.h"
+#include "device_staging.h"
+#include "device_sweep.h"
+
+/* What comes back to the host in an iteration. */
+struct cuda_scalars {
+    double inner;   /* <X, model>    */
+    double norm_sq; /* ||model||^2   */
+    int bad;        /* first mode (one-based) with a norm that is not finite, or 0 */
+    int halt;       /* which solve since the host last waited was not done, nor anything after
+                     * it; or 0 */
+};
+
+/* An update of a mode's factor, as far as the host has asked for it. */
+struct cuda_update {
+    int mode;
+    bool solved, normalised;
+};
+
+#define MOST_UPDATES 64 /* between two times that the host waits */
+
+struct cuda_state {
+    int order;
+    uint64_t rank;
+    uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
+    double ridge;
+    int last_mode;             /* the one updated last: its norms are lambda */
+    struct device_sweep sweep; /* tensor, factors and M */
+    struct device_dense *dense;
+    double *gram[MAX_ORDER];      /* (R x R), of unit columns                      */
+    double *norm[MAX_ORDER];      /* (R), of the columns as they stand             */
+    double *weights;              /* (R x R): A_n = M weights                      */
+    double *raw;                  /* (R x R): A_n' A_n before normalisation        */
+    struct cuda_scalars *scalars; /* device                                        */
+    struct cuda_scalars *result;  /* host, pinned                                  */
+    cudaStream_t stream, side;
+    struct staging staging; /* on `stream` */
+    cudaEvent_t weights_ready;
+    cudaEvent_t swept[2]; /* behind the last solve of a sweep, by turns       */
+    int turn;             /* 0 or 1 */
+    int m_mode;           /* whose M stands in sweep.factors.m; -1: none's       */
+    bool m_early;         /* before it was asked for                             */
+    struct cuda_update update[MOST_UPDATES]; /* since the host last waited       */
+    int updates;
+    int careful; /* updates that are still to wait for their V; 0: the host runs ahead */
+    cudaEvent_t stamp[BACKEND_STAMPS]; /* NULL until it is used */
+    cudaEvent_t mark[BACKEND_STAMPS];  /* stamp, or one of swept, where the stamp's moment is */
+};
+
+/* As in struct backend_ops. */
+enum status cuda_mttkrp(void *state, int mode, struct error *error);
+enum status cuda_solve(void *state, int mode, struct error *error);
+enum status cuda_normalise(void *state, int mode, struct error *error);
+enum status cuda_gram(void *state, int mode, struct error *error);
+enum status cuda_fit(void *state, int mode, double *fit, struct error *error);
+
+/* Nothing has been asked for: the factors are what counts. */
+void cuda_restart(struct cuda_state *s);
+
+/* Waits until everything that was asked for is done. */
+enum status cuda_settle(struct cuda_state *s, struct error *error);
+
+/* The M of `mode` into s->sweep.factors.m. Asynchronous. */
+enum status cuda_queue_mttkrp(struct cuda_state *s, int mode, struct error *error);
+
+#endif

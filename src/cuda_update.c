@@ -1,0 +1,190 @@
+/* The updates of an iteration.
+ *
+ * The host runs ahead of the device: it takes for granted that every V can be inverted. Where one
+ * cannot, the device leaves everything behind it undone, the host learns of it when it next waits
+ * anyway, and repeats these steps, waiting for each V. And while it waits for the fit, the device
+ * already works on the next sweep's first MTTKRP. */
+#include "cuda_state.h"
+
+#include <math.h>
+
+#include "cuda_error.h"
+
+#define CAREFUL_UPDATES 64 /* that wait for their V after one that was singular */
+
+void cuda_restart(struct cuda_state *s)
+{
+    s->updates = s->careful = 0;
+    s->m_mode = -1;
+    s->m_early = false;
+    device_dense_run_ahead(s->dense, &s->scalars->halt);
+}
+
+enum status cuda_queue_mttkrp(struct cuda_state *s, int mode, struct error *error)
+{
+    s->m_mode = mode;
+    s->m_early = false;
+    return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
+}
+
+static enum status queue_solve(struct cuda_state *s, int mode, struct error *error)
+{
+    s->last_mode = mode;
+    device_sweep_changed(&s->sweep, mode);
+    enum status status =
+        device_dense_weights(s->dense, s->order, mode, (const double *const *)s->gram,
+                             (const double *const *)s->norm, s->ridge, s->weights, s->side, error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaEventRecord(s->weights_ready, s->side), "V", error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaStreamWaitEvent(s->stream, s->weights_ready, 0), "V", error);
+    if (status == STATUS_OK)
+        status = device_dense_solve(s->dense, s->sweep.factors.m, s->weights,
+                                    s->sweep.factors.factor[mode], s->sweep.factors.dims[mode],
+                                    s->raw, s->stream, s->side, error);
+    if (s->careful > 0)
+        s->careful = device_dense_singular(s->dense) ? CAREFUL_UPDATES : s->careful - 1;
+    return status;
+}
+
+/* lambda and the Gram of unit columns both follow from A_n' A_n, which the solve left in `raw`. */
+static enum status queue_normalise(struct cuda_state *s, int mode, struct error *error)
+{
+    return device_dense_normalise(s->dense, s->raw, s->norm[mode], s->gram[mode], mode + 1,
+                                  &s->scalars->bad, s->side, error);
+}
+
+/* The updates from the k-th solved one on, once more and waiting for every V. */
+static enum status repeat_updates(struct cuda_state *s, int k, struct error *error)
+{
+    int first = 0;
+    for (int solved = 0; first < s->updates; first++) {
+        solved += s->update[first].solved;
+        if (solved == k)
+            break;
+    }
+    device_dense_run_ahead(s->dense, NULL);
+    s->careful = CAREFUL_UPDATES;
+    enum status status =
+        cuda_status(cudaMemset(&s->scalars->halt, 0, sizeof s->scalars->halt), "V", error);
+    for (int i = first; i < s->updates && status == STATUS_OK; i++) {
+        const struct cuda_update *u = &s->update[i];
+        status = cuda_queue_mttkrp(s, u->mode, error);
+        if (status == STATUS_OK && u->solved)
+            status = queue_solve(s, u->mode, error);
+        if (status == STATUS_OK && u->normalised)
+            status = queue_normalise(s, u->mode, error);
+    }
+    return status;
+}
+
+/* Waits for the device and brings the scalars over. *repeated: updates had to be done once more,
+ * and what was queued behind them was in vain. */
+static enum status wait_for_scalars(struct cuda_state *s, bool *repeated, struct error *error)
+{
+    cudaError_t code =
+        cudaMemcpyAsync(s->result, s->scalars, sizeof *s->result, cudaMemcpyDeviceToHost, s->side);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(s->side);
+    enum status status = cuda_status(code, "an iteration", error);
+    *repeated = status == STATUS_OK && s->result->halt != 0;
+    if (*repeated)
+        status = repeat_updates(s, s->result->halt, error);
+    s->updates = 0;
+    device_dense_run_ahead(s->dense, s->careful > 0 ? NULL : &s->scalars->halt);
+    return status;
+}
+
+enum status cuda_settle(struct cuda_state *s, struct error *error)
+{
+    bool repeated;
+    enum status status = wait_for_scalars(s, &repeated, error);
+    return status == STATUS_OK ? cuda_status(cudaDeviceSynchronize(), "an update", error) : status;
+}
+
+static enum status begin_update(struct cuda_state *s, int mode, struct error *error)
+{
+    if (s->updates == MOST_UPDATES && cuda_settle(s, error) != STATUS_OK)
+        return error->status;
+    s->update[s->updates++] = (struct cuda_update){.mode = mode};
+    return STATUS_OK;
+}
+
+enum status cuda_mttkrp(void *state, int mode, struct error *error)
+{
+    struct cuda_state *s = state;
+    enum status status = begin_update(s, mode, error);
+    if (s->m_early && s->m_mode == mode)
+        s->m_early = false;
+    else if (status == STATUS_OK)
+        status = cuda_queue_mttkrp(s, mode, error);
+    return status;
+}
+
+enum status cuda_solve(void *state, int mode, struct error *error)
+{
+    struct cuda_state *s = state;
+    enum status status = STATUS_OK;
+    if (s->updates == 0 || s->update[s->updates - 1].solved) /* the host has waited since MTTKRP */
+        status = begin_update(s, mode, error);
+    if (status != STATUS_OK)
+        return status;
+    s->update[s->updates - 1].solved = true;
+    return queue_solve(s, mode, error);
+}
+
+enum status cuda_normalise(void *state, int mode, struct error *error)
+{
+    struct cuda_state *s = state;
+    if (s->updates > 0)
+        s->update[s->updates - 1].normalised = true;
+    return queue_normalise(s, mode, error);
+}
+
+enum status cuda_gram(void *state, int mode, struct error *error)
+{
+    (void)state, (void)mode, (void)error; /* normalise has left it */
+    return STATUS_OK;
+}
+
+/* The MTTKRP that the next sweep will begin with. Of a streamed one that nobody asks for in the end
+ * the wait would be long. */
+static enum status begin_next_sweep(struct cuda_state *s, struct error *error)
+{
+    if (s->careful > 0 || s->sweep.streamed)
+        return STATUS_OK;
+    s->turn ^= 1;
+    enum status status =
+        cuda_status(cudaEventRecord(s->swept[s->turn], s->stream), "MTTKRP", error);
+    if (status == STATUS_OK)
+        status = cuda_queue_mttkrp(s, 0, error);
+    s->m_early = true;
+    return status;
+}
+
+enum status cuda_fit(void *state, int mode, double *fit, struct error *error)
+{
+    struct cuda_state *s = state;
+    bool repeated = true;
+    while (repeated) {
+        enum status status = device_dense_fit_solved(
+            s->dense, s->order, mode, (const double *const *)s->gram,
+            (const double *const *)s->norm, &s->scalars->inner, s->side, error);
+        if (status == STATUS_OK)
+            status = begin_next_sweep(s, error);
+        if (status == STATUS_OK)
+            status = wait_for_scalars(s, &repeated, error);
+        if (status != STATUS_OK)
+            return status;
+    }
+
+    const struct cuda_scalars *r = s->result;
+    if (r->bad)
+        return error_set(error, STATUS_NUMERICAL,
+                         "mode %d: the factor has an entry that is not finite", r->bad);
+    double norm_sq = s->sweep.norm_sq, residual_sq = norm_sq + r->norm_sq - 2 * r->inner;
+    *fit = 1 - sqrt((residual_sq > 0 ? residual_sq : 0) / norm_sq);
+    if (!isfinite(residual_sq))
+        return error_set(error, STATUS_NUMERICAL, "mode %d: the fit is not finite", mode + 1);
+    return STATUS_OK;
+}
