@@ -63,6 +63,29 @@ __global__ void mark(const __grid_constant__ tuples_source x,
     }
 }
 
+/* An odd factor numbers the cells anew modulo a power of two. */
+__global__ void count(const __grid_constant__ tuples_source x,
+                      const __grid_constant__ tuples_map map, const tuples_sample sample,
+                      uint64_t n, uint64_t *bits, uint32_t *sum)
+{
+    const uint32_t mask = (1u << sample.cell_bits) - 1;
+    const uint32_t sampled = 1u << (sample.cell_bits - sample.left_out);
+    uint32_t found = 0;
+    for (uint64_t i = first_item(); i < n; i += stride()) {
+        uint32_t cell = nonzero(x, i).cell(map) * 2654435761u & mask;
+        if (cell >= sampled)
+            continue;
+        unsigned long long bit = 1ull << (cell % 64);
+        auto word = reinterpret_cast<unsigned long long *>(&bits[cell / 64]);
+        if (!(__ldcg(word) & bit))
+            found += !(atomicOr(word, bit) & bit);
+    }
+    for (int step = 16; step > 0; step /= 2)
+        found += __shfl_down_sync(0xffffffffu, found, step);
+    if (threadIdx.x % 32 == 0 && found)
+        atomicAdd(sum, found);
+}
+
 struct CountBits {
     const uint64_t *bits;
     uint64_t words;
@@ -141,6 +164,16 @@ __global__ void set_ones(double *value, uint64_t n)
 }
 
 } // namespace
+
+extern "C" cudaError_t tuples_count(const tuples_source *x, const tuples_map *map,
+                                    tuples_sample sample, uint64_t n, uint64_t *bits, uint32_t *sum,
+                                    cudaStream_t stream)
+{
+    if (n == 0)
+        return cudaSuccess;
+    count<<<blocks(n), THREADS, 0, stream>>>(*x, *map, sample, n, bits, sum);
+    return cudaGetLastError();
+}
 
 extern "C" cudaError_t tuples_mark(const tuples_source *x, const tuples_map *map, uint64_t n,
                                    cudaStream_t stream)

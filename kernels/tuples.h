@@ -40,6 +40,18 @@ struct tuples_map {
     uint32_t *before;                  /* (words + 1): tuples in the words before                */
 };
 
+/* Every cell, or one in 2^left_out of them, as good as at random. */
+struct tuples_sample {
+    int cell_bits; /* cells < 2^cell_bits */
+    int left_out;
+};
+
+/* *count (0 before) += how many of the sample's cells n nonzeros have, of the map's lengths alone;
+ * bits (2^(cell_bits - left_out), as whole words, all 0 before) is scratch. */
+cudaError_t tuples_count(const struct tuples_source *x, const struct tuples_map *map,
+                         struct tuples_sample sample, uint64_t n, uint64_t *bits, uint32_t *count,
+                         cudaStream_t stream);
+
 /* Sets the bits of n nonzeros' tuples. */
 cudaError_t tuples_mark(const struct tuples_source *x, const struct tuples_map *map, uint64_t n,
                         cudaStream_t stream);

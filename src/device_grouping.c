@@ -95,6 +95,31 @@ static enum status fetch_counts(uint32_t *host, const uint32_t *device, uint64_t
     return cuda_status(code, doing, error);
 }
 
+/* The tuples of x's modes [first, last) in a sample of their cells, into *count on the device,
+ * where each stands for *scale of them. */
+static enum status count_run(const struct device_coo *x, int first, int last, uint32_t *count,
+                             double *scale, struct error *error)
+{
+    struct tuples_map map = {.first = first, .last = last};
+    for (int n = first; n < last; n++)
+        map.length[n - first] = (uint32_t)x->dims[n];
+    const struct grouping_sample s = grouping_sample(grouping_cells(x->dims, x->nnz, first, last));
+    const struct tuples_sample sample = {s.cell_bits, s.left_out};
+    const uint64_t words = (UINT64_C(1) << (s.cell_bits - s.left_out)) / 64 + 1;
+    uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
+    if (!bits)
+        return error->status;
+    const struct tuples_source source = source_of(x);
+    cudaError_t code = cudaMemsetAsync(bits, 0, words * sizeof *bits, x->pool->stream);
+    if (code == cudaSuccess)
+        code = cudaMemsetAsync(count, 0, sizeof *count, x->pool->stream);
+    if (code == cudaSuccess)
+        code = tuples_count(&source, &map, sample, x->nnz, bits, count, x->pool->stream);
+    device_pool_give(x->pool, bits);
+    *scale = (double)(1 << s.left_out);
+    return cuda_status(code, doing, error);
+}
+
 #define RUNS (MAX_ORDER * (MAX_ORDER + 1))
 
 /* Counts all runs that are worth it one after the other, then fetches the counts at once. */
@@ -102,25 +127,22 @@ static enum status count_runs(const struct device_coo *x, struct tuple_counts *t
                               uint32_t *count, struct error *error)
 {
     uint32_t host[RUNS];
-    double *run[RUNS];
+    double *run[RUNS], scale[RUNS];
     uint64_t runs = 0;
     for (int first = 0; first < x->order; first++)
         for (int last = first + 1; last <= x->order && last - first < x->order; last++) {
-            struct tuples_map map;
             double *to = &tuples->count[first][last];
             *to = last - first == 1 ? (double)x->dims[first] : INFINITY;
             if (last - first == 1 || grouping_cells(x->dims, x->nnz, first, last) == 0)
                 continue;
-            if (map_create(&map, x, first, last, error) != STATUS_OK)
+            if (count_run(x, first, last, count + runs, &scale[runs], error) != STATUS_OK)
                 return error->status;
-            put_count(&map, count + runs, x->pool, error);
-            map_free(&map, x->pool);
             run[runs++] = to;
         }
     if (error->status == STATUS_OK && runs > 0)
         fetch_counts(host, count, runs, x->pool, error);
     for (uint64_t i = 0; i < runs && error->status == STATUS_OK; i++)
-        *run[i] = host[i];
+        *run[i] = host[i] * scale[i];
     return error->status;
 }
 

@@ -138,14 +138,21 @@ static uint32_t tuple_number(const struct tuple_map *m, uint64_t cell)
     return (uint32_t)(m->before[cell / 64] + (uint64_t)__builtin_popcountll(below));
 }
 
+struct grouping_sample grouping_sample(uint64_t cells)
+{
+    return (struct grouping_sample){.cell_bits = 64 - __builtin_clzll(cells),
+                                    .left_out = cells > SAMPLED_CELLS ? SAMPLE_BITS : 0};
+}
+
 /* The number of tuples among a sample of the cells. Multiplying by an odd number modulo a power of
  * two numbers the cells anew, as good as at random. */
 static enum status sample_tuples(const struct coo *x, int first, int last, uint64_t cells,
                                  double *count, struct error *error)
 {
     const struct tuple_map m = {.x = x, .first = first, .last = last};
-    int bits = 64 - __builtin_clzll(cells), left_out = cells > SAMPLED_CELLS ? SAMPLE_BITS : 0;
-    const uint32_t mask = (UINT32_C(1) << bits) - 1, sampled = UINT32_C(1) << (bits - left_out);
+    const struct grouping_sample s = grouping_sample(cells);
+    const uint32_t mask = (UINT32_C(1) << s.cell_bits) - 1;
+    const uint32_t sampled = UINT32_C(1) << (s.cell_bits - s.left_out);
     uint64_t *map = memory_zeros(sampled / 64 + 1, sizeof *map, error), tuples = 0;
     if (!map)
         return error->status;
@@ -161,7 +168,7 @@ static enum status sample_tuples(const struct coo *x, int first, int last, uint6
                 tuples += set_bit(map, cell[j]);
     }
     memory_free(map);
-    *count = (double)(tuples << left_out);
+    *count = (double)(tuples << s.left_out);
     return STATUS_OK;
 }
 

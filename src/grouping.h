@@ -49,6 +49,13 @@ bool grouping_possible(int order);
  * themselves or for `nnz` nonzeros, to be worth counting. */
 uint64_t grouping_cells(const uint64_t *dims, uint64_t nnz, int first, int last);
 
+/* How the cells of so many possible tuples are sampled: they are fewer than 2^cell_bits, and tuples
+ * are counted in one cell of 2^left_out. */
+struct grouping_sample {
+    int cell_bits, left_out;
+};
+struct grouping_sample grouping_sample(uint64_t cells);
+
 /* The choice of grouping_choose from counts of all runs but the whole tensor; infinite where they
  * were not worth counting, a mode's length for the run of that mode alone. */
 void grouping_decide(struct grouping *g, int order, uint64_t nnz, const struct tuple_counts *tuples,
