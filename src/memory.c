@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
-#define ALIGNMENT 64
+#define ALIGNMENT  64
+#define CORE_CACHE (UINT64_C(1) << 20) /* where the system does not say */
 
 /* Arrays from this size on ask for huge pages: a first touch then costs a third as much, and
  * scattered access misses the translation buffers less. */
@@ -149,6 +151,12 @@ uint64_t memory_available(void)
             available = left;
     }
     return available;
+}
+
+uint64_t memory_core_cache(void)
+{
+    long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? (uint64_t)bytes : CORE_CACHE;
 }
 
 uint64_t memory_peak(void)

@@ -31,6 +31,9 @@ void memory_free(void *array);
  * control group's limit leaves, whichever is less. */
 uint64_t memory_available(void);
 
+/* Bytes of the largest cache that a processor core has to itself. */
+uint64_t memory_core_cache(void);
+
 /* Largest resident size of this process so far, in bytes. */
 uint64_t memory_peak(void);
 
