@@ -56,9 +56,10 @@ static void check(const struct coo *x, uint64_t rank, struct blco_options cut)
             double *scratch = memory_array(p.scratch_rows * rank, sizeof *scratch, &error);
             assert_non_null(scratch);
             const uint64_t near = p.near_entries;
-            for (int threads = 1; threads <= 3; threads++) {
+            for (int turn = 0; turn < 6; turn++) {
+                int threads = 1 + turn % 3;
                 omp_set_num_threads(threads);
-                p.near_entries = threads == 2 ? 0 : near; /* as if no row were in cache */
+                p.near_entries = turn < 3 ? near : 0; /* as if no row were in cache */
                 for (uint64_t i = 0; i < entries; i++)
                     m[i] = NAN; /* nothing may be left as it was */
                 mttkrp_host(&p, rank, k.factor, m, scratch);
