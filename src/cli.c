@@ -32,7 +32,7 @@ const struct cli_option cli_machine_options[] = {
      "atomic (auto)"},
     {"precision", CLI_KEY_PRECISION, "NAME", "double or single (double)"},
     {"sharing", CLI_KEY_SHARING, "NAME",
-     "whether neighbouring modes share partial products\n(GPU): auto or off (auto)"},
+     "whether neighbouring modes share partial products:\nauto or off (auto)"},
     {NULL, 0, NULL, NULL}};
 
 const struct cli_option cli_general_options[] = {

@@ -1,15 +1,13 @@
 #include "host_sweep.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "memory.h"
 
-/* Tables of rows up to so many second-level caches are gathered from at about the same speed: what
- * a core finds in the last level, of which neither the size nor its share is known for certain. */
+/* Tables of rows up to so many caches of a core are gathered from at about the same speed: what it
+ * finds in the last level, of which neither the size nor its share is known for certain. */
 #define CACHES       16
-#define CACHE_BYTES  (UINT64_C(1) << 20) /* of the second level, where the system does not say */
-#define LONG_PRODUCT 4096                /* entries of a table that are worth the threads     */
+#define LONG_PRODUCT 4096 /* entries of a table that are worth the threads     */
 
 /* Groups of the tensors that were built; the plan's conflicts are per mode, so with groups of one
  * mode they are per group. */
@@ -191,12 +189,6 @@ static uint64_t bytes_of_groups(const struct host_sweep *s, const struct grouped
     return bytes;
 }
 
-static uint64_t cache_bytes(void)
-{
-    long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return CACHES * (bytes > 0 ? (uint64_t)bytes : CACHE_BYTES);
-}
-
 /* Whether the groups fit where the plan has room for every mode's ordering. */
 static bool groups_fit(const struct host_sweep *s, const struct grouped *grouped,
                        const struct plan *plan)
@@ -210,8 +202,8 @@ static enum status try_shared(struct host_sweep *s, const struct coo *x, const s
                               struct progress *progress, struct error *error)
 {
     struct grouped grouped;
-    if (grouping_choose(&s->grouping, x, s->rank * sizeof(double), cache_bytes(), error) !=
-            STATUS_OK ||
+    if (grouping_choose(&s->grouping, x, s->rank * sizeof(double), CACHES * memory_core_cache(),
+                        error) != STATUS_OK ||
         !is_shared(s) || grouping_apply(&grouped, &s->grouping, x, error) != STATUS_OK)
         return error->status;
     if (groups_fit(s, &grouped, plan))

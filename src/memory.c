@@ -7,9 +7,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
-#define ALIGNMENT 64
-#define PAGE      4096
+#define ALIGNMENT  64
+#define PAGE       4096
+#define CORE_CACHE (UINT64_C(1) << 20) /* where the system does not say */
 
 /* Arrays from this size on ask for huge pages: a first touch then costs a third as much, and
  * scattered access misses the translation buffers less. */
@@ -167,6 +169,12 @@ uint64_t memory_in_use(void)
 {
     uint64_t used = number_in_file("/proc/self/status", "RssAnon:");
     return used == UINT64_MAX ? 0 : used * 1024;
+}
+
+uint64_t memory_core_cache(void)
+{
+    long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? (uint64_t)bytes : CORE_CACHE;
 }
 
 uint64_t memory_peak(void)

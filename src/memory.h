@@ -37,6 +37,9 @@ uint64_t memory_available(void);
 /* Bytes that this process holds in memory of its own now. */
 uint64_t memory_in_use(void);
 
+/* Bytes of the largest cache that a processor core has to itself. */
+uint64_t memory_core_cache(void);
+
 /* Largest resident size of this process so far, in bytes. */
 uint64_t memory_peak(void);
 

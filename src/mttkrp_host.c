@@ -10,6 +10,7 @@
  * which the runs' boundary rows are added, are the same for any. */
 #define MAX_RUNS     1024
 #define MIN_RUN_NNZ  2048
+#define CACHES       8  /* of a core, from which asking for rows in time pays */
 #define COLUMN_SLICE 64 /* columns of the boundary rows that one thread adds */
 
 static uint64_t least_of(uint64_t a, uint64_t b)
@@ -83,6 +84,9 @@ enum status mttkrp_host_prepare(struct mttkrp_host *p, const struct blco *x, int
     p->x = x;
     p->mode = mode;
     p->conflict = conflict;
+    p->near_entries = CACHES * memory_core_cache() / sizeof(double);
+    for (int n = 0; n < x->order; n++)
+        p->other_rows += n == mode ? 0 : x->dims[n];
     p->nruns = runs;
 
 #pragma omp parallel for schedule(static) if (runs > 1)
@@ -138,6 +142,7 @@ static void walk_columns(struct walk *w, const struct mttkrp_host *p, const stru
 {
     w->others = p->x->order - 1;
     w->value = p->x->value;
+    w->distant = p->other_rows * w->rank > p->near_entries;
     for (w->column = 0; w->column < w->rank; w->column += w->width) {
         w->width = lanes_tile_width(w->rank - w->column);
         for (int n = 0, k = 0; n < p->x->order; n++)

@@ -25,6 +25,8 @@ struct mttkrp_host {
     uint64_t nruns;
     struct mttkrp_run *run; /* (nruns); owned                                       */
     uint64_t scratch_rows;  /* of R doubles, that a run of this mode needs          */
+    uint64_t other_rows;    /* of the other modes' factors together                 */
+    uint64_t near_entries;  /* of them that are as good as in cache                 */
 };
 
 /* Prepares mode `mode` of x, which must stay as it is. `copies` is the number of private windows

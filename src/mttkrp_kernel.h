@@ -37,12 +37,18 @@ INLINE void hand_on_row(const struct walk *w, const struct tile *t, uint64_t row
         walk_unlock_row(row);
 }
 
-/* Nonzeros are decoded some at a time, in loops that vectorise. */
-#define BATCH 128
+/* Nonzeros are decoded some at a time, in loops that vectorise. Where the rows of the operands are
+ * too many for the cache, those of nonzeros AHEAD are asked for in time. */
+#define AHEAD         32
+#define CACHE_LINE    8 /* doubles */
+#define BATCH         128
+#define DISTANT_BATCH 256
 
+/* A batch, as compact as its kind allows, which shows in the time: at (others x batch) are the rows
+ * of the operands, row (batch) those of M. */
 struct decoded {
-    uint64_t row[BATCH];                    /* of M                     */
-    const double *at[MAX_ORDER - 1][BATCH]; /* the rows of the operands */
+    const double *at[(MAX_ORDER - 1) * DISTANT_BATCH];
+    uint64_t row[DISTANT_BATCH];
 };
 
 /* Where the operand's rows lie: a shift is much cheaper than a product in vectors of 64-bit
@@ -73,22 +79,34 @@ static void decode_target(const struct walk_operand *o, uint64_t first, uint64_t
 }
 
 /* Nonzeros [first, first + count), at most a batch. */
-static void decode(const struct walk *w, uint64_t first, uint64_t count, struct decoded *d)
+static void decode(const struct walk *w, uint64_t first, uint64_t count, uint64_t batch,
+                   struct decoded *d)
 {
     decode_target(&w->target, first, count, d->row);
     for (int n = 0; n < w->others; n++)
-        decode_rows(&w->other[n], w->rank, first, count, d->at[n]);
+        decode_rows(&w->other[n], w->rank, first, count, d->at + (uint64_t)n * batch);
+}
+
+/* Asks for the rows of decoded nonzeros [j, j + n). */
+INLINE void prefetch_rows(const struct decoded *d, const struct tile *t, uint64_t j, uint64_t n,
+                          uint64_t batch, int others)
+{
+    for (uint64_t i = j; i < j + n; i++)
+        for (int o = 0; o < others; o++)
+            for (uint64_t c = 0; c < t->last + LANES; c += CACHE_LINE)
+                __builtin_prefetch(d->at[(uint64_t)o * batch + i] + c);
 }
 
 /* sum += the product of decoded nonzero j. */
 INLINE void add_product(vec *sum, const struct decoded *d, const struct tile *t, uint64_t j,
-                        double value, int others, int vectors)
+                        double value, uint64_t batch, int others, int vectors)
 {
     for (int v = 0; v < vectors; v++) {
         uint64_t c = column_of(t->last, v, vectors);
-        vec product = others > 0 ? value * load(d->at[others - 1][j] + c) : (vec){0} + value;
+        vec product = others > 0 ? value * load(d->at[(uint64_t)(others - 1) * batch + j] + c)
+                                 : (vec){0} + value;
         for (int n = others - 2; n >= 0; n--)
-            product *= load(d->at[n][j] + c);
+            product *= load(d->at[(uint64_t)n * batch + j] + c);
         sum[v] += product;
     }
 }
@@ -97,7 +115,7 @@ INLINE void add_product(vec *sum, const struct decoded *d, const struct tile *t,
  * loops over them unroll and a tile's products and sums live in registers. A row is summed twice,
  * by every other nonzero, since a sum must wait for the addition before it. */
 INLINE void walk_body(struct walk *w, uint64_t first, uint64_t last, int others, int vectors,
-                      bool exact)
+                      bool exact, bool distant)
 {
     struct tile t = {.last = (exact ? (uint64_t)vectors * LANES : w->width) - LANES};
     for (int lane = 0; lane < LANES; lane++)
@@ -110,18 +128,25 @@ INLINE void walk_body(struct walk *w, uint64_t first, uint64_t last, int others,
         sum[v] = load(w->sum + column_of(t.last, v, vectors));
         other_sum[v] = (vec){0};
     }
+    const uint64_t batch = distant ? DISTANT_BATCH : BATCH;
     struct decoded d;
-    for (uint64_t begin = first; begin < last; begin += BATCH) {
+    for (uint64_t begin = first; begin < last; begin += batch) {
         const double *value = w->value + begin;
-        uint64_t count = last - begin < BATCH ? last - begin : BATCH;
-        decode(w, begin, count, &d);
+        uint64_t count = last - begin < batch ? last - begin : batch;
+        decode(w, begin, count, batch, &d);
+        if (distant)
+            prefetch_rows(&d, &t, 0, count < AHEAD ? count : AHEAD, batch, others);
         for (uint64_t j = 0; j < count; j++) {
             for (; j + 1 < count && d.row[j] == same && d.row[j + 1] == same; j += 2) {
-                add_product(sum, &d, &t, j, value[j], others, vectors);
-                add_product(other_sum, &d, &t, j + 1, value[j + 1], others, vectors);
+                if (distant && j + 2 + AHEAD <= count)
+                    prefetch_rows(&d, &t, j + AHEAD, 2, batch, others);
+                add_product(sum, &d, &t, j, value[j], batch, others, vectors);
+                add_product(other_sum, &d, &t, j + 1, value[j + 1], batch, others, vectors);
             }
             if (j == count)
                 break;
+            if (distant && j + AHEAD < count)
+                prefetch_rows(&d, &t, j + AHEAD, 1, batch, others);
             if (d.row[j] != same) {
                 uint64_t next = d.row[j];
                 for (int v = 0; v < vectors; v++)
@@ -134,7 +159,7 @@ INLINE void walk_body(struct walk *w, uint64_t first, uint64_t last, int others,
                 row = next;
                 same = row | each;
             }
-            add_product(sum, &d, &t, j, value[j], others, vectors);
+            add_product(sum, &d, &t, j, value[j], batch, others, vectors);
         }
     }
     w->row = row;
@@ -143,25 +168,29 @@ INLINE void walk_body(struct walk *w, uint64_t first, uint64_t last, int others,
 }
 
 /* The list of specialisations: orders 3 to 5 and any other, tiles of 1 to 4 vectors that need not
- * overlap, and of 2 to 4 that do. */
-#define KERNEL(name, others, vectors, exact)                                                       \
+ * overlap, and of 2 to 4 that do, rows in cache and distant ones. */
+#define KERNEL(name, others, vectors, exact, distant)                                              \
     static void name(struct walk *w, uint64_t first, uint64_t last)                                \
     {                                                                                              \
-        walk_body(w, first, last, others, vectors, exact);                                         \
+        walk_body(w, first, last, others, vectors, exact, distant);                                \
     }
-#define KERNELS(name, others)                                                                      \
-    KERNEL(name##_1, others, 1, true)                                                              \
-    KERNEL(name##_2, others, 2, true)                                                              \
-    KERNEL(name##_3, others, 3, true)                                                              \
-    KERNEL(name##_4, others, 4, true)                                                              \
-    KERNEL(name##_2_overlap, others, 2, false)                                                     \
-    KERNEL(name##_3_overlap, others, 3, false)                                                     \
-    KERNEL(name##_4_overlap, others, 4, false)
+#define KERNELS(name, others, distant)                                                             \
+    KERNEL(name##_1, others, 1, true, distant)                                                     \
+    KERNEL(name##_2, others, 2, true, distant)                                                     \
+    KERNEL(name##_3, others, 3, true, distant)                                                     \
+    KERNEL(name##_4, others, 4, true, distant)                                                     \
+    KERNEL(name##_2_overlap, others, 2, false, distant)                                            \
+    KERNEL(name##_3_overlap, others, 3, false, distant)                                            \
+    KERNEL(name##_4_overlap, others, 4, false, distant)
 
-KERNELS(order_3, 2)
-KERNELS(order_4, 3)
-KERNELS(order_5, 4)
-KERNELS(order_any, w->others)
+KERNELS(order_3, 2, false)
+KERNELS(order_4, 3, false)
+KERNELS(order_5, 4, false)
+KERNELS(order_any, w->others, false)
+KERNELS(distant_3, 2, true)
+KERNELS(distant_4, 3, true)
+KERNELS(distant_5, 4, true)
+KERNELS(distant_any, w->others, true)
 
 #define ROW(name)                                                                                  \
     {                                                                                              \
@@ -174,4 +203,5 @@ KERNELS(order_any, w->others)
 #define TABLE_NAME(lanes) TABLE_OF(lanes)
 
 const struct walk_kernels TABLE_NAME(LANES) = {
-    {ROW(order_3), ROW(order_4), ROW(order_5), ROW(order_any)}};
+    {{ROW(order_3), ROW(order_4), ROW(order_5), ROW(order_any)},
+     {ROW(distant_3), ROW(distant_4), ROW(distant_5), ROW(distant_any)}}};

@@ -7,7 +7,8 @@
 typedef void walk_kernel(struct walk *w, uint64_t first, uint64_t last);
 
 struct walk_kernels {
-    walk_kernel *kernel[4][2][4]; /* by order (3, 4, 5, any), overlap, vectors in a tile */
+    walk_kernel
+        *kernel[2][4][2][4]; /* by distant, order (3, 4, 5, any), overlap, vectors of a tile */
 };
 
 extern const struct walk_kernels mttkrp_lanes1, mttkrp_lanes2, mttkrp_lanes4, mttkrp_lanes8;

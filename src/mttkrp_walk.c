@@ -42,7 +42,8 @@ void walk_nonzeros(struct walk *w, uint64_t first, uint64_t last)
 {
     int order = w->others >= 2 && w->others <= 4 ? w->others - 2 : 3;
     uint64_t lanes = lanes_of(w->width), vectors = (w->width + lanes - 1) / lanes;
-    kernels_of(lanes)->kernel[order][w->width % lanes != 0][vectors - 1](w, first, last);
+    kernels_of(lanes)->kernel[w->distant][order][w->width % lanes != 0][vectors - 1](w, first,
+                                                                                     last);
 }
 
 void walk_begin(struct walk *w, uint64_t row)

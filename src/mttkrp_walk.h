@@ -4,6 +4,7 @@
 #ifndef BLCO_MTTKRP_WALK_H
 #define BLCO_MTTKRP_WALK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "coo.h"
@@ -33,6 +34,7 @@ struct walk {
     const double *value;         /* (nnz)                                                 */
     uint64_t rank;               /* R, the stride of every row                            */
     uint64_t column, width;      /* the tile: columns [column, column + width)            */
+    bool distant;                /* the operands' rows are more than a core's cache holds */
     double *m;                   /* M, or the private window                              */
     uint64_t low, high;          /* STORE: these two rows go to low_row and high_row      */
     double *low_row, *high_row;  /* (R) each                                              */

@@ -55,8 +55,11 @@ static void check(const struct coo *x, uint64_t rank, struct blco_options cut)
             assert_int_equal(mttkrp_host_prepare(&p, &b, n, conflicts[c], 3, &error), STATUS_OK);
             double *scratch = memory_array(p.scratch_rows * rank, sizeof *scratch, &error);
             assert_non_null(scratch);
-            for (int threads = 1; threads <= 3; threads++) {
+            const uint64_t near = p.near_entries;
+            for (int turn = 0; turn < 6; turn++) {
+                int threads = 1 + turn % 3;
                 omp_set_num_threads(threads);
+                p.near_entries = turn < 3 ? near : 0; /* as if no row were in cache */
                 for (uint64_t i = 0; i < entries; i++)
                     m[i] = NAN; /* nothing may be left as it was */
                 mttkrp_host(&p, rank, k.factor, m, scratch);
