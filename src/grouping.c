@@ -181,12 +181,13 @@ struct estimate {
     double nnz;
     double tuples[MAX_ORDER][MAX_ORDER + 1]; /* of the modes [first, last) */
     double rows_in_cache;
+    double beyond;     /* times the cost of a row in the cache that others have */
     double index_rows; /* an index and a value, in units of a row */
 };
 
 static double table_weight(const struct estimate *e, double rows)
 {
-    return rows <= e->rows_in_cache ? 1 : BEYOND_CACHE;
+    return rows <= e->rows_in_cache ? 1 : e->beyond;
 }
 
 /* Rows that a sweep moves, beside those of M: per group, a pass over the nonzeros that gathers a
@@ -232,9 +233,16 @@ static void grouping_from_cuts(struct grouping *g, int order, unsigned cuts)
 enum status grouping_choose(struct grouping *g, const struct coo *x, uint64_t row_bytes,
                             uint64_t cache_bytes, struct error *error)
 {
+    return grouping_choose_for(g, x, row_bytes, cache_bytes, BEYOND_CACHE, error);
+}
+
+enum status grouping_choose_for(struct grouping *g, const struct coo *x, uint64_t row_bytes,
+                                uint64_t cache_bytes, double beyond, struct error *error)
+{
     struct estimate e = {.order = x->order,
                          .nnz = (double)x->nnz,
                          .rows_in_cache = (double)cache_bytes / (double)row_bytes,
+                         .beyond = beyond,
                          .index_rows = 0.25 + 16.0 / (double)row_bytes};
     grouping_none(g, x->order);
     if (x->order < 3 || x->order > MAX_GROUPED_ORDER)

@@ -34,6 +34,10 @@ int grouping_size(const struct grouping *g, int group);
 enum status grouping_choose(struct grouping *g, const struct coo *x, uint64_t row_bytes,
                             uint64_t cache_bytes, struct error *error);
 
+/* The same for a machine where a row beyond the cache costs `beyond` times as much. */
+enum status grouping_choose_for(struct grouping *g, const struct coo *x, uint64_t row_bytes,
+                                uint64_t cache_bytes, double beyond, struct error *error);
+
 struct grouped {
     struct grouping grouping;
     struct coo reduced;           /* modes: the groups; value, and index of groups of one mode, are
