@@ -155,7 +155,8 @@ enum status device_grouping_choose(struct grouping *g, const struct device_coo *
         return STATUS_OK;
     uint32_t *count = device_pool_take(x->pool, RUNS, sizeof *count, error);
     if (count && count_runs(x, &tuples, count, error) == STATUS_OK)
-        grouping_decide(g, x->order, x->nnz, &tuples, row_bytes, cache_bytes);
+        grouping_decide(g, x->order, x->nnz, &tuples, row_bytes, cache_bytes,
+                        GROUPING_BEYOND_CACHE);
     device_pool_give(x->pool, count);
     return error->status;
 }

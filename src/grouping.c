@@ -16,8 +16,7 @@
 #define MAX_CELLS_PER_NONZERO 32
 #define BATCH                 1024 /* nonzeros whose cells are worked out at a time */
 #define MAX_GROUPED_ORDER     8    /* the number of candidates grows as 2^order */
-#define BEYOND_CACHE          4 /* times the cost of a row that is in the cache (measured on an H200) */
-#define WORTH                 0.8 /* of the traffic without groups, at most */
+#define WORTH                 0.8  /* of the traffic without groups, at most */
 
 void grouping_none(struct grouping *g, int order)
 {
@@ -193,12 +192,13 @@ struct estimate {
     double nnz;
     const struct tuple_counts *tuples;
     double rows_in_cache;
+    double beyond;     /* times the cost of a row in the cache that others have */
     double index_rows; /* an index and a value, in units of a row */
 };
 
 static double table_weight(const struct estimate *e, double rows)
 {
-    return rows <= e->rows_in_cache ? 1 : BEYOND_CACHE;
+    return rows <= e->rows_in_cache ? 1 : e->beyond;
 }
 
 /* Rows that a sweep moves, beside those of M: per group, a pass over the nonzeros that gathers a
@@ -247,12 +247,13 @@ bool grouping_possible(int order)
 }
 
 void grouping_decide(struct grouping *g, int order, uint64_t nnz, const struct tuple_counts *tuples,
-                     uint64_t row_bytes, uint64_t cache_bytes)
+                     uint64_t row_bytes, uint64_t cache_bytes, double beyond)
 {
     struct estimate e = {.order = order,
                          .nnz = (double)nnz,
                          .tuples = tuples,
                          .rows_in_cache = (double)cache_bytes / (double)row_bytes,
+                         .beyond = beyond,
                          .index_rows = 0.25 + 16.0 / (double)row_bytes};
     grouping_none(g, order);
     double least = WORTH * sweep_traffic(&e, g);
@@ -270,6 +271,12 @@ void grouping_decide(struct grouping *g, int order, uint64_t nnz, const struct t
 enum status grouping_choose(struct grouping *g, const struct coo *x, uint64_t row_bytes,
                             uint64_t cache_bytes, struct error *error)
 {
+    return grouping_choose_for(g, x, row_bytes, cache_bytes, GROUPING_BEYOND_CACHE, error);
+}
+
+enum status grouping_choose_for(struct grouping *g, const struct coo *x, uint64_t row_bytes,
+                                uint64_t cache_bytes, double beyond, struct error *error)
+{
     struct tuple_counts tuples;
     grouping_none(g, x->order);
     if (!grouping_possible(x->order))
@@ -278,7 +285,7 @@ enum status grouping_choose(struct grouping *g, const struct coo *x, uint64_t ro
         for (int first = 0; first + size <= x->order; first++)
             if (count_group(&tuples, x, first, first + size, error) != STATUS_OK)
                 return error->status;
-    grouping_decide(g, x->order, x->nnz, &tuples, row_bytes, cache_bytes);
+    grouping_decide(g, x->order, x->nnz, &tuples, row_bytes, cache_bytes, beyond);
     return STATUS_OK;
 }
 

@@ -28,6 +28,9 @@ void grouping_none(struct grouping *g, int order);
 int grouping_of(const struct grouping *g, int mode);
 int grouping_size(const struct grouping *g, int group);
 
+/* Times the cost of a row in the cache that others have, on a GPU (measured on an H200). */
+#define GROUPING_BEYOND_CACHE 4
+
 /* The grouping with the least estimated memory traffic of a sweep, none where no other is clearly
  * better. `row_bytes` is the size of a factor's row; tables beyond `cache_bytes` cost several times
  * as much. Tuples are counted, or estimated from a sample, for groups with few enough possible
@@ -35,6 +38,10 @@ int grouping_size(const struct grouping *g, int group);
  * threads. */
 enum status grouping_choose(struct grouping *g, const struct coo *x, uint64_t row_bytes,
                             uint64_t cache_bytes, struct error *error);
+
+/* The same for a machine where a row beyond the cache costs `beyond` times as much. */
+enum status grouping_choose_for(struct grouping *g, const struct coo *x, uint64_t row_bytes,
+                                uint64_t cache_bytes, double beyond, struct error *error);
 
 /* How many tuples every run of neighbouring modes has, for a backend that counts them itself:
  * entry [first][last] is for the modes [first, last). */
@@ -59,7 +66,7 @@ struct grouping_sample grouping_sample(uint64_t cells);
 /* The choice of grouping_choose from counts of all runs but the whole tensor; infinite where they
  * were not worth counting, a mode's length for the run of that mode alone. */
 void grouping_decide(struct grouping *g, int order, uint64_t nnz, const struct tuple_counts *tuples,
-                     uint64_t row_bytes, uint64_t cache_bytes);
+                     uint64_t row_bytes, uint64_t cache_bytes, double beyond);
 
 struct grouped {
     struct grouping grouping;

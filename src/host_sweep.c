@@ -4,9 +4,10 @@
 
 #include "memory.h"
 
-/* Tables of rows up to so many caches of a core are gathered from at about the same speed: what it
- * finds in the last level, of which neither the size nor its share is known for certain. */
-#define CACHES       16
+/* Tables of rows up to so many caches of a core are gathered from at about the same speed, and
+ * larger ones at so many times the cost (measured). */
+#define CACHES       2
+#define BEYOND       8.0
 #define LONG_PRODUCT 4096 /* entries of a table that are worth the threads     */
 
 /* Groups of the tensors that were built; the plan's conflicts are per mode, so with groups of one
@@ -202,8 +203,8 @@ static enum status try_shared(struct host_sweep *s, const struct coo *x, const s
                               struct progress *progress, struct error *error)
 {
     struct grouped grouped;
-    if (grouping_choose(&s->grouping, x, s->rank * sizeof(double), CACHES * memory_core_cache(),
-                        error) != STATUS_OK ||
+    if (grouping_choose_for(&s->grouping, x, s->rank * sizeof(double), CACHES * memory_core_cache(),
+                            BEYOND, error) != STATUS_OK ||
         !is_shared(s) || grouping_apply(&grouped, &s->grouping, x, error) != STATUS_OK)
         return error->status;
     if (groups_fit(s, &grouped, plan))
