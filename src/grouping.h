@@ -34,8 +34,7 @@ int grouping_size(const struct grouping *g, int group);
 /* The grouping with the least estimated memory traffic of a sweep, none where no other is clearly
  * better. `row_bytes` is the size of a factor's row; tables beyond `cache_bytes` cost several times
  * as much. Tuples are counted, or estimated from a sample, for groups with few enough possible
- * ones. All OpenMP
- * threads. */
+ * ones. All OpenMP threads. */
 enum status grouping_choose(struct grouping *g, const struct coo *x, uint64_t row_bytes,
                             uint64_t cache_bytes, struct error *error);
 
