@@ -106,8 +106,8 @@ __device__ __forceinline__ void stage_copy(vector<Real> *shared, const Real *glo
 {
 #if __CUDA_ARCH__ >= 800
     const uint32_t address = (uint32_t)__cvta_generic_to_shared(shared);
-    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(address), "l"(global),
-                 "r"(bytes)
+    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(address),
+                 "l"(global), "r"(bytes)
                  : "memory");
 #else
     for (int i = 0; i < vector<Real>::LENGTH; i++)

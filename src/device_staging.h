@@ -12,8 +12,9 @@
 
 #include "error.h"
 
-#define STAGING_LANES 16                /* threads at most: enough for the bus                 */
-#define STAGING_BYTES ((size_t)1 << 20) /* of a buffer: copies of half as much are slower by a third */
+#define STAGING_LANES 16 /* threads at most: enough for the bus                 */
+#define STAGING_BYTES                                                                              \
+    ((size_t)1 << 20) /* of a buffer: copies of half as much are slower by a third */
 
 /* A thread's. */
 struct staging_lane {
