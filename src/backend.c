@@ -152,11 +152,14 @@ static enum status build(struct backend *b, const struct tensor_source *source,
                          struct error *error)
 {
     double start = progress_now();
+    struct tensor_source known = *source;
     enum status status = STATUS_OK;
-    if (!source->file)
-        status = backend_check_norm(coo_norm_sq(source->x), error);
+    if (!source->file) {
+        known.norm_sq = coo_norm_sq(source->x);
+        status = backend_check_norm(known.norm_sq, error);
+    }
     if (status == STATUS_OK)
-        status = b->ops->open(&b->state, source, &b->plan, options, progress, error);
+        status = b->ops->open(&b->state, &known, &b->plan, options, progress, error);
     status = account(b, OP_OPEN, 0, start, status, error);
     if (status != STATUS_OK)
         backend_close(b);

@@ -59,6 +59,7 @@ struct tensor_input;
 struct tensor_source {
     const struct coo *x;
     const struct blco_file *file;
+    double norm_sq; /* ||X||^2; of a file not known before it is opened */
 };
 
 /* One implementation. Every function but close returns a status and fills *error. Modes are

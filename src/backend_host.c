@@ -117,7 +117,7 @@ static enum status host_open(void **state, const struct tensor_source *source, s
     h->order = x->order;
     h->rank = options->rank;
     h->ridge = options->ridge;
-    h->norm_sq = coo_norm_sq(x);
+    h->norm_sq = source->norm_sq;
     h->mode_of_m = h->mode_of_inner = -1;
     memcpy(h->dims, x->dims, sizeof h->dims);
 

@@ -76,7 +76,7 @@ enum status device_sweep_open(struct device_sweep *s, const struct tensor_source
     const struct coo *x = source->x;
     memset(s, 0, sizeof *s);
     s->order = x->order;
-    s->norm_sq = source->file ? 0 : coo_norm_sq(x);
+    s->norm_sq = source->norm_sq;
     memcpy(s->dims, x->dims, sizeof s->dims);
     s->factors.vectors = vectors;
     grouping_none(&s->grouping, s->order);

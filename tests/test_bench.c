@@ -284,7 +284,7 @@ static enum status open_file(void **state, const struct tensor_source *source, s
                              struct error *error)
 {
     struct coo x;
-    const struct tensor_source read = {.x = &x};
+    const struct tensor_source read = {.x = &x, .norm_sq = coo_norm_sq(&x)};
     assert_non_null(source->file);
     assert_null(source->x->value);
     if (blco_file_read(source->file, &x, progress, error) == STATUS_OK)
