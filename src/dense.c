@@ -48,20 +48,6 @@ static uint64_t panel_rows(uint64_t rank)
     return rows > MIN_PANEL_ROWS ? rows : MIN_PANEL_ROWS;
 }
 
-/* C (rows x R) = X (rows x R) T (R x R). */
-static void multiply(const double *x, const double *t, double *c, uint64_t rows, uint64_t rank)
-{
-    struct dense_product p = {.c = c,
-                              .x = x,
-                              .y = t,
-                              .x_row = rank,
-                              .x_term = 1,
-                              .rows = rows,
-                              .terms = rank,
-                              .rank = rank};
-    dense_multiply(&p, false);
-}
-
 /* The upper triangle of G += A' A. */
 static void add_gram(const double *a, double *g, uint64_t rows, uint64_t rank)
 {
@@ -100,7 +86,7 @@ static void update_panel(const struct dense_inverse *inverse, const double *m, d
     uint64_t rank = inverse->rank;
     const double *x = m;
     for (int f = 0; f < inverse->factors; f++) {
-        multiply(x, inverse->factor[f], buffer, rows, rank);
+        dense_times_square(x, inverse->factor[f], buffer, rows, rank);
         x = buffer;
         buffer += panel_rows(rank) * rank;
     }

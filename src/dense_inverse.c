@@ -75,15 +75,7 @@ static enum status invert_factors(struct dense_inverse *p, bool well_conditioned
     p->rank_of_v = rank;
     if (!well_conditioned)
         return STATUS_OK;
-    struct dense_product product = {.c = work,
-                                    .x = w,
-                                    .y = p->factor[1],
-                                    .x_row = rank,
-                                    .x_term = 1,
-                                    .rows = rank,
-                                    .terms = rank,
-                                    .rank = rank};
-    dense_multiply(&product, false);
+    dense_times_square(w, p->factor[1], work, rank, rank);
     memcpy(w, work, rank * rank * sizeof *w);
     p->factors = 1;
     return STATUS_OK;

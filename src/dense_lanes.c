@@ -24,3 +24,16 @@ void dense_multiply(const struct dense_product *p, bool upper)
         tiles_of(lanes)->tile[width % lanes != 0][vectors - 1](&part, column, width);
     }
 }
+
+void dense_times_square(const double *x, const double *t, double *c, uint64_t rows, uint64_t rank)
+{
+    const struct dense_product p = {.c = c,
+                                    .x = x,
+                                    .y = t,
+                                    .x_row = rank,
+                                    .x_term = 1,
+                                    .rows = rows,
+                                    .terms = rank,
+                                    .rank = rank};
+    dense_multiply(&p, false);
+}

@@ -28,4 +28,7 @@ extern const struct dense_tiles dense_lanes1, dense_lanes2, dense_lanes4, dense_
  * reach down to its tile's last, where `upper`: the upper triangle and a little more. */
 void dense_multiply(const struct dense_product *p, bool upper);
 
+/* C (rows x R) = X (rows x R) T (R x R). */
+void dense_times_square(const double *x, const double *t, double *c, uint64_t rows, uint64_t rank);
+
 #endif
