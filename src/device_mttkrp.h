@@ -48,8 +48,8 @@ struct device_mttkrp {
 /* Rows of the largest Khatri-Rao table that a variant of this mode would use; 0 for none. */
 uint64_t device_mttkrp_table_rows(const struct device_mttkrp *w);
 
-/* Prepares a mode; `tensor` stays the caller's and must outlive *w. `kernel` restricts the
- * variants. */
+/* Prepares a mode; `tensor` stays the caller's and must outlive *w. Waits for `stream`, which it
+ * uses where rows of one chunk are worth finding. */
 enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tensor *tensor,
                                int mode, enum conflict conflict, cudaStream_t stream,
                                struct error *error);
