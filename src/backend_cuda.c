@@ -24,9 +24,6 @@
  * room for that the tensor stays packed. */
 #define BUILDING_BYTES 32
 
-/* Of what is available of the host's memory, where the user sets no limit. */
-#define HOST_SHARE 0.8
-
 static enum status cuda_available(struct error *error)
 {
     int count = 0;
@@ -66,7 +63,7 @@ static uint64_t host_budget(const struct backend_options *options)
 {
     if (options->host_memory)
         return options->host_memory;
-    return (uint64_t)(HOST_SHARE * (double)(memory_available() + memory_in_use()));
+    return (uint64_t)(MEMORY_SHARE * (double)(memory_available() + memory_in_use()));
 }
 
 static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,

@@ -11,9 +11,8 @@
 #include "limits_host.h"
 #include "memory.h"
 
-#define MEMORY_SHARE 0.8   /* of what is available, where the user sets no limit         */
-#define FAR          256.0 /* a scale of 16 modes multiplied up is still a harmless number */
-#define FEW_ENTRIES  4096  /* of a factor whose columns are scaled at once                */
+#define FAR         256.0 /* a scale of 16 modes multiplied up is still a harmless number */
+#define FEW_ENTRIES 4096  /* of a factor whose columns are scaled at once                */
 
 /* The columns of a factor matrix are factor[n]'s times scale[n]: normalising them so costs no pass
  * over the rows, and whatever is made from factor[n] is R or R x R numbers away from what it stands

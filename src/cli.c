@@ -10,9 +10,8 @@
 #include "memory.h"
 #include "number.h"
 
-#define MAX_OPTIONS  64
-#define MAX_THREADS  4096
-#define MEMORY_SHARE 0.8 /* of what is available, where the user sets no limit */
+#define MAX_OPTIONS 64
+#define MAX_THREADS 4096
 
 const struct cli_option cli_input_options[] = {
     {"index-base", CLI_KEY_INDEX_BASE, "0|1", "first index of every mode in the file (1)"},

@@ -34,6 +34,9 @@ void memory_free(void *array);
  * control group's limit leaves, whichever is less. */
 uint64_t memory_available(void);
 
+/* Of that, what is used where the user sets no limit. */
+#define MEMORY_SHARE 0.8
+
 /* Bytes that this process holds in memory of its own now. */
 uint64_t memory_in_use(void);
 
