@@ -284,11 +284,13 @@ static enum status open_file(void **state, const struct tensor_source *source, s
                              struct error *error)
 {
     struct coo x;
-    const struct tensor_source read = {.x = &x, .norm_sq = coo_norm_sq(&x)};
+    struct tensor_source read = {.x = &x};
     assert_non_null(source->file);
     assert_null(source->x->value);
-    if (blco_file_read(source->file, &x, progress, error) == STATUS_OK)
+    if (blco_file_read(source->file, &x, progress, error) == STATUS_OK) {
+        read.norm_sq = coo_norm_sq(&x);
         backend_host.open(state, &read, plan, options, progress, error);
+    }
     coo_free(&x);
     return error->status;
 }
