@@ -131,11 +131,19 @@ enum status device_packed_keep(struct device_packed *p, uint64_t bytes, struct e
     return error->status;
 }
 
-void device_packed_close(struct device_packed *p)
+void device_packed_drop(struct device_packed *p)
 {
     if (p->pinned)
         cudaHostUnregister(p->pinned);
     device_free(p->resident);
+    p->pinned = NULL;
+    p->resident = NULL;
+    p->nresident = 0;
+}
+
+void device_packed_close(struct device_packed *p)
+{
+    device_packed_drop(p);
     device_free(p->segment);
     device_free(p->full.chunk);
     device_free(p->last.chunk);

@@ -30,6 +30,9 @@ enum status device_packed_open(struct device_packed *p, struct packed *packed, u
  * go through the driver's own buffers, slower. */
 enum status device_packed_keep(struct device_packed *p, uint64_t bytes, struct error *error);
 
+/* Undoes that: nothing stays, and no memory is registered. No copy may be under way. */
+void device_packed_drop(struct device_packed *p);
+
 /* Accepts a zeroed one. No copy from its memory may be under way. */
 void device_packed_close(struct device_packed *p);
 

@@ -20,34 +20,60 @@ static enum status allocate(void *array, uint64_t count, uint64_t size, uint64_t
     return pointer ? STATUS_OK : error->status;
 }
 
-/* What a batch of nnz nonzeros is decoded to. */
+/* What a batch of nnz nonzeros is decoded to; values as they are, where that is asked for. */
 static enum status build_lane(struct device_stream *s, struct stream_lane *lane, uint64_t nnz,
                               uint64_t *used, struct error *error)
 {
-    uint64_t real_size = s->single ? sizeof(float) : sizeof(double);
-    enum status status = allocate(&lane->value, nnz, real_size, used, error);
+    enum status status = allocate(&lane->value, nnz, sizeof(double), used, error);
     for (int w = 0; w < s->layout.words && status == STATUS_OK; w++)
         status = allocate(&lane->index[w], nnz, sizeof *lane->index[w], used, error);
     return status;
 }
 
-/* The slots and the lanes. Adds what they take to *used. */
-static enum status build_slots(struct device_stream *s, uint64_t *used, struct error *error)
+/* Bytes of the largest batch. */
+static uint64_t largest_batch(const struct device_stream *s)
 {
-    uint64_t nnz = 0, bytes = 0;
-    for (int i = 0; i < s->orderings; i++) {
-        const struct device_packed *o = &s->packed[i];
-        nnz = device_packed_nnz(o, 0) > nnz ? device_packed_nnz(o, 0) : nnz;
-        for (uint64_t b = 0; b < o->nbatches; b++)
-            bytes = device_packed_bytes(o, b) > bytes ? device_packed_bytes(o, b) : bytes;
+    uint64_t bytes = 0;
+    for (int i = 0; i < s->orderings; i++)
+        for (uint64_t b = 0; b < s->packed[i].nbatches; b++) {
+            uint64_t size = device_packed_bytes(&s->packed[i], b);
+            bytes = size > bytes ? size : bytes;
+        }
+    return bytes;
+}
+
+/* Slots of so many bytes instead of those there are; on failure some may stay as they were. */
+static enum status build_slots(struct device_stream *s, uint64_t bytes, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (int q = 0; q < PLAN_QUEUES && status == STATUS_OK; q++) {
+        uint8_t *old = s->slot[q].bytes;
+        status = allocate(&s->slot[q].bytes, bytes, 1, &s->used, error);
+        if (status == STATUS_OK)
+            device_free(old);
+        else
+            s->slot[q].bytes = old;
     }
+    if (status == STATUS_OK) {
+        s->used -= PLAN_QUEUES * s->slot_bytes;
+        s->slot_bytes = bytes;
+    }
+    return status;
+}
+
+/* What batches pass through. */
+static enum status build_rooms(struct device_stream *s, struct error *error)
+{
+    uint64_t nnz = 0;
+    for (int i = 0; i < s->orderings; i++)
+        nnz = device_packed_nnz(&s->packed[i], 0) > nnz ? device_packed_nnz(&s->packed[i], 0) : nnz;
     enum status status = STATUS_OK;
     for (int l = 0; l < STREAM_LANES && status == STATUS_OK; l++)
-        status = build_lane(s, &s->lane[l], nnz, used, error);
-    for (int q = 0; q < PLAN_QUEUES && status == STATUS_OK; q++)
-        status = allocate(&s->slot[q].bytes, bytes, 1, used, error);
+        status = build_lane(s, &s->lane[l], nnz, &s->used, error);
     if (status == STATUS_OK)
-        status = allocate(&s->damaged, 1, sizeof *s->damaged, used, error);
+        status = build_slots(s, largest_batch(s), error);
+    if (status == STATUS_OK)
+        status = allocate(&s->damaged, 1, sizeof *s->damaged, &s->used, error);
     return status == STATUS_OK
                ? cuda_status(cudaMemset(s->damaged, 0, sizeof *s->damaged), doing, error)
                : status;
@@ -76,15 +102,31 @@ static enum status build_queues(struct device_stream *s, struct error *error)
     return cuda_status(code, doing, error);
 }
 
-static enum status build(struct device_stream *s, uint64_t bytes, struct error *error)
+uint64_t device_stream_room(const struct device_stream *s)
 {
-    uint64_t used = 0;
-    enum status status = build_slots(s, &used, error);
+    uint64_t used = s->used;
     for (int i = 0; i < s->orderings; i++)
         used += s->packed[i].packed.nsegments * sizeof *s->packed[i].segment;
-    uint64_t share = bytes > used ? (bytes - used) / (uint64_t)s->orderings : 0;
+    return s->bytes > used ? s->bytes - used : 0;
+}
+
+/* Lets as much of every ordering stay on the device as there is room for. */
+static enum status keep_shares(struct device_stream *s, struct error *error)
+{
+    uint64_t share = device_stream_room(s) / (uint64_t)s->orderings;
+    enum status status = STATUS_OK;
+    for (int i = 0; i < s->orderings; i++)
+        device_packed_drop(&s->packed[i]);
     for (int i = 0; i < s->orderings && status == STATUS_OK; i++)
         status = device_packed_keep(&s->packed[i], share, error);
+    return status;
+}
+
+static enum status build(struct device_stream *s, struct error *error)
+{
+    enum status status = build_rooms(s, error);
+    if (status == STATUS_OK)
+        status = keep_shares(s, error);
     return status == STATUS_OK ? build_queues(s, error) : status;
 }
 
@@ -106,6 +148,8 @@ enum status device_stream_open(struct device_stream *s, struct packed *packed, i
     memset(s, 0, sizeof *s);
     s->order = packed[0].order;
     s->single = single;
+    s->bytes = bytes;
+    s->batch_nnz = batch_nnz;
     s->last_mode = -1;
     memcpy(s->conflict, conflict, (size_t)s->order * sizeof *conflict);
     enum status status = STATUS_OK;
@@ -120,10 +164,46 @@ enum status device_stream_open(struct device_stream *s, struct packed *packed, i
         packed_free(&packed[i]);
     serve_modes(s);
     if (status == STATUS_OK)
-        status = build(s, bytes, error);
+        status = build(s, error);
     if (status != STATUS_OK)
         device_stream_close(s);
     return status;
+}
+
+enum status device_stream_adopt(struct device_stream *s, struct packed *replica,
+                                struct error *error)
+{
+    struct device_packed *o = &s->packed[s->orderings++];
+    int mode = replica->kind;
+    enum status status = device_packed_open(o, replica, s->batch_nnz, error);
+    if (status == STATUS_OK && largest_batch(s) > s->slot_bytes)
+        status = build_slots(s, largest_batch(s), error);
+    if (status != STATUS_OK) {
+        device_packed_close(o);
+        s->orderings--;
+        return status;
+    }
+    o->checked = true;
+    s->conflict[mode] = CONFLICT_ORDERED;
+    serve_modes(s);
+    return STATUS_OK;
+}
+
+enum status device_stream_rearrange(struct device_stream *s, struct error *error)
+{
+    for (int i = s->orderings - 1; i >= 0; i--) {
+        bool needed = false;
+        for (int n = 0; n < s->order; n++)
+            needed |= s->serves[n] == i;
+        if (needed)
+            continue;
+        device_packed_close(&s->packed[i]);
+        s->packed[i] = s->packed[--s->orderings];
+        s->packed[s->orderings] = (struct device_packed){0};
+        serve_modes(s);
+    }
+    s->ahead = false;
+    return keep_shares(s, error);
 }
 
 static void destroy_event(cudaEvent_t event)
@@ -167,11 +247,11 @@ static uint64_t nflowing(const struct device_packed *o)
     return o->nbatches - o->nresident;
 }
 
-/* The mode that follows: the next one, as in a sweep, or the same where that was asked for twice.
- */
-static int expected_mode(const struct device_stream *s, int mode)
+/* The ordering of the mode that follows: the next one, as in a sweep, or the same where that was
+ * asked for twice. */
+static int expected_ordering(const struct device_stream *s, int mode)
 {
-    return mode == s->last_mode ? mode : (mode + 1) % s->order;
+    return s->serves[mode == s->last_mode ? mode : (mode + 1) % s->order];
 }
 
 /* Queues a copy into the next slot, once it is empty. */
@@ -187,16 +267,16 @@ static cudaError_t fill_slot(struct device_stream *s)
     return code == cudaSuccess ? cudaEventRecord(slot->arrived, s->copy) : code;
 }
 
-/* Gives every slot that is done with something to carry: the next batches of this call's ordering,
- * and when all of them are on their way, the first ones for the call that is likely to follow. */
-static cudaError_t fill_slots(struct device_stream *s, int mode)
+/* Gives every slot that is done with something to carry: the next batches of this pass's ordering,
+ * and when all of them are on their way, the first ones for the pass that is likely to follow. */
+static cudaError_t fill_slots(struct device_stream *s, const struct stream_pass *pass)
 {
     cudaError_t code = cudaSuccess;
     while (s->filled - s->emptied < PLAN_QUEUES && code == cudaSuccess) {
         if (s->next < nflowing(&s->packed[s->ordering])) {
             code = fill_slot(s);
         } else if (!s->ahead) {
-            s->ordering = s->serves[expected_mode(s, mode)];
+            s->ordering = pass->following;
             s->next = 0;
             s->ahead = true;
         } else {
@@ -206,12 +286,12 @@ static cudaError_t fill_slots(struct device_stream *s, int mode)
     return code;
 }
 
-/* The slots hold the first batches for `mode`, or are to be filled with them. */
-static void expect_batches(struct device_stream *s, int mode)
+/* The slots hold the first batches of an ordering, or are to be filled with them. */
+static void expect_batches(struct device_stream *s, int ordering)
 {
-    if (!s->ahead || s->ordering != s->serves[mode]) {
+    if (!s->ahead || s->ordering != ordering) {
         s->emptied = s->filled;
-        s->ordering = s->serves[mode];
+        s->ordering = ordering;
         s->next = 0;
     }
     s->ahead = false;
@@ -243,7 +323,7 @@ static void set_args(const struct device_stream *s, int mode, const struct devic
 
 /* Batch b of an ordering, whose bytes are there. */
 static cudaError_t decode(struct device_stream *s, const struct device_packed *o, uint64_t b,
-                          const uint8_t *bytes, const struct stream_lane *lane)
+                          const uint8_t *bytes, int single, const struct stream_lane *lane)
 {
     struct unpack_args args = {.layout = s->layout,
                                .bytes = bytes,
@@ -253,66 +333,75 @@ static cudaError_t decode(struct device_stream *s, const struct device_packed *o
                                .nnz = device_packed_nnz(o, b),
                                .index = {lane->index[0], lane->index[1]},
                                .value = lane->value,
-                               .single = s->single,
+                               .single = single,
                                .damaged = s->damaged};
     return unpack_launch(&args, lane->stream);
 }
 
 /* The next batch that flows, number b, from its slot, which takes another one from then on. */
-static cudaError_t decode_flowing(struct device_stream *s, int mode, uint64_t b,
-                                  const struct stream_lane *lane)
+static cudaError_t decode_flowing(struct device_stream *s, const struct stream_pass *pass,
+                                  uint64_t b, const struct stream_lane *lane)
 {
-    cudaError_t code = fill_slots(s, mode);
+    cudaError_t code = fill_slots(s, pass);
     struct stream_slot *slot = &s->slot[s->emptied % PLAN_QUEUES];
     if (code == cudaSuccess)
         code = cudaStreamWaitEvent(lane->stream, slot->arrived, 0);
     if (code == cudaSuccess)
-        code = decode(s, &s->packed[s->serves[mode]], b, slot->bytes, lane);
+        code = decode(s, &s->packed[pass->ordering], b, slot->bytes, pass->single, lane);
     if (code == cudaSuccess)
         code = cudaEventRecord(slot->emptied, lane->stream);
     s->emptied++;
-    return code == cudaSuccess ? fill_slots(s, mode) : code;
+    return code == cudaSuccess ? fill_slots(s, pass) : code;
 }
 
-/* Step t of a call: batches that are there come evenly between those that flow. */
-static cudaError_t run_batch(struct device_stream *s, int mode, uint64_t t,
-                             struct mttkrp_args *args)
+/* Step t of a pass: batches that are there come evenly between those that flow. */
+static cudaError_t run_batch(struct device_stream *s, const struct stream_pass *pass, uint64_t t)
 {
-    const struct device_packed *o = &s->packed[s->serves[mode]];
+    const struct device_packed *o = &s->packed[pass->ordering];
     const struct stream_lane *lane = &s->lane[t % STREAM_LANES];
     uint64_t before = t * o->nresident / o->nbatches, b = before;
     cudaError_t code;
     if ((t + 1) * o->nresident / o->nbatches > before) {
-        code = decode(s, o, b, o->resident + device_packed_at(o, b) - device_packed_at(o, 0), lane);
+        const uint8_t *bytes = o->resident + device_packed_at(o, b) - device_packed_at(o, 0);
+        code = decode(s, o, b, bytes, pass->single, lane);
     } else {
         b = o->nresident + t - before;
-        code = decode_flowing(s, mode, b, lane);
+        code = decode_flowing(s, pass, b, lane);
     }
+    return code == cudaSuccess ? pass->consume(pass->context, o, b, lane) : code;
+}
+
+cudaError_t device_stream_pass(struct device_stream *s, const struct stream_pass *pass,
+                               cudaStream_t stream)
+{
+    uint64_t steps = s->packed[pass->ordering].nbatches;
+    expect_batches(s, pass->ordering);
+    cudaError_t code = cudaEventRecord(s->begun, stream);
+    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++)
+        code = cudaStreamWaitEvent(s->lane[l].stream, s->begun, 0);
+    for (uint64_t t = 0; t < steps && code == cudaSuccess; t++)
+        code = run_batch(s, pass, t);
+    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++) {
+        code = cudaEventRecord(s->lane[l].done, s->lane[l].stream);
+        if (code == cudaSuccess)
+            code = cudaStreamWaitEvent(stream, s->lane[l].done, 0);
+    }
+    s->ahead = s->ahead && code == cudaSuccess;
+    return code;
+}
+
+/* MTTKRP of a batch; `context` is what all batches have in common. */
+static cudaError_t run_mttkrp(void *context, const struct device_packed *o, uint64_t b,
+                              const struct stream_lane *lane)
+{
+    struct mttkrp_args *args = context;
     const struct chunk_table *table = device_packed_chunks(o, b);
     args->index[0] = lane->index[0];
     args->index[1] = lane->index[1];
     args->value = lane->value;
     args->chunk = table->chunk;
     args->chunks = table->count;
-    return code == cudaSuccess ? mttkrp_launch(args, lane->stream) : code;
-}
-
-/* All batches, after what was queued in the stream and before what will be. */
-static cudaError_t run_batches(struct device_stream *s, int mode, struct mttkrp_args *args,
-                               cudaStream_t stream)
-{
-    uint64_t steps = s->packed[s->serves[mode]].nbatches;
-    cudaError_t code = cudaEventRecord(s->begun, stream);
-    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++)
-        code = cudaStreamWaitEvent(s->lane[l].stream, s->begun, 0);
-    for (uint64_t t = 0; t < steps && code == cudaSuccess; t++)
-        code = run_batch(s, mode, t, args);
-    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++) {
-        code = cudaEventRecord(s->lane[l].done, s->lane[l].stream);
-        if (code == cudaSuccess)
-            code = cudaStreamWaitEvent(stream, s->lane[l].done, 0);
-    }
-    return code;
+    return mttkrp_launch(args, lane->stream);
 }
 
 /* All batches of an ordering have been decoded once. */
@@ -336,17 +425,20 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
 {
     struct device_packed *o = &s->packed[s->serves[mode]];
     struct mttkrp_args args;
+    const struct stream_pass pass = {.ordering = s->serves[mode],
+                                     .following = expected_ordering(s, mode),
+                                     .single = s->single,
+                                     .consume = run_mttkrp,
+                                     .context = &args};
     set_args(s, mode, f, &args);
-    expect_batches(s, mode);
     cudaError_t code = mttkrp_prepare(&args);
     if (code == cudaSuccess)
         code = device_mttkrp_zero(&args, stream);
     if (code == cudaSuccess)
-        code = run_batches(s, mode, &args, stream);
+        code = device_stream_pass(s, &pass, stream);
     if (code == cudaSuccess)
         code = device_mttkrp_merge(&args, stream);
     s->last_mode = mode;
-    s->ahead = s->ahead && code == cudaSuccess;
     enum status status = cuda_status(code, "MTTKRP of a streamed tensor", error);
     return status == STATUS_OK && !o->checked ? check(s, o, stream, error) : status;
 }
@@ -362,6 +454,7 @@ void device_stream_describe(const struct device_stream *s, int mode, char *text,
     const struct device_packed *o = &s->packed[s->serves[mode]];
     double all = (double)(device_packed_at(o, o->nbatches) - device_packed_at(o, 0));
     double resident = all - (double)device_stream_bytes(s, mode);
-    snprintf(text, size, "streamed x%u, %.0f %% resident", device_packed_chunk_size(o),
+    snprintf(text, size, "%sstreamed x%u, %.0f %% resident",
+             o->packed.kind == ORDERING_ALTO ? "" : "own ordering ", device_packed_chunk_size(o),
              100 * resident / all);
 }

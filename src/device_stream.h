@@ -26,7 +26,20 @@ struct stream_lane {
     cudaEvent_t done;
     uint64_t
         *index[PACKED_WORDS]; /* (nonzeros of a batch) each: its batch, decoded; device, owned */
-    void *value;
+    void *value;              /* the same, room for doubles                                     */
+};
+
+/* What is done with batch b of an ordering, decoded in a lane, by work in the lane's stream. */
+typedef cudaError_t stream_consumer(void *context, const struct device_packed *o, uint64_t b,
+                                    const struct stream_lane *lane);
+
+/* All batches of an ordering, one after the other. */
+struct stream_pass {
+    int ordering;
+    int following; /* ordering of the pass that is likely to follow */
+    int single;    /* values are decoded to floats                  */
+    stream_consumer *consume;
+    void *context;
 };
 
 struct device_stream {
@@ -37,6 +50,9 @@ struct device_stream {
     struct packed_layout layout;
     int single;
     int *damaged; /* (1) as in struct unpack_args; device, owned */
+    uint64_t batch_nnz;
+    uint64_t bytes, used; /* of device memory that may be used, and that slots and lanes take */
+    uint64_t slot_bytes;
 
     struct stream_lane lane[STREAM_LANES];
     cudaEvent_t begun; /* a call: M is zero */
@@ -67,10 +83,28 @@ void device_stream_close(struct device_stream *s);
 enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct device_factors *f,
                                  cudaStream_t stream, struct error *error);
 
+/* Queues a pass after what is in `stream` and before what will be. */
+cudaError_t device_stream_pass(struct device_stream *s, const struct stream_pass *pass,
+                               cudaStream_t stream);
+
+/* Takes over a `mode n` ordering of the same segments, from which mode n is computed from now on;
+ * it is empty afterwards, whatever is returned. On failure the stream goes on as before. No work
+ * may be under way. STATUS_MEMORY. */
+enum status device_stream_adopt(struct device_stream *s, struct packed *replica,
+                                struct error *error);
+
+/* Frees the orderings that serve no mode, and shares the room on the device anew among those that
+ * do. No work may be under way. */
+enum status device_stream_rearrange(struct device_stream *s, struct error *error);
+
+/* Bytes of device memory for what stays there, of all orderings. */
+uint64_t device_stream_room(const struct device_stream *s);
+
 /* Bytes that flow for one MTTKRP of this mode. */
 uint64_t device_stream_bytes(const struct device_stream *s, int mode);
 
-/* "streamed x1024, 35 % resident": nonzeros of a chunk, and the part of the bytes that stays. */
+/* "streamed x2048, 35 % resident", or "own ordering streamed x1024, ...": nonzeros of a chunk, and
+ * the part of the bytes that stays. */
 void device_stream_describe(const struct device_stream *s, int mode, char *text, size_t size);
 
 #endif

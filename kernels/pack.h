@@ -1,0 +1,48 @@
+/* Packing sorted nonzeros on the device, byte for byte as the host does it: segments of groups
+ * (packed_group.h). Device pointers only; nothing of src/ is known here. All launchers are
+ * asynchronous and return the launch's error. */
+#ifndef BLCO_KERNELS_PACK_H
+#define BLCO_KERNELS_PACK_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "packed_group.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PACK_SEGMENT_ALIGN 64 /* a segment's bytes are a multiple of that */
+
+/* Nonzeros in whole segments; the last of these may be shorter. */
+struct pack_args {
+    const void *line;     /* (nnz) sorted, of 64 bits each, or 128 where words is 2        */
+    const double *value;  /* (nnz)                                                         */
+    uint64_t nnz;
+    uint32_t segment_nnz; /* of every segment but the last                                 */
+    int words;            /* 1 or 2                                                        */
+    int line_bits;        /* an entry has as many words as these need                      */
+    struct packed_group *group; /* (segments x pack_groups): measured; the last segment may have fewer */
+    uint32_t *bytes;            /* (segments): measured                                    */
+};
+
+/* Groups of a segment of so many nonzeros. */
+PACKED_FUNCTION uint32_t pack_groups(uint32_t nnz)
+{
+    return (nnz + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ;
+}
+
+/* Chooses the groups' forms, and says how many bytes each segment takes. */
+cudaError_t pack_measure(const struct pack_args *args, cudaStream_t stream);
+
+/* Writes the bytes of segments [first, first + count) to `out`, that of segment s from out +
+ * (offset[s] - offset[first]) on, multiples of PACK_SEGMENT_ALIGN; the room between them has been
+ * zeroed. offset (segments) is device memory too. */
+cudaError_t pack_write(const struct pack_args *args, uint64_t first, uint64_t count,
+                       const uint64_t *offset, uint8_t *out, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

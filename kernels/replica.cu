@@ -1,0 +1,168 @@
+#include "replica.h"
+
+#include <algorithm>
+#include <cub/device/device_radix_sort.cuh>
+
+namespace
+{
+
+constexpr uint32_t WARP = 32, ALL = 0xffffffffu;
+constexpr uint32_t THREADS = 256;
+constexpr uint32_t ITEMS = 4; /* nonzeros of a thread: one addition to the count for all of a tile */
+constexpr uint64_t TILE = THREADS * ITEMS;
+constexpr uint64_t MOST_BLOCKS = 1 << 16;
+constexpr uint32_t NO_ROW = 0xffffffffu; /* no mode is that long */
+
+using line_words_1 = uint64_t;
+using line_words_2 = unsigned __int128;
+
+unsigned blocks(uint64_t nnz)
+{
+    return static_cast<unsigned>(std::min((nnz + TILE - 1) / TILE, MOST_BLOCKS));
+}
+
+__device__ uint64_t coordinate(const replica_map &map, int n, const uint64_t *word)
+{
+    return word[map.mode[n].word != 0] >> map.mode[n].shift & map.mode[n].mask;
+}
+
+__device__ void load_words(const replica_batch &batch, const replica_map &map, uint64_t i,
+                           uint64_t *word)
+{
+    word[0] = batch.index[0][i];
+    word[1] = map.words > 1 ? batch.index[1][i] : 0;
+}
+
+template <typename Line> __device__ Line line_of(const replica_map &map, const uint64_t *word)
+{
+    Line line = 0;
+    for (int n = 0; n < map.order; n++)
+        line |= static_cast<Line>(coordinate(map, n, word)) << map.mode[n].place;
+    return line;
+}
+
+/* Nonzeros of a warp that are in the same row count together: in some orders they are neighbours.
+ */
+__global__ void count_rows(const __grid_constant__ replica_batch batch,
+                           const __grid_constant__ replica_map map, uint32_t *__restrict__ count)
+{
+    const uint64_t stride = static_cast<uint64_t>(gridDim.x) * THREADS;
+    for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * THREADS; base < batch.nnz;
+         base += stride) {
+        uint64_t i = base + threadIdx.x;
+        uint32_t row = NO_ROW;
+        if (i < batch.nnz) {
+            uint64_t word[PACKED_WORDS];
+            load_words(batch, map, i, word);
+            row = static_cast<uint32_t>(coordinate(map, map.kind, word));
+        }
+        uint32_t same = __match_any_sync(ALL, row);
+        if (row != NO_ROW && threadIdx.x % WARP == static_cast<uint32_t>(__ffs(same)) - 1)
+            atomicAdd(&count[row], static_cast<uint32_t>(__popc(same)));
+    }
+}
+
+/* The place that this thread has among those of the block that ask for one; *taken (shared) counts
+ * them. */
+__device__ uint32_t take_place(bool wanted, uint32_t *taken)
+{
+    uint32_t votes = __ballot_sync(ALL, wanted), lane = threadIdx.x % WARP, first = 0;
+    if (lane == 0 && votes != 0)
+        first = atomicAdd(taken, static_cast<uint32_t>(__popc(votes)));
+    first = __shfl_sync(ALL, first, 0);
+    return first + __popc(votes & ((1u << lane) - 1));
+}
+
+template <typename Line>
+__global__ void append(const __grid_constant__ replica_batch batch,
+                       const __grid_constant__ replica_map map,
+                       const __grid_constant__ replica_piece piece)
+{
+    __shared__ uint32_t taken;
+    __shared__ unsigned long long start;
+    for (uint64_t base = blockIdx.x * TILE; base < batch.nnz; base += gridDim.x * TILE) {
+        uint64_t word[ITEMS][PACKED_WORDS];
+        uint32_t place[ITEMS];
+        bool wanted[ITEMS];
+        if (threadIdx.x == 0)
+            taken = 0;
+        __syncthreads();
+#pragma unroll
+        for (uint32_t k = 0; k < ITEMS; k++) {
+            uint64_t i = base + k * THREADS + threadIdx.x;
+            wanted[k] = false;
+            if (i < batch.nnz) {
+                load_words(batch, map, i, word[k]);
+                uint64_t row = coordinate(map, map.kind, word[k]);
+                wanted[k] = row >= piece.begin && row < piece.end;
+            }
+            place[k] = take_place(wanted[k], &taken);
+        }
+        __syncthreads();
+        if (threadIdx.x == 0)
+            start = atomicAdd(reinterpret_cast<unsigned long long *>(piece.count),
+                              static_cast<unsigned long long>(taken));
+        __syncthreads();
+#pragma unroll
+        for (uint32_t k = 0; k < ITEMS; k++) {
+            uint64_t to = start + place[k];
+            if (!wanted[k] || to >= piece.room)
+                continue;
+            static_cast<Line *>(piece.line)[to] = line_of<Line>(map, word[k]);
+            piece.value[to] = batch.value[base + k * THREADS + threadIdx.x];
+        }
+    }
+}
+
+/* Lines and values are swapped together or not at all. */
+template <typename Line>
+cudaError_t sort(void *temporary, size_t *temporary_bytes, void *line[2], double *value[2],
+                 uint64_t n, int bits, cudaStream_t stream)
+{
+    cub::DoubleBuffer<Line> lines(static_cast<Line *>(line[0]), static_cast<Line *>(line[1]));
+    cub::DoubleBuffer<double> values(value[0], value[1]);
+    cudaError_t code = cub::DeviceRadixSort::SortPairs(temporary, *temporary_bytes, lines, values,
+                                                       n, 0, bits, stream);
+    if (code != cudaSuccess || !temporary)
+        return code;
+    if (lines.selector != values.selector)
+        return cudaErrorUnknown;
+    if (lines.selector == 1) {
+        std::swap(line[0], line[1]);
+        std::swap(value[0], value[1]);
+    }
+    return cudaSuccess;
+}
+
+} // namespace
+
+extern "C" cudaError_t replica_count_rows(const replica_batch *batch, const replica_map *map,
+                                          uint32_t *count, cudaStream_t stream)
+{
+    if (batch->nnz == 0)
+        return cudaSuccess;
+    count_rows<<<blocks(batch->nnz), THREADS, 0, stream>>>(*batch, *map, count);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t replica_append(const replica_batch *batch, const replica_map *map,
+                                      const replica_piece *piece, cudaStream_t stream)
+{
+    if (batch->nnz == 0)
+        return cudaSuccess;
+    if (map->words == 1)
+        append<line_words_1><<<blocks(batch->nnz), THREADS, 0, stream>>>(*batch, *map, *piece);
+    else
+        append<line_words_2><<<blocks(batch->nnz), THREADS, 0, stream>>>(*batch, *map, *piece);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t replica_sort(void *temporary, size_t *temporary_bytes, void *line[2],
+                                    double *value[2], uint64_t n, int words, int bits,
+                                    cudaStream_t stream)
+{
+    if (temporary && (n < 2 || bits == 0))
+        return cudaSuccess;
+    return words == 1 ? sort<line_words_1>(temporary, temporary_bytes, line, value, n, bits, stream)
+                      : sort<line_words_2>(temporary, temporary_bytes, line, value, n, bits, stream);
+}

@@ -1,0 +1,65 @@
+/* From the decoded batches of a streamed tensor to a piece of its ordering `mode n`: nonzeros of
+ * consecutive rows of mode n, sorted along that ordering's line. Device pointers only; nothing of
+ * src/ is known here. All launchers are asynchronous and return the launch's error. */
+#ifndef BLCO_KERNELS_REPLICA_H
+#define BLCO_KERNELS_REPLICA_H
+
+#include <cuda_runtime.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "packed_group.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Decoded nonzeros; each mode has its whole coordinate in one of at most two words. */
+struct replica_batch {
+    const uint64_t *index[PACKED_WORDS]; /* (nnz) each; [1] is not read where lines have one word */
+    const double *value;                 /* (nnz) */
+    uint64_t nnz;
+};
+
+/* Where the coordinates are in a decoded nonzero, and on the line, on which the bits of a mode are
+ * neighbours. */
+struct replica_map {
+    int order;
+    int words; /* 1 or 2, of a decoded nonzero and of the line */
+    int bits;  /* of the line                                  */
+    int kind;  /* the mode on top of the line                  */
+    struct {
+        uint32_t mask;
+        uint8_t word;
+        uint8_t shift;
+        uint8_t place; /* of its lowest bit on the line */
+    } mode[PACKED_MAX_ORDER];
+};
+
+/* Nonzeros of rows [begin, end). A line has 8 * words bytes, aligned to that. */
+struct replica_piece {
+    uint32_t begin, end;
+    void *line;      /* (room x words)                                        */
+    double *value;   /* (room)                                                */
+    uint64_t *count; /* (1) nonzeros appended; more than room are not written */
+    uint64_t room;
+};
+
+/* Adds each nonzero to its row's count (I_n); a count of 2^32 or more wraps. */
+cudaError_t replica_count_rows(const struct replica_batch *batch, const struct replica_map *map,
+                               uint32_t *count, cudaStream_t stream);
+
+/* Appends the batch's nonzeros of the piece's rows, in an order that may differ from run to run. */
+cudaError_t replica_append(const struct replica_batch *batch, const struct replica_map *map,
+                           const struct replica_piece *piece, cudaStream_t stream);
+
+/* Sorts n nonzeros by their lines of so many words and bits. They start in line[0] and value[0] and
+ * end there: where they end up in the second buffers, both pairs of pointers are swapped. With
+ * temporary NULL only *temporary_bytes is set. */
+cudaError_t replica_sort(void *temporary, size_t *temporary_bytes, void *line[2], double *value[2],
+                         uint64_t n, int words, int bits, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,147 @@
+#include "device_pack.h"
+
+#include <string.h>
+
+#include "cuda_error.h"
+#include "device_memory.h"
+#include "memory.h"
+
+static const char doing[] = "packing the nonzeros";
+
+_Static_assert(PACK_SEGMENT_ALIGN == BLCO_SEGMENT_ALIGN, "segments are padded as in files");
+
+static uint64_t segments_of(uint64_t nnz, uint64_t segment_nnz)
+{
+    return (nnz + segment_nnz - 1) / segment_nnz;
+}
+
+uint64_t device_packer_bytes(uint64_t nnz, uint64_t segment_nnz)
+{
+    uint64_t groups = pack_groups((uint32_t)segment_nnz);
+    return segments_of(nnz, segment_nnz) *
+               (groups * sizeof(struct packed_group) + sizeof(uint32_t) + sizeof(uint64_t)) +
+           sizeof(uint64_t);
+}
+
+/* Of one segment: an entry with a line of two words and the three arrays of words, each rounded up,
+ * for each group. */
+uint64_t device_packer_least(uint64_t segment_nnz)
+{
+    uint64_t group = sizeof(struct packed_group) + 2 * sizeof(uint64_t) +
+                     (PACKED_UPPER_WORDS + 2) * sizeof(uint32_t);
+    uint64_t nonzero = PACKED_NUMBER_BITS / 8 + sizeof(double);
+    return pack_groups((uint32_t)segment_nnz) * group + segment_nnz * nonzero + BLCO_SEGMENT_ALIGN;
+}
+
+enum status device_packer_open(struct device_packer *k, struct packed *to, uint64_t room,
+                               uint64_t nnz, struct staging *staging, struct error *error)
+{
+    uint64_t segments = segments_of(nnz, to->segment_nnz);
+    uint64_t groups = segments * pack_groups((uint32_t)to->segment_nnz);
+    *k = (struct device_packer){.to = to, .room = room, .segments = segments, .staging = staging};
+    k->host_bytes = memory_array(segments, sizeof *k->host_bytes, error);
+    if (error->status == STATUS_OK)
+        k->host_offset = memory_array(segments + 1, sizeof *k->host_offset, error);
+    if (error->status == STATUS_OK)
+        k->group = device_array(groups, sizeof *k->group, error);
+    if (error->status == STATUS_OK)
+        k->bytes = device_array(segments, sizeof *k->bytes, error);
+    if (error->status == STATUS_OK)
+        k->offset = device_array(segments + 1, sizeof *k->offset, error);
+    return error->status;
+}
+
+void device_packer_close(struct device_packer *k)
+{
+    device_free(k->group);
+    device_free(k->bytes);
+    device_free(k->offset);
+    memory_free(k->host_bytes);
+    memory_free(k->host_offset);
+    memset(k, 0, sizeof *k);
+}
+
+/* How many bytes each segment takes and where it begins, here and on the device. */
+static enum status measure(struct device_packer *k, const struct pack_args *args, uint64_t segments,
+                           struct error *error)
+{
+    cudaStream_t stream = k->staging->stream;
+    cudaError_t code = pack_measure(args, stream);
+    if (code == cudaSuccess)
+        code = cudaMemcpyAsync(k->host_bytes, k->bytes, segments * sizeof *k->bytes,
+                               cudaMemcpyDeviceToHost, stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(stream);
+    if (code != cudaSuccess)
+        return cuda_status(code, doing, error);
+    k->host_offset[0] = 0;
+    for (uint64_t s = 0; s < segments; s++)
+        k->host_offset[s + 1] = k->host_offset[s] + k->host_bytes[s];
+    if (k->host_offset[segments] > k->room - k->to->size)
+        return error_set(error, STATUS_MEMORY, "%s: more than the %.3f GB that they may take",
+                         doing, (double)k->room / 1e9);
+    return cuda_status(cudaMemcpyAsync(k->offset, k->host_offset,
+                                       (segments + 1) * sizeof *k->offset, cudaMemcpyHostToDevice,
+                                       stream),
+                       doing, error);
+}
+
+static void copy_bytes(void *target, uint64_t first, uint64_t count, const void *from)
+{
+    memcpy((uint8_t *)target + first, from, count);
+}
+
+/* Segments [first, end) by way of `out`, which holds them. */
+static enum status fetch(struct device_packer *k, const struct pack_args *args, uint64_t first,
+                         uint64_t end, uint8_t *out, struct error *error)
+{
+    struct packed *to = k->to;
+    uint64_t bytes = k->host_offset[end] - k->host_offset[first];
+    cudaStream_t stream = k->staging->stream;
+    cudaError_t code = cudaMemsetAsync(out, 0, bytes, stream);
+    if (code == cudaSuccess)
+        code = pack_write(args, first, end - first, k->offset, out, stream);
+    if (code != cudaSuccess)
+        return cuda_status(code, doing, error);
+    if (staging_fetch(k->staging, out, bytes, 1, copy_bytes, to->bytes + to->size, error) !=
+        STATUS_OK)
+        return error->status;
+    for (uint64_t s = first; s < end; s++) {
+        uint64_t nnz = packed_nnz(to, k->done, k->done + 1);
+        to->segment[k->done++] =
+            (struct blco_file_segment){.offset = to->size,
+                                       .bytes = k->host_bytes[s],
+                                       .ngroups = pack_groups((uint32_t)nnz)};
+        to->size += k->host_bytes[s];
+    }
+    return STATUS_OK;
+}
+
+enum status device_pack(struct device_packer *k, const void *line, const double *value,
+                        uint64_t nnz, int words, int line_bits, uint8_t *out, uint64_t out_bytes,
+                        struct error *error)
+{
+    uint64_t segments = segments_of(nnz, k->to->segment_nnz), end;
+    const struct pack_args args = {.line = line,
+                                   .value = value,
+                                   .nnz = nnz,
+                                   .segment_nnz = (uint32_t)k->to->segment_nnz,
+                                   .words = words,
+                                   .line_bits = line_bits,
+                                   .group = k->group,
+                                   .bytes = k->bytes};
+    if (segments > k->segments || segments > k->to->nsegments - k->done)
+        return error_set(error, STATUS_INTERNAL, "%s: %ju segments are too many", doing,
+                         (uintmax_t)segments);
+    if (segments == 0)
+        return STATUS_OK;
+    enum status status = measure(k, &args, segments, error);
+    for (uint64_t first = 0; first < segments && status == STATUS_OK; first = end) {
+        for (end = first; end < segments && k->host_offset[end + 1] - k->host_offset[first] <= out_bytes;)
+            end++;
+        if (end == first)
+            return error_set(error, STATUS_INTERNAL, "%s: no room for a segment", doing);
+        status = fetch(k, &args, first, end, out, error);
+    }
+    return status;
+}

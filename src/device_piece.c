@@ -1,0 +1,131 @@
+#include "device_piece.h"
+
+#include "cuda_error.h"
+#include "device_memory.h"
+
+static const char doing[] = "sorting the nonzeros";
+
+static uint64_t line_bytes(const struct replica_map *map)
+{
+    return (uint64_t)map->words * sizeof(uint64_t);
+}
+
+static uint64_t arena_size(const struct replica_map *map, uint64_t room, uint64_t least)
+{
+    uint64_t bytes = room * (line_bytes(map) + sizeof(double));
+    return bytes > least ? bytes : least;
+}
+
+static double *values_of(const struct device_piece *p, int i)
+{
+    return (double *)(void *)(p->arena[i] + p->room * line_bytes(&p->map));
+}
+
+const void *device_piece_lines(const struct device_piece *p)
+{
+    return p->arena[0];
+}
+
+const double *device_piece_values(const struct device_piece *p)
+{
+    return values_of(p, 0);
+}
+
+static enum status temporary_size(const struct replica_map *map, uint64_t room, uint64_t *bytes,
+                                  struct error *error)
+{
+    void *line[2] = {NULL, NULL};
+    double *value[2] = {NULL, NULL};
+    size_t size = 0;
+    cudaError_t code = replica_sort(NULL, &size, line, value, room, map->words, map->bits, NULL);
+    *bytes = size ? size : 1;
+    return cuda_status(code, doing, error);
+}
+
+enum status device_piece_bytes(const struct replica_map *map, uint64_t room, uint64_t arena_least,
+                               uint64_t *bytes, struct error *error)
+{
+    uint64_t temporary;
+    if (temporary_size(map, room, &temporary, error) != STATUS_OK)
+        return error->status;
+    *bytes = 2 * arena_size(map, room, arena_least) + temporary + sizeof(uint64_t);
+    return STATUS_OK;
+}
+
+enum status device_piece_open(struct device_piece *p, const struct replica_map *map, uint64_t room,
+                              uint64_t arena_least, cudaStream_t stream, struct error *error)
+{
+    *p = (struct device_piece){.map = *map,
+                               .room = room,
+                               .arena_bytes = arena_size(map, room, arena_least),
+                               .stream = stream};
+    for (int i = 0; i < 2 && error->status == STATUS_OK; i++)
+        p->arena[i] = device_array(p->arena_bytes, 1, error);
+    if (error->status == STATUS_OK)
+        p->appended = device_array(1, sizeof *p->appended, error);
+    if (error->status == STATUS_OK &&
+        temporary_size(map, room, &p->temporary_bytes, error) == STATUS_OK)
+        p->temporary = device_array(p->temporary_bytes, 1, error);
+    return error->status;
+}
+
+void device_piece_close(struct device_piece *p)
+{
+    device_free(p->arena[0]);
+    device_free(p->arena[1]);
+    device_free(p->appended);
+    device_free(p->temporary);
+    *p = (struct device_piece){0};
+}
+
+enum status device_piece_begin(const struct device_piece *p, uint32_t begin, uint32_t end,
+                               struct replica_piece *target, struct error *error)
+{
+    *target = (struct replica_piece){.begin = begin,
+                                     .end = end,
+                                     .line = p->arena[0],
+                                     .value = values_of(p, 0),
+                                     .count = p->appended,
+                                     .room = p->room};
+    return cuda_status(cudaMemcpyAsync(p->appended, &p->count, sizeof p->count,
+                                       cudaMemcpyHostToDevice, p->stream),
+                       doing, error);
+}
+
+enum status device_piece_sort(struct device_piece *p, struct error *error)
+{
+    cudaError_t code = cudaMemcpyAsync(&p->count, p->appended, sizeof p->count,
+                                       cudaMemcpyDeviceToHost, p->stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(p->stream);
+    if (code == cudaSuccess && p->count > p->room)
+        return error_set(error, STATUS_INTERNAL, "%s: %ju of them, where %ju were expected", doing,
+                         (uintmax_t)p->count, (uintmax_t)p->room);
+    void *line[2] = {p->arena[0], p->arena[1]};
+    double *value[2] = {values_of(p, 0), values_of(p, 1)};
+    size_t bytes = p->temporary_bytes;
+    if (code == cudaSuccess)
+        code = replica_sort(p->temporary, &bytes, line, value, p->count, p->map.words, p->map.bits,
+                            p->stream);
+    p->arena[0] = line[0];
+    p->arena[1] = line[1];
+    return cuda_status(code, doing, error);
+}
+
+enum status device_piece_carry(struct device_piece *p, uint64_t first, struct error *error)
+{
+    uint64_t left = p->count - first, size = line_bytes(&p->map);
+    cudaError_t code = cudaSuccess;
+    if (first > 0) {
+        code = cudaMemcpyAsync(p->arena[1], p->arena[0] + first * size, left * size,
+                               cudaMemcpyDeviceToDevice, p->stream);
+        if (code == cudaSuccess)
+            code = cudaMemcpyAsync(values_of(p, 1), values_of(p, 0) + first, left * sizeof(double),
+                                   cudaMemcpyDeviceToDevice, p->stream);
+        uint8_t *emptied = p->arena[0];
+        p->arena[0] = p->arena[1];
+        p->arena[1] = emptied;
+    }
+    p->count = left;
+    return cuda_status(code, doing, error);
+}

@@ -1,0 +1,50 @@
+/* A piece of an ordering `mode n` on the device: the nonzeros of consecutive rows of mode n, picked
+ * from the decoded batches of a streamed tensor and sorted along the ordering's line. */
+#ifndef BLCO_DEVICE_PIECE_H
+#define BLCO_DEVICE_PIECE_H
+
+#include <cuda_runtime.h>
+
+#include "error.h"
+#include "ordering.h"
+#include "replica.h"
+
+struct device_piece {
+    struct replica_map map;
+    uint64_t room;   /* nonzeros                                                               */
+    uint64_t count;  /* that are there: known once sorted                                      */
+    uint8_t *arena[2]; /* (arena_bytes) each: [0] has `room` lines, then `room` values; [1] is the
+                        * room that sorting takes, and free before and after; device, owned    */
+    uint64_t arena_bytes;
+    uint64_t *appended; /* (1) as in struct replica_piece; device, owned                       */
+    void *temporary;    /* (temporary_bytes) that sorting takes; device, owned                 */
+    uint64_t temporary_bytes;
+    cudaStream_t stream;
+};
+
+/* Bytes of device memory that a piece with room for so many nonzeros takes. Each of its arenas holds
+ * at least arena_least bytes. STATUS_INTERNAL where the device does not tell. */
+enum status device_piece_bytes(const struct replica_map *map, uint64_t room, uint64_t arena_least,
+                               uint64_t *bytes, struct error *error);
+
+/* An empty one. The caller closes *p, after a failure too. STATUS_MEMORY. */
+enum status device_piece_open(struct device_piece *p, const struct replica_map *map, uint64_t room,
+                              uint64_t arena_least, cudaStream_t stream, struct error *error);
+void device_piece_close(struct device_piece *p);
+
+/* Where nonzeros of rows [begin, end) are to be appended to those that are there. */
+enum status device_piece_begin(const struct device_piece *p, uint32_t begin, uint32_t end,
+                               struct replica_piece *target, struct error *error);
+
+/* All have been appended: waits for them, counts and sorts them. STATUS_INTERNAL where there was no
+ * room for some. */
+enum status device_piece_sort(struct device_piece *p, struct error *error);
+
+/* Leaves but the nonzeros from number `first` on. */
+enum status device_piece_carry(struct device_piece *p, uint64_t first, struct error *error);
+
+/* The lines (count x map.words) and the values (count). */
+const void *device_piece_lines(const struct device_piece *p);
+const double *device_piece_values(const struct device_piece *p);
+
+#endif
