@@ -42,7 +42,7 @@ struct packed_group {
     uint32_t first;      /* nonzero, counted in the segment                             */
     uint32_t at;         /* bytes from the segment's beginning, a multiple of 4         */
     uint16_t count;      /* 1 to PACKED_GROUP_NNZ                                       */
-    uint8_t low_bits;    /* 0 to PACKED_NUMBER_BITS                                     */
+    uint8_t low_bits;    /* less than PACKED_NUMBER_BITS                                */
     uint8_t value_form;  /* enum packed_values                                          */
     uint8_t value_bits;  /* of a field: 0 where constant, to 64                         */
     uint8_t decimals;    /* 0 to PACKED_DECIMALS                                        */

@@ -38,6 +38,11 @@ static enum status check_version(const struct blco_file *f, struct error *error)
         return error_set(error, STATUS_INPUT,
                          "%s: version %u of the format, but this blco reads version %d only",
                          f->name, h->version, BLCO_FORMAT_VERSION);
+    if (h->byte_order == BLCO_BYTE_ORDER && h->version >= 1 && h->version < BLCO_FORMAT_VERSION)
+        return error_set(error, STATUS_INPUT,
+                         "%s: version %u of the format, which this blco no longer reads: convert "
+                         "it again from its text",
+                         f->name, h->version);
     if (h->byte_order != BLCO_BYTE_ORDER || h->version != BLCO_FORMAT_VERSION ||
         h->header_crc != page_crc(map->bytes))
         return error_set(error, STATUS_INPUT, "%s: damaged: the header's checksum is wrong",
@@ -124,8 +129,8 @@ uint64_t blco_file_nnz(const struct blco_file *f, uint64_t begin, uint64_t end)
     return (behind < nnz ? behind : nnz) - (first < nnz ? first : nnz);
 }
 
-static enum status decode_segment(const struct blco_file *f, uint64_t s, struct coo *x,
-                                  uint64_t first, struct error *error)
+static enum status decode_segment(const struct blco_file *f, const struct line_decoder *d,
+                                  uint64_t s, struct coo *x, uint64_t first, struct error *error)
 {
     const struct blco_file_segment *segment = &f->segment[s];
     const uint8_t *bytes = (const uint8_t *)f->map.bytes + segment->offset;
@@ -133,7 +138,7 @@ static enum status decode_segment(const struct blco_file *f, uint64_t s, struct 
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the checksum of nonzeros from number %ju on is wrong",
                          f->name, (uintmax_t)(s * f->header->segment_nnz + 1));
-    return blco_unpack(bytes, segment, x, first, (uint32_t)blco_file_nnz(f, s, s + 1), f->name,
+    return blco_unpack(d, bytes, segment, x, first, (uint32_t)blco_file_nnz(f, s, s + 1), f->name,
                        error);
 }
 
@@ -143,10 +148,15 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
 {
     uint64_t bad = UINT64_MAX;
     struct error worst = {0};
+    struct ordering alto;
+    struct line_decoder decoder;
+    ordering_create(&alto, ORDERING_ALTO, x->order, x->dims, 64);
+    if (line_decoder_create(&decoder, &alto, error) != STATUS_OK)
+        return error->status;
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t s = begin; s < end; s++) {
         struct error own = {0};
-        if (decode_segment(f, s, x, blco_file_nnz(f, begin, s), &own) == STATUS_OK)
+        if (decode_segment(f, &decoder, s, x, blco_file_nnz(f, begin, s), &own) == STATUS_OK)
             continue;
 #pragma omp critical(blco_file_error)
         if (s < bad) {
@@ -154,6 +164,7 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
             worst = own;
         }
     }
+    line_decoder_free(&decoder);
     return bad < UINT64_MAX ? error_set(error, worst.status, "%s", worst.message) : STATUS_OK;
 }
 

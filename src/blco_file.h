@@ -19,8 +19,8 @@ struct blco_file {
  * file's. */
 bool blco_file_magic(const void *bytes, size_t size);
 
-/* Maps the file and checks header and directory. STATUS_INPUT where it is damaged, cut off, of a
- * newer version or of a machine with another byte order. `path` must outlive *f. On failure *f is
+/* Maps the file and checks header and directory. STATUS_INPUT where it is damaged, cut off, of
+ * another version or of a machine with another byte order. `path` must outlive *f. On failure *f is
  * empty. */
 enum status blco_file_open(struct blco_file *f, const char *path, struct error *error);
 
@@ -28,7 +28,8 @@ enum status blco_file_open(struct blco_file *f, const char *path, struct error *
 uint64_t blco_file_nnz(const struct blco_file *f, uint64_t begin, uint64_t end);
 
 /* Checks and decodes segments [begin, end) into x, which has the file's order and lengths and room
- * for them from place 0 on. By all OpenMP threads. STATUS_INPUT where one is damaged. */
+ * for them from place 0 on. By all OpenMP threads. STATUS_INPUT where one is damaged,
+ * STATUS_MEMORY. */
 enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t end, struct coo *x,
                              struct error *error);
 

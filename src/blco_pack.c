@@ -1,252 +1,201 @@
 #include "blco_pack.h"
 
-#include "memory.h"
+#include "bit_fields.h"
 #include "values.h"
 
-/* A block costs more than its entry in the table: a kernel or a thread that decodes it reads the
- * entry first, so small ones must save more than their bytes. */
-#define BLOCK_OVERHEAD 64
+#define NUMBER_WORDS (PACKED_NUMBER_BITS / 64)
+#define GROUP_BITS   8 /* of the number of a nonzero in its group */
 
-/* What is being cut into blocks. */
-struct cutter {
-    const struct ordering *ordering; /* along which the nonzeros stand */
-    const struct coo *x;
-    uint64_t first; /* nonzeros are counted from here */
-    uint64_t block_cost;
-    struct blco_packer *p;
+__extension__ typedef unsigned __int128 uint128;
+
+/* A group that is being packed. */
+struct lines {
+    uint64_t word[MAX_LINE_WORDS]
+                 [PACKED_GROUP_NNZ]; /* as many as lines have; [0] and [1] at least */
 };
 
-enum status blco_packer_create(struct blco_packer *p, struct error *error)
+/* low_bits = B - 8 (0 in shorter lines) is among those that choose_low_bits looks at, or a smaller
+ * one with as short a bit vector where not all of the line's upper bits differ: of m nonzeros then
+ * the last one's upper is at most 256, and the vector has at most 512 bits. So a group takes at
+ * most m * (B - 8) / 8 + 4 bytes of low bits, 8 m of values, 64 of the vector, and its entry. Lines
+ * of at most 64 bits thereby take 15 bytes a nonzero, and a hundred for 256 of them. */
+uint64_t blco_pack_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz)
 {
-    *p = (struct blco_packer){0};
-    p->begin = memory_array(BLCO_SEGMENT_NNZ + 1, sizeof *p->begin, error);
-    return error->status;
+    uint64_t low = line_bits < PACKED_NUMBER_BITS ? (uint64_t)line_bits : PACKED_NUMBER_BITS;
+    low = low > GROUP_BITS ? low - GROUP_BITS : 0;
+    uint64_t segments = nnz / segment_nnz + (nnz % segment_nnz > 0);
+    uint64_t groups = line_bits > PACKED_NUMBER_BITS ? nnz : nnz / PACKED_GROUP_NNZ + segments;
+    return nnz * (low + 64) / 8 + groups * (4 + 64 + blco_group_stride(line_bits)) +
+           segments * BLCO_SEGMENT_ALIGN;
 }
 
-void blco_packer_free(struct blco_packer *p)
+/* Number of nonzeros of a group that begins with nonzero `first` of x, of which `left` are left,
+ * and their lines. */
+static uint32_t load_lines(const struct line_encoder *e, const struct coo *x, uint64_t first,
+                           uint32_t left, struct lines *l)
 {
-    memory_free(p->bytes);
-    memory_free(p->begin);
-    *p = (struct blco_packer){0};
-}
-
-static int bit_length(uint32_t x)
-{
-    return x ? 32 - __builtin_clz(x) : 0;
-}
-
-/* For each mode the bits in which any two of nonzeros [a, b) differ. */
-static void scan(const struct cutter *c, uint32_t a, uint32_t b, uint32_t *differing)
-{
-    for (int n = 0; n < c->x->order; n++) {
-        const uint32_t *index = c->x->index[n] + c->first;
-        uint32_t found = 0, one = index[a];
-        for (uint32_t i = a; i < b; i++)
-            found |= index[i] ^ one;
-        differing[n] = found;
+    uint32_t count = left < PACKED_GROUP_NNZ ? left : PACKED_GROUP_NNZ;
+    int words = (int)blco_line_words(e->ordering.line_bits);
+    for (int w = words - 1; w >= 0; w--) {
+        line_encoder_words(e, x, w, first, count, l->word[w]);
+        for (uint32_t i = 1; i < count && w >= NUMBER_WORDS; i++)
+            if (l->word[w][i] != l->word[w][0])
+                count = i;
     }
+    for (int w = words; w < NUMBER_WORDS; w++)
+        memset(l->word[w], 0, count * sizeof l->word[w][0]);
+    return count;
 }
 
-/* For each mode how many low bits hold all that differ. Returns their sum. */
-static int count_bits(const struct cutter *c, const uint32_t *differing, uint8_t *bits)
+static uint128 number_at(const struct lines *l, uint32_t i)
 {
-    int sum = 0;
-    for (int n = 0; n < c->x->order; n++) {
-        bits[n] = (uint8_t)bit_length(differing[n]);
-        sum += bits[n];
-    }
-    return sum;
+    return (uint128)l->word[1][i] << 64 | l->word[0][i];
 }
 
-/* Where the uppermost line bit in which nonzeros [a, b) differ turns from 0 to 1. The first and the
- * last, between which the others stand, differ in it: it has the highest place among the highest
- * such bits of the modes. */
-static uint32_t split_point(const struct cutter *c, uint32_t a, uint32_t b)
+static int bit_length(uint128 number)
 {
-    int mode = 0, bit = 0, highest = -1;
-    for (int n = 0; n < c->x->order; n++) {
-        const uint32_t *index = c->x->index[n] + c->first;
-        int bits = bit_length(index[a] ^ index[b - 1]);
-        if (bits == 0 || c->ordering->place[n][bits - 1] < highest)
+    uint64_t high = (uint64_t)(number >> 64), low = (uint64_t)number;
+    return high ? 128 - __builtin_clzll(high) : low ? 64 - __builtin_clzll(low) : 0;
+}
+
+/* Sets low_bits and upper_words so that the group takes the fewest words. Numbers that differ in
+ * `range` bits take the fewest where the last one's upper is between half the count and twice, so
+ * that at most nine of these bits are above low_bits. */
+static void choose_low_bits(const struct lines *l, struct packed_group *g)
+{
+    uint128 first = number_at(l, 0), last = number_at(l, g->count - 1u);
+    int range = bit_length(last - first), low = range > GROUP_BITS + 1 ? range - GROUP_BITS - 1 : 0;
+    uint32_t fewest = UINT32_MAX;
+    for (; low <= range && low < PACKED_NUMBER_BITS; low++) {
+        uint32_t upper = (uint32_t)((last >> low) - (first >> low));
+        uint32_t vector = (upper + g->count + 31) / 32;
+        uint32_t all = packed_field_words(g->count, low) + vector;
+        if (all >= fewest)
             continue;
-        mode = n;
-        bit = bits - 1;
-        highest = c->ordering->place[n][bit];
+        fewest = all;
+        g->low_bits = (uint8_t)low;
+        g->upper_words = (uint8_t)vector;
     }
-    const uint32_t *index = c->x->index[mode] + c->first;
-    uint32_t low = a, high = b - 1; /* whose bits are 0 and 1 */
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (index[middle] >> bit & 1)
-            high = middle;
-        else
-            low = middle;
-    }
-    return high;
 }
 
-/* What nonzeros [a, b) cost in one block. */
-static uint64_t cost_of_one(const struct cutter *c, uint32_t a, uint32_t b,
-                            const uint32_t *differing)
+/* The group's entry but for where it is. */
+static struct packed_group describe(const struct lines *l, const double *value, uint32_t count)
 {
-    uint8_t bits[MAX_ORDER];
-    int sum = count_bits(c, differing, bits);
-    if (sum > BLCO_MAX_INDEX_BITS)
-        return UINT64_MAX;
-    return c->block_cost + (uint64_t)(b - a) * (uint64_t)((sum + 7) / 8);
+    struct packed_group g = {.count = (uint16_t)count};
+    choose_low_bits(l, &g);
+    values_choose(value, &g);
+    return g;
 }
 
-/* Lists the cheapest blocks for nonzeros [a, b): one, or those of the two halves on either side of
- * the uppermost line bit in which they differ. Returns what they cost, and in which bits of each
- * mode (order) the nonzeros differ. So few that no index saves a block are not looked at by halves.
- */
-static uint64_t cut(const struct cutter *c, uint32_t a, uint32_t b, uint32_t *differing)
+static uint32_t count_groups(const struct line_encoder *e, const struct coo *x, uint64_t first,
+                             uint32_t count)
 {
-    struct blco_packer *p = c->p;
-    uint32_t first_block = p->nblocks;
-    uint64_t whole = UINT64_MAX, halves = UINT64_MAX;
-    bool few = (b - a) * sizeof(uint64_t) <= c->block_cost;
-    if (few) {
-        scan(c, a, b, differing);
-        whole = cost_of_one(c, a, b, differing);
-    }
-    if (!few || whole == UINT64_MAX) {
-        uint32_t middle = split_point(c, a, b), right[MAX_ORDER];
-        halves = cut(c, a, middle, differing) + cut(c, middle, b, right);
-        for (int n = 0; n < c->x->order; n++) {
-            const uint32_t *index = c->x->index[n] + c->first;
-            differing[n] |= right[n] | (index[a] ^ index[middle]);
+    struct lines l;
+    uint32_t groups = 0;
+    if (e->ordering.line_bits <= PACKED_NUMBER_BITS)
+        return (count + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ;
+    for (uint32_t i = 0; i < count; groups++)
+        i += load_lines(e, x, first + i, count - i, &l);
+    return groups;
+}
+
+static void store_entry(const struct packed_group *g, const struct lines *l, int line_bits,
+                        uint8_t *entry)
+{
+    uint64_t line[MAX_LINE_WORDS] = {0};
+    uint64_t words = blco_line_words(line_bits);
+    uint128 base = number_at(l, 0) >> g->low_bits << g->low_bits;
+    line[0] = (uint64_t)base;
+    line[1] = (uint64_t)(base >> 64);
+    for (uint64_t w = NUMBER_WORDS; w < words; w++)
+        line[w] = l->word[w][0];
+    memcpy(entry, g, sizeof *g);
+    memcpy(entry + sizeof *g, line, words * sizeof *line);
+}
+
+/* Fields of more than 64 bits. */
+static void pack_wide(const struct lines *l, const struct packed_group *g, uint32_t *word)
+{
+    struct field_writer w = {.word = word};
+    for (uint32_t i = 0; i < g->count; i++) {
+        uint128 field = number_at(l, i);
+        for (int left = g->low_bits; left > 0; left -= 32, field >>= 32) {
+            int bits = left < 32 ? left : 32;
+            field_write(&w, (uint64_t)field & (UINT64_MAX >> (64 - bits)), bits);
         }
-        whole = cost_of_one(c, a, b, differing);
     }
-    if (halves < whole)
-        return halves;
-    p->nblocks = first_block;
-    p->begin[p->nblocks++] = a;
-    return whole;
+    field_flush(&w);
 }
 
-/* The entry of block k, whose arrays begin at byte `at`. Returns where they end. */
-static uint64_t describe(const struct cutter *c, uint32_t k, uint64_t at, struct blco_file_block *b)
+static void pack_low_bits(const struct lines *l, const struct packed_group *g, uint32_t *word)
 {
-    const uint32_t *begin = c->p->begin;
-    *b = (struct blco_file_block){.first = begin[k], .count = begin[k + 1] - begin[k]};
-    uint32_t differing[MAX_ORDER];
-    scan(c, begin[k], begin[k + 1], differing);
-    int sum = count_bits(c, differing, b->bits);
-    b->index_bytes = (uint8_t)((sum + 7) / 8);
-    for (int n = 0; n < c->x->order; n++)
-        b->base[n] = c->x->index[n][c->first + b->first] & (uint32_t)(UINT64_MAX << b->bits[n]);
-    enum value_form form = values_narrowest(c->x->value + c->first + b->first, b->count);
-    b->value_form = (uint8_t)form;
-    b->index_at = (uint32_t)at;
-    at = blco_round_up(at + (uint64_t)b->count * b->index_bytes, BLCO_ARRAY_ALIGN);
-    b->value_at = (uint32_t)at;
-    return blco_round_up(at + values_bytes(form, b->count), BLCO_ARRAY_ALIGN);
+    uint64_t field[PACKED_GROUP_NNZ];
+    if (g->low_bits > 64) {
+        pack_wide(l, g, word);
+        return;
+    }
+    uint64_t mask = g->low_bits ? UINT64_MAX >> (64 - g->low_bits) : 0;
+    for (uint32_t i = 0; i < g->count; i++)
+        field[i] = l->word[0][i] & mask;
+    fields_pack(field, g->count, g->low_bits, word);
 }
 
-/* Words of `bytes` bytes, from number `from` of the block's `all` on. */
-static void store_words(const uint32_t *word, uint32_t from, uint32_t count, int bytes,
-                        uint32_t all, void *to)
+static void pack_uppers(const struct lines *l, const struct packed_group *g, uint32_t *word)
 {
-    uint32_t *u32 = to;
-    uint16_t *u16 = to;
-    uint8_t *u8 = (uint8_t *)to + (bytes == 3 ? sizeof *u16 * all : 0);
-    for (uint32_t i = 0; i < count; i++) {
-        if (bytes == 4)
-            u32[from + i] = word[i];
-        if (bytes == 2 || bytes == 3)
-            u16[from + i] = (uint16_t)word[i];
-        if (bytes == 1 || bytes == 3)
-            u8[from + i] = (uint8_t)(word[i] >> 8 * (bytes - 1));
+    uint128 base = number_at(l, 0) >> g->low_bits;
+    memset(word, 0, g->upper_words * sizeof *word);
+    for (uint32_t i = 0; i < g->count; i++) {
+        uint32_t place = (uint32_t)((number_at(l, i) >> g->low_bits) - base) + i;
+        word[place / 32] |= UINT32_C(1) << place % 32;
     }
 }
 
-static void pack_indices(const struct cutter *c, const struct blco_file_block *b, uint8_t *bytes)
+static void pack_group(const struct lines *l, const double *value, const struct packed_group *g,
+                       uint32_t *word)
 {
-    enum { SLICE = 512 };
-    uint64_t index[SLICE];
-    uint32_t low[SLICE], high[SLICE];
-    int low_bytes = b->index_bytes < 4 ? b->index_bytes : 4,
-        high_bytes = b->index_bytes - low_bytes;
-    uint8_t *to = bytes + b->index_at;
-    for (uint32_t from = 0; from < b->count; from += SLICE) {
-        uint32_t count = b->count - from < SLICE ? b->count - from : SLICE;
-        memset(index, 0, sizeof index);
-        int shift = 0;
-        for (int n = 0; n < c->x->order; n++) {
-            if (b->bits[n] == 0)
-                continue;
-            const uint32_t *coordinate = c->x->index[n] + c->first + b->first + from;
-            uint64_t mask = (UINT64_C(1) << b->bits[n]) - 1;
-            for (uint32_t i = 0; i < count; i++)
-                index[i] |= (coordinate[i] & mask) << shift;
-            shift += b->bits[n];
+    pack_low_bits(l, g, word);
+    word += packed_field_words(g->count, g->low_bits);
+    values_pack(value, g, word);
+    word += packed_field_words(g->count, g->value_bits);
+    pack_uppers(l, g, word);
+}
+
+/* Packs where there are bytes, and only counts them where there are none. */
+static void pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
+                 uint8_t *bytes, struct blco_file_segment *s)
+{
+    int line_bits = e->ordering.line_bits;
+    uint64_t stride = blco_group_stride(line_bits);
+    *s = (struct blco_file_segment){.ngroups = count_groups(e, x, first, count)};
+    uint64_t at = s->ngroups * stride;
+    uint32_t done = 0;
+    for (uint32_t k = 0; k < s->ngroups; k++) {
+        struct lines l;
+        uint32_t length = load_lines(e, x, first + done, count - done, &l);
+        const double *value = x->value + first + done;
+        struct packed_group g = describe(&l, value, length);
+        g.first = done;
+        g.at = (uint32_t)at;
+        if (bytes) {
+            store_entry(&g, &l, line_bits, bytes + k * stride);
+            pack_group(&l, value, &g, (uint32_t *)(void *)(bytes + at));
         }
-        for (uint32_t i = 0; i < count; i++) {
-            low[i] = (uint32_t)index[i];
-            high[i] = (uint32_t)(index[i] >> 32);
-        }
-        store_words(low, from, count, low_bytes, b->count, to);
-        store_words(high, from, count, high_bytes, b->count, to + (uint64_t)b->count * 4);
+        at += blco_group_words(&g) * sizeof(uint32_t);
+        done += length;
     }
+    s->bytes = (uint32_t)blco_round_up(at, BLCO_SEGMENT_ALIGN);
+    if (bytes)
+        memset(bytes + at, 0, s->bytes - at);
 }
 
-/* How many bytes the segment takes; its blocks are cut. */
-static uint64_t measure(const struct cutter *c)
+void blco_pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
+               uint8_t *bytes, struct blco_file_segment *s)
 {
-    struct blco_file_block b;
-    uint64_t at = blco_round_up(c->p->nblocks * blco_block_stride(c->x->order), BLCO_ARRAY_ALIGN);
-    for (uint32_t k = 0; k < c->p->nblocks; k++)
-        at = describe(c, k, at, &b);
-    return blco_round_up(at, BLCO_SEGMENT_ALIGN);
+    pack(e, x, first, count, bytes, s);
 }
 
-static struct cutter cutter_of(struct blco_packer *p, const struct ordering *o, const struct coo *x,
-                               uint64_t first)
+void blco_pack_measure(const struct line_encoder *e, const struct coo *x, uint64_t first,
+                       uint32_t count, struct blco_file_segment *s)
 {
-    return (struct cutter){o, x, first, blco_block_stride(x->order) + BLOCK_OVERHEAD, p};
-}
-
-void blco_pack_cut(struct blco_packer *p, const struct ordering *o, const struct coo *x,
-                   uint64_t first, uint32_t count, struct blco_file_segment *s)
-{
-    struct cutter c = cutter_of(p, o, x, first);
-    uint32_t differing[MAX_ORDER];
-    p->nblocks = 0;
-    cut(&c, 0, count, differing);
-    p->begin[p->nblocks] = count;
-    *s = (struct blco_file_segment){.bytes = (uint32_t)measure(&c), .nblocks = p->nblocks};
-}
-
-void blco_pack_fill(struct blco_packer *p, const struct ordering *o, const struct coo *x,
-                    uint64_t first, const struct blco_file_segment *s, uint8_t *bytes)
-{
-    struct cutter c = cutter_of(p, o, x, first);
-    uint64_t stride = blco_block_stride(x->order);
-    uint64_t at = blco_round_up(p->nblocks * stride, BLCO_ARRAY_ALIGN);
-    memset(bytes, 0, s->bytes);
-    for (uint32_t k = 0; k < p->nblocks; k++) {
-        struct blco_file_block b;
-        at = describe(&c, k, at, &b);
-        blco_block_store(&b, x->order, bytes + k * stride);
-        pack_indices(&c, &b, bytes);
-        values_pack((enum value_form)b.value_form, x->value + first + b.first, b.count,
-                    bytes + b.value_at);
-    }
-}
-
-enum status blco_pack(struct blco_packer *p, const struct ordering *o, const struct coo *x,
-                      uint64_t first, uint32_t count, struct blco_file_segment *s,
-                      struct error *error)
-{
-    blco_pack_cut(p, o, x, first, count, s);
-    p->used = s->bytes;
-    if (p->used > p->room) {
-        if (memory_resize(&p->bytes, p->used, 1, error) != STATUS_OK)
-            return error->status;
-        p->room = p->used;
-    }
-    blco_pack_fill(p, o, x, first, s, p->bytes);
-    return STATUS_OK;
+    pack(e, x, first, count, NULL, s);
 }

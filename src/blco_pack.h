@@ -1,4 +1,4 @@
-/* A segment of a .blco file in its bytes: cut into blocks, indices and values narrow. */
+/* A segment of a .blco file in its bytes (blco_format.h): nonzeros packed in groups, and back. */
 #ifndef BLCO_PACK_H
 #define BLCO_PACK_H
 
@@ -6,45 +6,42 @@
 
 #include "blco_format.h"
 #include "error.h"
+#include "line_decoder.h"
 #include "ordering.h"
 
-/* What one thread packs into. */
-struct blco_packer {
-    uint8_t *bytes; /* (room), of which `used` are the last segment's; owned            */
-    uint64_t room, used;
-    uint32_t *begin; /* (BLCO_SEGMENT_NNZ + 1) first nonzeros of the blocks, and the end; owned */
-    uint32_t nblocks;
-};
+/* Bytes of `nnz` nonzeros with lines of so many bits, at most, in segments of segment_nnz. */
+uint64_t blco_pack_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz);
 
-/* On failure *p is empty. */
-enum status blco_packer_create(struct blco_packer *p, struct error *error);
+/* Packs nonzeros [first, first + count) of x, at most BLCO_MAX_SEGMENT_NNZ, which stand in the
+ * order of e's ordering and have distinct coordinates, to bytes[0..s->bytes), aligned to
+ * BLCO_SEGMENT_ALIGN. Offset and checksum of *s are the caller's to fill. */
+void blco_pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
+               uint8_t *bytes, struct blco_file_segment *s);
 
-/* Accepts an empty one. */
-void blco_packer_free(struct blco_packer *p);
+/* Fills *s alike, for who needs to know how many bytes that will be. */
+void blco_pack_measure(const struct line_encoder *e, const struct coo *x, uint64_t first,
+                       uint32_t count, struct blco_file_segment *s);
 
-/* Packs nonzeros [first, first + count) of x, at most BLCO_SEGMENT_NNZ, which stand in the order of
- * `o` and have distinct coordinates. Offset and checksum of *s are the caller's to fill. */
-enum status blco_pack(struct blco_packer *p, const struct ordering *o, const struct coo *x,
-                      uint64_t first, uint32_t count, struct blco_file_segment *s,
-                      struct error *error);
+/* The tensor's nonzeros [first, first + count) from the bytes of a segment, aligned to 8 bytes; x
+ * has the room, its order and lengths are those of d's ordering. STATUS_INPUT where these are not
+ * bytes that blco_pack makes; nothing outside of bytes[0..s->bytes) is read then. `name` is the
+ * file's, for the message. */
+enum status blco_unpack(const struct line_decoder *d, const uint8_t *bytes,
+                        const struct blco_file_segment *s, struct coo *x, uint64_t first,
+                        uint32_t count, const char *name, struct error *error);
 
-/* The same in two steps, where the bytes go to a place of the caller's, which knows it when all
- * segments are measured: first their number and how they are cut; then, from the cuts that were
- * made last, bytes[0..s->bytes), aligned to BLCO_SEGMENT_ALIGN. */
-void blco_pack_cut(struct blco_packer *p, const struct ordering *o, const struct coo *x,
-                   uint64_t first, uint32_t count, struct blco_file_segment *s);
-void blco_pack_fill(struct blco_packer *p, const struct ordering *o, const struct coo *x,
-                    uint64_t first, const struct blco_file_segment *s, uint8_t *bytes);
-
-/* The tensor's nonzeros [first, first + count) from the bytes of a segment; x has the room, its
- * order and lengths. STATUS_INPUT where these are not bytes that blco_pack makes; nothing outside
- * of bytes[0..s->bytes) is read then. `name` is the file's, for the message. */
-enum status blco_unpack(const uint8_t *bytes, const struct blco_file_segment *s, struct coo *x,
-                        uint64_t first, uint32_t count, const char *name, struct error *error);
-
-/* Whether these are such bytes, as far as that can be told without decoding them: no block reaches
- * out of them or has bits or forms that do not exist, and they have `count` nonzeros. */
-bool blco_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int order,
+/* Whether these are such bytes, of `count` nonzeros, as far as that can be told without decoding
+ * them: what a decoder relies on holds (groups follow each other and lie within, bits and forms
+ * exist, a bit vector has a bit for each nonzero, no place is beyond the end of the line), but for
+ * that coordinates are below their mode's length. */
+bool blco_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,
                    uint32_t count);
+
+/* The group of entry k of a sound segment's table, and its line unless that is NULL. */
+void blco_group_load(const uint8_t *bytes, uint32_t k, int line_bits, struct packed_group *g,
+                     uint64_t *line);
+
+/* The values (g->count) of a group of a sound segment. */
+void blco_group_values(const uint8_t *bytes, const struct packed_group *g, double *value);
 
 #endif

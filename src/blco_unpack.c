@@ -1,179 +1,212 @@
 #include "blco_pack.h"
 
+#include "bit_fields.h"
 #include "values.h"
 
-#define SLICE 1024 /* nonzeros whose indices stay in cache while every mode takes its bits */
+__extension__ typedef unsigned __int128 uint128;
 
-/* What is being decoded. */
-struct segment {
-    const uint8_t *bytes;
-    uint64_t size;
-    uint32_t count; /* nonzeros that it must have */
-};
-
-static bool lies_within(const struct segment *s, uint64_t at, uint64_t size)
+/* Entry k of the table of groups. */
+void blco_group_load(const uint8_t *bytes, uint32_t k, int line_bits, struct packed_group *g,
+                     uint64_t *line)
 {
-    return at % BLCO_ARRAY_ALIGN == 0 && at <= s->size && size <= s->size - at;
+    const uint8_t *entry = bytes + k * blco_group_stride(line_bits);
+    memcpy(g, entry, sizeof *g);
+    if (line)
+        memcpy(line, entry + sizeof *g, blco_line_words(line_bits) * sizeof *line);
 }
 
-/* A block that lies within the segment and follows the nonzeros before `first`. */
-static bool is_sound(const struct segment *s, const struct blco_file_block *b, int order,
-                     uint32_t first)
+static const uint32_t *words_of(const uint8_t *bytes, const struct packed_group *g)
 {
-    int sum = 0;
-    for (int n = 0; n < order; n++) {
-        sum += b->bits[n];
-        if (b->bits[n] > 32 || (b->base[n] & ((UINT64_C(1) << b->bits[n]) - 1)) != 0)
-            return false;
-    }
-    return b->first == first && b->count > 0 && b->count <= s->count - first &&
-           b->index_bytes <= 8 && sum <= 8 * b->index_bytes && b->value_form < VALUES_FORMS &&
-           lies_within(s, b->index_at, (uint64_t)b->count * b->index_bytes) &&
-           lies_within(s, b->value_at, values_bytes((enum value_form)b->value_form, b->count));
+    return (const uint32_t *)(const void *)(bytes + g->at);
 }
 
-/* Words of `bytes` bytes, from number `from` of the block's `all` on. */
-static void load_words(const void *words, int bytes, uint32_t all, uint32_t from, uint32_t count,
-                       uint32_t *word)
+static const uint32_t *value_words(const uint8_t *bytes, const struct packed_group *g)
 {
-    const uint16_t *u16 = words;
-    const uint8_t *u8 = (const uint8_t *)words + (bytes == 3 ? sizeof *u16 * all : 0);
-    switch (bytes) {
-    case 1:
-        for (uint32_t i = 0; i < count; i++)
-            word[i] = u8[from + i];
-        break;
-    case 2:
-        for (uint32_t i = 0; i < count; i++)
-            word[i] = u16[from + i];
-        break;
-    case 3:
-        for (uint32_t i = 0; i < count; i++)
-            word[i] = u16[from + i] | (uint32_t)u8[from + i] << 16;
-        break;
+    return words_of(bytes, g) + packed_field_words(g->count, g->low_bits);
+}
+
+static const uint32_t *upper_words(const uint8_t *bytes, const struct packed_group *g)
+{
+    return value_words(bytes, g) + packed_field_words(g->count, g->value_bits);
+}
+
+void blco_group_values(const uint8_t *bytes, const struct packed_group *g, double *value)
+{
+    values_unpack(value_words(bytes, g), g, value);
+}
+
+/* --- whether bytes are sound --- */
+
+static bool values_are_sound(const struct packed_group *g)
+{
+    bool none = g->least == 0 && g->decimals == 0;
+    switch (g->value_form) {
+    case PACKED_CONSTANT:
+        return g->value_bits == 0 && g->decimals == 0;
+    case PACKED_WHOLE:
+        return g->value_bits <= VALUES_WHOLE_BITS && g->decimals <= PACKED_DECIMALS &&
+               g->least >= -VALUES_MOST_WHOLE && g->least <= VALUES_MOST_WHOLE;
+    case PACKED_F32:
+        return g->value_bits == 32 && none;
+    case PACKED_F64:
+        return g->value_bits == 64 && none;
     default:
-        memcpy(word, (const uint32_t *)words + from, count * sizeof *word);
+        return false;
     }
 }
 
-/* The indices of a slice, as far as the block has low and high words. */
-struct slice {
-    uint32_t count;
-    uint32_t low[SLICE], high[SLICE];
-};
-
-static void load_slice(const struct segment *s, const struct blco_file_block *b, uint32_t from,
-                       struct slice *slice)
+/* What is known of a group before its words are read; it follows the nonzeros before `first`, of
+ * `left` to come. */
+static bool entry_is_sound(const struct packed_group *g, int line_bits, uint32_t first,
+                           uint32_t left)
 {
-    const uint8_t *words = s->bytes + b->index_at;
-    int low_bytes = b->index_bytes < 4 ? b->index_bytes : 4,
-        high_bytes = b->index_bytes - low_bytes;
-    slice->count = b->count - from < SLICE ? b->count - from : SLICE;
-    if (low_bytes)
-        load_words(words, low_bytes, b->count, from, slice->count, slice->low);
-    if (high_bytes)
-        load_words(words + (uint64_t)b->count * 4, high_bytes, b->count, from, slice->count,
-                   slice->high);
+    uint32_t full = left < PACKED_GROUP_NNZ ? left : PACKED_GROUP_NNZ;
+    return g->first == first && g->count >= 1 && g->count <= full &&
+           (g->count == full || line_bits > PACKED_NUMBER_BITS) && g->low_bits <= line_bits &&
+           g->low_bits < PACKED_NUMBER_BITS && g->upper_words >= 1 &&
+           g->upper_words <= PACKED_UPPER_WORDS && g->unused == 0 && values_are_sound(g);
 }
 
-/* base | (word >> shift & mask). The compiler shall not need to look whether arrays overlap. */
-static void take_bits(const uint32_t *restrict word, uint32_t count, int shift, uint32_t mask,
-                      uint32_t base, uint32_t *restrict coordinate)
+static uint32_t count_bits(uint64_t x)
 {
-    for (uint32_t i = 0; i < count; i++)
-        coordinate[i] = base | ((word[i] >> shift) & mask);
+    x -= x >> 1 & UINT64_C(0x5555555555555555);
+    x = (x & UINT64_C(0x3333333333333333)) + (x >> 2 & UINT64_C(0x3333333333333333));
+    x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (uint32_t)(x * UINT64_C(0x0101010101010101) >> 56);
 }
 
-/* The same for bits of both words: `shift` is less than 32, but not where they end. */
-static void take_bits_across(const struct slice *s, int shift, uint32_t mask, uint32_t base,
-                             uint32_t *restrict coordinate)
+/* Bits of a vector, and where its last one is. */
+static uint32_t count_vector(const uint32_t *vector, uint32_t words, uint32_t *last)
 {
-    for (uint32_t i = 0; i < s->count; i++)
-        coordinate[i] = base | ((s->low[i] >> shift | s->high[i] << (32 - shift)) & mask);
-}
-
-/* A mode's coordinates from the `bits` index bits from `shift` on. */
-static void decode_mode(const struct slice *s, int shift, int bits, uint32_t base,
-                        uint32_t *coordinate)
-{
-    uint32_t mask = (uint32_t)((UINT64_C(1) << bits) - 1);
-    if (bits == 0)
-        for (uint32_t i = 0; i < s->count; i++)
-            coordinate[i] = base;
-    else if (shift >= 32)
-        take_bits(s->high, s->count, shift - 32, mask, base, coordinate);
-    else if (shift + bits <= 32)
-        take_bits(s->low, s->count, shift, mask, base, coordinate);
-    else
-        take_bits_across(s, shift, mask, base, coordinate);
-}
-
-static uint32_t largest_of(const uint32_t *coordinate, uint32_t count)
-{
-    uint32_t largest = 0;
-    for (uint32_t i = 0; i < count; i++)
-        largest = coordinate[i] > largest ? coordinate[i] : largest;
-    return largest;
-}
-
-/* A sound block into x, the block's first nonzero to `to`. Returns whether all coordinates lie
- * below the lengths. */
-static bool decode_block(const struct segment *s, const struct blco_file_block *b, struct coo *x,
-                         uint64_t to)
-{
-    struct slice slice;
-    bool within = true;
-    for (uint32_t from = 0; from < b->count; from += SLICE) {
-        int shift = 0;
-        load_slice(s, b, from, &slice);
-        for (int n = 0; n < x->order; n++) {
-            uint32_t *coordinate = x->index[n] + to + from;
-            decode_mode(&slice, shift, b->bits[n], b->base[n], coordinate);
-            shift += b->bits[n];
-            if ((b->base[n] | ((UINT64_C(1) << b->bits[n]) - 1)) >= x->dims[n])
-                within = within && largest_of(coordinate, slice.count) < x->dims[n];
-        }
+    uint32_t count = 0;
+    *last = 0;
+    for (uint32_t w = 0; w < words; w++) {
+        count += count_bits(vector[w]);
+        if (vector[w])
+            *last = 32 * w + 31 - (uint32_t)__builtin_clz(vector[w]);
     }
-    values_widen((enum value_form)b->value_form, s->bytes + b->value_at, b->count, x->value + to);
-    return within;
+    return count;
 }
 
-/* Entry k of the segment's table into *b; whether it is one of a sound block that follows the
- * nonzeros before `first`. */
-static bool load_block(const struct segment *s, uint32_t k, int order, uint32_t first,
-                       struct blco_file_block *b)
+/* No nonzero is beyond the end of the line, or of the bits in which lines of a group differ, when
+ * the last one's upper is `upper`. */
+static bool line_is_sound(const uint64_t *line, int line_bits, int low_bits, uint32_t upper)
 {
-    blco_block_load(b, order, s->bytes + k * blco_block_stride(order));
-    return first < s->count && is_sound(s, b, order, first);
+    int words = (int)blco_line_words(line_bits), top = line_bits % 64;
+    uint128 base = (words > 0 ? line[0] : 0) | (uint128)(words > 1 ? line[1] : 0) << 64;
+    uint128 low = ((uint128)1 << low_bits) - 1, more = (uint128)upper << low_bits;
+    uint128 end = (base | low) + more;
+    if ((base & low) != 0 || more >> low_bits != upper || end < base)
+        return false;
+    if (line_bits < PACKED_NUMBER_BITS)
+        return end >> line_bits == 0;
+    return top == 0 || line[words - 1] >> top == 0;
 }
 
-bool blco_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int order,
+/* Group k lies at byte `at` and follows the nonzeros before `first`. */
+static bool group_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,
+                           const struct packed_group *g, const uint64_t *line, uint64_t at)
+{
+    uint32_t last;
+    if (g->at != at || blco_group_words(g) * sizeof(uint32_t) > s->bytes - at)
+        return false;
+    return count_vector(upper_words(bytes, g), g->upper_words, &last) == g->count &&
+           line_is_sound(line, line_bits, g->low_bits, last - (g->count - 1u));
+}
+
+bool blco_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,
                    uint32_t count)
 {
-    const struct segment segment = {bytes, s->bytes, count};
     uint32_t done = 0;
-    bool good = s->nblocks * blco_block_stride(order) <= s->bytes;
-    for (uint32_t k = 0; k < s->nblocks && good; k++) {
-        struct blco_file_block b;
-        good = load_block(&segment, k, order, done, &b);
-        done += b.count;
+    uint64_t at = s->ngroups * blco_group_stride(line_bits);
+    bool good = at <= s->bytes;
+    for (uint32_t k = 0; k < s->ngroups && good; k++) {
+        struct packed_group g;
+        uint64_t line[MAX_LINE_WORDS];
+        blco_group_load(bytes, k, line_bits, &g, line);
+        good = entry_is_sound(&g, line_bits, done, count - done) &&
+               group_is_sound(bytes, s, line_bits, &g, line, at);
+        at += blco_group_words(&g) * sizeof(uint32_t);
+        done += g.count;
     }
     return good && done == count;
 }
 
-enum status blco_unpack(const uint8_t *bytes, const struct blco_file_segment *s, struct coo *x,
-                        uint64_t first, uint32_t count, const char *name, struct error *error)
+/* --- decoding them --- */
+
+/* upper_i of each nonzero. */
+static void find_uppers(const uint32_t *vector, uint32_t words, uint32_t *upper)
 {
-    const struct segment segment = {bytes, s->bytes, count};
-    uint32_t done = 0;
-    bool good = s->nblocks * blco_block_stride(x->order) <= s->bytes;
-    for (uint32_t k = 0; k < s->nblocks && good; k++) {
-        struct blco_file_block b;
-        good = load_block(&segment, k, x->order, done, &b) &&
-               decode_block(&segment, &b, x, first + done);
-        done += b.count;
+    uint32_t i = 0;
+    for (uint32_t w = 0; w < words; w += 2) {
+        uint64_t bits = vector[w] | (uint64_t)(w + 1 < words ? vector[w + 1] : 0) << 32;
+        for (; bits; bits &= bits - 1, i++)
+            upper[i] = 32 * w + (uint32_t)__builtin_ctzll(bits) - i;
     }
-    if (!good || done != count)
+}
+
+/* The lowest 128 bits of each line. */
+static void add_wide(const uint32_t *word, const struct packed_group *g, const uint32_t *upper,
+                     struct line_run *r)
+{
+    uint128 base = (uint128)r->line[1] << 64 | r->line[0];
+    uint32_t low = g->low_bits;
+    for (uint32_t i = 0; i < g->count; i++) {
+        uint64_t first = bits_from(word, i * low, low < 64 ? (int)low : 64);
+        uint64_t second = low > 64 ? bits_from(word, i * low + 64, (int)low - 64) : 0;
+        uint128 number = base + ((uint128)upper[i] << low | (uint128)second << 64 | first);
+        r->word[0][i] = (uint64_t)number;
+        r->word[1][i] = (uint64_t)(number >> 64);
+    }
+}
+
+/* The lowest 64 bits of each, above which none differs. */
+static void add_narrow(const uint32_t *word, const struct packed_group *g, const uint32_t *upper,
+                       struct line_run *r)
+{
+    uint64_t *line = r->word[0], base = r->line[0];
+    int low = g->low_bits;
+    fields_unpack(word, g->count, low, line);
+    for (uint32_t i = 0; i < g->count; i++)
+        line[i] += base + ((uint64_t)upper[i] << low);
+}
+
+static int bit_length(uint64_t x)
+{
+    return x ? 64 - __builtin_clzll(x) : 0;
+}
+
+/* A sound group's lines; r->line is its entry's. */
+static void load_run(const uint8_t *bytes, const struct packed_group *g, struct line_run *r)
+{
+    uint32_t upper[PACKED_GROUP_NNZ];
+    find_uppers(upper_words(bytes, g), g->upper_words, upper);
+    uint128 base = (uint128)r->line[1] << 64 | r->line[0];
+    uint128 end = base + ((uint128)(upper[g->count - 1u] + 1) << g->low_bits) - 1;
+    uint64_t high = (uint64_t)((end ^ base) >> 64);
+    r->count = g->count;
+    r->differing = high ? 64 + bit_length(high) : bit_length((uint64_t)(end ^ base));
+    if (high || g->low_bits == 64)
+        add_wide(words_of(bytes, g), g, upper, r);
+    else
+        add_narrow(words_of(bytes, g), g, upper, r);
+}
+
+enum status blco_unpack(const struct line_decoder *d, const uint8_t *bytes,
+                        const struct blco_file_segment *s, struct coo *x, uint64_t first,
+                        uint32_t count, const char *name, struct error *error)
+{
+    bool good = blco_is_sound(bytes, s, d->line_bits, count);
+    for (uint32_t k = 0; k < s->ngroups && good; k++) {
+        struct packed_group g;
+        struct line_run r;
+        memset(r.line, 0, sizeof r.line);
+        blco_group_load(bytes, k, d->line_bits, &g, r.line);
+        load_run(bytes, &g, &r);
+        good = line_decoder_run(d, &r, x, first + g.first);
+        blco_group_values(bytes, &g, x->value + first + g.first);
+    }
+    if (!good)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: nonzeros from number %ju on are not as its tables say", name,
                          (uintmax_t)first + 1);

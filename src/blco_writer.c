@@ -22,10 +22,12 @@ enum status blco_writer_open(struct blco_writer *w, const char *path, int order,
 {
     *w = (struct blco_writer){
         .file = {.fd = -1}, .position = BLCO_PAGE, .threads = omp_get_max_threads()};
-    ordering_create(&w->alto, ORDERING_ALTO, order, dims, BLCO_MAX_INDEX_BITS);
-    w->packer = memory_zeros((size_t)w->threads, sizeof *w->packer, error);
-    for (int t = 0; t < w->threads && error->status == STATUS_OK; t++)
-        blco_packer_create(&w->packer[t], error);
+    struct ordering alto;
+    ordering_create(&alto, ORDERING_ALTO, order, dims, 64);
+    w->packed_room = blco_pack_at_most(alto.line_bits, BLCO_SEGMENT_NNZ, BLCO_SEGMENT_NNZ);
+    w->packed = memory_pages((size_t)w->threads * w->packed_room, error);
+    if (w->packed)
+        line_encoder_create(&w->alto, &alto, error);
     if (error->status == STATUS_OK)
         coo_create(&w->pending, order, dims, pending_room(w, order, memory), error);
     if (error->status == STATUS_OK)
@@ -37,9 +39,8 @@ enum status blco_writer_open(struct blco_writer *w, const char *path, int order,
 
 void blco_writer_discard(struct blco_writer *w)
 {
-    for (int t = 0; w->packer && t < w->threads; t++)
-        blco_packer_free(&w->packer[t]);
-    memory_free(w->packer);
+    memory_free(w->packed);
+    line_encoder_free(&w->alto);
     memory_free(w->segment);
     coo_free(&w->pending);
     outfile_discard(&w->file);
@@ -68,21 +69,19 @@ static enum status write_segments(struct blco_writer *w, const struct coo *x, ui
     struct error first = {0};
 #pragma omp parallel for ordered schedule(dynamic) num_threads(w->threads)
     for (uint64_t s = 0; s < count; s++) {
-        struct blco_packer *p = &w->packer[omp_get_thread_num()];
+        uint8_t *bytes = w->packed + (uint64_t)omp_get_thread_num() * w->packed_room;
         struct blco_file_segment *segment = &w->segment[w->nsegments + s];
         struct error own = {0};
         uint64_t begin = s * BLCO_SEGMENT_NNZ, left = nnz - begin;
         uint32_t length = (uint32_t)(left < BLCO_SEGMENT_NNZ ? left : BLCO_SEGMENT_NNZ);
-        if (blco_pack(p, &w->alto, x, from + begin, length, segment, &own) == STATUS_OK)
-            segment->crc = crc64_ecma_refl(0, p->bytes, p->used);
+        blco_pack(&w->alto, x, from + begin, length, bytes, segment);
+        segment->crc = crc64_ecma_refl(0, bytes, segment->bytes);
 #pragma omp ordered
         {
             segment->offset = w->position;
-            w->position += own.status == STATUS_OK ? p->used : 0;
+            w->position += segment->bytes;
         }
-        if (own.status == STATUS_OK)
-            outfile_write_at(&w->file, p->bytes, p->used, segment->offset, &own);
-        if (own.status != STATUS_OK) {
+        if (outfile_write_at(&w->file, bytes, segment->bytes, segment->offset, &own) != STATUS_OK) {
 #pragma omp critical(blco_writer_error)
             error_set(&first, own.status, "%s", own.message);
         }

@@ -10,14 +10,15 @@
 
 struct blco_writer {
     struct outfile file;
-    struct ordering alto;
+    struct line_encoder alto;
     struct coo pending; /* nonzeros that wait for a full segment; pending.nnz is the room      */
     uint64_t filled;    /* of the room                                                         */
     uint64_t nnz;       /* of the segments written                                             */
     uint64_t position;  /* in the file, of the next segment                                    */
     struct blco_file_segment *segment; /* (room); owned                                        */
     uint64_t nsegments, segment_room;
-    struct blco_packer *packer; /* (threads); owned                                            */
+    uint8_t *packed; /* (threads x packed_room), in which each packs a segment; owned      */
+    uint64_t packed_room;
     int threads;
 };
 

@@ -225,6 +225,31 @@ enum status ordering_line_words(const struct ordering *o, const struct coo *x, i
     return STATUS_OK;
 }
 
+enum status line_encoder_create(struct line_encoder *e, const struct ordering *o,
+                                struct error *error)
+{
+    int words = (o->line_bits + 63) / 64;
+    *e = (struct line_encoder){.ordering = *o};
+    if (o->kind != ORDERING_ALTO || words == 0)
+        return STATUS_OK;
+    e->table = memory_array((size_t)words, sizeof *e->table, error);
+    for (int word = 0; word < words && e->table; word++)
+        fill_table(&e->table[word], o, word);
+    return error->status;
+}
+
+void line_encoder_words(const struct line_encoder *e, const struct coo *x, int word, uint64_t first,
+                        uint64_t count, uint64_t *key)
+{
+    encode_slice(&e->ordering, x, word, e->table ? &e->table[word] : NULL, NULL, first, count, key);
+}
+
+void line_encoder_free(struct line_encoder *e)
+{
+    memory_free(e->table);
+    *e = (struct line_encoder){0};
+}
+
 void ordering_split(const struct ordering *o, const uint32_t *coordinate, uint64_t *index,
                     uint32_t *base)
 {

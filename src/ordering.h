@@ -54,6 +54,23 @@ void ordering_encode(const struct ordering *o, const uint32_t *coordinate, uint6
 enum status ordering_line_words(const struct ordering *o, const struct coo *x, int word,
                                 const uint64_t *position, uint64_t *key, struct error *error);
 
+/* What computes lines of an ordering for one thread or many: only read once it is created. */
+struct line_encoder {
+    struct ordering ordering;
+    struct line_table *table; /* (ceil(B/64)); owned; NULL where bits move by shifts alone */
+};
+
+/* On failure *e is empty. STATUS_MEMORY. */
+enum status line_encoder_create(struct line_encoder *e, const struct ordering *o,
+                                struct error *error);
+
+/* Word `word` of the lines of nonzeros [first, first + count) of x into key[0..count). */
+void line_encoder_words(const struct line_encoder *e, const struct coo *x, int word, uint64_t first,
+                        uint64_t count, uint64_t *key);
+
+/* Accepts an empty one. */
+void line_encoder_free(struct line_encoder *e);
+
 /* The stored index (o->words words) and the base (order) of one nonzero. */
 void ordering_split(const struct ordering *o, const uint32_t *coordinate, uint64_t *index,
                     uint32_t *base);

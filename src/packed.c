@@ -7,18 +7,8 @@
 #include "blco.h"
 #include "blco_pack.h"
 #include "memory.h"
-#include "values.h"
 
-#define NORM_SLICES 256  /* of the segments */
-#define VALUE_SLICE 1024 /* values that are widened at a time */
-
-uint64_t packed_bytes_at_most(int order, uint64_t nnz)
-{
-    /* Cutting a segment further than into one block only saves bytes. */
-    uint64_t around = blco_block_stride(order) + 3 * BLCO_ARRAY_ALIGN + BLCO_SEGMENT_ALIGN;
-    uint64_t segments = nnz / BLCO_SEGMENT_NNZ + 1;
-    return nnz * 2 * sizeof(uint64_t) + segments * around;
-}
+#define NORM_SLICES 256 /* of the segments */
 
 uint64_t packed_nnz(const struct packed *p, uint64_t begin, uint64_t end)
 {
@@ -33,26 +23,20 @@ void packed_free(struct packed *p)
     *p = (struct packed){0};
 }
 
-/* What one thread packs with. */
-struct worker {
-    struct blco_packer packer;
-    struct coo piece; /* a segment's nonzeros */
-};
-
 struct builder {
     struct packed *p;
     struct blco sorted;
-    struct worker *worker; /* (threads); owned */
+    struct line_encoder encoder;
+    struct coo *piece; /* (threads), each a segment's nonzeros; owned */
     int threads;
 };
 
 static void builder_close(struct builder *b)
 {
-    for (int t = 0; b->worker && t < b->threads; t++) {
-        blco_packer_free(&b->worker[t].packer);
-        coo_free(&b->worker[t].piece);
-    }
-    memory_free(b->worker);
+    for (int t = 0; b->piece && t < b->threads; t++)
+        coo_free(&b->piece[t]);
+    memory_free(b->piece);
+    line_encoder_free(&b->encoder);
     blco_free(&b->sorted);
 }
 
@@ -61,31 +45,31 @@ static enum status builder_open(struct builder *b, const struct coo *x, struct e
     const struct blco_options options = {.kind = b->p->kind};
     uint64_t room = b->p->nnz < b->p->segment_nnz ? b->p->nnz : b->p->segment_nnz;
     b->p->segment = memory_array(b->p->nsegments, sizeof *b->p->segment, error);
-    b->worker = memory_zeros((size_t)b->threads, sizeof *b->worker, error);
+    b->piece = memory_zeros((size_t)b->threads, sizeof *b->piece, error);
     for (int t = 0; t < b->threads && error->status == STATUS_OK; t++)
-        if (blco_packer_create(&b->worker[t].packer, error) == STATUS_OK)
-            coo_create(&b->worker[t].piece, x->order, x->dims, room, error);
-    return error->status == STATUS_OK ? blco_build(&b->sorted, x, &options, error) : error->status;
+        coo_create(&b->piece[t], x->order, x->dims, room, error);
+    if (error->status != STATUS_OK || blco_build(&b->sorted, x, &options, error) != STATUS_OK)
+        return error->status;
+    return line_encoder_create(&b->encoder, &b->sorted.ordering, error);
 }
 
 /* Measures all segments, or fills them where their bytes have been allocated. */
 static void pack_segments(struct builder *b)
 {
     struct packed *p = b->p;
-    const struct ordering *o = &b->sorted.ordering;
 #pragma omp parallel for schedule(dynamic) num_threads(b->threads)
     for (uint64_t s = 0; s < p->nsegments; s++) {
-        struct worker *w = &b->worker[omp_get_thread_num()];
-        struct blco_file_segment *segment = &p->segment[s], cut;
+        struct coo *piece = &b->piece[omp_get_thread_num()];
+        struct blco_file_segment *segment = &p->segment[s];
         uint32_t count = (uint32_t)packed_nnz(p, s, s + 1);
-        blco_decode(&b->sorted, s * p->segment_nnz, count, &w->piece, 0);
-        blco_pack_cut(&w->packer, o, &w->piece, 0, count, &cut);
+        blco_decode(&b->sorted, s * p->segment_nnz, count, piece, 0);
         if (p->bytes) {
-            uint8_t *bytes = p->bytes + segment->offset;
-            blco_pack_fill(&w->packer, o, &w->piece, 0, &cut, bytes);
-            segment->crc = crc64_ecma_refl(0, bytes, segment->bytes);
+            uint64_t offset = segment->offset;
+            blco_pack(&b->encoder, piece, 0, count, p->bytes + offset, segment);
+            segment->offset = offset;
+            segment->crc = crc64_ecma_refl(0, p->bytes + offset, segment->bytes);
         } else {
-            *segment = cut;
+            blco_pack_measure(&b->encoder, piece, 0, count, segment);
         }
     }
 }
@@ -129,6 +113,7 @@ enum status packed_build(struct packed *p, const struct coo *x, int kind, uint64
 static uint64_t copy_segments(struct packed *p, const struct blco_file *f)
 {
     uint64_t bad = p->nsegments;
+    int line_bits = ordering_line_bits(p->order, p->dims);
 #pragma omp parallel for schedule(dynamic) reduction(min : bad)
     for (uint64_t s = 0; s < p->nsegments; s++) {
         struct blco_file_segment *segment = &p->segment[s];
@@ -137,7 +122,7 @@ static uint64_t copy_segments(struct packed *p, const struct blco_file *f)
         uint8_t *bytes = p->bytes + segment->offset;
         memcpy(bytes, f->map.bytes + f->segment[s].offset, segment->bytes);
         if (crc64_ecma_refl(0, bytes, segment->bytes) != segment->crc ||
-            !blco_is_sound(bytes, segment, p->order, (uint32_t)packed_nnz(p, s, s + 1)))
+            !blco_is_sound(bytes, segment, line_bits, (uint32_t)packed_nnz(p, s, s + 1)))
             bad = s < bad ? s : bad;
     }
     return bad;
@@ -171,30 +156,18 @@ enum status packed_load(struct packed *p, const struct blco_file *f, struct prog
     return error->status;
 }
 
-/* Sum of the squares of a block's values. */
-static double block_norm_sq(const struct blco_file_block *b, const uint8_t *values)
-{
-    double value[VALUE_SLICE], sum = 0;
-    enum value_form form = (enum value_form)b->value_form;
-    for (uint32_t from = 0; from < b->count; from += VALUE_SLICE) {
-        uint32_t count = b->count - from < VALUE_SLICE ? b->count - from : VALUE_SLICE;
-        values_widen(form, form == VALUES_CONSTANT ? values : values + values_bytes(form, from),
-                     count, value);
-#pragma omp simd reduction(+ : sum)
-        for (uint32_t i = 0; i < count; i++)
-            sum += value[i] * value[i];
-    }
-    return sum;
-}
-
-static double segment_norm_sq(const struct packed *p, uint64_t s)
+static double segment_norm_sq(const struct packed *p, uint64_t s, int line_bits)
 {
     const uint8_t *bytes = p->bytes + p->segment[s].offset;
     double sum = 0;
-    for (uint32_t k = 0; k < p->segment[s].nblocks; k++) {
-        struct blco_file_block b;
-        blco_block_load(&b, p->order, bytes + k * blco_block_stride(p->order));
-        sum += block_norm_sq(&b, bytes + b.value_at);
+    for (uint32_t k = 0; k < p->segment[s].ngroups; k++) {
+        struct packed_group g;
+        double value[PACKED_GROUP_NNZ];
+        blco_group_load(bytes, k, line_bits, &g, NULL);
+        blco_group_values(bytes, &g, value);
+#pragma omp simd reduction(+ : sum)
+        for (uint32_t i = 0; i < g.count; i++)
+            sum += value[i] * value[i];
     }
     return sum;
 }
@@ -203,12 +176,13 @@ double packed_norm_sq(const struct packed *p)
 {
     double partial[NORM_SLICES], sum = 0;
     uint64_t length = p->nsegments / NORM_SLICES + 1;
+    int line_bits = ordering_line_bits(p->order, p->dims);
 #pragma omp parallel for schedule(static)
     for (uint64_t slice = 0; slice < NORM_SLICES; slice++) {
         uint64_t end = (slice + 1) * length;
         partial[slice] = 0;
         for (uint64_t s = slice * length; s < (end < p->nsegments ? end : p->nsegments); s++)
-            partial[slice] += segment_norm_sq(p, s);
+            partial[slice] += segment_norm_sq(p, s, line_bits);
     }
     for (int slice = 0; slice < NORM_SLICES; slice++)
         sum += partial[slice];

@@ -1,5 +1,5 @@
 /* An ordering of a tensor in host memory in the bytes of a .blco file's segments (blco_format.h):
- * narrow indices, narrow values. This is the form in which a tensor that is too large for the
+ * groups of neighbours. This is the form in which a tensor that is too large for the
  * device waits and flows. */
 #ifndef BLCO_PACKED_H
 #define BLCO_PACKED_H
@@ -20,11 +20,6 @@ struct packed {
     uint64_t size;
 };
 
-/* Bytes that the arrays of `nnz` nonzeros take at most, for planning: 16 a nonzero, and a table of
- * blocks a segment. Lines of more than 64 bits may take more, where nonzeros are so few for their
- * line that blocks are of only a few of them. */
-uint64_t packed_bytes_at_most(int order, uint64_t nnz);
-
 /* Bytes a nonzero that packed_build takes beside x and *p while it runs. */
 #define PACKED_BUILD_BYTES 32
 
@@ -34,10 +29,9 @@ uint64_t packed_bytes_at_most(int order, uint64_t nnz);
 enum status packed_build(struct packed *p, const struct coo *x, int kind, uint64_t segment_nnz,
                          struct progress *progress, struct error *error);
 
-/* A .blco file's segments as they are (alto order), checked: checksums, and that no block of a
- * segment reaches out of its bytes or has bits or forms that do not exist. That every coordinate is
- * below its mode's length is for whoever decodes to check. By all OpenMP threads. On failure *p is
- * empty. STATUS_INPUT, STATUS_MEMORY. */
+/* A .blco file's segments as they are (alto order), checked: checksums, and what blco_is_sound
+ * looks at. That every coordinate is below its mode's length is for whoever decodes to check. By
+ * all OpenMP threads. On failure *p is empty. STATUS_INPUT, STATUS_MEMORY. */
 enum status packed_load(struct packed *p, const struct blco_file *f, struct progress *progress,
                         struct error *error);
 

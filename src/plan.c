@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "blco.h"
+#include "blco_pack.h"
 #include "ordering.h"
 #include "packed.h"
 
@@ -114,11 +115,17 @@ static void lay_out(struct plan *p, int replicas, enum conflict on_alto)
     p->fits = p->total_bytes <= r->budget;
 }
 
+/* Packed nonzeros in segments of so many. */
+static uint64_t packed_at_most(const struct plan_request *r, uint64_t nnz, uint64_t segment_nnz)
+{
+    return blco_pack_at_most(ordering_line_bits(r->order, r->dims), nnz, segment_nnz);
+}
+
 /* A queue's packed nonzeros, and the index words and values that they decode to. */
 static uint64_t queue_bytes(const struct plan_request *r, uint64_t batch)
 {
     uint64_t decoded = multiply(batch, index_words(r) * sizeof(uint64_t) + r->real_size);
-    return add(packed_bytes_at_most(r->order, batch), decoded);
+    return add(packed_at_most(r, batch, BLCO_SEGMENT_NNZ), decoded);
 }
 
 /* As many nonzeros as pay, fewer where queues would take more than their share of what the factors
@@ -145,16 +152,14 @@ static uint64_t packed_bytes(const struct plan *p)
     uint64_t nnz = p->request.nnz, segment = plan_segment_nnz(p);
     if (segment == BLCO_SEGMENT_NNZ && p->alto && p->request.alto_bytes)
         return p->request.alto_bytes;
-    if (segment == BLCO_SEGMENT_NNZ)
-        return packed_bytes_at_most(p->request.order, nnz);
-    return multiply(nnz / segment + 1, packed_bytes_at_most(p->request.order, segment));
+    return packed_at_most(&p->request, nnz, segment);
 }
 
 /* Whole segments, to the five leading bits: for a budget that is a byte too small the next plan
  * then is a worthwhile step down. */
 static uint64_t resident_bytes(const struct plan *p, uint64_t left)
 {
-    uint64_t segment = packed_bytes_at_most(p->request.order, plan_segment_nnz(p));
+    uint64_t segment = packed_at_most(&p->request, plan_segment_nnz(p), plan_segment_nnz(p));
     int below = left >> 5 ? 64 - __builtin_clzll(left) - 5 : 0;
     left = left >> below << below;
     return left < segment ? 0 : left < p->host_bytes ? left : p->host_bytes;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "packed_bytes.h"
+#include "packed_group.h"
 
 /* For a tensor of these lengths (order): the fields of an ordering (ordering.h) without a cut.
  * False where its coordinates do not fit into two words. */

@@ -1,8 +1,24 @@
 #include "values.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
-#define SLICE 1024 /* values that are looked at before a form is given up */
+#include "bit_fields.h"
+
+/* Added to a whole number of at most SHIFT_MOST it leaves that in the low bits, exactly. */
+#define SHIFT      0x1.8p52
+#define SHIFT_MOST 0x1p51
+
+static const double powers[PACKED_DECIMALS + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/* A group's values as whole numbers over a power of ten. */
+struct decimals {
+    int count; /* of places behind the point */
+    int64_t whole[PACKED_GROUP_NNZ];
+};
 
 static uint64_t bits_of(double value)
 {
@@ -11,115 +27,151 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
-static bool all_same(const double *value, uint64_t count)
+static bool all_same(const double *value, uint32_t count)
 {
     uint64_t differing = 0;
-    for (uint64_t i = 1; i < count; i++)
+    for (uint32_t i = 1; i < count; i++)
         differing |= bits_of(value[i]) ^ bits_of(value[0]);
     return differing == 0;
 }
 
-/* Every value is a whole number from 0 to `most`. What does not fit into an int32_t must not be
- * converted, and is 0 instead: then the bits differ. */
-static bool all_whole(const double *value, uint64_t count, int32_t most)
+static bool all_float(const double *value, uint32_t count)
 {
     uint64_t differing = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        int32_t whole = value[i] >= 0 && value[i] <= most ? (int32_t)value[i] : 0;
-        differing |= bits_of((double)whole) ^ bits_of(value[i]);
-    }
-    return differing == 0;
-}
-
-static bool all_float(const double *value, uint64_t count)
-{
-    uint64_t differing = 0;
-    for (uint64_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         differing |= bits_of((double)(float)value[i]) ^ bits_of(value[i]);
     return differing == 0;
 }
 
-static bool holds(enum value_form form, const double *value, uint64_t count)
+/* Whether all are whole numbers of at most SHIFT_MOST. */
+static bool all_whole(const double *value, uint32_t count, int64_t *whole)
 {
-    switch (form) {
-    case VALUES_U8:
-        return all_whole(value, count, UINT8_MAX);
-    case VALUES_U16:
-        return all_whole(value, count, UINT16_MAX);
-    case VALUES_F32:
-        return all_float(value, count);
-    default:
+    uint64_t differing = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        double shifted = value[i] + SHIFT;
+        differing |= bits_of(shifted - SHIFT) ^ bits_of(value[i]);
+        differing |= fabs(value[i]) <= SHIFT_MOST ? 0 : 1;
+        whole[i] = (int64_t)(bits_of(shifted) - bits_of(SHIFT));
+    }
+    return differing == 0;
+}
+
+/* Whether the value is the double next to a whole number of at most VALUES_MOST_WHOLE over this
+ * power of ten. Division of two doubles is rounded correctly, and both are exact. */
+static bool is_decimal(double value, double power, int64_t *whole)
+{
+    double scaled = value * power;
+    if (!(fabs(scaled) <= (double)VALUES_MOST_WHOLE))
+        return false;
+    *whole = llrint(scaled);
+    return bits_of((double)*whole / power) == bits_of(value);
+}
+
+/* The fewest decimals, `least` or more, with which this value is one; PACKED_DECIMALS + 1 where
+ * there are none. */
+static int decimals_of(double value, int least, int64_t *whole)
+{
+    for (int d = least; d <= PACKED_DECIMALS; d++) {
+        if (is_decimal(value, powers[d], whole))
+            return d;
+        if (!(fabs(value) * powers[d] <= (double)VALUES_MOST_WHOLE))
+            break;
+    }
+    return PACKED_DECIMALS + 1;
+}
+
+/* Whether all values are whole numbers over one power of ten, the least that does. An arbitrary
+ * double is found out with the first value; one value that needs more decimals makes the others be
+ * looked at anew. */
+static bool find_decimals(const double *value, uint32_t count, struct decimals *d)
+{
+    d->count = 0;
+    if (all_whole(value, count, d->whole))
         return true;
+    uint32_t good = 0; /* values in a row that have been found to have d->count decimals */
+    for (uint32_t i = 0; good < count; i = i + 1 < count ? i + 1 : 0) {
+        int needed = decimals_of(value[i], d->count, &d->whole[i]);
+        if (needed > PACKED_DECIMALS)
+            return false;
+        good = needed > d->count ? 1 : good + 1;
+        d->count = needed;
     }
+    return true;
 }
 
-enum value_form values_narrowest(const double *value, uint64_t count)
+static void set_form(struct packed_group *g, enum packed_values form, int bits, int decimals,
+                     int64_t least)
 {
-    if (all_same(value, count))
-        return VALUES_CONSTANT;
-    enum value_form form = VALUES_U8;
-    for (uint64_t i = 0; i < count && form < VALUES_F64;) {
-        uint64_t length = count - i < SLICE ? count - i : SLICE;
-        if (holds(form, value + i, length))
-            i += length;
-        else
-            form++; /* which holds those before as well */
+    g->value_form = (uint8_t)form;
+    g->value_bits = (uint8_t)bits;
+    g->decimals = (uint8_t)decimals;
+    g->least = least;
+}
+
+/* As whole numbers, where that is what the values are and in at most so many bits. */
+static bool choose_whole(const struct decimals *d, struct packed_group *g, int most_bits)
+{
+    int64_t least = d->whole[0], largest = d->whole[0];
+    for (uint32_t i = 1; i < g->count; i++) {
+        least = d->whole[i] < least ? d->whole[i] : least;
+        largest = d->whole[i] > largest ? d->whole[i] : largest;
     }
-    return form;
+    int bits = 64 - __builtin_clzll((uint64_t)(largest - least) | 1);
+    if (bits > most_bits)
+        return false;
+    set_form(g, PACKED_WHOLE, bits, d->count, least);
+    return true;
 }
 
-uint64_t values_bytes(enum value_form form, uint64_t count)
+void values_choose(const double *value, struct packed_group *g)
 {
-    static const uint64_t bytes[VALUES_FORMS] = {0, 1, 2, 4, 8};
-    return form == VALUES_CONSTANT ? sizeof(double) : count * bytes[form];
-}
-
-void values_pack(enum value_form form, const double *value, uint64_t count, void *packed)
-{
-    uint8_t *u8 = packed;
-    uint16_t *u16 = packed;
-    float *f32 = packed;
-    switch (form) {
-    case VALUES_U8:
-        for (uint64_t i = 0; i < count; i++)
-            u8[i] = (uint8_t)value[i];
-        break;
-    case VALUES_U16:
-        for (uint64_t i = 0; i < count; i++)
-            u16[i] = (uint16_t)value[i];
-        break;
-    case VALUES_F32:
-        for (uint64_t i = 0; i < count; i++)
-            f32[i] = (float)value[i];
-        break;
-    default:
-        memcpy(packed, value, values_bytes(form, count));
+    struct decimals d;
+    if (all_same(value, g->count)) {
+        set_form(g, PACKED_CONSTANT, 0, 0, (int64_t)bits_of(value[0]));
+        return;
     }
+    bool whole = find_decimals(value, g->count, &d);
+    if (whole && choose_whole(&d, g, 32))
+        return;
+    if (all_float(value, g->count))
+        set_form(g, PACKED_F32, 32, 0, 0);
+    else if (!whole || !choose_whole(&d, g, VALUES_WHOLE_BITS))
+        set_form(g, PACKED_F64, 64, 0, 0);
 }
 
-void values_widen(enum value_form form, const void *packed, uint64_t count, double *value)
+static uint64_t field_of(double value, const struct packed_group *g)
 {
-    const uint8_t *u8 = packed;
-    const uint16_t *u16 = packed;
-    const float *f32 = packed;
-    switch (form) {
-    case VALUES_CONSTANT:
-        for (uint64_t i = 0; i < count; i++)
-            memcpy(&value[i], packed, sizeof *value);
-        break;
-    case VALUES_U8:
-        for (uint64_t i = 0; i < count; i++)
-            value[i] = u8[i];
-        break;
-    case VALUES_U16:
-        for (uint64_t i = 0; i < count; i++)
-            value[i] = u16[i];
-        break;
-    case VALUES_F32:
-        for (uint64_t i = 0; i < count; i++)
-            value[i] = (double)f32[i];
-        break;
-    default:
-        memcpy(value, packed, values_bytes(form, count));
+    if (g->value_form == PACKED_WHOLE)
+        return (uint64_t)(llrint(value * powers[g->decimals]) - g->least);
+    if (g->value_form == PACKED_F32) {
+        float single = (float)value;
+        uint32_t bits;
+        memcpy(&bits, &single, sizeof bits);
+        return bits;
+    }
+    return bits_of(value);
+}
+
+void values_pack(const double *value, const struct packed_group *g, uint32_t *word)
+{
+    uint64_t field[PACKED_GROUP_NNZ];
+    if (g->value_form == PACKED_CONSTANT)
+        return;
+    for (uint32_t i = 0; i < g->count; i++)
+        field[i] = field_of(value[i], g);
+    fields_pack(field, g->count, g->value_bits, word);
+}
+
+void values_unpack(const uint32_t *word, const struct packed_group *g, double *value)
+{
+    uint64_t field[PACKED_GROUP_NNZ];
+    double power = powers[g->decimals];
+    fields_unpack(word, g->count, g->value_bits, field);
+    if (g->value_form == PACKED_WHOLE && g->decimals == 0) {
+        for (uint32_t i = 0; i < g->count; i++)
+            value[i] = (double)(g->least + (int64_t)field[i]);
+    } else {
+        for (uint32_t i = 0; i < g->count; i++)
+            value[i] = packed_value(g, power, field[i]);
     }
 }

@@ -1,32 +1,23 @@
-/* Narrow forms of values: equal to the last bit after widening, or not used. */
+/* Narrow forms of a group's values (packed_group.h): equal to the last bit when they are unpacked,
+ * or not used. */
 #ifndef BLCO_VALUES_H
 #define BLCO_VALUES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-/* In files: the numbers stay. A value that one form holds all but VALUES_CONSTANT above it hold. */
-enum value_form {
-    VALUES_CONSTANT, /* all the same: one double        */
-    VALUES_U8,       /* whole numbers from 0 to 255     */
-    VALUES_U16,      /* whole numbers from 0 to 65535   */
-    VALUES_F32,      /* exact as float                  */
-    VALUES_F64,
-    VALUES_FORMS
-};
+#include "packed_group.h"
 
-/* The form in which value[0..count) takes the fewest bytes. Bits decide: -0.0 is no whole number,
- * and a NaN keeps its payload. `count` must not be 0. */
-enum value_form values_narrowest(const double *value, uint64_t count);
+#define VALUES_MOST_WHOLE (INT64_C(1) << 53) /* up to it every whole number is a double         */
+#define VALUES_WHOLE_BITS 55                 /* what a field needs at most for their difference */
 
-/* Bytes that `count` values of this form take. */
-uint64_t values_bytes(enum value_form form, uint64_t count);
+/* Sets the form in which g->count (1 or more) values take the fewest bits: value_form, value_bits,
+ * decimals and least. Bits decide: -0.0 is no whole number, and a NaN keeps its payload. */
+void values_choose(const double *value, struct packed_group *g);
 
-/* value[0..count) to values_bytes bytes at `packed`, which is aligned to 8 bytes. The form must
- * hold them. */
-void values_pack(enum value_form form, const double *value, uint64_t count, void *packed);
+/* g->count values in the form that was chosen for them to packed_field_words words. */
+void values_pack(const double *value, const struct packed_group *g, uint32_t *word);
 
-/* And back. */
-void values_widen(enum value_form form, const void *packed, uint64_t count, double *value);
+/* And back. One word behind the fields is read as well. */
+void values_unpack(const uint32_t *word, const struct packed_group *g, double *value);
 
 #endif

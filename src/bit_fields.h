@@ -1,0 +1,53 @@
+/* Fields of a few bits, one directly behind the other in 32-bit words, the lowest bit first. */
+#ifndef BLCO_BIT_FIELDS_H
+#define BLCO_BIT_FIELDS_H
+
+#include <stdint.h>
+
+/* Where fields are written. */
+struct field_writer {
+    uint32_t *word;
+    uint64_t bits; /* that wait, to be the lowest of *word */
+    int count;     /* of these, 0 to 31                    */
+};
+
+/* The lowest `bits` (1 to 32) bits of a field that has no others. */
+static inline void field_write(struct field_writer *w, uint64_t field, int bits)
+{
+    w->bits |= field << w->count;
+    *w->word = (uint32_t)w->bits;
+    w->count += bits;
+    w->word += w->count >> 5;
+    w->bits >>= w->count & 32;
+    w->count &= 31;
+}
+
+/* After the last field: then every word that has a bit of one is written, and no other. */
+static inline void field_flush(struct field_writer *w)
+{
+    if (w->count > 0)
+        *w->word = (uint32_t)w->bits;
+}
+
+/* The `bits` (0 to 64) bits from bit `from` on. Reads no word that has none of them. */
+static inline uint64_t bits_from(const uint32_t *word, uint32_t from, int bits)
+{
+    uint32_t shift = from % 32;
+    uint64_t field = 0;
+    word += from / 32;
+    if (bits > 0)
+        field = word[0] >> shift;
+    if (shift + (uint32_t)bits > 32)
+        field |= (uint64_t)word[1] << (32 - shift);
+    if (shift + (uint32_t)bits > 64)
+        field |= (uint64_t)word[2] << 32 << (32 - shift);
+    return bits < 64 ? field & ((UINT64_C(1) << bits) - 1) : field;
+}
+
+/* `count` fields of `bits` (0 to 64) bits, which have no others. */
+void fields_pack(const uint64_t *field, uint32_t count, int bits, uint32_t *word);
+
+/* And back. One word behind those of the fields is read as well. */
+void fields_unpack(const uint32_t *word, uint32_t count, int bits, uint64_t *field);
+
+#endif
