@@ -1,0 +1,86 @@
+#include "device_replica.h"
+
+#include "cuda_error.h"
+#include "device_replica_build.h"
+#include "ordering.h"
+#include "progress.h"
+
+bool device_replicas_due(struct device_replicas *r, int mode)
+{
+    bool again = r->asked[mode];
+    r->asked[mode] = true;
+    return r->wanted && again;
+}
+
+static int find_alto(const struct device_stream *s)
+{
+    for (int i = 0; i < s->orderings; i++)
+        if (s->packed[i].packed.kind == ORDERING_ALTO)
+            return i;
+    return -1;
+}
+
+static uint64_t resident_bytes(const struct device_packed *o)
+{
+    return device_packed_at(o, o->nresident) - device_packed_at(o, 0);
+}
+
+/* The device memory for building; what stays there of the source is in the way where all nonzeros
+ * do not fit beside it. */
+static enum status make_room(struct device_stream *s, struct replica_request *q,
+                             struct error *error)
+{
+    struct device_packed *source = &s->packed[q->source];
+    uint64_t bytes, room = device_stream_room(s), taken = resident_bytes(source);
+    enum status status = device_replica_bytes(s, q, &bytes, error);
+    if (status == STATUS_OK && taken > 0 && (room < taken || bytes > room - taken)) {
+        device_packed_drop(source);
+        status = device_packed_keep(source, 0, error); /* all of it flows */
+        taken = 0;
+    }
+    q->device_bytes = room - taken;
+    return status;
+}
+
+/* STATUS_MEMORY where the mode has to do without. */
+static enum status build_one(struct device_replicas *r, struct device_stream *s, int source,
+                             int mode, struct error *error)
+{
+    struct packed replica = {0};
+    struct replica_request q = {.mode = mode,
+                                .source = source,
+                                .host_bytes = r->host_bytes,
+                                .piece_nnz = r->piece_nnz,
+                                .staging = r->staging};
+    double start = progress_now();
+    if (make_room(s, &q, error) != STATUS_OK ||
+        device_replica_build(&replica, s, &q, error) != STATUS_OK)
+        return error->status;
+    uint64_t size = replica.size;
+    if (device_stream_adopt(s, &replica, error) != STATUS_OK)
+        return error->status;
+    r->host_bytes -= size;
+    r->seconds[mode] = progress_now() - start;
+    return STATUS_OK;
+}
+
+enum status device_replicas_build(struct device_replicas *r, struct device_stream *s,
+                                  struct error *error)
+{
+    int source = find_alto(s);
+    r->wanted = false;
+    enum status status = cuda_status(cudaDeviceSynchronize(), "building orderings", error);
+    for (int n = 0; n < s->order && source >= 0 && status == STATUS_OK; n++) {
+        if (s->conflict[n] == CONFLICT_ORDERED)
+            continue;
+        status = build_one(r, s, source, n, error);
+        if (status != STATUS_MEMORY)
+            continue;
+        r->failed++;
+        *error = (struct error){0};
+        status = STATUS_OK;
+    }
+    if (status == STATUS_OK)
+        status = cuda_status(cudaDeviceSynchronize(), "building orderings", error);
+    return status == STATUS_OK ? device_stream_rearrange(s, error) : status;
+}
