@@ -161,6 +161,12 @@ static enum status check(const struct run *run, struct backend *b, int mode, enu
     return STATUS_OK;
 }
 
+/* Whether this is how a mode is resolved; where orderings are built later, once they are. */
+static bool resolves(const struct plan *plan, int mode, enum conflict conflict)
+{
+    return plan->conflict[mode] == conflict || (plan->replicate && conflict == CONFLICT_ORDERED);
+}
+
 /* The modes that this open backend resolves as `c` says: first warmed up, then verified, then
  * timed. */
 static enum status measure_modes(struct run *run, struct backend *b, struct bench_resolution *c,
@@ -169,7 +175,7 @@ static enum status measure_modes(struct run *run, struct backend *b, struct benc
     enum status status = backend_load(b, &run->start, error);
     for (int n = 0; n < b->order && status == STATUS_OK; n++) {
         struct bench_series *s = &c->mode[n];
-        if (b->plan.conflict[n] != c->conflict)
+        if (!resolves(&b->plan, n, c->conflict))
             continue;
         progress_update(run->progress, -1, "%s, mode %d", conflict_name(c->conflict), n + 1);
         status = warm_up(b, n, s, error);
@@ -297,8 +303,8 @@ static enum status measure_als(struct run *run, struct error *error)
         als->own.name = "in ALS";
         als->own.fits = true;
         als->own.open_seconds = b.seconds[OP_OPEN][0];
-        q->ops->build(b.state, &als->own.build);
         status = run_als(run, &b, error);
+        q->ops->build(b.state, &als->own.build); /* some orderings are built later */
     }
     backend_close(&b);
     return status;
@@ -328,7 +334,7 @@ static enum status look_ahead(const struct bench_request *q, const struct backen
         return error->status;
     *fits = plan.fits;
     for (int n = 0; n < x->order; n++)
-        *given |= plan.conflict[n] == conflict;
+        *given |= resolves(&plan, n, conflict);
     return STATUS_OK;
 }
 
@@ -351,8 +357,8 @@ static enum status measure_resolution(struct run *run, enum conflict conflict, s
     enum status status = open_backend(run, &b, &options, error);
     if (status == STATUS_OK) {
         c->open_seconds = b.seconds[OP_OPEN][0];
-        q->ops->build(b.state, &c->build);
         status = measure_modes(run, &b, c, error);
+        q->ops->build(b.state, &c->build);
     }
     backend_close(&b);
     return status;

@@ -1,5 +1,7 @@
 #include "device_replica.h"
 
+#include <string.h>
+
 #include "cuda_error.h"
 #include "device_replica_build.h"
 #include "ordering.h"
@@ -76,11 +78,18 @@ enum status device_replicas_build(struct device_replicas *r, struct device_strea
         status = build_one(r, s, source, n, error);
         if (status != STATUS_MEMORY)
             continue;
-        r->failed++;
+        r->failed[n] = true;
         *error = (struct error){0};
         status = STATUS_OK;
     }
     if (status == STATUS_OK)
         status = cuda_status(cudaDeviceSynchronize(), "building orderings", error);
     return status == STATUS_OK ? device_stream_rearrange(s, error) : status;
+}
+
+void device_replicas_describe(const struct device_replicas *r, int mode, char *text, size_t size)
+{
+    static const char reason[] = ", no room for its own ordering";
+    if (r->failed[mode] && strlen(text) + sizeof reason <= size)
+        strcat(text, reason);
 }

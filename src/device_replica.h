@@ -15,7 +15,7 @@ struct device_replicas {
     uint64_t host_bytes;     /* that they may take in host memory                            */
     uint64_t piece_nnz;      /* nonzeros of a piece (device_replica_build.h); 0: as many as fit */
     struct staging *staging; /* borrowed                                                     */
-    int failed;              /* modes for which there was not enough memory                  */
+    bool failed[MAX_ORDER];  /* modes for which there was not enough memory                  */
     double seconds[MAX_ORDER]; /* that building took; 0 where it was not built               */
 };
 
@@ -28,5 +28,9 @@ bool device_replicas_due(struct device_replicas *r, int mode);
  * stream can then only be closed. */
 enum status device_replicas_build(struct device_replicas *r, struct device_stream *s,
                                   struct error *error);
+
+/* Appends to text[0..size) why a mode has none, where that was tried: "..., no room for its own
+ * ordering". */
+void device_replicas_describe(const struct device_replicas *r, int mode, char *text, size_t size);
 
 #endif

@@ -115,7 +115,8 @@ bool device_sweep_describe(const struct device_sweep *s, int mode, char *text, s
 {
     if (s->streamed) {
         device_stream_describe(&s->stream, mode, text, size);
-        return true;
+        device_replicas_describe(&s->replicas, mode, text, size);
+        return !s->replicas.wanted;
     }
     int group = grouping_of(&s->grouping, mode);
     const struct device_mttkrp *outer = &s->outer[group], *inner = &s->inner[mode];
@@ -196,11 +197,25 @@ static enum status run_inner(struct device_sweep *s, int group, int mode, cudaSt
     return device_mttkrp_run(&s->inner[mode], &f, stream, error);
 }
 
+/* From alto, until a mode is asked for once more. */
+static enum status run_streamed(struct device_sweep *s, int mode, cudaStream_t stream,
+                                struct error *error)
+{
+    enum status status = STATUS_OK;
+    if (device_replicas_due(&s->replicas, mode)) {
+        status = device_replicas_build(&s->replicas, &s->stream, error);
+        memcpy(s->build.replica, s->replicas.seconds, sizeof s->build.replica);
+    }
+    return status == STATUS_OK
+               ? device_stream_mttkrp(&s->stream, mode, &s->factors, stream, error)
+               : status;
+}
+
 enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t stream,
                                 struct error *error)
 {
     if (s->streamed)
-        return device_stream_mttkrp(&s->stream, mode, &s->factors, stream, error);
+        return run_streamed(s, mode, stream, error);
     int group = grouping_of(&s->grouping, mode);
     if (grouping_size(&s->grouping, group) == 1)
         return run_outer(s, group, stream, error);

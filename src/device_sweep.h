@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "device_mttkrp.h"
+#include "device_replica.h"
 #include "device_stream.h"
 #include "grouping.h"
 
@@ -33,6 +34,7 @@ struct device_sweep {
 
     bool streamed; /* from this instead of the tensors above */
     struct device_stream stream;
+    struct device_replicas replicas;
 
     struct backend_build build; /* seconds of its stages */
 };
@@ -52,11 +54,13 @@ uint64_t device_sweep_row_bytes(const struct device_sweep *s);
  * per group too. */
 bool device_sweep_is_shared(const struct device_sweep *s);
 
-/* s->factors.m = M of `mode`. Asynchronous. STATUS_INPUT as device_stream_mttkrp. */
+/* s->factors.m = M of `mode`. Asynchronous, but where the modes' orderings of a streamed tensor are
+ * built first. STATUS_INPUT as device_stream_mttkrp. */
 enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t stream,
                                 struct error *error);
 
-/* Names the kernels that compute this mode, into text; false while others are still to be tried. */
+/* Names the kernels that compute this mode, into text; false while others are still to be tried, or
+ * orderings to be built. */
 bool device_sweep_describe(const struct device_sweep *s, int mode, char *text, size_t size);
 
 /* Bytes that cross the bus for one MTTKRP of this mode. */

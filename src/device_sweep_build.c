@@ -186,10 +186,20 @@ static enum status pack(struct packed *packed, int *count, const struct tensor_s
     return status;
 }
 
+/* Orderings that the device builds later, in host memory beside alto. */
+static void expect_replicas(struct device_sweep *s, const struct plan *plan,
+                            struct staging *staging)
+{
+    uint64_t alto = s->stream.packed[0].packed.size, budget = plan->request.host_budget;
+    s->replicas = (struct device_replicas){.wanted = plan->replicate,
+                                           .host_bytes = budget > alto ? budget - alto : 0,
+                                           .staging = staging};
+}
+
 /* Packed on the host; what fits stays on the device. */
 static enum status build_streamed(struct device_sweep *s, const struct tensor_source *source,
-                                  const struct plan *plan, struct progress *progress,
-                                  struct error *error)
+                                  const struct plan *plan, struct staging *staging,
+                                  struct progress *progress, struct error *error)
 {
     struct packed packed[MAX_ORDER + 1];
     int count = 0;
@@ -206,6 +216,8 @@ static enum status build_streamed(struct device_sweep *s, const struct tensor_so
             packed_free(&packed[--count]);
     lap(&start, &s->build.upload);
     s->streamed = status == STATUS_OK;
+    if (s->streamed)
+        expect_replicas(s, plan, staging);
     return status;
 }
 
@@ -317,6 +329,6 @@ enum status device_sweep_build(struct device_sweep *s, const struct tensor_sourc
         device_pool_trim(&s->pool);
     }
     if (status == STATUS_OK && plan->streamed)
-        status = build_streamed(s, source, plan, progress, error);
+        status = build_streamed(s, source, plan, staging, progress, error);
     return status;
 }

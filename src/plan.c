@@ -11,12 +11,6 @@
 #define BATCH_SEGMENTS      16   /* that flow at a time, where memory allows              */
 #define QUEUE_SHARE         3    /* queues take at most one in so many bytes that are left */
 
-/* A streamed mode has its own replica where M is too long for a cache: then atomics would bound it,
- * not the bus. All others stream from alto, which packs narrower and shares what stays on the
- * device: on an H200 11.0 instead of 14.1 ms a mode on 77 million nonzeros in 12 to 29 thousand
- * rows. */
-#define LONG_OUTPUT (UINT64_C(256) << 20) /* bytes of M */
-
 static const char *const names[] = {"auto", "ordered", "hierarchical", "register", "atomic"};
 
 const char *conflict_name(enum conflict c)
@@ -155,6 +149,18 @@ static uint64_t packed_bytes(const struct plan *p)
     return packed_at_most(&p->request, nnz, segment);
 }
 
+/* What resident bytes are of use: for all packed orderings, or, where more, for building one from
+ * all nonzeros at once: lines and values, twice, and a byte or two more. */
+static uint64_t useful_bytes(const struct plan *p)
+{
+    uint64_t nonzero = index_words(&p->request) * sizeof(uint64_t) + sizeof(double);
+    uint64_t building = multiply(p->request.nnz, 2 * nonzero + 2);
+    uint64_t packed = multiply((uint64_t)p->request.order, p->host_bytes);
+    if (!p->replicate)
+        return p->host_bytes;
+    return packed > building ? packed : building;
+}
+
 /* Whole segments, to the five leading bits: for a budget that is a byte too small the next plan
  * then is a worthwhile step down. */
 static uint64_t resident_bytes(const struct plan *p, uint64_t left)
@@ -162,16 +168,8 @@ static uint64_t resident_bytes(const struct plan *p, uint64_t left)
     uint64_t segment = packed_at_most(&p->request, plan_segment_nnz(p), plan_segment_nnz(p));
     int below = left >> 5 ? 64 - __builtin_clzll(left) - 5 : 0;
     left = left >> below << below;
-    return left < segment ? 0 : left < p->host_bytes ? left : p->host_bytes;
-}
-
-/* Modes whose own replica pays when streamed; they are the longest ones. */
-static int long_outputs(const struct plan_request *r)
-{
-    int count = 0;
-    for (int n = 0; n < r->order; n++)
-        count += factor_size(r, n) > LONG_OUTPUT;
-    return count;
+    uint64_t most = useful_bytes(p);
+    return left < segment ? 0 : left < most ? left : most;
 }
 
 /* Completes a streamed plan with replicas of so many modes. */
@@ -183,6 +181,7 @@ static void stream(struct plan *p, int replicas)
     uint64_t left = r->budget > fixed ? r->budget - fixed : 0;
     uint64_t coordinates = (uint64_t)r->order * sizeof(uint32_t) + sizeof(double);
     p->streamed = true;
+    p->replicate = r->conflict == CONFLICT_AUTO && !r->no_replicas;
     p->batch_nnz = choose_batch(r, left);
     p->queue_bytes = multiply(PLAN_QUEUES, queue_bytes(r, p->batch_nnz));
     p->host_bytes = multiply((uint64_t)replicas + p->alto, packed_bytes(p));
@@ -215,8 +214,5 @@ void plan_make(struct plan *plan, const struct plan_request *request)
         lay_out(plan, replicas, request->conflict);
     if (plan->fits || !can_stream(request))
         return;
-    int replicas = ordered || most == 0 ? most : long_outputs(request);
-    stream(plan, replicas);
-    if (!plan->fits && least < replicas)
-        stream(plan, least);
+    stream(plan, least);
 }

@@ -58,7 +58,10 @@ struct plan {
     bool streamed;
     uint64_t batch_nnz;      /* nonzeros that a queue takes at a time                         */
     uint64_t queue_bytes;    /* of all PLAN_QUEUES queues: packed batch, and what it decodes to */
-    uint64_t resident_bytes; /* of packed segments that stay on the device, of all orderings   */
+    bool replicate;          /* once the first iteration is done, orderings of their own are built
+                              * on the device for all modes, as far as there is room for them   */
+    uint64_t resident_bytes; /* for packed segments that stay on the device, of all orderings, and
+                              * for building these                                             */
     uint64_t host_bytes;     /* of packed orderings, at most                                   */
     uint64_t packing_bytes;  /* of the host beside these while they are built: the coordinates
                               * and the sort; 0 for alto alone, which a file may have ready   */
@@ -68,8 +71,8 @@ struct plan {
 
 /* Fills *plan. All replicas where they fit; otherwise alto, and replicas for as many modes as fit
  * beside it, longest first (short ones lose least without); where not even alto fits and the
- * request allows it, streamed: from alto, but from a replica where M is long
- * and host memory has room for it. A forced conflict is obeyed for all modes. What fits a budget
+ * request allows it, streamed: from alto, and from the second iteration on from what the device
+ * has made of that. A forced conflict is obeyed for all modes. What fits a budget
  * fits a larger one, and a budget just below a plan's total gives a plan that takes less. Never
  * fails: where nothing fits, `fits` is false and total_bytes says what would. */
 void plan_make(struct plan *plan, const struct plan_request *request);

@@ -64,17 +64,31 @@ static void describe_in_memory(const struct plan *plan, struct text *t)
            gigabytes(plan->request.budget));
 }
 
+/* Once each mode has an ordering as large as alto. */
+static void describe_replicas(const struct plan *plan, struct text *t)
+{
+    double all = (double)plan->request.order * gigabytes(plan->host_bytes);
+    double flows = all - gigabytes(plan->resident_bytes);
+    append(t,
+           "from the second iteration on: each mode from its own ordering, built on the device, "
+           "host memory allowing; %.3f GB in all, of which about %.3f GB flow\n",
+           all, flows > 0 ? flows : 0);
+}
+
 /* What stays of each ordering is there for every mode; the rest of alto flows for each anew. */
 static void describe_streamed(const struct plan *plan, struct text *t)
 {
     int orderings = plan->replicas + plan->alto;
     uint64_t passes = plan->alto ? (uint64_t)plan->request.order : 1;
+    uint64_t stay =
+        plan->resident_bytes < plan->host_bytes ? plan->resident_bytes : plan->host_bytes;
     append(t,
            "streaming: %d packed ordering%s in host memory, %.3f GB at most, of which %.3f GB stay "
            "on the device; %.3f GB at most flow in an iteration, %" PRIu64 " nonzeros at a time\n",
            orderings, orderings == 1 ? "" : "s", gigabytes(plan->host_bytes),
-           gigabytes(plan->resident_bytes),
-           (double)passes * gigabytes(plan->host_bytes - plan->resident_bytes), plan->batch_nnz);
+           gigabytes(stay), (double)passes * gigabytes(plan->host_bytes - stay), plan->batch_nnz);
+    if (plan->replicate)
+        describe_replicas(plan, t);
     append(t,
            "memory: what stays %.3f GB + %d queues %.3f GB + factors %.3f GB + copies %.3f GB = "
            "%.3f GB of the %.3f GB that may be used\n",

@@ -66,7 +66,8 @@ static void check_streamed(const struct plan *p)
                                   p->host_bytes + p->packing_bytes <= r->host_budget);
     uint64_t orderings = (uint64_t)p->replicas + p->alto;
     assert_true(p->host_bytes >= orderings * packed_bytes_at_most(r->order, r->nnz));
-    assert_true(p->resident_bytes <= p->host_bytes);
+    assert_true(!p->replicate || (p->alto && r->conflict == CONFLICT_AUTO));
+    assert_true(p->replicate || p->resident_bytes <= p->host_bytes);
     assert_true(p->batch_nnz > 0);
     /* A packed nonzero takes 16 bytes, a decoded one its index words and a value. */
     uint64_t words = ordering_line_bits(r->order, r->dims) > 64 ? 2 : 1;
@@ -238,28 +239,41 @@ static void test_streamed_replicas(void **state)
     assert_true(!p.fits && !p.streamed);
 }
 
-/* A mode of its own replica: long against the nonzeros. */
-static void test_streamed_long_mode(void **state)
+/* Orderings that are built later: where the conflict is free, and of what room there is for them. */
+static void test_streamed_replicas_later(void **state)
 {
     (void)state;
-    struct plan_request r = large_request(45 * GB, 500 * GB);
+    struct plan_request r = large_request(20 * GB, 500 * GB);
     struct plan p;
-    r.dims[2] = 2000000; /* M of 256 MB */
-    r.dims[3] = 100000000;
+    r.must_stream = true;
+    r.alto_bytes = 6 * GB;
     plan_make(&p, &r);
     check_streamed(&p);
-    assert_true(p.fits && p.alto);
-    assert_int_equal(p.replicas, 1);
-    assert_int_equal(p.conflict[2], CONFLICT_REGISTER);
-    assert_int_equal(p.conflict[3], CONFLICT_ORDERED);
-    assert_int_equal(p.packing_bytes, r.nnz * (4 * 4 + 8 + 32));
-    assert_in_range(p.host_bytes, 64 * GB, 65 * GB);
-
-    r.host_budget = 100 * GB; /* no room to sort */
-    plan_make(&p, &r);
-    check_streamed(&p);
-    assert_true(p.fits && p.alto);
+    assert_true(p.fits && p.alto && p.replicate);
     assert_int_equal(p.replicas, 0);
+    assert_int_equal(p.packing_bytes, 0);
+    assert_int_equal(p.host_bytes, 6 * GB);
+    assert_in_range(p.resident_bytes, 18 * GB, 20 * GB);
+
+    r.budget = 200 * GB; /* a piece of all nonzeros takes more than four orderings */
+    plan_make(&p, &r);
+    check_streamed(&p);
+    assert_int_equal(p.resident_bytes, r.nnz * (4 * 8 + 2));
+    r.alto_bytes = 18 * GB;
+    plan_make(&p, &r);
+    assert_int_equal(p.resident_bytes, 4 * r.alto_bytes);
+
+    r.no_replicas = true;
+    plan_make(&p, &r);
+    check_streamed(&p);
+    assert_false(p.replicate);
+    assert_int_equal(p.resident_bytes, r.alto_bytes);
+    r.no_replicas = false;
+    for (int c = CONFLICT_ORDERED; c <= CONFLICT_ATOMIC; c++) {
+        r.conflict = (enum conflict)c;
+        plan_make(&p, &r);
+        assert_true(p.streamed && !p.replicate);
+    }
 }
 
 static void test_streamed_alto(void **state)
@@ -283,8 +297,10 @@ static void test_streamed_alto(void **state)
     assert_true(p.fits && p.alto);
     assert_int_equal(p.host_bytes, 19 * GB);
     r.alto_bytes = 10 * GB;
+    r.no_replicas = true;
     plan_make(&p, &r);
     assert_int_equal(p.resident_bytes, 10 * GB); /* all of it stays */
+    r.no_replicas = false;
     r.alto_bytes = 0;
 
     r.host_budget = 500 * GB;
@@ -318,7 +334,7 @@ static void test_streamed_though_it_fits(void **state)
     check_streamed(&p);
     assert_true(p.fits && p.alto);
     assert_int_equal(p.replicas, 0);
-    assert_int_equal(p.resident_bytes, p.host_bytes);
+    assert_true(p.resident_bytes >= p.host_bytes);
 }
 
 static void test_streamed_batches(void **state)
@@ -565,7 +581,7 @@ int main(void)
         cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_describe),
         cmocka_unit_test(test_streamed_replicas),
-        cmocka_unit_test(test_streamed_long_mode),
+        cmocka_unit_test(test_streamed_replicas_later),
         cmocka_unit_test(test_streamed_alto),
         cmocka_unit_test(test_streamed_though_it_fits),
         cmocka_unit_test(test_streamed_batches),
