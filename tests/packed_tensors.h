@@ -8,9 +8,8 @@
 #include "blco_pack.h"
 #include "naive.h"
 #include "packed.h"
-#include "values.h"
 
-#define FORM_BY_REGION VALUES_FORMS /* another one in each fifth of mode 1 */
+#define FORM_BY_REGION PACKED_FORMS /* another one in each quarter of mode 1 */
 
 /* Lines of about `bits` bits, spread unevenly over the modes. */
 static inline void random_lengths(uint64_t *seed, int order, int bits, uint64_t *dims)
@@ -28,17 +27,16 @@ static inline void random_lengths(uint64_t *seed, int order, int bits, uint64_t 
 
 static inline double value_in_form(int form, uint64_t i)
 {
+    uint64_t bits = i * UINT64_C(0x9e3779b97f4a7c15);
     switch (form) {
-    case VALUES_CONSTANT:
+    case PACKED_CONSTANT:
         return -1.5;
-    case VALUES_U8:
-        return (double)(i % 256);
-    case VALUES_U16:
-        return (double)(300 + i % 65000);
-    case VALUES_F32:
-        return 0.25 + (double)(i % 1000000);
+    case PACKED_WHOLE: /* of every width and number of decimals, group by group */
+        return (double)(int64_t)((bits >> 13) >> (i / 1024 % 48)) / (i / 4096 % 2 ? 1000 : 1) + 1;
+    case PACKED_F32:
+        return (double)(float)(1e-20 * (double)(bits >> 40) + 1e-30);
     default:
-        return 0.1 + (double)i;
+        return 1e-200 * (double)(bits >> 11) + 1e-300;
     }
 }
 
@@ -48,35 +46,50 @@ static inline void coo_in_form(struct coo *x, int order, const uint64_t *dims, u
 {
     naive_random_coo(x, order, dims, nnz, seed, (int)(seed % 2));
     for (uint64_t i = 0; i < x->nnz; i++) {
-        int region = (int)(x->index[0][i] * (uint64_t)VALUES_FORMS / dims[0]);
+        int region = (int)(x->index[0][i] * (uint64_t)PACKED_FORMS / dims[0]);
         x->value[i] = value_in_form(form == FORM_BY_REGION ? region : form, i + seed);
     }
+}
+
+/* What decodes a packed tensor on the host; the caller frees it. */
+static inline void decoder_of(struct line_decoder *d, const struct packed *p)
+{
+    struct ordering o;
+    struct error error = {0};
+    ordering_create(&o, p->kind, p->order, p->dims, 64);
+    assert_int_equal(line_decoder_create(d, &o, &error), STATUS_OK);
 }
 
 /* The nonzeros in the order in which they are packed; the caller frees them. */
 static inline void unpack_all(const struct packed *p, struct coo *x)
 {
     struct error error = {0};
+    struct line_decoder d;
+    decoder_of(&d, p);
     assert_int_equal(coo_create(x, p->order, p->dims, p->nnz, &error), STATUS_OK);
     for (uint64_t s = 0; s < p->nsegments; s++)
-        if (blco_unpack(p->bytes + p->segment[s].offset, &p->segment[s], x, s * p->segment_nnz,
+        if (blco_unpack(&d, p->bytes + p->segment[s].offset, &p->segment[s], x, s * p->segment_nnz,
                         (uint32_t)packed_nnz(p, s, s + 1), "x", &error) != STATUS_OK)
             fail_msg("%s", error.message);
+    line_decoder_free(&d);
 }
 
-/* Moves all nonzeros of a block, the middle one of segment s, beyond the length of mode n, and
- * returns their number; *first is the first of them. */
-static inline uint64_t damage(struct packed *p, uint64_t s, int n, uint64_t *first)
+/* Says that mode n is as short as its bits allow, so that nonzeros lie beyond it. Returns how many
+ * do; *first is the first of them. */
+static inline uint64_t damage(struct packed *p, int n, uint64_t *first)
 {
-    uint8_t *entry =
-        p->bytes + p->segment[s].offset + p->segment[s].nblocks / 2 * blco_block_stride(p->order);
-    struct blco_file_block b;
-    blco_block_load(&b, p->order, entry);
-    b.base[n] |= UINT32_C(1) << 31;
-    assert_true(b.base[n] >= p->dims[n] && b.bits[n] < 32);
-    blco_block_store(&b, p->order, entry);
-    *first = s * p->segment_nnz + b.first;
-    return b.count;
+    struct coo x;
+    uint64_t count = 0, length = (UINT64_C(1) << (ordering_bits(p->dims[n]) - 1)) + 1;
+    unpack_all(p, &x);
+    for (uint64_t i = x.nnz; i-- > 0;) {
+        if (x.index[n][i] < length)
+            continue;
+        count++;
+        *first = i;
+    }
+    coo_free(&x);
+    p->dims[n] = length;
+    return count;
 }
 
 #endif
