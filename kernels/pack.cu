@@ -315,8 +315,8 @@ __global__ void write(const __grid_constant__ pack_args a, uint64_t first, uint6
                       const uint64_t *__restrict__ offset, uint8_t *__restrict__ out)
 {
     __shared__ uint32_t vector[WARPS][PACKED_UPPER_WORDS];
-    uint64_t warp = first * pack_groups(a.segment_nnz) +
-                    static_cast<uint64_t>(blockIdx.x) * WARPS + threadIdx.x / WARP;
+    uint64_t warp = first * pack_groups(a.segment_nnz) + static_cast<uint64_t>(blockIdx.x) * WARPS +
+                    threadIdx.x / WARP;
     Place p = place_of(a, warp);
     if (p.count == 0 || p.segment >= last)
         return;

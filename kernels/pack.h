@@ -17,14 +17,15 @@ extern "C" {
 
 /* Nonzeros in whole segments; the last of these may be shorter. */
 struct pack_args {
-    const void *line;     /* (nnz) sorted, of 64 bits each, or 128 where words is 2        */
-    const double *value;  /* (nnz)                                                         */
+    const void *line;    /* (nnz) sorted, of 64 bits each, or 128 where words is 2        */
+    const double *value; /* (nnz)                                                         */
     uint64_t nnz;
     uint32_t segment_nnz; /* of every segment but the last                                 */
     int words;            /* 1 or 2                                                        */
     int line_bits;        /* an entry has as many words as these need                      */
-    struct packed_group *group; /* (segments x pack_groups): measured; the last segment may have fewer */
-    uint32_t *bytes;            /* (segments): measured                                    */
+    struct packed_group
+        *group;      /* (segments x pack_groups): measured; the last segment may have fewer */
+    uint32_t *bytes; /* (segments): measured                                    */
 };
 
 /* Groups of a segment of so many nonzeros. */

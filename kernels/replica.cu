@@ -8,7 +8,8 @@ namespace
 
 constexpr uint32_t WARP = 32, ALL = 0xffffffffu;
 constexpr uint32_t THREADS = 256;
-constexpr uint32_t ITEMS = 4; /* nonzeros of a thread: one addition to the count for all of a tile */
+constexpr uint32_t ITEMS =
+    4; /* nonzeros of a thread: one addition to the count for all of a tile */
 constexpr uint64_t TILE = THREADS * ITEMS;
 constexpr uint64_t MOST_BLOCKS = 1 << 16;
 constexpr uint32_t NO_ROW = 0xffffffffu; /* no mode is that long */
@@ -163,6 +164,7 @@ extern "C" cudaError_t replica_sort(void *temporary, size_t *temporary_bytes, vo
 {
     if (temporary && (n < 2 || bits == 0))
         return cudaSuccess;
-    return words == 1 ? sort<line_words_1>(temporary, temporary_bytes, line, value, n, bits, stream)
-                      : sort<line_words_2>(temporary, temporary_bytes, line, value, n, bits, stream);
+    return words == 1
+               ? sort<line_words_1>(temporary, temporary_bytes, line, value, n, bits, stream)
+               : sort<line_words_2>(temporary, temporary_bytes, line, value, n, bits, stream);
 }

@@ -108,10 +108,8 @@ static enum status fetch(struct device_packer *k, const struct pack_args *args, 
         return error->status;
     for (uint64_t s = first; s < end; s++) {
         uint64_t nnz = packed_nnz(to, k->done, k->done + 1);
-        to->segment[k->done++] =
-            (struct blco_file_segment){.offset = to->size,
-                                       .bytes = k->host_bytes[s],
-                                       .ngroups = pack_groups((uint32_t)nnz)};
+        to->segment[k->done++] = (struct blco_file_segment){
+            .offset = to->size, .bytes = k->host_bytes[s], .ngroups = pack_groups((uint32_t)nnz)};
         to->size += k->host_bytes[s];
     }
     return STATUS_OK;
@@ -137,7 +135,8 @@ enum status device_pack(struct device_packer *k, const void *line, const double 
         return STATUS_OK;
     enum status status = measure(k, &args, segments, error);
     for (uint64_t first = 0; first < segments && status == STATUS_OK; first = end) {
-        for (end = first; end < segments && k->host_offset[end + 1] - k->host_offset[first] <= out_bytes;)
+        for (end = first;
+             end < segments && k->host_offset[end + 1] - k->host_offset[first] <= out_bytes;)
             end++;
         if (end == first)
             return error_set(error, STATUS_INTERNAL, "%s: no room for a segment", doing);

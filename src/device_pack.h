@@ -9,10 +9,10 @@
 #include "packed.h"
 
 struct device_packer {
-    struct packed *to;      /* its arrays are there, and its first segments are done   */
-    uint64_t done;          /* so many of them                                         */
-    uint64_t room;          /* bytes that to->bytes holds                              */
-    uint64_t segments;      /* that are packed at a time, at most                      */
+    struct packed *to;          /* its arrays are there, and its first segments are done   */
+    uint64_t done;              /* so many of them                                         */
+    uint64_t room;              /* bytes that to->bytes holds                              */
+    uint64_t segments;          /* that are packed at a time, at most                      */
     struct packed_group *group; /* (segments x groups of a segment); device, owned     */
     uint32_t *bytes;            /* (segments); device, owned                           */
     uint64_t *offset;           /* (segments + 1); device, owned                       */

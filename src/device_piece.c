@@ -87,15 +87,15 @@ enum status device_piece_begin(const struct device_piece *p, uint32_t begin, uin
                                      .value = values_of(p, 0),
                                      .count = p->appended,
                                      .room = p->room};
-    return cuda_status(cudaMemcpyAsync(p->appended, &p->count, sizeof p->count,
-                                       cudaMemcpyHostToDevice, p->stream),
-                       doing, error);
+    return cuda_status(
+        cudaMemcpyAsync(p->appended, &p->count, sizeof p->count, cudaMemcpyHostToDevice, p->stream),
+        doing, error);
 }
 
 enum status device_piece_sort(struct device_piece *p, struct error *error)
 {
-    cudaError_t code = cudaMemcpyAsync(&p->count, p->appended, sizeof p->count,
-                                       cudaMemcpyDeviceToHost, p->stream);
+    cudaError_t code =
+        cudaMemcpyAsync(&p->count, p->appended, sizeof p->count, cudaMemcpyDeviceToHost, p->stream);
     if (code == cudaSuccess)
         code = cudaStreamSynchronize(p->stream);
     if (code == cudaSuccess && p->count > p->room)

@@ -11,8 +11,8 @@
 
 struct device_piece {
     struct replica_map map;
-    uint64_t room;   /* nonzeros                                                               */
-    uint64_t count;  /* that are there: known once sorted                                      */
+    uint64_t room;     /* nonzeros                                                               */
+    uint64_t count;    /* that are there: known once sorted                                      */
     uint8_t *arena[2]; /* (arena_bytes) each: [0] has `room` lines, then `room` values; [1] is the
                         * room that sorting takes, and free before and after; device, owned    */
     uint64_t arena_bytes;
@@ -22,8 +22,8 @@ struct device_piece {
     cudaStream_t stream;
 };
 
-/* Bytes of device memory that a piece with room for so many nonzeros takes. Each of its arenas holds
- * at least arena_least bytes. STATUS_INTERNAL where the device does not tell. */
+/* Bytes of device memory that a piece with room for so many nonzeros takes. Each of its arenas
+ * holds at least arena_least bytes. STATUS_INTERNAL where the device does not tell. */
 enum status device_piece_bytes(const struct replica_map *map, uint64_t room, uint64_t arena_least,
                                uint64_t *bytes, struct error *error);
 

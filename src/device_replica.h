@@ -10,12 +10,12 @@
 #include "device_stream.h"
 
 struct device_replicas {
-    bool wanted;             /* and not yet tried */
-    bool asked[MAX_ORDER];   /* each mode         */
-    uint64_t host_bytes;     /* that they may take in host memory                            */
-    uint64_t piece_nnz;      /* nonzeros of a piece (device_replica_build.h); 0: as many as fit */
-    struct staging *staging; /* borrowed                                                     */
-    bool failed[MAX_ORDER];  /* modes for which there was not enough memory                  */
+    bool wanted;               /* and not yet tried */
+    bool asked[MAX_ORDER];     /* each mode         */
+    uint64_t host_bytes;       /* that they may take in host memory                            */
+    uint64_t piece_nnz;        /* nonzeros of a piece (device_replica_build.h); 0: as many as fit */
+    struct staging *staging;   /* borrowed                                                     */
+    bool failed[MAX_ORDER];    /* modes for which there was not enough memory                  */
     double seconds[MAX_ORDER]; /* that building took; 0 where it was not built               */
 };
 

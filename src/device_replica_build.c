@@ -181,9 +181,9 @@ static enum status find_pieces(struct build *b, struct pieces *p, struct error *
         return error_set(error, STATUS_MEMORY, "%s: no room for a count of each row", doing);
     b->rows = device_array(length, sizeof *b->rows, error);
     if (error->status == STATUS_OK)
-        cuda_status(cudaMemsetAsync(b->rows, 0, length * sizeof *b->rows,
-                                    b->request->staging->stream),
-                    doing, error);
+        cuda_status(
+            cudaMemsetAsync(b->rows, 0, length * sizeof *b->rows, b->request->staging->stream),
+            doing, error);
     if (error->status == STATUS_OK && pass_by(b, count_rows, error) == STATUS_OK)
         cut_rows(b, p, source->nnz, length, error);
     if (error->status != STATUS_OK)
@@ -216,9 +216,8 @@ static enum status build_pieces(struct build *b, const struct pieces *p, struct 
     struct staging *staging = b->request->staging;
     struct device_piece piece = {0};
     struct device_packer packer = {0};
-    enum status status = device_piece_open(&piece, &b->map, b->room,
-                                           device_packer_least(b->segment_nnz), staging->stream,
-                                           error);
+    enum status status = device_piece_open(
+        &piece, &b->map, b->room, device_packer_least(b->segment_nnz), staging->stream, error);
     if (status == STATUS_OK)
         status = device_packer_open(&packer, replica, host_room, b->room, staging, error);
     for (uint64_t i = 0; i < p->count && status == STATUS_OK; i++)

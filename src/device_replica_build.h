@@ -1,6 +1,6 @@
-/* Building an ordering `mode n` of a tensor that is streamed, on the device, from the copy of it that
- * flows: its nonzeros pass by once for every piece that the device has room for, are sorted and
- * packed there, and go back to host memory as segments. */
+/* Building an ordering `mode n` of a tensor that is streamed, on the device, from the copy of it
+ * that flows: its nonzeros pass by once for every piece that the device has room for, are sorted
+ * and packed there, and go back to host memory as segments. */
 #ifndef BLCO_DEVICE_REPLICA_BUILD_H
 #define BLCO_DEVICE_REPLICA_BUILD_H
 
@@ -8,11 +8,11 @@
 #include "device_stream.h"
 
 struct replica_request {
-    int mode;              /* whose rows stand together                                       */
-    int source;            /* the stream's ordering to build from                             */
-    uint64_t device_bytes; /* that building may take                                          */
-    uint64_t host_bytes;   /* that the packed ordering may take                               */
-    uint64_t piece_nnz;    /* nonzeros of a piece at most; 0: as many as there is room for    */
+    int mode;                /* whose rows stand together                                       */
+    int source;              /* the stream's ordering to build from                             */
+    uint64_t device_bytes;   /* that building may take                                          */
+    uint64_t host_bytes;     /* that the packed ordering may take                               */
+    uint64_t piece_nnz;      /* nonzeros of a piece at most; 0: as many as there is room for    */
     struct staging *staging; /* on the stream that everything runs on                         */
 };
 

@@ -206,9 +206,8 @@ static enum status run_streamed(struct device_sweep *s, int mode, cudaStream_t s
         status = device_replicas_build(&s->replicas, &s->stream, error);
         memcpy(s->build.replica, s->replicas.seconds, sizeof s->build.replica);
     }
-    return status == STATUS_OK
-               ? device_stream_mttkrp(&s->stream, mode, &s->factors, stream, error)
-               : status;
+    return status == STATUS_OK ? device_stream_mttkrp(&s->stream, mode, &s->factors, stream, error)
+                               : status;
 }
 
 enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t stream,

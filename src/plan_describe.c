@@ -85,8 +85,8 @@ static void describe_streamed(const struct plan *plan, struct text *t)
     append(t,
            "streaming: %d packed ordering%s in host memory, %.3f GB at most, of which %.3f GB stay "
            "on the device; %.3f GB at most flow in an iteration, %" PRIu64 " nonzeros at a time\n",
-           orderings, orderings == 1 ? "" : "s", gigabytes(plan->host_bytes),
-           gigabytes(stay), (double)passes * gigabytes(plan->host_bytes - stay), plan->batch_nnz);
+           orderings, orderings == 1 ? "" : "s", gigabytes(plan->host_bytes), gigabytes(stay),
+           (double)passes * gigabytes(plan->host_bytes - stay), plan->batch_nnz);
     if (plan->replicate)
         describe_replicas(plan, t);
     append(t,

@@ -239,7 +239,8 @@ static void test_streamed_replicas(void **state)
     assert_true(!p.fits && !p.streamed);
 }
 
-/* Orderings that are built later: where the conflict is free, and of what room there is for them. */
+/* Orderings that are built later: where the conflict is free, and of what room there is for them.
+ */
 static void test_streamed_replicas_later(void **state)
 {
     (void)state;

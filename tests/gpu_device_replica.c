@@ -1,0 +1,374 @@
+/* Orderings that the device makes of a streamed tensor: byte for byte what the host packs, in
+ * pieces of any size; and MTTKRP from them against the oracle. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+
+#include <cmocka.h>
+
+#include "backends.h"
+#include "device_replica_build.h"
+#include "memory.h"
+#include "packed_tensors.h"
+#include "stream_layout.h"
+
+#define SHAPES 80
+
+/* A tensor that is streamed from its alto copy, and what building from that takes. */
+struct streaming {
+    struct coo x;
+    struct device_stream stream;
+    struct staging staging;
+    cudaStream_t queue;
+};
+
+static void good(cudaError_t code)
+{
+    if (code != cudaSuccess)
+        fail_msg("%s", cudaGetErrorString(code));
+}
+
+/* Takes over x. */
+static void open_stream(struct streaming *t, const struct coo *x, uint64_t segment_nnz,
+                        uint64_t batch_nnz, uint64_t bytes, int single)
+{
+    struct error error = {0};
+    struct packed alto;
+    enum conflict conflict[MAX_ORDER];
+    for (int n = 0; n < x->order; n++)
+        conflict[n] = CONFLICT_REGISTER;
+    t->x = *x;
+    good(cudaStreamCreateWithFlags(&t->queue, cudaStreamNonBlocking));
+    assert_int_equal(staging_open(&t->staging, t->queue, &error), STATUS_OK);
+    assert_int_equal(packed_build(&alto, x, ORDERING_ALTO, segment_nnz, NULL, &error), STATUS_OK);
+    if (device_stream_open(&t->stream, &alto, 1, conflict, batch_nnz, bytes, single, &error) !=
+        STATUS_OK)
+        fail_msg("%s", error.message);
+}
+
+static void close_stream(struct streaming *t)
+{
+    device_stream_close(&t->stream);
+    staging_close(&t->staging);
+    good(cudaStreamDestroy(t->queue));
+    coo_free(&t->x);
+}
+
+static uint64_t most_in_a_row(const struct coo *x, int mode)
+{
+    struct error error = {0};
+    uint32_t *count = memory_zeros(x->dims[mode], sizeof *count, &error), most = 0;
+    assert_non_null(count);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        uint32_t here = ++count[x->index[mode][i]];
+        most = here > most ? here : most;
+    }
+    memory_free(count);
+    return most;
+}
+
+static void compare(const struct packed *got, const struct packed *expected)
+{
+    int line_bits = ordering_line_bits(got->order, got->dims);
+    assert_int_equal(got->kind, expected->kind);
+    assert_int_equal(got->nnz, expected->nnz);
+    assert_int_equal(got->segment_nnz, expected->segment_nnz);
+    assert_int_equal(got->nsegments, expected->nsegments);
+    for (uint64_t s = 0; s < got->nsegments; s++) {
+        const struct blco_file_segment *a = &got->segment[s], *b = &expected->segment[s];
+        const uint8_t *bytes = got->bytes + a->offset, *wanted = expected->bytes + b->offset;
+        if (!blco_is_sound(bytes, a, line_bits, (uint32_t)packed_nnz(got, s, s + 1)))
+            fail_msg("segment %d is not sound", (int)s);
+        assert_int_equal(a->ngroups, b->ngroups);
+        assert_int_equal(a->offset, b->offset);
+        assert_int_equal(a->bytes, b->bytes);
+        for (uint32_t i = 0; i < a->bytes; i++)
+            if (bytes[i] != wanted[i])
+                fail_msg("segment %d of %d, byte %d of %d: %02x, expected %02x", (int)s,
+                         (int)got->nsegments, (int)i, (int)a->bytes, bytes[i], wanted[i]);
+    }
+    assert_int_equal(got->size, expected->size);
+}
+
+static struct replica_request request_of(struct streaming *t, int mode)
+{
+    return (struct replica_request){
+        .mode = mode, .device_bytes = 1 << 30, .host_bytes = 1 << 30, .staging = &t->staging};
+}
+
+/* Whether it was built; it is then what the host packs. */
+static bool build(struct streaming *t, const struct replica_request *q)
+{
+    struct error error = {0};
+    struct packed replica, expected;
+    enum status status = device_replica_build(&replica, &t->stream, q, &error);
+    if (status == STATUS_MEMORY) {
+        assert_null(replica.bytes);
+        assert_null(replica.segment);
+        return false;
+    }
+    if (status != STATUS_OK)
+        fail_msg("%s", error.message);
+    uint64_t segment_nnz = t->stream.packed[0].packed.segment_nnz;
+    assert_int_equal(packed_build(&expected, &t->x, q->mode, segment_nnz, NULL, &error), STATUS_OK);
+    compare(&replica, &expected);
+    packed_free(&expected);
+    packed_free(&replica);
+    return true;
+}
+
+/* In one piece, and in pieces of some rows, where no row is too long for that. */
+static void check_pieces(struct streaming *t, int mode, int *refused)
+{
+    static const uint64_t pieces[] = {0, 1, 40, 300, 5000};
+    uint64_t row = most_in_a_row(&t->x, mode);
+    uint64_t segment_nnz = t->stream.packed[0].packed.segment_nnz;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        struct replica_request q = request_of(t, mode);
+        q.piece_nnz = pieces[i];
+        bool whole = pieces[i] == 0 || t->x.nnz <= pieces[i] + segment_nnz;
+        if (!whole && t->x.nnz / pieces[i] > 400) /* passes */
+            continue;
+        assert_true(build(t, &q) == (whole || row <= pieces[i]));
+        *refused += !whole && row > pieces[i];
+    }
+}
+
+static void test_bytes_of_the_host(void **state)
+{
+    (void)state;
+    static const int bits[] = {0, 12, 30, 50, 64, 66, 90, 120};
+    static const uint64_t segments[] = {1, 7, 1000, 65536};
+    int words[3] = {0}, refused = 0;
+    uint64_t seed = 1;
+    for (int i = 0; i < SHAPES; i++) {
+        struct packed_layout layout;
+        struct streaming t;
+        struct coo x;
+        int order = i % 6 < 5 ? i % 6 + 1 : 16;
+        uint64_t dims[MAX_ORDER], nnz = 1 + naive_random(&seed) % (i % 4 >= 2 ? 150000 : 3000);
+        random_lengths(&seed, order, bits[naive_random(&seed) % 8], dims);
+        for (int n = 0; n < order; n++) /* rows are counted here */
+            dims[n] = dims[n] < 1 << 26 ? dims[n] : 1 << 26;
+        if (!stream_layout_create(&layout, order, dims))
+            continue;
+        coo_in_form(&x, order, dims, nnz, naive_random(&seed), i % (FORM_BY_REGION + 1));
+        uint64_t batch = 1 + naive_random(&seed) % (2 * x.nnz);
+        batch = batch < x.nnz / 20 ? x.nnz / 20 : batch; /* a launch or two for each */
+        open_stream(&t, &x, segments[i % 4], batch, naive_random(&seed) % (1 << 20), i % 2);
+        check_pieces(&t, (int)(naive_random(&seed) % (uint64_t)order), &refused);
+        words[layout.words]++;
+        close_stream(&t);
+    }
+    assert_true(words[1] > 10 && words[2] > 10 && refused > 5);
+}
+
+/* Numbers at the limits of the forms: of decimals, of fields, and what only looks like a number. */
+static void test_values_at_the_limits(void **state)
+{
+    (void)state;
+    static const double special[] = {0.0,       -0.0,       0.1,       -2.37,      1e22,
+                                     1e-22,     1e300,      5e-324,    1.0 / 3,    0x1p53,
+                                     0x1p51,    0x1p51 + 1, -0x1p53,   0x1p53 + 2, 123456.789,
+                                     0x1.8p-20, 16777217,   1e15 + 0.3};
+    enum { COUNT = sizeof special / sizeof *special };
+    static const uint64_t dims[] = {40, 900, 70};
+    struct streaming t;
+    struct coo x;
+    int refused = 0;
+    naive_random_coo(&x, 3, dims, 100000, 1, 0);
+    uint64_t seed = 3;
+    for (uint64_t i = 0; i < x.nnz; i++) { /* few kinds side by side, in most orders */
+        uint64_t kind = x.index[0][i] * 31 % (2 * COUNT);
+        double one = special[kind % COUNT], other = (double)(naive_random(&seed) % 1000);
+        x.value[i] = kind < COUNT ? one : naive_random(&seed) % 300 ? other / 100 : one;
+    }
+    open_stream(&t, &x, 0, 1 << 16, 0, 0);
+    for (int n = 0; n < 3; n++)
+        check_pieces(&t, n, &refused);
+    close_stream(&t);
+}
+
+/* From too little memory for anything to enough for all at once. */
+static void test_memory(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {3000, 90, 70};
+    struct streaming t;
+    struct coo x;
+    int built = 0, refused = 0;
+    coo_in_form(&x, 3, dims, 60000, 1, FORM_BY_REGION);
+    open_stream(&t, &x, 500, 3000, 1 << 18, 0);
+    for (uint64_t bytes = 1 << 10; bytes <= 1 << 24; bytes += bytes / 3) {
+        struct replica_request q = request_of(&t, 0);
+        q.device_bytes = bytes;
+        *(build(&t, &q) ? &built : &refused) += 1;
+    }
+    assert_true(built > 5 && refused > 5);
+    struct replica_request q = request_of(&t, 0);
+    q.host_bytes = t.stream.packed[0].packed.size - 1;
+    assert_false(build(&t, &q));
+    close_stream(&t);
+}
+
+static void compare_mode(struct backend *b, const struct ktensor *k, int n,
+                         enum precision precision, const long double *expected)
+{
+    struct error error = {0};
+    uint64_t entries = k->dims[n] * k->rank;
+    long double difference = 0, norm = 0;
+    double *m = memory_array(entries, sizeof *m, &error);
+    assert_non_null(m);
+    if (backend_mttkrp(b, n, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(b->ops->fetch(b->state, n, m, &error), STATUS_OK);
+    for (uint64_t i = 0; i < entries; i++) {
+        difference += (m[i] - expected[i]) * (m[i] - expected[i]);
+        norm += expected[i] * expected[i];
+    }
+    long double off = sqrtl(norm > 0 ? difference / norm : difference);
+    if (!(off <= (precision == PRECISION_SINGLE ? 1e-5L : 1e-12L)))
+        fail_msg("order %d, mode %d: relative error %Lg", k->order, n + 1, off);
+    memory_free(m);
+}
+
+struct problem {
+    struct coo x;
+    struct ktensor k;
+    long double *expected[MAX_ORDER];
+};
+
+static void make_problem(struct problem *q, const struct shape *s, uint64_t rank)
+{
+    struct error error = {0};
+    naive_random_coo(&q->x, s->order, s->dims, s->nnz, 3, s->skewed);
+    create_model(&q->k, &q->x, rank, 7);
+    ktensor_randomise(&q->k, KTENSOR_RANDOM, 7);
+    for (uint64_t i = 0; i < q->x.nnz; i++) /* sums that do not cancel */
+        q->x.value[i] = fabs(q->x.value[i]);
+    for (int n = 0; n < s->order; n++) {
+        q->expected[n] = memory_array(s->dims[n] * rank, sizeof *q->expected[n], &error);
+        assert_non_null(q->expected[n]);
+        naive_mttkrp(&q->x, &q->k, n, q->expected[n]);
+    }
+}
+
+static void free_problem(struct problem *q)
+{
+    for (int n = 0; n < q->x.order; n++)
+        memory_free(q->expected[n]);
+    ktensor_free(&q->k);
+    coo_free(&q->x);
+}
+
+/* The first sweep from alto, the second from what was built before it; returns for how many modes.
+ */
+static int check_sweeps(struct problem *q, const struct backend_options *options, long failing,
+                        bool *failed)
+{
+    struct error error = {0};
+    struct backend b;
+    int built = 0;
+    if (backend_open(&b, &backend_cuda, &q->x, options, NULL, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    assert_true(b.plan.streamed && b.plan.replicate);
+    assert_int_equal(backend_load(&b, &q->k, &error), STATUS_OK);
+    for (int sweep = 0; sweep < 3; sweep++)
+        for (int n = 0; n < q->x.order; n++) {
+            char text[96];
+            bool settled = b.ops->describe(b.state, n, text, sizeof text);
+            assert_true(settled == (sweep > 1 || (sweep == 1 && n > 0)));
+            if (sweep == 1 && n == 0) { /* builds */
+                memory_hook_set(failing);
+                if (backend_mttkrp(&b, n, &error) != STATUS_OK)
+                    fail_msg("%s", error.message);
+                *failed = memory_hook_fired();
+                memory_hook_set(-1);
+            }
+            compare_mode(&b, &q->k, n, options->precision, q->expected[n]);
+            b.ops->describe(b.state, n, text, sizeof text);
+            built += sweep == 2 && strstr(text, "own ordering streamed") != NULL;
+        }
+    backend_close(&b);
+    return built;
+}
+
+static const struct shape shapes[] = {
+    {1, {300}, 200, 0},
+    {3, {50, 31, 4000}, 9000, 1},
+    {3, {2, 3000, 2500}, 20000, 1},
+    {4, {17, 5, 90, 33}, 2500, 0},
+    {5, {100000, 70000, 90000, 100000, 80000}, 5000, 1}, /* 85 bits */
+};
+
+static void test_sweeps(void **state)
+{
+    (void)state;
+    int all = 0, built = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct problem q;
+        make_problem(&q, &shapes[i], 5);
+        for (enum flow flow = IN_BATCHES; flow < FLOWS; flow++)
+            for (int precision = PRECISION_DOUBLE; precision <= PRECISION_SINGLE; precision++)
+                for (int more = 0; more < 3; more++) {
+                    struct backend_options options = {.rank = 5,
+                                                      .precision = (enum precision)precision};
+                    bool failed;
+                    if (!set_flow(&options, flow, &backend_cuda, &q.x))
+                        continue;
+                    options.memory += (uint64_t)more * 20 * q.x.nnz;
+                    struct plan plan;
+                    struct error error = {0};
+                    assert_int_equal(
+                        backend_cuda.plan(q.x.order, q.x.dims, q.x.nnz, &options, &plan, &error),
+                        STATUS_OK);
+                    if (!plan.streamed) /* it fits now */
+                        continue;
+                    built += check_sweeps(&q, &options, -1, &failed);
+                    all += q.x.order;
+                }
+        free_problem(&q);
+    }
+    assert_true(built > 0 && built < all);
+}
+
+/* Whichever allocation is refused while orderings are built: modes go on from alto. */
+static void test_failing_allocations(void **state)
+{
+    (void)state;
+    struct problem q;
+    struct error error = {0};
+    struct plan plan;
+    int fewer = 0;
+    make_problem(&q, &shapes[1], 5);
+    struct backend_options options = {.rank = 5, .host_memory = 1 << 30, .must_stream = true};
+    options.batch_nnz = 1000;
+    options.memory = 64 << 20;
+    assert_int_equal(backend_cuda.plan(q.x.order, q.x.dims, q.x.nnz, &options, &plan, &error),
+                     STATUS_OK);
+    assert_true(plan.streamed && plan.fits);
+    bool failed = true;
+    for (long k = 0; failed; k++) {
+        int built = check_sweeps(&q, &options, k, &failed);
+        assert_true(failed || built == 3);
+        fewer += built < 3;
+    }
+    assert_true(fewer > 10);
+    free_problem(&q);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes_of_the_host),
+        cmocka_unit_test(test_values_at_the_limits),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_sweeps),
+        cmocka_unit_test(test_failing_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
