@@ -114,8 +114,8 @@ enum status device_stream_open(struct device_stream *s, struct packed *packed, i
                            "the tensor is too large for the GPU, and its coordinates take too many "
                            "bits to flow through it");
     for (; s->orderings < count && status == STATUS_OK; s->orderings++)
-        status =
-            device_packed_open(&s->packed[s->orderings], &packed[s->orderings], batch_nnz, error);
+        status = device_packed_open(&s->packed[s->orderings], &packed[s->orderings], &s->layout,
+                                    batch_nnz, error);
     for (int i = s->orderings; i < count; i++)
         packed_free(&packed[i]);
     serve_modes(s);
@@ -246,6 +246,7 @@ static cudaError_t decode(struct device_stream *s, const struct device_packed *o
                           const uint8_t *bytes, const struct stream_lane *lane)
 {
     struct unpack_args args = {.layout = s->layout,
+                               .spread = o->spread,
                                .bytes = bytes,
                                .offset = device_packed_at(o, b),
                                .segment = o->segment + b * o->segments,

@@ -8,9 +8,17 @@
 #include "blco_pack.h"
 #include "naive.h"
 #include "packed.h"
-#include "values.h"
 
-#define FORM_BY_REGION VALUES_FORMS /* another one in each fifth of mode 1 */
+enum sample_form {
+    SAMPLE_CONSTANT,
+    SAMPLE_BYTES,
+    SAMPLE_WHOLE, /* of either sign, and as large as they come */
+    SAMPLE_DECIMALS,
+    SAMPLE_FLOATS,
+    SAMPLE_DOUBLES,
+    SAMPLE_FORMS,
+    SAMPLE_BY_REGION = SAMPLE_FORMS /* another one in each sixth of mode 1 */
+};
 
 /* Lines of about `bits` bits, spread unevenly over the modes. */
 static inline void random_lengths(uint64_t *seed, int order, int bits, uint64_t *dims)
@@ -28,17 +36,20 @@ static inline void random_lengths(uint64_t *seed, int order, int bits, uint64_t 
 
 static inline double value_in_form(int form, uint64_t i)
 {
+    const double most = 0x1p53;
     switch (form) {
-    case VALUES_CONSTANT:
+    case SAMPLE_CONSTANT:
         return -1.5;
-    case VALUES_U8:
+    case SAMPLE_BYTES:
         return (double)(i % 256);
-    case VALUES_U16:
-        return (double)(300 + i % 65000);
-    case VALUES_F32:
-        return 0.25 + (double)(i % 1000000);
+    case SAMPLE_WHOLE:
+        return i % 2 ? most - (double)(i % 1000) : (double)(i % 1000) - most;
+    case SAMPLE_DECIMALS:
+        return ((double)(i % 100000) - 5000) / 100;
+    case SAMPLE_FLOATS:
+        return (double)((float)(i % 1000000) / 3);
     default:
-        return 0.1 + (double)i;
+        return (double)i / 3;
     }
 }
 
@@ -48,8 +59,8 @@ static inline void coo_in_form(struct coo *x, int order, const uint64_t *dims, u
 {
     naive_random_coo(x, order, dims, nnz, seed, (int)(seed % 2));
     for (uint64_t i = 0; i < x->nnz; i++) {
-        int region = (int)(x->index[0][i] * (uint64_t)VALUES_FORMS / dims[0]);
-        x->value[i] = value_in_form(form == FORM_BY_REGION ? region : form, i + seed);
+        int region = (int)(x->index[0][i] * (uint64_t)SAMPLE_FORMS / dims[0]);
+        x->value[i] = value_in_form(form == SAMPLE_BY_REGION ? region : form, i + seed);
     }
 }
 
@@ -57,26 +68,67 @@ static inline void coo_in_form(struct coo *x, int order, const uint64_t *dims, u
 static inline void unpack_all(const struct packed *p, struct coo *x)
 {
     struct error error = {0};
+    struct line_decoder decoder;
+    struct ordering ordering;
+    ordering_create(&ordering, p->kind, p->order, p->dims, 64);
+    assert_int_equal(line_decoder_create(&decoder, &ordering, &error), STATUS_OK);
     assert_int_equal(coo_create(x, p->order, p->dims, p->nnz, &error), STATUS_OK);
     for (uint64_t s = 0; s < p->nsegments; s++)
-        if (blco_unpack(p->bytes + p->segment[s].offset, &p->segment[s], x, s * p->segment_nnz,
-                        (uint32_t)packed_nnz(p, s, s + 1), "x", &error) != STATUS_OK)
+        if (blco_unpack(&decoder, p->bytes + p->segment[s].offset, &p->segment[s], x,
+                        s * p->segment_nnz, (uint32_t)packed_nnz(p, s, s + 1), "x",
+                        &error) != STATUS_OK)
             fail_msg("%s", error.message);
+    line_decoder_free(&decoder);
 }
 
-/* Moves all nonzeros of a block, the middle one of segment s, beyond the length of mode n, and
- * returns their number; *first is the first of them. */
-static inline uint64_t damage(struct packed *p, uint64_t s, int n, uint64_t *first)
+/* A group as the format's definition reads, a bit at a time: the words that the nonzeros are
+ * decoded to, whether or not their coordinates are below the lengths, and their values. */
+struct naive_group {
+    struct packed_group head;
+    uint64_t word[PACKED_GROUP_NNZ][PACKED_WORDS];
+    double value[PACKED_GROUP_NNZ];
+};
+
+__extension__ typedef unsigned __int128 naive_line;
+
+static inline int naive_bit(const uint32_t *word, uint32_t i)
 {
-    uint8_t *entry =
-        p->bytes + p->segment[s].offset + p->segment[s].nblocks / 2 * blco_block_stride(p->order);
-    struct blco_file_block b;
-    blco_block_load(&b, p->order, entry);
-    b.base[n] |= UINT32_C(1) << 31;
-    assert_true(b.base[n] >= p->dims[n] && b.bits[n] < 32);
-    blco_block_store(&b, p->order, entry);
-    *first = s * p->segment_nnz + b.first;
-    return b.count;
+    return word[i / 32] >> (i % 32) & 1;
+}
+
+static inline void naive_spread(const struct packed_spread *spread, int line_bits, naive_line line,
+                                uint64_t *word)
+{
+    word[0] = word[1] = 0;
+    for (int k = 0; 4 * k < line_bits; k++)
+        for (int w = 0; w < PACKED_WORDS; w++)
+            word[w] |= spread->nibble[k][(int)(line >> (4 * k)) & 15][w];
+}
+
+/* Group k of a segment. */
+static inline void naive_unpack(const struct packed_layout *l, const struct packed_spread *spread,
+                                const uint8_t *segment, uint32_t k, struct naive_group *group)
+{
+    const uint8_t *entry = segment + (uint64_t)k * l->stride;
+    struct packed_group *g = &group->head;
+    uint64_t stored[PACKED_WORDS] = {0, 0};
+    memcpy(g, entry, sizeof *g);
+    memcpy(stored, entry + sizeof *g, l->stride - sizeof *g);
+    const uint32_t *low = (const uint32_t *)(const void *)(segment + g->at);
+    const uint32_t *value = low + packed_field_words(g->count, g->low_bits);
+    const uint32_t *vector = value + packed_field_words(g->count, g->value_bits);
+    double power = packed_power_of_ten(g->decimals);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < g->count; i++, at++) {
+        while (!naive_bit(vector, at))
+            at++;
+        naive_line line = (naive_line)(at - i) << g->low_bits;
+        for (uint32_t b = 0; b < g->low_bits; b++)
+            line += (naive_line)naive_bit(low, i * g->low_bits + b) << b;
+        line += (naive_line)stored[1] << 64 | stored[0];
+        naive_spread(spread, l->line_bits, line, group->word[i]);
+        group->value[i] = packed_value(g, power, packed_field(value, i, g->value_bits));
+    }
 }
 
 #endif
