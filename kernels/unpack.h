@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "packed_bytes.h"
+#include "packed_group.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,22 +13,23 @@ extern "C" {
 
 struct unpack_segment {
     uint64_t offset; /* of its bytes */
-    uint32_t nblocks;
+    uint32_t ngroups;
 };
 
-/* Consecutive segments. Their bytes must be sound: blocks follow each other and lie within. */
+/* Consecutive segments. Their bytes must be sound: groups follow each other and lie within. */
 struct unpack_args {
     struct packed_layout layout;
-    const uint8_t *bytes; /* those from `offset` on; aligned to 16 bytes                   */
+    const struct packed_spread *spread; /* of the segments' ordering                              */
+    const uint8_t *bytes;               /* those from `offset` on; aligned to 16 bytes            */
     uint64_t offset;
-    const struct unpack_segment *segment; /* (nnz / segment_nnz, rounded up)               */
-    uint32_t segment_nnz;                 /* of every segment but the last                 */
+    const struct unpack_segment *segment; /* (nnz / segment_nnz, rounded up)                      */
+    uint32_t segment_nnz;                 /* of every segment but the last                        */
     uint64_t nnz;
-    uint64_t *index[PACKED_WORDS]; /* (nnz) each; [1] is not written where layout.words is 1 */
-    void *value;                   /* (nnz), double, or float where single                 */
+    uint64_t *index[PACKED_WORDS]; /* (nnz) each; [1] is not written where layout.words is 1      */
+    void *value;                   /* (nnz), double, or float where single                        */
     int single;
     int *damaged; /* (1): a mode with a coordinate that is not below its length, counted from
-                   * one; left as it is where there is none                                */
+                   * one; left as it is where there is none                                       */
 };
 
 /* Writes the nonzeros' words and values; a nonzero with a coordinate beyond its mode gets words of

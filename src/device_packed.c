@@ -6,6 +6,7 @@
 #include "device_memory.h"
 #include "memory.h"
 #include "ordering.h"
+#include "stream_layout.h"
 
 #define ORDERED_CHUNK 1024
 #define PAGE          4096
@@ -77,14 +78,24 @@ static enum status build_directory(struct device_packed *p, struct error *error)
     struct unpack_segment *segment = memory_zeros(count, sizeof *segment, error);
     for (uint64_t i = 0; segment && i < count; i++) {
         segment[i].offset = p->packed.segment[i].offset;
-        segment[i].nblocks = p->packed.segment[i].nblocks;
+        segment[i].ngroups = p->packed.segment[i].ngroups;
     }
     p->segment = to_device(segment, count, sizeof *segment, error);
     memory_free(segment);
     return error->status;
 }
 
-enum status device_packed_open(struct device_packed *p, struct packed *packed, uint64_t batch_nnz,
+static enum status build_spread(struct device_packed *p, const struct packed_layout *layout,
+                                struct error *error)
+{
+    struct packed_spread spread;
+    stream_layout_spread(&spread, layout, p->packed.kind, p->packed.dims);
+    p->spread = to_device(&spread, 1, sizeof spread, error);
+    return error->status;
+}
+
+enum status device_packed_open(struct device_packed *p, struct packed *packed,
+                               const struct packed_layout *layout, uint64_t batch_nnz,
                                struct error *error)
 {
     *p = (struct device_packed){.packed = *packed};
@@ -94,6 +105,8 @@ enum status device_packed_open(struct device_packed *p, struct packed *packed, u
     p->nbatches = (p->packed.nsegments + p->segments - 1) / p->segments;
     uint32_t size = device_packed_chunk_size(p);
     enum status status = build_directory(p, error);
+    if (status == STATUS_OK)
+        status = build_spread(p, layout, error);
     if (status == STATUS_OK)
         status = build_chunks(&p->full, device_packed_nnz(p, 0), size, error);
     if (status == STATUS_OK)
@@ -145,6 +158,7 @@ void device_packed_close(struct device_packed *p)
 {
     device_packed_drop(p);
     device_free(p->segment);
+    device_free(p->spread);
     device_free(p->full.chunk);
     device_free(p->last.chunk);
     packed_free(&p->packed);

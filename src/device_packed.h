@@ -15,14 +15,17 @@ struct device_packed {
     uint64_t nresident;             /* batches, the first ones, that stay on the device           */
     uint8_t *resident;              /* their bytes; device, owned                                 */
     struct unpack_segment *segment; /* (packed.nsegments); device, owned                          */
+    struct packed_spread *spread;   /* (1): of this ordering; device, owned                       */
     struct chunk_table full, last;  /* of a batch, and of the last one                            */
     void *pinned;                   /* where the host memory that flows is, if it is registered   */
     bool checked;                   /* all its coordinates have been seen to be below the lengths */
 };
 
-/* Takes over *packed, which is empty afterwards, whatever is returned; batches are of about
- * batch_nnz nonzeros, but whole segments. The caller closes *p, after a failure too. */
-enum status device_packed_open(struct device_packed *p, struct packed *packed, uint64_t batch_nnz,
+/* Takes over *packed, which is empty afterwards, whatever is returned; it is decoded to the words of
+ * `layout`. Batches are of about batch_nnz nonzeros, but whole segments. The caller closes *p, after
+ * a failure too. */
+enum status device_packed_open(struct device_packed *p, struct packed *packed,
+                               const struct packed_layout *layout, uint64_t batch_nnz,
                                struct error *error);
 
 /* Takes as many of the first batches as `bytes` hold to the device, or none where it has less room

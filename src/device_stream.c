@@ -158,8 +158,8 @@ enum status device_stream_open(struct device_stream *s, struct packed *packed, i
                            "the tensor is too large for the GPU, and its coordinates take too many "
                            "bits to flow through it");
     for (; s->orderings < count && status == STATUS_OK; s->orderings++)
-        status =
-            device_packed_open(&s->packed[s->orderings], &packed[s->orderings], batch_nnz, error);
+        status = device_packed_open(&s->packed[s->orderings], &packed[s->orderings], &s->layout,
+                                    batch_nnz, error);
     for (int i = s->orderings; i < count; i++)
         packed_free(&packed[i]);
     serve_modes(s);
@@ -175,7 +175,7 @@ enum status device_stream_adopt(struct device_stream *s, struct packed *replica,
 {
     struct device_packed *o = &s->packed[s->orderings++];
     int mode = replica->kind;
-    enum status status = device_packed_open(o, replica, s->batch_nnz, error);
+    enum status status = device_packed_open(o, replica, &s->layout, s->batch_nnz, error);
     if (status == STATUS_OK && largest_batch(s) > s->slot_bytes)
         status = build_slots(s, largest_batch(s), error);
     if (status != STATUS_OK) {
@@ -326,6 +326,7 @@ static cudaError_t decode(struct device_stream *s, const struct device_packed *o
                           const uint8_t *bytes, int single, const struct stream_lane *lane)
 {
     struct unpack_args args = {.layout = s->layout,
+                               .spread = o->spread,
                                .bytes = bytes,
                                .offset = device_packed_at(o, b),
                                .segment = o->segment + b * o->segments,

@@ -23,3 +23,22 @@ bool stream_layout_create(struct packed_layout *layout, int order, const uint64_
     }
     return o.cut == o.line_bits;
 }
+
+/* Adds a bit of the line to all values of its four that have it. */
+static void add_bit(struct packed_spread *spread, int place, int word, int shift)
+{
+    for (int value = 0; value < 16; value++)
+        if (value >> (place % 4) & 1)
+            spread->nibble[place / 4][value][word] |= UINT64_C(1) << shift;
+}
+
+void stream_layout_spread(struct packed_spread *spread, const struct packed_layout *layout,
+                          int kind, const uint64_t *dims)
+{
+    struct ordering o;
+    memset(spread, 0, sizeof *spread);
+    ordering_create(&o, kind, layout->order, dims, 64);
+    for (int n = 0; n < o.order; n++)
+        for (int k = 0; k < o.mode_bits[n]; k++)
+            add_bit(spread, o.place[n][k], layout->mode[n].word, layout->mode[n].shift + k);
+}

@@ -1,5 +1,5 @@
-/* The words that packed nonzeros are decoded to while they flow: every mode's whole coordinate,
- * within one of at most two 64-bit words, so that all of an ordering decodes alike. */
+/* The words that packed nonzeros are decoded to on the device: every mode's whole coordinate, within
+ * one of at most two 64-bit words, whatever the ordering that they are packed in. */
 #ifndef BLCO_STREAM_LAYOUT_H
 #define BLCO_STREAM_LAYOUT_H
 
@@ -11,5 +11,9 @@
 /* For a tensor of these lengths (order): the fields of an ordering (ordering.h) without a cut.
  * False where its coordinates do not fit into two words. */
 bool stream_layout_create(struct packed_layout *layout, int order, const uint64_t *dims);
+
+/* How the lines of the ordering `kind` (ordering.h) of such a tensor become those words. */
+void stream_layout_spread(struct packed_spread *spread, const struct packed_layout *layout,
+                          int kind, const uint64_t *dims);
 
 #endif

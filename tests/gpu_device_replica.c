@@ -156,7 +156,7 @@ static void test_bytes_of_the_host(void **state)
             dims[n] = dims[n] < 1 << 26 ? dims[n] : 1 << 26;
         if (!stream_layout_create(&layout, order, dims))
             continue;
-        coo_in_form(&x, order, dims, nnz, naive_random(&seed), i % (FORM_BY_REGION + 1));
+        coo_in_form(&x, order, dims, nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
         uint64_t batch = 1 + naive_random(&seed) % (2 * x.nnz);
         batch = batch < x.nnz / 20 ? x.nnz / 20 : batch; /* a launch or two for each */
         open_stream(&t, &x, segments[i % 4], batch, naive_random(&seed) % (1 << 20), i % 2);
@@ -201,7 +201,7 @@ static void test_memory(void **state)
     struct streaming t;
     struct coo x;
     int built = 0, refused = 0;
-    coo_in_form(&x, 3, dims, 60000, 1, FORM_BY_REGION);
+    coo_in_form(&x, 3, dims, 60000, 1, SAMPLE_BY_REGION);
     open_stream(&t, &x, 500, 3000, 1 << 18, 0);
     for (uint64_t bytes = 1 << 10; bytes <= 1 << 24; bytes += bytes / 3) {
         struct replica_request q = request_of(&t, 0);

@@ -9,7 +9,16 @@
 #include "naive.h"
 #include "packed.h"
 
-#define FORM_BY_REGION PACKED_FORMS /* another one in each quarter of mode 1 */
+enum sample_form {
+    SAMPLE_CONSTANT,
+    SAMPLE_BYTES,
+    SAMPLE_WHOLE, /* of either sign, and as large as they come */
+    SAMPLE_DECIMALS,
+    SAMPLE_FLOATS,
+    SAMPLE_DOUBLES,
+    SAMPLE_FORMS,
+    SAMPLE_BY_REGION = SAMPLE_FORMS /* another one in each sixth of mode 1 */
+};
 
 /* Lines of about `bits` bits, spread unevenly over the modes. */
 static inline void random_lengths(uint64_t *seed, int order, int bits, uint64_t *dims)
@@ -27,16 +36,20 @@ static inline void random_lengths(uint64_t *seed, int order, int bits, uint64_t 
 
 static inline double value_in_form(int form, uint64_t i)
 {
-    uint64_t bits = i * UINT64_C(0x9e3779b97f4a7c15);
+    const double most = 0x1p53;
     switch (form) {
-    case PACKED_CONSTANT:
+    case SAMPLE_CONSTANT:
         return -1.5;
-    case PACKED_WHOLE: /* of every width and number of decimals, group by group */
-        return (double)(int64_t)((bits >> 13) >> (i / 1024 % 48)) / (i / 4096 % 2 ? 1000 : 1) + 1;
-    case PACKED_F32:
-        return (double)(float)(1e-20 * (double)(bits >> 40) + 1e-30);
+    case SAMPLE_BYTES:
+        return (double)(i % 256);
+    case SAMPLE_WHOLE:
+        return i % 2 ? most - (double)(i % 1000) : (double)(i % 1000) - most;
+    case SAMPLE_DECIMALS:
+        return ((double)(i % 100000) - 5000) / 100;
+    case SAMPLE_FLOATS:
+        return (double)((float)(i % 1000000) / 3);
     default:
-        return 1e-200 * (double)(bits >> 11) + 1e-300;
+        return (double)i / 3;
     }
 }
 
@@ -46,8 +59,8 @@ static inline void coo_in_form(struct coo *x, int order, const uint64_t *dims, u
 {
     naive_random_coo(x, order, dims, nnz, seed, (int)(seed % 2));
     for (uint64_t i = 0; i < x->nnz; i++) {
-        int region = (int)(x->index[0][i] * (uint64_t)PACKED_FORMS / dims[0]);
-        x->value[i] = value_in_form(form == FORM_BY_REGION ? region : form, i + seed);
+        int region = (int)(x->index[0][i] * (uint64_t)SAMPLE_FORMS / dims[0]);
+        x->value[i] = value_in_form(form == SAMPLE_BY_REGION ? region : form, i + seed);
     }
 }
 
@@ -64,14 +77,15 @@ static inline void decoder_of(struct line_decoder *d, const struct packed *p)
 static inline void unpack_all(const struct packed *p, struct coo *x)
 {
     struct error error = {0};
-    struct line_decoder d;
-    decoder_of(&d, p);
+    struct line_decoder decoder;
+    decoder_of(&decoder, p);
     assert_int_equal(coo_create(x, p->order, p->dims, p->nnz, &error), STATUS_OK);
     for (uint64_t s = 0; s < p->nsegments; s++)
-        if (blco_unpack(&d, p->bytes + p->segment[s].offset, &p->segment[s], x, s * p->segment_nnz,
-                        (uint32_t)packed_nnz(p, s, s + 1), "x", &error) != STATUS_OK)
+        if (blco_unpack(&decoder, p->bytes + p->segment[s].offset, &p->segment[s], x,
+                        s * p->segment_nnz, (uint32_t)packed_nnz(p, s, s + 1), "x",
+                        &error) != STATUS_OK)
             fail_msg("%s", error.message);
-    line_decoder_free(&d);
+    line_decoder_free(&decoder);
 }
 
 /* Says that mode n is as short as its bits allow, so that nonzeros lie beyond it. Returns how many
@@ -90,6 +104,56 @@ static inline uint64_t damage(struct packed *p, int n, uint64_t *first)
     coo_free(&x);
     p->dims[n] = length;
     return count;
+}
+
+/* A group as the format's definition reads, a bit at a time: the words that the nonzeros are
+ * decoded to, whether or not their coordinates are below the lengths, and their values. */
+struct naive_group {
+    struct packed_group head;
+    uint64_t word[PACKED_GROUP_NNZ][PACKED_WORDS];
+    double value[PACKED_GROUP_NNZ];
+};
+
+__extension__ typedef unsigned __int128 naive_line;
+
+static inline int naive_bit(const uint32_t *word, uint32_t i)
+{
+    return word[i / 32] >> (i % 32) & 1;
+}
+
+static inline void naive_spread(const struct packed_spread *spread, int line_bits, naive_line line,
+                                uint64_t *word)
+{
+    word[0] = word[1] = 0;
+    for (int k = 0; 4 * k < line_bits; k++)
+        for (int w = 0; w < PACKED_WORDS; w++)
+            word[w] |= spread->nibble[k][(int)(line >> (4 * k)) & 15][w];
+}
+
+/* Group k of a segment. */
+static inline void naive_unpack(const struct packed_layout *l, const struct packed_spread *spread,
+                                const uint8_t *segment, uint32_t k, struct naive_group *group)
+{
+    const uint8_t *entry = segment + (uint64_t)k * l->stride;
+    struct packed_group *g = &group->head;
+    uint64_t stored[PACKED_WORDS] = {0, 0};
+    memcpy(g, entry, sizeof *g);
+    memcpy(stored, entry + sizeof *g, l->stride - sizeof *g);
+    const uint32_t *low = (const uint32_t *)(const void *)(segment + g->at);
+    const uint32_t *value = low + packed_field_words(g->count, g->low_bits);
+    const uint32_t *vector = value + packed_field_words(g->count, g->value_bits);
+    double power = packed_power_of_ten(g->decimals);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < g->count; i++, at++) {
+        while (!naive_bit(vector, at))
+            at++;
+        naive_line line = (naive_line)(at - i) << g->low_bits;
+        for (uint32_t b = 0; b < g->low_bits; b++)
+            line += (naive_line)naive_bit(low, i * g->low_bits + b) << b;
+        line += (naive_line)stored[1] << 64 | stored[0];
+        naive_spread(spread, l->line_bits, line, group->word[i]);
+        group->value[i] = packed_value(g, power, packed_field(value, i, g->value_bits));
+    }
 }
 
 #endif
