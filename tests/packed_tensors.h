@@ -64,21 +64,14 @@ static inline void coo_in_form(struct coo *x, int order, const uint64_t *dims, u
     }
 }
 
-/* What decodes a packed tensor on the host; the caller frees it. */
-static inline void decoder_of(struct line_decoder *d, const struct packed *p)
-{
-    struct ordering o;
-    struct error error = {0};
-    ordering_create(&o, p->kind, p->order, p->dims, 64);
-    assert_int_equal(line_decoder_create(d, &o, &error), STATUS_OK);
-}
-
 /* The nonzeros in the order in which they are packed; the caller frees them. */
 static inline void unpack_all(const struct packed *p, struct coo *x)
 {
     struct error error = {0};
     struct line_decoder decoder;
-    decoder_of(&decoder, p);
+    struct ordering ordering;
+    ordering_create(&ordering, p->kind, p->order, p->dims, 64);
+    assert_int_equal(line_decoder_create(&decoder, &ordering, &error), STATUS_OK);
     assert_int_equal(coo_create(x, p->order, p->dims, p->nnz, &error), STATUS_OK);
     for (uint64_t s = 0; s < p->nsegments; s++)
         if (blco_unpack(&decoder, p->bytes + p->segment[s].offset, &p->segment[s], x,
@@ -86,24 +79,6 @@ static inline void unpack_all(const struct packed *p, struct coo *x)
                         &error) != STATUS_OK)
             fail_msg("%s", error.message);
     line_decoder_free(&decoder);
-}
-
-/* Says that mode n is as short as its bits allow, so that nonzeros lie beyond it. Returns how many
- * do; *first is the first of them. */
-static inline uint64_t damage(struct packed *p, int n, uint64_t *first)
-{
-    struct coo x;
-    uint64_t count = 0, length = (UINT64_C(1) << (ordering_bits(p->dims[n]) - 1)) + 1;
-    unpack_all(p, &x);
-    for (uint64_t i = x.nnz; i-- > 0;) {
-        if (x.index[n][i] < length)
-            continue;
-        count++;
-        *first = i;
-    }
-    coo_free(&x);
-    p->dims[n] = length;
-    return count;
 }
 
 /* A group as the format's definition reads, a bit at a time: the words that the nonzeros are
