@@ -28,6 +28,9 @@ static enum status build_lane(struct device_stream *s, struct stream_lane *lane,
     enum status status = allocate(&lane->value, nnz, real_size, used, error);
     for (int w = 0; w < s->layout.words && status == STATUS_OK; w++)
         status = allocate(&lane->index[w], nnz, sizeof *lane->index[w], used, error);
+    for (int n = 0; n < s->order && status == STATUS_OK; n++)
+        if (s->sorted[n])
+            return device_batch_sort_open(&lane->sort, nnz, used, error);
     return status;
 }
 
@@ -100,14 +103,15 @@ static void serve_modes(struct device_stream *s)
 }
 
 enum status device_stream_open(struct device_stream *s, struct packed *packed, int count,
-                               const enum conflict *conflict, uint64_t batch_nnz, uint64_t bytes,
-                               int single, struct error *error)
+                               const enum conflict *conflict, const bool *sorted,
+                               uint64_t batch_nnz, uint64_t bytes, int single, struct error *error)
 {
     memset(s, 0, sizeof *s);
     s->order = packed[0].order;
     s->single = single;
     s->last_mode = -1;
     memcpy(s->conflict, conflict, (size_t)s->order * sizeof *conflict);
+    memcpy(s->sorted, sorted, (size_t)s->order * sizeof *sorted);
     enum status status = STATUS_OK;
     if (!stream_layout_create(&s->layout, s->order, packed[0].dims))
         status = error_set(error, STATUS_MEMORY,
@@ -153,6 +157,7 @@ void device_stream_close(struct device_stream *s)
         for (int w = 0; w < PACKED_WORDS; w++)
             device_free(s->lane[l].index[w]);
         device_free(s->lane[l].value);
+        device_batch_sort_close(&s->lane[l].sort);
         destroy_event(s->lane[l].done);
         destroy_stream(s->lane[l].stream);
     }
@@ -294,6 +299,8 @@ static cudaError_t run_batch(struct device_stream *s, int mode, uint64_t t,
     args->value = lane->value;
     args->chunk = table->chunk;
     args->chunks = table->count;
+    if (code == cudaSuccess && s->sorted[mode])
+        code = device_batch_sort_run(&lane->sort, args, device_packed_nnz(o, b), lane->stream);
     return code == cudaSuccess ? mttkrp_launch(args, lane->stream) : code;
 }
 
@@ -362,6 +369,6 @@ void device_stream_describe(const struct device_stream *s, int mode, char *text,
     const struct device_packed *o = &s->packed[s->serves[mode]];
     double all = (double)(device_packed_at(o, o->nbatches) - device_packed_at(o, 0));
     double resident = all - (double)device_stream_bytes(s, mode);
-    snprintf(text, size, "streamed x%u, %.0f %% resident", device_packed_chunk_size(o),
-             100 * resident / all);
+    snprintf(text, size, "streamed x%u, %s%.0f %% resident", device_packed_chunk_size(o),
+             s->sorted[mode] ? "sorted batches, " : "", 100 * resident / all);
 }

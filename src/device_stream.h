@@ -10,6 +10,7 @@
 #include <cuda_runtime.h>
 #include <stdbool.h>
 
+#include "device_batch_sort.h"
 #include "device_mttkrp.h"
 #include "device_packed.h"
 #include "plan.h"
@@ -27,6 +28,7 @@ struct stream_lane {
     uint64_t
         *index[PACKED_WORDS]; /* (nonzeros of a batch) each: its batch, decoded; device, owned */
     void *value;
+    struct device_batch_sort sort; /* where a mode needs it */
 };
 
 struct device_stream {
@@ -34,6 +36,7 @@ struct device_stream {
     struct device_packed packed[MAX_ORDER + 1];
     int serves[MAX_ORDER]; /* which ordering each mode is computed from */
     enum conflict conflict[MAX_ORDER];
+    bool sorted[MAX_ORDER]; /* batches are sorted by this mode's rows */
     struct packed_layout layout;
     int single;
     int *damaged; /* (1) as in struct unpack_args; device, owned */
@@ -51,13 +54,13 @@ struct device_stream {
 };
 
 /* Takes over `count` packed orderings, which are empty afterwards, whatever is returned. Modes that
- * are CONFLICT_ORDERED are computed from the ordering of their kind, all others from the alto one.
- * As much of `bytes` of device memory as the slots for batches of batch_nnz nonzeros (but whole
- * segments) leave, shared evenly, is for what stays on the device. On failure *s is empty.
- * STATUS_MEMORY. */
+ * are CONFLICT_ORDERED are computed from the ordering of their kind, all others from the alto one,
+ * those that are sorted[n] (no others than CONFLICT_REGISTER) from batches sorted by row. As much
+ * of `bytes` of device memory as the slots for batches of batch_nnz nonzeros (but whole segments)
+ * leave, shared evenly, is for what stays on the device. On failure *s is empty. STATUS_MEMORY. */
 enum status device_stream_open(struct device_stream *s, struct packed *packed, int count,
-                               const enum conflict *conflict, uint64_t batch_nnz, uint64_t bytes,
-                               int single, struct error *error);
+                               const enum conflict *conflict, const bool *sorted,
+                               uint64_t batch_nnz, uint64_t bytes, int single, struct error *error);
 
 /* Accepts an empty one. */
 void device_stream_close(struct device_stream *s);
@@ -70,7 +73,8 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
 /* Bytes that flow for one MTTKRP of this mode. */
 uint64_t device_stream_bytes(const struct device_stream *s, int mode);
 
-/* "streamed x1024, 35 % resident": nonzeros of a chunk, and the part of the bytes that stays. */
+/* "streamed x2048, sorted batches, 35 % resident": nonzeros of a chunk, what is done to a batch,
+ * and the part of the bytes that stays. */
 void device_stream_describe(const struct device_stream *s, int mode, char *text, size_t size);
 
 #endif
