@@ -61,16 +61,26 @@ static cudaError_t create_event(cudaEvent_t *event)
     return cudaEventCreateWithFlags(event, cudaEventDisableTiming);
 }
 
+static cudaError_t open_lane(struct stream_lane *lane)
+{
+    int least, greatest;
+    cudaError_t code = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (code == cudaSuccess)
+        code = cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, greatest);
+    if (code == cudaSuccess)
+        code = cudaStreamCreateWithPriority(&lane->product, cudaStreamNonBlocking, least);
+    if (code == cudaSuccess)
+        code = create_event(&lane->ready);
+    return code == cudaSuccess ? create_event(&lane->done) : code;
+}
+
 static enum status build_queues(struct device_stream *s, struct error *error)
 {
     cudaError_t code = cudaStreamCreateWithFlags(&s->copy, cudaStreamNonBlocking);
     if (code == cudaSuccess)
         code = create_event(&s->begun);
-    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++) {
-        code = cudaStreamCreateWithFlags(&s->lane[l].stream, cudaStreamNonBlocking);
-        if (code == cudaSuccess)
-            code = create_event(&s->lane[l].done);
-    }
+    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++)
+        code = open_lane(&s->lane[l]);
     for (int q = 0; q < PLAN_QUEUES && code == cudaSuccess; q++) {
         code = create_event(&s->slot[q].arrived);
         if (code == cudaSuccess)
@@ -158,8 +168,10 @@ void device_stream_close(struct device_stream *s)
             device_free(s->lane[l].index[w]);
         device_free(s->lane[l].value);
         device_batch_sort_close(&s->lane[l].sort);
+        destroy_event(s->lane[l].ready);
         destroy_event(s->lane[l].done);
         destroy_stream(s->lane[l].stream);
+        destroy_stream(s->lane[l].product);
     }
     device_free(s->damaged);
     destroy_event(s->begun);
@@ -279,6 +291,17 @@ static cudaError_t decode_flowing(struct device_stream *s, int mode, uint64_t b,
     return code == cudaSuccess ? fill_slots(s, mode) : code;
 }
 
+/* MTTKRP of a lane's batch, once it is ready. */
+static cudaError_t multiply(const struct stream_lane *lane, const struct mttkrp_args *args)
+{
+    cudaError_t code = cudaEventRecord(lane->ready, lane->stream);
+    if (code == cudaSuccess)
+        code = cudaStreamWaitEvent(lane->product, lane->ready, 0);
+    if (code == cudaSuccess)
+        code = mttkrp_launch(args, lane->product);
+    return code == cudaSuccess ? cudaEventRecord(lane->done, lane->product) : code;
+}
+
 /* Step t of a call: batches that are there come evenly between those that flow. */
 static cudaError_t run_batch(struct device_stream *s, int mode, uint64_t t,
                              struct mttkrp_args *args)
@@ -286,7 +309,9 @@ static cudaError_t run_batch(struct device_stream *s, int mode, uint64_t t,
     const struct device_packed *o = &s->packed[s->serves[mode]];
     const struct stream_lane *lane = &s->lane[t % STREAM_LANES];
     uint64_t before = t * o->nresident / o->nbatches, b = before;
-    cudaError_t code;
+    cudaError_t code = cudaStreamWaitEvent(lane->stream, lane->done, 0);
+    if (code != cudaSuccess)
+        return code;
     if ((t + 1) * o->nresident / o->nbatches > before) {
         code = decode(s, o, b, o->resident + device_packed_at(o, b) - device_packed_at(o, 0), lane);
     } else {
@@ -301,7 +326,7 @@ static cudaError_t run_batch(struct device_stream *s, int mode, uint64_t t,
     args->chunks = table->count;
     if (code == cudaSuccess && s->sorted[mode])
         code = device_batch_sort_run(&lane->sort, args, device_packed_nnz(o, b), lane->stream);
-    return code == cudaSuccess ? mttkrp_launch(args, lane->stream) : code;
+    return code == cudaSuccess ? multiply(lane, args) : code;
 }
 
 /* All batches, after what was queued in the stream and before what will be. */
@@ -311,14 +336,11 @@ static cudaError_t run_batches(struct device_stream *s, int mode, struct mttkrp_
     uint64_t steps = s->packed[s->serves[mode]].nbatches;
     cudaError_t code = cudaEventRecord(s->begun, stream);
     for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++)
-        code = cudaStreamWaitEvent(s->lane[l].stream, s->begun, 0);
+        code = cudaStreamWaitEvent(s->lane[l].product, s->begun, 0);
     for (uint64_t t = 0; t < steps && code == cudaSuccess; t++)
         code = run_batch(s, mode, t, args);
-    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++) {
-        code = cudaEventRecord(s->lane[l].done, s->lane[l].stream);
-        if (code == cudaSuccess)
-            code = cudaStreamWaitEvent(stream, s->lane[l].done, 0);
-    }
+    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++)
+        code = cudaStreamWaitEvent(stream, s->lane[l].done, 0);
     return code;
 }
 

@@ -1,9 +1,10 @@
 /* MTTKRP of a tensor that is larger than the device: packed orderings in host memory flow through
  * a few slots in device memory, batch after batch, and are decoded there. A copy stream fills the
  * slots ahead; decoding and MTTKRP of the batches alternate between lanes, so that the next batch
- * has the processors that the present one's last chunks leave idle. Events keep them in step, and
- * the host waits for none. What fits beside the slots stays on the device, packed, and its batches
- * come evenly between those that flow. */
+ * is decoded in time, which has precedence, and its MTTKRP has the processors that the present
+ * one's last chunks leave idle. Events keep them in step, and the host waits for none. What fits
+ * beside the slots stays on the device, packed, and its batches come evenly between those that
+ * flow. */
 #ifndef BLCO_DEVICE_STREAM_H
 #define BLCO_DEVICE_STREAM_H
 
@@ -23,8 +24,10 @@ struct stream_slot {
 #define STREAM_LANES 2 /* no more than the plan has queues */
 
 struct stream_lane {
-    cudaStream_t stream;
-    cudaEvent_t done;
+    cudaStream_t stream;  /* decodes and sorts, and goes first where kernels wait for processors */
+    cudaStream_t product; /* MTTKRP */
+    cudaEvent_t ready;    /* its batch is decoded and sorted */
+    cudaEvent_t done;     /* its batch has been multiplied, and the lane is free */
     uint64_t
         *index[PACKED_WORDS]; /* (nonzeros of a batch) each: its batch, decoded; device, owned */
     void *value;
