@@ -70,7 +70,7 @@ static void check_streamed(const struct plan *p)
     assert_true(p->batch_nnz > 0);
     bool sorted = false;
     for (int n = 0; n < r->order; n++) {
-        bool is_long = r->dims[n] * r->rank * r->real_size > 64 << 20;
+        bool is_long = r->dims[n] * r->rank * r->real_size > 32 << 20;
         assert_int_equal(p->sorted[n], is_long && p->conflict[n] == CONFLICT_REGISTER);
         sorted |= p->sorted[n];
     }
@@ -317,7 +317,7 @@ static void test_streamed_sorted(void **state)
     (void)state;
     struct plan_request r = large_request(20 * GB, 500 * GB);
     struct plan p;
-    r.dims[2] = 600000; /* M of 77 MB */
+    r.dims[2] = 300000; /* M of 38 MB */
     plan_make(&p, &r);
     check_streamed(&p);
     assert_true(p.fits && p.sorted[2] && !p.sorted[3]);
@@ -347,7 +347,7 @@ static void test_streamed_sorted(void **state)
     r.budget = 20 * GB;
     plan_make(&p, &r);
     plan_describe(&p, text, sizeof text);
-    assert_non_null(strstr(text, "mode 3: length 600000, register, the shared alto ordering, "
+    assert_non_null(strstr(text, "mode 3: length 300000, register, the shared alto ordering, "
                                  "streamed, batches sorted by row\nmode 4: length 1717, register, "
                                  "the shared alto ordering, streamed\n"));
     assert_non_null(strstr(text, "4194304 nonzeros at a time"));
