@@ -43,14 +43,6 @@ void host_sweep_close(struct host_sweep *s)
     memset(s, 0, sizeof *s);
 }
 
-/* Seconds since *start, which becomes now. */
-static void lap(double *start, double *seconds)
-{
-    double now = progress_now();
-    *seconds = now - *start;
-    *start = now;
-}
-
 /* The orderings of a tensor that are being built. */
 struct building {
     const struct coo *x;
@@ -77,7 +69,7 @@ static enum status build_one(struct building *b, int kind, struct error *error)
     double start = progress_now();
     announce(b);
     enum status status = blco_build(alto ? b->alto : &b->ordered[kind], b->x, &options, error);
-    lap(&start, alto ? &b->times->alto : &b->times->replica[kind]);
+    *(alto ? &b->times->alto : &b->times->replica[kind]) = progress_lap(&start);
     return status;
 }
 
@@ -88,7 +80,7 @@ static enum status build_from_common(struct building *b, struct error *error)
     double start = progress_now();
     if (blco_source_create(&source, b->x, error) != STATUS_OK)
         return error->status;
-    lap(&start, &b->times->presort);
+    b->times->presort = progress_lap(&start);
     int order = b->x->order, common = source.line_order.kind;
     for (int i = 0; i <= order && error->status == STATUS_OK; i++) {
         int n = i < order ? i : common;
@@ -96,7 +88,7 @@ static enum status build_from_common(struct building *b, struct error *error)
             continue;
         announce(b);
         blco_build_from(&b->ordered[n], &source, n, i == order, error);
-        lap(&start, &b->times->replica[n]);
+        b->times->replica[n] = progress_lap(&start);
     }
     blco_source_free(&source);
     return error->status;
