@@ -140,7 +140,7 @@ template <typename T, int GATHERS> struct gatherer {
 
     __device__ __forceinline__ gatherer(const mttkrp_args &args, uint32_t lane_column,
                                         const uint32_t *block)
-        : a(args), column(lane_column), row_bytes(args.vectors * 16), block_base(block)
+        : a(args), column(lane_column), row_bytes(args.vectors * VECTOR_BYTES), block_base(block)
     {
 #pragma unroll
         for (int g = 0; g < FIXED; g++) {
@@ -280,9 +280,15 @@ __global__ void __launch_bounds__(threads<PATH>, (resident<GATHERS, PATH>))
     uint32_t begin = group * run, end = min(begin + run, c.count);
 
     V *m = static_cast<V *>(a.m) + (blockIdx.x % a.copies) * a.copy_size + column;
-    row_sums<V, LANES> sums{
-        m,      a.vectors * 16, active,      a.owned != 0, PATH == MTTKRP_SORTED ? a.sole : nullptr,
-        NO_ROW, NO_ROW,         splat<V>(0), splat<V>(0)};
+    row_sums<V, LANES> sums{m,
+                            a.vectors * VECTOR_BYTES,
+                            active,
+                            a.owned != 0,
+                            PATH == MTTKRP_SORTED ? a.sole : nullptr,
+                            NO_ROW,
+                            NO_ROW,
+                            splat<V>(0),
+                            splat<V>(0)};
     gatherer<T, GATHERS> gather(a, column, base);
     uint32_t base_of_output = base[a.output.mode];
 

@@ -17,7 +17,6 @@
 #include "device_sweep.h"
 #include "memory.h"
 
-#define VECTOR_BYTES  16
 #define OUTPUT_COPIES 32 /* of a short mode's M, for `hierarchical` */
 
 /* Of a nonzero while it is sorted: key and value, from one place to another. Where the card has no

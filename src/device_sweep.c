@@ -6,8 +6,6 @@
 #include "device_memory.h"
 #include "device_sweep_build.h"
 
-#define VECTOR_BYTES 16
-
 uint64_t device_sweep_row_bytes(const struct device_sweep *s)
 {
     return (uint64_t)s->factors.vectors * VECTOR_BYTES;

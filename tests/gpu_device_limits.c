@@ -15,9 +15,8 @@
 #include "device_limits.h"
 #include "device_memory.h"
 #include "gpu_arrays.h"
+#include "mttkrp.h"
 #include "peak_rates.h"
-
-#define VECTOR_BYTES 16
 
 /* Counts that do and do not fill the last thread block. */
 static void test_copy(void **state)
