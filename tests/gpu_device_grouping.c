@@ -76,16 +76,6 @@ static void check_apply(const struct coo *x, const struct grouping *g)
     grouped_free(&expected);
 }
 
-/* The grouping whose cuts between modes are the bits of `cuts`. */
-static struct grouping grouping_at(int order, unsigned cuts)
-{
-    struct grouping g = {0};
-    for (int n = 1; n <= order; n++)
-        if (n == order || cuts >> (n - 1) & 1)
-            g.first[++g.groups] = n;
-    return g;
-}
-
 static void test_all_groupings(void **state)
 {
     (void)state;
@@ -96,7 +86,8 @@ static void test_all_groupings(void **state)
             struct coo x;
             naive_random_coo(&x, order, dims, nonzeros[i], (uint64_t)(order + i), i % 2);
             for (unsigned cuts = 0; cuts < 1u << (order - 1); cuts++) {
-                struct grouping g = grouping_at(order, cuts);
+                struct grouping g;
+                grouping_from_cuts(&g, order, cuts);
                 check_apply(&x, &g);
             }
             coo_free(&x);

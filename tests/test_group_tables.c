@@ -23,25 +23,16 @@ struct sweep {
     int outer, products_made; /* steps so far */
 };
 
-/* The grouping whose cuts between modes are the bits of `cuts`. */
-static struct grouping grouping_at(unsigned cuts)
-{
-    struct grouping g = {0};
-    for (int n = 1; n <= ORDER; n++)
-        if (n == ORDER || cuts >> (n - 1) & 1)
-            g.first[++g.groups] = n;
-    return g;
-}
-
 static void change(struct sweep *s, int mode)
 {
     s->factor[mode]++;
     group_tables_changed(&s->tables, &s->grouping, mode);
 }
 
-static void begin(struct sweep *s, struct grouping g)
+static void begin(struct sweep *s, unsigned cuts)
 {
-    *s = (struct sweep){.grouping = g};
+    *s = (struct sweep){0};
+    grouping_from_cuts(&s->grouping, ORDER, cuts);
     memset(s->products, -1, sizeof s->products); /* of nothing that there will ever be */
     memset(s->partial, -1, sizeof s->partial);
     for (int n = 0; n < ORDER; n++)
@@ -107,7 +98,7 @@ static void test_any_order(void **state)
     uint64_t seed = 1;
     for (unsigned cuts = 0; cuts < 1u << (ORDER - 1); cuts++) {
         struct sweep s;
-        begin(&s, grouping_at(cuts));
+        begin(&s, cuts);
         for (int i = 0; i < 500; i++) {
             check_mttkrp(&s, (int)(naive_random(&seed) % ORDER));
             for (uint64_t k = naive_random(&seed) % 4; k > 0; k--)
@@ -123,7 +114,7 @@ static void test_sweeps(void **state)
     (void)state;
     for (unsigned cuts = 1; cuts < 1u << (ORDER - 1); cuts++) {
         struct sweep s;
-        begin(&s, grouping_at(cuts));
+        begin(&s, cuts);
         int several = 0;
         for (int k = 0; k < s.grouping.groups; k++)
             several += grouping_size(&s.grouping, k) > 1;
