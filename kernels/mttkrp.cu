@@ -7,110 +7,145 @@
 
 #include <type_traits>
 
-#include "sorted_chunk.cuh"
+#include <cub/block/block_radix_sort.cuh>
+
+#include "row_sums.cuh"
 #include "vector.cuh"
 
 namespace
 {
 
+constexpr int ANY = -1; /* gathers counted at run time, and indices of two words */
+
+template <int GATHERS> constexpr bool is_wide = GATHERS == ANY;
+
 /* Rows are gathered from the L2 cache at a rate that takes many loads in flight: some from nonzeros
  * whose loads do not depend on each other, some from many warps. These numbers, which leave 64 to
  * 80 registers a thread, were the fastest over a dozen combinations on an H200. */
 template <int GATHERS> constexpr int unroll = GATHERS == 1 ? 4 : GATHERS == 2 ? 2 : 3;
-template <mttkrp_path PATH> constexpr int threads = PATH == MTTKRP_SORTED ? SORT_THREADS : 128;
+template <mttkrp_path PATH> constexpr int threads = PATH == MTTKRP_SORTED ? 256 : 128;
 template <int GATHERS, mttkrp_path PATH>
 constexpr int resident = PATH == MTTKRP_SORTED ? (GATHERS == 1 || GATHERS == 2 ? 3 : 2)
                          : GATHERS == 2        ? 8
                                                : 6;
 
-/* Partial sums at the ends of the runs of one chunk. */
-template <typename V, int GROUPS, int LANES> struct run_ends {
-    static constexpr int COUNT = 2 * GROUPS;
-    uint32_t row[COUNT]; /* NO_ROW where there is none */
-    V sum[COUNT][LANES];
+template <int GATHERS> struct index_words {
+    uint64_t word[is_wide<GATHERS> ? 2 : 1];
 };
 
-/* A row of a table of 16-byte vectors; `column` points into its row 0. One multiply-add. */
-template <typename V>
-__device__ __forceinline__ V *row_of(V *column, uint32_t row, uint32_t row_bytes)
+template <int GATHERS>
+__device__ __forceinline__ uint32_t coordinate(const mttkrp_field &f, index_words<GATHERS> index,
+                                               uint32_t base)
 {
-    return reinterpret_cast<V *>(reinterpret_cast<uintptr_t>(column) +
-                                 static_cast<uint64_t>(row) * row_bytes);
+    uint64_t word = index.word[0];
+    if constexpr (is_wide<GATHERS>)
+        word = f.word ? index.word[1] : word;
+    return (static_cast<uint32_t>(word >> f.shift) & f.mask) | base;
 }
 
-/* One lane's part of the sums of a run. */
-template <typename V, int LANES> struct row_sums {
-    V *m; /* this lane's column of M */
-    uint32_t row_bytes;
-    bool active; /* false where the row ends before this lane */
-    bool owned;
-    const uint32_t *sole; /* see mttkrp_args */
-    uint32_t row, head_row;
-    V sum, head;
+/* The nonzeros of a chunk: straight from global memory, or sorted by output row in shared memory.
+ */
+template <typename T, int GATHERS> struct global_chunk {
+    const uint64_t *index[2];
+    const T *value;
 
-    __device__ __forceinline__ bool is_sole(uint32_t r) const
+    __device__ __forceinline__ global_chunk from(uint32_t i) const
     {
-        return sole && (__ldg(sole + r / 32) >> r % 32 & 1);
+        return {{index[0] + i, index[1] ? index[1] + i : nullptr}, value + i};
     }
-
-    __device__ __forceinline__ void add(uint32_t to, V x) const
+    __device__ __forceinline__ index_words<GATHERS> index_at(uint32_t i) const
     {
-        if (active)
-            atomic_add(row_of(m, to, row_bytes), x);
+        index_words<GATHERS> x;
+        x.word[0] = __ldg(index[0] + i);
+        if constexpr (is_wide<GATHERS>)
+            x.word[1] = index[1] ? __ldg(index[1] + i) : 0;
+        return x;
     }
-    __device__ __forceinline__ void store(uint32_t to, V x) const
+    __device__ __forceinline__ T value_at(uint32_t i) const
     {
-        if (active)
-            __stcs(row_of(m, to, row_bytes), x); /* not read soon: the caches are for the factors */
-    }
-
-    /* The row is complete as far as this run goes: its first one is kept for the meeting of ends.
-     */
-    __device__ __forceinline__ void move_to(uint32_t next_row)
-    {
-        if (row == NO_ROW) {
-        } else if (head_row == NO_ROW) {
-            head_row = row;
-            head = sum;
-        } else if (owned || is_sole(row)) {
-            store(row, sum);
-        } else {
-            add(row, sum);
-        }
-        row = next_row;
-        sum = splat<V>(0);
-    }
-
-    /* Sums the ends of neighbouring runs that belong to the same row. */
-    template <int GROUPS> __device__ void join_ends(run_ends<V, GROUPS, LANES> &ends) const
-    {
-        constexpr int COUNT = run_ends<V, GROUPS, LANES>::COUNT;
-        int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
-        if (lane == 0) {
-            ends.row[2 * group] = head_row;
-            ends.row[2 * group + 1] = row;
-        }
-        ends.sum[2 * group][lane] = head;
-        ends.sum[2 * group + 1][lane] = sum;
-        __syncthreads();
-        for (int e = 2 * group; e < 2 * group + 2; e++) {
-            uint32_t r = ends.row[e];
-            int before = e - 1, after = e + 1;
-            while (before >= 0 && ends.row[before] == NO_ROW)
-                before--;
-            if (r == NO_ROW || (before >= 0 && ends.row[before] == r))
-                continue; /* nothing here, or an earlier end sums it */
-            V total = ends.sum[e][lane];
-            for (; after < COUNT && (ends.row[after] == r || ends.row[after] == NO_ROW); after++)
-                if (ends.row[after] == r)
-                    total = total + ends.sum[after][lane];
-            if ((owned && before >= 0 && after < COUNT) || is_sole(r))
-                store(r, total);
-            else
-                add(r, total);
-        }
+        return __ldg(value + i);
     }
 };
+
+template <typename T, int GATHERS> struct shared_chunk {
+    index_words<GATHERS> *index;
+    T *value;
+
+    __device__ __forceinline__ shared_chunk from(uint32_t i) const
+    {
+        return {index + i, value + i};
+    }
+    __device__ __forceinline__ index_words<GATHERS> index_at(uint32_t i) const
+    {
+        return index[i];
+    }
+    __device__ __forceinline__ T value_at(uint32_t i) const
+    {
+        return value[i];
+    }
+};
+
+constexpr int SORT_THREADS = threads<MTTKRP_SORTED>;
+constexpr int SORT_ITEMS = MTTKRP_SORTED_CHUNK / SORT_THREADS;
+using chunk_sort = cub::BlockRadixSort<uint32_t, SORT_THREADS, SORT_ITEMS, uint16_t>;
+
+/* Sorts positions by output row; stable. Item k of thread t receives rank k * SORT_THREADS + t. */
+__device__ __noinline__ void sort_positions(chunk_sort::TempStorage &storage,
+                                            uint32_t (&row)[SORT_ITEMS],
+                                            uint16_t (&position)[SORT_ITEMS], int bits)
+{
+    chunk_sort(storage).SortBlockedToStriped(row, position, 0, bits);
+}
+
+template <typename T, int GATHERS>
+__device__ void sort_by_row(shared_chunk<T, GATHERS> chunk, chunk_sort::TempStorage &storage,
+                            const global_chunk<T, GATHERS> &from, uint32_t count,
+                            const mttkrp_field &output)
+{
+    __shared__ uint32_t varying; /* bits in which the chunk's rows differ */
+    if (threadIdx.x == 0)
+        varying = 0;
+    uint32_t first_row = coordinate<GATHERS>(output, from.index_at(0), 0);
+    __syncthreads();
+
+    uint32_t differs = 0;
+    for (uint32_t i = threadIdx.x; i < count; i += SORT_THREADS) {
+        chunk.index[i] = from.index_at(i);
+        chunk.value[i] = from.value_at(i);
+        differs |= coordinate<GATHERS>(output, chunk.index[i], 0) ^ first_row;
+    }
+    for (int offset = 16; offset; offset /= 2)
+        differs |= __shfl_xor_sync(0xffffffffu, differs, offset);
+    if (threadIdx.x % 32 == 0 && differs)
+        atomicOr(&varying, differs);
+    __syncthreads();
+    if (varying == 0)
+        return;
+
+    uint32_t row[SORT_ITEMS];
+    uint16_t position[SORT_ITEMS];
+    for (int k = 0; k < SORT_ITEMS; k++) {
+        uint32_t i = threadIdx.x * SORT_ITEMS + k;
+        position[k] = static_cast<uint16_t>(i);
+        row[k] = i < count ? coordinate<GATHERS>(output, chunk.index[i], 0) : NO_ROW;
+    }
+    sort_positions(storage, row, position, 32 - __clz(varying));
+
+    index_words<GATHERS> index[SORT_ITEMS];
+    T value[SORT_ITEMS];
+    for (int k = 0; k < SORT_ITEMS; k++)
+        if (k * SORT_THREADS + threadIdx.x < count) {
+            index[k] = chunk.index[position[k]];
+            value[k] = chunk.value[position[k]];
+        }
+    __syncthreads();
+    for (int k = 0; k < SORT_ITEMS; k++)
+        if (k * SORT_THREADS + threadIdx.x < count) {
+            chunk.index[k * SORT_THREADS + threadIdx.x] = index[k];
+            chunk.value[k * SORT_THREADS + threadIdx.x] = value[k];
+        }
+    __syncthreads();
+}
 
 template <typename T, int GATHERS, int SIZE> struct batch {
     index_words<GATHERS> index[SIZE];
