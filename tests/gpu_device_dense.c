@@ -204,16 +204,34 @@ static void test_steps(void **state)
         }
 }
 
+/* The k-th allocation fails, for every k; returns how many there are. */
+static int failing_allocations(uint64_t rank, int single)
+{
+    int failures = 0;
+    for (long k = 0, fired = 1; fired; k++) {
+        struct device_dense *d;
+        struct error error = {0};
+        memory_hook_set(k);
+        enum status status =
+            device_dense_open(&d, rank, row_length(rank, single, 0), single, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        assert_int_equal(d == NULL, fired);
+        device_dense_close(d);
+        failures += (int)fired;
+    }
+    return failures;
+}
+
 static void test_open_fails(void **state)
 {
     (void)state;
     struct device_dense *d;
     struct error error = {0};
-    memory_hook_set(0);
-    assert_int_equal(device_dense_open(&d, 8, 8, 0, &error), STATUS_MEMORY);
-    memory_hook_set(-1);
-    assert_null(d);
-    error = (struct error){0};
+    assert_int_equal(failing_allocations(8, 0), 8);    /* itself, 6 arrays, the flags' copy */
+    assert_int_equal(failing_allocations(100, 0), 11); /* long rows: W, Grams, cuSOLVER's   */
+    assert_int_equal(failing_allocations(100, 1), 13); /* in float: slices of M and A       */
     assert_int_equal(device_dense_open(&d, 1 << 20, 1 << 20, 0, &error), STATUS_INPUT);
     assert_null(d);
     device_dense_close(NULL);
