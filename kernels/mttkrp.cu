@@ -9,13 +9,13 @@
 
 #include <cub/block/block_radix_sort.cuh>
 
+#include "row_sums.cuh"
 #include "vector.cuh"
 
 namespace
 {
 
 constexpr int ANY = -1; /* gathers counted at run time, and indices of two words */
-constexpr uint32_t NO_ROW = UINT32_MAX;
 
 template <int GATHERS> constexpr bool is_wide = GATHERS == ANY;
 
@@ -149,95 +149,6 @@ __device__ void sort_by_row(shared_chunk<T, GATHERS> chunk, chunk_sort::TempStor
     __syncthreads();
 }
 
-/* Partial sums at the ends of the runs of one chunk. */
-template <typename V, int GROUPS, int LANES> struct run_ends {
-    static constexpr int COUNT = 2 * GROUPS;
-    uint32_t row[COUNT]; /* NO_ROW where there is none */
-    V sum[COUNT][LANES];
-};
-
-/* A row of a table of 16-byte vectors; `column` points into its row 0. One multiply-add. */
-template <typename V>
-__device__ __forceinline__ V *row_of(V *column, uint32_t row, uint32_t row_bytes)
-{
-    return reinterpret_cast<V *>(reinterpret_cast<uintptr_t>(column) +
-                                 static_cast<uint64_t>(row) * row_bytes);
-}
-
-/* One lane's part of the sums of a run. */
-template <typename V, int LANES> struct row_sums {
-    V *m; /* this lane's column of M */
-    uint32_t row_bytes;
-    bool active; /* false where the row ends before this lane */
-    bool owned;
-    const uint32_t *sole; /* see mttkrp_args */
-    uint32_t row, head_row;
-    V sum, head;
-
-    __device__ __forceinline__ bool is_sole(uint32_t r) const
-    {
-        return sole && (__ldg(sole + r / 32) >> r % 32 & 1);
-    }
-
-    __device__ __forceinline__ void add(uint32_t to, V x) const
-    {
-        if (active)
-            atomic_add(row_of(m, to, row_bytes), x);
-    }
-    __device__ __forceinline__ void store(uint32_t to, V x) const
-    {
-        if (active)
-            __stcs(row_of(m, to, row_bytes), x); /* not read soon: the caches are for the factors */
-    }
-
-    /* The row is complete as far as this run goes: its first one is kept for the meeting of ends.
-     */
-    __device__ __forceinline__ void move_to(uint32_t next_row)
-    {
-        if (row == NO_ROW) {
-        } else if (head_row == NO_ROW) {
-            head_row = row;
-            head = sum;
-        } else if (owned || is_sole(row)) {
-            store(row, sum);
-        } else {
-            add(row, sum);
-        }
-        row = next_row;
-        sum = splat<V>(0);
-    }
-
-    /* Sums the ends of neighbouring runs that belong to the same row. */
-    template <int GROUPS> __device__ void join_ends(run_ends<V, GROUPS, LANES> &ends) const
-    {
-        constexpr int COUNT = run_ends<V, GROUPS, LANES>::COUNT;
-        int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
-        if (lane == 0) {
-            ends.row[2 * group] = head_row;
-            ends.row[2 * group + 1] = row;
-        }
-        ends.sum[2 * group][lane] = head;
-        ends.sum[2 * group + 1][lane] = sum;
-        __syncthreads();
-        for (int e = 2 * group; e < 2 * group + 2; e++) {
-            uint32_t r = ends.row[e];
-            int before = e - 1, after = e + 1;
-            while (before >= 0 && ends.row[before] == NO_ROW)
-                before--;
-            if (r == NO_ROW || (before >= 0 && ends.row[before] == r))
-                continue; /* nothing here, or an earlier end sums it */
-            V total = ends.sum[e][lane];
-            for (; after < COUNT && (ends.row[after] == r || ends.row[after] == NO_ROW); after++)
-                if (ends.row[after] == r)
-                    total = total + ends.sum[after][lane];
-            if ((owned && before >= 0 && after < COUNT) || is_sole(r))
-                store(r, total);
-            else
-                add(r, total);
-        }
-    }
-};
-
 template <typename T, int GATHERS, int SIZE> struct batch {
     index_words<GATHERS> index[SIZE];
     T value[SIZE];
@@ -266,7 +177,7 @@ template <typename T, int GATHERS> struct gatherer {
 
     __device__ __forceinline__ gatherer(const mttkrp_args &args, uint32_t lane_column,
                                         const uint32_t *block)
-        : a(args), column(lane_column), row_bytes(args.vectors * 16), block_base(block)
+        : a(args), column(lane_column), row_bytes(args.vectors * VECTOR_BYTES), block_base(block)
     {
 #pragma unroll
         for (int g = 0; g < FIXED; g++) {
@@ -406,9 +317,15 @@ __global__ void __launch_bounds__(threads<PATH>, (resident<GATHERS, PATH>))
     uint32_t begin = group * run, end = min(begin + run, c.count);
 
     V *m = static_cast<V *>(a.m) + (blockIdx.x % a.copies) * a.copy_size + column;
-    row_sums<V, LANES> sums{
-        m,      a.vectors * 16, active,      a.owned != 0, PATH == MTTKRP_SORTED ? a.sole : nullptr,
-        NO_ROW, NO_ROW,         splat<V>(0), splat<V>(0)};
+    row_sums<V, LANES> sums{m,
+                            a.vectors * VECTOR_BYTES,
+                            active,
+                            a.owned != 0,
+                            PATH == MTTKRP_SORTED ? a.sole : nullptr,
+                            NO_ROW,
+                            NO_ROW,
+                            splat<V>(0),
+                            splat<V>(0)};
     gatherer<T, GATHERS> gather(a, column, base);
     uint32_t base_of_output = base[a.output.mode];
 

@@ -11,6 +11,7 @@ extern "C" {
 #endif
 
 #define MTTKRP_MAX_ORDER 16
+#define VECTOR_BYTES     16 /* rows of all matrices are whole vectors of so many bytes */
 
 /* Where a row number stands in the index. */
 struct mttkrp_field {

@@ -17,7 +17,6 @@
 #include "device_sweep.h"
 #include "memory.h"
 
-#define VECTOR_BYTES  16
 #define OUTPUT_COPIES 32 /* of a short mode's M, for `hierarchical` */
 
 /* Of a nonzero while it is sorted: key and value, from one place to another. Where the card has no
@@ -103,33 +102,24 @@ static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
     return STATUS_OK;
 }
 
-/* An array of device memory into *array, a pointer. */
-static enum status device_new(void *array, uint64_t count, uint64_t size, struct error *error)
-{
-    void *pointer = device_array(count, size, error);
-    memcpy(array, &pointer, sizeof pointer);
-    return pointer ? STATUS_OK : error->status;
-}
-
 static enum status open_small_matrices(struct cuda_state *s, struct error *error)
 {
     uint64_t square = s->rank * s->rank;
     enum status status = STATUS_OK;
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        status = device_new(&s->gram[n], square, sizeof(double), error);
+        status = device_array_into(&s->gram[n], square, sizeof(double), error);
         if (status == STATUS_OK)
-            status = device_new(&s->norm[n], s->rank, sizeof(double), error);
+            status = device_array_into(&s->norm[n], s->rank, sizeof(double), error);
     }
     if (status == STATUS_OK)
-        status = device_new(&s->weights, square, sizeof(double), error);
+        status = device_array_into(&s->weights, square, sizeof(double), error);
     if (status == STATUS_OK)
-        status = device_new(&s->raw, square, sizeof(double), error);
+        status = device_array_into(&s->raw, square, sizeof(double), error);
     if (status == STATUS_OK)
-        status = device_new(&s->scalars, 1, sizeof *s->scalars, error);
+        status = device_array_into(&s->scalars, 1, sizeof *s->scalars, error);
     if (status == STATUS_OK)
-        status = cuda_status(cudaMallocHost((void **)&s->result, sizeof *s->result), "the result",
-                             error);
-    return status;
+        s->result = pinned_array(1, sizeof *s->result, error);
+    return error->status;
 }
 
 static enum status open_streams(struct cuda_state *s, struct error *error)
@@ -163,7 +153,7 @@ static void cuda_close(void *state)
     device_free(s->weights);
     device_free(s->raw);
     device_free(s->scalars);
-    cudaFreeHost(s->result);
+    pinned_free(s->result);
     staging_close(&s->staging);
     for (int i = 0; i < BACKEND_STAMPS; i++)
         if (s->stamp[i])

@@ -1,7 +1,6 @@
 #include "bench.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench_reference.h"
@@ -13,37 +12,6 @@
 #define BATCH       16   /* calls that are queued between two looks      */
 #define STAGE       "measuring"
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Linear interpolation at `share` of the way from the first to the last of sorted samples. */
-static double quantile(const double *sorted, uint64_t count, double share)
-{
-    double place = share * (double)(count - 1);
-    uint64_t below = (uint64_t)place, above = below + 1 < count ? below + 1 : below;
-    return sorted[below] + (place - (double)below) * (sorted[above] - sorted[below]);
-}
-
-enum status bench_statistics(const double *sample, uint64_t count, struct bench_statistics *s,
-                             struct error *error)
-{
-    double *sorted = memory_array(count, sizeof *sorted, error);
-    if (!sorted)
-        return error->status;
-    memcpy(sorted, sample, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_value);
-    *s = (struct bench_statistics){.least = sorted[0],
-                                   .lower = quantile(sorted, count, 0.25),
-                                   .median = quantile(sorted, count, 0.5),
-                                   .upper = quantile(sorted, count, 0.75),
-                                   .most = sorted[count - 1]};
-    memory_free(sorted);
-    return STATUS_OK;
-}
-
 double bench_tolerance(enum precision precision, enum conflict conflict, uint64_t nnz)
 {
     if (precision == PRECISION_DOUBLE)
@@ -52,34 +20,6 @@ double bench_tolerance(enum precision precision, enum conflict conflict, uint64_
      * often up as down grow with the root of their number. */
     double rounding = conflict == CONFLICT_ATOMIC ? 0x1p-24 * sqrt((double)nnz) : 0;
     return rounding > 1e-5 ? rounding : 1e-5;
-}
-
-double bench_gathered_bytes(const struct bench_result *r)
-{
-    return (double)r->nnz * (double)(r->order - 1) * (double)(r->rank * r->real_size);
-}
-
-double bench_floor(const struct bench_result *r, int mode)
-{
-    double row = (double)(r->rank * r->real_size);
-    double seconds = (double)r->dims[mode] * row / r->limits.copy_bytes_per_second;
-    for (int n = 0; n < r->order; n++)
-        if (n != mode)
-            seconds += (double)r->nnz * row / r->limits.gather_bytes_per_second[n];
-    return seconds;
-}
-
-double bench_als_seconds(const struct bench_als *als, enum operation op)
-{
-    double seconds = 0;
-    for (int n = 0; n < MAX_ORDER; n++)
-        seconds += als->operation[op][n];
-    return seconds;
-}
-
-double bench_transfer(const struct bench_result *r)
-{
-    return 16 * (double)r->nnz / r->limits.upload_bytes_per_second;
 }
 
 /* What one run shares. */

@@ -4,21 +4,13 @@
 #define BLCO_BENCH_H
 
 #include "backend.h"
+#include "bench_statistics.h"
 #include "tensor_input.h"
 
 #define BENCH_SAMPLES     20  /* timed at the least, and iterations of ALS, unless the user says */
 #define BENCH_MOST        100 /* timed at the most, as long as they take less than ...           */
 #define BENCH_SECONDS     0.2
 #define BENCH_RESOLUTIONS 4
-
-/* Order statistics of samples: quartiles by linear interpolation between the sorted samples. */
-struct bench_statistics {
-    double least, lower, median, upper, most;
-};
-
-/* Of count (1 or more) samples, which are not changed. */
-enum status bench_statistics(const double *sample, uint64_t count, struct bench_statistics *s,
-                             struct error *error);
 
 /* MTTKRP of one mode with one conflict resolution. */
 struct bench_series {
@@ -79,19 +71,6 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
 /* The largest relative difference from the reference, which is computed in double, that rounding
  * explains. */
 double bench_tolerance(enum precision precision, enum conflict conflict, uint64_t nnz);
-
-/* Bytes of the other modes' rows that MTTKRP of any mode reads. */
-double bench_gathered_bytes(const struct bench_result *r);
-
-/* Seconds that MTTKRP of a mode takes at the least, were its rows gathered at random: each gather
- * at the rate measured for a table of that length, and M written once. */
-double bench_floor(const struct bench_result *r, int mode);
-
-/* Seconds of an operation in an ALS iteration, over all modes. */
-double bench_als_seconds(const struct bench_als *als, enum operation op);
-
-/* Seconds of the pinned transfer of 16 bytes a nonzero, an index and a value. */
-double bench_transfer(const struct bench_result *r);
 
 void bench_free(struct bench_result *r);
 

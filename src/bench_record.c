@@ -1,5 +1,7 @@
 #include "bench_record.h"
 
+#include "bench_figures.h"
+
 static void put_tensor(struct json *j, const char *tensor, const struct bench_result *r)
 {
     json_object(j, "tensor");

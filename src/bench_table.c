@@ -1,5 +1,7 @@
 #include "bench_table.h"
 
+#include "bench_figures.h"
+
 #define CELL 16
 
 /* Four digits or so: "0.1782", "17.82", "1782". */

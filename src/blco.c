@@ -296,8 +296,7 @@ void blco_coordinates(const struct blco *b, uint64_t block, uint64_t i, uint32_t
     ordering_decode(&b->ordering, index, b->block[block].base, coordinate);
 }
 
-/* The block that nonzero i lies in. */
-static uint64_t block_of(const struct blco *b, uint64_t i)
+uint64_t blco_block_of(const struct blco *b, uint64_t i)
 {
     uint64_t low = 0, high = b->nblocks;
     while (high - low > 1) {
@@ -313,7 +312,7 @@ static uint64_t block_of(const struct blco *b, uint64_t i)
 void blco_decode(const struct blco *b, uint64_t first, uint64_t count, struct coo *x, uint64_t to)
 {
     uint64_t end = first + count;
-    for (uint64_t k = block_of(b, first); first < end; k++) {
+    for (uint64_t k = blco_block_of(b, first); first < end; k++) {
         const struct blco_block *block = &b->block[k];
         uint64_t behind = block->first + block->count, part = (behind < end ? behind : end) - first;
         for (int n = 0; n < b->order; n++) {

@@ -48,6 +48,9 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
 enum status blco_build_from(struct blco *b, struct blco_source *source, int mode, bool take,
                             struct error *error);
 
+/* The block in which nonzero i lies. */
+uint64_t blco_block_of(const struct blco *b, uint64_t i);
+
 /* Coordinates (order) of nonzero i, which lies in block `block`. */
 void blco_coordinates(const struct blco *b, uint64_t block, uint64_t i, uint32_t *coordinate);
 

@@ -1,12 +1,11 @@
 #include "device_dense.h"
 
-#include <float.h>
-
 #include "cuda_error.h"
 #include "dense_steps.h"
 #include "dense_sums.h"
-#include "dense_weights.h"
 #include "device_dense_wide.h"
+#include "device_memory.h"
+#include "device_weights.h"
 #include "memory.h"
 
 #define SLICE_ROWS 65536 /* that go through the eigenvectors at a time */
@@ -30,57 +29,8 @@ struct device_dense {
     const void *solved_m, *solved_a;
     uint64_t solved_rows;
 
-    /* the side stream's */
-    double *v, *factor;        /* (R x R) each                                    */
-    double *values;            /* (R): eigenvalues                                */
-    int *flags;                /* enum dense_weights_status, cuSOLVER's info      */
-    int *host_flags;           /* (2), pinned                                     */
-    bool by_eigenvectors;      /* the last W is to be followed by V's eigenvectors, in factor */
-    struct dense_halt halt;    /* of the steps, where weights do not wait; code: the last one's */
-    cusolverDnHandle_t solver; /* opened when it is needed                        */
-    double *work;              /* cuSOLVER's                                      */
-    int work_size;
+    struct device_weights weights; /* the side stream's */
 };
-
-/* The flags' places. */
-enum { FLAG_STATUS, FLAG_INFO, FLAG_COUNT };
-
-static enum status device_array(double **array, uint64_t count, const char *what,
-                                struct error *error)
-{
-    return cuda_status(cudaMalloc((void **)array, count * sizeof(double)), what, error);
-}
-
-/* cuSOLVER takes long to start and is needed for long rows and singular V only. */
-static enum status solver_open(struct device_dense *d, struct error *error)
-{
-    if (d->work)
-        return STATUS_OK;
-    const int n = (int)d->rank;
-    int cholesky = 0, inverse = 0, eigen = 0;
-    enum status status = STATUS_OK;
-    if (!d->solver)
-        status = cusolver_status(cusolverDnCreate(&d->solver), "starting cuSOLVER", error);
-    if (status == STATUS_OK)
-        status = cusolver_status(cusolverDnDpotrf_bufferSize(d->solver, CUBLAS_FILL_MODE_LOWER, n,
-                                                             d->factor, n, &cholesky),
-                                 "Cholesky", error);
-    if (status == STATUS_OK)
-        status = cusolver_status(cusolverDnDpotri_bufferSize(d->solver, CUBLAS_FILL_MODE_LOWER, n,
-                                                             d->factor, n, &inverse),
-                                 "inverse", error);
-    if (status == STATUS_OK)
-        status = cusolver_status(cusolverDnDsyevd_bufferSize(d->solver, CUSOLVER_EIG_MODE_VECTOR,
-                                                             CUBLAS_FILL_MODE_LOWER, n, d->factor,
-                                                             n, d->values, &eigen),
-                                 "eigendecomposition", error);
-    if (status != STATUS_OK)
-        return status;
-    d->work_size = cholesky > inverse ? cholesky : inverse;
-    if (eigen > d->work_size)
-        d->work_size = eigen;
-    return device_array(&d->work, (uint64_t)d->work_size + 1, "cuSOLVER's workspace", error);
-}
 
 /* The shapes of the passes over a factor, and room for their partial results. */
 static enum status passes_open(struct device_dense *d, struct error *error)
@@ -104,31 +54,12 @@ static enum status passes_open(struct device_dense *d, struct error *error)
             partial = d->solve_blocks * dense_solve_partial(d->ld);
     }
     if (status == STATUS_OK)
-        status = device_array(&d->partial, partial, "room for partial sums", error);
+        status = device_array_into(&d->partial, partial, sizeof *d->partial, error);
     if (status == STATUS_OK)
-        status = device_array(&d->inner, 2 * (uint64_t)d->rank, "room for sums", error);
+        status = device_array_into(&d->inner, 2 * (uint64_t)d->rank, sizeof *d->inner, error);
     if (status == STATUS_OK)
         status = cuda_status(cudaEventCreateWithFlags(&d->passed, cudaEventDisableTiming),
                              "an event", error);
-    return status;
-}
-
-static enum status weights_open(struct device_dense *d, struct error *error)
-{
-    const uint64_t entries = (uint64_t)d->rank * d->rank;
-    enum status status = device_array(&d->v, entries, "room for V", error);
-    if (status == STATUS_OK)
-        status = device_array(&d->factor, entries, "room for V's factor", error);
-    if (status == STATUS_OK)
-        status = device_array(&d->values, d->rank, "room for eigenvalues", error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaMalloc((void **)&d->flags, FLAG_COUNT * sizeof(int)),
-                             "room for flags", error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaMallocHost((void **)&d->host_flags, FLAG_COUNT * sizeof(int)),
-                             "room for flags", error);
-    if (status == STATUS_OK && d->rank > DENSE_WEIGHTS_SMALL)
-        status = solver_open(d, error);
     return status;
 }
 
@@ -148,7 +79,7 @@ enum status device_dense_open(struct device_dense **opened, uint64_t rank, uint6
     d->wide = ld > DENSE_SOLVE_LD;
     enum status status = passes_open(d, error);
     if (status == STATUS_OK)
-        status = weights_open(d, error);
+        status = device_weights_open(&d->weights, d->rank, single, error);
     if (status != STATUS_OK) {
         device_dense_close(d);
         return status;
@@ -162,18 +93,11 @@ void device_dense_close(struct device_dense *d)
     if (!d)
         return;
     device_dense_wide_close(&d->by_blas);
-    if (d->solver)
-        cusolverDnDestroy(d->solver);
+    device_weights_close(&d->weights);
     if (d->passed)
         cudaEventDestroy(d->passed);
-    cudaFree(d->partial);
-    cudaFree(d->inner);
-    cudaFree(d->v);
-    cudaFree(d->factor);
-    cudaFree(d->values);
-    cudaFree(d->flags);
-    cudaFree(d->work);
-    cudaFreeHost(d->host_flags);
+    device_free(d->partial);
+    device_free(d->inner);
     memory_free(d);
 }
 
@@ -188,101 +112,16 @@ static struct dense_modes modes_of(const struct device_dense *d, int order, int 
     return modes;
 }
 
-/* V is inverted while that costs few digits of A V = M: the rows of M times an explicit inverse are
- * off by cond(V) eps. Beyond, M goes through V's eigenvectors, which keeps A V close to M whatever
- * the condition. */
-static double least_pivot(const struct device_dense *d)
-{
-    return d->single ? 1e-4 : 1e-6;
-}
-
-/* Eigenvalues that are noise: of V itself, or beside the rounding of M and A to float. */
-static double eigenvalue_tolerance(const struct device_dense *d)
-{
-    return d->rank * (d->single ? (double)FLT_EPSILON : DBL_EPSILON);
-}
-
-/* Waits for the stream and brings the flags over. */
-static enum status read_flags(struct device_dense *d, cudaStream_t stream, struct error *error)
-{
-    enum status status =
-        cuda_status(cudaMemcpyAsync(d->host_flags, d->flags, FLAG_COUNT * sizeof(int),
-                                    cudaMemcpyDeviceToHost, stream),
-                    "weights", error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaStreamSynchronize(stream), "weights", error);
-    return status;
-}
-
-/* W by cuSOLVER's Cholesky decomposition. */
-static enum status weights_by_cholesky(struct device_dense *d, const struct dense_modes *modes,
-                                       double ridge, double *w, cudaStream_t stream,
-                                       struct error *error)
-{
-    const int n = (int)d->rank;
-    int *status_flag = d->flags + FLAG_STATUS, *info = d->flags + FLAG_INFO;
-    enum status status = cusolver_status(cusolverDnSetStream(d->solver, stream), "cuSOLVER", error);
-    if (status == STATUS_OK)
-        status = cuda_status(dense_weights_hadamard(modes, ridge, d->v, d->factor, stream),
-                             "Hadamard product", error);
-    if (status == STATUS_OK)
-        status = cusolver_status(cusolverDnDpotrf(d->solver, CUBLAS_FILL_MODE_LOWER, n, d->factor,
-                                                  n, d->work, d->work_size, info),
-                                 "Cholesky", error);
-    if (status == STATUS_OK)
-        status = cuda_status(dense_weights_check(d->v, d->factor, d->rank, least_pivot(d), info,
-                                                 status_flag, stream),
-                             "Cholesky", error);
-    if (status == STATUS_OK)
-        status = cusolver_status(cusolverDnDpotri(d->solver, CUBLAS_FILL_MODE_LOWER, n, d->factor,
-                                                  n, d->work, d->work_size, info),
-                                 "inverse", error);
-    if (status == STATUS_OK)
-        status = cuda_status(dense_weights_finish(modes, d->factor, status_flag, w, stream),
-                             "weights", error);
-    return status;
-}
-
-/* W from the eigendecomposition of the V that is in d->v. */
-static enum status weights_by_eigenvalues(struct device_dense *d, const struct dense_modes *modes,
-                                          double *w, cudaStream_t stream, struct error *error)
-{
-    const int n = (int)d->rank;
-    const uint64_t bytes = (uint64_t)d->rank * d->rank * sizeof(double);
-    enum status status = solver_open(d, error);
-    if (status == STATUS_OK)
-        status = cusolver_status(cusolverDnSetStream(d->solver, stream), "cuSOLVER", error);
-    if (status == STATUS_OK)
-        status =
-            cuda_status(cudaMemcpyAsync(d->factor, d->v, bytes, cudaMemcpyDeviceToDevice, stream),
-                        "eigendecomposition", error);
-    if (status == STATUS_OK)
-        status = cusolver_status(
-            cusolverDnDsyevd(d->solver, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n,
-                             d->factor, n, d->values, d->work, d->work_size, d->flags + FLAG_INFO),
-            "eigendecomposition", error);
-    if (status == STATUS_OK)
-        status = cuda_status(dense_weights_eigenvectors(modes, d->factor, d->values,
-                                                        eigenvalue_tolerance(d), w, stream),
-                             "eigenvectors", error);
-    if (status == STATUS_OK)
-        status = read_flags(d, stream, error);
-    if (status == STATUS_OK && d->host_flags[FLAG_INFO] != 0)
-        return error_set(error, STATUS_NUMERICAL,
-                         "the eigendecomposition of the Grams' product does not converge");
-    return status;
-}
-
 bool device_dense_run_ahead(struct device_dense *d, int *halt)
 {
     bool able = d->rank <= DENSE_WEIGHTS_SMALL && !d->wide;
-    d->halt = (struct dense_halt){able ? halt : NULL, 0};
+    d->weights.halt = (struct dense_halt){able ? halt : NULL, 0};
     return able;
 }
 
 bool device_dense_singular(const struct device_dense *d)
 {
-    return d->by_eigenvectors;
+    return d->weights.by_eigenvectors;
 }
 
 enum status device_dense_weights(struct device_dense *d, int order, int mode,
@@ -290,23 +129,7 @@ enum status device_dense_weights(struct device_dense *d, int order, int mode,
                                  double *w, cudaStream_t stream, struct error *error)
 {
     const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
-    enum status status;
-    d->halt.code++;
-    d->by_eigenvectors = false;
-    if (d->rank <= DENSE_WEIGHTS_SMALL)
-        status = cuda_status(dense_weights_small(&modes, ridge, least_pivot(d), d->v, w,
-                                                 d->flags + FLAG_STATUS, d->halt, stream),
-                             "weights", error);
-    else
-        status = weights_by_cholesky(d, &modes, ridge, w, stream, error);
-    if (status != STATUS_OK || d->halt.halt)
-        return status;
-    status = read_flags(d, stream, error);
-    d->by_eigenvectors =
-        status == STATUS_OK && d->host_flags[FLAG_STATUS] == DENSE_WEIGHTS_SINGULAR;
-    if (d->by_eigenvectors)
-        status = weights_by_eigenvalues(d, &modes, w, stream, error);
-    return status;
+    return device_weights_compute(&d->weights, &modes, ridge, w, stream, error);
 }
 
 /* `sums` goes on where `stream` is now. */
@@ -342,11 +165,11 @@ static enum status multiply(struct device_dense *d, const void *m, const double 
                                           .blocks = d->solve_blocks,
                                           .raw = raw,
                                           .inner = d->inner,
-                                          .halt = d->halt.halt};
+                                          .halt = d->weights.halt.halt};
     return cuda_status(dense_steps_solve(&args, d->single, &streams), "solve", error);
 }
 
-/* A = (M W) Q' slice by slice; Q' is in `factor`. */
+/* A = (M W) Q' slice by slice; Q' is the weights' `factor`. */
 static enum status multiply_twice(struct device_dense *d, const void *m, const double *w, void *a,
                                   uint64_t rows, double *raw, cudaStream_t stream,
                                   cudaStream_t sums, struct error *error)
@@ -362,8 +185,8 @@ static enum status multiply_twice(struct device_dense *d, const void *m, const d
         status = multiply(d, (const char *)m + i * row_bytes, w, slice, count, raw, stream, stream,
                           error);
         if (status == STATUS_OK)
-            status = multiply(d, slice, d->factor, (char *)a + i * row_bytes, count, raw, stream,
-                              stream, error);
+            status = multiply(d, slice, d->weights.factor, (char *)a + i * row_bytes, count, raw,
+                              stream, stream, error);
     }
     cudaFreeAsync(slice, stream);
     if (status == STATUS_OK)
@@ -378,9 +201,9 @@ enum status device_dense_solve(struct device_dense *d, const void *m, const doub
     d->solved_m = m;
     d->solved_a = a;
     d->solved_rows = rows;
-    d->products_known = !d->wide && !d->by_eigenvectors;
-    return d->by_eigenvectors ? multiply_twice(d, m, w, a, rows, raw, stream, sums, error)
-                              : multiply(d, m, w, a, rows, raw, stream, sums, error);
+    d->products_known = !d->wide && !d->weights.by_eigenvectors;
+    return d->weights.by_eigenvectors ? multiply_twice(d, m, w, a, rows, raw, stream, sums, error)
+                                      : multiply(d, m, w, a, rows, raw, stream, sums, error);
 }
 
 enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t rows, double *raw,
@@ -403,8 +226,9 @@ enum status device_dense_normalise(struct device_dense *d, const double *raw, do
                                    double *gram, int code, int *bad, cudaStream_t stream,
                                    struct error *error)
 {
-    return cuda_status(dense_normalise(raw, d->rank, norm, gram, code, bad, d->halt.halt, stream),
-                       "normalise", error);
+    return cuda_status(
+        dense_normalise(raw, d->rank, norm, gram, code, bad, d->weights.halt.halt, stream),
+        "normalise", error);
 }
 
 /* inner (R) = the diagonal of M' A, by a pass over both. */

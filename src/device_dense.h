@@ -9,9 +9,7 @@
 #ifndef BLCO_DEVICE_DENSE_H
 #define BLCO_DEVICE_DENSE_H
 
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
-#include <cusolverDn.h>
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -3,6 +3,7 @@
 
 #include "cuda_error.h"
 #include "dense_sums.h"
+#include "device_memory.h"
 
 #define SLICE_BYTES ((uint64_t)32 << 20) /* of doubles: A's slice is still in L2 for its Gram */
 #define TILE        64                   /* about what cuBLAS gives one thread block of C     */
@@ -18,22 +19,19 @@ enum status device_dense_wide_open(struct device_dense_wide *w, uint64_t rank, u
     w->batch = batch < 1 ? 1 : batch > MOST_BATCH ? MOST_BATCH : batch;
     w->batch_rows = SLICE_BYTES / (sizeof(double) * ld * w->batch) + 1;
 
-    const uint64_t slice = w->batch * w->batch_rows * ld * sizeof(double);
+    const uint64_t slice = w->batch * w->batch_rows * ld;
     enum status status = cublas_status(cublasCreate(&w->blas), "starting cuBLAS", error);
     if (status == STATUS_OK)
-        status = cuda_status(cudaMalloc((void **)&w->weights, rank * ld * sizeof(double)),
-                             "room for the weights", error);
+        status = device_array_into(&w->weights, rank * ld, sizeof *w->weights, error);
     if (status == STATUS_OK)
         status = cuda_status(cudaMemset(w->weights, 0, rank * ld * sizeof(double)),
                              "room for the weights", error);
     if (status == STATUS_OK)
-        status =
-            cuda_status(cudaMalloc((void **)&w->grams, w->batch * rank * rank * sizeof(double)),
-                        "room for Grams", error);
+        status = device_array_into(&w->grams, w->batch * rank * rank, sizeof *w->grams, error);
     if (status == STATUS_OK && single)
-        status = cuda_status(cudaMalloc((void **)&w->m, slice), "room for a slice of M", error);
+        status = device_array_into(&w->m, slice, sizeof *w->m, error);
     if (status == STATUS_OK && single)
-        status = cuda_status(cudaMalloc((void **)&w->a, slice), "room for a slice of A", error);
+        status = device_array_into(&w->a, slice, sizeof *w->a, error);
     return status;
 }
 
@@ -41,10 +39,10 @@ void device_dense_wide_close(struct device_dense_wide *w)
 {
     if (w->blas)
         cublasDestroy(w->blas);
-    cudaFree(w->weights);
-    cudaFree(w->grams);
-    cudaFree(w->m);
-    cudaFree(w->a);
+    device_free(w->weights);
+    device_free(w->grams);
+    device_free(w->m);
+    device_free(w->a);
     *w = (struct device_dense_wide){0};
 }
 

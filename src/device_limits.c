@@ -4,9 +4,9 @@
 
 #include "cuda_error.h"
 #include "device_memory.h"
+#include "mttkrp.h"
 #include "peak_rates.h"
 
-#define VECTOR_BYTES 16
 #define REPEATS      5            /* of which the fastest counts                                 */
 #define ENOUGH       1e-3         /* seconds that a launch should take at the least              */
 #define FIRST_COUNT  (1u << 18)   /* rows of the first launch                                    */

@@ -1,6 +1,7 @@
 #include "device_memory.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "cuda_error.h"
 #include "memory.h"
@@ -62,6 +63,13 @@ void *device_array(uint64_t count, size_t size, struct error *error)
         }
     }
     return checked(array, code, count, size, "GPU", error);
+}
+
+enum status device_array_into(void *array, uint64_t count, size_t size, struct error *error)
+{
+    void *pointer = device_array(count, size, error);
+    memcpy(array, &pointer, sizeof pointer);
+    return pointer ? STATUS_OK : error->status;
 }
 
 void device_free(void *array)

@@ -12,6 +12,9 @@
  * and STATUS_MEMORY when the size overflows or the device has no room. Freed by device_free. */
 void *device_array(uint64_t count, size_t size, struct error *error);
 
+/* The same into *array, a pointer to any type. */
+enum status device_array_into(void *array, uint64_t count, size_t size, struct error *error);
+
 /* Frees an array of device_array or device_pool_take that no work on the device uses any more. */
 void device_free(void *array);
 

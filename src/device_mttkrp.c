@@ -176,7 +176,7 @@ void device_mttkrp_output(struct mttkrp_args *args, int mode, enum conflict conf
 
 cudaError_t device_mttkrp_zero(const struct mttkrp_args *args, cudaStream_t stream)
 {
-    return cudaMemsetAsync(args->m, 0, args->copies * args->copy_size * 16, stream);
+    return cudaMemsetAsync(args->m, 0, args->copies * args->copy_size * VECTOR_BYTES, stream);
 }
 
 cudaError_t device_mttkrp_merge(const struct mttkrp_args *args, cudaStream_t stream)

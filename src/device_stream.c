@@ -14,10 +14,8 @@ static const char doing[] = "streaming the tensor";
 static enum status allocate(void *array, uint64_t count, uint64_t size, uint64_t *used,
                             struct error *error)
 {
-    void *pointer = device_array(count, size, error);
-    memcpy(array, &pointer, sizeof pointer);
     *used += count * size;
-    return pointer ? STATUS_OK : error->status;
+    return device_array_into(array, count, size, error);
 }
 
 /* What a batch of nnz nonzeros is decoded to; values as they are, where that is asked for. */

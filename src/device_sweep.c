@@ -6,8 +6,6 @@
 #include "device_memory.h"
 #include "device_sweep_build.h"
 
-#define VECTOR_BYTES 16
-
 uint64_t device_sweep_row_bytes(const struct device_sweep *s)
 {
     return (uint64_t)s->factors.vectors * VECTOR_BYTES;
@@ -138,26 +136,19 @@ uint64_t device_sweep_bus_bytes(const struct device_sweep *s, int mode)
 
 void device_sweep_changed(struct device_sweep *s, int mode)
 {
-    int group = grouping_of(&s->grouping, mode);
-    s->product_current[group] = false;
-    for (int g = 0; g < s->grouping.groups; g++)
-        if (g != group)
-            s->partial_current[g] = false;
+    group_tables_changed(&s->tables, &s->grouping, mode);
 }
 
-/* The product of a group's factors, a row per tuple. */
-static enum status refresh_product(struct device_sweep *s, int group, cudaStream_t stream,
-                                   struct error *error)
+/* The products of a group's factors, a row per tuple. */
+static enum status make_products(struct device_sweep *s, int group, cudaStream_t stream,
+                                 struct error *error)
 {
     int first = s->grouping.first[group], size = grouping_size(&s->grouping, group);
-    if (size == 1 || s->product_current[group])
-        return STATUS_OK;
     struct mttkrp_tuples tuples = {.modes = size, .count = s->tuples[group]};
     for (int k = 0; k < size; k++) {
         tuples.coordinate[k] = s->coordinate[first + k];
         tuples.rows[k] = s->factors.factor[first + k];
     }
-    s->product_current[group] = true;
     return cuda_status(mttkrp_tuple_products(s->product[group], &tuples, s->factors.vectors,
                                              s->factors.single, stream),
                        "products of factors", error);
@@ -169,16 +160,13 @@ static enum status run_outer(struct device_sweep *s, int group, cudaStream_t str
 {
     struct device_factors f = s->factors;
     f.order = s->grouping.groups;
-    enum status status = STATUS_OK;
-    for (int g = 0; g < s->grouping.groups && status == STATUS_OK; g++) {
-        if (g != group)
-            status = refresh_product(s, g, stream, error);
+    for (int g = 0; g < s->grouping.groups; g++) {
         f.dims[g] = s->tuples[g];
         f.factor[g] = s->product[g] ? s->product[g] : s->factors.factor[s->grouping.first[g]];
     }
     if (s->partial[group])
         f.m = s->partial[group];
-    return status == STATUS_OK ? device_mttkrp_run(&s->outer[group], &f, stream, error) : status;
+    return device_mttkrp_run(&s->outer[group], &f, stream, error);
 }
 
 /* MTTKRP of the group's tuples, with the partial products as one more factor. */
@@ -215,12 +203,16 @@ enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t s
 {
     if (s->streamed)
         return run_streamed(s, mode, stream, error);
-    int group = grouping_of(&s->grouping, mode);
-    if (grouping_size(&s->grouping, group) == 1)
-        return run_outer(s, group, stream, error);
+    struct group_steps steps = group_tables_steps(&s->tables, &s->grouping, mode);
     enum status status = STATUS_OK;
-    if (!s->partial_current[group])
-        status = run_outer(s, group, stream, error);
-    s->partial_current[group] = true;
-    return status == STATUS_OK ? run_inner(s, group, mode, stream, error) : status;
+    for (int g = 0; g < s->grouping.groups && status == STATUS_OK; g++)
+        if (steps.products[g])
+            status = make_products(s, g, stream, error);
+    if (status == STATUS_OK && steps.outer)
+        status = run_outer(s, steps.group, stream, error);
+    if (status == STATUS_OK && steps.inner)
+        status = run_inner(s, steps.group, mode, stream, error);
+    if (status != STATUS_OK)
+        s->tables = (struct group_tables){0};
+    return status;
 }

@@ -9,7 +9,7 @@
 #include "device_mttkrp.h"
 #include "device_replica.h"
 #include "device_stream.h"
-#include "grouping.h"
+#include "group_tables.h"
 
 struct device_sweep {
     int order;
@@ -25,7 +25,7 @@ struct device_sweep {
     uint64_t tuples[MAX_ORDER]; /* the group's, or the length of its one mode                   */
     void *product[MAX_ORDER];   /* (tuples x row): products of the group's factors; owned        */
     void *partial[MAX_ORDER];   /* (tuples x row): partial products for the group; owned         */
-    bool product_current[MAX_ORDER], partial_current[MAX_ORDER];
+    struct group_tables tables; /* which of them are current                                 */
 
     /* The tuples of groups of several modes, per mode. */
     struct device_tensor tuple_tensor[MAX_ORDER];

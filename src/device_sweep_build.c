@@ -26,22 +26,12 @@ void device_sweep_free_tensors(struct device_sweep *s)
     }
 }
 
-/* Seconds since *start, which becomes now. */
-static void lap(double *start, double *seconds)
-{
-    double now = progress_now();
-    *seconds = now - *start;
-    *start = now;
-}
-
 /* Waits for a stage and adds the seconds since *start, which becomes now. */
 static enum status finish(cudaStream_t stream, double *start, double *seconds, struct error *error)
 {
     enum status status =
         cuda_status(cudaStreamSynchronize(stream), "building the tensor on the GPU", error);
-    double stage;
-    lap(start, &stage);
-    *seconds += stage;
+    *seconds += progress_lap(start);
     return status;
 }
 
@@ -175,13 +165,13 @@ static enum status pack(struct packed *packed, int *count, const struct tensor_s
     enum status status = STATUS_OK;
     if (plan->alto) {
         status = pack_alto(&packed[(*count)++], source, plan, progress, error);
-        lap(&start, &times->alto);
+        times->alto = progress_lap(&start);
     }
     for (int n = 0; n < source->x->order && status == STATUS_OK; n++)
         if (plan->conflict[n] == CONFLICT_ORDERED) {
             status = packed_build(&packed[(*count)++], source->x, n, plan_segment_nnz(plan),
                                   progress, error);
-            lap(&start, &times->replica[n]);
+            times->replica[n] = progress_lap(&start);
         }
     return status;
 }
@@ -214,7 +204,7 @@ static enum status build_streamed(struct device_sweep *s, const struct tensor_so
     else
         while (count > 0)
             packed_free(&packed[--count]);
-    lap(&start, &s->build.upload);
+    s->build.upload = progress_lap(&start);
     s->streamed = status == STATUS_OK;
     if (s->streamed)
         expect_replicas(s, plan, staging);

@@ -25,6 +25,15 @@ void grouping_none(struct grouping *g, int order)
         g->first[n] = n;
 }
 
+void grouping_from_cuts(struct grouping *g, int order, unsigned cuts)
+{
+    g->groups = 0;
+    g->first[0] = 0;
+    for (int n = 1; n <= order; n++)
+        if (n == order || cuts >> (n - 1) & 1)
+            g->first[++g->groups] = n;
+}
+
 int grouping_of(const struct grouping *g, int mode)
 {
     int group = 0;
@@ -229,16 +238,6 @@ static enum status count_group(struct tuple_counts *tuples, const struct coo *x,
         (tuples->count[first][last - 1] > most || tuples->count[first + 1][last] > most))
         return STATUS_OK;
     return count_tuples(x, first, last, count, error);
-}
-
-/* The grouping whose cuts between modes are the bits of `cuts`. */
-static void grouping_from_cuts(struct grouping *g, int order, unsigned cuts)
-{
-    g->groups = 0;
-    g->first[0] = 0;
-    for (int n = 1; n <= order; n++)
-        if (n == order || cuts >> (n - 1) & 1)
-            g->first[++g->groups] = n;
 }
 
 bool grouping_possible(int order)

@@ -24,6 +24,9 @@ struct grouping {
 /* Every mode a group of its own. */
 void grouping_none(struct grouping *g, int order);
 
+/* Bit n of `cuts`: mode n + 1 begins a group. */
+void grouping_from_cuts(struct grouping *g, int order, unsigned cuts);
+
 /* The group of a mode, and the number of modes in a group. */
 int grouping_of(const struct grouping *g, int mode);
 int grouping_size(const struct grouping *g, int group);

@@ -43,14 +43,6 @@ void host_sweep_close(struct host_sweep *s)
     memset(s, 0, sizeof *s);
 }
 
-/* Seconds since *start, which becomes now. */
-static void lap(double *start, double *seconds)
-{
-    double now = progress_now();
-    *seconds = now - *start;
-    *start = now;
-}
-
 /* The orderings of a tensor that are being built. */
 struct building {
     const struct coo *x;
@@ -77,7 +69,7 @@ static enum status build_one(struct building *b, int kind, struct error *error)
     double start = progress_now();
     announce(b);
     enum status status = blco_build(alto ? b->alto : &b->ordered[kind], b->x, &options, error);
-    lap(&start, alto ? &b->times->alto : &b->times->replica[kind]);
+    *(alto ? &b->times->alto : &b->times->replica[kind]) = progress_lap(&start);
     return status;
 }
 
@@ -88,7 +80,7 @@ static enum status build_from_common(struct building *b, struct error *error)
     double start = progress_now();
     if (blco_source_create(&source, b->x, error) != STATUS_OK)
         return error->status;
-    lap(&start, &b->times->presort);
+    b->times->presort = progress_lap(&start);
     int order = b->x->order, common = source.line_order.kind;
     for (int i = 0; i <= order && error->status == STATUS_OK; i++) {
         int n = i < order ? i : common;
@@ -96,7 +88,7 @@ static enum status build_from_common(struct building *b, struct error *error)
             continue;
         announce(b);
         blco_build_from(&b->ordered[n], &source, n, i == order, error);
-        lap(&start, &b->times->replica[n]);
+        b->times->replica[n] = progress_lap(&start);
     }
     blco_source_free(&source);
     return error->status;
@@ -272,61 +264,54 @@ enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct pl
 
 void host_sweep_changed(struct host_sweep *s, int mode)
 {
-    int group = grouping_of(&s->grouping, mode);
-    s->product_current[group] = false;
-    for (int g = 0; g < s->grouping.groups; g++)
-        if (g != group)
-            s->partial_current[g] = false;
+    group_tables_changed(&s->tables, &s->grouping, mode);
 }
 
-/* The product of a group's factors, a row per tuple. */
-static void refresh_product(struct host_sweep *s, int group, double *const *factor)
+/* The products of a group's factors, a row per tuple. */
+static void make_products(struct host_sweep *s, int group, double *const *factor)
 {
-    int first = s->grouping.first[group], size = grouping_size(&s->grouping, group);
+    int first = s->grouping.first[group], end = s->grouping.first[group + 1];
     uint64_t rank = s->rank;
-    if (size == 1 || s->product_current[group])
-        return;
 #pragma omp parallel for schedule(static) if (s->tuples[group] * rank > LONG_PRODUCT)
     for (uint64_t t = 0; t < s->tuples[group]; t++) {
         double *to = s->product[group] + t * rank;
         memcpy(to, factor[first] + s->coordinate[first][t] * rank, rank * sizeof *to);
-        for (int n = first + 1; n < first + size; n++) {
+        for (int n = first + 1; n < end; n++) {
             const double *row = factor[n] + s->coordinate[n][t] * rank;
             for (uint64_t r = 0; r < rank; r++)
                 to[r] *= row[r];
         }
     }
-    s->product_current[group] = true;
 }
 
-/* MTTKRP of the reduced tensor: M where the group is one mode, otherwise its partial products. */
+/* MTTKRP of the reduced tensor into m (tuples x R). */
 static void run_outer(struct host_sweep *s, int group, double *const *factor, double *m)
 {
     double *rows[MAX_ORDER];
-    for (int g = 0; g < s->grouping.groups; g++) {
-        if (g != group)
-            refresh_product(s, g, factor);
+    for (int g = 0; g < s->grouping.groups; g++)
         rows[g] = s->product[g] ? s->product[g] : factor[s->grouping.first[g]];
-    }
     mttkrp_host(&s->outer[group], s->rank, rows, m, s->scratch);
 }
 
-void host_sweep_mttkrp(struct host_sweep *s, int mode, double *const *factor, double *m)
+/* MTTKRP of the group's tuples, with the partial products as one more factor. */
+static void run_inner(struct host_sweep *s, int group, int mode, double *const *factor, double *m)
 {
-    int group = grouping_of(&s->grouping, mode), first = s->grouping.first[group];
-    int size = grouping_size(&s->grouping, group);
-    if (size == 1) {
-        run_outer(s, group, factor, m);
-        return;
-    }
-    if (!s->partial_current[group])
-        run_outer(s, group, factor, s->partial[group]);
-    s->partial_current[group] = true;
-
-    /* the group's tuples, with the partial products as one more factor */
+    int first = s->grouping.first[group], size = grouping_size(&s->grouping, group);
     double *rows[MAX_ORDER + 1];
     for (int k = 0; k < size; k++)
         rows[k] = factor[first + k];
     rows[size] = s->partial[group];
     mttkrp_host(&s->inner[mode], s->rank, rows, m, s->scratch);
+}
+
+void host_sweep_mttkrp(struct host_sweep *s, int mode, double *const *factor, double *m)
+{
+    struct group_steps steps = group_tables_steps(&s->tables, &s->grouping, mode);
+    for (int g = 0; g < s->grouping.groups; g++)
+        if (steps.products[g])
+            make_products(s, g, factor);
+    if (steps.outer)
+        run_outer(s, steps.group, factor, steps.inner ? s->partial[steps.group] : m);
+    if (steps.inner)
+        run_inner(s, steps.group, mode, factor, m);
 }

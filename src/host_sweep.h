@@ -4,10 +4,9 @@
 #ifndef BLCO_HOST_SWEEP_H
 #define BLCO_HOST_SWEEP_H
 
-#include <stdbool.h>
-
 #include "backend.h"
 #include "blco.h"
+#include "group_tables.h"
 #include "mttkrp_host.h"
 
 struct host_sweep {
@@ -22,7 +21,7 @@ struct host_sweep {
     uint64_t tuples[MAX_ORDER]; /* the group's, or the length of its one mode                  */
     double *product[MAX_ORDER]; /* (tuples x R): products of the group's factors; owned        */
     double *partial[MAX_ORDER]; /* (tuples x R): partial products for the group; owned         */
-    bool product_current[MAX_ORDER], partial_current[MAX_ORDER];
+    struct group_tables tables; /* which of them are current                                */
 
     /* The tuples of groups of several modes, per mode. */
     struct blco tuple_tensor[MAX_ORDER];

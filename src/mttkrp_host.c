@@ -18,20 +18,6 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The block in which nonzero i lies. */
-static uint64_t block_of(const struct blco *x, uint64_t i)
-{
-    uint64_t low = 0, high = x->nblocks - 1;
-    while (low < high) {
-        uint64_t middle = low + (high - low + 1) / 2;
-        if (x->block[middle].first <= i)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
-}
-
 /* How the coordinates of `mode` are read off the index words of a block. */
 static struct walk_operand operand_of(const struct blco *x, int mode, uint64_t block)
 {
@@ -44,7 +30,7 @@ static struct walk_operand operand_of(const struct blco *x, int mode, uint64_t b
 
 static uint64_t row_of(const struct blco *x, int mode, uint64_t i)
 {
-    struct walk_operand o = operand_of(x, mode, block_of(x, i));
+    struct walk_operand o = operand_of(x, mode, blco_block_of(x, i));
     return walk_coordinate(&o, i);
 }
 
@@ -54,7 +40,7 @@ static void find_window(const struct blco *x, int mode, struct mttkrp_run *run)
     run->low = UINT64_MAX;
     run->high = 0;
     uint64_t i = run->first;
-    for (uint64_t b = block_of(x, i); i < run->last; b++) {
+    for (uint64_t b = blco_block_of(x, i); i < run->last; b++) {
         struct walk_operand o = operand_of(x, mode, b);
         uint64_t end = least_of(run->last, x->block[b].first + x->block[b].count);
         for (; i < end; i++) {
@@ -120,7 +106,7 @@ static void walk_run(struct walk *w, const struct blco *x, int mode, const struc
 {
     walk_begin(w, run->low);
     uint64_t i = run->first;
-    for (uint64_t b = block_of(x, i); i < run->last; b++) {
+    for (uint64_t b = blco_block_of(x, i); i < run->last; b++) {
         uint64_t end = least_of(run->last, x->block[b].first + x->block[b].count);
         w->target = operand_of(x, mode, b);
         for (int n = 0, k = 0; n < x->order; n++) {

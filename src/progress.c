@@ -19,6 +19,13 @@ double progress_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+double progress_lap(double *start)
+{
+    double before = *start;
+    *start = progress_now();
+    return *start - before;
+}
+
 void progress_init(struct progress *p, FILE *stream)
 {
     *p = (struct progress){.stream = stream, .stage_start = progress_now()};

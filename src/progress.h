@@ -18,6 +18,9 @@ struct progress {
 /* Monotonic seconds. */
 double progress_now(void);
 
+/* Seconds since *start, which becomes now. */
+double progress_lap(double *start);
+
 /* `stream` NULL: quiet. */
 void progress_init(struct progress *p, FILE *stream);
 

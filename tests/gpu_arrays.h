@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "error.h"
 #include "memory.h"
@@ -35,7 +36,8 @@ static inline void *host_array(uint64_t count, size_t size)
     return array;
 }
 
-static inline void *device_array(const void *host, size_t bytes)
+/* In device memory; NaN where there is nothing on the host. The caller frees it with cudaFree. */
+static inline void *uploaded(const void *host, size_t bytes)
 {
     void *array = NULL;
     good(cudaMalloc(&array, bytes));
@@ -50,6 +52,15 @@ static inline void fetch(void *host, const void *device, size_t bytes)
 {
     good(cudaDeviceSynchronize());
     good(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost));
+}
+
+/* What the device holds when its work is done. The caller frees it with free. */
+static inline void *downloaded(const void *device, uint64_t count, size_t size)
+{
+    void *host = malloc(count * size + 1);
+    assert_non_null(host);
+    fetch(host, device, count * size);
+    return host;
 }
 
 /* In [-1, 1), exact in float. */

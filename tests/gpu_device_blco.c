@@ -8,33 +8,18 @@
 
 #include <cmocka.h>
 
-#include "device_blco.h"
-#include "device_memory.h"
 #include "device_sort.h"
-#include "device_staging.h"
+#include "gpu_pool.h"
 #include "linearise.h"
-#include "memory.h"
-#include "naive.h"
 #include "relayout.h"
 
 #define SHAPES   64
 #define MOST_NNZ 200000
 
-static struct staging staging;
-static struct device_pool pool;
-
 /* What was met, so that a test does not miss the cases that it is there for. */
 struct met {
     int blocks, one_block, two_words, one_word_cut, long_lines, longer_lines;
 };
-
-static void *downloaded(const void *device, uint64_t count, size_t size)
-{
-    void *host = malloc(count * size + 1);
-    assert_non_null(host);
-    assert_int_equal(cudaMemcpy(host, device, count * size, cudaMemcpyDeviceToHost), cudaSuccess);
-    return host;
-}
 
 static void compare_index(const struct device_blco *b, const struct blco *expected)
 {
@@ -121,8 +106,7 @@ static void check_tensor(const struct coo *x, uint64_t *seed, struct met *met)
     static const int index_bits[] = {0, 5, 64, 128};
     struct error error = {0};
     struct device_coo d;
-    if (device_coo_upload(&d, x, &staging, &pool, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
+    upload_coo(&d, x);
     for (int sorted = 0; sorted < 2; sorted++) {
         if (sorted)
             assert_int_equal(device_coo_sort(&d, &error), STATUS_OK);
@@ -184,13 +168,12 @@ static void test_choice_of_words(void **state)
         {1 << 28, 1 << 27, 1 << 26},
         {1 << 23, 1 << 22, 5},
     };
-    struct error error = {0};
     struct met met = {0};
     for (int i = 0; i < 3; i++) {
         struct coo x;
         struct device_coo d;
         naive_random_coo(&x, 3, dims[i], MOST_NNZ, 5, 0);
-        assert_int_equal(device_coo_upload(&d, &x, &staging, &pool, &error), STATUS_OK);
+        upload_coo(&d, &x);
         for (int kind = ORDERING_ALTO; kind < 3; kind++)
             check_build(&x, &d, kind, 0, 8, false, &met);
         device_coo_free(&d);
@@ -223,9 +206,8 @@ static void test_small_tensors(void **state)
 /* What is on the device is what the host has, whichever form it went over in. */
 static void check_upload(const struct coo *x, int bytes)
 {
-    struct error error = {0};
     struct device_coo d;
-    assert_int_equal(device_coo_upload(&d, x, &staging, &pool, &error), STATUS_OK);
+    upload_coo(&d, x);
     assert_int_equal((d.line.line_bits + 7) / 8, bytes);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
     double *value = downloaded(d.value, d.nnz, sizeof *value);
@@ -345,11 +327,10 @@ static void test_wide_positions(void **state)
     enum { NNZ = 50000 };
     static uint64_t position[2][NNZ], word[2][NNZ];
     static uint8_t flag[2][NNZ];
-    struct error error = {0};
     struct coo x;
     struct device_coo d;
     naive_random_coo(&x, 3, dims, NNZ, 7, 1);
-    assert_int_equal(device_coo_upload(&d, &x, &staging, &pool, &error), STATUS_OK);
+    upload_coo(&d, &x);
     for (int kind = ORDERING_ALTO; kind < 3; kind++) {
         struct ordering o;
         ordering_create(&o, kind, 3, dims, 128);
@@ -447,22 +428,6 @@ static void test_failing_staging(void **state)
     assert_int_equal(staging_open(&s, NULL, &error), STATUS_MEMORY);
     memory_hook_set(-1);
     staging_close(&s);
-}
-
-static int open_device(void **state)
-{
-    (void)state;
-    struct error error = {0};
-    return staging_open(&staging, NULL, &error) != STATUS_OK ||
-           device_pool_open(&pool, NULL, UINT64_C(64) << 20, &error) != STATUS_OK;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    device_pool_close(&pool);
-    staging_close(&staging);
-    return 0;
 }
 
 int main(void)

@@ -35,11 +35,11 @@ static void factors_make(struct factors *f, uint64_t rank, uint64_t ld, uint64_t
     f->m = random_matrix(rows, rank, ld, single, seed);
     f->a = host_array((rows + 1) * ld, size);
     f->w = random_matrix(rank, rank, rank, 0, seed + 1);
-    f->dm = device_array(f->m, f->bytes);
-    f->da = device_array(NULL, f->bytes + ld * size);
-    f->dw = device_array(f->w, rank * rank * sizeof(double));
-    f->draw = device_array(NULL, rank * rank * sizeof(double));
-    f->dfit = device_array(NULL, 2 * sizeof(double));
+    f->dm = uploaded(f->m, f->bytes);
+    f->da = uploaded(NULL, f->bytes + ld * size);
+    f->dw = uploaded(f->w, rank * rank * sizeof(double));
+    f->draw = uploaded(NULL, rank * rank * sizeof(double));
+    f->dfit = uploaded(NULL, 2 * sizeof(double));
 }
 
 static void factors_free(struct factors *f)
@@ -119,8 +119,8 @@ static void check_fit(struct device_dense *d, const struct factors *f)
         norm[m] = random_matrix(1, rank, rank, 0, m + 10);
         for (uint64_t r = 0; r < rank; r++)
             norm[m][r] = r == 4 ? 0 : 1.5 + norm[m][r];
-        dgram[m] = device_array(gram[m], n * sizeof(double));
-        dnorm[m] = device_array(norm[m], rank * sizeof(double));
+        dgram[m] = uploaded(gram[m], n * sizeof(double));
+        dnorm[m] = uploaded(norm[m], rank * sizeof(double));
     }
     long double inner = 0, inner_size = 0, model = 0, model_size = 0;
     for (uint64_t r = 0; r < rank; r++) {
@@ -204,16 +204,34 @@ static void test_steps(void **state)
         }
 }
 
+/* The k-th allocation fails, for every k; returns how many there are. */
+static int failing_allocations(uint64_t rank, int single)
+{
+    int failures = 0;
+    for (long k = 0, fired = 1; fired; k++) {
+        struct device_dense *d;
+        struct error error = {0};
+        memory_hook_set(k);
+        enum status status =
+            device_dense_open(&d, rank, row_length(rank, single, 0), single, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        assert_int_equal(d == NULL, fired);
+        device_dense_close(d);
+        failures += (int)fired;
+    }
+    return failures;
+}
+
 static void test_open_fails(void **state)
 {
     (void)state;
     struct device_dense *d;
     struct error error = {0};
-    memory_hook_set(0);
-    assert_int_equal(device_dense_open(&d, 8, 8, 0, &error), STATUS_MEMORY);
-    memory_hook_set(-1);
-    assert_null(d);
-    error = (struct error){0};
+    assert_int_equal(failing_allocations(8, 0), 8);    /* itself, 6 arrays, the flags' copy */
+    assert_int_equal(failing_allocations(100, 0), 11); /* long rows: W, Grams, cuSOLVER's   */
+    assert_int_equal(failing_allocations(100, 1), 13); /* in float: slices of M and A       */
     assert_int_equal(device_dense_open(&d, 1 << 20, 1 << 20, 0, &error), STATUS_INPUT);
     assert_null(d);
     device_dense_close(NULL);

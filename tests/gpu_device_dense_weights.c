@@ -70,9 +70,9 @@ static void solve_unit_matrix(struct device_dense *d, const double *w, uint64_t 
     memset(m, 0, rank * ld * sizeof *m);
     for (uint64_t r = 0; r < rank; r++)
         m[r * ld + r] = 1;
-    double *dm = device_array(m, rank * ld * sizeof *m);
-    double *da = device_array(NULL, rank * ld * sizeof *m);
-    double *raw = device_array(NULL, rank * rank * sizeof *raw);
+    double *dm = uploaded(m, rank * ld * sizeof *m);
+    double *da = uploaded(NULL, rank * ld * sizeof *m);
+    double *raw = uploaded(NULL, rank * rank * sizeof *raw);
     ok(device_dense_solve(d, dm, w, da, rank, raw, 0, 0, &error), &error);
     fetch(m, da, rank * ld * sizeof *m);
     for (uint64_t i = 0; i < rank; i++)
@@ -90,11 +90,11 @@ static void weigh(struct device_dense *d, struct modes *p)
     const size_t bytes = p->rank * p->rank * sizeof(double);
     double *first = host_array(p->rank * p->rank, sizeof *first);
     for (int m = 0; m < p->order; m++) {
-        p->dgram[m] = device_array(p->gram[m], bytes);
-        p->dnorm[m] = device_array(p->norm[m], p->rank * sizeof(double));
+        p->dgram[m] = uploaded(p->gram[m], bytes);
+        p->dnorm[m] = uploaded(p->norm[m], p->rank * sizeof(double));
     }
     for (int run = 0; run < 2; run++) {
-        double *w = device_array(NULL, bytes);
+        double *w = uploaded(NULL, bytes);
         ok(device_dense_weights(d, p->order, p->mode, (const double *const *)p->dgram,
                                 (const double *const *)p->dnorm, p->ridge, w, 0, &error),
            &error);
@@ -222,10 +222,10 @@ static void normalise(struct device_dense *d, const double *raw, uint64_t rank, 
                       double *gram, int code, int *bad)
 {
     struct error error = {0};
-    double *draw = device_array(raw, rank * rank * sizeof(double));
-    double *dnorm = device_array(NULL, rank * sizeof(double));
-    double *dgram = device_array(NULL, rank * rank * sizeof(double));
-    int *dbad = device_array(bad, sizeof *bad);
+    double *draw = uploaded(raw, rank * rank * sizeof(double));
+    double *dnorm = uploaded(NULL, rank * sizeof(double));
+    double *dgram = uploaded(NULL, rank * rank * sizeof(double));
+    int *dbad = uploaded(bad, sizeof *bad);
     ok(device_dense_normalise(d, draw, dnorm, dgram, code, dbad, 0, &error), &error);
     fetch(norm, dnorm, rank * sizeof(double));
     fetch(gram, dgram, rank * rank * sizeof(double));

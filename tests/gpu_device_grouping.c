@@ -10,27 +10,7 @@
 #include <cmocka.h>
 
 #include "device_grouping.h"
-#include "memory.h"
-#include "naive.h"
-
-static struct staging staging;
-static struct device_pool pool;
-
-static void *downloaded(const void *device, uint64_t count, size_t size)
-{
-    void *host = malloc(count * size + 1);
-    assert_non_null(host);
-    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-    assert_int_equal(cudaMemcpy(host, device, count * size, cudaMemcpyDeviceToHost), cudaSuccess);
-    return host;
-}
-
-static void upload(struct device_coo *d, const struct coo *x)
-{
-    struct error error = {0};
-    if (device_coo_upload(d, x, &staging, &pool, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
-}
+#include "gpu_pool.h"
 
 /* Mode n's coordinates, whichever way d has them. */
 static uint32_t *coordinates(const struct device_coo *d, int n)
@@ -71,7 +51,7 @@ static void check_apply(const struct coo *x, const struct grouping *g)
     struct device_grouped grouped;
     struct device_coo d;
     assert_int_equal(grouping_apply(&expected, g, x, &error), STATUS_OK);
-    upload(&d, x);
+    upload_coo(&d, x);
     if (device_grouping_apply(&grouped, g, &d, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     compare(&d, &expected.reduced);
@@ -96,16 +76,6 @@ static void check_apply(const struct coo *x, const struct grouping *g)
     grouped_free(&expected);
 }
 
-/* The grouping whose cuts between modes are the bits of `cuts`. */
-static struct grouping grouping_at(int order, unsigned cuts)
-{
-    struct grouping g = {0};
-    for (int n = 1; n <= order; n++)
-        if (n == order || cuts >> (n - 1) & 1)
-            g.first[++g.groups] = n;
-    return g;
-}
-
 static void test_all_groupings(void **state)
 {
     (void)state;
@@ -116,7 +86,8 @@ static void test_all_groupings(void **state)
             struct coo x;
             naive_random_coo(&x, order, dims, nonzeros[i], (uint64_t)(order + i), i % 2);
             for (unsigned cuts = 0; cuts < 1u << (order - 1); cuts++) {
-                struct grouping g = grouping_at(order, cuts);
+                struct grouping g;
+                grouping_from_cuts(&g, order, cuts);
                 check_apply(&x, &g);
             }
             coo_free(&x);
@@ -164,7 +135,7 @@ static void test_choice(void **state)
         naive_random_coo(&x, order, dims, 1 + naive_random(&seed) % 200000, seed, i % 2);
         uint64_t cache = UINT64_C(1) << naive_random(&seed) % 28;
         assert_int_equal(grouping_choose(&expected, &x, 256, cache, &error), STATUS_OK);
-        upload(&d, &x);
+        upload_coo(&d, &x);
         assert_int_equal(device_grouping_choose(&g, &d, 256, cache, &error), STATUS_OK);
         assert_int_equal(g.groups, expected.groups);
         assert_memory_equal(g.first, expected.first, (size_t)(g.groups + 1) * sizeof *g.first);
@@ -212,22 +183,6 @@ static void test_failing_allocations(void **state)
         assert_true(failures > 8);
         coo_free(&x);
     }
-}
-
-static int open_device(void **state)
-{
-    (void)state;
-    struct error error = {0};
-    return staging_open(&staging, NULL, &error) != STATUS_OK ||
-           device_pool_open(&pool, NULL, 0, &error) != STATUS_OK;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    device_pool_close(&pool);
-    staging_close(&staging);
-    return 0;
 }
 
 int main(void)

@@ -14,19 +14,9 @@
 #include "device_info.h"
 #include "device_limits.h"
 #include "device_memory.h"
-#include "memory.h"
+#include "gpu_arrays.h"
+#include "mttkrp.h"
 #include "peak_rates.h"
-
-#define VECTOR_BYTES 16
-
-static void *host_copy(const void *device, uint64_t bytes)
-{
-    struct error error = {0};
-    void *host = memory_array(bytes, 1, &error);
-    assert_non_null(host);
-    assert_int_equal(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
-    return host;
-}
 
 /* Counts that do and do not fill the last thread block. */
 static void test_copy(void **state)
@@ -42,15 +32,15 @@ static void test_copy(void **state)
         assert_int_equal(cudaMemset(to, 0xab, bytes + VECTOR_BYTES), cudaSuccess);
         assert_int_equal(peak_fill(from, counts[i], 0, 0), cudaSuccess);
         assert_int_equal(peak_copy(to, from, counts[i], 0), cudaSuccess);
-        double *source = host_copy(from, bytes);
-        unsigned char *copied = host_copy(to, bytes + VECTOR_BYTES);
+        double *source = downloaded(from, bytes, 1);
+        unsigned char *copied = downloaded(to, bytes + VECTOR_BYTES, 1);
         assert_memory_equal(source, copied, bytes);
         for (uint64_t k = 0; k < 2 * counts[i]; k++)
             assert_true(source[k] >= 1 && source[k] <= 2);
         for (int k = 0; k < VECTOR_BYTES; k++)
             assert_int_equal(copied[bytes + (uint64_t)k], 0xab);
-        memory_free(source);
-        memory_free(copied);
+        free(source);
+        free(copied);
         device_free(from);
         device_free(to);
     }
@@ -71,7 +61,7 @@ static void check_atomic(uint32_t rows, uint32_t vectors, int single)
     assert_int_equal(cudaMemset(r.table, 0, bytes), cudaSuccess);
     assert_int_equal(peak_atomic(&r, 0), cudaSuccess);
     assert_true(r.count >= 100000);
-    void *table = host_copy(r.table, bytes);
+    void *table = downloaded(r.table, bytes, 1);
     double sum = 0;
     uint64_t width = vectors * (single ? 4u : 2u);
     for (uint64_t i = 0; i < rows * width; i++)
@@ -79,10 +69,10 @@ static void check_atomic(uint32_t rows, uint32_t vectors, int single)
     assert_true(sum == (double)r.count * (double)width);
 
     assert_int_equal(peak_gather(&r, 0), cudaSuccess); /* changes nothing */
-    void *after = host_copy(r.table, bytes);
+    void *after = downloaded(r.table, bytes, 1);
     assert_memory_equal(table, after, bytes);
-    memory_free(table);
-    memory_free(after);
+    free(table);
+    free(after);
     device_free(r.table);
 }
 

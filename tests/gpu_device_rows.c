@@ -9,9 +9,7 @@
 #include <cmocka.h>
 
 #include "device_rows.h"
-#include "gpu_arrays.h"
-
-static struct staging staging;
+#include "gpu_pool.h"
 
 static void check_transfers(uint64_t rank, uint64_t rows, int single)
 {
@@ -22,8 +20,7 @@ static void check_transfers(uint64_t rank, uint64_t rows, int single)
     double *host = host_array(rows * rank, sizeof *host),
            *back = host_array(rows * rank, sizeof *back);
     double *scale = random_matrix(1, rank, rank, 0, seed);
-    void *there = host_array((rows + 1) * ld, size),
-         *a = device_array(NULL, (rows + 1) * ld * size);
+    void *there = host_array((rows + 1) * ld, size), *a = uploaded(NULL, (rows + 1) * ld * size);
     for (uint64_t i = 0; i < rows * rank; i++)
         host[i] = random_entry(&seed) / 3;
 
@@ -85,20 +82,6 @@ static void test_error(void **state)
     check_transfers(7, 100, 0);
 }
 
-static int open_staging(void **state)
-{
-    (void)state;
-    struct error error = {0};
-    return staging_open(&staging, NULL, &error) != STATUS_OK;
-}
-
-static int close_staging(void **state)
-{
-    (void)state;
-    staging_close(&staging);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,5 +89,5 @@ int main(void)
         cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_error),
     };
-    return cmocka_run_group_tests(tests, open_staging, close_staging);
+    return cmocka_run_group_tests(tests, open_device, close_device);
 }

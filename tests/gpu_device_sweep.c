@@ -10,20 +10,14 @@
 #include <cmocka.h>
 
 #include "device_sweep.h"
-#include "memory.h"
-#include "naive.h"
+#include "gpu_pool.h"
 
 #define ORDER   4
 #define VECTORS 16 /* of a row */
 
-static struct staging staging;
-
 static void compare(const void *device, const void *host, uint64_t bytes)
 {
-    void *copy = malloc(bytes + 1);
-    assert_non_null(copy);
-    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-    assert_int_equal(cudaMemcpy(copy, device, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
+    void *copy = downloaded(device, bytes, 1);
     assert_memory_equal(copy, host, bytes);
     free(copy);
 }
@@ -129,25 +123,11 @@ static void test_no_groups(void **state)
     check_tensor(dims, 60000, ORDER);
 }
 
-static int open_staging(void **state)
-{
-    (void)state;
-    struct error error = {0};
-    return staging_open(&staging, NULL, &error) != STATUS_OK;
-}
-
-static int close_staging(void **state)
-{
-    (void)state;
-    staging_close(&staging);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_no_groups),
     };
-    return cmocka_run_group_tests(tests, open_staging, close_staging);
+    return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -9,20 +9,7 @@
 #include <cmocka.h>
 
 #include "device_tensor.h"
-#include "memory.h"
-#include "naive.h"
-
-static struct staging staging;
-static struct device_pool pool;
-
-static void *downloaded(const void *device, uint64_t count, size_t size)
-{
-    void *host = malloc(count * size + 1);
-    assert_non_null(host);
-    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-    assert_int_equal(cudaMemcpy(host, device, count * size, cudaMemcpyDeviceToHost), cudaSuccess);
-    return host;
-}
+#include "gpu_pool.h"
 
 static void check_chunks(const struct device_tensor *t, int table)
 {
@@ -87,11 +74,10 @@ static void test_tables(void **state)
         struct coo x;
         struct device_coo d;
         naive_random_coo(&x, 3, dims[t], nonzeros[t], 5, t % 2);
-        assert_int_equal(device_coo_upload(&d, &x, &staging, &pool, &error), STATUS_OK);
+        upload_coo(&d, &x);
         for (int kind = ORDERING_ALTO; kind < 3; kind++) {
             struct device_tensor tensor;
-            if (device_tensor_build(&tensor, &d, kind, 8, kind == 2, &error) != STATUS_OK)
-                fail_msg("%s", error.message);
+            ok(device_tensor_build(&tensor, &d, kind, 8, kind == 2, &error), &error);
             for (int table = 0; table < CHUNK_TABLES; table++)
                 check_chunks(&tensor, table);
             if (kind != ORDERING_ALTO)
@@ -109,11 +95,10 @@ static void test_failing_allocations(void **state)
 {
     (void)state;
     static const uint64_t dims[3] = {1 << 23, 1 << 22, 5};
-    struct error error = {0};
     struct coo x;
     struct device_coo d;
     naive_random_coo(&x, 3, dims, 50000, 6, 0);
-    assert_int_equal(device_coo_upload(&d, &x, &staging, &pool, &error), STATUS_OK);
+    upload_coo(&d, &x);
     int failures = 0;
     for (long k = 0, fired = 1; fired; k++) {
         struct error failed = {0};
@@ -131,22 +116,6 @@ static void test_failing_allocations(void **state)
     assert_true(failures > 8);
     device_coo_free(&d);
     coo_free(&x);
-}
-
-static int open_device(void **state)
-{
-    (void)state;
-    struct error error = {0};
-    return staging_open(&staging, NULL, &error) != STATUS_OK ||
-           device_pool_open(&pool, NULL, 0, &error) != STATUS_OK;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    device_pool_close(&pool);
-    staging_close(&staging);
-    return 0;
 }
 
 int main(void)

@@ -22,14 +22,6 @@ struct decoded {
     int damaged;
 };
 
-static void *downloaded(const void *device, size_t bytes)
-{
-    void *host = malloc(bytes + 1);
-    assert_non_null(host);
-    fetch(host, device, bytes);
-    return host;
-}
-
 static struct unpack_segment *directory(const struct packed *p, uint64_t begin, uint64_t end)
 {
     struct unpack_segment *segment = host_array(end - begin, sizeof *segment);
@@ -37,7 +29,7 @@ static struct unpack_segment *directory(const struct packed *p, uint64_t begin, 
         segment[i - begin].offset = p->segment[i].offset;
         segment[i - begin].ngroups = p->segment[i].ngroups;
     }
-    void *device = device_array(segment, (end - begin) * sizeof *segment);
+    void *device = uploaded(segment, (end - begin) * sizeof *segment);
     memory_free(segment);
     return device;
 }
@@ -52,11 +44,11 @@ static void decode(const struct packed *p, const struct packed_layout *layout, u
     d->nnz = packed_nnz(p, begin, end);
     d->damaged = 0;
     size_t word = d->nnz * sizeof(uint64_t), value = d->nnz * (single ? 4 : 8);
-    struct packed_spread *table = device_array(&spread, sizeof spread);
+    struct packed_spread *table = uploaded(&spread, sizeof spread);
     uint8_t *bytes =
-        device_array(p->bytes + at, p->segment[end - 1].offset + p->segment[end - 1].bytes - at);
+        uploaded(p->bytes + at, p->segment[end - 1].offset + p->segment[end - 1].bytes - at);
     struct unpack_segment *segment = directory(p, begin, end);
-    int *damaged = device_array(&d->damaged, sizeof d->damaged);
+    int *damaged = uploaded(&d->damaged, sizeof d->damaged);
     struct unpack_args args = {.layout = *layout,
                                .spread = table,
                                .bytes = bytes,
@@ -64,14 +56,14 @@ static void decode(const struct packed *p, const struct packed_layout *layout, u
                                .segment = segment,
                                .segment_nnz = (uint32_t)p->segment_nnz,
                                .nnz = d->nnz,
-                               .index = {device_array(NULL, word), device_array(NULL, word)},
-                               .value = device_array(NULL, value),
+                               .index = {uploaded(NULL, word), uploaded(NULL, word)},
+                               .value = uploaded(NULL, value),
                                .single = single,
                                .damaged = damaged};
     good(unpack_launch(&args, NULL));
     for (int w = 0; w < PACKED_WORDS; w++)
-        d->index[w] = downloaded(args.index[w], word);
-    d->value = downloaded(args.value, value);
+        d->index[w] = downloaded(args.index[w], word, 1);
+    d->value = downloaded(args.value, value, 1);
     fetch(&d->damaged, damaged, sizeof d->damaged);
     cudaFree(table);
     cudaFree(bytes);

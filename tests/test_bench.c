@@ -12,6 +12,7 @@
 
 #include "scratch.h"
 #include "bench.h"
+#include "bench_figures.h"
 #include "bench_record.h"
 #include "bench_table.h"
 #include "blco_files.h"
@@ -20,45 +21,6 @@
 static void assert_near(double a, double b)
 {
     assert_true(fabs(a - b) <= 1e-12 * fabs(b));
-}
-
-static void assert_statistics(const double *sample, uint64_t count, double least, double lower,
-                              double median, double upper, double most)
-{
-    struct error error = {0};
-    struct bench_statistics s;
-    assert_int_equal(bench_statistics(sample, count, &s, &error), STATUS_OK);
-    assert_near(s.least, least);
-    assert_near(s.lower, lower);
-    assert_near(s.median, median);
-    assert_near(s.upper, upper);
-    assert_near(s.most, most);
-}
-
-static void test_statistics(void **state)
-{
-    (void)state;
-    const double one[] = {3}, two[] = {5, 1}, odd[] = {9, 1, 7, 3, 5};
-    const double even[] = {4, 1, 3, 2}, equal[] = {2, 2, 2}, outlier[] = {1, 1, 1, 1, 1, 1, 1, 100};
-    assert_statistics(one, 1, 3, 3, 3, 3, 3);
-    assert_statistics(two, 2, 1, 2, 3, 4, 5);
-    assert_statistics(odd, 5, 1, 3, 5, 7, 9);
-    assert_statistics(even, 4, 1, 1.75, 2.5, 3.25, 4);
-    assert_statistics(equal, 3, 2, 2, 2, 2, 2);
-    assert_statistics(outlier, 8, 1, 1, 1, 1, 100);
-    assert_int_equal(odd[0], 9); /* in their order still */
-}
-
-static void test_floor(void **state)
-{
-    (void)state;
-    struct bench_result r = {.order = 3, .dims = {10, 20, 40}, .nnz = 1000, .rank = 4};
-    r.real_size = 8;
-    r.limits = (struct backend_limits){.copy_bytes_per_second = 100,
-                                       .gather_bytes_per_second = {1000, 2000, 4000}};
-    assert_near(bench_gathered_bytes(&r), 1000 * 2 * 4 * 8);
-    assert_near(bench_floor(&r, 0), 10 * 32 / 100.0 + 32000 / 2000.0 + 32000 / 4000.0);
-    assert_near(bench_floor(&r, 2), 40 * 32 / 100.0 + 32000 / 1000.0 + 32000 / 2000.0);
 }
 
 static void test_tolerance(void **state)
@@ -454,8 +416,6 @@ static void test_limits_of_the_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_floor),
         cmocka_unit_test(test_tolerance),
         cmocka_unit_test_setup(test_every_mode_and_resolution, set_up),
         cmocka_unit_test_setup(test_one_resolution, set_up),

@@ -94,6 +94,7 @@ static void check_contents(const struct blco *b, const struct coo *x)
         uint64_t first = b->block[k].first;
         for (uint64_t i = first; i < first + b->block[k].count; i++) {
             uint32_t coordinate[MAX_ORDER];
+            assert_int_equal(blco_block_of(b, i), k);
             blco_coordinates(b, k, i, coordinate);
             struct line line = line_of(&b->ordering, coordinate, b->value[i]);
             assert_int_equal(compare_lines(&line, &expected[i]), 0);

@@ -34,6 +34,12 @@ static void test_groups_of_modes(void **state)
         assert_int_equal(grouping_of(&g, n), n);
         assert_int_equal(grouping_size(&g, n), 1);
     }
+    grouping_from_cuts(&g, 4, 5);
+    assert_int_equal(g.groups, 3);
+    assert_memory_equal(g.first, middle.first, 4 * sizeof *g.first);
+    grouping_from_cuts(&g, 4, 0);
+    assert_int_equal(g.groups, 1);
+    assert_int_equal(grouping_size(&g, 0), 4);
     assert_int_equal(grouping_of(&middle, 0), 0);
     assert_int_equal(grouping_of(&middle, 2), 1);
     assert_int_equal(grouping_of(&middle, 3), 2);

@@ -11,6 +11,7 @@
 
 #include "ktensor.h"
 #include "memory.h"
+#include "models.h"
 #include "random.h"
 
 static struct ktensor make(int order, const uint64_t *dims, uint64_t rank)
@@ -37,14 +38,6 @@ static struct ktensor copy(const struct ktensor *k)
     for (int n = 0; n < k->order; n++)
         memcpy(c.factor[n], k->factor[n], k->dims[n] * k->rank * sizeof(double));
     return c;
-}
-
-static int same_bits(const struct ktensor *a, const struct ktensor *b)
-{
-    int same = memcmp(a->lambda, b->lambda, a->rank * sizeof(double)) == 0;
-    for (int n = 0; n < a->order; n++)
-        same &= memcmp(a->factor[n], b->factor[n], a->dims[n] * a->rank * sizeof(double)) == 0;
-    return same;
 }
 
 static uint64_t cells(const struct ktensor *k)
@@ -165,13 +158,13 @@ static void test_randomise_is_a_function_of_its_place(void **state)
         ktensor_randomise(&b, init, 11);
         ktensor_randomise(&c, init, 11);
         omp_set_num_threads(threads);
-        assert_true(same_bits(&a, &b));
+        assert_true(model_same_bits(&a, &b));
         for (int n = 0; n < 3; n++)
             for (uint64_t i = 0; i < 7; i++)
                 for (uint64_t r = 0; r < 5; r++)
                     assert_true(a.factor[n][i * 5 + r] == c.factor[n][i * 8 + r]);
         ktensor_randomise(&b, init, 12);
-        assert_false(same_bits(&a, &b));
+        assert_false(model_same_bits(&a, &b));
         assert_true(a.factor[0][0] != a.factor[1][0] && a.factor[0][0] != a.factor[0][5]);
         ktensor_free(&a);
         ktensor_free(&b);
@@ -368,7 +361,7 @@ static void test_arrange_does_not_depend_on_threads(void **state)
         if (t == 1) {
             one = k;
         } else {
-            assert_true(same_bits(&k, &one));
+            assert_true(model_same_bits(&k, &one));
             ktensor_free(&k);
         }
     }
@@ -481,7 +474,7 @@ static void test_allocation_fails(void **state)
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
-        assert_int_equal(same_bits(&arranged, &start), fired);
+        assert_int_equal(model_same_bits(&arranged, &start), fired);
         ktensor_free(&arranged);
     }
     for (long k = 0, fired = 1; fired; k++) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <string.h>
 
 #include "progress.h"
@@ -101,12 +102,27 @@ static void time_does_not_go_back(void **state)
     }
 }
 
+/* Laps add up to the time from the first beginning to the last. */
+static void laps_leave_no_gap(void **state)
+{
+    (void)state;
+    const double begin = progress_now();
+    double start = begin, sum = 0;
+    for (int i = 0; i < 1000; i++) {
+        double lap = progress_lap(&start);
+        assert_true(lap >= 0);
+        sum += lap;
+    }
+    assert_true(start > begin && start <= progress_now());
+    assert_true(fabs(sum - (start - begin)) < 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_lines_elsewhere), cmocka_unit_test(one_line_on_a_terminal),
         cmocka_unit_test(long_lines_are_cut),    cmocka_unit_test(quiet_shows_nothing),
-        cmocka_unit_test(time_does_not_go_back),
+        cmocka_unit_test(time_does_not_go_back), cmocka_unit_test(laps_leave_no_gap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

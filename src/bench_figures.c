@@ -1,0 +1,29 @@
+#include "bench_figures.h"
+
+double bench_gathered_bytes(const struct bench_result *r)
+{
+    return (double)r->nnz * (double)(r->order - 1) * (double)(r->rank * r->real_size);
+}
+
+double bench_floor(const struct bench_result *r, int mode)
+{
+    double row = (double)(r->rank * r->real_size);
+    double seconds = (double)r->dims[mode] * row / r->limits.copy_bytes_per_second;
+    for (int n = 0; n < r->order; n++)
+        if (n != mode)
+            seconds += (double)r->nnz * row / r->limits.gather_bytes_per_second[n];
+    return seconds;
+}
+
+double bench_als_seconds(const struct bench_als *als, enum operation op)
+{
+    double seconds = 0;
+    for (int n = 0; n < MAX_ORDER; n++)
+        seconds += als->operation[op][n];
+    return seconds;
+}
+
+double bench_transfer(const struct bench_result *r)
+{
+    return 16 * (double)r->nnz / r->limits.upload_bytes_per_second;
+}

@@ -1,0 +1,182 @@
+#include "device_weights.h"
+
+#include <float.h>
+
+#include "cuda_error.h"
+#include "device_memory.h"
+
+/* The flags' places. */
+enum { FLAG_STATUS, FLAG_INFO, FLAG_COUNT };
+
+/* cuSOLVER takes long to start and is needed for long rows and singular V only. */
+static enum status solver_open(struct device_weights *d, struct error *error)
+{
+    if (d->work)
+        return STATUS_OK;
+    const int n = (int)d->rank;
+    int cholesky = 0, inverse = 0, eigen = 0;
+    enum status status = STATUS_OK;
+    if (!d->solver)
+        status = cusolver_status(cusolverDnCreate(&d->solver), "starting cuSOLVER", error);
+    if (status == STATUS_OK)
+        status = cusolver_status(cusolverDnDpotrf_bufferSize(d->solver, CUBLAS_FILL_MODE_LOWER, n,
+                                                             d->factor, n, &cholesky),
+                                 "Cholesky", error);
+    if (status == STATUS_OK)
+        status = cusolver_status(cusolverDnDpotri_bufferSize(d->solver, CUBLAS_FILL_MODE_LOWER, n,
+                                                             d->factor, n, &inverse),
+                                 "inverse", error);
+    if (status == STATUS_OK)
+        status = cusolver_status(cusolverDnDsyevd_bufferSize(d->solver, CUSOLVER_EIG_MODE_VECTOR,
+                                                             CUBLAS_FILL_MODE_LOWER, n, d->factor,
+                                                             n, d->values, &eigen),
+                                 "eigendecomposition", error);
+    if (status != STATUS_OK)
+        return status;
+    d->work_size = cholesky > inverse ? cholesky : inverse;
+    if (eigen > d->work_size)
+        d->work_size = eigen;
+    return device_array_into(&d->work, (uint64_t)d->work_size + 1, sizeof *d->work, error);
+}
+
+enum status device_weights_open(struct device_weights *d, uint32_t rank, int single,
+                                struct error *error)
+{
+    *d = (struct device_weights){.rank = rank, .single = single};
+    const uint64_t entries = (uint64_t)d->rank * d->rank;
+    enum status status = device_array_into(&d->v, entries, sizeof *d->v, error);
+    if (status == STATUS_OK)
+        status = device_array_into(&d->factor, entries, sizeof *d->factor, error);
+    if (status == STATUS_OK)
+        status = device_array_into(&d->values, d->rank, sizeof *d->values, error);
+    if (status == STATUS_OK)
+        status = device_array_into(&d->flags, FLAG_COUNT, sizeof *d->flags, error);
+    if (status == STATUS_OK) {
+        d->host_flags = pinned_array(FLAG_COUNT, sizeof *d->host_flags, error);
+        status = error->status;
+    }
+    if (status == STATUS_OK && d->rank > DENSE_WEIGHTS_SMALL)
+        status = solver_open(d, error);
+    return status;
+}
+
+void device_weights_close(struct device_weights *d)
+{
+    if (d->solver)
+        cusolverDnDestroy(d->solver);
+    device_free(d->v);
+    device_free(d->factor);
+    device_free(d->values);
+    device_free(d->flags);
+    device_free(d->work);
+    pinned_free(d->host_flags);
+    *d = (struct device_weights){0};
+}
+
+/* V is inverted while that costs few digits of A V = M: the rows of M times an explicit inverse are
+ * off by cond(V) eps. Beyond, M goes through V's eigenvectors, which keeps A V close to M whatever
+ * the condition. */
+static double least_pivot(const struct device_weights *d)
+{
+    return d->single ? 1e-4 : 1e-6;
+}
+
+/* Eigenvalues that are noise: of V itself, or beside the rounding of M and A to float. */
+static double eigenvalue_tolerance(const struct device_weights *d)
+{
+    return d->rank * (d->single ? (double)FLT_EPSILON : DBL_EPSILON);
+}
+
+/* Waits for the stream and brings the flags over. */
+static enum status read_flags(struct device_weights *d, cudaStream_t stream, struct error *error)
+{
+    enum status status =
+        cuda_status(cudaMemcpyAsync(d->host_flags, d->flags, FLAG_COUNT * sizeof(int),
+                                    cudaMemcpyDeviceToHost, stream),
+                    "weights", error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaStreamSynchronize(stream), "weights", error);
+    return status;
+}
+
+/* W by cuSOLVER's Cholesky decomposition. */
+static enum status weights_by_cholesky(struct device_weights *d, const struct dense_modes *modes,
+                                       double ridge, double *w, cudaStream_t stream,
+                                       struct error *error)
+{
+    const int n = (int)d->rank;
+    int *status_flag = d->flags + FLAG_STATUS, *info = d->flags + FLAG_INFO;
+    enum status status = cusolver_status(cusolverDnSetStream(d->solver, stream), "cuSOLVER", error);
+    if (status == STATUS_OK)
+        status = cuda_status(dense_weights_hadamard(modes, ridge, d->v, d->factor, stream),
+                             "Hadamard product", error);
+    if (status == STATUS_OK)
+        status = cusolver_status(cusolverDnDpotrf(d->solver, CUBLAS_FILL_MODE_LOWER, n, d->factor,
+                                                  n, d->work, d->work_size, info),
+                                 "Cholesky", error);
+    if (status == STATUS_OK)
+        status = cuda_status(dense_weights_check(d->v, d->factor, d->rank, least_pivot(d), info,
+                                                 status_flag, stream),
+                             "Cholesky", error);
+    if (status == STATUS_OK)
+        status = cusolver_status(cusolverDnDpotri(d->solver, CUBLAS_FILL_MODE_LOWER, n, d->factor,
+                                                  n, d->work, d->work_size, info),
+                                 "inverse", error);
+    if (status == STATUS_OK)
+        status = cuda_status(dense_weights_finish(modes, d->factor, status_flag, w, stream),
+                             "weights", error);
+    return status;
+}
+
+/* W from the eigendecomposition of the V that is in d->v. */
+static enum status weights_by_eigenvalues(struct device_weights *d, const struct dense_modes *modes,
+                                          double *w, cudaStream_t stream, struct error *error)
+{
+    const int n = (int)d->rank;
+    const uint64_t bytes = (uint64_t)d->rank * d->rank * sizeof(double);
+    enum status status = solver_open(d, error);
+    if (status == STATUS_OK)
+        status = cusolver_status(cusolverDnSetStream(d->solver, stream), "cuSOLVER", error);
+    if (status == STATUS_OK)
+        status =
+            cuda_status(cudaMemcpyAsync(d->factor, d->v, bytes, cudaMemcpyDeviceToDevice, stream),
+                        "eigendecomposition", error);
+    if (status == STATUS_OK)
+        status = cusolver_status(
+            cusolverDnDsyevd(d->solver, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n,
+                             d->factor, n, d->values, d->work, d->work_size, d->flags + FLAG_INFO),
+            "eigendecomposition", error);
+    if (status == STATUS_OK)
+        status = cuda_status(dense_weights_eigenvectors(modes, d->factor, d->values,
+                                                        eigenvalue_tolerance(d), w, stream),
+                             "eigenvectors", error);
+    if (status == STATUS_OK)
+        status = read_flags(d, stream, error);
+    if (status == STATUS_OK && d->host_flags[FLAG_INFO] != 0)
+        return error_set(error, STATUS_NUMERICAL,
+                         "the eigendecomposition of the Grams' product does not converge");
+    return status;
+}
+
+enum status device_weights_compute(struct device_weights *d, const struct dense_modes *modes,
+                                   double ridge, double *w, cudaStream_t stream,
+                                   struct error *error)
+{
+    enum status status;
+    d->halt.code++;
+    d->by_eigenvectors = false;
+    if (d->rank <= DENSE_WEIGHTS_SMALL)
+        status = cuda_status(dense_weights_small(modes, ridge, least_pivot(d), d->v, w,
+                                                 d->flags + FLAG_STATUS, d->halt, stream),
+                             "weights", error);
+    else
+        status = weights_by_cholesky(d, modes, ridge, w, stream, error);
+    if (status != STATUS_OK || d->halt.halt)
+        return status;
+    status = read_flags(d, stream, error);
+    d->by_eigenvectors =
+        status == STATUS_OK && d->host_flags[FLAG_STATUS] == DENSE_WEIGHTS_SINGULAR;
+    if (d->by_eigenvectors)
+        status = weights_by_eigenvalues(d, modes, w, stream, error);
+    return status;
+}

@@ -1,0 +1,40 @@
+/* Staging buffers and a pool of memory on the default stream, for the tests that build on the
+ * device: open_device and close_device are their groups' set-up and tear-down. Include it after
+ * cmocka.h. */
+#ifndef BLCO_TESTS_GPU_POOL_H
+#define BLCO_TESTS_GPU_POOL_H
+
+#include "device_blco.h"
+#include "device_memory.h"
+#include "device_staging.h"
+#include "gpu_arrays.h"
+
+#define POOL_BYTES (UINT64_C(64) << 20) /* taken at once */
+
+static struct staging staging;
+static struct device_pool pool;
+
+static inline int open_device(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    return staging_open(&staging, NULL, &error) != STATUS_OK ||
+           device_pool_open(&pool, NULL, POOL_BYTES, &error) != STATUS_OK;
+}
+
+static inline int close_device(void **state)
+{
+    (void)state;
+    device_pool_close(&pool);
+    staging_close(&staging);
+    return 0;
+}
+
+/* The caller frees *d, before the pool is closed. */
+static inline void upload_coo(struct device_coo *d, const struct coo *x)
+{
+    struct error error = {0};
+    ok(device_coo_upload(d, x, &staging, &pool, &error), &error);
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* What follows from measurements, against numbers worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <math.h>
+
+#include <cmocka.h>
+
+#include "bench_figures.h"
+
+static void assert_near(double a, double b)
+{
+    assert_true(fabs(a - b) <= 1e-12 * fabs(b));
+}
+
+static void test_floor(void **state)
+{
+    (void)state;
+    struct bench_result r = {.order = 3, .dims = {10, 20, 40}, .nnz = 1000, .rank = 4};
+    r.real_size = 8;
+    r.limits = (struct backend_limits){.copy_bytes_per_second = 100,
+                                       .gather_bytes_per_second = {1000, 2000, 4000}};
+    assert_near(bench_gathered_bytes(&r), 1000 * 2 * 4 * 8);
+    assert_near(bench_floor(&r, 0), 10 * 32 / 100.0 + 32000 / 2000.0 + 32000 / 4000.0);
+    assert_near(bench_floor(&r, 2), 40 * 32 / 100.0 + 32000 / 1000.0 + 32000 / 2000.0);
+}
+
+static void test_transfer(void **state)
+{
+    (void)state;
+    const struct bench_result r = {.nnz = 1000, .limits = {.upload_bytes_per_second = 64e3}};
+    assert_near(bench_transfer(&r), 0.25);
+}
+
+static void test_als_seconds(void **state)
+{
+    (void)state;
+    struct bench_als als = {0};
+    als.operation[OP_MTTKRP][0] = 1;
+    als.operation[OP_MTTKRP][MAX_ORDER - 1] = 2;
+    als.operation[OP_FIT][1] = 4;
+    assert_near(bench_als_seconds(&als, OP_MTTKRP), 3);
+    assert_near(bench_als_seconds(&als, OP_FIT), 4);
+    assert_true(bench_als_seconds(&als, OP_SOLVE) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_transfer),
+        cmocka_unit_test(test_als_seconds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,157 @@
+/* The steps of MTTKRP with groups of modes: no table is used that is out of date, and none is made
+ * that is not. How often a factor has changed stands for it, and what a table was made of for the
+ * table. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "group_tables.h"
+#include "naive.h"
+
+#define ORDER 5
+
+struct sweep {
+    struct grouping grouping;
+    struct group_tables tables;
+    int factor[ORDER];          /* its version; 0: none                               */
+    int products[ORDER][ORDER]; /* of each group: the versions that are in it, by mode */
+    int partial[ORDER][ORDER];
+    int outer, products_made; /* steps so far */
+};
+
+static void change(struct sweep *s, int mode)
+{
+    s->factor[mode]++;
+    group_tables_changed(&s->tables, &s->grouping, mode);
+}
+
+static void begin(struct sweep *s, unsigned cuts)
+{
+    *s = (struct sweep){0};
+    grouping_from_cuts(&s->grouping, ORDER, cuts);
+    memset(s->products, -1, sizeof s->products); /* of nothing that there will ever be */
+    memset(s->partial, -1, sizeof s->partial);
+    for (int n = 0; n < ORDER; n++)
+        change(s, n);
+}
+
+static void make_products(struct sweep *s, int group)
+{
+    const struct grouping *g = &s->grouping;
+    int current[ORDER] = {0};
+    assert_true(grouping_size(g, group) > 1);
+    for (int n = g->first[group]; n < g->first[group + 1]; n++)
+        current[n] = s->factor[n];
+    assert_memory_not_equal(s->products[group], current, sizeof current);
+    memcpy(s->products[group], current, sizeof current);
+    s->products_made++;
+}
+
+/* What the reduced tensor's MTTKRP reads: tables of groups of several modes, and factors. */
+static void run_outer(struct sweep *s, int group, int *m)
+{
+    const struct grouping *g = &s->grouping;
+    for (int k = 0; k < g->groups; k++)
+        for (int n = g->first[k]; n < g->first[k + 1] && k != group; n++)
+            m[n] = grouping_size(g, k) > 1 ? s->products[k][n] : s->factor[n];
+    s->outer++;
+}
+
+/* M of a mode by its steps: of every other factor as it stands, and not of its own. */
+static void check_mttkrp(struct sweep *s, int mode)
+{
+    const struct grouping *g = &s->grouping;
+    struct group_steps steps = group_tables_steps(&s->tables, g, mode);
+    int group = grouping_of(g, mode), several = grouping_size(g, group) > 1, m[ORDER] = {0};
+    assert_int_equal(steps.group, group);
+    assert_int_equal(steps.inner, several);
+    assert_true(steps.outer || steps.inner);
+    for (int k = 0; k < g->groups; k++) {
+        assert_true(steps.outer || !steps.products[k]);
+        if (steps.products[k])
+            make_products(s, k);
+    }
+    if (steps.outer) {
+        run_outer(s, group, m);
+        if (several) {
+            assert_memory_not_equal(s->partial[group], m, sizeof m);
+            memcpy(s->partial[group], m, sizeof m);
+        }
+    }
+    if (steps.inner) {
+        memcpy(m, s->partial[group], sizeof m);
+        for (int n = g->first[group]; n < g->first[group + 1]; n++)
+            m[n] = n == mode ? 0 : s->factor[n];
+    }
+    for (int n = 0; n < ORDER; n++)
+        assert_int_equal(m[n], n == mode ? 0 : s->factor[n]);
+}
+
+/* Any modes, with changes of any factors between them. */
+static void test_any_order(void **state)
+{
+    (void)state;
+    uint64_t seed = 1;
+    for (unsigned cuts = 0; cuts < 1u << (ORDER - 1); cuts++) {
+        struct sweep s;
+        begin(&s, cuts);
+        for (int i = 0; i < 500; i++) {
+            check_mttkrp(&s, (int)(naive_random(&seed) % ORDER));
+            for (uint64_t k = naive_random(&seed) % 4; k > 0; k--)
+                change(&s, (int)(naive_random(&seed) % ORDER));
+        }
+    }
+}
+
+/* A sweep of ALS goes over the nonzeros once per group, and makes each product table once; the
+ * first sweep some of them twice. */
+static void test_sweeps(void **state)
+{
+    (void)state;
+    for (unsigned cuts = 1; cuts < 1u << (ORDER - 1); cuts++) {
+        struct sweep s;
+        begin(&s, cuts);
+        int several = 0;
+        for (int k = 0; k < s.grouping.groups; k++)
+            several += grouping_size(&s.grouping, k) > 1;
+        for (int sweep = 1; sweep <= 4; sweep++) {
+            int before = s.products_made;
+            for (int n = 0; n < ORDER; n++) {
+                check_mttkrp(&s, n);
+                change(&s, n);
+            }
+            assert_int_equal(s.outer, sweep * s.grouping.groups);
+            if (sweep > 1)
+                assert_int_equal(s.products_made - before, several);
+        }
+    }
+}
+
+/* Zeroed after a failure, everything is made anew. */
+static void test_nothing_current(void **state)
+{
+    (void)state;
+    const struct grouping g = {.groups = 3, .first = {0, 2, 4, 5}};
+    struct group_tables tables = {0};
+    group_tables_steps(&tables, &g, 0);
+    assert_false(group_tables_steps(&tables, &g, 1).outer);
+    tables = (struct group_tables){0};
+    struct group_steps steps = group_tables_steps(&tables, &g, 1);
+    assert_true(steps.outer && steps.inner);
+    assert_true(steps.products[1]);
+    assert_false(steps.products[0] || steps.products[2]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_sweeps),
+        cmocka_unit_test(test_nothing_current),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
