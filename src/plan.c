@@ -155,6 +155,20 @@ uint64_t plan_segment_nnz(const struct plan *p)
     return p->batch_nnz < BLCO_SEGMENT_NNZ ? p->batch_nnz : BLCO_SEGMENT_NNZ;
 }
 
+bool plan_takes_packed(const struct plan *p, uint64_t segment_nnz)
+{
+    const struct plan_request *r = &p->request;
+    if (p->streamed)
+        return p->replicas == 0 && segment_nnz <= p->batch_nnz;
+    return r->can_stream && ordering_line_bits(r->order, r->dims) <= 64;
+}
+
+bool plan_can_unpack(const struct plan_request *r)
+{
+    uint64_t bytes = (uint64_t)r->order * sizeof(uint32_t) + sizeof(double);
+    return !r->can_stream || r->nnz <= r->host_budget / bytes;
+}
+
 /* Of one ordering. */
 static uint64_t packed_bytes(const struct plan *p)
 {
