@@ -44,6 +44,19 @@ static inline uint64_t bits_from(const uint32_t *word, uint32_t from, int bits)
     return bits < 64 ? field & ((UINT64_C(1) << bits) - 1) : field;
 }
 
+/* Where bits of a byte of each value are set. */
+struct bit_places {
+    uint16_t place[256][8]; /* as many as there are, lowest first, and zeros behind them */
+    uint8_t count[256];
+};
+
+void bit_places_fill(struct bit_places *p);
+
+/* Where bits of words[0..words) are set, into place[]: as many as there are, and up to eight
+ * entries behind these are written. */
+void bit_places_find(const struct bit_places *restrict p, const uint32_t *restrict word,
+                     uint32_t words, uint16_t *place);
+
 /* `count` fields of `bits` (0 to 64) bits, which have no others. */
 void fields_pack(const uint64_t *field, uint32_t count, int bits, uint32_t *word);
 

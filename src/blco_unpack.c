@@ -2,6 +2,7 @@
 
 #include "bit_fields.h"
 #include "values.h"
+#include "vector_clones.h"
 
 __extension__ typedef unsigned __int128 uint128;
 
@@ -76,6 +77,7 @@ static uint32_t count_bits(uint64_t x)
 }
 
 /* Bits of a vector, and where its last one is. */
+VECTOR_CLONES
 static uint32_t count_vector(const uint32_t *vector, uint32_t words, uint32_t *last)
 {
     uint32_t count = 0;
@@ -134,19 +136,18 @@ bool blco_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int 
 
 /* --- decoding them --- */
 
-/* upper_i of each nonzero. */
-static void find_uppers(const uint32_t *vector, uint32_t words, uint32_t *upper)
+/* upper_i of each nonzero, and up to eight entries behind them. */
+static void find_uppers(const struct line_decoder *d, const uint8_t *bytes,
+                        const struct packed_group *g, uint16_t *upper)
 {
-    uint32_t i = 0;
-    for (uint32_t w = 0; w < words; w += 2) {
-        uint64_t bits = vector[w] | (uint64_t)(w + 1 < words ? vector[w + 1] : 0) << 32;
-        for (; bits; bits &= bits - 1, i++)
-            upper[i] = 32 * w + (uint32_t)__builtin_ctzll(bits) - i;
-    }
+    uint16_t count = g->count;
+    bit_places_find(&d->places, upper_words(bytes, g), g->upper_words, upper);
+    for (uint16_t i = 0; i < count; i++)
+        upper[i] = (uint16_t)(upper[i] - i);
 }
 
 /* The lowest 128 bits of each line. */
-static void add_wide(const uint32_t *word, const struct packed_group *g, const uint32_t *upper,
+static void add_wide(const uint32_t *word, const struct packed_group *g, const uint16_t *upper,
                      struct line_run *r)
 {
     uint128 base = (uint128)r->line[1] << 64 | r->line[0];
@@ -161,7 +162,8 @@ static void add_wide(const uint32_t *word, const struct packed_group *g, const u
 }
 
 /* The lowest 64 bits of each, above which none differs. */
-static void add_narrow(const uint32_t *word, const struct packed_group *g, const uint32_t *upper,
+VECTOR_CLONES
+static void add_narrow(const uint32_t *word, const struct packed_group *g, const uint16_t *upper,
                        struct line_run *r)
 {
     uint64_t *line = r->word[0], base = r->line[0];
@@ -177,12 +179,13 @@ static int bit_length(uint64_t x)
 }
 
 /* A sound group's lines; r->line is its entry's. */
-static void load_run(const uint8_t *bytes, const struct packed_group *g, struct line_run *r)
+static void load_run(const struct line_decoder *d, const uint8_t *bytes,
+                     const struct packed_group *g, struct line_run *r)
 {
-    uint32_t upper[PACKED_GROUP_NNZ];
-    find_uppers(upper_words(bytes, g), g->upper_words, upper);
+    uint16_t upper[PACKED_GROUP_NNZ + 8];
+    find_uppers(d, bytes, g, upper);
     uint128 base = (uint128)r->line[1] << 64 | r->line[0];
-    uint128 end = base + ((uint128)(upper[g->count - 1u] + 1) << g->low_bits) - 1;
+    uint128 end = base + ((uint128)(upper[g->count - 1u] + 1u) << g->low_bits) - 1;
     uint64_t high = (uint64_t)((end ^ base) >> 64);
     r->count = g->count;
     r->differing = high ? 64 + bit_length(high) : bit_length((uint64_t)(end ^ base));
@@ -202,7 +205,7 @@ enum status blco_unpack(const struct line_decoder *d, const uint8_t *bytes,
         struct line_run r;
         memset(r.line, 0, sizeof r.line);
         blco_group_load(bytes, k, d->line_bits, &g, r.line);
-        load_run(bytes, &g, &r);
+        load_run(d, bytes, &g, &r);
         good = line_decoder_run(d, &r, x, first + g.first);
         blco_group_values(bytes, &g, x->value + first + g.first);
     }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "bit_fields.h"
 #include "error.h"
 #include "ordering.h"
 #include "packed_group.h"
@@ -20,6 +21,7 @@ struct line_decoder {
         int word, shift;
         uint32_t mask;
     } mode[MAX_ORDER];
+    struct bit_places places;
     uint64_t *spread; /* (words x bytes x 256), owned: what a byte of each value adds to a word */
 };
 

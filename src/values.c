@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bit_fields.h"
+#include "vector_clones.h"
 
 /* Added to a whole number of at most SHIFT_MOST it leaves that in the low bits, exactly. */
 #define SHIFT      0x1.8p52
@@ -27,6 +28,13 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
+static double double_of(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static bool all_same(const double *value, uint32_t count)
 {
     uint64_t differing = 0;
@@ -35,6 +43,7 @@ static bool all_same(const double *value, uint32_t count)
     return differing == 0;
 }
 
+VECTOR_CLONES
 static bool all_float(const double *value, uint32_t count)
 {
     uint64_t differing = 0;
@@ -44,6 +53,7 @@ static bool all_float(const double *value, uint32_t count)
 }
 
 /* Whether all are whole numbers of at most SHIFT_MOST. */
+VECTOR_CLONES
 static bool all_whole(const double *value, uint32_t count, int64_t *whole)
 {
     uint64_t differing = 0;
@@ -162,16 +172,29 @@ void values_pack(const double *value, const struct packed_group *g, uint32_t *wo
     fields_pack(field, g->count, g->value_bits, word);
 }
 
+/* Whole numbers of which none is more than SHIFT_MOST. */
+VECTOR_CLONES
+static void widen_whole(const uint64_t *field, const struct packed_group *g, double *value)
+{
+    uint64_t least = (uint64_t)g->least + bits_of(SHIFT);
+    for (uint32_t i = 0; i < g->count; i++)
+        value[i] = double_of(least + field[i]) - SHIFT;
+    if (g->decimals > 0)
+        for (uint32_t i = 0; i < g->count; i++)
+            value[i] /= powers[g->decimals];
+}
+
+VECTOR_CLONES
 void values_unpack(const uint32_t *word, const struct packed_group *g, double *value)
 {
     uint64_t field[PACKED_GROUP_NNZ];
-    double power = powers[g->decimals];
+    int64_t most = (int64_t)SHIFT_MOST;
     fields_unpack(word, g->count, g->value_bits, field);
-    if (g->value_form == PACKED_WHOLE && g->decimals == 0) {
-        for (uint32_t i = 0; i < g->count; i++)
-            value[i] = (double)(g->least + (int64_t)field[i]);
+    if (g->value_form == PACKED_WHOLE && g->value_bits <= 51 && g->least >= -most &&
+        g->least <= most - (INT64_C(1) << g->value_bits)) {
+        widen_whole(field, g, value);
     } else {
         for (uint32_t i = 0; i < g->count; i++)
-            value[i] = packed_value(g, power, field[i]);
+            value[i] = packed_value(g, powers[g->decimals], field[i]);
     }
 }
