@@ -175,17 +175,10 @@ enum status backend_open(struct backend *b, const struct backend_ops *ops, const
     return status == STATUS_OK ? build(b, &source, options, progress, error) : status;
 }
 
-/* One alto ordering is streamed, and the file has it in segments that a batch can take. */
-static bool takes_file(const struct plan *plan, const struct blco_file *file)
+/* Nonzeros that are still in the input's file can stay there until they are built from. */
+static bool takes_file(const struct plan *plan, const struct tensor_input *input)
 {
-    return plan->streamed && plan->replicas == 0 && file->header->segment_nnz <= plan->batch_nnz;
-}
-
-/* For a backend that streams, what it cannot unpack may stay packed. */
-static bool has_room_to_unpack(const struct plan_request *r)
-{
-    uint64_t bytes = (uint64_t)r->order * sizeof(uint32_t) + sizeof(double);
-    return !r->can_stream || r->nnz <= r->host_budget / bytes;
+    return input->unread && plan_takes_packed(plan, input->file.header->segment_nnz);
 }
 
 enum status backend_prepare(struct backend *b, const struct backend_ops *ops,
@@ -196,12 +189,12 @@ enum status backend_prepare(struct backend *b, const struct backend_ops *ops,
     if (input->unread)
         known.alto_bytes = input->file.header->data_bytes;
     enum status status = make_plan(b, ops, &input->x, &known, error);
-    if (status == STATUS_OK && input->unread && !b->plan.streamed &&
-        !has_room_to_unpack(&b->plan.request)) {
+    if (status == STATUS_OK && input->unread && !b->plan.streamed && !takes_file(&b->plan, input) &&
+        !plan_can_unpack(&b->plan.request)) {
         known.must_stream = true;
         status = make_plan(b, ops, &input->x, &known, error);
     }
-    if (status != STATUS_OK || (input->unread && takes_file(&b->plan, &input->file)))
+    if (status != STATUS_OK || takes_file(&b->plan, input))
         return status;
     status = tensor_input_read(input, progress, error);
     if (status != STATUS_OK)

@@ -77,7 +77,7 @@ struct backend_ops {
                         struct error *error);
 
     /* Builds the orderings that the plan asks for. The source is only read and may be freed
-     * afterwards; it is a file only where one alto ordering is streamed. *state is the caller's to
+     * afterwards; it is a file only where plan_takes_packed. *state is the caller's to
      * close; NULL on failure. */
     enum status (*open)(void **state, const struct tensor_source *source, struct plan *plan,
                         const struct backend_options *options, struct progress *progress,
@@ -174,8 +174,8 @@ enum status backend_open(struct backend *b, const struct backend_ops *ops, const
                          struct error *error);
 
 /* The same in two steps. The first plans and reads the input's nonzeros, unless they are in a file
- * that is streamed as it is; it is refused what fits nowhere before the long read. The second
- * builds. On failure of either *b is closed. */
+ * from which the second builds as it is; it is refused what fits nowhere before the long read. The
+ * second builds. On failure of either *b is closed. */
 enum status backend_prepare(struct backend *b, const struct backend_ops *ops,
                             struct tensor_input *input, const struct backend_options *options,
                             struct progress *progress, struct error *error);

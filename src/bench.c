@@ -395,14 +395,16 @@ static struct bench_result empty_result(const struct bench_request *request)
     return r;
 }
 
-/* What cannot be measured is refused at once; nonzeros are read unless ALS does without. */
+/* What cannot be measured is refused at once. Nonzeros are read, for a reference to be computed
+ * from them, unless they flow from their file or the host has no room for them. */
 static enum status prepare(const struct bench_request *q, struct progress *progress,
                            struct error *error)
 {
     struct backend b;
     enum status status = backend_prepare(&b, q->ops, q->input, &q->options, progress, error);
+    bool read = status == STATUS_OK && !b.plan.streamed && plan_can_unpack(&b.plan.request);
     backend_close(&b);
-    return status;
+    return read ? tensor_input_read(q->input, progress, error) : status;
 }
 
 enum status bench_run(struct bench_result *r, const struct bench_request *request,

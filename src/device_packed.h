@@ -21,9 +21,9 @@ struct device_packed {
     bool checked;                   /* all its coordinates have been seen to be below the lengths */
 };
 
-/* Takes over *packed, which is empty afterwards, whatever is returned; it is decoded to the words of
- * `layout`. Batches are of about batch_nnz nonzeros, but whole segments. The caller closes *p, after
- * a failure too. */
+/* Takes over *packed, which is empty afterwards, whatever is returned; it is decoded to the words
+ * of `layout`. Batches are of about batch_nnz nonzeros, but whole segments. The caller closes *p,
+ * after a failure too. */
 enum status device_packed_open(struct device_packed *p, struct packed *packed,
                                const struct packed_layout *layout, uint64_t batch_nnz,
                                struct error *error);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cuda_error.h"
+#include "device_decode.h"
 #include "device_grouping.h"
 #include "memory.h"
 
@@ -196,14 +197,23 @@ static void expect_replicas(struct device_sweep *s, const struct plan *plan,
                                            .staging = staging};
 }
 
-/* Packed on the host; what fits stays on the device. */
+/* Packed on the host; what fits stays on the device. Where a plan for the device's memory has
+ * failed and this one needs more than the file has ready, its nonzeros are read after all. */
 static enum status build_streamed(struct device_sweep *s, const struct tensor_source *source,
                                   const struct plan *plan, struct staging *staging,
                                   struct progress *progress, struct error *error)
 {
+    struct tensor_source from = *source;
     struct packed packed[MAX_ORDER + 1];
+    struct coo read = {0};
     int count = 0;
-    enum status status = pack(packed, &count, source, plan, &s->build, progress, error);
+    if (source->file && !plan_takes_packed(plan, source->file->header->segment_nnz)) {
+        if (blco_file_read(source->file, &read, progress, error) != STATUS_OK)
+            return error->status;
+        from = (struct tensor_source){.x = &read};
+    }
+    enum status status = pack(packed, &count, &from, plan, &s->build, progress, error);
+    coo_free(&read);
     double start = progress_now();
     if (status == STATUS_OK && source->file)
         s->norm_sq = packed_norm_sq(&packed[0]);
@@ -240,12 +250,15 @@ static bool plan_less(struct plan *plan)
     return smaller.fits;
 }
 
-static enum status upload(struct device_sweep *s, struct device_coo *coo, const struct coo *x,
-                          struct staging *staging, const struct device_pool *pool,
-                          struct error *error)
+/* The nonzeros to the device, from the arrays or packed. */
+static enum status upload(struct device_sweep *s, struct device_coo *coo,
+                          const struct tensor_source *source, struct staging *staging,
+                          const struct device_pool *pool, struct error *error)
 {
     double start = progress_now();
-    enum status status = device_coo_upload(coo, x, staging, pool, error);
+    enum status status =
+        source->file ? device_coo_decode(coo, source->file, &s->norm_sq, staging, pool, error)
+                     : device_coo_upload(coo, source->x, staging, pool, error);
     return status == STATUS_OK ? finish(staging->stream, &start, &s->build.upload, error) : status;
 }
 
@@ -293,14 +306,15 @@ static bool retreat(struct device_sweep *s, struct plan *plan)
 
 /* With shared partial products where they pay; less, as *plan says then, where the device has less
  * room than the plan thought. */
-static enum status build_in_memory(struct device_sweep *s, const struct coo *x, struct plan *plan,
-                                   struct staging *staging, const struct device_pool *pool,
-                                   struct progress *progress, struct error *error)
+static enum status build_in_memory(struct device_sweep *s, const struct tensor_source *source,
+                                   struct plan *plan, struct staging *staging,
+                                   const struct device_pool *pool, struct progress *progress,
+                                   struct error *error)
 {
     struct device_coo coo = {0};
     enum status status;
     for (bool first = true;; first = false) {
-        status = upload(s, &coo, x, staging, pool, error);
+        status = upload(s, &coo, source, staging, pool, error);
         if (status == STATUS_OK && first)
             status = choose_groups(s, &coo, plan, error);
         if (status == STATUS_OK)
@@ -325,7 +339,7 @@ enum status device_sweep_build(struct device_sweep *s, const struct tensor_sourc
     if (!plan->streamed) {
         status = device_pool_open(&s->pool, staging->stream, bytes_to_reserve(plan), error);
         if (status == STATUS_OK)
-            status = build_in_memory(s, source->x, plan, staging, &s->pool, progress, error);
+            status = build_in_memory(s, source, plan, staging, &s->pool, progress, error);
         device_pool_trim(&s->pool);
     }
     if (status == STATUS_OK && plan->streamed)

@@ -80,6 +80,15 @@ void plan_make(struct plan *plan, const struct plan_request *request);
 /* Nonzeros in a segment of the orderings of a streamed plan. */
 uint64_t plan_segment_nnz(const struct plan *plan);
 
+/* Whether what the plan asks for is built from the packed alto ordering that a file has in segments
+ * of so many nonzeros: it is streamed alone, or decoded on the device. Otherwise the host unpacks
+ * it. */
+bool plan_takes_packed(const struct plan *plan, uint64_t segment_nnz);
+
+/* Whether the host has room for the coordinates. For a backend that streams, what it has no room
+ * for may stay packed; for others there is no choice, and this is true. */
+bool plan_can_unpack(const struct plan_request *request);
+
 /* One line for people per mode and one or two for the sums, into text[0..size). */
 void plan_describe(const struct plan *plan, char *text, uint64_t size);
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "blco_format.h"
-#include "ordering.h"
 
 bool stream_layout_create(struct packed_layout *layout, int order, const uint64_t *dims)
 {
@@ -22,6 +21,21 @@ bool stream_layout_create(struct packed_layout *layout, int order, const uint64_
         layout->mode[n].shift = (uint8_t)o.field[n].shift;
     }
     return o.cut == o.line_bits;
+}
+
+void stream_layout_of_line(struct packed_layout *layout, const struct ordering *line,
+                           const uint64_t *dims)
+{
+    memset(layout, 0, sizeof *layout);
+    layout->order = line->order;
+    layout->words = 1;
+    layout->line_bits = line->line_bits;
+    layout->stride = (uint32_t)blco_group_stride(line->line_bits);
+    for (int n = 0; n < line->order; n++) {
+        layout->mode[n].length = (uint32_t)dims[n];
+        layout->mode[n].mask = (uint32_t)((UINT64_C(1) << line->mode_bits[n]) - 1);
+        layout->mode[n].shift = line->mode_bits[n] ? (uint8_t)line->place[n][0] : 0;
+    }
 }
 
 /* Adds a bit of the line to all values of its four that have it. */

@@ -9,6 +9,9 @@
 
 #include <cmocka.h>
 
+#include "scratch.h"
+
+#include "blco_files.h"
 #include "device_sweep.h"
 #include "memory.h"
 #include "naive.h"
@@ -60,7 +63,9 @@ static void check_sweep(const struct device_sweep *s, const struct coo *x)
     grouped_free(&expected);
 }
 
-static enum status open_sweep(struct device_sweep *s, const struct coo *x)
+/* From the arrays of x, or from its file unless that is NULL. */
+static enum status open_sweep(struct device_sweep *s, const struct coo *x,
+                              const struct blco_file *file)
 {
     struct error error = {0};
     struct plan plan;
@@ -74,18 +79,20 @@ static enum status open_sweep(struct device_sweep *s, const struct coo *x)
                                    .share = true};
     memcpy(request.dims, x->dims, sizeof request.dims);
     plan_make(&plan, &request);
-    const struct tensor_source source = {.x = x};
+    struct coo shape = {.order = ORDER, .nnz = x->nnz};
+    memcpy(shape.dims, x->dims, sizeof shape.dims);
+    const struct tensor_source source = {.x = file ? &shape : x, .file = file};
     return device_sweep_open(s, &source, &plan, VECTORS, &staging, NULL, &error);
 }
 
 /* Every allocation fails once: fewer orderings or no groups are built, or it says why not. */
-static void check_failures(const struct coo *x)
+static void check_failures(const struct coo *x, const struct blco_file *file)
 {
     int recovered = 0, failures = 0;
     for (long k = 0, fired = 1; fired; k++) {
         struct device_sweep s;
         memory_hook_set(k);
-        enum status status = open_sweep(&s, x);
+        enum status status = open_sweep(&s, x, file);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         if (status == STATUS_OK) {
@@ -101,16 +108,29 @@ static void check_failures(const struct coo *x)
     assert_true(recovered > 10 && failures > 3);
 }
 
+static void check_source(const struct coo *x, const struct blco_file *file, int groups)
+{
+    struct device_sweep s;
+    assert_int_equal(open_sweep(&s, x, file), STATUS_OK);
+    assert_int_equal(s.grouping.groups, groups);
+    assert_true(!file || s.norm_sq > 0);
+    check_sweep(&s, x);
+    device_sweep_close(&s);
+    check_failures(x, file);
+}
+
 static void check_tensor(const uint64_t *dims, uint64_t nnz, int groups)
 {
+    struct error error;
+    struct coo_runs_report report;
+    struct blco_file file;
     struct coo x;
-    struct device_sweep s;
     naive_random_coo(&x, ORDER, dims, nnz, 1, 0);
-    assert_int_equal(open_sweep(&s, &x), STATUS_OK);
-    assert_int_equal(s.grouping.groups, groups);
-    check_sweep(&s, &x);
-    device_sweep_close(&s);
-    check_failures(&x);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    assert_int_equal(blco_file_open(&file, scratch_path("x.blco"), &error), STATUS_OK);
+    check_source(&x, NULL, groups);
+    check_source(&x, &file, groups);
+    blco_file_close(&file);
     coo_free(&x);
 }
 
@@ -146,8 +166,8 @@ static int close_staging(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_no_groups),
+        cmocka_unit_test_setup_teardown(test_groups, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_no_groups, scratch_make, scratch_remove),
     };
     return cmocka_run_group_tests(tests, open_staging, close_staging);
 }

@@ -225,12 +225,11 @@ static void test_streamed(void **state)
     coo_free(&x);
 }
 
-/* From a .blco file's segments, and nothing of the nonzeros in memory. */
-static void test_streamed_from_file(void **state)
+/* From a .blco file's segments, and nothing of the nonzeros in the host's memory. */
+static void check_from_file(void **state, struct backend_options options, bool streamed)
 {
     const struct backend_ops *ops = backend_of(state);
     static const uint64_t dims[] = {300, 400, 500};
-    struct backend_options options = {.rank = 4, .no_replicas = true, .batch_nnz = 65536};
     struct error error = {0};
     struct coo_runs_report report;
     struct tensor_input input;
@@ -248,13 +247,15 @@ static void test_streamed_from_file(void **state)
 
     if (tensor_input_open(&input, scratch_path("x.blco"), &tns, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
-    options.memory = smallest_memory(&options, ops, &x);
+    if (streamed)
+        options.memory = smallest_memory(&options, ops, &x);
     assert_int_equal(backend_prepare(&b, ops, &input, &options, NULL, &error), STATUS_OK);
     assert_true(input.unread);
+    assert_int_equal(b.plan.streamed, streamed);
     if (backend_open_prepared(&b, &input, &options, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     tensor_input_close(&input);
-    assert_true(ops->bus_bytes(b.state, 0) > 0);
+    assert_int_equal(ops->bus_bytes(b.state, 0) > 0, streamed);
     compare_modes(&b, &k, &options, expected);
 
     assert_int_equal(backend_solve(&b, 2, &error), STATUS_OK);
@@ -271,6 +272,18 @@ static void test_streamed_from_file(void **state)
     scratch_remove(state);
 }
 
+static void test_streamed_from_file(void **state)
+{
+    check_from_file(
+        state, (struct backend_options){.rank = 4, .no_replicas = true, .batch_nnz = 65536}, true);
+}
+
+static void test_decoded_from_file(void **state)
+{
+    check_from_file(state, (struct backend_options){.rank = 4}, false);
+    check_from_file(state, (struct backend_options){.rank = 4, .no_replicas = true}, false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +295,7 @@ int main(void)
         ON(test_single, backend_cuda),
         ON(test_streamed, backend_cuda),
         ON(test_streamed_from_file, backend_cuda),
+        ON(test_decoded_from_file, backend_cuda),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include "packed_limits.h"
 #include "packed_tensors.h"
+#include "relayout.h"
 #include "stream_layout.h"
 
 #define SHAPES 150
@@ -100,6 +101,40 @@ static void test_lines_become_words(void **state)
         words[layout.words]++;
     }
     assert_true(words[1] > 30 && words[2] > 30);
+}
+
+/* From lines of alto order to those in which tensors are built. */
+static void test_lines_become_other_lines(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    for (int i = 0; i < SHAPES; i++) {
+        struct packed_layout layout;
+        struct packed_spread spread;
+        struct ordering alto, common;
+        uint64_t dims[MAX_ORDER];
+        int order = i % MAX_ORDER + 1;
+        random_lengths(&seed, order, i == 0 ? 0 : (int)(naive_random(&seed) % 65), dims);
+        relayout_common(&common, order, dims);
+        ordering_create(&alto, ORDERING_ALTO, order, dims, 64);
+        if (common.line_bits > 64)
+            continue;
+        stream_layout_of_line(&layout, &common, dims);
+        stream_layout_spread(&spread, &layout, ORDERING_ALTO, dims);
+        assert_int_equal(layout.words, 1);
+        assert_int_equal(layout.stride, blco_group_stride(alto.line_bits));
+        for (int k = 0; k < 40; k++) {
+            uint32_t coordinate[MAX_ORDER];
+            uint64_t line[1] = {0}, expected[PACKED_WORDS] = {0, 0}, word[PACKED_WORDS];
+            for (int n = 0; n < order; n++)
+                coordinate[n] = (uint32_t)(naive_random(&seed) % dims[n]);
+            ordering_encode(&alto, coordinate, line);
+            ordering_encode(&common, coordinate, expected);
+            naive_spread(&spread, layout.line_bits, line[0], word);
+            assert_memory_equal(word, expected, sizeof word);
+            assert_int_equal(packed_mode_beyond(&layout, word), 0);
+        }
+    }
 }
 
 /* Every set of modes beyond, at the length itself, at most, and between. */
@@ -223,6 +258,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_lines_become_words),
+        cmocka_unit_test(test_lines_become_other_lines),
         cmocka_unit_test(test_coordinates_beyond_their_mode),
         cmocka_unit_test(test_groups_decoded_by_their_definition),
     };

@@ -114,6 +114,7 @@ static enum status fake_plan(int order, const uint64_t *dims, uint64_t nnz,
                                    .copies = 1,
                                    .conflict = options->conflict,
                                    .can_stream = true,
+                                   .must_stream = options->must_stream,
                                    .host_budget = options->host_memory,
                                    .batch_nnz = options->batch_nnz,
                                    .alto_bytes = options->alto_bytes};
@@ -186,7 +187,6 @@ static void test_nonzeros_are_read(void **state)
         uint64_t memory, batch_nnz;
         enum conflict conflict;
     } cases[] = {
-        {1 << 20, 0, CONFLICT_AUTO},     /* all fits                          */
         {40000, 100, CONFLICT_AUTO},     /* replicas are streamed             */
         {40000, 100, CONFLICT_REGISTER}, /* the file's segments are too long  */
     };
@@ -204,13 +204,46 @@ static void test_nonzeros_are_read(void **state)
             tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
             STATUS_OK);
         struct plan plan = open_fake(&input, &options);
-        assert_int_equal(plan.streamed, cases[i].memory == 40000);
+        assert_true(plan.streamed);
         assert_null(given.file);
         assert_false(input.unread);
         assert_sorted_as(&input.x, &x);
         tensor_input_close(&input);
         coo_free(&x);
     }
+}
+
+/* All fits on the device, and coordinates into its words: the file goes to the backend as it is,
+ * also where the host has no room for coordinates. Longer lines are decoded here. */
+static void test_file_is_decoded_on_the_device(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {70000, 70000, 70000, 70000, 70000, 70000, 70000, 70000};
+    for (int order = 2; order <= 8; order += 2)
+        for (int room = 0; room < 2; room++) {
+            bool decoded = order < 8;
+            if (!decoded && !room)
+                continue;
+            struct coo x;
+            struct coo_runs_report report;
+            struct tensor_input input;
+            struct error error = {0};
+            naive_random_coo(&x, order, dims, 2000, 1, 0);
+            assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+            coo_free(&x);
+            assert_int_equal(
+                tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
+                STATUS_OK);
+            struct plan plan =
+                open_fake(&input, &(struct backend_options){.rank = 2,
+                                                            .memory = 1 << 30,
+                                                            .batch_nnz = 65536,
+                                                            .host_memory = room ? 100000 : 40000});
+            assert_false(plan.streamed);
+            assert_int_equal(input.unread, decoded);
+            assert_ptr_equal(given.file, input.unread ? &input.file : NULL);
+            tensor_input_close(&input);
+        }
 }
 
 /* Refused with what does not fit, and the rank that would. */
@@ -249,6 +282,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_file_is_streamed, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_nonzeros_are_read, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_file_is_decoded_on_the_device, scratch_make,
+                                        scratch_remove),
         cmocka_unit_test(test_refusal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
