@@ -264,6 +264,20 @@ __global__ void __launch_bounds__(THREADS)
         unpack_group<WORDS, T>(u, bytes, bytes + static_cast<uint64_t>(k) * a.layout.stride, start);
 }
 
+__global__ void __launch_bounds__(THREADS)
+    split_words(const __grid_constant__ unpack_coordinates_args a)
+{
+    uint64_t i = static_cast<uint64_t>(blockIdx.x) * THREADS + threadIdx.x;
+    if (i >= a.nnz)
+        return;
+    uint64_t low = a.index[0][i], high = a.layout.words > 1 ? a.index[1][i] : 0;
+    for (int n = 0; n < a.layout.order; n++) {
+        uint64_t word = a.layout.mode[n].word ? high : low;
+        a.coordinate[n][i] =
+            static_cast<uint32_t>(word >> a.layout.mode[n].shift) & a.layout.mode[n].mask;
+    }
+}
+
 template <int WORDS>
 void launch(const unpack_args &a, const packed_limits &limits, unsigned blocks, cudaStream_t stream)
 {
@@ -287,5 +301,15 @@ extern "C" cudaError_t unpack_launch(const unpack_args *args, cudaStream_t strea
         launch<2>(*args, limits, blocks, stream);
     else
         launch<1>(*args, limits, blocks, stream);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t unpack_coordinates_launch(const unpack_coordinates_args *args,
+                                                 cudaStream_t stream)
+{
+    if (args->nnz == 0)
+        return cudaSuccess;
+    unsigned blocks = static_cast<unsigned>((args->nnz + THREADS - 1) / THREADS);
+    split_words<<<blocks, THREADS, 0, stream>>>(*args);
     return cudaGetLastError();
 }

@@ -10,23 +10,31 @@ __extension__ typedef unsigned __int128 uint128;
 
 /* A group that is being packed. */
 struct lines {
-    uint64_t word[MAX_LINE_WORDS]
-                 [PACKED_GROUP_NNZ]; /* as many as lines have; [0] and [1] at least */
+    /* those that lines have, and [0] and [1] in any case */
+    uint64_t word[MAX_LINE_WORDS][PACKED_GROUP_NNZ];
 };
 
-/* low_bits = B - 8 (0 in shorter lines) is among those that choose_low_bits looks at, or a smaller
- * one with as short a bit vector where not all of the line's upper bits differ: of m nonzeros then
- * the last one's upper is at most 256, and the vector has at most 512 bits. So a group takes at
- * most m * (B - 8) / 8 + 4 bytes of low bits, 8 m of values, 64 of the vector, and its entry. Lines
- * of at most 64 bits thereby take 15 bytes a nonzero, and a hundred for 256 of them. */
+/* Of a segment of so many, where lines have at most PACKED_NUMBER_BITS. */
+static uint64_t groups_of(uint64_t nnz)
+{
+    return (nnz + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ;
+}
+
+/* Where a group's last line is its first one plus a number of L bits, choose_low_bits looks at
+ * low_bits = L - 8 (0 where that is negative), with which the last one's upper is at most 256 and
+ * the bit vector has at most 512 bits. L is at most B. So m nonzeros take at most m * (B - 8) / 8 +
+ * 4 bytes of low bits, 8 m of values, 64 of the vector, and an entry. Of lines of 64 bits that are
+ * 15 bytes a nonzero and 100 a group, 15.4 in all; of 128 bits, 23.5. */
 uint64_t blco_pack_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz)
 {
     uint64_t low = line_bits < PACKED_NUMBER_BITS ? (uint64_t)line_bits : PACKED_NUMBER_BITS;
     low = low > GROUP_BITS ? low - GROUP_BITS : 0;
-    uint64_t segments = nnz / segment_nnz + (nnz % segment_nnz > 0);
-    uint64_t groups = line_bits > PACKED_NUMBER_BITS ? nnz : nnz / PACKED_GROUP_NNZ + segments;
+    uint64_t full = nnz / segment_nnz, rest = nnz % segment_nnz;
+    uint64_t groups = full * groups_of(segment_nnz) + groups_of(rest);
+    if (line_bits > PACKED_NUMBER_BITS)
+        groups = nnz;
     return nnz * (low + 64) / 8 + groups * (4 + 64 + blco_group_stride(line_bits)) +
-           segments * BLCO_SEGMENT_ALIGN;
+           (full + (rest > 0)) * BLCO_SEGMENT_ALIGN;
 }
 
 /* Number of nonzeros of a group that begins with nonzero `first` of x, of which `left` are left,
@@ -93,7 +101,7 @@ static uint32_t count_groups(const struct line_encoder *e, const struct coo *x, 
     struct lines l;
     uint32_t groups = 0;
     if (e->ordering.line_bits <= PACKED_NUMBER_BITS)
-        return (count + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ;
+        return (uint32_t)groups_of(count);
     for (uint32_t i = 0; i < count; groups++)
         i += load_lines(e, x, first + i, count - i, &l);
     return groups;

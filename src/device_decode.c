@@ -11,6 +11,10 @@
 #include "stream_layout.h"
 #include "unpack.h"
 
+#define BATCH_NNZ (1 << 22) /* decoded at a time: 16 bytes each wait to become coordinates */
+
+_Static_assert(BATCH_NNZ >= BLCO_MAX_SEGMENT_NNZ, "a batch has a segment");
+
 static const char doing[] = "decoding the tensor on the GPU";
 
 /* The file on its way. It is cut without regard to segments; with each piece go as many of them to
@@ -72,38 +76,53 @@ static enum status send_segments(const struct blco_file *f, int line_bits, void 
 
 /* What decoding takes beside the nonzeros. */
 struct workspace {
-    struct unpack_segment *host;    /* (nsegments); owned         */
-    struct unpack_segment *segment; /* (nsegments); device, owned */
-    struct packed_spread *spread;   /* (1); device, owned         */
-    int *damaged;                   /* (1); device, owned         */
-    uint8_t *bytes;                 /* device, owned              */
+    struct packed_layout layout;
+    uint64_t segments;              /* that are decoded at a time                          */
+    struct unpack_segment *host;    /* (nsegments); owned                                  */
+    struct unpack_segment *segment; /* (nsegments); device, owned                          */
+    struct packed_spread *spread;   /* (1); device, owned                                  */
+    int *damaged;                   /* (1); device, owned                                  */
+    uint64_t *word[PACKED_WORDS];   /* (nonzeros decoded at a time) each, where lines have
+                                     * more than 64 bits; device, owned                    */
+    uint8_t *bytes;                 /* device, owned                                       */
 };
 
-static enum status workspace_open(struct workspace *w, const struct device_coo *d,
-                                  const struct blco_file *f, const struct packed_spread *spread,
-                                  struct error *error)
+static enum status workspace_take(struct workspace *w, const struct device_coo *d,
+                                  const struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
     const struct device_pool *pool = d->pool;
     uint64_t lines = d->nnz * sizeof *d->packed; /* as the sort takes afterwards */
     uint64_t room = h->data_bytes > lines ? h->data_bytes : lines, count = h->nsegments;
-    *w = (struct workspace){0};
+    w->segments = BATCH_NNZ / h->segment_nnz;
     w->host = memory_array(count, sizeof *w->host, error);
     if (w->host && (w->bytes = device_pool_take(pool, room, 1, error)) &&
         (w->segment = device_pool_take(pool, count, sizeof *w->segment, error)) &&
         (w->spread = device_pool_take(pool, 1, sizeof *w->spread, error)))
         w->damaged = device_pool_take(pool, 1, sizeof *w->damaged, error);
-    if (error->status != STATUS_OK)
+    for (int i = 0; i < PACKED_WORDS && !d->packed && error->status == STATUS_OK; i++)
+        w->word[i] =
+            device_pool_take(pool, blco_file_nnz(f, 0, w->segments), sizeof *w->word[i], error);
+    return error->status;
+}
+
+/* Fills the tables. */
+static enum status workspace_open(struct workspace *w, const struct device_coo *d,
+                                  const struct blco_file *f, const struct packed_spread *spread,
+                                  struct error *error)
+{
+    uint64_t count = f->header->nsegments;
+    cudaStream_t stream = d->pool->stream;
+    if (workspace_take(w, d, f, error) != STATUS_OK)
         return error->status;
     for (uint64_t s = 0; s < count; s++)
         w->host[s] = (struct unpack_segment){f->segment[s].offset, f->segment[s].ngroups};
     cudaError_t code = cudaMemcpyAsync(w->segment, w->host, count * sizeof *w->host,
-                                       cudaMemcpyHostToDevice, pool->stream);
+                                       cudaMemcpyHostToDevice, stream);
     if (code == cudaSuccess)
-        code = cudaMemcpyAsync(w->spread, spread, sizeof *spread, cudaMemcpyHostToDevice,
-                               pool->stream);
+        code = cudaMemcpyAsync(w->spread, spread, sizeof *spread, cudaMemcpyHostToDevice, stream);
     if (code == cudaSuccess)
-        code = cudaMemsetAsync(w->damaged, 0, sizeof *w->damaged, pool->stream);
+        code = cudaMemsetAsync(w->damaged, 0, sizeof *w->damaged, stream);
     return cuda_status(code, doing, error);
 }
 
@@ -114,23 +133,45 @@ static void workspace_close(struct workspace *w, const struct device_pool *pool)
     device_pool_give(pool, w->segment);
     device_pool_give(pool, w->spread);
     device_pool_give(pool, w->damaged);
+    for (int i = 0; i < PACKED_WORDS; i++)
+        device_pool_give(pool, w->word[i]);
     memory_free(w->host);
 }
 
-static cudaError_t decode(const struct device_coo *d, const struct blco_file *f,
-                          const struct packed_layout *layout, const struct workspace *w)
+/* Segments from number s on. */
+static cudaError_t decode_batch(const struct device_coo *d, const struct blco_file *f,
+                                const struct workspace *w, uint64_t s)
 {
-    const struct unpack_args args = {.layout = *layout,
-                                     .spread = w->spread,
-                                     .bytes = w->bytes,
-                                     .offset = f->header->data_offset,
-                                     .segment = w->segment,
-                                     .segment_nnz = (uint32_t)f->header->segment_nnz,
-                                     .nnz = d->nnz,
-                                     .index = {d->packed},
-                                     .value = d->value,
-                                     .damaged = w->damaged};
-    return unpack_launch(&args, d->pool->stream);
+    uint64_t first = blco_file_nnz(f, 0, s), nnz = blco_file_nnz(f, s, s + w->segments);
+    struct unpack_args args = {.layout = w->layout,
+                               .spread = w->spread,
+                               .bytes = w->bytes,
+                               .offset = f->header->data_offset,
+                               .segment = w->segment + s,
+                               .segment_nnz = (uint32_t)f->header->segment_nnz,
+                               .nnz = nnz,
+                               .index = {w->word[0], w->word[1]},
+                               .value = d->value + first,
+                               .damaged = w->damaged};
+    struct unpack_coordinates_args split = {
+        .layout = w->layout, .index = {w->word[0], w->word[1]}, .nnz = nnz};
+    if (d->packed) {
+        args.index[0] = d->packed + first;
+        return unpack_launch(&args, d->pool->stream);
+    }
+    for (int n = 0; n < d->order; n++)
+        split.coordinate[n] = d->index[n] + first;
+    cudaError_t code = unpack_launch(&args, d->pool->stream);
+    return code == cudaSuccess ? unpack_coordinates_launch(&split, d->pool->stream) : code;
+}
+
+static enum status decode(const struct device_coo *d, const struct blco_file *f,
+                          const struct workspace *w, struct error *error)
+{
+    cudaError_t code = cudaSuccess;
+    for (uint64_t s = 0; s < f->header->nsegments && code == cudaSuccess; s += w->segments)
+        code = decode_batch(d, f, w, s);
+    return cuda_status(code, doing, error);
 }
 
 /* Waits, and says what was found. */
@@ -163,33 +204,47 @@ static double norm_sq_of(const struct blco_file *f)
     return packed_norm_sq(&p);
 }
 
+/* The arrays that are decoded to, and how. */
+static void prepare(struct device_coo *d, struct workspace *w, struct packed_spread *spread,
+                    struct error *error)
+{
+    *w = (struct workspace){0};
+    d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
+    if (d->line.line_bits <= 64) {
+        stream_layout_of_line(&w->layout, &d->line, d->dims);
+        if (d->value)
+            d->packed = device_pool_take(d->pool, d->nnz, sizeof *d->packed, error);
+    } else {
+        (void)stream_layout_create(&w->layout, d->order, d->dims);
+        for (int n = 0; n < d->order && error->status == STATUS_OK; n++)
+            d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
+    }
+    stream_layout_spread(spread, &w->layout, ORDERING_ALTO, d->dims);
+}
+
 enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, double *norm_sq,
                               struct staging *staging, const struct device_pool *pool,
                               struct error *error)
 {
     const struct blco_file_header *h = f->header;
-    struct packed_layout layout;
     struct packed_spread spread;
     struct workspace w;
     device_coo_init(d, (int)h->order, h->dims, h->nnz, pool);
-    stream_layout_of_line(&layout, &d->line, d->dims);
-    stream_layout_spread(&spread, &layout, ORDERING_ALTO, d->dims);
-    d->value = device_pool_take(pool, d->nnz, sizeof *d->value, error);
-    if (d->value)
-        d->packed = device_pool_take(pool, d->nnz, sizeof *d->packed, error);
-    enum status status = workspace_open(&w, d, f, &spread, error);
-    if (status == STATUS_OK)
-        status = send_segments(f, d->line.line_bits, w.bytes, staging, error);
-    if (status == STATUS_OK)
-        status = cuda_status(decode(d, f, &layout, &w), doing, error);
-    if (status == STATUS_OK) {
+    prepare(d, &w, &spread, error);
+    if (error->status == STATUS_OK)
+        workspace_open(&w, d, f, &spread, error);
+    if (error->status == STATUS_OK)
+        send_segments(f, d->line.line_bits, w.bytes, staging, error);
+    if (error->status == STATUS_OK)
+        decode(d, f, &w, error);
+    if (error->status == STATUS_OK) {
         *norm_sq = norm_sq_of(f); /* meanwhile */
-        status = finish(d, f, &w, error);
+        finish(d, f, &w, error);
     }
-    if (status != STATUS_OK)
+    if (error->status != STATUS_OK)
         (void)cudaStreamSynchronize(pool->stream);
     workspace_close(&w, pool);
-    if (status != STATUS_OK)
+    if (error->status != STATUS_OK)
         device_coo_free(d);
-    return status;
+    return error->status;
 }

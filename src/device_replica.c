@@ -36,8 +36,7 @@ static enum status make_room(struct device_stream *s, struct replica_request *q,
     uint64_t bytes, room = device_stream_room(s), taken = resident_bytes(source);
     enum status status = device_replica_bytes(s, q, &bytes, error);
     if (status == STATUS_OK && taken > 0 && (room < taken || bytes > room - taken)) {
-        device_packed_drop(source);
-        status = device_packed_keep(source, 0, error); /* all of it flows */
+        status = device_stream_evict(s, q->source, error);
         taken = 0;
     }
     q->device_bytes = room - taken;

@@ -196,10 +196,18 @@ enum status device_stream_adopt(struct device_stream *s, struct packed *replica,
         return status;
     }
     o->checked = true;
+    s->ahead = false;
     s->conflict[mode] = CONFLICT_ORDERED;
     s->sorted[mode] = false;
     serve_modes(s);
     return STATUS_OK;
+}
+
+enum status device_stream_evict(struct device_stream *s, int ordering, struct error *error)
+{
+    device_packed_drop(&s->packed[ordering]);
+    s->ahead = false; /* other batches are the first to flow */
+    return device_packed_keep(&s->packed[ordering], 0, error);
 }
 
 enum status device_stream_rearrange(struct device_stream *s, struct error *error)

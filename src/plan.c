@@ -155,12 +155,21 @@ uint64_t plan_segment_nnz(const struct plan *p)
     return p->batch_nnz < BLCO_SEGMENT_NNZ ? p->batch_nnz : BLCO_SEGMENT_NNZ;
 }
 
+/* Packed nonzeros are decoded on the device: all bits of a line into one or two words, a mode's
+ * into one of them. */
+static bool can_stream(const struct plan_request *r)
+{
+    struct ordering o;
+    ordering_create(&o, ORDERING_ALTO, r->order, r->dims, 128);
+    return r->can_stream && r->nnz > 0 && o.cut == o.line_bits;
+}
+
 bool plan_takes_packed(const struct plan *p, uint64_t segment_nnz)
 {
     const struct plan_request *r = &p->request;
     if (p->streamed)
         return p->replicas == 0 && segment_nnz <= p->batch_nnz;
-    return r->can_stream && ordering_line_bits(r->order, r->dims) <= 64;
+    return can_stream(r);
 }
 
 bool plan_can_unpack(const struct plan_request *r)
@@ -221,15 +230,6 @@ static void stream(struct plan *p, int replicas)
     p->resident_bytes = resident_bytes(p, left > p->queue_bytes ? left - p->queue_bytes : 0);
     p->total_bytes = add(fixed, add(p->queue_bytes, p->resident_bytes));
     p->fits = p->total_bytes <= r->budget && add(p->host_bytes, p->packing_bytes) <= r->host_budget;
-}
-
-/* Batches are decoded into one block: all bits of a line in one or two words, a mode's in one of
- * them. */
-static bool can_stream(const struct plan_request *r)
-{
-    struct ordering o;
-    ordering_create(&o, ORDERING_ALTO, r->order, r->dims, 128);
-    return r->can_stream && r->nnz > 0 && o.cut == o.line_bits;
 }
 
 void plan_make(struct plan *plan, const struct plan_request *request)

@@ -89,8 +89,8 @@ uint64_t plan_segment_nnz(const struct plan *plan);
  * it. */
 bool plan_takes_packed(const struct plan *plan, uint64_t segment_nnz);
 
-/* Whether the host has room for the coordinates. For a backend that streams, what it has no room for
- * may stay packed; for others there is no choice, and this is true. */
+/* Whether the host has room for the coordinates. For a backend that streams, what it has no room
+ * for may stay packed; for others there is no choice, and this is true. */
 bool plan_can_unpack(const struct plan_request *request);
 
 /* One line for people per mode and one or two for the sums, into text[0..size). */

@@ -14,7 +14,6 @@
 #include "scratch.h"
 #include "blco_files.h"
 #include "blco_pack.h"
-#include "values.h"
 
 /* Writes, reads and compares; returns the file's bytes a nonzero. */
 static double round_trip(const struct coo *x)
@@ -40,7 +39,7 @@ static void set_values(struct coo *x, int kind, uint64_t *seed)
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint64_t r = naive_random(seed);
         const double value[] = {2.5, (double)(r % 255 + 1), (double)(r % 65535 + 1),
-                                (double)(r % 1000 + 1) / 8 - 60.0625, (double)(r % 100000 + 1) / 7};
+                                (double)((float)(r % 1000 + 1) / 7), (double)(r % 100000 + 1) / 7};
         x->value[i] = value[kind < 5 ? kind : (int)(r >> 60) % 5];
     }
 }
@@ -80,9 +79,8 @@ static void test_shapes_and_values(void **state)
     }
 }
 
-/* Every width of an index, from one that needs no byte to eight bytes: coordinates that differ in
- * exactly so many bits, in one mode, in two, and with a mode across the two words. */
-static void test_index_widths(void **state)
+/* Lines that differ in exactly so many bits, in one mode and in two. */
+static void test_widths_of_lines(void **state)
 {
     (void)state;
     for (int bits = 1; bits <= 64; bits++) {
@@ -126,7 +124,7 @@ static void test_many_segments_whatever_the_threads(void **state)
         x.value[i] = 1 + (double)(i % 3);
     for (int threads = 1; threads <= 3; threads++) {
         omp_set_num_threads(threads);
-        assert_true(round_trip(&x) < 6);
+        assert_true(round_trip(&x) < 3.3);
         char *bytes = file_bytes(scratch_path("x.blco"), &size);
         if (first) {
             assert_int_equal(size, first_size);
@@ -160,50 +158,35 @@ static void test_many_segments_whatever_the_threads(void **state)
     coo_free(&x);
 }
 
-/* Bytes of the tables of blocks, for each nonzero of the file that was written last. */
-static double table_bytes(void)
-{
-    struct blco_file f;
-    struct error error = {0};
-    double blocks = 0;
-    assert_int_equal(blco_file_open(&f, scratch_path("x.blco"), &error), STATUS_OK);
-    for (uint64_t s = 0; s < f.header->nsegments; s++)
-        blocks += f.segment[s].nblocks;
-    double bytes = blocks * (double)blco_block_stride((int)f.header->order);
-    bytes /= (double)f.header->nnz;
-    blco_file_close(&f);
-    return bytes;
-}
-
-/* Ten bytes a nonzero for counts, sixteen for anything, beside the table of blocks; a fifth of a
- * byte is for pages and alignment. The table is small where nonzeros are not few for the line, as
- * here in the last two, of which the real ones have a thousand times as many. */
+/* A mean gap of g takes log2 g + 2 bits at most, a count of up to 300 nine, an arbitrary double 64;
+ * a fifth of a byte is for tables, pages and alignment. */
 static void test_bytes_a_nonzero(void **state)
 {
     (void)state;
     static const struct {
         int order;
         uint64_t dims[MAX_ORDER];
+        int gap_bits; /* of 100000 places on the line, 2^16.6 */
     } shapes[] = {
-        {4, {183, 24, 1140, 1717}},             /* uber     */
-        {4, {6066, 5699, 244268, 1176}},        /* enron    */
-        {3, {12092, 9184, 28818}},              /* nell-2   */
-        {3, {23344784, 23344784, 166}},         /* fb-m     */
-        {4, {319686, 28153045, 1607191, 731}},  /* flickr   */
-        {4, {532924, 17262471, 2480308, 1443}}, /* delicious */
+        {4, {183, 24, 1140, 1717}, 35 - 16},             /* uber     */
+        {4, {6066, 5699, 244268, 1176}, 55 - 16},        /* enron    */
+        {3, {12092, 9184, 28818}, 43 - 16},              /* nell-2   */
+        {3, {23344784, 23344784, 166}, 58 - 16},         /* fb-m     */
+        {4, {319686, 28153045, 1607191, 731}, 75 - 16},  /* flickr   */
+        {4, {532924, 17262471, 2480308, 1443}, 78 - 16}, /* delicious */
     };
     uint64_t seed = 3;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         struct coo x;
+        double line = (shapes[s].gap_bits + 2) / 8.0;
+        assert_int_equal(ordering_line_bits(shapes[s].order, shapes[s].dims) - 16,
+                         shapes[s].gap_bits);
         naive_random_coo(&x, shapes[s].order, shapes[s].dims, 100000, s + 1, 1);
         for (uint64_t i = 0; i < x.nnz; i++)
             x.value[i] = (double)(naive_random(&seed) % 300 + 1);
-        double all = round_trip(&x);
-        assert_true(all - table_bytes() <= 10.2);
-        assert_true(all <= 10.2 || s >= 4);
+        assert_true(round_trip(&x) <= line + 9.0 / 8 + 0.25);
         set_values(&x, 4, &seed);
-        all = round_trip(&x);
-        assert_true(all - table_bytes() <= 16.2);
+        assert_true(round_trip(&x) <= line + 8 + 0.25);
         coo_free(&x);
     }
 }
@@ -316,14 +299,19 @@ static void test_other_versions_and_machines(void **state)
     (void)state;
     size_t size;
     char *bytes = small_file(&size);
-    header_of(bytes)->version = 2;
-    assert_refused(bytes, size, "version 2 of the format, but this blco reads version 1 only");
+    header_of(bytes)->version = 3;
+    assert_refused(bytes, size, "version 3 of the format, but this blco reads version 2 only");
     sign(bytes, size);
-    assert_refused(bytes, size, "version 2 of the format, but this blco reads version 1 only");
+    assert_refused(bytes, size, "version 3 of the format, but this blco reads version 2 only");
+    header_of(bytes)->version = 1;
+    sign(bytes, size);
+    assert_refused(bytes, size,
+                   "version 1 of the format, which this blco no longer reads: convert it again "
+                   "from its text");
     header_of(bytes)->version = 0;
     sign(bytes, size);
     assert_refused(bytes, size, "damaged");
-    header_of(bytes)->version = 1;
+    header_of(bytes)->version = 2;
     header_of(bytes)->byte_order = __builtin_bswap32(BLCO_BYTE_ORDER);
     assert_refused(bytes, size, "another byte order");
     free(bytes);
@@ -409,78 +397,177 @@ static void test_contradictions(void **state)
     free(good);
 }
 
-/* Blocks that are nonsense, in a segment whose checksum is right. */
-static void test_bad_blocks(void **state)
+/* A whole number that is stored in an entry of the table of groups, or in its line (line = 1), or
+ * in the group's last word of all (line = 2), and what is wrong there. */
+struct nonsense {
+    int line;
+    size_t at, size;
+    uint64_t number;
+};
+
+#define AT(member) 0, offsetof(struct packed_group, member), sizeof((struct packed_group){0}.member)
+
+/* Groups that are nonsense, in a segment whose checksum is right. */
+static void test_bad_groups(void **state)
 {
     (void)state;
+    static const struct nonsense bad[] = {
+        {AT(first), 1},
+        {AT(at), 4},
+        {AT(at), 1 << 20},
+        {AT(at), UINT32_MAX - 3},
+        {AT(count), 0},
+        {AT(count), 39},
+        {AT(count), 41},
+        {AT(count), PACKED_GROUP_NNZ + 1},
+        {AT(low_bits), 20},
+        {AT(low_bits), 53},
+        {AT(low_bits), 128},
+        {AT(low_bits), 255},
+        {AT(value_form), PACKED_CONSTANT},
+        {AT(value_form), PACKED_WHOLE},
+        {AT(value_form), PACKED_F32},
+        {AT(value_form), PACKED_FORMS},
+        {AT(value_bits), 63},
+        {AT(value_bits), 65},
+        {AT(decimals), 1},
+        {AT(least), 1},
+        {AT(upper_words), 0},
+        {AT(upper_words), 1},
+        {AT(upper_words), PACKED_UPPER_WORDS + 1},
+        {AT(upper_words), 255},
+        {AT(unused), 1},
+        {1, 0, 8, 1},                 /* of the bits that fields have */
+        {1, 0, 8, UINT64_C(1) << 53}, /* beyond the line              */
+        {1, 0, 8, UINT64_MAX << 48},
+        {2, 0, 4, 0}, /* one bit less, one more       */
+        {2, 0, 4, UINT32_MAX},
+    };
     size_t size;
     char *good = small_file(&size), *bytes = malloc(size);
     assert_non_null(bytes);
-    for (int c = 0; c < 17; c++) {
+    for (size_t c = 0; c < sizeof bad / sizeof *bad; c++) {
         memcpy(bytes, good, size);
-        struct blco_file_segment *s = segment_of(bytes);
-        uint8_t *entry = (uint8_t *)bytes + s->offset;
-        struct blco_file_block b;
-        blco_block_load(&b, 3, entry);
-        switch (c) {
-        case 0:
-            s->nblocks = 0;
-            break;
-        case 1:
-            s->nblocks = UINT32_MAX;
-            break;
-        case 2:
-            s->nblocks--;
-            break;
-        case 3:
-            s->nblocks++;
-            break;
-        case 4:
-            b.first = 1;
-            break;
-        case 5:
-            b.count = 0;
-            break;
-        case 6:
-            b.count = UINT32_MAX;
-            break;
-        case 7:
-            b.index_at = s->bytes;
-            break;
-        case 8:
-            b.index_at += 8;
-            break;
-        case 9:
-            b.value_at = UINT32_MAX - 15;
-            break;
-        case 10:
-            b.value_form = VALUES_FORMS;
-            break;
-        case 11:
-            b.index_bytes = 9;
-            break;
-        case 12:
-            b.bits[0] = 33;
-            break;
-        case 13:
-            b.bits[2] = 32, b.bits[1] = 32, b.bits[0] = 32;
-            break;
-        case 14:
-            b.base[1] = 9;
-            break;
-        case 15:
-            b.bits[1]++, b.base[1] = 1;
-            break;
-        case 16:
-            b.base[2] = UINT32_MAX;
-            break;
-        }
-        blco_block_store(&b, 3, entry);
+        char *entry = bytes + segment_of(bytes)->offset;
+        struct packed_group g;
+        memcpy(&g, entry, sizeof g);
+        assert_true(g.count == 40 && g.value_form == PACKED_F64 && g.upper_words > 1);
+        size_t last = g.at + blco_group_words(&g) * sizeof(uint32_t) - sizeof(uint32_t);
+        size_t from = bad[c].line == 2 ? last : bad[c].line ? sizeof g : 0;
+        memcpy(entry + from + bad[c].at, &bad[c].number, bad[c].size);
+        sign(bytes, size);
+        assert_refused(bytes, size, "not as its tables say");
+    }
+    static const uint32_t groups[] = {0, 2, 100, UINT32_MAX};
+    for (int c = 0; c < 4; c++) {
+        memcpy(bytes, good, size);
+        segment_of(bytes)->ngroups = groups[c];
         sign(bytes, size);
         assert_refused(bytes, size, "not as its tables say");
     }
     free(bytes);
     free(good);
+}
+
+/* The same of values: how far a whole number may go. */
+static void test_bad_whole_numbers(void **state)
+{
+    (void)state;
+    static const struct nonsense bad[] = {{AT(decimals), PACKED_DECIMALS + 1},
+                                          {AT(value_bits), 56},
+                                          {AT(value_bits), 255},
+                                          {AT(least), UINT64_C(1) << 63},
+                                          {AT(least), (UINT64_C(1) << 53) + 1},
+                                          {AT(least), UINT64_MAX - (UINT64_C(1) << 53)}};
+    size_t size;
+    struct coo x;
+    struct coo_runs_report report;
+    struct error error;
+    naive_random_coo(&x, 2, (uint64_t[]){300, 20}, 100, 1, 0);
+    for (uint64_t i = 0; i < x.nnz; i++)
+        x.value[i] = (double)i + 1;
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    coo_free(&x);
+    char *bytes = file_bytes(scratch_path("x.blco"), &size);
+    char *entry = bytes + segment_of(bytes)->offset;
+    assert_int_equal(((struct packed_group *)(void *)entry)->value_form, PACKED_WHOLE);
+    for (size_t c = 0; c < sizeof bad / sizeof *bad; c++) {
+        struct packed_group kept;
+        memcpy(&kept, entry, sizeof kept);
+        memcpy(entry + bad[c].at, &bad[c].number, bad[c].size);
+        sign(bytes, size);
+        assert_refused(bytes, size, "not as its tables say");
+        memcpy(entry, &kept, sizeof kept);
+    }
+    free(bytes);
+}
+
+/* A coordinate that is not below its mode's length is found when it is decoded. */
+static void test_coordinates_beyond_their_modes(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 3; n++) {
+        struct coo x;
+        struct coo_runs_report report;
+        struct error error;
+        size_t size;
+        uint64_t dims[] = {300, 400, 500}, beyond = 0;
+        naive_random_coo(&x, 3, dims, 3000, 1, 0);
+        assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+        for (uint64_t i = 0; i < x.nnz; i++)
+            beyond = x.index[n][i] > beyond ? x.index[n][i] : beyond;
+        char *bytes = file_bytes(scratch_path("x.blco"), &size);
+        assert_true(beyond > 257);
+        header_of(bytes)->dims[n] = beyond;
+        sign(bytes, size);
+        assert_refused(bytes, size, "not as its tables say");
+        free(bytes);
+        coo_free(&x);
+    }
+}
+
+/* A file byte for byte: five nonzeros of 2 x 40 x 3 at lines 0, 6, 9, 269 and 274, of which places
+ * 0, 1 and 2 are bit 0 of each mode, 3 and 4 bit 1 of modes 2 and 3, 5 to 8 the others of mode 2.
+ * Fields of four bits are 0, 6, 9, 13 and 2; uppers 0, 0, 0, 16 and 17 set the bits 0, 1, 2, 19 and
+ * 21. The values are 150, 250, 100, 237 and 110 hundredths, in fields of eight bits above 100. */
+static void test_bytes_of_a_file(void **state)
+{
+    (void)state;
+    static const uint32_t index[3][5] = {{0, 0, 1, 1, 0}, {0, 1, 2, 34, 33}, {0, 1, 0, 1, 2}};
+    static const double value[] = {1.5, 2.5, 1, 2.37, 1.1};
+    static const uint8_t segment[BLCO_SEGMENT_ALIGN] = {
+        0,    0,    0,    0,   32, 0, 0, 0, /* first, at                                        */
+        5,    0,    4,    1,   8,  2, 1, 0, /* count, low_bits, form, bits, decimals, upper_words */
+        100,  0,    0,    0,   0,  0, 0, 0, /* least                                            */
+        0,    0,    0,    0,   0,  0, 0, 0, /* line                                             */
+        0x60, 0xd9, 0x02, 0,                /* lowest bits                                      */
+        50,   150,  0,    137, 10, 0, 0, 0, /* values                                           */
+        0x07, 0,    0x28, 0};               /* bit vector                                       */
+    struct coo x;
+    struct coo_runs_report report;
+    struct error error = {0};
+    size_t size;
+    assert_int_equal(coo_create(&x, 3, (uint64_t[]){2, 40, 3}, 5, &error), STATUS_OK);
+    for (int n = 0; n < 3; n++)
+        memcpy(x.index[n], index[n], sizeof index[n]);
+    memcpy(x.value, value, sizeof value);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    char *bytes = file_bytes(scratch_path("x.blco"), &size);
+    const struct blco_file_header *h = header_of(bytes);
+    const struct blco_file_segment *s = segment_of(bytes);
+    assert_int_equal(size, 2 * BLCO_PAGE + sizeof *s);
+    assert_memory_equal(bytes,
+                        "\x89"
+                        "BLCO\r\n\x1a\4\3\2\1\2\0\0\0",
+                        16);
+    assert_true(h->file_bytes == size && h->nnz == 5 && h->segment_nnz == 65536 &&
+                h->nsegments == 1 && h->data_offset == BLCO_PAGE && h->data_bytes == 64 &&
+                h->directory_offset == 2 * BLCO_PAGE && h->order == 3 && h->unused == 0 &&
+                h->dims[0] == 2 && h->dims[1] == 40 && h->dims[2] == 3 && h->dims[3] == 0);
+    assert_true(s->offset == BLCO_PAGE && s->bytes == 64 && s->ngroups == 1);
+    assert_memory_equal(bytes + BLCO_PAGE, segment, sizeof segment);
+    coo_free(&x);
+    free(bytes);
 }
 
 static void test_files_that_cannot_be_read(void **state)
@@ -557,7 +644,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_shapes_and_values, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_index_widths, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_widths_of_lines, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_many_segments_whatever_the_threads, scratch_make,
                                         scratch_remove),
         cmocka_unit_test_setup_teardown(test_bytes_a_nonzero, scratch_make, scratch_remove),
@@ -569,7 +656,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_other_versions_and_machines, scratch_make,
                                         scratch_remove),
         cmocka_unit_test_setup_teardown(test_contradictions, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_bad_blocks, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_bad_groups, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_bad_whole_numbers, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_coordinates_beyond_their_modes, scratch_make,
+                                        scratch_remove),
+        cmocka_unit_test_setup_teardown(test_bytes_of_a_file, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_files_that_cannot_be_read, scratch_make,
                                         scratch_remove),
         cmocka_unit_test_setup_teardown(test_first_damage_is_named, scratch_make, scratch_remove),

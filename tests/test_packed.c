@@ -22,7 +22,7 @@ static void set_values(struct coo *x, int kind, uint64_t *seed)
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint64_t r = naive_random(seed);
         const double value[] = {2.5, (double)(r % 255 + 1), (double)(r % 65535 + 1),
-                                (double)(r % 1000 + 1) / 8 - 60.0625, (double)(r % 100000 + 1) / 7};
+                                (double)((float)(r % 1000 + 1) / 7), (double)(r % 100000 + 1) / 7};
         x->value[i] = value[kind < 5 ? kind : (int)(r >> 60) % 5];
     }
 }
@@ -31,7 +31,11 @@ static void set_values(struct coo *x, int kind, uint64_t *seed)
 static void unpack_all(const struct packed *p, struct coo *x)
 {
     struct error error = {0};
+    struct line_decoder d;
+    struct ordering o;
     uint64_t at = 0, done = 0;
+    ordering_create(&o, p->kind, p->order, p->dims, 64);
+    assert_int_equal(line_decoder_create(&d, &o, &error), STATUS_OK);
     assert_int_equal((uintptr_t)p->bytes % BLCO_PAGE, 0);
     assert_int_equal(coo_create(x, p->order, p->dims, p->nnz, &error), STATUS_OK);
     for (uint64_t s = 0; s < p->nsegments; s++) {
@@ -42,9 +46,10 @@ static void unpack_all(const struct packed *p, struct coo *x)
         assert_int_equal(segment->offset, at);
         assert_int_equal(segment->bytes % BLCO_SEGMENT_ALIGN, 0);
         assert_int_equal(segment->crc, crc64_ecma_refl(0, bytes, segment->bytes));
-        assert_true(blco_is_sound(bytes, segment, p->order, (uint32_t)count));
-        assert_false(blco_is_sound(bytes, segment, p->order, (uint32_t)count + 1));
-        if (blco_unpack(bytes, segment, x, done, (uint32_t)count, "x", &error) != STATUS_OK)
+        assert_true(blco_is_sound(bytes, segment, o.line_bits, (uint32_t)count));
+        assert_false(blco_is_sound(bytes, segment, o.line_bits, (uint32_t)count + 1));
+        assert_false(blco_is_sound(bytes, segment, o.line_bits, (uint32_t)count - 1));
+        if (blco_unpack(&d, bytes, segment, x, done, (uint32_t)count, "x", &error) != STATUS_OK)
             fail_msg("%s", error.message);
         at += segment->bytes;
         done += count;
@@ -52,6 +57,8 @@ static void unpack_all(const struct packed *p, struct coo *x)
     assert_int_equal(at, p->size);
     assert_int_equal(done, p->nnz);
     assert_int_equal(packed_nnz(p, 0, p->nsegments), p->nnz);
+    assert_true(p->size <= blco_pack_at_most(o.line_bits, p->nnz, p->segment_nnz));
+    line_decoder_free(&d);
 }
 
 static void check_norm(const struct packed *p, const struct coo *x)
@@ -88,10 +95,19 @@ static const struct shape {
     {3, {40, 50, 60}, 70000},
     {3, {MAX_LENGTH, MAX_LENGTH, 2}, 700}, /* 65 bits  */
     {4, {183, 24, 1140, 1717}, 3000},
-    {5, {MAX_LENGTH, 1, MAX_LENGTH, 300, MAX_LENGTH}, 300}, /* 105 bits */
+    {5, {MAX_LENGTH, 1, MAX_LENGTH, 300, MAX_LENGTH}, 300},        /* 105 bits */
+    {4, {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH}, 300},    /* 128 bits */
+    {5, {MAX_LENGTH, MAX_LENGTH, 2, MAX_LENGTH, MAX_LENGTH}, 600}, /* 129 bits */
     {6, {60, 2, 1, 3, 900, 9}, 2000},
     {7, {5, 5, 5, 5, 5, 5, 5}, 1000},
     {8, {MAX_LENGTH, 2, 3, MAX_LENGTH, 5, MAX_LENGTH, MAX_LENGTH, 8}, 200},
+    {9, {90, 90, 90, 90, 90, 90, 90, 90, 90}, 3000}, /* 63 bits in modes of 7 */
+    {16,
+     {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH,
+      MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH,
+      MAX_LENGTH, MAX_LENGTH},
+     200},
+    {16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 9000},
 };
 
 static void test_every_ordering(void **state)
@@ -111,34 +127,208 @@ static void test_every_ordering(void **state)
     }
 }
 
-/* Blocks follow the ordering: in `mode n` order a row's nonzeros need no bits of mode n, so that
- * replicas take no more than what random coordinates of the other modes do. */
+static double bytes_of(const struct coo *x, int kind, uint64_t segment_nnz)
+{
+    struct packed p;
+    struct error error = {0};
+    assert_int_equal(packed_build(&p, x, kind, segment_nnz, NULL, &error), STATUS_OK);
+    double bytes = (double)p.size / (double)x->nnz;
+    packed_free(&p);
+    return bytes;
+}
+
+/* The mean gap between 300000 places on a line of 36 bits has 17.8 bits, and a nonzero takes two
+ * bits more at most, in every ordering. Values of 1 to 255 take eight. */
 static void test_bytes(void **state)
 {
     (void)state;
     static const uint64_t dims[] = {200, 30, 1100, 4000}; /* 8 + 5 + 11 + 12 bits */
     struct coo x;
+    uint64_t seed = 1;
     naive_random_coo(&x, 4, dims, 300000, 5, 0);
-    for (uint64_t i = 0; i < x.nnz; i++)
-        x.value[i] = 1;
-    for (int kind = ORDERING_ALTO; kind < x.order; kind++) {
-        struct packed p;
-        struct error error = {0};
-        assert_int_equal(packed_build(&p, &x, kind, 0, NULL, &error), STATUS_OK);
-        assert_true(p.size <= packed_bytes_at_most(4, x.nnz));
-        double bytes = (double)p.size / (double)x.nnz;
-        assert_true(bytes < (kind == 1 ? 4.1 : 4.5));
-        packed_free(&p);
-    }
-    set_values(&x, 4, (uint64_t[]){1});
-    for (int kind = ORDERING_ALTO; kind < x.order; kind++) {
-        struct packed p;
-        struct error error = {0};
-        assert_int_equal(packed_build(&p, &x, kind, 0, NULL, &error), STATUS_OK);
-        assert_true(p.size <= packed_bytes_at_most(4, x.nnz));
-        packed_free(&p);
+    const double expected[] = {19.81 / 8, 27.81 / 8};
+    for (int form = 0; form < 2; form++) {
+        set_values(&x, form, &seed);
+        for (int kind = ORDERING_ALTO; kind < x.order; kind++) {
+            double bytes = bytes_of(&x, kind, 0), entry = 32.0 / PACKED_GROUP_NNZ;
+            assert_true(bytes <= expected[form] + entry + 0.01);
+        }
     }
     coo_free(&x);
+}
+
+/* What scattered nonzeros with arbitrary values take: at most 16 bytes where lines have up to 64
+ * bits, 24 where they have up to 128. */
+static void test_bytes_at_most(void **state)
+{
+    (void)state;
+    static const struct {
+        int order;
+        uint64_t dims[MAX_ORDER];
+        double bytes;
+    } lines[] = {
+        {2, {MAX_LENGTH, MAX_LENGTH}, 16},
+        {3, {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH}, 20},
+        {4, {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH}, 24},
+    };
+    uint64_t seed = 1;
+    for (size_t l = 0; l < sizeof lines / sizeof *lines; l++) {
+        struct coo x;
+        int bits = ordering_line_bits(lines[l].order, lines[l].dims);
+        naive_random_coo(&x, lines[l].order, lines[l].dims, 2 * BLCO_SEGMENT_NNZ + 1, seed, 0);
+        for (uint64_t i = 0; i < x.nnz; i++)
+            x.value[i] = 1 / (double)(naive_random(&seed) >> 11 | 1);
+        assert_true(bytes_of(&x, ORDERING_ALTO, 0) <= lines[l].bytes);
+        assert_true((double)blco_pack_at_most(bits, x.nnz, BLCO_SEGMENT_NNZ) <=
+                    lines[l].bytes * (double)x.nnz);
+        for (int i = 0; i < 9; i++) {
+            const uint64_t segment_nnz[] = {1, 2, 3, 7, 31, 255, 256, 257, 1000};
+            x.nnz = 20 * segment_nnz[i] + 1;
+            assert_true(bytes_of(&x, ORDERING_ALTO, segment_nnz[i]) * (double)x.nnz <=
+                        (double)blco_pack_at_most(bits, x.nnz, segment_nnz[i]));
+        }
+        coo_free(&x);
+        /* one group on the whole line, which nearly takes what is the most */
+        naive_random_coo(&x, lines[l].order, lines[l].dims, PACKED_GROUP_NNZ, seed, 0);
+        for (uint64_t i = 0; i < x.nnz; i++)
+            x.value[i] = 1 / (double)(naive_random(&seed) >> 11 | 1);
+        assert_true((double)blco_pack_at_most(bits, x.nnz, BLCO_SEGMENT_NNZ) <=
+                    1.03 * bytes_of(&x, ORDERING_ALTO, 0) * (double)x.nnz);
+        coo_free(&x);
+    }
+}
+
+/* The lines (nnz) of a tensor of one mode. */
+static void set_lines(struct coo *x, uint64_t nnz, uint32_t first, uint32_t gap, uint32_t last)
+{
+    x->nnz = nnz;
+    for (uint64_t i = 0; i < nnz; i++) {
+        x->index[0][i] = i + 1 < nnz ? first + (uint32_t)i * gap : last;
+        x->value[i] = 1;
+    }
+}
+
+static struct packed_group only_group(const struct coo *x, uint64_t *line)
+{
+    struct packed p;
+    struct packed_group g;
+    struct error error = {0};
+    assert_int_equal(packed_build(&p, x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
+    assert_int_equal(p.segment[0].ngroups, 1);
+    blco_group_load(p.bytes, 0, ordering_line_bits(x->order, x->dims), &g, line);
+    packed_free(&p);
+    check_build(x, ORDERING_ALTO, 0);
+    return g;
+}
+
+/* low_bits takes the fewest words of all there are. */
+static void check_choice(const struct packed_group *g, uint64_t first, uint64_t last)
+{
+    uint32_t words = packed_field_words(g->count, g->low_bits) + g->upper_words;
+    for (int low = 0; low < 40; low++) {
+        uint64_t bits = (last >> low) - (first >> low) + g->count;
+        if (bits <= 32 * PACKED_UPPER_WORDS)
+            assert_true(words <= packed_field_words(g->count, low) + (bits + 31) / 32);
+        if (low == g->low_bits)
+            assert_int_equal(g->upper_words, (bits + 31) / 32);
+    }
+}
+
+static void test_low_bits(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {MAX_LENGTH};
+    struct coo x;
+    struct error error = {0};
+    uint64_t line, longest = 0;
+    assert_int_equal(coo_create(&x, 1, dims, PACKED_GROUP_NNZ, &error), STATUS_OK);
+    /* a single one, neighbours */
+    set_lines(&x, 1, 12345, 0, 12345);
+    struct packed_group g = only_group(&x, &line);
+    assert_true(g.low_bits == 0 && g.upper_words == 1 && g.count == 1 && line == 12345);
+    set_lines(&x, 256, 1000, 1, 1255);
+    g = only_group(&x, &line);
+    assert_true(g.low_bits == 0 && g.upper_words == 16 && line == 1000);
+    /* the last one further and further away: to where the vector is longest */
+    for (uint64_t nnz = 2; nnz <= PACKED_GROUP_NNZ; nnz += nnz < 20 ? 1 : 59)
+        for (uint32_t last = 2048; last < MAX_LENGTH - last / 8; last += last / 8) {
+            set_lines(&x, nnz, 1000, 1, 1000 + last);
+            g = only_group(&x, &line);
+            check_choice(&g, 1000, 1000 + last);
+            longest = g.upper_words > longest ? g.upper_words : longest;
+            assert_int_equal(line, 1000 >> g.low_bits << g.low_bits);
+        }
+    assert_in_range(longest, 23, 25); /* 256 + 512 bits */
+    x.nnz = PACKED_GROUP_NNZ;
+    coo_free(&x);
+}
+
+/* Lines of 160 bits: where those from place 128 on change, a group ends. */
+static void test_upper_bits_end_a_group(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH};
+    struct coo x;
+    struct packed p;
+    struct error error = {0};
+    assert_int_equal(coo_create(&x, 5, dims, 1300, &error), STATUS_OK);
+    for (uint64_t i = 0; i < x.nnz; i++) {
+        /* 500 below bit 26 of the first mode (place 130), 1 and 799 above */
+        uint32_t above = i < 500 ? 0 : i == 500 ? 1 : 2;
+        for (int n = 0; n < 5; n++)
+            x.index[n][i] = (uint32_t)(i * 7919 % 1300) << (n * 3);
+        x.index[1][i] |= above << 26;
+        x.value[i] = (double)i + 1;
+    }
+    assert_int_equal(packed_build(&p, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
+    const uint32_t count[] = {256, 244, 1, 256, 256, 256, 31};
+    assert_int_equal(p.segment[0].ngroups, 7);
+    for (uint32_t k = 0; k < 7; k++) {
+        struct packed_group g;
+        uint64_t line[3];
+        blco_group_load(p.bytes, k, 160, &g, line);
+        assert_int_equal(g.count, count[k]);
+        assert_int_equal(line[2], k < 2 ? 0 : k == 2 ? 1 << 3 : 1 << 8); /* places 131 and 136 */
+    }
+    packed_free(&p);
+    check_build(&x, ORDERING_ALTO, 0);
+    coo_free(&x);
+}
+
+/* Gaps of every width, also across 64 bits and with more low bits than a word has. */
+static void test_wide_gaps(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH};
+    uint64_t seed = 1;
+    int wide = 0, word = 0;
+    for (int bits = 1; bits <= 128; bits++) {
+        struct coo x;
+        struct packed p;
+        struct packed_group g;
+        struct error error = {0};
+        naive_random_coo(&x, 4, dims, 400, seed + (uint64_t)bits, 0);
+        for (uint64_t i = 0; i < x.nnz; i++)
+            for (int n = 0; n < 4; n++) {
+                int kept = (bits - n + 3) / 4;
+                uint64_t mask = (UINT64_C(1) << kept) - 1;
+                uint32_t common = bits % 2 ? 0x5a5a5a5a : 0xfffffffe;
+                x.index[n][i] = (uint32_t)((x.index[n][i] & mask) | (common & ~mask));
+                x.index[n][i] -= x.index[n][i] == UINT32_MAX;
+            }
+        struct coo_cleaning cleaning;
+        assert_int_equal(coo_clean(&x, &cleaning, &error), STATUS_OK);
+        set_values(&x, bits % 6, &seed);
+        assert_int_equal(packed_build(&p, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
+        blco_group_load(p.bytes, 0, 128, &g, NULL);
+        wide += g.low_bits > 64;
+        word += g.low_bits > 32 && g.low_bits <= 64;
+        packed_free(&p);
+        for (int kind = ORDERING_ALTO; kind < 4; kind++)
+            check_build(&x, kind, bits % 3 ? 0 : 5);
+        coo_free(&x);
+    }
+    assert_true(wide > 40 && word > 20);
 }
 
 static void test_same_whatever_the_threads(void **state)
@@ -257,19 +447,19 @@ static void test_damaged_file(void **state)
     naive_random_coo(&x, 3, dims, 40, 1, 0);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     coo_free(&x);
-    size_t size, table = blco_block_stride(3);
+    size_t size, table = blco_group_stride(ordering_line_bits(3, dims));
     char *good = file_bytes(scratch_path("x.blco"), &size);
     for (size_t at = 0; at < table + 200; at++) {
         error = (struct error){0};
         assert_int_equal(load_damaged(good, size, at, 0, &error), STATUS_INPUT);
         assert_non_null(strstr(error.message, "bad.blco: damaged: nonzeros from number 1 on"));
     }
-    /* In the first block's entry: first, count, the high bytes of index_at and value_at,
-     * index_bytes, value_form, bits. */
-    static const size_t entry[] = {0, 3, 4, 7, 11, 15, 16, 17, 18, 19, 20};
-    for (size_t i = 0; i < sizeof entry / sizeof *entry; i++) {
+    /* In the first group's entry: all but `least`, and of the line the lowest and highest bits. */
+    for (size_t at = 0; at < sizeof(struct packed_group) + sizeof(uint64_t); at++) {
+        bool least = at >= 16 && at<24, line = at> 24 && at < 31;
         error = (struct error){0};
-        assert_int_equal(load_damaged(good, size, entry[i], 1, &error), STATUS_INPUT);
+        if (!least && !line)
+            assert_int_equal(load_damaged(good, size, at, 1, &error), STATUS_INPUT);
     }
     free(good);
 }
@@ -311,6 +501,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_ordering),
         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_bytes_at_most),
+        cmocka_unit_test(test_low_bits),
+        cmocka_unit_test(test_upper_bits_end_a_group),
+        cmocka_unit_test(test_wide_gaps),
         cmocka_unit_test(test_same_whatever_the_threads),
         cmocka_unit_test(test_no_nonzeros),
         cmocka_unit_test_setup_teardown(test_load, scratch_make, scratch_remove),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -12,7 +13,7 @@
 #include "naive.h"
 #include "values.h"
 
-#define MOST 5000
+#define MOST PACKED_GROUP_NNZ
 
 static double from_bits(uint64_t bits)
 {
@@ -21,26 +22,42 @@ static double from_bits(uint64_t bits)
     return value;
 }
 
-/* Packs, checks that nothing behind the packed bytes is written, and widens to the same bits. */
-static void assert_round_trip(enum value_form form, const double *value, uint64_t count)
+/* Packs, checks that nothing behind the fields is written, and unpacks to the same bits; also one
+ * at a time, as a device does it. */
+static void assert_round_trip(const struct packed_group *g, const double *value)
 {
-    static uint64_t packed[MOST + 2];
-    static double back[MOST + 1];
-    uint64_t bytes = values_bytes(form, count);
+    uint32_t words = packed_field_words(g->count, g->value_bits);
+    uint32_t packed[2 * MOST + 2];
+    double back[MOST + 1];
     memset(packed, 0xa5, sizeof packed);
     memset(back, 0x5a, sizeof back);
-    values_pack(form, value, count, packed);
-    assert_int_equal(((unsigned char *)packed)[bytes], 0xa5);
-    values_widen(form, packed, count, back);
-    assert_memory_equal(back, value, count * sizeof *value);
-    assert_int_equal(((unsigned char *)back)[count * sizeof *back], 0x5a);
+    values_pack(value, g, packed);
+    assert_int_equal(packed[words], 0xa5a5a5a5);
+    values_unpack(packed, g, back);
+    assert_memory_equal(back, value, g->count * sizeof *value);
+    assert_int_equal(((unsigned char *)back)[g->count * sizeof *back], 0x5a);
+    for (uint32_t i = 0; i < g->count; i++) {
+        double one = packed_value(g, packed_power_of_ten(g->decimals),
+                                  packed_field(packed, i, g->value_bits));
+        assert_memory_equal(&one, &value[i], sizeof one);
+    }
 }
 
-static void assert_form(enum value_form expected, const double *value, uint64_t count)
+static struct packed_group choose(const double *value, uint32_t count)
 {
-    assert_int_equal(values_narrowest(value, count), expected);
-    assert_round_trip(expected, value, count);
-    assert_round_trip(VALUES_F64, value, count);
+    struct packed_group g = {.count = (uint16_t)count};
+    values_choose(value, &g);
+    assert_round_trip(&g, value);
+    return g;
+}
+
+static void assert_form(enum packed_values form, int bits, int decimals, const double *value,
+                        uint32_t count)
+{
+    struct packed_group g = choose(value, count);
+    if (g.value_form != form || g.value_bits != bits || g.decimals != decimals)
+        fail_msg("%.17g and %.17g: form %d, %d bits, %d decimals; expected %d, %d, %d", value[0],
+                 value[1], g.value_form, g.value_bits, g.decimals, (int)form, bits, decimals);
 }
 
 static void test_forms(void **state)
@@ -50,75 +67,130 @@ static void test_forms(void **state)
     const double deep = from_bits(UINT64_C(0x7ff8000000000001));  /* a payload that float loses  */
     const double signalling = from_bits(UINT64_C(0x7ff0000020000000));
     const struct {
-        enum value_form form;
+        enum packed_values form;
+        int bits, decimals;
         double value[2];
     } cases[] = {
-        {VALUES_CONSTANT, {3.25, 3.25}},
-        {VALUES_CONSTANT, {-0.0, -0.0}},
-        {VALUES_CONSTANT, {deep, deep}},
-        {VALUES_CONSTANT, {signalling, signalling}},
-        {VALUES_U8, {0, 1}},
-        {VALUES_U8, {0, 255}},
-        {VALUES_U16, {0, 256}},
-        {VALUES_U16, {1, 65535}},
-        {VALUES_F32, {0, 65536}},
-        {VALUES_F32, {0.0, -0.0}},
-        {VALUES_F32, {1, -1}},
-        {VALUES_F32, {1, 0.5}},
-        {VALUES_F32, {1, 16777216}},
-        {VALUES_F32, {1, INFINITY}},
-        {VALUES_F32, {1, -INFINITY}},
-        {VALUES_F32, {1, FLT_MAX}},
-        {VALUES_F32, {1, FLT_TRUE_MIN}},
-        {VALUES_F32, {1, quiet}},
-        {VALUES_F64, {1, deep}},
-        {VALUES_F64, {1, signalling}},
-        {VALUES_F64, {1, 0.1}},
-        {VALUES_F64, {1, 16777217}},
-        {VALUES_F64, {1, 1e300}},
-        {VALUES_F64, {1, DBL_TRUE_MIN}},
-        {VALUES_F64, {1, (double)FLT_TRUE_MIN / 2}},
-        {VALUES_F64, {0.25, 1e10 + 1}},
+        {PACKED_CONSTANT, 0, 0, {3.25, 3.25}},
+        {PACKED_CONSTANT, 0, 0, {-0.0, -0.0}},
+        {PACKED_CONSTANT, 0, 0, {deep, deep}},
+        {PACKED_CONSTANT, 0, 0, {signalling, signalling}},
+        {PACKED_WHOLE, 1, 0, {0, 1}},
+        {PACKED_WHOLE, 2, 0, {1, -1}},
+        {PACKED_WHOLE, 8, 0, {0, 255}},
+        {PACKED_WHOLE, 9, 0, {256, 0}},
+        {PACKED_WHOLE, 3, 0, {1e15, 1e15 + 7}},
+        {PACKED_WHOLE, 32, 0, {-1, 4294967294.0}},
+        {PACKED_WHOLE, 33, 0, {-1, 4294967295.0}},
+        {PACKED_WHOLE, 1, 0, {0x1p53 - 1, 0x1p53}},
+        {PACKED_WHOLE, 1, 0, {-0x1p53, 1 - 0x1p53}},
+        {PACKED_WHOLE, 54, 0, {-0x1p53, 0x1p53 - 1}},
+        {PACKED_F32, 32, 0, {-0x1p53, 0x1p53}}, /* two floats */
+        {PACKED_WHOLE, 3, 1, {1, 0.5}},
+        {PACKED_WHOLE, 8, 2, {2.37, 0.01}},
+        {PACKED_WHOLE, 1, 1, {0.1, 0.2}},
+        {PACKED_WHOLE, 5, 1, {-1.7, 0.3}},
+        {PACKED_WHOLE, 7, 22, {1e-22, 1.27e-20}},
+        {PACKED_WHOLE, 53, 15, {0.123456789012345, 8.765432109876543}},
+        {PACKED_WHOLE, 24, 0, {1, 16777216}},
+        {PACKED_WHOLE, 27, 7, {0.0000001, 9.9999999}},
+        {PACKED_F32, 32, 0, {0.0, -0.0}},
+        {PACKED_F32, 32, 0, {1, INFINITY}},
+        {PACKED_F32, 32, 0, {INFINITY, 1}},
+        {PACKED_F32, 32, 0, {1, -INFINITY}},
+        {PACKED_F32, 32, 0, {1, FLT_MAX}},
+        {PACKED_F32, 32, 0, {1, FLT_TRUE_MIN}},
+        {PACKED_F32, 32, 0, {1, 0x1.2345p-30}},
+        {PACKED_F32, 32, 0, {1, quiet}},
+        {PACKED_F64, 64, 0, {1, deep}},
+        {PACKED_F64, 64, 0, {1, signalling}},
+        {PACKED_F64, 64, 0, {-0.0, 0.1}},
+        {PACKED_F64, 64, 0, {1, 1e300}},
+        {PACKED_F64, 64, 0, {1, 1e-23}},
+        {PACKED_F64, 64, 0, {1, 1.0 / 3}},
+        {PACKED_F64, 64, 0, {1, DBL_TRUE_MIN}},
+        {PACKED_F64, 64, 0, {1, (double)FLT_TRUE_MIN / 2}},
+        {PACKED_F64, 64, 0, {1, DBL_MAX}},
+        {PACKED_F64, 64, 0, {0.5, 0x1.123456789p54}},
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
-        assert_form(cases[c].form, cases[c].value, 2);
-    assert_form(VALUES_CONSTANT, (const double[]){0.1}, 1);
+        assert_form(cases[c].form, cases[c].bits, cases[c].decimals, cases[c].value, 2);
+    assert_form(PACKED_CONSTANT, 0, 0, (const double[]){0.1, 0}, 1);
+    assert_form(PACKED_WHOLE, 55, 0, (const double[]){-0x1p53, 0x1p53, 0x1p53 - 1}, 3);
 }
 
-/* One odd value anywhere among many decides. */
+/* One odd value anywhere in a group decides. */
 static void test_the_odd_one(void **state)
 {
     (void)state;
-    static double value[MOST];
-    const double odd[] = {-0.0, 200.5, 70000, 0.1, 300};
-    const enum value_form form[] = {VALUES_F32, VALUES_F32, VALUES_F32, VALUES_F64, VALUES_U16};
-    uint64_t seed = 1;
+    double value[MOST];
+    const struct {
+        enum packed_values form;
+        int bits, decimals;
+        double value;
+    } odd[] = {{PACKED_F32, 32, 0, -0.0},        {PACKED_WHOLE, 12, 1, 200.5},
+               {PACKED_WHOLE, 17, 0, 70000},     {PACKED_WHOLE, 15, 2, 0.01},
+               {PACKED_F64, 64, 0, 1.0 / 3},     {PACKED_WHOLE, 10, 0, -300},
+               {PACKED_F32, 32, 0, 0x1.23p-70},  {PACKED_WHOLE, 18, 3, 255.001},
+               {PACKED_WHOLE, 48, 12, 1e-12 + 7}};
+    const int places[] = {0, 1, 100, MOST - 2, MOST - 1};
     for (int i = 0; i < MOST; i++)
-        value[i] = (double)(naive_random(&seed) % 256);
-    assert_form(VALUES_U8, value, MOST);
-    const int places[] = {0, 1, 1023, 1024, 2500, MOST - 1};
-    for (int p = 0; p < 6; p++) {
-        for (int k = 0; k < 5; k++) {
+        value[i] = i;
+    assert_form(PACKED_WHOLE, 8, 0, value, MOST);
+    for (int p = 0; p < 5; p++) {
+        for (size_t k = 0; k < sizeof odd / sizeof *odd; k++) {
             double kept = value[places[p]];
-            value[places[p]] = odd[k];
-            assert_form(form[k], value, MOST);
+            value[places[p]] = odd[k].value;
+            value[50] = 255; /* wherever the odd one is, the range is the same */
+            value[51] = 0;
+            assert_form(odd[k].form, odd[k].bits, odd[k].decimals, value, MOST);
             value[places[p]] = kept;
         }
     }
-    /* a wide one before and behind one that is wider still, or narrower */
-    value[10] = 300;
-    value[3000] = 0.5;
-    assert_form(VALUES_F32, value, MOST);
-    value[4000] = 0.1;
-    assert_form(VALUES_F64, value, MOST);
 }
 
-static void test_bytes(void **state)
+/* What reads as a decimal number of up to 15 digits is stored as that number. */
+static void test_decimals_as_they_are_read(void **state)
 {
     (void)state;
-    const uint64_t expected[VALUES_FORMS] = {8, 7, 14, 28, 56};
-    for (int form = 0; form < VALUES_FORMS; form++)
-        assert_int_equal(values_bytes((enum value_form)form, 7), expected[form]);
+    uint64_t seed = 1;
+    for (int decimals = 1; decimals <= 15; decimals++) {
+        double value[MOST];
+        uint64_t most = 1, largest = 0, least = UINT64_MAX;
+        for (int d = 0; d < decimals; d++)
+            most *= 10;
+        for (int i = 0; i < MOST; i++) {
+            char text[40];
+            uint64_t whole = naive_random(&seed) % most;
+            whole += i == 7 && whole % 10 == 0;
+            largest = whole > largest ? whole : largest;
+            least = whole < least ? whole : least;
+            snprintf(text, sizeof text, "%jue-%d", (uintmax_t)whole, decimals);
+            value[i] = strtod(text, NULL);
+        }
+        struct packed_group g = choose(value, MOST);
+        assert_int_equal(g.value_form, PACKED_WHOLE);
+        assert_int_equal(g.decimals, decimals);
+        assert_int_equal(g.least, least);
+        assert_int_equal(g.value_bits, 64 - __builtin_clzll(largest - least));
+    }
+}
+
+/* Any bits at all come back, in groups of any size. */
+static void test_arbitrary_bits(void **state)
+{
+    (void)state;
+    uint64_t seed = 1;
+    for (uint32_t count = 1; count <= MOST; count++) {
+        double value[MOST];
+        int zeros = (int)(naive_random(&seed) % 60);
+        for (uint32_t i = 0; i < count; i++)
+            value[i] = from_bits(naive_random(&seed) >> zeros << zeros);
+        choose(value, count);
+        for (uint32_t i = 0; i < count; i++)
+            value[i] = (double)(int64_t)(naive_random(&seed) >> zeros) / 64 - 1000;
+        choose(value, count);
+    }
 }
 
 int main(void)
@@ -126,7 +198,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_the_odd_one),
-        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_decimals_as_they_are_read),
+        cmocka_unit_test(test_arbitrary_bits),
     };
     return cmocka_run_group_tests_name("values", tests, NULL, NULL);
 }
