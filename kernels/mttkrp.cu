@@ -99,19 +99,21 @@ __device__ __noinline__ void sort_positions(chunk_sort::TempStorage &storage,
 
 template <typename T, int GATHERS>
 __device__ void sort_by_row(shared_chunk<T, GATHERS> chunk, chunk_sort::TempStorage &storage,
-                            const global_chunk<T, GATHERS> &from, uint32_t count,
-                            const mttkrp_field &output)
+                            const global_chunk<T, GATHERS> &from, const uint32_t *position_in,
+                            uint32_t count, const mttkrp_field &output)
 {
     __shared__ uint32_t varying; /* bits in which the chunk's rows differ */
     if (threadIdx.x == 0)
         varying = 0;
-    uint32_t first_row = coordinate<GATHERS>(output, from.index_at(0), 0);
+    auto place = [&](uint32_t i) { return position_in ? __ldg(position_in + i) : i; };
+    uint32_t first_row = coordinate<GATHERS>(output, from.index_at(place(0)), 0);
     __syncthreads();
 
     uint32_t differs = 0;
     for (uint32_t i = threadIdx.x; i < count; i += SORT_THREADS) {
-        chunk.index[i] = from.index_at(i);
-        chunk.value[i] = from.value_at(i);
+        uint32_t at = place(i);
+        chunk.index[i] = from.index_at(at);
+        chunk.value[i] = from.value_at(at);
         differs |= coordinate<GATHERS>(output, chunk.index[i], 0) ^ first_row;
     }
     for (int offset = 16; offset; offset /= 2)
@@ -410,12 +412,13 @@ __global__ void __launch_bounds__(threads<PATH>, (resident<GATHERS, PATH>))
     gatherer<T, GATHERS> gather(a, column, base);
     uint32_t base_of_output = base[a.output.mode];
 
-    global_chunk<T, GATHERS> from{
-        {a.index[0] + c.first, a.index[1] ? a.index[1] + c.first : nullptr},
-        static_cast<const T *>(a.value) + c.first};
+    const uint32_t *position = PATH == MTTKRP_SORTED && a.position ? a.position + c.first : nullptr;
+    uint64_t first = position ? 0 : c.first;
+    global_chunk<T, GATHERS> from{{a.index[0] + first, a.index[1] ? a.index[1] + first : nullptr},
+                                  static_cast<const T *>(a.value) + first};
     if constexpr (PATH == MTTKRP_SORTED) {
         shared_chunk<T, GATHERS> sorted{shared.index, shared.value};
-        sort_by_row<T, GATHERS>(sorted, shared.sort, from, c.count, a.output);
+        sort_by_row<T, GATHERS>(sorted, shared.sort, from, position, c.count, a.output);
         add_run<T, GATHERS, LANES, PATH>(a, sorted, begin, end, gather, base_of_output, sums);
         __syncthreads();
         sums.join_ends(shared.ends);

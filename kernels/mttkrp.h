@@ -59,7 +59,9 @@ struct mttkrp_args {
                          * chunk can be shared with other chunks; the rest is stored, not added   */
     const uint32_t *sole; /* MTTKRP_SORTED: a bit for each row, set where one chunk has all of its
                            * nonzeros: it is stored too (sole_rows.h); NULL: no such rows known   */
-    int single; /* float instead of double                                                */
+    const uint32_t *position; /* (nnz) MTTKRP_SORTED: the order in which chunks take the nonzeros;
+                               * NULL: as they stand                                           */
+    int single;               /* float instead of double                                       */
     enum mttkrp_path path;
 };
 

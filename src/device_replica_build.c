@@ -102,7 +102,8 @@ static cudaError_t count_rows(void *context, const struct device_packed *o, uint
 {
     const struct build *b = context;
     const struct replica_batch batch = batch_of(o, number, lane);
-    return replica_count_rows(&batch, &b->map, b->rows, lane->stream);
+    cudaError_t code = stream_lane_ready(lane);
+    return code == cudaSuccess ? replica_count_rows(&batch, &b->map, b->rows, lane->product) : code;
 }
 
 static cudaError_t append(void *context, const struct device_packed *o, uint64_t number,
@@ -110,7 +111,8 @@ static cudaError_t append(void *context, const struct device_packed *o, uint64_t
 {
     const struct build *b = context;
     const struct replica_batch batch = batch_of(o, number, lane);
-    return replica_append(&batch, &b->map, &b->target, lane->stream);
+    cudaError_t code = stream_lane_ready(lane);
+    return code == cudaSuccess ? replica_append(&batch, &b->map, &b->target, lane->product) : code;
 }
 
 /* All nonzeros pass by. */

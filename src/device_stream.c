@@ -27,6 +27,9 @@ static enum status build_lane(struct device_stream *s, struct stream_lane *lane,
     enum status status = allocate(&lane->value, nnz, sizeof(double), used, error);
     for (int w = 0; w < s->layout.words && status == STATUS_OK; w++)
         status = allocate(&lane->index[w], nnz, sizeof *lane->index[w], used, error);
+    for (int n = 0; n < s->order && status == STATUS_OK; n++)
+        if (s->sorted[n])
+            return device_batch_sort_open(&lane->sort, nnz, used, error);
     return status;
 }
 
@@ -84,16 +87,26 @@ static cudaError_t create_event(cudaEvent_t *event)
     return cudaEventCreateWithFlags(event, cudaEventDisableTiming);
 }
 
+static cudaError_t open_lane(struct stream_lane *lane)
+{
+    int least, greatest;
+    cudaError_t code = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (code == cudaSuccess)
+        code = cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, greatest);
+    if (code == cudaSuccess)
+        code = cudaStreamCreateWithPriority(&lane->product, cudaStreamNonBlocking, least);
+    if (code == cudaSuccess)
+        code = create_event(&lane->ready);
+    return code == cudaSuccess ? create_event(&lane->done) : code;
+}
+
 static enum status build_queues(struct device_stream *s, struct error *error)
 {
     cudaError_t code = cudaStreamCreateWithFlags(&s->copy, cudaStreamNonBlocking);
     if (code == cudaSuccess)
         code = create_event(&s->begun);
-    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++) {
-        code = cudaStreamCreateWithFlags(&s->lane[l].stream, cudaStreamNonBlocking);
-        if (code == cudaSuccess)
-            code = create_event(&s->lane[l].done);
-    }
+    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++)
+        code = open_lane(&s->lane[l]);
     for (int q = 0; q < PLAN_QUEUES && code == cudaSuccess; q++) {
         code = create_event(&s->slot[q].arrived);
         if (code == cudaSuccess)
@@ -142,8 +155,8 @@ static void serve_modes(struct device_stream *s)
 }
 
 enum status device_stream_open(struct device_stream *s, struct packed *packed, int count,
-                               const enum conflict *conflict, uint64_t batch_nnz, uint64_t bytes,
-                               int single, struct error *error)
+                               const enum conflict *conflict, const bool *sorted,
+                               uint64_t batch_nnz, uint64_t bytes, int single, struct error *error)
 {
     memset(s, 0, sizeof *s);
     s->order = packed[0].order;
@@ -152,6 +165,7 @@ enum status device_stream_open(struct device_stream *s, struct packed *packed, i
     s->batch_nnz = batch_nnz;
     s->last_mode = -1;
     memcpy(s->conflict, conflict, (size_t)s->order * sizeof *conflict);
+    memcpy(s->sorted, sorted, (size_t)s->order * sizeof *sorted);
     enum status status = STATUS_OK;
     if (!stream_layout_create(&s->layout, s->order, packed[0].dims))
         status = error_set(error, STATUS_MEMORY,
@@ -185,6 +199,7 @@ enum status device_stream_adopt(struct device_stream *s, struct packed *replica,
     }
     o->checked = true;
     s->conflict[mode] = CONFLICT_ORDERED;
+    s->sorted[mode] = false;
     serve_modes(s);
     return STATUS_OK;
 }
@@ -233,8 +248,11 @@ void device_stream_close(struct device_stream *s)
         for (int w = 0; w < PACKED_WORDS; w++)
             device_free(s->lane[l].index[w]);
         device_free(s->lane[l].value);
+        device_batch_sort_close(&s->lane[l].sort);
+        destroy_event(s->lane[l].ready);
         destroy_event(s->lane[l].done);
         destroy_stream(s->lane[l].stream);
+        destroy_stream(s->lane[l].product);
     }
     device_free(s->damaged);
     destroy_event(s->begun);
@@ -355,13 +373,21 @@ static cudaError_t decode_flowing(struct device_stream *s, const struct stream_p
     return code == cudaSuccess ? fill_slots(s, pass) : code;
 }
 
+cudaError_t stream_lane_ready(const struct stream_lane *lane)
+{
+    cudaError_t code = cudaEventRecord(lane->ready, lane->stream);
+    return code == cudaSuccess ? cudaStreamWaitEvent(lane->product, lane->ready, 0) : code;
+}
+
 /* Step t of a pass: batches that are there come evenly between those that flow. */
 static cudaError_t run_batch(struct device_stream *s, const struct stream_pass *pass, uint64_t t)
 {
     const struct device_packed *o = &s->packed[pass->ordering];
     const struct stream_lane *lane = &s->lane[t % STREAM_LANES];
     uint64_t before = t * o->nresident / o->nbatches, b = before;
-    cudaError_t code;
+    cudaError_t code = cudaStreamWaitEvent(lane->stream, lane->done, 0);
+    if (code != cudaSuccess)
+        return code;
     if ((t + 1) * o->nresident / o->nbatches > before) {
         const uint8_t *bytes = o->resident + device_packed_at(o, b) - device_packed_at(o, 0);
         code = decode(s, o, b, bytes, pass->single, lane);
@@ -369,7 +395,9 @@ static cudaError_t run_batch(struct device_stream *s, const struct stream_pass *
         b = o->nresident + t - before;
         code = decode_flowing(s, pass, b, lane);
     }
-    return code == cudaSuccess ? pass->consume(pass->context, o, b, lane) : code;
+    if (code == cudaSuccess)
+        code = pass->consume(pass->context, o, b, lane);
+    return code == cudaSuccess ? cudaEventRecord(lane->done, lane->product) : code;
 }
 
 cudaError_t device_stream_pass(struct device_stream *s, const struct stream_pass *pass,
@@ -379,30 +407,38 @@ cudaError_t device_stream_pass(struct device_stream *s, const struct stream_pass
     expect_batches(s, pass->ordering);
     cudaError_t code = cudaEventRecord(s->begun, stream);
     for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++)
-        code = cudaStreamWaitEvent(s->lane[l].stream, s->begun, 0);
+        code = cudaStreamWaitEvent(s->lane[l].product, s->begun, 0);
     for (uint64_t t = 0; t < steps && code == cudaSuccess; t++)
         code = run_batch(s, pass, t);
-    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++) {
-        code = cudaEventRecord(s->lane[l].done, s->lane[l].stream);
-        if (code == cudaSuccess)
-            code = cudaStreamWaitEvent(stream, s->lane[l].done, 0);
-    }
+    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++)
+        code = cudaStreamWaitEvent(stream, s->lane[l].done, 0);
     s->ahead = s->ahead && code == cudaSuccess;
     return code;
 }
 
-/* MTTKRP of a batch; `context` is what all batches have in common. */
+/* What all batches of an MTTKRP have in common. */
+struct product {
+    struct mttkrp_args args;
+    bool sorted; /* each batch is sorted by output row first */
+};
+
 static cudaError_t run_mttkrp(void *context, const struct device_packed *o, uint64_t b,
                               const struct stream_lane *lane)
 {
-    struct mttkrp_args *args = context;
+    struct product *product = context;
+    struct mttkrp_args *args = &product->args;
     const struct chunk_table *table = device_packed_chunks(o, b);
     args->index[0] = lane->index[0];
     args->index[1] = lane->index[1];
     args->value = lane->value;
     args->chunk = table->chunk;
     args->chunks = table->count;
-    return mttkrp_launch(args, lane->stream);
+    cudaError_t code = cudaSuccess;
+    if (product->sorted)
+        code = device_batch_sort_run(&lane->sort, args, device_packed_nnz(o, b), lane->stream);
+    if (code == cudaSuccess)
+        code = stream_lane_ready(lane);
+    return code == cudaSuccess ? mttkrp_launch(args, lane->product) : code;
 }
 
 /* All batches of an ordering have been decoded once. */
@@ -425,20 +461,21 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
                                  cudaStream_t stream, struct error *error)
 {
     struct device_packed *o = &s->packed[s->serves[mode]];
-    struct mttkrp_args args;
+    struct product product = {.sorted = s->sorted[mode]};
+    struct mttkrp_args *args = &product.args;
     const struct stream_pass pass = {.ordering = s->serves[mode],
                                      .following = expected_ordering(s, mode),
                                      .single = s->single,
                                      .consume = run_mttkrp,
-                                     .context = &args};
-    set_args(s, mode, f, &args);
-    cudaError_t code = mttkrp_prepare(&args);
+                                     .context = &product};
+    set_args(s, mode, f, args);
+    cudaError_t code = mttkrp_prepare(args);
     if (code == cudaSuccess)
-        code = device_mttkrp_zero(&args, stream);
+        code = device_mttkrp_zero(args, stream);
     if (code == cudaSuccess)
         code = device_stream_pass(s, &pass, stream);
     if (code == cudaSuccess)
-        code = device_mttkrp_merge(&args, stream);
+        code = device_mttkrp_merge(args, stream);
     s->last_mode = mode;
     enum status status = cuda_status(code, "MTTKRP of a streamed tensor", error);
     return status == STATUS_OK && !o->checked ? check(s, o, stream, error) : status;
@@ -455,7 +492,7 @@ void device_stream_describe(const struct device_stream *s, int mode, char *text,
     const struct device_packed *o = &s->packed[s->serves[mode]];
     double all = (double)(device_packed_at(o, o->nbatches) - device_packed_at(o, 0));
     double resident = all - (double)device_stream_bytes(s, mode);
-    snprintf(text, size, "%sstreamed x%u, %.0f %% resident",
+    snprintf(text, size, "%sstreamed x%u, %s%.0f %% resident",
              o->packed.kind == ORDERING_ALTO ? "" : "own ordering ", device_packed_chunk_size(o),
-             100 * resident / all);
+             s->sorted[mode] ? "sorted batches, " : "", 100 * resident / all);
 }

@@ -1,15 +1,17 @@
 /* MTTKRP of a tensor that is larger than the device: packed orderings in host memory flow through
  * a few slots in device memory, batch after batch, and are decoded there. A copy stream fills the
  * slots ahead; decoding and MTTKRP of the batches alternate between lanes, so that the next batch
- * has the processors that the present one's last chunks leave idle. Events keep them in step, and
- * the host waits for none. What fits beside the slots stays on the device, packed, and its batches
- * come evenly between those that flow. */
+ * is decoded in time, which has precedence, and its MTTKRP has the processors that the present
+ * one's last chunks leave idle. Events keep them in step, and the host waits for none. What fits
+ * beside the slots stays on the device, packed, and its batches come evenly between those that
+ * flow. */
 #ifndef BLCO_DEVICE_STREAM_H
 #define BLCO_DEVICE_STREAM_H
 
 #include <cuda_runtime.h>
 #include <stdbool.h>
 
+#include "device_batch_sort.h"
 #include "device_mttkrp.h"
 #include "device_packed.h"
 #include "plan.h"
@@ -22,14 +24,18 @@ struct stream_slot {
 #define STREAM_LANES 2 /* no more than the plan has queues */
 
 struct stream_lane {
-    cudaStream_t stream;
-    cudaEvent_t done;
+    cudaStream_t stream;  /* decodes and sorts, and goes first where kernels wait for processors */
+    cudaStream_t product; /* MTTKRP */
+    cudaEvent_t ready;    /* its batch is decoded and sorted */
+    cudaEvent_t done;     /* its batch has been multiplied, and the lane is free */
     uint64_t
         *index[PACKED_WORDS]; /* (nonzeros of a batch) each: its batch, decoded; device, owned */
     void *value;              /* the same, room for doubles                                     */
+    struct device_batch_sort sort; /* where a mode needs it */
 };
 
-/* What is done with batch b of an ordering, decoded in a lane, by work in the lane's stream. */
+/* What is done with batch b of an ordering, decoded in a lane, by work in the lane's product stream
+ * behind stream_lane_ready, and ahead of that in its other one. */
 typedef cudaError_t stream_consumer(void *context, const struct device_packed *o, uint64_t b,
                                     const struct stream_lane *lane);
 
@@ -47,6 +53,7 @@ struct device_stream {
     struct device_packed packed[MAX_ORDER + 1];
     int serves[MAX_ORDER]; /* which ordering each mode is computed from */
     enum conflict conflict[MAX_ORDER];
+    bool sorted[MAX_ORDER]; /* batches are sorted by this mode's rows */
     struct packed_layout layout;
     int single;
     int *damaged; /* (1) as in struct unpack_args; device, owned */
@@ -67,13 +74,13 @@ struct device_stream {
 };
 
 /* Takes over `count` packed orderings, which are empty afterwards, whatever is returned. Modes that
- * are CONFLICT_ORDERED are computed from the ordering of their kind, all others from the alto one.
- * As much of `bytes` of device memory as the slots for batches of batch_nnz nonzeros (but whole
- * segments) leave, shared evenly, is for what stays on the device. On failure *s is empty.
- * STATUS_MEMORY. */
+ * are CONFLICT_ORDERED are computed from the ordering of their kind, all others from the alto one,
+ * those that are sorted[n] (no others than CONFLICT_REGISTER) from batches sorted by row. As much
+ * of `bytes` of device memory as the slots for batches of batch_nnz nonzeros (but whole segments)
+ * leave, shared evenly, is for what stays on the device. On failure *s is empty. STATUS_MEMORY. */
 enum status device_stream_open(struct device_stream *s, struct packed *packed, int count,
-                               const enum conflict *conflict, uint64_t batch_nnz, uint64_t bytes,
-                               int single, struct error *error);
+                               const enum conflict *conflict, const bool *sorted,
+                               uint64_t batch_nnz, uint64_t bytes, int single, struct error *error);
 
 /* Accepts an empty one. */
 void device_stream_close(struct device_stream *s);
@@ -83,7 +90,11 @@ void device_stream_close(struct device_stream *s);
 enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct device_factors *f,
                                  cudaStream_t stream, struct error *error);
 
-/* Queues a pass after what is in `stream` and before what will be. */
+/* For consumers: what follows in lane->product waits for what is in lane->stream. */
+cudaError_t stream_lane_ready(const struct stream_lane *lane);
+
+/* Queues a pass: what its consumer puts into lane->product comes after what is in `stream` and
+ * before what will be. */
 cudaError_t device_stream_pass(struct device_stream *s, const struct stream_pass *pass,
                                cudaStream_t stream);
 
@@ -103,8 +114,8 @@ uint64_t device_stream_room(const struct device_stream *s);
 /* Bytes that flow for one MTTKRP of this mode. */
 uint64_t device_stream_bytes(const struct device_stream *s, int mode);
 
-/* "streamed x2048, 35 % resident", or "own ordering streamed x1024, ...": nonzeros of a chunk, and
- * the part of the bytes that stays. */
+/* "streamed x2048, sorted batches, 35 % resident", or "own ordering streamed x1024, ...": nonzeros
+ * of a chunk, what is done to a batch, and the part of the bytes that stays. */
 void device_stream_describe(const struct device_stream *s, int mode, char *text, size_t size);
 
 #endif

@@ -218,8 +218,8 @@ static enum status build_streamed(struct device_sweep *s, const struct tensor_so
     if (status == STATUS_OK && source->file)
         s->norm_sq = packed_norm_sq(&packed[0]);
     if (status == STATUS_OK)
-        status = device_stream_open(&s->stream, packed, count, plan->conflict, plan->batch_nnz,
-                                    plan->queue_bytes + plan->resident_bytes,
+        status = device_stream_open(&s->stream, packed, count, plan->conflict, plan->sorted,
+                                    plan->batch_nnz, plan->queue_bytes + plan->resident_bytes,
                                     plan->request.real_size == sizeof(float), error);
     else
         while (count > 0)

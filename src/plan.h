@@ -56,8 +56,10 @@ struct plan {
     /* Where nothing else fits: orderings are packed in host memory (packed.h) and flow through
      * queues in device memory; total_bytes is then what the device holds. */
     bool streamed;
+    bool sorted[MAX_ORDER];  /* the batches are sorted by this mode's rows on the device      */
     uint64_t batch_nnz;      /* nonzeros that a queue takes at a time                         */
-    uint64_t queue_bytes;    /* of all PLAN_QUEUES queues: packed batch, and what it decodes to */
+    uint64_t queue_bytes;    /* of all PLAN_QUEUES queues: packed batch, what it decodes to, and
+                              * what sorting it takes                                         */
     bool replicate;          /* once the first iteration is done, orderings of their own are built
                               * on the device for all modes, as far as there is room for them   */
     uint64_t resident_bytes; /* for packed segments that stay on the device, of all orderings, and
@@ -68,6 +70,8 @@ struct plan {
 };
 
 #define PLAN_QUEUES 3
+#define PLAN_SORT_BYTES                                                                            \
+    17 /* of a nonzero of a batch: row and position, twice, and the sort's own */
 
 /* Fills *plan. All replicas where they fit; otherwise alto, and replicas for as many modes as fit
  * beside it, longest first (short ones lose least without); where not even alto fits and the

@@ -48,6 +48,8 @@ static void describe_mode(const struct plan *plan, int n, struct text *t)
         append(t, "its own ordering, streamed");
     else
         append(t, "its own ordering of %.3f GB", gigabytes(plan->tensor_bytes));
+    if (plan->sorted[n])
+        append(t, ", batches sorted by row");
     if (plan->conflict[n] == CONFLICT_HIERARCHICAL)
         append(t, ", copies of %.3f GB", copies(r, n));
     append(t, "\n");

@@ -39,14 +39,15 @@ static void open_stream(struct streaming *t, const struct coo *x, uint64_t segme
     struct error error = {0};
     struct packed alto;
     enum conflict conflict[MAX_ORDER];
+    const bool sorted[MAX_ORDER] = {false};
     for (int n = 0; n < x->order; n++)
         conflict[n] = CONFLICT_REGISTER;
     t->x = *x;
     good(cudaStreamCreateWithFlags(&t->queue, cudaStreamNonBlocking));
     assert_int_equal(staging_open(&t->staging, t->queue, &error), STATUS_OK);
     assert_int_equal(packed_build(&alto, x, ORDERING_ALTO, segment_nnz, NULL, &error), STATUS_OK);
-    if (device_stream_open(&t->stream, &alto, 1, conflict, batch_nnz, bytes, single, &error) !=
-        STATUS_OK)
+    if (device_stream_open(&t->stream, &alto, 1, conflict, sorted, batch_nnz, bytes, single,
+                           &error) != STATUS_OK)
         fail_msg("%s", error.message);
 }
 

@@ -154,11 +154,13 @@ static int pack(struct packed *packed, const struct coo *x, const enum conflict 
 
 struct streaming {
     enum conflict conflict[MAX_ORDER];
+    bool sorted[MAX_ORDER];
     uint64_t segment_nnz, batch_nnz, bytes;
 };
 
 static struct {
     int none, some, all, several_batches;
+    int sorted; /* modes, of several batches */
 } met;
 
 static void note(const struct device_stream *s)
@@ -170,6 +172,8 @@ static void note(const struct device_stream *s)
         met.all += o->nresident == o->nbatches;
         met.several_batches += o->nbatches > PLAN_QUEUES;
     }
+    for (int n = 0; n < s->order; n++)
+        met.sorted += s->sorted[n] && s->packed[s->serves[n]].nbatches > PLAN_QUEUES;
 }
 
 /* Modes as a sweep asks for them, one several times over, and in any order. */
@@ -200,8 +204,8 @@ static void check_stream(const struct problem *q, const struct device_factors *f
     struct packed packed[MAX_ORDER + 1];
     struct device_stream s;
     int count = pack(packed, &q->x, t->conflict, t->segment_nnz);
-    if (device_stream_open(&s, packed, count, t->conflict, t->batch_nnz, t->bytes, f->single,
-                           &error) != STATUS_OK)
+    if (device_stream_open(&s, packed, count, t->conflict, t->sorted, t->batch_nnz, t->bytes,
+                           f->single, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_null(packed[0].bytes);
     note(&s);
@@ -214,6 +218,7 @@ static void check_stream(const struct problem *q, const struct device_factors *f
         assert_true(device_stream_bytes(&s, n) <= o->packed.size);
         device_stream_describe(&s, n, text, sizeof text);
         assert_true((strstr(text, "100 % resident") != NULL) == (o->nresident == o->nbatches));
+        assert_true((strstr(text, "sorted batches") != NULL) == s.sorted[n]);
     }
     device_stream_close(&s);
 }
@@ -221,11 +226,17 @@ static void check_stream(const struct problem *q, const struct device_factors *f
 static const enum conflict resolutions[] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
                                             CONFLICT_REGISTER, CONFLICT_ATOMIC};
 
-/* All modes alike, or each of them in another way. */
+#define WAYS 8
+
+/* All modes alike, or each of them in another way, among them those whose batches are sorted; in
+ * the last one all are. */
 static void set_conflicts(struct streaming *t, int order, int which)
 {
-    for (int n = 0; n < order; n++)
-        t->conflict[n] = resolutions[which < 4 ? which : (n + which) % 3];
+    for (int n = 0; n < order; n++) {
+        t->conflict[n] = which == WAYS - 1 ? CONFLICT_REGISTER
+                                           : resolutions[which < 4 ? which : (n + which) % 3];
+        t->sorted[n] = t->conflict[n] == CONFLICT_REGISTER && which >= 4;
+    }
 }
 
 static const struct shape shapes[] = {
@@ -237,6 +248,7 @@ static const struct shape shapes[] = {
     {5, {1 << 20, 1 << 20, 5, 1 << 20, 1 << 19}, 3000, 1, 1}, /* 82 bits */
     {6, {4, 5, 6, 7, 8, 9}, 3000, 17, 0},
     {8, {3, 3, 3, 3, 3, 3, 3, 3}, 3000, 5, 0},
+    {3, {1 << 18, 40, 70000}, 12000, 6, 1}, /* rows of more bits than are sorted by */
 };
 
 /* Batches of one nonzero up to all of them. */
@@ -251,8 +263,9 @@ static void check_batches(int single)
         make_problem(&q, &shapes[i], single);
         make_factors(&f, &q.k, single);
         for (size_t b = 0; b < sizeof sizes / sizeof *sizes; b++)
-            for (int which = 0; which < 7; which++) {
-                if (sizes[b].batch < 50 && (which != (int)i % 7 || q.x.nnz > 5000)) /* launches */
+            for (int which = 0; which < WAYS; which++) {
+                if (sizes[b].batch < 50 &&
+                    (which != (int)(i + 4) % WAYS || q.x.nnz > 5000)) /* launches */
                     continue;
                 struct streaming t = {.segment_nnz = sizes[b].segment, .batch_nnz = sizes[b].batch};
                 set_conflicts(&t, q.x.order, which);
@@ -267,7 +280,7 @@ static void test_batches(void **state)
 {
     (void)state;
     check_batches(0);
-    assert_true(met.none > 0 && met.several_batches > 20);
+    assert_true(met.none > 0 && met.several_batches > 20 && met.sorted > 20);
 }
 
 static void test_batches_in_single_precision(void **state)
@@ -287,7 +300,7 @@ static void test_residents(void **state)
     make_factors(&f, &q.k, 0);
     memset(&met, 0, sizeof met);
     for (uint64_t bytes = 1 << 14; bytes <= 1 << 22; bytes += bytes / 2)
-        for (int which = 0; which < 7; which += 2) {
+        for (int which = 0; which < WAYS; which += 2) {
             struct streaming t = {.segment_nnz = 100, .batch_nnz = 700, .bytes = bytes};
             set_conflicts(&t, 3, which);
             check_stream(&q, &f, &t);
@@ -304,6 +317,7 @@ static void test_memory(void **state)
     static const uint64_t dims[] = {1000, 2000, 3000};
     static const enum conflict conflict[] = {CONFLICT_REGISTER, CONFLICT_REGISTER,
                                              CONFLICT_REGISTER};
+    static const bool sorted[] = {false, true, false};
     const uint64_t bytes = 48 << 20, slack = 16 << 20; /* the driver takes pages of 2 MB */
     struct error error = {0};
     struct packed packed;
@@ -313,8 +327,8 @@ static void test_memory(void **state)
     naive_random_coo(&x, 3, dims, 6000000, 1, 0);
     assert_int_equal(packed_build(&packed, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
     good(cudaMemGetInfo(&before, &all));
-    assert_int_equal(device_stream_open(&s, &packed, 1, conflict, 1 << 18, bytes, 0, &error),
-                     STATUS_OK);
+    assert_int_equal(
+        device_stream_open(&s, &packed, 1, conflict, sorted, 1 << 18, bytes, 0, &error), STATUS_OK);
     good(cudaMemGetInfo(&after, &all));
     assert_true(s.packed[0].nresident > 0 && s.packed[0].nresident < s.packed[0].nbatches);
     assert_true(before - after <= bytes + slack);
@@ -328,6 +342,7 @@ static void test_damaged_stream(void **state)
     static const struct shape shape = {3, {50, 310, 4000}, 20000, 4, 0};
     static const enum conflict conflict[] = {CONFLICT_HIERARCHICAL, CONFLICT_REGISTER,
                                              CONFLICT_ATOMIC};
+    static const bool sorted[] = {false, true, false};
     struct problem q;
     struct device_factors f;
     make_problem(&q, &shape, 0);
@@ -338,7 +353,7 @@ static void test_damaged_stream(void **state)
         struct device_stream s;
         assert_int_equal(pack(&packed, &q.x, conflict, 100), 1);
         packed.dims[n] -= packed.dims[n] / 8; /* as many bits, and coordinates that are not below */
-        assert_int_equal(device_stream_open(&s, &packed, 1, conflict, 1000, 0, 0, &error),
+        assert_int_equal(device_stream_open(&s, &packed, 1, conflict, sorted, 1000, 0, 0, &error),
                          STATUS_OK);
         assert_int_equal(device_stream_mttkrp(&s, n, &f, NULL, &error), STATUS_INPUT);
         char expected[32];
@@ -370,7 +385,7 @@ static void test_failing_allocations(void **state)
         int count = pack(packed, &q.x, t.conflict, 100);
         memory_hook_set(k);
         enum status status =
-            device_stream_open(&s, packed, count, t.conflict, 1000, 1 << 19, 0, &error);
+            device_stream_open(&s, packed, count, t.conflict, t.sorted, 1000, 1 << 19, 0, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_null(packed[0].bytes);
@@ -397,6 +412,7 @@ static void test_line_too_long(void **state)
 {
     (void)state;
     static const uint64_t dims[] = {1 << 25, 1 << 25, 1 << 25, 1 << 25, 1 << 25};
+    static const bool sorted[5];
     enum conflict conflict[5];
     struct error error = {0};
     struct packed packed;
@@ -406,7 +422,7 @@ static void test_line_too_long(void **state)
         conflict[n] = CONFLICT_REGISTER;
     naive_random_coo(&x, 5, dims, 100, 1, 0);
     assert_int_equal(pack(&packed, &x, conflict, 0), 1);
-    assert_int_equal(device_stream_open(&s, &packed, 1, conflict, 100, 0, 0, &error),
+    assert_int_equal(device_stream_open(&s, &packed, 1, conflict, sorted, 100, 0, 0, &error),
                      STATUS_MEMORY);
     assert_null(packed.bytes);
     coo_free(&x);

@@ -72,10 +72,17 @@ static void check_streamed(const struct plan *p)
     assert_true(!p->replicate || (p->alto && r->conflict == CONFLICT_AUTO));
     assert_true(p->replicate || p->resident_bytes <= p->host_bytes);
     assert_true(p->batch_nnz > 0);
+    bool sorted = false;
+    for (int n = 0; n < r->order; n++) {
+        bool is_long = r->dims[n] * r->rank * r->real_size > 32 << 20;
+        assert_int_equal(p->sorted[n], is_long && p->conflict[n] == CONFLICT_REGISTER);
+        sorted |= p->sorted[n];
+    }
     /* In bits: a packed nonzero takes a value and its line but for eight, and up to four more; a
-     * decoded one its index words and a value. */
+     * decoded one its index words and a value; and its order. */
     uint64_t words = bits > 64 ? 2 : 1;
-    uint64_t each = 64 + (uint64_t)bits - 8 + 8 * (8 * words + r->real_size);
+    uint64_t each =
+        64 + (uint64_t)bits - 8 + 8 * (8 * words + r->real_size + (sorted ? PLAN_SORT_BYTES : 0));
     assert_in_range(p->queue_bytes, PLAN_QUEUES * p->batch_nnz * each / 8,
                     PLAN_QUEUES * (p->batch_nnz * (each + 4) / 8 + 200));
     check_conflicts(p);
@@ -324,6 +331,48 @@ static void test_streamed_alto(void **state)
             assert_int_equal(p.conflict[n], c);
         assert_int_equal(p.copy_bytes, c == CONFLICT_HIERARCHICAL ? 4 * 1717 * 16 * 8 : 0);
     }
+}
+
+/* Batches of long modes are sorted, and larger. */
+static void test_streamed_sorted(void **state)
+{
+    (void)state;
+    struct plan_request r = large_request(20 * GB, 500 * GB);
+    struct plan p;
+    r.dims[2] = 300000; /* M of 38 MB */
+    plan_make(&p, &r);
+    check_streamed(&p);
+    assert_true(p.fits && p.sorted[2] && !p.sorted[3]);
+    assert_int_equal(p.batch_nnz, 1 << 22);
+    for (int c = CONFLICT_ORDERED; c <= CONFLICT_ATOMIC; c++) {
+        r.conflict = (enum conflict)c;
+        plan_make(&p, &r);
+        check_streamed(&p);
+        assert_true(p.fits && p.sorted[2] == (c == CONFLICT_REGISTER));
+        assert_int_equal(p.batch_nnz, p.sorted[2] ? 1 << 22 : 1 << 20);
+    }
+    r.conflict = CONFLICT_AUTO;
+    for (uint64_t left = 20000000, last = 0; left < 3 * GB; left += 10000000) {
+        r.budget = p.factor_bytes + left;
+        plan_make(&p, &r);
+        check_streamed(&p);
+        assert_true(p.fits && p.batch_nnz % 65536 == 0 && p.batch_nnz >= last);
+        assert_true(p.batch_nnz == 65536 || p.queue_bytes <= left / 3);
+        last = p.batch_nnz;
+    }
+    assert_int_equal(p.batch_nnz, 1 << 22);
+    r.budget = 40 * GB; /* alto fits the device */
+    plan_make(&p, &r);
+    assert_true(p.fits && !p.streamed && !p.sorted[2]);
+
+    char text[4096];
+    r.budget = 20 * GB;
+    plan_make(&p, &r);
+    plan_describe(&p, text, sizeof text);
+    assert_non_null(strstr(text, "mode 3: length 300000, register, the shared alto ordering, "
+                                 "streamed, batches sorted by row\nmode 4: length 1717, register, "
+                                 "the shared alto ordering, streamed\n"));
+    assert_non_null(strstr(text, "4194304 nonzeros at a time"));
 }
 
 /* It would fit unpacked, but not on the host. */
@@ -590,6 +639,7 @@ int main(void)
         cmocka_unit_test(test_streamed_replicas),
         cmocka_unit_test(test_streamed_replicas_later),
         cmocka_unit_test(test_streamed_alto),
+        cmocka_unit_test(test_streamed_sorted),
         cmocka_unit_test(test_streamed_though_it_fits),
         cmocka_unit_test(test_streamed_batches),
         cmocka_unit_test(test_streamed_lines),

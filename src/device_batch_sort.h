@@ -1,0 +1,29 @@
+/* The order by output row in which MTTKRP takes the nonzeros of a batch. Along the alto line the
+ * nonzeros of a row are far apart for a chunk of MTTKRP, but not for a batch: sorted, a row takes
+ * about one atomic addition of each batch that has it, not one of nearly each nonzero. */
+#ifndef BLCO_DEVICE_BATCH_SORT_H
+#define BLCO_DEVICE_BATCH_SORT_H
+
+#include "error.h"
+#include "row_sort.h"
+
+/* What sorting takes beside the batch; its arrays are owned, device. */
+struct device_batch_sort {
+    struct row_sort arrays;
+};
+
+/* For batches of at most nnz nonzeros. Adds the bytes of device memory that it takes, at most
+ * PLAN_SORT_BYTES (plan.h) a nonzero and a few kilobytes, to *used. The caller closes *b, after a
+ * failure too. STATUS_MEMORY. */
+enum status device_batch_sort_open(struct device_batch_sort *b, uint64_t nnz, uint64_t *used,
+                                   struct error *error);
+
+/* Accepts a zeroed one. */
+void device_batch_sort_close(struct device_batch_sort *b);
+
+/* args->position = the order of a batch of nnz nonzeros by the rows of args->output (row_sort.h),
+ * until the next call. Asynchronous. */
+cudaError_t device_batch_sort_run(const struct device_batch_sort *b, struct mttkrp_args *args,
+                                  uint64_t nnz, cudaStream_t stream);
+
+#endif
