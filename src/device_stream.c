@@ -49,6 +49,7 @@ static uint64_t largest_batch(const struct device_stream *s)
 static enum status build_slots(struct device_stream *s, uint64_t bytes, struct error *error)
 {
     enum status status = STATUS_OK;
+    s->ahead = false; /* whatever they have is lost */
     for (int q = 0; q < PLAN_QUEUES && status == STATUS_OK; q++) {
         uint8_t *old = s->slot[q].bytes;
         status = allocate(&s->slot[q].bytes, bytes, 1, &s->used, error);
@@ -202,6 +203,13 @@ enum status device_stream_adopt(struct device_stream *s, struct packed *replica,
     s->sorted[mode] = false;
     serve_modes(s);
     return STATUS_OK;
+}
+
+enum status device_stream_vacate(struct device_stream *s, int ordering, struct error *error)
+{
+    s->ahead = false; /* the slots have what flowed first before */
+    device_packed_drop(&s->packed[ordering]);
+    return device_packed_keep(&s->packed[ordering], 0, error);
 }
 
 enum status device_stream_rearrange(struct device_stream *s, struct error *error)
