@@ -13,8 +13,6 @@ constexpr uint32_t WARP = 32, ALL = 0xffffffffu;
 constexpr uint32_t THREADS = 256, WARPS = THREADS / WARP;
 constexpr int OWN = PACKED_GROUP_NNZ / WARP; /* nonzeros of a lane                                */
 constexpr int GROUP_BITS = 8;                /* of the number of a nonzero in its group           */
-constexpr int64_t MOST_WHOLE = 1ll << 53;    /* up to it every whole number is a double           */
-constexpr int WHOLE_BITS = 55;               /* of a field of whole numbers, at most              */
 constexpr int FEW_BITS = 32;                 /* of a field: whole numbers rather than floats      */
 constexpr double NO_POWER = 0;
 
@@ -121,14 +119,14 @@ __device__ bool all_float(const Values &v)
     return __all_sync(ALL, exact);
 }
 
-/* Whether all are the doubles next to whole numbers of at most MOST_WHOLE over this power of ten;
- * *beyond where one is too large for that over any higher power, too. */
+/* Whether all are the doubles next to whole numbers of at most PACK_MOST_WHOLE over this power of
+ * ten; *beyond where one is too large for that over any higher power, too. */
 __device__ bool all_decimal(const Values &v, double power, bool *beyond)
 {
     bool decimal = true, large = false;
     for (double value : v.value) {
         double scaled = value * power;
-        if (!(fabs(scaled) <= static_cast<double>(MOST_WHOLE)))
+        if (!(fabs(scaled) <= static_cast<double>(PACK_MOST_WHOLE)))
             large = true;
         else if (decimal)
             decimal = bits_of(static_cast<double>(llrint(scaled)) / power) == bits_of(value);
@@ -191,7 +189,7 @@ __device__ void choose_form(const Values &v, packed_group *g)
         set_form(g, PACKED_WHOLE, bits, decimals, least);
     else if (all_float(v))
         set_form(g, PACKED_F32, 32, 0, 0);
-    else if (bits <= WHOLE_BITS)
+    else if (bits <= PACK_WHOLE_BITS)
         set_form(g, PACKED_WHOLE, bits, decimals, least);
     else
         set_form(g, PACKED_F64, 64, 0, 0);

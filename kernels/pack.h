@@ -13,7 +13,9 @@
 extern "C" {
 #endif
 
-#define PACK_SEGMENT_ALIGN 64 /* a segment's bytes are a multiple of that */
+#define PACK_SEGMENT_ALIGN 64 /* a segment's bytes are a multiple of that          */
+#define PACK_MOST_WHOLE    (INT64_C(1) << 53) /* up to it every whole number is a double           */
+#define PACK_WHOLE_BITS    55 /* of a field of whole numbers, at most              */
 
 /* Nonzeros in whole segments; the last of these may be shorter. */
 struct pack_args {

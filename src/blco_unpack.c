@@ -68,26 +68,29 @@ static bool entry_is_sound(const struct packed_group *g, int line_bits, uint32_t
            g->upper_words <= PACKED_UPPER_WORDS && g->unused == 0 && values_are_sound(g);
 }
 
-static uint32_t count_bits(uint64_t x)
-{
-    x -= x >> 1 & UINT64_C(0x5555555555555555);
-    x = (x & UINT64_C(0x3333333333333333)) + (x >> 2 & UINT64_C(0x3333333333333333));
-    x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
-    return (uint32_t)(x * UINT64_C(0x0101010101010101) >> 56);
-}
-
-/* Bits of a vector, and where its last one is. */
+/* Set bits of a vector. */
 VECTOR_CLONES
-static uint32_t count_vector(const uint32_t *vector, uint32_t words, uint32_t *last)
+static uint32_t count_bits(const uint32_t *word, uint32_t words)
 {
     uint32_t count = 0;
-    *last = 0;
     for (uint32_t w = 0; w < words; w++) {
-        count += count_bits(vector[w]);
-        if (vector[w])
-            *last = 32 * w + 31 - (uint32_t)__builtin_clz(vector[w]);
+        uint32_t x = word[w];
+        x -= x >> 1 & 0x55555555;
+        x = (x & 0x33333333) + (x >> 2 & 0x33333333);
+        x = (x + (x >> 4)) & 0x0f0f0f0f;
+        x += x >> 8;
+        count += (x + (x >> 16)) & 0x3f;
     }
     return count;
+}
+
+/* The last set bit of a vector that has one. */
+static uint32_t last_bit(const uint32_t *word, uint32_t words)
+{
+    do {
+        words--;
+    } while (words > 0 && word[words] == 0);
+    return 32 * words + 31 - (uint32_t)__builtin_clz(word[words]);
 }
 
 /* No nonzero is beyond the end of the line, or of the bits in which lines of a group differ, when
@@ -109,11 +112,12 @@ static bool line_is_sound(const uint64_t *line, int line_bits, int low_bits, uin
 static bool group_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,
                            const struct packed_group *g, const uint64_t *line, uint64_t at)
 {
-    uint32_t last;
     if (g->at != at || blco_group_words(g) * sizeof(uint32_t) > s->bytes - at)
         return false;
-    return count_vector(upper_words(bytes, g), g->upper_words, &last) == g->count &&
-           line_is_sound(line, line_bits, g->low_bits, last - (g->count - 1u));
+    const uint32_t *vector = upper_words(bytes, g);
+    return count_bits(vector, g->upper_words) == g->count &&
+           line_is_sound(line, line_bits, g->low_bits,
+                         last_bit(vector, g->upper_words) - (g->count - 1u));
 }
 
 bool blco_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,

@@ -5,10 +5,14 @@
 #include "cuda_error.h"
 #include "device_memory.h"
 #include "memory.h"
+#include "values.h"
 
 static const char doing[] = "packing the nonzeros";
 
+/* The kernels pack without the headers of this folder. */
 _Static_assert(PACK_SEGMENT_ALIGN == BLCO_SEGMENT_ALIGN, "segments are padded as in files");
+_Static_assert(PACK_MOST_WHOLE == VALUES_MOST_WHOLE && PACK_WHOLE_BITS == VALUES_WHOLE_BITS,
+               "values take the forms that the host gives them");
 
 static uint64_t segments_of(uint64_t nnz, uint64_t segment_nnz)
 {

@@ -22,7 +22,7 @@ struct device_packer {
 };
 
 /* Bytes of device memory that packing `nnz` nonzeros at a time takes, and of the room for packed
- * bytes that it needs at least. */
+ * bytes, one segment's, that it needs at least. */
 uint64_t device_packer_bytes(uint64_t nnz, uint64_t segment_nnz);
 uint64_t device_packer_least(uint64_t segment_nnz);
 

@@ -32,11 +32,10 @@ static uint64_t resident_bytes(const struct device_packed *o)
 static enum status make_room(struct device_stream *s, struct replica_request *q,
                              struct error *error)
 {
-    struct device_packed *source = &s->packed[q->source];
-    uint64_t bytes, room = device_stream_room(s), taken = resident_bytes(source);
+    uint64_t bytes, room = device_stream_room(s), taken = resident_bytes(&s->packed[q->source]);
     enum status status = device_replica_bytes(s, q, &bytes, error);
     if (status == STATUS_OK && taken > 0 && (room < taken || bytes > room - taken)) {
-        status = device_stream_evict(s, q->source, error);
+        status = device_stream_vacate(s, q->source, error);
         taken = 0;
     }
     q->device_bytes = room - taken;

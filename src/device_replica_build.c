@@ -51,14 +51,20 @@ static void make_map(struct replica_map *map, const struct device_stream *s,
     }
 }
 
-/* Device memory for pieces with room for so many nonzeros. */
-static enum status bytes_for(const struct replica_map *map, uint64_t room, uint64_t segment_nnz,
-                             uint64_t *bytes, struct error *error)
+/* Device memory that packing a segment's nonzeros takes at most. */
+static uint64_t room_to_pack(const struct packed *source)
 {
-    uint64_t least = device_packer_least(segment_nnz);
+    uint64_t nnz = source->segment_nnz;
+    return device_packer_least(nnz < source->nnz ? nnz : source->nnz);
+}
+
+/* Device memory for pieces with room for so many nonzeros. */
+static enum status bytes_for(const struct replica_map *map, uint64_t room,
+                             const struct packed *source, uint64_t *bytes, struct error *error)
+{
     *bytes = 0;
-    enum status status = device_piece_bytes(map, room, least, bytes, error);
-    *bytes += device_packer_bytes(room, segment_nnz);
+    enum status status = device_piece_bytes(map, room, room_to_pack(source), bytes, error);
+    *bytes += device_packer_bytes(room, source->segment_nnz);
     return status;
 }
 
@@ -68,16 +74,16 @@ enum status device_replica_bytes(const struct device_stream *s, const struct rep
     const struct packed *source = source_of(s, q);
     struct replica_map map;
     make_map(&map, s, q);
-    return bytes_for(&map, source->nnz, source->segment_nnz, bytes, error);
+    return bytes_for(&map, source->nnz, source, bytes, error);
 }
 
 /* As many nonzeros as the device has room for: all, or a piece's and an unfinished segment's. */
-static enum status choose_room(struct build *b, uint64_t nnz, struct error *error)
+static enum status choose_room(struct build *b, const struct packed *source, struct error *error)
 {
     const struct replica_request *q = b->request;
-    uint64_t bytes, most = q->piece_nnz ? q->piece_nnz + b->segment_nnz : nnz;
-    b->room = nnz < most ? nnz : most;
-    while (bytes_for(&b->map, b->room, b->segment_nnz, &bytes, error) == STATUS_OK &&
+    uint64_t bytes, most = q->piece_nnz ? q->piece_nnz + b->segment_nnz : source->nnz;
+    b->room = source->nnz < most ? source->nnz : most;
+    while (bytes_for(&b->map, b->room, source, &bytes, error) == STATUS_OK &&
            bytes > q->device_bytes) {
         if (b->room <= b->segment_nnz + 1)
             return error_set(error, STATUS_MEMORY, "%s: no room for a piece", doing);
@@ -102,7 +108,8 @@ static cudaError_t count_rows(void *context, const struct device_packed *o, uint
 {
     const struct build *b = context;
     const struct replica_batch batch = batch_of(o, number, lane);
-    return replica_count_rows(&batch, &b->map, b->rows, lane->product);
+    cudaError_t code = stream_lane_ready(lane);
+    return code == cudaSuccess ? replica_count_rows(&batch, &b->map, b->rows, lane->product) : code;
 }
 
 static cudaError_t append(void *context, const struct device_packed *o, uint64_t number,
@@ -110,7 +117,8 @@ static cudaError_t append(void *context, const struct device_packed *o, uint64_t
 {
     const struct build *b = context;
     const struct replica_batch batch = batch_of(o, number, lane);
-    return replica_append(&batch, &b->map, &b->target, lane->product);
+    cudaError_t code = stream_lane_ready(lane);
+    return code == cudaSuccess ? replica_append(&batch, &b->map, &b->target, lane->product) : code;
 }
 
 /* All nonzeros pass by. */
@@ -213,11 +221,11 @@ static enum status build_piece(struct build *b, struct device_piece *piece,
 static enum status build_pieces(struct build *b, const struct pieces *p, struct packed *replica,
                                 uint64_t host_room, struct error *error)
 {
+    uint64_t least = room_to_pack(source_of(b->stream, b->request));
     struct staging *staging = b->request->staging;
     struct device_piece piece = {0};
     struct device_packer packer = {0};
-    enum status status = device_piece_open(
-        &piece, &b->map, b->room, device_packer_least(b->segment_nnz), staging->stream, error);
+    enum status status = device_piece_open(&piece, &b->map, b->room, least, staging->stream, error);
     if (status == STATUS_OK)
         status = device_packer_open(&packer, replica, host_room, b->room, staging, error);
     for (uint64_t i = 0; i < p->count && status == STATUS_OK; i++)
@@ -266,7 +274,7 @@ enum status device_replica_build(struct packed *replica, struct device_stream *s
     if (q->host_bytes < source->size) /* it will hardly be shorter */
         return error_set(error, STATUS_MEMORY, "%s: no host memory for it", doing);
     make_map(&b.map, s, q);
-    if (choose_room(&b, source->nnz, error) == STATUS_OK &&
+    if (choose_room(&b, source, error) == STATUS_OK &&
         find_pieces(&b, &pieces, error) == STATUS_OK &&
         open_replica(replica, source, q->mode, host_room(source, q), error) == STATUS_OK)
         build_pieces(&b, &pieces, replica, host_room(source, q), error);

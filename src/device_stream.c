@@ -47,6 +47,7 @@ static uint64_t largest_batch(const struct device_stream *s)
 static enum status build_slots(struct device_stream *s, uint64_t bytes, struct error *error)
 {
     enum status status = STATUS_OK;
+    s->ahead = false; /* whatever they have is lost */
     for (int q = 0; q < PLAN_QUEUES && status == STATUS_OK; q++) {
         uint8_t *old = s->slot[q].bytes;
         status = allocate(&s->slot[q].bytes, bytes, 1, &s->used, error);
@@ -203,10 +204,10 @@ enum status device_stream_adopt(struct device_stream *s, struct packed *replica,
     return STATUS_OK;
 }
 
-enum status device_stream_evict(struct device_stream *s, int ordering, struct error *error)
+enum status device_stream_vacate(struct device_stream *s, int ordering, struct error *error)
 {
+    s->ahead = false; /* the slots have what flowed first before */
     device_packed_drop(&s->packed[ordering]);
-    s->ahead = false; /* other batches are the first to flow */
     return device_packed_keep(&s->packed[ordering], 0, error);
 }
 
@@ -379,18 +380,10 @@ static cudaError_t decode_flowing(struct device_stream *s, const struct stream_p
     return code == cudaSuccess ? fill_slots(s, pass) : code;
 }
 
-/* What is done with a lane's batch once it is decoded and prepared. */
-static cudaError_t consume(const struct stream_pass *pass, const struct device_packed *o,
-                           uint64_t b, const struct stream_lane *lane)
+cudaError_t stream_lane_ready(const struct stream_lane *lane)
 {
-    cudaError_t code = pass->prepare ? pass->prepare(pass->context, o, b, lane) : cudaSuccess;
-    if (code == cudaSuccess)
-        code = cudaEventRecord(lane->ready, lane->stream);
-    if (code == cudaSuccess)
-        code = cudaStreamWaitEvent(lane->product, lane->ready, 0);
-    if (code == cudaSuccess)
-        code = pass->consume(pass->context, o, b, lane);
-    return code == cudaSuccess ? cudaEventRecord(lane->done, lane->product) : code;
+    cudaError_t code = cudaEventRecord(lane->ready, lane->stream);
+    return code == cudaSuccess ? cudaStreamWaitEvent(lane->product, lane->ready, 0) : code;
 }
 
 /* Step t of a pass: batches that are there come evenly between those that flow. */
@@ -409,7 +402,9 @@ static cudaError_t run_batch(struct device_stream *s, const struct stream_pass *
         b = o->nresident + t - before;
         code = decode_flowing(s, pass, b, lane);
     }
-    return code == cudaSuccess ? consume(pass, o, b, lane) : code;
+    if (code == cudaSuccess)
+        code = pass->consume(pass->context, o, b, lane);
+    return code == cudaSuccess ? cudaEventRecord(lane->done, lane->product) : code;
 }
 
 cudaError_t device_stream_pass(struct device_stream *s, const struct stream_pass *pass,
@@ -428,35 +423,29 @@ cudaError_t device_stream_pass(struct device_stream *s, const struct stream_pass
     return code;
 }
 
-/* What MTTKRP's passes have in common for all batches. */
+/* What all batches of an MTTKRP have in common. */
 struct product {
     struct mttkrp_args args;
-    bool sorted;
+    bool sorted; /* each batch is sorted by output row first */
 };
-
-/* The batch's part of the arguments; sorted by row where the mode needs it. */
-static cudaError_t prepare_mttkrp(void *context, const struct device_packed *o, uint64_t b,
-                                  const struct stream_lane *lane)
-{
-    struct product *p = context;
-    const struct chunk_table *table = device_packed_chunks(o, b);
-    p->args.index[0] = lane->index[0];
-    p->args.index[1] = lane->index[1];
-    p->args.value = lane->value;
-    p->args.chunk = table->chunk;
-    p->args.chunks = table->count;
-    return p->sorted
-               ? device_batch_sort_run(&lane->sort, &p->args, device_packed_nnz(o, b), lane->stream)
-               : cudaSuccess;
-}
 
 static cudaError_t run_mttkrp(void *context, const struct device_packed *o, uint64_t b,
                               const struct stream_lane *lane)
 {
-    const struct product *p = context;
-    (void)o;
-    (void)b;
-    return mttkrp_launch(&p->args, lane->product);
+    struct product *product = context;
+    struct mttkrp_args *args = &product->args;
+    const struct chunk_table *table = device_packed_chunks(o, b);
+    args->index[0] = lane->index[0];
+    args->index[1] = lane->index[1];
+    args->value = lane->value;
+    args->chunk = table->chunk;
+    args->chunks = table->count;
+    cudaError_t code = cudaSuccess;
+    if (product->sorted)
+        code = device_batch_sort_run(&lane->sort, args, device_packed_nnz(o, b), lane->stream);
+    if (code == cudaSuccess)
+        code = stream_lane_ready(lane);
+    return code == cudaSuccess ? mttkrp_launch(args, lane->product) : code;
 }
 
 /* All batches of an ordering have been decoded once. */
@@ -480,20 +469,21 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
 {
     struct device_packed *o = &s->packed[s->serves[mode]];
     struct product product = {.sorted = s->sorted[mode]};
+    struct mttkrp_args *args = &product.args;
     const struct stream_pass pass = {.ordering = s->serves[mode],
                                      .following = expected_ordering(s, mode),
                                      .single = s->single,
                                      .prepare = prepare_mttkrp,
                                      .consume = run_mttkrp,
                                      .context = &product};
-    set_args(s, mode, f, &product.args);
-    cudaError_t code = mttkrp_prepare(&product.args);
+    set_args(s, mode, f, args);
+    cudaError_t code = mttkrp_prepare(args);
     if (code == cudaSuccess)
-        code = device_mttkrp_zero(&product.args, stream);
+        code = device_mttkrp_zero(args, stream);
     if (code == cudaSuccess)
         code = device_stream_pass(s, &pass, stream);
     if (code == cudaSuccess)
-        code = device_mttkrp_merge(&product.args, stream);
+        code = device_mttkrp_merge(args, stream);
     s->last_mode = mode;
     enum status status = cuda_status(code, "MTTKRP of a streamed tensor", error);
     return status == STATUS_OK && !o->checked ? check(s, o, stream, error) : status;

@@ -30,11 +30,12 @@ struct stream_lane {
     cudaEvent_t done;     /* its batch has been multiplied, and the lane is free */
     uint64_t
         *index[PACKED_WORDS]; /* (nonzeros of a batch) each: its batch, decoded; device, owned */
-    void *value;              /* the same, room for doubles  */
-    struct device_batch_sort sort; /* where a mode needs it       */
+    void *value;              /* the same, room for doubles                                     */
+    struct device_batch_sort sort; /* where a mode needs it */
 };
 
-/* What is done with batch b of an ordering, decoded in a lane. */
+/* What is done with batch b of an ordering, decoded in a lane, by work in the lane's product stream
+ * behind stream_lane_ready, and ahead of that in its other one. */
 typedef cudaError_t stream_consumer(void *context, const struct device_packed *o, uint64_t b,
                                     const struct stream_lane *lane);
 
@@ -91,7 +92,11 @@ void device_stream_close(struct device_stream *s);
 enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct device_factors *f,
                                  cudaStream_t stream, struct error *error);
 
-/* Queues a pass after what is in `stream` and before what will be. */
+/* For consumers: what follows in lane->product waits for what is in lane->stream. */
+cudaError_t stream_lane_ready(const struct stream_lane *lane);
+
+/* Queues a pass: what its consumer puts into lane->product comes after what is in `stream` and
+ * before what will be. */
 cudaError_t device_stream_pass(struct device_stream *s, const struct stream_pass *pass,
                                cudaStream_t stream);
 
@@ -101,8 +106,8 @@ cudaError_t device_stream_pass(struct device_stream *s, const struct stream_pass
 enum status device_stream_adopt(struct device_stream *s, struct packed *replica,
                                 struct error *error);
 
-/* Takes all of an ordering off the device, so that all of it flows. No work may be under way. */
-enum status device_stream_evict(struct device_stream *s, int ordering, struct error *error);
+/* Lets all of an ordering flow, and nothing of it stay on the device. No work may be under way. */
+enum status device_stream_vacate(struct device_stream *s, int ordering, struct error *error);
 
 /* Frees the orderings that serve no mode, and shares the room on the device anew among those that
  * do. No work may be under way. */

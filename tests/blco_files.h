@@ -114,4 +114,14 @@ static inline char *file_bytes(const char *path, size_t *size)
     return bytes;
 }
 
+static inline struct blco_file_header *header_of(char *bytes)
+{
+    return (struct blco_file_header *)(void *)bytes;
+}
+
+static inline struct blco_file_segment *segment_of(char *bytes)
+{
+    return (struct blco_file_segment *)(void *)(bytes + header_of(bytes)->directory_offset);
+}
+
 #endif

@@ -96,20 +96,22 @@ static void remove_folder(void)
 static size_t make_seed(const uint8_t *data, size_t size, uint8_t *seed, size_t room)
 {
     static uint8_t bytes[1 << 16];
-    const uint64_t dims[] = {300, 70000, MAX_LENGTH, 9};
+    const uint64_t dims[] = {300, 70000, MAX_LENGTH, 9, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH};
     char path[64];
     if (strstr(folder, "XXXXXX") && (!mkdtemp(folder) || atexit(remove_folder) != 0))
         abort();
     snprintf(path, sizeof path, "%s/x.blco", folder);
-    uint64_t nnz = size < 200 ? size : 200;
+    uint64_t nnz = size < 300 ? size : 300;
+    int kind = size ? data[size / 2] % 4 : 0; /* of the values */
     struct coo x;
     struct coo_runs runs;
     struct coo_runs_report report;
     struct error error = {0};
-    if (coo_create(&x, size ? data[0] % 4 + 1 : 3, dims, nnz, &error) != STATUS_OK)
+    if (coo_create(&x, size ? data[0] % 7 + 1 : 3, dims, nnz, &error) != STATUS_OK)
         abort();
     for (uint64_t i = 0; i < nnz; i++) {
-        x.value[i] = data[i] % 3 ? data[i] : data[i] / 7.0;
+        const double value[] = {data[i], data[i] / 100.0 - 1, (float)data[i] / 7, data[i] / 7.0};
+        x.value[i] = value[data[i] % 50 ? kind : 3];
         for (int n = 0; n < x.order; n++)
             x.index[n][i] = (uint32_t)(data[(i + (uint64_t)n) % size] * 2654435761u % dims[n]);
     }

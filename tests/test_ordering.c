@@ -228,9 +228,11 @@ static void check_line_words(const struct ordering *o, const struct coo *x, uint
     struct error error = {0};
     uint64_t line[MAX_LINE_WORDS];
     uint64_t *key = malloc(x->nnz * sizeof *key), *position = malloc(x->nnz * sizeof *position);
+    struct line_encoder encoder;
+    assert_int_equal(line_encoder_create(&encoder, o, &error), STATUS_OK);
     for (uint64_t i = 0; i < x->nnz; i++)
         position[i] = naive_random(seed) % x->nnz;
-    for (int word = 0; 64 * word < o->line_bits; word++)
+    for (int word = 0; 64 * word < o->line_bits; word++) {
         for (int by_position = 0; by_position <= 1; by_position++) {
             assert_int_equal(
                 ordering_line_words(o, x, word, by_position ? position : NULL, key, &error),
@@ -243,6 +245,14 @@ static void check_line_words(const struct ordering *o, const struct coo *x, uint
                 assert_int_equal(key[i], line[word]);
             }
         }
+        ordering_line_words(o, x, word, NULL, key, &error);
+        for (uint64_t from = 0; from < x->nnz; from += 7) {
+            uint64_t some[7], count = x->nnz - from < 7 ? x->nnz - from : 7;
+            line_encoder_words(&encoder, x, word, from, count, some);
+            assert_memory_equal(some, key + from, count * sizeof *some);
+        }
+    }
+    line_encoder_free(&encoder);
     free(key);
     free(position);
 }

@@ -81,8 +81,8 @@ static void check_streamed(const struct plan *p)
     /* In bits: a packed nonzero takes a value and its line but for eight, and up to four more; a
      * decoded one its index words and a value; and its order. */
     uint64_t words = bits > 64 ? 2 : 1;
-    uint64_t decoded = 8 * words + r->real_size + (sorted ? PLAN_SORT_BYTES : 0);
-    uint64_t each = 64 + (uint64_t)bits - 8 + 8 * decoded;
+    uint64_t each =
+        64 + (uint64_t)bits - 8 + 8 * (8 * words + r->real_size + (sorted ? PLAN_SORT_BYTES : 0));
     assert_in_range(p->queue_bytes, PLAN_QUEUES * p->batch_nnz * each / 8,
                     PLAN_QUEUES * (p->batch_nnz * (each + 4) / 8 + 200));
     check_conflicts(p);
