@@ -473,7 +473,6 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
     const struct stream_pass pass = {.ordering = s->serves[mode],
                                      .following = expected_ordering(s, mode),
                                      .single = s->single,
-                                     .prepare = prepare_mttkrp,
                                      .consume = run_mttkrp,
                                      .context = &product};
     set_args(s, mode, f, args);

@@ -42,11 +42,9 @@ typedef cudaError_t stream_consumer(void *context, const struct device_packed *o
 /* All batches of an ordering, one after the other. */
 struct stream_pass {
     int ordering;
-    int following; /* ordering of the pass that is likely to follow                              */
-    int single;    /* values are decoded to floats                                               */
-    stream_consumer
-        *prepare; /* work in the lane's stream that depends on the batch alone, or NULL */
-    stream_consumer *consume; /* work in the lane's product                                      */
+    int following; /* ordering of the pass that is likely to follow */
+    int single;    /* values are decoded to floats                  */
+    stream_consumer *consume;
     void *context;
 };
 

@@ -39,8 +39,8 @@ static void open_stream(struct streaming *t, const struct coo *x, uint64_t segme
     struct error error = {0};
     struct packed alto;
     enum conflict conflict[MAX_ORDER];
-    const bool sorted[MAX_ORDER] = {false};
-    for (int n = 0; n < x->order; n++)
+    bool sorted[MAX_ORDER];
+    for (int n = 0; n < x->order; n++) {
         conflict[n] = CONFLICT_REGISTER;
         sorted[n] = n % 2;
     }
