@@ -12,9 +12,8 @@
 #define QUEUE_SHARE         3    /* queues take at most one in so many bytes that are left */
 
 /* A streamed mode has its own replica where M is too long for a cache: then atomics would bound it,
- * not the bus. All others stream from alto, which packs narrower and shares what stays on the
- * device: on an H200 11.0 instead of 14.1 ms a mode on 77 million nonzeros in 12 to 29 thousand
- * rows. */
+ * not the bus. All others stream from alto, which shares what stays on the device: on an H200 11.0
+ * instead of 14.1 ms a mode on 77 million nonzeros in 12 to 29 thousand rows. */
 #define LONG_OUTPUT (UINT64_C(256) << 20) /* bytes of M */
 
 static const char *const names[] = {"auto", "ordered", "hierarchical", "register", "atomic"};
