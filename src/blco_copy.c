@@ -61,8 +61,9 @@ static enum status copy_piece(void *context, struct coo *piece, struct error *er
     if (misplaced < piece->nnz)
         return error_set(error, STATUS_INPUT, "%s: damaged: nonzero number %ju is not in its place",
                          c->from->name, (uintmax_t)(c->done + misplaced + 1));
-    if (piece->nnz > 0)
-        coordinates_of(piece, piece->nnz - 1, c->last);
+    if (piece->nnz == 0) /* of a file without nonzeros */
+        return STATUS_OK;
+    coordinates_of(piece, piece->nnz - 1, c->last);
     c->done += piece->nnz;
     progress_update(c->progress, (double)c->done / (double)c->from->header->nnz,
                     "%.0f million nonzeros", (double)c->done / 1e6);

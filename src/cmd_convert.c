@@ -25,7 +25,8 @@ static const struct cli_option output_options[] = {
 static const struct cli_option machine_options[] = {
     {"threads", 't', "N",
      "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
-    {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE", "memory to use (most of what is available)"},
+    {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE",
+     "memory to use, as 500M or 16G (four fifths of\nwhat is free)"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_group groups[] = {{"Input", cli_input_options},
