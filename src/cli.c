@@ -25,7 +25,8 @@ const struct cli_option cli_machine_options[] = {
     {"threads", 't', "N",
      "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
     {"memory", CLI_KEY_MEMORY, "SIZE", "GPU memory to use, as 500M or 16G (what is free)"},
-    {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE", "host memory to use (four fifths of what is free)"},
+    {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE",
+     "host memory to use (four fifths of what is free)"},
     {"conflict", CLI_KEY_CONFLICT, "NAME",
      "how updates of one output row are kept apart:\nauto, ordered, hierarchical, register, "
      "atomic (auto)"},
