@@ -36,7 +36,7 @@ const struct cli_option cli_machine_options[] = {
     {NULL, 0, NULL, NULL}};
 
 const struct cli_option cli_general_options[] = {
-    {"quiet", 'q', NULL, "print nothing but errors"},
+    {"quiet", 'q', NULL, "print nothing but results and errors"},
     {"help", CLI_KEY_HELP, NULL, "print this help"},
     {"version", CLI_KEY_VERSION, NULL, "print the version"},
     {NULL, 0, NULL, NULL}};

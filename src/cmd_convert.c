@@ -41,7 +41,9 @@ void cmd_convert_help(FILE *stream)
             "Usage: blco convert IN OUT [OPTION]...\n\n"
             "Writes the tensor of IN to OUT, whose name says how: .blco, .tns or .tns.gz, or\n"
             "- for text to standard output. IN is text (.tns), plain or gzip, a .blco file,\n"
-            "or - for text from standard input. Duplicates are summed and zeros dropped.\n");
+            "or - for text from standard input. Duplicates are summed and zeros dropped.\n"
+            "IN may be larger than memory where it or OUT is .blco; text is then sorted in a\n"
+            "temporary file in the folder of OUT.\n");
     cli_help(stream, groups);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
                     "blco-convert(1).\n");

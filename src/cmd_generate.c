@@ -90,7 +90,8 @@ void cmd_generate_help(FILE *stream)
             "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n\n"
             "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
             "to standard output. The same arguments give the same file whatever the number\n"
-            "of threads and the memory.\n");
+            "of threads and the memory. Those that are not of low rank may be larger than\n"
+            "memory.\n");
     cli_help(stream, groups);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
                     "blco-generate(1).\n");

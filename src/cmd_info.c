@@ -27,12 +27,12 @@ static const struct cli_group groups[] = {{"Plan", plan_options},
 
 void cmd_info_help(FILE *stream)
 {
-    fprintf(stream,
-            "Usage: blco info TENSOR [OPTION]...\n\n"
-            "Prints what is in a tensor file (order, lengths, nonzeros, density, "
-            "duplicates,\nzeros, values, slices), and how much memory decomposing it "
-            "takes.\n"
-            "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
+    fprintf(stream, "Usage: blco info TENSOR [OPTION]...\n\n"
+                    "Prints what is in a tensor file (order, lengths, nonzeros, density, "
+                    "duplicates,\nzeros, values, slices), and how much memory decomposing it "
+                    "takes.\n"
+                    "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n"
+                    "A .blco file may be larger than memory.\n");
     cli_help(stream, groups);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in "
                     "blco-info(1).\n");

@@ -242,8 +242,6 @@ static enum status merge_runs(struct merger *m, struct blco_writer *w, struct co
             coo_emit(&m->alto, &m->window, m->position, count, w, report, error) != STATUS_OK)
             return error->status;
         for (uint64_t k = 0; k < r->count && count > 0; k++) {
-            if (taken[k] == 0) /* often all but one run's, where the entries came in order */
-                continue;
             m->filled[k] -= taken[k];
             move_entries(&m->window, k * m->length, k * m->length + taken[k], m->filled[k]);
         }
