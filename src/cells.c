@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "number.h"
 #include "ordering.h"
 #include "radix.h"
 
@@ -71,15 +72,17 @@ void cells_unique(struct cells *cells)
     cells->count = kept;
 }
 
-enum status cells_check_memory(int order, double count, double more, struct error *error)
+enum status cells_check_memory(int order, double count, double more, uint64_t memory,
+                               struct error *error)
 {
-    double key = 16, entry = (double)order * sizeof(uint32_t) + sizeof(double);
-    double needed = more + count * (key + (entry > key ? entry : key));
-    double available = (double)memory_available();
-    if (needed > available)
+    double entry = (double)order * sizeof(uint32_t) + sizeof(double);
+    double needed = more + count * (entry + CELLS_OVERHEAD);
+    char takes[NUMBER_SIZE_TEXT], most[NUMBER_SIZE_TEXT];
+    if (needed > (double)memory)
         return error_set(error, STATUS_MEMORY,
-                         "%.0f nonzeros take %.1f GB of memory to make, %.1f GB are available",
-                         count, needed / 1e9, available / 1e9);
+                         "%.0f nonzeros take %s of memory to make, %s may be used", count,
+                         number_size(needed < 1e18 ? (uint64_t)needed : UINT64_MAX, takes),
+                         number_size(memory, most));
     return STATUS_OK;
 }
 

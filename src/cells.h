@@ -69,8 +69,11 @@ enum status cells_sort(struct cells *cells, int bits, struct error *error);
 void cells_unique(struct cells *cells);
 
 /* STATUS_MEMORY where a tensor of `count` nonzeros, made from cells as here, and `more` bytes
- * beside it take more memory than there is: at the peak two sets of keys, or one and the tensor. */
-enum status cells_check_memory(int order, double count, double more, struct error *error);
+ * beside it take more than `memory` bytes: at the peak the tensor and what sorting it takes
+ * (CELLS_OVERHEAD bytes a nonzero), which is more than two sets of keys, or one and the tensor. */
+#define CELLS_OVERHEAD 32
+enum status cells_check_memory(int order, double count, double more, uint64_t memory,
+                               struct error *error);
 
 /* A tensor with these coordinates and uninitialised values. On failure *x is empty. */
 enum status cells_to_coo(const struct cells *cells, const struct cell_layout *layout, struct coo *x,

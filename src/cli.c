@@ -24,8 +24,9 @@ const struct cli_option cli_machine_options[] = {
      "auto, cuda or host (auto: the GPU where one\nanswers, else the host)"},
     {"threads", 't', "N",
      "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
-    {"memory", CLI_KEY_MEMORY, "SIZE", "device memory to use, as 500M or 16G (what is free)"},
-    {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE", "host memory to use (what is available)"},
+    {"memory", CLI_KEY_MEMORY, "SIZE", "GPU memory to use, as 500M or 16G (what is free)"},
+    {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE",
+     "host memory to use (four fifths of what is free)"},
     {"conflict", CLI_KEY_CONFLICT, "NAME",
      "how updates of one output row are kept apart:\nauto, ordered, hierarchical, register, "
      "atomic (auto)"},
@@ -35,7 +36,7 @@ const struct cli_option cli_machine_options[] = {
     {NULL, 0, NULL, NULL}};
 
 const struct cli_option cli_general_options[] = {
-    {"quiet", 'q', NULL, "print nothing but errors"},
+    {"quiet", 'q', NULL, "print nothing but results and errors"},
     {"help", CLI_KEY_HELP, NULL, "print this help"},
     {"version", CLI_KEY_VERSION, NULL, "print the version"},
     {NULL, 0, NULL, NULL}};

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "blco_file.h"
+#include "blco_copy.h"
+#include "blco_pieces.h"
 #include "cli.h"
 #include "coo_runs.h"
 #include "number.h"
@@ -24,7 +25,8 @@ static const struct cli_option output_options[] = {
 static const struct cli_option machine_options[] = {
     {"threads", 't', "N",
      "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
-    {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE", "memory to use (most of what is available)"},
+    {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE",
+     "memory to use, as 500M or 16G (four fifths of\nwhat is free)"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_group groups[] = {{"Input", cli_input_options},
@@ -39,7 +41,9 @@ void cmd_convert_help(FILE *stream)
             "Usage: blco convert IN OUT [OPTION]...\n\n"
             "Writes the tensor of IN to OUT, whose name says how: .blco, .tns or .tns.gz, or\n"
             "- for text to standard output. IN is text (.tns), plain or gzip, a .blco file,\n"
-            "or - for text from standard input. Duplicates are summed and zeros dropped.\n");
+            "or - for text from standard input. Duplicates are summed and zeros dropped.\n"
+            "IN may be larger than memory where it or OUT is .blco; text is then sorted in a\n"
+            "temporary file in the folder of OUT.\n");
     cli_help(stream, groups);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
                     "blco-convert(1).\n");
@@ -106,61 +110,6 @@ static enum status spill(void *context, struct coo *part, struct error *error)
     return coo_runs_spill(&s->runs, s->out, part, error);
 }
 
-static uint64_t entry_bytes(int order)
-{
-    return 4 * (uint64_t)order + 8;
-}
-
-/* How many segments are decoded at a time, `overhead` bytes a nonzero beside the nonzero itself. */
-static uint64_t piece_length(const struct blco_file *f, uint64_t memory, uint64_t overhead)
-{
-    uint64_t nonzero = entry_bytes((int)f->header->order) + overhead;
-    uint64_t fit = memory / nonzero / f->header->segment_nnz;
-    return fit < 1 ? 1 : fit < f->header->nsegments ? fit : f->header->nsegments;
-}
-
-/* Called with each piece of a .blco file. */
-typedef enum status (*piece_taker)(void *context, struct coo *piece, struct error *error);
-
-/* Decodes all pieces of `length` segments one after the other; one of no nonzeros where the file
- * has none. */
-static enum status for_each_piece(const struct blco_file *f, uint64_t length, piece_taker take,
-                                  void *context, struct error *error)
-{
-    const struct blco_file_header *h = f->header;
-    struct coo piece;
-    uint64_t begin = 0;
-    if (coo_create(&piece, (int)h->order, h->dims, blco_file_nnz(f, 0, length), error) != STATUS_OK)
-        return error->status;
-    do {
-        uint64_t end = h->nsegments - begin < length ? h->nsegments : begin + length;
-        piece.nnz = blco_file_nnz(f, begin, end);
-        if (blco_file_decode(f, begin, end, &piece, error) == STATUS_OK)
-            take(context, &piece, error);
-        begin = end;
-    } while (begin < h->nsegments && error->status == STATUS_OK);
-    coo_free(&piece);
-    return error->status;
-}
-
-static enum status blco_to_runs(const struct settings *s, struct spiller *spiller, struct coo *last,
-                                struct progress *progress, struct error *error)
-{
-    struct blco_file f;
-    if (blco_file_open(&f, s->in, error) != STATUS_OK)
-        return error->status;
-    const struct blco_file_header *h = f.header;
-    uint64_t length = piece_length(&f, s->memory / 4 * 3, COO_RUNS_OVERHEAD);
-    if (tensor_check_lengths(s->in, (int)h->order, h->dims, &s->common.tns, error) == STATUS_OK) {
-        if (length >= h->nsegments)
-            blco_file_read(&f, last, progress, error);
-        else if (for_each_piece(&f, length, spill, spiller, error) == STATUS_OK)
-            coo_create(last, (int)h->order, h->dims, 0, error);
-    }
-    blco_file_close(&f);
-    return error->status;
-}
-
 static enum status text_to_runs(const struct settings *s, struct spiller *spiller, struct coo *last,
                                 struct progress *progress, struct error *error)
 {
@@ -172,30 +121,51 @@ static enum status text_to_runs(const struct settings *s, struct spiller *spille
     return tns_read_parts(last, s->in, &s->common.tns, &parts, progress, &report, error);
 }
 
-static enum status to_blco(const struct settings *s, enum tensor_format from,
-                           struct progress *progress, struct error *error)
+static void show_blco(struct progress *progress, uint64_t nnz, uint64_t bytes, const char *how,
+                      double seconds)
+{
+    char size[NUMBER_SIZE_TEXT];
+    progress_done(progress, "%ju nonzeros, %s, %.2f bytes a nonzero%s, in %.2f s", (uintmax_t)nnz,
+                  number_size(bytes, size), (double)bytes / (double)(nnz ? nnz : 1), how, seconds);
+}
+
+static enum status text_to_blco(const struct settings *s, struct progress *progress,
+                                struct error *error)
 {
     struct spiller spiller = {.out = s->out};
     struct coo last = {0};
     struct coo_runs_report report;
-    char size[NUMBER_SIZE_TEXT], runs[64] = "";
+    char runs[64] = "";
     coo_runs_init(&spiller.runs);
-    enum status status = from == TENSOR_BLCO ? blco_to_runs(s, &spiller, &last, progress, error)
-                                             : text_to_runs(s, &spiller, &last, progress, error);
+    enum status status = text_to_runs(s, &spiller, &last, progress, error);
     double start = progress_now();
     progress_stage(progress, "writing %s", s->out);
     if (status == STATUS_OK && coo_runs_write(&spiller.runs, &last, s->out, s->memory, &report,
                                               progress, error) == STATUS_OK) {
         if (spiller.runs.count > 0)
             snprintf(runs, sizeof runs, " from %ju runs", (uintmax_t)spiller.runs.count);
-        progress_done(progress, "%ju nonzeros, %s, %.2f bytes a nonzero%s, in %.2f s",
-                      (uintmax_t)report.nnz, number_size(report.bytes, size),
-                      (double)report.bytes / (double)(report.nnz ? report.nnz : 1), runs,
-                      progress_now() - start);
+        show_blco(progress, report.nnz, report.bytes, runs, progress_now() - start);
         tensor_note_cleaning(progress, &report.cleaning);
     }
     coo_free(&last);
     coo_runs_free(&spiller.runs);
+    return error->status;
+}
+
+static enum status blco_to_blco(const struct settings *s, struct progress *progress,
+                                struct error *error)
+{
+    struct blco_file f;
+    uint64_t bytes;
+    double start = progress_now();
+    if (blco_file_open(&f, s->in, error) != STATUS_OK)
+        return error->status;
+    progress_stage(progress, "writing %s", s->out);
+    if (tensor_check_lengths(s->in, (int)f.header->order, f.header->dims, &s->common.tns, error) ==
+            STATUS_OK &&
+        blco_copy(&f, s->out, s->memory, &bytes, progress, error) == STATUS_OK)
+        show_blco(progress, f.header->nnz, bytes, "", progress_now() - start);
+    blco_file_close(&f);
     return error->status;
 }
 
@@ -232,11 +202,11 @@ static enum status blco_to_text(const struct settings *s, struct progress *progr
     if (blco_file_open(&f, s->in, error) != STATUS_OK)
         return error->status;
     const struct blco_file_header *h = f.header;
-    uint64_t length = piece_length(&f, s->memory / 2, 0);
+    uint64_t length = blco_pieces_length(&f, s->memory / 2);
     if (tensor_check_lengths(s->in, (int)h->order, h->dims, &s->common.tns, error) == STATUS_OK &&
         tns_writer_open(&w, s->out, (int)h->order, h->dims, h->nnz, &options, progress, error) ==
             STATUS_OK &&
-        for_each_piece(&f, length, append, w, error) == STATUS_OK &&
+        blco_pieces_each(&f, length, append, w, error) == STATUS_OK &&
         tns_writer_commit(w, &report, error) == STATUS_OK)
         show_text(progress, &report, h->nnz, progress_now() - start);
     tns_writer_free(w);
@@ -285,10 +255,12 @@ static enum status convert(struct settings *s, struct error *error)
     cli_set_threads(s->common.threads);
     s->memory = cli_host_memory(&s->common);
     progress_init(&progress, s->common.quiet ? NULL : stderr);
-    if (to == TENSOR_BLCO)
-        to_blco(s, from, &progress, error);
+    if (from == TENSOR_BLCO && to == TENSOR_BLCO)
+        blco_to_blco(s, &progress, error);
     else if (from == TENSOR_BLCO)
         blco_to_text(s, &progress, error);
+    else if (to == TENSOR_BLCO)
+        text_to_blco(s, &progress, error);
     else
         text_to_text(s, &progress, error);
     progress_clear(&progress);

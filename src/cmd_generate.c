@@ -70,7 +70,8 @@ static const struct cli_option output_options[] = {
 static const struct cli_option machine_options[] = {
     {"threads", 't', "N",
      "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
-    {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE", "memory to use (most of what is available)"},
+    {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE",
+     "memory to use, as 500M or 16G (four fifths of\nwhat is free)"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_group groups[] = {{"Size", size_options},
@@ -90,7 +91,8 @@ void cmd_generate_help(FILE *stream)
             "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n\n"
             "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
             "to standard output. The same arguments give the same file whatever the number\n"
-            "of threads and the memory.\n");
+            "of threads and the memory. Those that are not of low rank may be larger than\n"
+            "memory.\n");
     cli_help(stream, groups);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
                     "blco-generate(1).\n");
@@ -246,15 +248,16 @@ static enum status write_planted(const struct settings *s, const struct generate
     struct coo x;
     struct coo_runs runs;
     struct coo_runs_report written = {0};
+    uint64_t memory = cli_host_memory(&s->common);
     struct generate_plant plant = {
         .order = spec->order, .nnz = spec->nnz, .rank = s->rank, .noise = s->noise};
     memcpy(plant.dims, spec->dims, sizeof plant.dims);
     coo_runs_init(&runs);
-    if (generate_planted(&x, &plant, s->seed, progress, error) == STATUS_OK) {
+    if (generate_planted(&x, &plant, s->seed, memory, progress, error) == STATUS_OK) {
         *nnz = x.nnz;
         if (tensor_format_named(path) == TENSOR_BLCO) {
             progress_stage(progress, "writing %s", path);
-            coo_runs_write(&runs, &x, path, cli_host_memory(&s->common), &written, progress, error);
+            coo_runs_write(&runs, &x, path, memory, &written, progress, error);
             report->file_bytes = written.bytes;
         } else {
             tns_write(&x, path, options, progress, report, error);

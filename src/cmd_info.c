@@ -4,11 +4,17 @@
 #include <math.h>
 #include <string.h>
 
+#include "blco_pieces.h"
 #include "cli.h"
+#include "coo_statistics.h"
 #include "number.h"
 #include "ordering.h"
 #include "tensor_file.h"
 #include "version.h"
+
+/* Bytes of counters that are taken however little memory may be used: with fewer, the file would be
+ * gone through more often than anyone waits for. */
+#define LEAST_COUNTERS (UINT64_C(16) << 20)
 
 static const struct cli_option plan_options[] = {
     {"rank", 'r', "R", "show the memory plan for R components (16)"}, {NULL, 0, NULL, NULL}};
@@ -21,12 +27,12 @@ static const struct cli_group groups[] = {{"Plan", plan_options},
 
 void cmd_info_help(FILE *stream)
 {
-    fprintf(stream,
-            "Usage: blco info TENSOR [OPTION]...\n\n"
-            "Prints what is in a tensor file (order, lengths, nonzeros, density, "
-            "duplicates,\nzeros, values, slices), and how much memory decomposing it "
-            "takes.\n"
-            "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
+    fprintf(stream, "Usage: blco info TENSOR [OPTION]...\n\n"
+                    "Prints what is in a tensor file (order, lengths, nonzeros, density, "
+                    "duplicates,\nzeros, values, slices), and how much memory decomposing it "
+                    "takes.\n"
+                    "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n"
+                    "A .blco file may be larger than memory.\n");
     cli_help(stream, groups);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in "
                     "blco-info(1).\n");
@@ -41,25 +47,94 @@ static enum status set_option(void *settings, int key, const char *text, struct 
 }
 
 struct findings {
-    struct coo x;
-    struct tensor_report report;
+    struct coo x; /* of a .blco file only order, lengths and nnz */
+    enum tensor_format format;
+    struct tensor_report report; /* of text       */
+    uint64_t file_bytes;         /* of .blco      */
+    uint64_t entries;            /* in the file   */
+    uint64_t memory;             /* that may be used for the statistics */
     struct coo_statistics statistics;
     const struct backend_ops *ops;
     struct plan plan;
 };
+
+static enum status gather_text(struct findings *f, const char *path,
+                               const struct tns_options *options, struct progress *progress,
+                               struct error *error)
+{
+    if (tensor_read_text(&f->x, path, options, progress, &f->report, error) != STATUS_OK)
+        return error->status;
+    f->entries = f->report.text.entries;
+    return f->x.nnz > 0 ? coo_statistics(&f->x, f->memory, &f->statistics, progress, error)
+                        : STATUS_OK;
+}
+
+struct decoder {
+    struct blco_file file;
+    uint64_t segments; /* at a time */
+};
+
+static enum status decode(void *source, coo_taker take, void *context, struct error *error)
+{
+    struct decoder *d = source;
+    return blco_pieces_each(&d->file, d->segments, take, context, error);
+}
+
+/* Some segments for each thread are in memory at a time, and counters in the rest of it. */
+static enum status decode_statistics(struct findings *f, struct decoder *d,
+                                     struct progress *progress, struct error *error)
+{
+    struct coo_pieces pieces = {.order = f->x.order, .nnz = f->x.nnz, .each = decode, .source = d};
+    memcpy(pieces.dims, f->x.dims, sizeof pieces.dims);
+    d->segments = blco_pieces_length(&d->file, f->memory / 4);
+    uint64_t piece = blco_file_nnz(&d->file, 0, d->segments) * (4 * (uint64_t)f->x.order + 8);
+    uint64_t counters = f->memory > piece + LEAST_COUNTERS ? f->memory - piece : LEAST_COUNTERS;
+    double start = progress_now();
+    progress_stage(progress, "reading %s", d->file.name);
+    if (coo_pieces_statistics(&pieces, counters, &f->statistics, progress, error) == STATUS_OK) {
+        double seconds = progress_now() - start;
+        progress_done(progress, "%ju nonzeros, %.1f MB in %.2f s", (uintmax_t)f->x.nnz,
+                      (double)f->file_bytes / 1e6, seconds);
+    }
+    return error->status;
+}
+
+static enum status gather_blco(struct findings *f, const char *path,
+                               const struct tns_options *options, struct progress *progress,
+                               struct error *error)
+{
+    struct decoder d;
+    if (blco_file_open(&d.file, path, error) != STATUS_OK)
+        return error->status;
+    const struct blco_file_header *h = d.file.header;
+    f->file_bytes = h->file_bytes;
+    f->entries = h->nnz;
+    f->x = (struct coo){.order = (int)h->order, .nnz = h->nnz};
+    memcpy(f->x.dims, h->dims, (size_t)h->order * sizeof *h->dims);
+    if (tensor_check_lengths(path, f->x.order, f->x.dims, options, error) == STATUS_OK &&
+        h->nnz > 0)
+        decode_statistics(f, &d, progress, error);
+    blco_file_close(&d.file);
+    return error->status;
+}
 
 static enum status gather(struct findings *f, const char *path, const struct cli_common *common,
                           struct error *error)
 {
     struct progress progress;
     struct backend_options options = common->options;
-    if (cli_choose_backend(common, &f->ops, NULL, error) != STATUS_OK)
+    if (cli_choose_backend(common, &f->ops, NULL, error) != STATUS_OK ||
+        tensor_format(path, &f->format, error) != STATUS_OK)
         return error->status;
     cli_set_threads(common->threads);
     progress_init(&progress, common->quiet ? NULL : stderr);
-    if (tensor_read(&f->x, path, &common->tns, &progress, &f->report, error) == STATUS_OK &&
-        f->x.nnz > 0 && coo_statistics(&f->x, &f->statistics, error) == STATUS_OK) {
-        options.alto_bytes = f->report.file_bytes;
+    f->memory = cli_host_memory(common);
+    if (f->format == TENSOR_BLCO)
+        gather_blco(f, path, &common->tns, &progress, error);
+    else
+        gather_text(f, path, &common->tns, &progress, error);
+    if (error->status == STATUS_OK && f->x.nnz > 0) {
+        options.alto_bytes = f->file_bytes;
         f->ops->plan(f->x.order, f->x.dims, f->x.nnz, &options, &f->plan, error);
     }
     progress_clear(&progress);
@@ -124,14 +199,15 @@ static void show_format(const struct findings *f)
                                           [TNS_HEADER_DIMS] = "header of order and lengths",
                                           [TNS_HEADER_SPTENSOR] = "sptensor header"};
     char size[NUMBER_SIZE_TEXT];
-    const struct tensor_report *r = &f->report;
-    if (r->format == TENSOR_TEXT)
-        printf("format       %s%s, %s of text, %.2f bytes an entry\n", r->text.gzip ? "gzip, " : "",
-               headers[r->text.header], number_size(r->text.text_bytes, size),
-               (double)r->text.text_bytes / (double)(r->entries ? r->entries : 1));
+    const struct tns_report *text = &f->report.text;
+    double entries = (double)(f->entries ? f->entries : 1);
+    if (f->format == TENSOR_TEXT)
+        printf("format       %s%s, %s of text, %.2f bytes an entry\n", text->gzip ? "gzip, " : "",
+               headers[text->header], number_size(text->text_bytes, size),
+               (double)text->text_bytes / entries);
     else
-        printf("format       .blco, %s, %.2f bytes a nonzero\n", number_size(r->file_bytes, size),
-               (double)r->file_bytes / (double)(f->x.nnz ? f->x.nnz : 1));
+        printf("format       .blco, %s, %.2f bytes a nonzero\n", number_size(f->file_bytes, size),
+               (double)f->file_bytes / entries);
 }
 
 static void show(const struct findings *f, const char *path)
@@ -139,7 +215,7 @@ static void show(const struct findings *f, const char *path)
     printf("tensor       %s\n", strcmp(path, "-") == 0 ? "standard input" : path);
     show_format(f);
     printf("order        %d\n", f->x.order);
-    printf("entries      %ju\n", (uintmax_t)f->report.entries);
+    printf("entries      %ju\n", (uintmax_t)f->entries);
     printf("duplicates   %ju\n", (uintmax_t)f->report.cleaning.duplicates);
     printf("zeros        %ju\n", (uintmax_t)f->report.cleaning.zeros);
     show_lengths(&f->x);

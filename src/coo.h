@@ -42,17 +42,7 @@ struct coo_cleaning {
  * caller; some duplicates may already be added up, with zeros left in their place. */
 enum status coo_clean(struct coo *x, struct coo_cleaning *report, struct error *error);
 
-struct coo_statistics {
-    double norm_sq;                    /* sum of squared values                         */
-    double least, largest;             /* of the values                                 */
-    int all_integer;                   /* every value is a whole number                 */
-    uint64_t empty_slices[MAX_ORDER];  /* indices of mode n that no nonzero has         */
-    uint64_t largest_slice[MAX_ORDER]; /* nonzeros of mode n's fullest index            */
-};
-
-enum status coo_statistics(const struct coo *x, struct coo_statistics *s, struct error *error);
-
-/* Sum of squared values: the same bits whatever the number of threads. */
+/* Sum of squared values, as norm_sum.h defines it: the same bits whatever the number of threads. */
 double coo_norm_sq(const struct coo *x);
 
 #endif

@@ -37,6 +37,15 @@ enum status filemap_open(struct filemap *map, const char *path, struct error *er
     return error->status;
 }
 
+void filemap_let_go(const struct filemap *map, size_t begin, size_t end)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    begin = begin / page * page; /* the page that the range ends in is begun, and read on */
+    end = end / page * page;
+    if (begin < end && end <= map->size)
+        madvise((void *)(uintptr_t)(map->bytes + begin), end - begin, MADV_DONTNEED); /* a hint */
+}
+
 void filemap_close(struct filemap *map)
 {
     if (map->size > 0)

@@ -14,6 +14,10 @@ struct filemap {
 /* STATUS_INPUT names the file and the reason; *map is empty then. */
 enum status filemap_open(struct filemap *map, const char *path, struct error *error);
 
+/* Bytes [begin, end) are done with for now: they no longer count as this process's memory, and are
+ * mapped again when they are read again. */
+void filemap_let_go(const struct filemap *map, size_t begin, size_t end);
+
 /* Accepts an empty one. */
 void filemap_close(struct filemap *map);
 

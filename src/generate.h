@@ -78,9 +78,10 @@ struct generate_plant {
 /* A sum of `rank` outer products of sparse positive vectors: all cells that it makes nonzero, in
  * lexicographic order, so that the tensor, zeros included, has this rank (without noise). Their
  * number is near `nnz`: what blocks of the same shape, overlapping at random, give. They share some
- * of each mode's indices, fewer the sparser the tensor; slices of the others are empty. On failure
- * *x is empty. STATUS_INPUT, STATUS_MEMORY. */
+ * of each mode's indices, fewer the sparser the tensor; slices of the others are empty. All of
+ * them are in memory at once: STATUS_MEMORY before anything is made where `memory` bytes do not
+ * hold them and what sorting them takes. On failure *x is empty. STATUS_INPUT, STATUS_MEMORY. */
 enum status generate_planted(struct coo *x, const struct generate_plant *plant, uint64_t seed,
-                             struct progress *progress, struct error *error);
+                             uint64_t memory, struct progress *progress, struct error *error);
 
 #endif

@@ -85,7 +85,7 @@ static enum status check_plant(const struct generate_plant *plant, double cells,
 /* Blocks overlap at random: where a cell of the core is in a block with probability p, a share of
  * 1 - (1-p)^R of the core is in one or more of R blocks. */
 static enum status plan_blocks(struct blocks *b, const struct generate_plant *plant,
-                               struct error *error)
+                               uint64_t memory, struct error *error)
 {
     if (cell_layout_create(&b->layout, plant->order, plant->dims, error) != STATUS_OK ||
         check_plant(plant, (double)cell_layout_cells(&b->layout), error) != STATUS_OK)
@@ -104,7 +104,7 @@ static enum status plan_blocks(struct blocks *b, const struct generate_plant *pl
     double factors = 0;
     for (int n = 0; n < plant->order; n++)
         factors += (double)plant->dims[n] * (double)plant->rank * sizeof(double);
-    return cells_check_memory(plant->order, listed, factors, error);
+    return cells_check_memory(plant->order, listed, factors, memory, error);
 }
 
 /* Which indices of a mode a component has: those of the core that stand at its side's first places.
@@ -210,13 +210,13 @@ static void add_noise(struct coo *x, double noise, uint64_t seed)
 }
 
 enum status generate_planted(struct coo *x, const struct generate_plant *plant, uint64_t seed,
-                             struct progress *progress, struct error *error)
+                             uint64_t memory, struct progress *progress, struct error *error)
 {
     struct blocks blocks;
     struct cells cells = {0};
     struct ktensor model = {0};
     *x = (struct coo){0};
-    if (plan_blocks(&blocks, plant, error) != STATUS_OK)
+    if (plan_blocks(&blocks, plant, memory, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "planting a model of rank %ju", (uintmax_t)plant->rank);
     if (find_cells(&blocks, plant->rank, seed, &cells, error) != STATUS_OK ||

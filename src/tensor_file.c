@@ -63,48 +63,17 @@ enum status tensor_check_lengths(const char *path, int order, const uint64_t *di
     return STATUS_OK;
 }
 
-static enum status read_blco(struct coo *x, const char *path, const struct tns_options *options,
+enum status tensor_read_text(struct coo *x, const char *path, const struct tns_options *options,
                              struct progress *progress, struct tensor_report *report,
                              struct error *error)
-{
-    struct blco_file f;
-    if (blco_file_open(&f, path, error) != STATUS_OK)
-        return error->status;
-    report->file_bytes = f.header->file_bytes;
-    report->entries = f.header->nnz;
-    if (tensor_check_lengths(path, (int)f.header->order, f.header->dims, options, error) ==
-        STATUS_OK)
-        blco_file_read(&f, x, progress, error);
-    blco_file_close(&f);
-    return error->status;
-}
-
-static enum status read_text(struct coo *x, const char *path, const struct tns_options *options,
-                             struct progress *progress, struct tensor_report *report,
-                             struct error *error)
-{
-    if (tns_read(x, path, options, progress, &report->text, error) == STATUS_OK)
-        report->entries = report->text.entries;
-    return error->status;
-}
-
-enum status tensor_read(struct coo *x, const char *path, const struct tns_options *options,
-                        struct progress *progress, struct tensor_report *report,
-                        struct error *error)
 {
     *x = (struct coo){0};
     *report = (struct tensor_report){0};
     double start = progress_now();
-    if (tensor_format(path, &report->format, error) != STATUS_OK)
-        return error->status;
-    if (report->format == TENSOR_BLCO)
-        read_blco(x, path, options, progress, report, error);
-    else
-        read_text(x, path, options, progress, report, error);
+    tns_read(x, path, options, progress, &report->text, error);
     double middle = progress_now();
     report->read_seconds = middle - start;
-    if (error->status == STATUS_OK && report->format == TENSOR_TEXT &&
-        coo_clean(x, &report->cleaning, error) != STATUS_OK)
+    if (error->status == STATUS_OK && coo_clean(x, &report->cleaning, error) != STATUS_OK)
         coo_free(x);
     report->clean_seconds = progress_now() - middle;
     return error->status;

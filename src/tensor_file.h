@@ -10,10 +10,7 @@
 enum tensor_format { TENSOR_TEXT, TENSOR_BLCO };
 
 struct tensor_report {
-    enum tensor_format format;
-    struct tns_report text; /* where it is text                             */
-    uint64_t file_bytes;    /* where it is .blco                            */
-    uint64_t entries;       /* in the file                                  */
+    struct tns_report text;
     struct coo_cleaning cleaning;
     double read_seconds, clean_seconds;
 };
@@ -26,12 +23,11 @@ enum status tensor_format(const char *path, enum tensor_format *format, struct e
 /* What kind of file is to be written under this name: .blco where it ends in that, else text. */
 enum tensor_format tensor_format_named(const char *path);
 
-/* Reads a tensor by all OpenMP threads and cleans it (coo_clean). Index base and lengths of
- * `options` are for text; a .blco file must have the lengths that are given. *x is fresh, or empty
+/* Reads a tensor from text by all OpenMP threads and cleans it (coo_clean). *x is fresh, or empty
  * on failure; x->nnz may be 0. STATUS_INPUT, STATUS_MEMORY. */
-enum status tensor_read(struct coo *x, const char *path, const struct tns_options *options,
-                        struct progress *progress, struct tensor_report *report,
-                        struct error *error);
+enum status tensor_read_text(struct coo *x, const char *path, const struct tns_options *options,
+                             struct progress *progress, struct tensor_report *report,
+                             struct error *error);
 
 /* STATUS_INPUT where --dims gives other lengths than those of a .blco file. */
 enum status tensor_check_lengths(const char *path, int order, const uint64_t *dims,

@@ -23,16 +23,16 @@ static enum status read_text(struct tensor_input *input, const char *path,
                              struct error *error)
 {
     struct tensor_report report;
-    if (tensor_read(&input->x, path, options, progress, &report, error) != STATUS_OK)
+    if (tensor_read_text(&input->x, path, options, progress, &report, error) != STATUS_OK)
         return error->status;
     input->read_seconds = report.read_seconds;
     input->clean_seconds = report.clean_seconds;
     tensor_note_cleaning(progress, &report.cleaning);
-    if (report.entries == 0)
+    if (report.text.entries == 0)
         return error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
     if (input->x.nnz == 0)
         return error_set(error, STATUS_INPUT, "%s: all %ju entries are zero", path,
-                         (uintmax_t)report.entries);
+                         (uintmax_t)report.text.entries);
     return STATUS_OK;
 }
 

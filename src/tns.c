@@ -38,8 +38,8 @@ struct reader {
     struct chunk *chunk; /* (max_chunks); owned                */
     size_t nchunks, max_chunks;
     uint32_t largest[MAX_ORDER];
-    const struct tns_parts *parts; /* NULL: all entries stay in x      */
-    uint64_t handed_over;          /* entries                          */
+    const struct tns_parts *parts;
+    uint64_t handed_over; /* entries                          */
     struct progress *progress;
 };
 
@@ -99,7 +99,7 @@ static enum status cut(struct reader *r, const char *begin, const char *end, str
 static uint64_t part_room(const struct reader *r)
 {
     const struct tns_parts *p = r->parts;
-    return p ? p->memory / (4 * (uint64_t)r->head.format.order + 8 + p->overhead) : MAX_NNZ;
+    return p->memory / (4 * (uint64_t)r->head.format.order + 8 + p->overhead);
 }
 
 /* Hands the entries so far over where `more` would be too many. */
@@ -345,18 +345,41 @@ static enum status read_file(struct coo *x, const char *path, const struct tns_o
     return status;
 }
 
+/* The entries so far are as many as memory holds, and there are more. */
+static enum status refuse(void *context, struct coo *part, struct error *error)
+{
+    const char *const *path = context;
+    return error_set(error, STATUS_MEMORY,
+                     "%s: more than %" PRIu64 " entries, for which there is not enough memory: "
+                     "convert it to .blco, which takes less",
+                     strcmp(*path, "-") == 0 ? "standard input" : *path, part->nnz);
+}
+
+static enum status read_whole(struct coo *x, const char *path, const struct tns_options *options,
+                              const struct tns_sizes *sizes, size_t mapped,
+                              struct progress *progress, struct tns_report *report,
+                              struct error *error)
+{
+    uint64_t share = (uint64_t)(MEMORY_SHARE * (double)memory_available());
+    const struct tns_parts limit = {.memory = options->memory ? options->memory : share,
+                                    .overhead = TNS_CLEAN_BYTES,
+                                    .take = refuse,
+                                    .context = &path};
+    return read_file(x, path, options, sizes, mapped, &limit, progress, report, error);
+}
+
 enum status tns_read_sized(struct coo *x, const char *path, const struct tns_options *options,
                            const struct tns_sizes *sizes, struct progress *progress,
                            struct tns_report *report, struct error *error)
 {
-    return read_file(x, path, options, sizes, sizes->batch, NULL, progress, report, error);
+    return read_whole(x, path, options, sizes, sizes->batch, progress, report, error);
 }
 
 enum status tns_read(struct coo *x, const char *path, const struct tns_options *options,
                      struct progress *progress, struct tns_report *report, struct error *error)
 {
     const struct tns_sizes sizes = {.batch = MOST_BATCH, .chunk = CHUNK};
-    return read_file(x, path, options, &sizes, MAPPED_BATCH, NULL, progress, report, error);
+    return read_whole(x, path, options, &sizes, MAPPED_BATCH, progress, report, error);
 }
 
 /* A batch has no more entries than a part: a line has four bytes or more. */

@@ -12,6 +12,7 @@ struct tns_options {
     int index_base;           /* 0 or 1                                                         */
     int ndims;                /* how many lengths --dims gives; 0: taken from header or indices */
     uint64_t dims[MAX_ORDER]; /* an index beyond its length is an error                         */
+    uint64_t memory;          /* that tns_read may take; 0: MEMORY_SHARE of what is available   */
 };
 
 enum tns_header { TNS_HEADER_NONE, TNS_HEADER_DIMS, TNS_HEADER_SPTENSOR };
@@ -26,7 +27,10 @@ struct tns_report {
 /* Reads a tensor from a file, or from standard input where path is "-", by all OpenMP threads. What
  * is in *x is what the file says, in its order: zeros and duplicates are still in it (coo_clean).
  * Errors name file, line, mode, what was read and what was expected: "x.tns:17: mode 2: index 0,
- * expected 1 or more". *x is fresh, or empty on failure. STATUS_INPUT, STATUS_MEMORY. */
+ * expected 1 or more". *x is fresh, or empty on failure. STATUS_INPUT, STATUS_MEMORY: the latter
+ * also where a batch of text would make more entries than options->memory holds, with
+ * TNS_CLEAN_BYTES for each to clean them, so that the system does not run out of memory. */
+#define TNS_CLEAN_BYTES 8
 enum status tns_read(struct coo *x, const char *path, const struct tns_options *options,
                      struct progress *progress, struct tns_report *report, struct error *error);
 

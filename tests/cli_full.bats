@@ -22,6 +22,8 @@ jobs_that_fill() {
         ($limit && full convert x.blco out/y.$ending)
     done
     ($limit && full convert x.tns out/y.blco --host-memory 1M) # the runs
+    printf '1 1 1\n2 2 2\n' >small.tns
+    ($limit && full bench small.tns -r 1 --samples 20000 --backend host --json out/y.json)
     for format in text npy ktns text,npy,ktns; do
         ($limit && full cpd x.tns -r 40 -i 1 -o out/y --format $format)
     done
@@ -40,11 +42,32 @@ jobs_that_fill() {
         skip "only root can mount a small file system"
     limit=true why="No space left on device" left=""
     jobs_that_fill
+    # there is room for the runs, but not for the file beside them
+    awk 'BEGIN { for (i = 0; i < 12000; i++)
+                     printf "%d %d %d %.17g\n", i * 7919 % 12000 + 1, i % 89 + 1, i % 97 + 1, 1 / (i + 3) }' >runs.tns
+    full convert runs.tns out/y.blco --host-memory 100K
+    "$BLCO" convert runs.tns y.blco --host-memory 100K 2>messages
+    grep -q ' runs, in' messages
+    size=$(stat -c %s y.blco) # the runs have 20 bytes an entry
+    [ "$size" -lt 320000 ] && [ $((size + 12000 * 20)) -gt 330000 ]
     # what was there before stays
     echo old >out/y.blco
     left=y.blco
     full convert x.tns out/y.blco
     [ "$(cat out/y.blco)" = old ]
+    echo old >out/y.json
+    rm out/y.blco
+    left=y.json
+    full bench small.tns -r 1 --samples 20000 --backend host --json out/y.json
+    [ "$(cat out/y.json)" = old ]
+}
+
+@test "a record to a device that is full" {
+    [ -e /dev/full ] || skip "/dev/full is missing"
+    fails 5 "/dev/full: cannot be written: it is not a regular file" bench -q "$DATA/planted.tns" -r 1 \
+        --backend host --json /dev/full
+    run -5 --separate-stderr bash -c '"$BLCO" bench -q "$1" -r 1 --samples 1 --backend host >/dev/full' bash "$DATA/planted.tns"
+    [ "$stderr" = "blco bench: standard output cannot be written" ]
 }
 
 teardown() {

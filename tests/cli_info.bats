@@ -27,3 +27,28 @@ load cli_helpers
     [[ $stderr == "reading $DATA/planted.tns: "* ]]
     [[ $output == "tensor       $DATA/planted.tns"* ]]
 }
+
+@test "a .blco file is gone through in the memory that may be used, with the same result" {
+    "$BLCO" generate x.blco -q --dims 3000000,2000,5000000 --nnz 3000000 --skew 0.3,1,0.1
+    # shellcheck disable=SC2317 # the plan depends on the memory
+    findings() { sed '/^memory plan/,$d' "$1"; }
+    "$BLCO" info x.blco -t 1 >one 2>messages
+    grep -qE '^reading x.blco: 3000000 nonzeros, [0-9.]+ MB in [0-9.]+ s$' messages
+    for memory in 1K 20M 50M 1G; do
+        "$BLCO" info -q x.blco -t 3 --host-memory $memory >other
+        diff <(findings one) <(findings other)
+    done
+    # as text it is one piece
+    "$BLCO" convert -q x.blco x.tns --header dims
+    "$BLCO" info -q x.tns >other
+    diff <(findings one | tail -n +3) <(findings other | tail -n +3)
+    command -v /usr/bin/time >/dev/null || skip "no time(1)"
+    [[ $BLCO != *asan* && $BLCO != *tsan* ]] || skip "the sanitizer takes memory of its own"
+    run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" --version # what the program and its libraries take
+    program=$stderr
+    # the nonzeros take 60 MB, the counters 64 MB
+    run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" info -q x.blco -t 2
+    [ $((stderr - program)) -lt 85000 ]
+    run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" info -q x.blco -t 2 --host-memory 1M
+    [ $((stderr - program)) -lt 50000 ]
+}

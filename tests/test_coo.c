@@ -271,55 +271,6 @@ static void test_resize(void **state)
     coo_free(&x);
 }
 
-static void check_statistics(const struct coo *x)
-{
-    struct error error = {0};
-    struct coo_statistics s;
-    assert_int_equal(coo_statistics(x, &s, &error), STATUS_OK);
-    long double norm_sq = 0;
-    double least = x->nnz ? x->value[0] : 0, largest = least;
-    int all_integer = 1;
-    for (uint64_t i = 0; i < x->nnz; i++) {
-        norm_sq += (long double)x->value[i] * x->value[i];
-        least = fmin(least, x->value[i]);
-        largest = fmax(largest, x->value[i]);
-        all_integer &= x->value[i] == trunc(x->value[i]);
-    }
-    assert_true(fabsl(s.norm_sq - norm_sq) <= 1e-13L * norm_sq);
-    assert_true(s.least == least && s.largest == largest);
-    assert_int_equal(s.all_integer, all_integer);
-    for (int n = 0; n < x->order; n++) {
-        uint64_t distinct = 0, fullest = 0;
-        for (uint64_t i = 0; i < x->nnz; i++) {
-            uint64_t earlier = 0, same = 0;
-            for (uint64_t j = 0; j < x->nnz; j++) {
-                same += x->index[n][j] == x->index[n][i];
-                earlier += j < i && x->index[n][j] == x->index[n][i];
-            }
-            distinct += earlier == 0;
-            fullest = same > fullest ? same : fullest;
-        }
-        assert_int_equal(s.empty_slices[n], x->dims[n] - distinct);
-        assert_int_equal(s.largest_slice[n], fullest);
-    }
-}
-
-static void test_statistics(void **state)
-{
-    (void)state;
-    static const uint64_t dims[4] = {1, 30, 700, MAX_LENGTH};
-    static const uint64_t lengths[] = {0, 1, 500};
-    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
-        for (int integer = 0; integer <= 1; integer++) {
-            struct coo x;
-            naive_random_coo(&x, 4, dims, lengths[l], 9, 1);
-            for (uint64_t i = 0; integer && i < x.nnz; i++)
-                x.value[i] = (double)(i % 11) - 3;
-            check_statistics(&x);
-            coo_free(&x);
-        }
-}
-
 static void test_norm_does_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -375,11 +326,8 @@ static void test_allocation_failures(void **state)
         struct error error = {0};
         struct coo x;
         struct coo_cleaning report;
-        struct coo_statistics statistics;
         memory_hook_set(k);
         enum status status = create_grow_and_free(&x, &error);
-        if (status == STATUS_OK)
-            status = coo_statistics(&x, &statistics, &error);
         if (status == STATUS_OK) {
             status = coo_clean(&x, &report, &error);
             check_sum(&x);
@@ -408,7 +356,6 @@ int main(void)
         cmocka_unit_test(test_order_is_kept),
         cmocka_unit_test(test_ascending_needs_no_memory),
         cmocka_unit_test(test_resize),
-        cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_norm_does_not_depend_on_threads),
         cmocka_unit_test(test_allocation_failures),
     };

@@ -75,7 +75,7 @@ static struct coo planted(const struct generate_plant *plant, uint64_t seed)
 {
     struct error error = {0};
     struct coo x;
-    if (generate_planted(&x, plant, seed, NULL, &error) != STATUS_OK)
+    if (generate_planted(&x, plant, seed, UINT64_MAX, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     return x;
 }
@@ -575,7 +575,8 @@ static void test_refused(void **state)
     }
     for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
         struct error error = {0};
-        assert_int_equal(generate_planted(&x, &plants[i], 1, NULL, &error), STATUS_INPUT);
+        assert_int_equal(generate_planted(&x, &plants[i], 1, UINT64_MAX, NULL, &error),
+                         STATUS_INPUT);
         assert_true(error.message[0] && x.nnz == 0 && !x.value);
     }
     struct generate_spec pool = {
@@ -599,7 +600,7 @@ static void test_allocation_failures(void **state)
             struct coo x = {0};
             memory_hook_set(k);
             enum status status = skew ? generate_skewed(&crowded, 1, PLENTY, &nobody, NULL, &error)
-                                      : generate_planted(&x, &small, 1, NULL, &error);
+                                      : generate_planted(&x, &small, 1, UINT64_MAX, NULL, &error);
             fired = memory_hook_fired();
             memory_hook_set(-1);
             assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);

@@ -108,17 +108,19 @@ static void refuses_what_the_options_exclude(void **state)
         {"1 - 1\n", ":1: mode 2: index '-', expected a whole number", {.index_base = 1}},
         {"1 1e2 1\n", ":1: mode 2: index '1e2', expected a whole number", {.index_base = 1}},
         {"1 1\r 1\n", ":1: mode 2: index '1\\x0d', expected a whole number", {.index_base = 1}},
-        {"1 1\n2\n", ":2: 1 column, expected 2: 1 index and a value, as line 1 says", {1, 0, {0}}},
+        {"1 1\n2\n",
+         ":2: 1 column, expected 2: 1 index and a value, as line 1 says",
+         {.index_base = 1}},
         {"1 1 1 1\n1 1",
          ":2: the last line is cut off: 2 columns, expected 4: 3 indices and a "
          "value, as line 1 says",
-         {1, 0, {0}}},
+         {.index_base = 1}},
         {"1 1 1 1\n1 1 1 1 1",
          ":2: 5 columns, expected 4: 3 indices and a value, as line 1 says",
-         {1, 0, {0}}},
-        {"1 1 \x7f\n", ":1: value '\\x7f', expected a number", {1, 0, {0}}},
-        {"1 1 1.5.5\n", ":1: value '1.5.5', expected a number", {1, 0, {0}}},
-        {"1 1 -\n", ":1: value '-', expected a number", {1, 0, {0}}},
+         {.index_base = 1}},
+        {"1 1 \x7f\n", ":1: value '\\x7f', expected a number", {.index_base = 1}},
+        {"1 1 1.5.5\n", ":1: value '1.5.5', expected a number", {.index_base = 1}},
+        {"1 1 -\n", ":1: value '-', expected a number", {.index_base = 1}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tns_sizes tiny = {100, 1};

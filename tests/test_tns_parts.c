@@ -144,12 +144,35 @@ static void test_the_taker_may_stop_it(void **state)
     assert_null(x.value);
 }
 
+/* Reading at once ends with an error, not with the system out of memory. */
+static void test_more_than_memory_holds(void **state)
+{
+    (void)state;
+    static const struct tns_sizes small = {1 << 12, 1 << 10};
+    struct coo x;
+    struct tns_report report;
+    struct error error;
+    struct tns_options options = one_based;
+    uint64_t needed = 30000 * (2 * 4 + 8 + TNS_CLEAN_BYTES);
+    write_sptensor(30000);
+    options.memory = needed;
+    assert_int_equal(read_file(&x, &options, &small, &report, &error), STATUS_OK);
+    assert_int_equal(x.nnz, 30000);
+    coo_free(&x);
+    options.memory = needed / 2;
+    assert_int_equal(read_file(&x, &options, &small, &report, &error), STATUS_MEMORY);
+    assert_null(x.value);
+    assert_non_null(strstr(error.message, path));
+    assert_non_null(strstr(error.message, "for which there is not enough memory: convert it"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_header_counts_all_parts),
         cmocka_unit_test(test_the_taker_may_stop_it),
+        cmocka_unit_test(test_more_than_memory_holds),
     };
     return cmocka_run_group_tests_name("tns parts", tests, make_folder, remove_folder);
 }

@@ -1,0 +1,86 @@
+#include "blco_copy.h"
+
+#include "blco_pieces.h"
+#include "blco_writer.h"
+
+#define WRITER_SHARE 4 /* a quarter of the memory is for what is written */
+
+struct copier {
+    struct blco_writer writer;
+    const struct blco_file *from;
+    uint64_t done;            /* nonzeros                      */
+    uint32_t last[MAX_ORDER]; /* coordinates of the latest one */
+    struct progress *progress;
+};
+
+/* Whether a stands before b on the line: the uppermost bit in which they differ is b's. */
+static bool precedes(const struct ordering *o, const uint32_t *a, const uint32_t *b)
+{
+    int highest = -1;
+    bool before = false;
+    for (int n = 0; n < o->order; n++) {
+        if (a[n] == b[n])
+            continue;
+        int bit = 31 - __builtin_clz(a[n] ^ b[n]);
+        if (o->place[n][bit] > highest) {
+            highest = o->place[n][bit];
+            before = b[n] >> bit & 1;
+        }
+    }
+    return before;
+}
+
+static void coordinates_of(const struct coo *x, uint64_t i, uint32_t *coordinate)
+{
+    for (int n = 0; n < x->order; n++)
+        coordinate[n] = x->index[n][i];
+}
+
+/* The first nonzero that does not stand behind the one before it, or nnz. */
+static uint64_t first_misplaced(const struct copier *c, const struct coo *piece)
+{
+    uint64_t first = piece->nnz;
+#pragma omp parallel for schedule(static) reduction(min : first)
+    for (uint64_t i = 0; i < piece->nnz; i++) {
+        uint32_t a[MAX_ORDER], b[MAX_ORDER];
+        if (c->done + i == 0)
+            continue;
+        if (i > 0)
+            coordinates_of(piece, i - 1, a);
+        coordinates_of(piece, i, b);
+        if (!precedes(&c->writer.alto, i > 0 ? a : c->last, b))
+            first = i < first ? i : first;
+    }
+    return first;
+}
+
+static enum status copy_piece(void *context, struct coo *piece, struct error *error)
+{
+    struct copier *c = context;
+    uint64_t misplaced = first_misplaced(c, piece);
+    if (misplaced < piece->nnz)
+        return error_set(error, STATUS_INPUT, "%s: damaged: nonzero number %ju is not in its place",
+                         c->from->name, (uintmax_t)(c->done + misplaced + 1));
+    if (piece->nnz == 0) /* of a file without nonzeros */
+        return STATUS_OK;
+    coordinates_of(piece, piece->nnz - 1, c->last);
+    c->done += piece->nnz;
+    progress_update(c->progress, (double)c->done / (double)c->from->header->nnz,
+                    "%.0f million nonzeros", (double)c->done / 1e6);
+    return blco_writer_append(&c->writer, piece, NULL, piece->nnz, error);
+}
+
+enum status blco_copy(const struct blco_file *f, const char *path, uint64_t memory, uint64_t *bytes,
+                      struct progress *progress, struct error *error)
+{
+    struct copier c = {.from = f, .progress = progress};
+    uint64_t share = memory / WRITER_SHARE;
+    if (blco_writer_open(&c.writer, path, (int)f->header->order, f->header->dims, share, error) !=
+        STATUS_OK)
+        return error->status;
+    if (blco_pieces_each(f, blco_pieces_length(f, memory - share), copy_piece, &c, error) ==
+        STATUS_OK)
+        blco_writer_commit(&c.writer, bytes, error);
+    blco_writer_discard(&c.writer);
+    return error->status;
+}

@@ -1,0 +1,43 @@
+#include "blco_pieces.h"
+
+#include <omp.h>
+
+#define NNZ_A_THREAD (4 * BLCO_SEGMENT_NNZ) /* so that all threads have work until the last */
+
+uint64_t blco_pieces_length(const struct blco_file *f, uint64_t memory)
+{
+    uint64_t nonzero = 4 * (uint64_t)f->header->order + 8;
+    uint64_t enough = (uint64_t)omp_get_max_threads() * NNZ_A_THREAD;
+    uint64_t nnz = memory / nonzero < enough ? memory / nonzero : enough;
+    uint64_t fit = nnz / f->header->segment_nnz;
+    return fit < 1 ? 1 : fit < f->header->nsegments ? fit : f->header->nsegments;
+}
+
+/* The bytes of segments [begin, end) are not needed again for a while. */
+static void let_go(const struct blco_file *f, uint64_t begin, uint64_t end)
+{
+    if (begin == end)
+        return;
+    const struct blco_file_segment *last = &f->segment[end - 1];
+    filemap_let_go(&f->map, f->segment[begin].offset, last->offset + last->bytes);
+}
+
+enum status blco_pieces_each(const struct blco_file *f, uint64_t length, coo_taker take,
+                             void *context, struct error *error)
+{
+    const struct blco_file_header *h = f->header;
+    struct coo piece;
+    uint64_t begin = 0;
+    if (coo_create(&piece, (int)h->order, h->dims, blco_file_nnz(f, 0, length), error) != STATUS_OK)
+        return error->status;
+    do {
+        uint64_t end = h->nsegments - begin < length ? h->nsegments : begin + length;
+        piece.nnz = blco_file_nnz(f, begin, end);
+        if (blco_file_decode(f, begin, end, &piece, error) == STATUS_OK)
+            take(context, &piece, error);
+        let_go(f, begin, end);
+        begin = end;
+    } while (begin < h->nsegments && error->status == STATUS_OK);
+    coo_free(&piece);
+    return error->status;
+}

@@ -1,0 +1,213 @@
+#include "coo_statistics.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "memory.h"
+#include "norm_sum.h"
+#include "ordering.h"
+#include "slice_counts.h"
+
+#define MOST_BITS 12 /* of the number of a mode's shares */
+
+/* A share of a mode's indices. */
+struct share {
+    int mode;
+    uint32_t number; /* of the mode's 2^bits */
+};
+
+struct gatherer {
+    const struct coo_pieces *pieces;
+    struct coo_statistics *s;
+    struct norm_sum norm;
+    int bits[MAX_ORDER];         /* 2^bits[n] shares of mode n                                   */
+    struct share next;           /* the first share that no pass has counted yet                 */
+    struct share *share;         /* (room) those that the present pass counts, `count`; owned    */
+    struct slice_counts *counts; /* (room) of these; owned                                */
+    uint64_t count, room;
+    uint64_t pass, passes, seen; /* nonzeros of the present pass */
+    struct progress *progress;
+};
+
+/* --- values --- */
+
+static void add_values(struct gatherer *g, const struct coo *piece)
+{
+    double least = g->s->least, largest = g->s->largest;
+    int all_integer = g->s->all_integer;
+#pragma omp parallel for schedule(static) reduction(min : least) reduction(max : largest)          \
+    reduction(&& : all_integer)
+    for (uint64_t i = 0; i < piece->nnz; i++) {
+        double v = piece->value[i];
+        least = v < least ? v : least;
+        largest = v > largest ? v : largest;
+        all_integer = all_integer && v == floor(v);
+    }
+    g->s->least = least;
+    g->s->largest = largest;
+    g->s->all_integer = all_integer;
+    norm_sum_add(&g->norm, piece->value, piece->nnz);
+}
+
+/* --- slices --- */
+
+/* So many shares that all threads have some, and that a share fits into memory. */
+static void choose_shares(struct gatherer *g, uint64_t memory)
+{
+    const struct coo_pieces *p = g->pieces;
+    uint64_t threads = (uint64_t)omp_get_max_threads();
+    for (int n = 0; n < p->order; n++) {
+        int most = ordering_bits(p->dims[n]), *bits = &g->bits[n];
+        if (most > MOST_BITS)
+            most = MOST_BITS;
+        for (*bits = 0; *bits < most; ++*bits)
+            if ((uint64_t)p->order << *bits >= threads &&
+                slice_counts_bytes(p->dims[n], p->nnz, *bits) <= memory)
+                break;
+        g->room += UINT64_C(1) << *bits;
+    }
+}
+
+static bool is_left(const struct gatherer *g)
+{
+    return g->next.mode < g->pieces->order;
+}
+
+/* The shares from `next` on that fit into memory together; at least one. */
+static void choose_pass(struct gatherer *g, uint64_t memory)
+{
+    uint64_t used = 0;
+    g->count = g->seen = 0;
+    while (is_left(g)) {
+        struct share *next = &g->next;
+        used +=
+            slice_counts_bytes(g->pieces->dims[next->mode], g->pieces->nnz, g->bits[next->mode]);
+        if (g->count > 0 && used > memory)
+            break;
+        g->share[g->count++] = *next;
+        if (++next->number >> g->bits[next->mode])
+            *next = (struct share){next->mode + 1, 0};
+    }
+    g->pass++;
+}
+
+static void count_passes(struct gatherer *g, uint64_t memory)
+{
+    while (is_left(g))
+        choose_pass(g, memory);
+    g->passes = g->pass;
+    g->pass = 0;
+    g->next = (struct share){0};
+}
+
+static enum status add_indices(struct gatherer *g, const struct coo *piece, struct error *error)
+{
+    struct error first = {0};
+#pragma omp parallel for schedule(dynamic)
+    for (uint64_t i = 0; i < g->count; i++) {
+        struct error own = {0};
+        if (slice_counts_add(&g->counts[i], piece->index[g->share[i].mode], piece->nnz, &own) !=
+            STATUS_OK) {
+#pragma omp critical(coo_statistics_error)
+            first = own;
+        }
+    }
+    return first.status ? error_set(error, first.status, "%s", first.message) : STATUS_OK;
+}
+
+/* What the pass has counted. */
+static void summarise(struct gatherer *g)
+{
+#pragma omp parallel for schedule(dynamic)
+    for (uint64_t i = 0; i < g->count; i++) {
+        uint64_t occurring, most, *empty = &g->s->empty_slices[g->share[i].mode],
+                                  *largest = &g->s->largest_slice[g->share[i].mode];
+        slice_counts_total(&g->counts[i], &occurring, &most);
+#pragma omp critical(coo_statistics_sum)
+        {
+            *empty -= occurring;
+            *largest = most > *largest ? most : *largest;
+        }
+    }
+}
+
+/* --- passes --- */
+
+static void show(struct gatherer *g)
+{
+    double all = (double)g->pieces->nnz, seen = (double)g->seen;
+    double passes = (double)(g->pass - 1) + (all > 0 ? seen / all : 1);
+    if (g->passes > 1)
+        progress_update(g->progress, passes / (double)g->passes,
+                        "%.0f million nonzeros, pass %ju of %ju", seen / 1e6, (uintmax_t)g->pass,
+                        (uintmax_t)g->passes);
+    else
+        progress_update(g->progress, passes, "%.0f million nonzeros", seen / 1e6);
+}
+
+static enum status take(void *context, struct coo *piece, struct error *error)
+{
+    struct gatherer *g = context;
+    if (g->pass == 1)
+        add_values(g, piece);
+    g->seen += piece->nnz;
+    show(g);
+    return add_indices(g, piece, error);
+}
+
+static enum status run_pass(struct gatherer *g, uint64_t memory, struct error *error)
+{
+    const struct coo_pieces *p = g->pieces;
+    choose_pass(g, memory);
+    for (uint64_t i = 0; i < g->count && error->status == STATUS_OK; i++) {
+        int n = g->share[i].mode;
+        slice_counts_create(&g->counts[i], p->dims[n], p->nnz, g->bits[n], g->share[i].number,
+                            error);
+    }
+    if (error->status == STATUS_OK && p->each(p->source, take, g, error) == STATUS_OK)
+        summarise(g);
+    for (uint64_t i = 0; i < g->count; i++)
+        slice_counts_free(&g->counts[i]);
+    return error->status;
+}
+
+enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memory,
+                                  struct coo_statistics *s, struct progress *progress,
+                                  struct error *error)
+{
+    struct gatherer g = {.pieces = pieces, .s = s, .progress = progress};
+    *s = (struct coo_statistics){.least = INFINITY, .largest = -INFINITY, .all_integer = 1};
+    memcpy(s->empty_slices, pieces->dims, (size_t)pieces->order * sizeof *pieces->dims);
+    norm_sum_begin(&g.norm);
+    choose_shares(&g, memory);
+    g.share = memory_array(g.room, sizeof *g.share, error);
+    g.counts = memory_zeros(g.room, sizeof *g.counts, error);
+    if (error->status == STATUS_OK) {
+        count_passes(&g, memory);
+        while (is_left(&g) && run_pass(&g, memory, error) == STATUS_OK)
+            ;
+    }
+    if (pieces->nnz == 0)
+        s->least = s->largest = 0;
+    s->norm_sq = norm_sum_total(&g.norm);
+    memory_free(g.share);
+    memory_free(g.counts);
+    return error->status;
+}
+
+static enum status whole(void *x, coo_taker take_piece, void *context, struct error *error)
+{
+    return take_piece(context, x, error);
+}
+
+enum status coo_statistics(const struct coo *x, uint64_t memory, struct coo_statistics *s,
+                           struct progress *progress, struct error *error)
+{
+    struct coo borrowed = *x; /* is only read */
+    struct coo_pieces pieces = {
+        .order = x->order, .nnz = x->nnz, .each = whole, .source = &borrowed};
+    memcpy(pieces.dims, x->dims, sizeof pieces.dims);
+    return coo_pieces_statistics(&pieces, memory, s, progress, error);
+}
