@@ -48,7 +48,7 @@ static uint64_t first_misplaced(const struct copier *c, const struct coo *piece)
         if (i > 0)
             coordinates_of(piece, i - 1, a);
         coordinates_of(piece, i, b);
-        if (!precedes(&c->writer.alto, i > 0 ? a : c->last, b))
+        if (!precedes(&c->writer.alto.ordering, i > 0 ? a : c->last, b))
             first = i < first ? i : first;
     }
     return first;
