@@ -76,18 +76,18 @@ static const char *misplaced_file(uint64_t at, uint32_t first)
 static void test_order_is_checked(void **state)
 {
     (void)state;
-    /* in a segment, where one begins, in the last one; out of order (the next nonzero comes too
-     * early, or this one), and repeated */
+    /* where a segment or a group begins, for within one there is no way to write it; out of order
+     * (the next nonzero comes too early, or this one), and repeated */
     static const struct {
         uint64_t at;
         uint32_t first;
         const char *message; /* NULL: it is all right */
     } cases[] = {{BLCO_SEGMENT_NNZ, 4, "number 65537 is not in its place"},
-                 {100, 4, "number 101 is not in its place"},
-                 {65550, 0, "number 65551 is not in its place"},
-                 {2 * BLCO_SEGMENT_NNZ + 9, 0, "number 131082 is not in its place"},
+                 {256, 4, "number 257 is not in its place"},
+                 {65792, 0, "number 65793 is not in its place"},
+                 {2 * BLCO_SEGMENT_NNZ, 0, "number 131073 is not in its place"},
                  {2 * BLCO_SEGMENT_NNZ + 9, 5, NULL},
-                 {8, 6, "number 10 is not in its place"}};
+                 {255, 6, "number 257 is not in its place"}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct error error;
         const char *path = misplaced_file(cases[c].at, cases[c].first);
