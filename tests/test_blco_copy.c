@@ -51,8 +51,9 @@ static void test_the_same_bytes(void **state)
             }
 }
 
-/* A file whose checksums are right, but nonzero `at` (from 0) has coordinate `first` in mode 1. */
-static const char *misplaced_file(uint64_t at, uint32_t first)
+/* A file whose checksums are right, but nonzero `at` (from 0) has coordinate `first` in mode 1 and
+ * that of a neighbour in mode 2. */
+static const char *misplaced_file(uint64_t at, uint32_t first, int64_t shift)
 {
     static const uint64_t dims[2] = {8, 1 << 20};
     struct error error = {0};
@@ -63,7 +64,7 @@ static const char *misplaced_file(uint64_t at, uint32_t first)
     assert_int_equal(coo_create(&x, 2, dims, nnz, &error), STATUS_OK);
     for (uint64_t i = 0; i < nnz; i++) {
         x.index[0][i] = i == at ? first : 4;
-        x.index[1][i] = (uint32_t)(i == at && first == 4 ? i - 1 : i);
+        x.index[1][i] = (uint32_t)(i == at ? i + (uint64_t)shift : i);
         x.value[i] = 1;
     }
     assert_int_equal(blco_writer_open(&w, path, 2, dims, 1 << 20, &error), STATUS_OK);
@@ -81,16 +82,17 @@ static void test_order_is_checked(void **state)
     static const struct {
         uint64_t at;
         uint32_t first;
+        int64_t shift;
         const char *message; /* NULL: it is all right */
-    } cases[] = {{BLCO_SEGMENT_NNZ, 4, "number 65537 is not in its place"},
-                 {256, 4, "number 257 is not in its place"},
-                 {65792, 0, "number 65793 is not in its place"},
-                 {2 * BLCO_SEGMENT_NNZ, 0, "number 131073 is not in its place"},
-                 {2 * BLCO_SEGMENT_NNZ + 9, 5, NULL},
-                 {255, 6, "number 257 is not in its place"}};
+    } cases[] = {{BLCO_SEGMENT_NNZ, 4, -1, "number 65537 is not in its place"},
+                 {256, 4, -1, "number 257 is not in its place"},
+                 {65792, 0, -1, "number 65793 is not in its place"},
+                 {2 * BLCO_SEGMENT_NNZ, 0, -1, "number 131073 is not in its place"},
+                 {2 * BLCO_SEGMENT_NNZ + 9, 5, 0, NULL},
+                 {255, 6, 1, "number 257 is not in its place"}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct error error;
-        const char *path = misplaced_file(cases[c].at, cases[c].first);
+        const char *path = misplaced_file(cases[c].at, cases[c].first, cases[c].shift);
         for (uint64_t memory = 1; memory <= 1 << 30; memory <<= 30) {
             enum status status = copy(path, scratch_path("y.blco"), memory, &error);
             assert_int_equal(status, cases[c].message ? STATUS_INPUT : STATUS_OK);
