@@ -10,8 +10,6 @@
 #include "ordering.h"
 #include "packed_group.h"
 
-#define LINE_DECODER_BYTES (PACKED_NUMBER_BITS / 8) /* of lines that may differ in a run */
-
 /* Only read once it is created, by any number of threads. */
 struct line_decoder {
     int order, line_bits;
