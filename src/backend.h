@@ -19,14 +19,17 @@ struct backend_options {
     uint64_t rank;
     enum conflict conflict;
     enum precision precision;
-    bool no_sharing;      /* every mode's MTTKRP by itself (grouping.h)        */
-    double ridge;         /* added to the diagonal of V                        */
-    uint64_t memory;      /* device bytes that may be used; 0: what is free    */
-    uint64_t host_memory; /* host bytes that may be used; 0: what is available */
-    bool no_replicas;     /* CONFLICT_AUTO: one copy of the tensor, in alto order */
-    bool must_stream;     /* the host has no room for the tensor's coordinates */
-    uint64_t batch_nnz;   /* of a streamed tensor, that flow at a time; 0: as many as pay */
-    uint64_t alto_bytes;  /* of a .blco file that could be streamed; 0: not known         */
+    bool no_sharing;       /* every mode's MTTKRP by itself (grouping.h)        */
+    double ridge;          /* added to the diagonal of V                        */
+    uint64_t memory;       /* device bytes that may be used; 0: what is free    */
+    uint64_t host_memory;  /* host bytes that may be used; 0: what is available */
+    bool no_replicas;      /* CONFLICT_AUTO: one copy of the tensor, in alto order */
+    bool replicas_at_once; /* of a streamed tensor, without asking whether they pay */
+    uint64_t
+        iterations;   /* at most; what takes time to build is built where that pays; 0: not known */
+    bool must_stream; /* the host has no room for the tensor's coordinates */
+    uint64_t batch_nnz;  /* of a streamed tensor, that flow at a time; 0: as many as pay */
+    uint64_t alto_bytes; /* of a .blco file that could be streamed; 0: not known         */
 };
 
 /* How fast the machine moves rows of R entries, measured. */

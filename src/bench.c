@@ -236,8 +236,10 @@ static enum status measure_als(struct run *run, struct error *error)
 {
     const struct bench_request *q = run->request;
     struct bench_als *als = &run->result->als;
+    struct backend_options options = q->options;
     struct backend b = {0};
-    enum status status = open_backend(run, &b, &q->options, error);
+    options.iterations = UINT64_MAX; /* the state that long runs reach */
+    enum status status = open_backend(run, &b, &options, error);
     if (status == STATUS_OK) {
         als->plan = b.plan;
         als->own.name = "in ALS";
@@ -259,6 +261,7 @@ static struct backend_options options_for(const struct bench_request *q, enum co
     bool hierarchical = conflict == CONFLICT_HIERARCHICAL;
     options.conflict = ordered || hierarchical ? CONFLICT_AUTO : conflict;
     options.no_replicas = hierarchical;
+    options.replicas_at_once = ordered;
     options.no_sharing = true; /* each mode by itself */
     return options;
 }

@@ -172,6 +172,7 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
         return error->status;
     if (s->common.options.rank == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
+    s->common.options.iterations = (uint64_t)s->iterations;
     return s->stem || s->nowrite ? STATUS_OK : default_stem(s, error);
 }
 

@@ -157,10 +157,9 @@ static enum status measure_copy(struct limits_timer *t, double *bytes_per_second
     return status;
 }
 
-static enum status measure_upload(struct limits_timer *t, double *bytes_per_second,
+static enum status measure_upload(struct limits_timer *t, uint64_t bytes, double *bytes_per_second,
                                   struct error *error)
 {
-    uint64_t bytes = UPLOAD_BYTES < t->free_bytes / 2 ? UPLOAD_BYTES : t->free_bytes / 2;
     double seconds = 0;
     void *from = pinned_array(bytes, 1, error);
     void *to = from ? device_array(bytes, 1, error) : NULL;
@@ -181,6 +180,16 @@ static enum status measure_upload(struct limits_timer *t, double *bytes_per_seco
     return status;
 }
 
+enum status device_limits_upload(uint64_t bytes, double *bytes_per_second, struct error *error)
+{
+    const struct device_limits_request any = {0};
+    struct limits_timer t = {.request = &any};
+    if (open_timer(&t, error) == STATUS_OK)
+        measure_upload(&t, bytes, bytes_per_second, error);
+    close_timer(&t);
+    return error->status;
+}
+
 enum status device_limits(const struct device_limits_request *request,
                           struct backend_limits *limits, struct error *error)
 {
@@ -190,7 +199,9 @@ enum status device_limits(const struct device_limits_request *request,
     if (status == STATUS_OK)
         status = measure_copy(&t, &limits->copy_bytes_per_second, error);
     if (status == STATUS_OK)
-        status = measure_upload(&t, &limits->upload_bytes_per_second, error);
+        status =
+            measure_upload(&t, UPLOAD_BYTES < t.free_bytes / 2 ? UPLOAD_BYTES : t.free_bytes / 2,
+                           &limits->upload_bytes_per_second, error);
     if (status == STATUS_OK)
         status = measure_modes(&t, limits, error);
     close_timer(&t);

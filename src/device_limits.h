@@ -17,4 +17,8 @@ struct device_limits_request {
 enum status device_limits(const struct device_limits_request *request,
                           struct backend_limits *limits, struct error *error);
 
+/* Bytes a second that the bus moves to the device from pinned memory, tried with so many, which it
+ * takes on both sides while it runs. */
+enum status device_limits_upload(uint64_t bytes, double *bytes_per_second, struct error *error);
+
 #endif

@@ -1,6 +1,6 @@
 /* The modes' own orderings of a tensor that is streamed from one alto copy. They are built on the
- * device when a mode is asked for the second time: so the first iteration starts at once, and
- * whoever asks only once does not wait for them. */
+ * device after a sweep, when that pays (replica_choice.h): so the first iteration starts at once,
+ * and a run of few iterations does not wait for them. */
 #ifndef BLCO_DEVICE_REPLICA_H
 #define BLCO_DEVICE_REPLICA_H
 
@@ -8,10 +8,15 @@
 
 #include "device_staging.h"
 #include "device_stream.h"
+#include "replica_choice.h"
 
 struct device_replicas {
-    bool wanted;               /* and not yet tried */
-    bool asked[MAX_ORDER];     /* each mode         */
+    bool wanted;           /* and not yet tried                                            */
+    bool at_once;          /* when a mode is asked for the second time                     */
+    bool asked[MAX_ORDER]; /* each mode                                                    */
+    int first;             /* mode: a sweep is over when it is asked for again             */
+    struct replica_choice choice;
+    bool estimated;            /* choice has its estimates                                     */
     uint64_t host_bytes;       /* that they may take in host memory                            */
     uint64_t piece_nnz;        /* nonzeros of a piece (device_replica_build.h); 0: as many as fit */
     struct staging *staging;   /* borrowed                                                     */
@@ -19,8 +24,13 @@ struct device_replicas {
     double seconds[MAX_ORDER]; /* that building took; 0 where it was not built               */
 };
 
-/* Notes that `mode` is asked for; whether the orderings are to be built first. */
-bool device_replicas_due(struct device_replicas *r, int mode);
+/* Notes that `mode` is asked for; *due says whether the orderings are to be built first. At the end
+ * of a sweep it may wait for what was queued. */
+enum status device_replicas_due(struct device_replicas *r, const struct device_stream *s, int mode,
+                                bool *due, struct error *error);
+
+/* Whether nothing will be built, or not soon. */
+bool device_replicas_settled(const struct device_replicas *r);
 
 /* Builds an ordering for every mode of the stream that has none, by way of the staging's stream; a
  * mode for which memory is too short stays with alto. The device's room is then shared anew, and

@@ -70,7 +70,7 @@ static enum status build_rooms(struct device_stream *s, struct error *error)
     for (int i = 0; i < s->orderings; i++)
         nnz = device_packed_nnz(&s->packed[i], 0) > nnz ? device_packed_nnz(&s->packed[i], 0) : nnz;
     enum status status = STATUS_OK;
-    for (int l = 0; l < STREAM_LANES && status == STATUS_OK; l++)
+    for (int l = 0; l < PLAN_LANES && status == STATUS_OK; l++)
         status = build_lane(s, &s->lane[l], nnz, &s->used, error);
     if (status == STATUS_OK)
         status = build_slots(s, largest_batch(s), error);
@@ -104,7 +104,12 @@ static enum status build_queues(struct device_stream *s, struct error *error)
     cudaError_t code = cudaStreamCreateWithFlags(&s->copy, cudaStreamNonBlocking);
     if (code == cudaSuccess)
         code = create_event(&s->begun);
-    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++)
+    for (int n = 0; n < s->order && code == cudaSuccess; n++) {
+        code = cudaEventCreate(&s->started[n]);
+        if (code == cudaSuccess)
+            code = cudaEventCreate(&s->ended[n]);
+    }
+    for (int l = 0; l < PLAN_LANES && code == cudaSuccess; l++)
         code = open_lane(&s->lane[l]);
     for (int q = 0; q < PLAN_QUEUES && code == cudaSuccess; q++) {
         code = create_event(&s->slot[q].arrived);
@@ -251,7 +256,7 @@ void device_stream_close(struct device_stream *s)
         destroy_event(s->slot[q].arrived);
         destroy_event(s->slot[q].emptied);
     }
-    for (int l = 0; l < STREAM_LANES; l++) {
+    for (int l = 0; l < PLAN_LANES; l++) {
         for (int w = 0; w < PACKED_WORDS; w++)
             device_free(s->lane[l].index[w]);
         device_free(s->lane[l].value);
@@ -263,6 +268,10 @@ void device_stream_close(struct device_stream *s)
     }
     device_free(s->damaged);
     destroy_event(s->begun);
+    for (int n = 0; n < s->order; n++) {
+        destroy_event(s->started[n]);
+        destroy_event(s->ended[n]);
+    }
     destroy_stream(s->copy);
     memset(s, 0, sizeof *s);
 }
@@ -390,7 +399,7 @@ cudaError_t stream_lane_ready(const struct stream_lane *lane)
 static cudaError_t run_batch(struct device_stream *s, const struct stream_pass *pass, uint64_t t)
 {
     const struct device_packed *o = &s->packed[pass->ordering];
-    const struct stream_lane *lane = &s->lane[t % STREAM_LANES];
+    const struct stream_lane *lane = &s->lane[t % PLAN_LANES];
     uint64_t before = t * o->nresident / o->nbatches, b = before;
     cudaError_t code = cudaStreamWaitEvent(lane->stream, lane->done, 0);
     if (code != cudaSuccess)
@@ -413,11 +422,11 @@ cudaError_t device_stream_pass(struct device_stream *s, const struct stream_pass
     uint64_t steps = s->packed[pass->ordering].nbatches;
     expect_batches(s, pass->ordering);
     cudaError_t code = cudaEventRecord(s->begun, stream);
-    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++)
+    for (int l = 0; l < PLAN_LANES && code == cudaSuccess; l++)
         code = cudaStreamWaitEvent(s->lane[l].product, s->begun, 0);
     for (uint64_t t = 0; t < steps && code == cudaSuccess; t++)
         code = run_batch(s, pass, t);
-    for (int l = 0; l < STREAM_LANES && code == cudaSuccess; l++)
+    for (int l = 0; l < PLAN_LANES && code == cudaSuccess; l++)
         code = cudaStreamWaitEvent(stream, s->lane[l].done, 0);
     s->ahead = s->ahead && code == cudaSuccess;
     return code;
@@ -478,14 +487,29 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
     set_args(s, mode, f, args);
     cudaError_t code = mttkrp_prepare(args);
     if (code == cudaSuccess)
+        code = cudaEventRecord(s->started[mode], stream);
+    if (code == cudaSuccess)
         code = device_mttkrp_zero(args, stream);
     if (code == cudaSuccess)
         code = device_stream_pass(s, &pass, stream);
     if (code == cudaSuccess)
         code = device_mttkrp_merge(args, stream);
+    if (code == cudaSuccess)
+        code = cudaEventRecord(s->ended[mode], stream);
     s->last_mode = mode;
     enum status status = cuda_status(code, "MTTKRP of a streamed tensor", error);
     return status == STATUS_OK && !o->checked ? check(s, o, stream, error) : status;
+}
+
+enum status device_stream_seconds(const struct device_stream *s, int mode, double *seconds,
+                                  struct error *error)
+{
+    float milliseconds = 0;
+    cudaError_t code = cudaEventSynchronize(s->ended[mode]);
+    if (code == cudaSuccess)
+        code = cudaEventElapsedTime(&milliseconds, s->started[mode], s->ended[mode]);
+    *seconds = (double)milliseconds / 1e3;
+    return cuda_status(code, doing, error);
 }
 
 uint64_t device_stream_bytes(const struct device_stream *s, int mode)

@@ -21,8 +21,6 @@ struct stream_slot {
     cudaEvent_t arrived, emptied;
 };
 
-#define STREAM_LANES 2 /* no more than the plan has queues */
-
 struct stream_lane {
     cudaStream_t stream;  /* decodes and sorts, and goes first where kernels wait for processors */
     cudaStream_t product; /* MTTKRP */
@@ -61,8 +59,9 @@ struct device_stream {
     uint64_t bytes, used; /* of device memory that may be used, and that slots and lanes take */
     uint64_t slot_bytes;
 
-    struct stream_lane lane[STREAM_LANES];
-    cudaEvent_t begun; /* a call: M is zero */
+    struct stream_lane lane[PLAN_LANES];
+    cudaEvent_t begun;                                /* a call: M is zero */
+    cudaEvent_t started[MAX_ORDER], ended[MAX_ORDER]; /* each mode's latest call */
 
     cudaStream_t copy;
     struct stream_slot slot[PLAN_QUEUES];
@@ -113,6 +112,10 @@ enum status device_stream_rearrange(struct device_stream *s, struct error *error
 
 /* Bytes of device memory for what stays there, of all orderings. */
 uint64_t device_stream_room(const struct device_stream *s);
+
+/* How long the latest call for this mode took; waits for its end. */
+enum status device_stream_seconds(const struct device_stream *s, int mode, double *seconds,
+                                  struct error *error);
 
 /* Bytes that flow for one MTTKRP of this mode. */
 uint64_t device_stream_bytes(const struct device_stream *s, int mode);

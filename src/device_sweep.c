@@ -114,7 +114,7 @@ bool device_sweep_describe(const struct device_sweep *s, int mode, char *text, s
     if (s->streamed) {
         device_stream_describe(&s->stream, mode, text, size);
         device_replicas_describe(&s->replicas, mode, text, size);
-        return !s->replicas.wanted;
+        return device_replicas_settled(&s->replicas);
     }
     int group = grouping_of(&s->grouping, mode);
     const struct device_mttkrp *outer = &s->outer[group], *inner = &s->inner[mode];
@@ -185,12 +185,13 @@ static enum status run_inner(struct device_sweep *s, int group, int mode, cudaSt
     return device_mttkrp_run(&s->inner[mode], &f, stream, error);
 }
 
-/* From alto, until a mode is asked for once more. */
+/* From alto, until orderings of the modes' own pay. */
 static enum status run_streamed(struct device_sweep *s, int mode, cudaStream_t stream,
                                 struct error *error)
 {
-    enum status status = STATUS_OK;
-    if (device_replicas_due(&s->replicas, mode)) {
+    bool due;
+    enum status status = device_replicas_due(&s->replicas, &s->stream, mode, &due, error);
+    if (status == STATUS_OK && due) {
         status = device_replicas_build(&s->replicas, &s->stream, error);
         memcpy(s->build.replica, s->replicas.seconds, sizeof s->build.replica);
     }

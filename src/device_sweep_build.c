@@ -183,6 +183,8 @@ static void expect_replicas(struct device_sweep *s, const struct plan *plan,
 {
     uint64_t alto = s->stream.packed[0].packed.size, budget = plan->request.host_budget;
     s->replicas = (struct device_replicas){.wanted = plan->replicate,
+                                           .at_once = plan->request.replicas_at_once,
+                                           .choice.iterations = plan->request.iterations,
                                            .host_bytes = budget > alto ? budget - alto : 0,
                                            .staging = staging};
 }

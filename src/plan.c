@@ -10,6 +10,7 @@
 #define NONZEROS_OF_A_BLOCK 4096 /* on average, at the least: what blco_build aims at     */
 #define BATCH_SEGMENTS      16   /* that flow at a time, where memory allows ...          */
 #define SORTED_SEGMENTS     64   /* ... and where batches are sorted                      */
+#define LEAST_SORTED        8    /* segments of a batch for which a sort pays              */
 #define QUEUE_SHARE         3    /* queues take at most one in so many bytes that are left */
 
 /* From alto, a batch is sorted by output row first where M is longer than this: hardly two nonzeros
@@ -128,13 +129,14 @@ static bool sorts_batches(const struct plan *p, int n)
     return p->conflict[n] == CONFLICT_REGISTER && factor_size(&p->request, n) > SORTED_OUTPUT;
 }
 
-/* A queue's packed nonzeros, the index words and values that they decode to, and the sort's room.
- */
+/* The queues' packed nonzeros; the index words and doubles that the lanes' are decoded to, and the
+ * sort's room. */
 static uint64_t queue_bytes(const struct plan_request *r, uint64_t batch, bool sorted)
 {
-    uint64_t decoded = index_words(r) * sizeof(uint64_t) + r->real_size;
+    uint64_t decoded = (index_words(r) + 1) * sizeof(uint64_t);
     uint64_t sort = sorted ? PLAN_SORT_BYTES : 0;
-    return add(packed_at_most(r, batch, BLCO_SEGMENT_NNZ), multiply(batch, decoded + sort));
+    return add(multiply(PLAN_QUEUES, packed_at_most(r, batch, BLCO_SEGMENT_NNZ)),
+               multiply(PLAN_LANES, multiply(batch, decoded + sort)));
 }
 
 /* As many nonzeros as pay, fewer where queues would take more than their share of what the factors
@@ -144,10 +146,26 @@ static uint64_t choose_batch(const struct plan_request *r, uint64_t left, bool s
     uint64_t batch = (sorted ? SORTED_SEGMENTS : BATCH_SEGMENTS) * BLCO_SEGMENT_NNZ;
     if (r->batch_nnz)
         return r->batch_nnz;
-    while (batch > BLCO_SEGMENT_NNZ &&
-           multiply(PLAN_QUEUES, queue_bytes(r, batch, sorted)) > left / QUEUE_SHARE)
+    while (batch > BLCO_SEGMENT_NNZ && queue_bytes(r, batch, sorted) > left / QUEUE_SHARE)
         batch -= BLCO_SEGMENT_NNZ;
     return batch < r->nnz ? batch : r->nnz;
+}
+
+/* The batches, and for which modes they are sorted: for none where they would be so small that few
+ * of their nonzeros are in the same row. */
+static void choose_queues(struct plan *p, uint64_t left)
+{
+    const struct plan_request *r = &p->request;
+    bool sorted = false;
+    for (int n = 0; n < r->order; n++)
+        sorted |= p->sorted[n] = sorts_batches(p, n);
+    p->batch_nnz = choose_batch(r, left, sorted);
+    if (sorted && p->batch_nnz < LEAST_SORTED * BLCO_SEGMENT_NNZ) {
+        memset(p->sorted, 0, sizeof p->sorted);
+        sorted = false;
+        p->batch_nnz = choose_batch(r, left, sorted);
+    }
+    p->queue_bytes = queue_bytes(r, p->batch_nnz, sorted);
 }
 
 uint64_t plan_segment_nnz(const struct plan *p)
@@ -218,13 +236,9 @@ static void stream(struct plan *p, int replicas)
     uint64_t fixed = add(p->factor_bytes, p->copy_bytes);
     uint64_t left = r->budget > fixed ? r->budget - fixed : 0;
     uint64_t coordinates = (uint64_t)r->order * sizeof(uint32_t) + sizeof(double);
-    bool sorted = false;
-    for (int n = 0; n < r->order; n++)
-        sorted |= p->sorted[n] = sorts_batches(p, n);
     p->streamed = true;
     p->replicate = r->conflict == CONFLICT_AUTO && !r->no_replicas;
-    p->batch_nnz = choose_batch(r, left, sorted);
-    p->queue_bytes = multiply(PLAN_QUEUES, queue_bytes(r, p->batch_nnz, sorted));
+    choose_queues(p, left);
     p->host_bytes = multiply((uint64_t)replicas + p->alto, packed_bytes(p));
     p->packing_bytes = replicas == 0 ? 0 : multiply(r->nnz, coordinates + PACKED_BUILD_BYTES);
     p->resident_bytes = resident_bytes(p, left > p->queue_bytes ? left - p->queue_bytes : 0);

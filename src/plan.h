@@ -34,6 +34,8 @@ struct plan_request {
     enum conflict conflict; /* forced by the user, or CONFLICT_AUTO            */
     bool share;             /* partial products may be shared between modes    */
     bool no_replicas;       /* CONFLICT_AUTO: every mode is resolved on alto   */
+    bool replicas_at_once;  /* of a streamed tensor, without asking whether they pay */
+    uint64_t iterations;    /* at most; 0: not known                           */
     bool can_stream;        /* nonzeros may stay on the host and flow          */
     bool must_stream;       /* they must, for the host has no room to unpack them */
     uint64_t host_budget;   /* bytes of host memory that may be used then      */
@@ -69,14 +71,15 @@ struct plan {
                               * and the sort; 0 for alto alone, which a file may have ready   */
 };
 
-#define PLAN_QUEUES 3
+#define PLAN_QUEUES 3 /* packed batches on their way                */
+#define PLAN_LANES  2 /* batches that are decoded and worked on     */
 #define PLAN_SORT_BYTES                                                                            \
     17 /* of a nonzero of a batch: row and position, twice, and the sort's own */
 
 /* Fills *plan. All replicas where they fit; otherwise alto, and replicas for as many modes as fit
  * beside it, longest first (short ones lose least without); where not even alto fits and the
- * request allows it, streamed: from alto, and from the second iteration on from what the device
- * has made of that. A forced conflict is obeyed for all modes. What fits a budget
+ * request allows it, streamed: from alto, and, once that pays, from what the device has made of
+ * that. A forced conflict is obeyed for all modes. What fits a budget
  * fits a larger one, and a budget just below a plan's total gives a plan that takes less. Never
  * fails: where nothing fits, `fits` is false and total_bytes says what would. */
 void plan_make(struct plan *plan, const struct plan_request *request);

@@ -72,7 +72,7 @@ static void describe_replicas(const struct plan *plan, struct text *t)
     double all = (double)plan->request.order * gigabytes(plan->host_bytes);
     double flows = all - gigabytes(plan->resident_bytes);
     append(t,
-           "from the second iteration on: each mode from its own ordering, built on the device, "
+           "once that pays: each mode from its own ordering, built on the device, "
            "host memory allowing; %.3f GB in all, of which about %.3f GB flow\n",
            all, flows > 0 ? flows : 0);
 }

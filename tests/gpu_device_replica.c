@@ -319,6 +319,7 @@ static void test_sweeps(void **state)
             for (int precision = PRECISION_DOUBLE; precision <= PRECISION_SINGLE; precision++)
                 for (int more = 0; more < 3; more++) {
                     struct backend_options options = {.rank = 5,
+                                                      .replicas_at_once = true,
                                                       .precision = (enum precision)precision};
                     bool failed;
                     if (!set_flow(&options, flow, &backend_cuda, &q.x))
@@ -348,7 +349,8 @@ static void test_failing_allocations(void **state)
     struct plan plan;
     int fewer = 0;
     make_problem(&q, &shapes[1], 5);
-    struct backend_options options = {.rank = 5, .host_memory = 1 << 30, .must_stream = true};
+    struct backend_options options = {
+        .rank = 5, .host_memory = 1 << 30, .must_stream = true, .replicas_at_once = true};
     options.batch_nnz = 1000;
     options.memory = 64 << 20;
     assert_int_equal(backend_cuda.plan(q.x.order, q.x.dims, q.x.nnz, &options, &plan, &error),

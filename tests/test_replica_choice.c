@@ -1,0 +1,64 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "replica_choice.h"
+
+/* After how many sweeps of these seconds it is said to build; 0: within `most` not at all. */
+static int sweeps_until(struct replica_choice c, const double *seconds, int most)
+{
+    for (int sweep = 1; sweep <= most; sweep++)
+        if (replica_choice_sweep(&c, seconds))
+            return sweep;
+    return 0;
+}
+
+static void test_known_number_of_iterations(void **state)
+{
+    (void)state;
+    static const double seconds[2] = {10, 10}; /* a gain of 3 each, at the most */
+    struct replica_choice c = {.order = 2, .building = 60};
+    c.iterations = 21; /* twenty to come: 10 * 6 seconds */
+    assert_int_equal(sweeps_until(c, seconds, 30), 1);
+    c.iterations = 20;
+    assert_int_equal(sweeps_until(c, seconds, 9), 0);
+    c.building = 0;
+    assert_int_equal(sweeps_until(c, seconds, 1), 1);
+}
+
+static void test_what_was_lost(void **state)
+{
+    (void)state;
+    static const double seconds[2] = {10, 10};
+    struct replica_choice c = {.order = 2, .building = 59};
+    assert_int_equal(sweeps_until(c, seconds, 30), 10);
+    c.iterations = 5; /* whoever goes on after them has lost as much */
+    assert_int_equal(sweeps_until(c, seconds, 30), 10);
+}
+
+static void test_bound_by_the_bus(void **state)
+{
+    (void)state;
+    static const double seconds[3] = {10, 10, 10};
+    struct replica_choice c = {
+        .order = 3, .iterations = 1000000, .building = 0, .flowing = {10, 12, 10}};
+    assert_int_equal(sweeps_until(c, seconds, 100), 0);
+    c.flowing[1] = 9; /* one second a sweep */
+    c.building = 400000;
+    assert_int_equal(sweeps_until(c, seconds, 100), 1);
+    c.building = 500001;
+    assert_int_equal(sweeps_until(c, seconds, 100), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_known_number_of_iterations),
+        cmocka_unit_test(test_what_was_lost),
+        cmocka_unit_test(test_bound_by_the_bus),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
