@@ -57,12 +57,12 @@ PACKED_FUNCTION uint32_t packed_field_words(uint32_t count, int bits)
     return (count * (uint32_t)bits + 31) / 32;
 }
 
-/* Field i of those of `bits` (0 to 64) bits. Reads no word that has none of its bits. */
-PACKED_FUNCTION uint64_t packed_field(const uint32_t *words, uint32_t i, int bits)
+/* The `bits` (0 to 64) bits from bit `from` on. Reads no word that has none of them. */
+PACKED_FUNCTION uint64_t packed_bits(const uint32_t *word, uint32_t from, int bits)
 {
-    uint32_t from = i * (uint32_t)bits, shift = from % 32;
-    const uint32_t *word = words + from / 32;
+    uint32_t shift = from % 32;
     uint64_t field = 0;
+    word += from / 32;
     if (bits > 0)
         field = word[0] >> shift;
     if (shift + (uint32_t)bits > 32)
@@ -70,6 +70,12 @@ PACKED_FUNCTION uint64_t packed_field(const uint32_t *words, uint32_t i, int bit
     if (shift + (uint32_t)bits > 64)
         field |= (uint64_t)word[2] << 32 << (32 - shift);
     return bits < 64 ? field & ((UINT64_C(1) << bits) - 1) : field;
+}
+
+/* Field i of those of `bits` (0 to 64) bits. */
+PACKED_FUNCTION uint64_t packed_field(const uint32_t *words, uint32_t i, int bits)
+{
+    return packed_bits(words, i * (uint32_t)bits, bits);
 }
 
 /* 10^decimals; each power is exact. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "packed_group.h"
 #include "vector_clones.h"
 
 void fields_pack(const uint64_t *field, uint32_t count, int bits, uint32_t *word)
@@ -24,7 +25,7 @@ void fields_unpack(const uint32_t *word, uint32_t count, int bits, uint64_t *fie
 {
     if (bits > 32) {
         for (uint32_t i = 0; i < count; i++)
-            field[i] = bits_from(word, i * (uint32_t)bits, bits);
+            field[i] = packed_field(word, i, bits);
         return;
     }
     if (bits == 0) {

@@ -29,21 +29,6 @@ static inline void field_flush(struct field_writer *w)
         *w->word = (uint32_t)w->bits;
 }
 
-/* The `bits` (0 to 64) bits from bit `from` on. Reads no word that has none of them. */
-static inline uint64_t bits_from(const uint32_t *word, uint32_t from, int bits)
-{
-    uint32_t shift = from % 32;
-    uint64_t field = 0;
-    word += from / 32;
-    if (bits > 0)
-        field = word[0] >> shift;
-    if (shift + (uint32_t)bits > 32)
-        field |= (uint64_t)word[1] << (32 - shift);
-    if (shift + (uint32_t)bits > 64)
-        field |= (uint64_t)word[2] << 32 << (32 - shift);
-    return bits < 64 ? field & ((UINT64_C(1) << bits) - 1) : field;
-}
-
 /* Where bits of a byte of each value are set. */
 struct bit_places {
     uint16_t place[256][8]; /* as many as there are, lowest first, and zeros behind them */

@@ -157,8 +157,8 @@ static void add_wide(const uint32_t *word, const struct packed_group *g, const u
     uint128 base = (uint128)r->line[1] << 64 | r->line[0];
     uint32_t low = g->low_bits;
     for (uint32_t i = 0; i < g->count; i++) {
-        uint64_t first = bits_from(word, i * low, low < 64 ? (int)low : 64);
-        uint64_t second = low > 64 ? bits_from(word, i * low + 64, (int)low - 64) : 0;
+        uint64_t first = packed_bits(word, i * low, low < 64 ? (int)low : 64);
+        uint64_t second = low > 64 ? packed_bits(word, i * low + 64, (int)low - 64) : 0;
         uint128 number = base + ((uint128)upper[i] << low | (uint128)second << 64 | first);
         r->word[0][i] = (uint64_t)number;
         r->word[1][i] = (uint64_t)(number >> 64);
