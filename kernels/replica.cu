@@ -100,7 +100,7 @@ __global__ void append(const __grid_constant__ replica_batch batch,
             place[k] = take_place(wanted[k], &taken);
         }
         __syncthreads();
-        if (threadIdx.x == 0)
+        if (threadIdx.x == 0 && taken > 0) /* most batches have but a few rows of a piece */
             start = atomicAdd(reinterpret_cast<unsigned long long *>(piece.count),
                               static_cast<unsigned long long>(taken));
         __syncthreads();

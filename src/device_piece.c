@@ -5,6 +5,30 @@
 
 static const char doing[] = "sorting the nonzeros";
 
+/* Along the ordering `mode n` the bits of each mode are neighbours. */
+void device_piece_map(struct replica_map *map, const struct packed_layout *layout,
+                      const uint64_t *dims, int mode)
+{
+    struct ordering o;
+    ordering_create(&o, mode, layout->order, dims, 128);
+    *map = (struct replica_map){
+        .order = layout->order, .words = layout->words, .bits = o.line_bits, .kind = mode};
+    for (int n = 0; n < layout->order; n++) {
+        map->mode[n].mask = layout->mode[n].mask;
+        map->mode[n].word = layout->mode[n].word;
+        map->mode[n].shift = layout->mode[n].shift;
+        map->mode[n].place = (uint8_t)o.place[n][0];
+    }
+}
+
+struct replica_batch device_piece_batch(const struct device_packed *o, uint64_t b,
+                                        const struct stream_lane *lane)
+{
+    return (struct replica_batch){.index = {lane->index[0], lane->index[1]},
+                                  .value = lane->value,
+                                  .nnz = device_packed_nnz(o, b)};
+}
+
 static uint64_t line_bytes(const struct replica_map *map)
 {
     return (uint64_t)map->words * sizeof(uint64_t);

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include "device_stream.h"
 #include "error.h"
 #include "ordering.h"
 #include "replica.h"
@@ -21,6 +22,14 @@ struct device_piece {
     uint64_t temporary_bytes;
     cudaStream_t stream;
 };
+
+/* From nonzeros that are decoded to the words of `layout` to lines of the ordering `mode n`. */
+void device_piece_map(struct replica_map *map, const struct packed_layout *layout,
+                      const uint64_t *dims, int mode);
+
+/* Batch b of an ordering, decoded in a lane. */
+struct replica_batch device_piece_batch(const struct device_packed *o, uint64_t b,
+                                        const struct stream_lane *lane);
 
 /* Bytes of device memory that a piece with room for so many nonzeros takes. Each of its arenas
  * holds at least arena_least bytes. STATUS_INTERNAL where the device does not tell. */

@@ -101,14 +101,15 @@ bool device_replicas_settled(const struct device_replicas *r)
 
 /* STATUS_MEMORY where the mode has to do without. */
 static enum status build_one(struct device_replicas *r, struct device_stream *s, int source,
-                             int mode, struct error *error)
+                             int mode, struct row_counts *counts, struct error *error)
 {
     struct packed replica = {0};
     struct replica_request q = {.mode = mode,
                                 .source = source,
                                 .host_bytes = r->host_bytes,
                                 .piece_nnz = r->piece_nnz,
-                                .staging = r->staging};
+                                .staging = r->staging,
+                                .counts = counts};
     double start = progress_now();
     if (make_room(s, &q, error) != STATUS_OK ||
         device_replica_build(&replica, s, &q, error) != STATUS_OK)
@@ -124,19 +125,21 @@ static enum status build_one(struct device_replicas *r, struct device_stream *s,
 enum status device_replicas_build(struct device_replicas *r, struct device_stream *s,
                                   struct error *error)
 {
+    struct row_counts counts = {0};
     int source = find_alto(s);
     r->wanted = false;
     enum status status = cuda_status(cudaDeviceSynchronize(), "building orderings", error);
     for (int n = 0; n < s->order && source >= 0 && status == STATUS_OK; n++) {
         if (s->conflict[n] == CONFLICT_ORDERED)
             continue;
-        status = build_one(r, s, source, n, error);
+        status = build_one(r, s, source, n, &counts, error);
         if (status != STATUS_MEMORY)
             continue;
         r->failed[n] = true;
         *error = (struct error){0};
         status = STATUS_OK;
     }
+    row_counts_free(&counts);
     if (status == STATUS_OK)
         status = cuda_status(cudaDeviceSynchronize(), "building orderings", error);
     return status == STATUS_OK ? device_stream_rearrange(s, error) : status;

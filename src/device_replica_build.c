@@ -8,16 +8,13 @@
 #include "device_pack.h"
 #include "device_piece.h"
 #include "memory.h"
+#include "replica_pieces.h"
 
-#define COUNTS_AT_ONCE (UINT64_C(1) << 20) /* rows whose counts are looked at together */
+#define COUNTS_SHARE                                                                               \
+    16 /* of the host memory, that counts of other modes may take: a part of it                    \
+        */
 
 static const char doing[] = "building an ordering on the GPU";
-
-/* Ends of runs of rows. */
-struct pieces {
-    uint32_t *end; /* (count); owned */
-    uint64_t count;
-};
 
 struct build {
     struct device_stream *stream;
@@ -26,29 +23,16 @@ struct build {
     uint64_t segment_nnz;
     uint64_t room;               /* nonzeros of a piece and what the one before left */
     struct replica_piece target; /* where the present pass appends to                */
-    uint32_t *rows;              /* (I_n) nonzeros of each row; device, owned        */
+    uint64_t appended;           /* nonzeros, in all passes so far                   */
+    struct replica_pieces pieces;
+    struct row_range *range; /* (batches); owned; NULL where all of them pass by          */
+    uint64_t *list;          /* (batches) that the present pass takes; owned              */
 };
 
 static const struct packed *source_of(const struct device_stream *s,
                                       const struct replica_request *q)
 {
     return &s->packed[q->source].packed;
-}
-
-/* Along the ordering `mode n` the bits of each mode are neighbours. */
-static void make_map(struct replica_map *map, const struct device_stream *s,
-                     const struct replica_request *q)
-{
-    struct ordering o;
-    ordering_create(&o, q->mode, s->order, source_of(s, q)->dims, 128);
-    *map = (struct replica_map){
-        .order = s->order, .words = s->layout.words, .bits = o.line_bits, .kind = q->mode};
-    for (int n = 0; n < s->order; n++) {
-        map->mode[n].mask = s->layout.mode[n].mask;
-        map->mode[n].word = s->layout.mode[n].word;
-        map->mode[n].shift = s->layout.mode[n].shift;
-        map->mode[n].place = (uint8_t)o.place[n][0];
-    }
 }
 
 /* Device memory that packing a segment's nonzeros takes at most. */
@@ -73,7 +57,7 @@ enum status device_replica_bytes(const struct device_stream *s, const struct rep
 {
     const struct packed *source = source_of(s, q);
     struct replica_map map;
-    make_map(&map, s, q);
+    device_piece_map(&map, &s->layout, source->dims, q->mode);
     return bytes_for(&map, source->nnz, source, bytes, error);
 }
 
@@ -95,122 +79,119 @@ static enum status choose_room(struct build *b, const struct packed *source, str
     return error->status;
 }
 
-static struct replica_batch batch_of(const struct device_packed *o, uint64_t number,
-                                     const struct stream_lane *lane)
-{
-    return (struct replica_batch){.index = {lane->index[0], lane->index[1]},
-                                  .value = lane->value,
-                                  .nnz = device_packed_nnz(o, number)};
-}
-
-static cudaError_t count_rows(void *context, const struct device_packed *o, uint64_t number,
-                              const struct stream_lane *lane)
-{
-    const struct build *b = context;
-    const struct replica_batch batch = batch_of(o, number, lane);
-    cudaError_t code = stream_lane_ready(lane);
-    return code == cudaSuccess ? replica_count_rows(&batch, &b->map, b->rows, lane->product) : code;
-}
-
 static cudaError_t append(void *context, const struct device_packed *o, uint64_t number,
                           const struct stream_lane *lane)
 {
     const struct build *b = context;
-    const struct replica_batch batch = batch_of(o, number, lane);
+    const struct replica_batch batch = device_piece_batch(o, number, lane);
     cudaError_t code = stream_lane_ready(lane);
     return code == cudaSuccess ? replica_append(&batch, &b->map, &b->target, lane->product) : code;
 }
 
-/* All nonzeros pass by. */
-static enum status pass_by(struct build *b, stream_consumer *consume, struct error *error)
+static const struct device_packed *flowing_of(const struct device_stream *s,
+                                              const struct replica_request *q)
+{
+    return &s->packed[q->source];
+}
+
+/* All batches that can have nonzeros of a piece pass by. */
+static enum status pass_by(struct build *b, uint64_t piece, struct error *error)
 {
     const struct replica_request *q = b->request;
-    const struct stream_pass pass = {
-        .ordering = q->source, .following = q->source, .consume = consume, .context = b};
+    struct stream_pass pass = {
+        .ordering = q->source, .following = STREAM_NOTHING, .consume = append, .context = b};
+    if (b->range) {
+        pass.batch = b->list;
+        pass.batches = replica_pieces_batches(&b->pieces, piece, b->range,
+                                              flowing_of(b->stream, q)->nbatches, b->list);
+    }
     return cuda_status(device_stream_pass(b->stream, &pass, q->staging->stream), doing, error);
 }
 
-/* Goes on with the rows from `first` on, whose counts these are: a piece ends before the row that
- * it has no room for; *sum are the nonzeros of the present one, *all of all rows. */
-static enum status cut(struct pieces *p, uint64_t most, const uint32_t *count, uint64_t first,
-                       uint64_t rows, uint64_t *sum, uint64_t *all, struct error *error)
+/* The modes whose rows are to be counted: this one, and where others will need it, too, all of
+ * them if there is memory for that. */
+static void choose_counts(const struct build *b, bool *wanted)
 {
-    for (uint64_t i = 0; i < rows; i++) {
-        if (count[i] > most)
-            return error_set(error, STATUS_MEMORY, "%s: row %ju has more nonzeros than a piece",
-                             doing, (uintmax_t)(first + i + 1));
-        if (*sum + count[i] > most) {
-            p->end[p->count++] = (uint32_t)(first + i);
-            *sum = 0;
-        }
-        *sum += count[i];
-        *all += count[i];
-    }
-    return STATUS_OK;
+    const struct replica_request *q = b->request;
+    const struct device_stream *s = b->stream;
+    for (int n = 0; n < s->order; n++)
+        wanted[n] = n == q->mode || (q->counts && s->conflict[n] != CONFLICT_ORDERED);
+    uint64_t bytes = row_counts_bytes(s, wanted);
+    if (bytes > q->device_bytes || bytes > q->host_bytes / COUNTS_SHARE)
+        for (int n = 0; n < s->order; n++)
+            wanted[n] = n == q->mode;
 }
 
-/* Cuts the rows that have been counted. */
-static enum status cut_rows(struct build *b, struct pieces *p, uint64_t nnz, uint64_t length,
-                            struct error *error)
+static enum status count_rows(const struct build *b, struct row_counts *counts, struct error *error)
 {
-    uint64_t most = b->room - b->segment_nnz, sum = 0, all = 0;
-    uint32_t *count = memory_array(COUNTS_AT_ONCE, sizeof *count, error);
-    p->end = memory_array(2 * (nnz / most) + 2, sizeof *p->end, error); /* two exceed `most` */
-    for (uint64_t first = 0; first < length && error->status == STATUS_OK;
-         first += COUNTS_AT_ONCE) {
-        uint64_t rows = length - first < COUNTS_AT_ONCE ? length - first : COUNTS_AT_ONCE;
-        cudaError_t code = cudaMemcpyAsync(count, b->rows + first, rows * sizeof *count,
-                                           cudaMemcpyDeviceToHost, b->request->staging->stream);
-        if (code == cudaSuccess)
-            code = cudaStreamSynchronize(b->request->staging->stream);
-        if (cuda_status(code, doing, error) == STATUS_OK)
-            cut(p, most, count, first, rows, &sum, &all, error);
-    }
-    memory_free(count);
-    if (error->status == STATUS_OK && all != nnz) /* a count went beyond its 32 bits */
-        error_set(error, STATUS_MEMORY, "%s: a row has more than 2^32 nonzeros", doing);
-    if (error->status == STATUS_OK)
-        p->end[p->count++] = (uint32_t)length;
-    return error->status;
+    const struct replica_request *q = b->request;
+    bool wanted[MAX_ORDER];
+    if (counts->count[q->mode])
+        return STATUS_OK;
+    choose_counts(b, wanted);
+    if (row_counts_bytes(b->stream, wanted) > q->device_bytes)
+        return error_set(error, STATUS_MEMORY, "%s: no room for a count of each row", doing);
+    return row_counts_create(counts, wanted, b->stream, q->source, q->staging->stream, error);
 }
 
-/* The pieces: one of all rows where there is room for that, else as their counts say. */
-static enum status find_pieces(struct build *b, struct pieces *p, struct error *error)
+/* Pieces as the rows' counts say. */
+static enum status cut_rows(struct build *b, struct error *error)
 {
     const struct packed *source = source_of(b->stream, b->request);
-    uint64_t length = source->dims[b->request->mode];
-    if (b->room >= source->nnz) {
-        p->end = memory_array(1, sizeof *p->end, error);
-        if (p->end)
-            p->end[p->count++] = (uint32_t)length;
-        return error->status;
-    }
-    if (length > b->request->device_bytes / sizeof *b->rows)
-        return error_set(error, STATUS_MEMORY, "%s: no room for a count of each row", doing);
-    b->rows = device_array(length, sizeof *b->rows, error);
-    if (error->status == STATUS_OK)
-        cuda_status(
-            cudaMemsetAsync(b->rows, 0, length * sizeof *b->rows, b->request->staging->stream),
-            doing, error);
-    if (error->status == STATUS_OK && pass_by(b, count_rows, error) == STATUS_OK)
-        cut_rows(b, p, source->nnz, length, error);
-    if (error->status != STATUS_OK)
-        (void)cudaDeviceSynchronize(); /* batches may still be counted */
-    device_free(b->rows);
-    b->rows = NULL;
+    int mode = b->request->mode;
+    struct row_counts own = {0}, *counts = b->request->counts ? b->request->counts : &own;
+    if (count_rows(b, counts, error) == STATUS_OK)
+        replica_pieces_cut(&b->pieces, counts->count[mode], source->dims[mode], source->nnz,
+                           b->room - b->segment_nnz, error);
+    memory_free(counts->count[mode]);
+    counts->count[mode] = NULL;
+    row_counts_free(&own);
     return error->status;
 }
 
-/* Rows [begin, end) into the piece, and its whole segments to the host; all of it where it is the
- * last one. */
-static enum status build_piece(struct build *b, struct device_piece *piece,
-                               struct device_packer *packer, uint32_t begin, uint32_t end,
-                               bool last, struct error *error)
+/* The rows that each batch can have, and room for a list of batches. */
+static enum status find_ranges(struct build *b, struct error *error)
 {
-    if (device_piece_begin(piece, begin, end, &b->target, error) != STATUS_OK ||
-        pass_by(b, append, error) != STATUS_OK || device_piece_sort(piece, error) != STATUS_OK)
+    const struct device_packed *o = flowing_of(b->stream, b->request);
+    b->range = memory_array(o->nbatches, sizeof *b->range, error);
+    if (b->range)
+        b->list = memory_array(o->nbatches, sizeof *b->list, error);
+    if (error->status == STATUS_OK)
+        row_range_of_batches(b->range, &o->packed, b->request->mode, o->segments);
+    return error->status;
+}
+
+/* One piece of all rows where there is room for that, else as their counts say. */
+static enum status find_pieces(struct build *b, struct error *error)
+{
+    const struct packed *source = source_of(b->stream, b->request);
+    if (b->room >= source->nnz)
+        return replica_pieces_whole(&b->pieces, source->dims[b->request->mode], error);
+    return cut_rows(b, error) == STATUS_OK ? find_ranges(b, error) : error->status;
+}
+
+static void close_build(struct build *b)
+{
+    replica_pieces_free(&b->pieces);
+    memory_free(b->range);
+    memory_free(b->list);
+}
+
+/* The rows of piece i, and its whole segments to the host; all of it where it is the last one. */
+static enum status build_piece(struct build *b, struct device_piece *piece,
+                               struct device_packer *packer, uint64_t i, struct error *error)
+{
+    uint64_t before = piece->count;
+    if (device_piece_begin(piece, replica_pieces_begin(&b->pieces, i), b->pieces.end[i], &b->target,
+                           error) != STATUS_OK ||
+        pass_by(b, i, error) != STATUS_OK || device_piece_sort(piece, error) != STATUS_OK)
         return error->status;
+    bool last = i + 1 == b->pieces.count;
     uint64_t nnz = last ? piece->count : piece->count / b->segment_nnz * b->segment_nnz;
+    b->appended += piece->count - before;
+    if (last && b->appended != source_of(b->stream, b->request)->nnz)
+        return error_set(error, STATUS_INPUT,
+                         "the tensor is damaged: its nonzeros are out of order");
     if (device_pack(packer, device_piece_lines(piece), device_piece_values(piece), nnz,
                     b->map.words, b->map.bits, piece->arena[1], piece->arena_bytes,
                     error) != STATUS_OK)
@@ -218,8 +199,8 @@ static enum status build_piece(struct build *b, struct device_piece *piece,
     return device_piece_carry(piece, nnz, error);
 }
 
-static enum status build_pieces(struct build *b, const struct pieces *p, struct packed *replica,
-                                uint64_t host_room, struct error *error)
+static enum status build_pieces(struct build *b, struct packed *replica, uint64_t host_room,
+                                struct error *error)
 {
     uint64_t least = room_to_pack(source_of(b->stream, b->request));
     struct staging *staging = b->request->staging;
@@ -228,9 +209,8 @@ static enum status build_pieces(struct build *b, const struct pieces *p, struct 
     enum status status = device_piece_open(&piece, &b->map, b->room, least, staging->stream, error);
     if (status == STATUS_OK)
         status = device_packer_open(&packer, replica, host_room, b->room, staging, error);
-    for (uint64_t i = 0; i < p->count && status == STATUS_OK; i++)
-        status = build_piece(b, &piece, &packer, i > 0 ? p->end[i - 1] : 0, p->end[i],
-                             i + 1 == p->count, error);
+    for (uint64_t i = 0; i < b->pieces.count && status == STATUS_OK; i++)
+        status = build_piece(b, &piece, &packer, i, error);
     if (status == STATUS_OK && packer.done != replica->nsegments)
         status = error_set(error, STATUS_INTERNAL, "%s: %ju segments of %ju", doing,
                            (uintmax_t)packer.done, (uintmax_t)replica->nsegments);
@@ -256,30 +236,90 @@ static enum status open_replica(struct packed *replica, const struct packed *sou
     return error->status;
 }
 
-/* What the packed ordering takes at the most; pages that it does not fill are never touched. */
-static uint64_t host_room(const struct packed *source, const struct replica_request *q)
+/* Host memory that counts take which other builds share. */
+static uint64_t counts_held(const struct build *b)
 {
+    bool held[MAX_ORDER];
+    for (int n = 0; n < b->stream->order; n++)
+        held[n] = b->request->counts && b->request->counts->count[n];
+    return row_counts_bytes(b->stream, held);
+}
+
+/* What the packed ordering takes at the most; pages that it does not fill are never touched. */
+static uint64_t host_room(const struct build *b)
+{
+    const struct packed *source = source_of(b->stream, b->request);
     int line_bits = ordering_line_bits(source->order, source->dims);
     uint64_t most = blco_pack_at_most(line_bits, source->nnz, source->segment_nnz);
-    return most < q->host_bytes ? most : q->host_bytes;
+    uint64_t held = counts_held(b), all = b->request->host_bytes;
+    uint64_t left = all > held ? all - held : 0;
+    return most < left ? most : left;
+}
+
+static enum status open_build(struct build *b, struct device_stream *s,
+                              const struct replica_request *q, struct error *error)
+{
+    const struct packed *source = source_of(s, q);
+    *b = (struct build){.stream = s, .request = q, .segment_nnz = source->segment_nnz};
+    device_piece_map(&b->map, &s->layout, source->dims, q->mode);
+    return choose_room(b, source, error);
 }
 
 enum status device_replica_build(struct packed *replica, struct device_stream *s,
                                  const struct replica_request *q, struct error *error)
 {
     const struct packed *source = source_of(s, q);
-    struct build b = {.stream = s, .request = q, .segment_nnz = source->segment_nnz};
-    struct pieces pieces = {0};
+    struct build b;
     *replica = (struct packed){0};
     if (q->host_bytes < source->size) /* it will hardly be shorter */
         return error_set(error, STATUS_MEMORY, "%s: no host memory for it", doing);
-    make_map(&b.map, s, q);
-    if (choose_room(&b, source, error) == STATUS_OK &&
-        find_pieces(&b, &pieces, error) == STATUS_OK &&
-        open_replica(replica, source, q->mode, host_room(source, q), error) == STATUS_OK)
-        build_pieces(&b, &pieces, replica, host_room(source, q), error);
-    memory_free(pieces.end);
+    if (open_build(&b, s, q, error) == STATUS_OK && find_pieces(&b, error) == STATUS_OK &&
+        open_replica(replica, source, q->mode, host_room(&b), error) == STATUS_OK)
+        build_pieces(&b, replica, host_room(&b), error);
+    close_build(&b);
     if (error->status != STATUS_OK)
         packed_free(replica);
+    return error->status;
+}
+
+/* Bytes that flow of the batches of a list, or of all where it is NULL; adds their nonzeros. */
+static uint64_t flowing_bytes(const struct device_packed *o, const uint64_t *list, uint64_t count,
+                              uint64_t *nnz)
+{
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t b = list ? list[i] : i;
+        bytes += b < o->nresident ? 0 : device_packed_bytes(o, b);
+        *nnz += device_packed_nnz(o, b);
+    }
+    return bytes;
+}
+
+/* Of a build in pieces. */
+static void add_pieces(struct replica_cost *cost, struct build *b, const struct device_packed *o)
+{
+    cost->counting = device_packed_at(o, o->nbatches) - device_packed_at(o, o->nresident);
+    for (uint64_t i = 0; i < b->pieces.count; i++) {
+        uint64_t count = replica_pieces_batches(&b->pieces, i, b->range, o->nbatches, b->list);
+        cost->to_device += flowing_bytes(o, b->list, count, &cost->decoded);
+    }
+}
+
+enum status device_replica_cost(struct replica_cost *cost, struct device_stream *s,
+                                const struct replica_request *q, struct error *error)
+{
+    const struct device_packed *o = flowing_of(s, q);
+    const struct packed *source = &o->packed;
+    struct build b;
+    *cost = (struct replica_cost){.pieces = 1, .to_host = source->size};
+    if (open_build(&b, s, q, error) == STATUS_OK && b.room >= source->nnz) {
+        cost->to_device = flowing_bytes(o, NULL, o->nbatches, &cost->decoded);
+    } else if (error->status == STATUS_OK && find_ranges(&b, error) == STATUS_OK &&
+               replica_pieces_guess(&b.pieces, b.range, o->nbatches, source->dims[q->mode],
+                                    source->nnz, b.room - b.segment_nnz, error) == STATUS_OK) {
+        cost->pieces = b.pieces.count;
+        add_pieces(cost, &b, o);
+    }
+    close_build(&b);
     return error->status;
 }

@@ -37,13 +37,24 @@ struct stream_lane {
 typedef cudaError_t stream_consumer(void *context, const struct device_packed *o, uint64_t b,
                                     const struct stream_lane *lane);
 
-/* All batches of an ordering, one after the other. */
+#define STREAM_NOTHING (-1)
+
+/* Batches of an ordering, one after the other. */
 struct stream_pass {
     int ordering;
-    int following; /* ordering of the pass that is likely to follow */
-    int single;    /* values are decoded to floats                  */
+    const uint64_t *batch; /* (batches) those that it takes, ascending; NULL: all of them  */
+    uint64_t batches;
+    int following; /* ordering that is likely to follow, in all its batches; or STREAM_NOTHING */
+    int single;    /* values are decoded to floats                                              */
     stream_consumer *consume;
     void *context;
+};
+
+/* The batches of a pass: those that stay on the device, and then those that flow. */
+struct stream_batches {
+    int ordering;
+    const uint64_t *number;   /* (count) ascending; NULL: all of the ordering, 0 to count - 1 */
+    uint64_t count, resident; /* of these the first `resident` stay                           */
 };
 
 struct device_stream {
@@ -65,11 +76,11 @@ struct device_stream {
 
     cudaStream_t copy;
     struct stream_slot slot[PLAN_QUEUES];
-    uint64_t filled, emptied; /* so many slots in all, one after the other in a ring */
-    int ordering;             /* the next batch that a slot is filled with is of this one ... */
-    uint64_t next;            /* ... its batch that flows with this number                    */
-    bool ahead;               /* for a call that is still to come                             */
-    int last_mode;            /* that was asked for, or -1                                    */
+    uint64_t filled, emptied;   /* so many slots in all, one after the other in a ring */
+    struct stream_batches flow; /* slots are filled with those of these that flow ...          */
+    uint64_t next;              /* ... this one of them next                                   */
+    bool ahead;                 /* for a pass that is still to come                            */
+    int last_mode;              /* that was asked for, or -1                                    */
 };
 
 /* Takes over `count` packed orderings, which are empty afterwards, whatever is returned. Modes that

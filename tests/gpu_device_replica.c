@@ -32,12 +32,11 @@ static void good(cudaError_t code)
         fail_msg("%s", cudaGetErrorString(code));
 }
 
-/* Takes over x. */
-static void open_stream(struct streaming *t, const struct coo *x, uint64_t segment_nnz,
+/* Takes over x and its alto copy. */
+static void open_packed(struct streaming *t, const struct coo *x, struct packed *alto,
                         uint64_t batch_nnz, uint64_t bytes, int single)
 {
     struct error error = {0};
-    struct packed alto;
     enum conflict conflict[MAX_ORDER];
     bool sorted[MAX_ORDER];
     for (int n = 0; n < x->order; n++) {
@@ -47,10 +46,19 @@ static void open_stream(struct streaming *t, const struct coo *x, uint64_t segme
     t->x = *x;
     good(cudaStreamCreateWithFlags(&t->queue, cudaStreamNonBlocking));
     assert_int_equal(staging_open(&t->staging, t->queue, &error), STATUS_OK);
-    assert_int_equal(packed_build(&alto, x, ORDERING_ALTO, segment_nnz, NULL, &error), STATUS_OK);
-    if (device_stream_open(&t->stream, &alto, 1, conflict, sorted, batch_nnz, bytes, single,
+    if (device_stream_open(&t->stream, alto, 1, conflict, sorted, batch_nnz, bytes, single,
                            &error) != STATUS_OK)
         fail_msg("%s", error.message);
+}
+
+/* Takes over x. */
+static void open_stream(struct streaming *t, const struct coo *x, uint64_t segment_nnz,
+                        uint64_t batch_nnz, uint64_t bytes, int single)
+{
+    struct error error = {0};
+    struct packed alto;
+    assert_int_equal(packed_build(&alto, x, ORDERING_ALTO, segment_nnz, NULL, &error), STATUS_OK);
+    open_packed(t, x, &alto, batch_nnz, bytes, single);
 }
 
 static void close_stream(struct streaming *t)
@@ -218,6 +226,104 @@ static void test_memory(void **state)
     close_stream(&t);
 }
 
+/* Batches that go over the bus while q's ordering is built, and what that was to cost. */
+static uint64_t batches_sent(struct streaming *t, const struct replica_request *q,
+                             struct replica_cost *cost)
+{
+    struct error error = {0};
+    uint64_t before = t->stream.filled;
+    assert_int_equal(device_replica_cost(cost, &t->stream, q, &error), STATUS_OK);
+    assert_int_equal(t->stream.filled, before);
+    assert_true(build(t, q));
+    return t->stream.filled - before;
+}
+
+/* Built from the batches that have rows of a piece, some of which stay on the device: those that do
+ * not are not sent. Rows are counted once for all modes. */
+static void test_skipped_batches(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {900, 1000, 1100};
+    int mixed = 0;
+    for (uint64_t bytes = 0; bytes <= 1 << 21; bytes += 1 << 17) {
+        struct row_counts counts = {0};
+        struct streaming t;
+        struct coo x;
+        naive_random_coo(&x, 3, dims, 200000, 1, 0);
+        open_stream(&t, &x, 100, 1000, bytes, 0);
+        const struct device_packed *o = &t.stream.packed[0];
+        uint64_t flowing = o->nbatches - o->nresident;
+        mixed += o->nresident > 0 && flowing > 0;
+        for (int n = 0; n < 3; n++) {
+            struct replica_request q = request_of(&t, n);
+            struct replica_cost cost;
+            q.piece_nnz = x.nnz / 10;
+            q.counts = &counts;
+            uint64_t sent = batches_sent(&t, &q, &cost), counting = n == 0 ? flowing : 0;
+            assert_true(cost.pieces >= 10 && cost.pieces <= 12);
+            assert_true(sent >= counting);
+            assert_true(flowing < 50 || sent - counting <= cost.pieces * flowing / 2);
+            assert_null(counts.count[n]);
+            assert_true(n == 2 || counts.count[2]);
+            assert_true(cost.decoded <= cost.pieces * x.nnz / 2);
+            double guess = (double)cost.to_device / (double)o->packed.size;
+            double was = (double)(sent - counting) / (double)o->nbatches;
+            assert_true(guess <= 1.5 * was + 0.1 && was <= 1.5 * guess + 0.1);
+
+            q.piece_nnz = 0; /* all at once */
+            assert_int_equal(batches_sent(&t, &q, &cost), flowing);
+            assert_int_equal(cost.pieces, 1);
+            assert_int_equal(cost.decoded, x.nnz);
+        }
+        row_counts_free(&counts);
+        close_stream(&t);
+    }
+    assert_true(mixed > 3);
+}
+
+/* The last segment first. */
+static void reverse_segments(struct packed *p)
+{
+    struct error error = {0};
+    struct packed q = *p;
+    assert_int_equal(p->nnz % p->segment_nnz, 0);
+    q.segment = memory_array(q.nsegments, sizeof *q.segment, &error);
+    q.bytes = memory_pages(q.size, &error);
+    assert_int_equal(error.status, STATUS_OK);
+    uint64_t offset = 0;
+    for (uint64_t s = 0; s < q.nsegments; s++) {
+        const struct blco_file_segment *from = &p->segment[q.nsegments - 1 - s];
+        q.segment[s] = *from;
+        q.segment[s].offset = offset;
+        memcpy(q.bytes + offset, p->bytes + from->offset, from->bytes);
+        offset += from->bytes;
+    }
+    packed_free(p);
+    *p = q;
+}
+
+/* Which the segments themselves do not tell. */
+static void test_segments_out_of_order(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {900, 1000, 1100};
+    struct error error = {0};
+    struct packed alto, replica;
+    struct streaming t;
+    struct coo x;
+    naive_random_coo(&x, 3, dims, 100000, 1, 0);
+    x.nnz -= x.nnz % 1000;
+    assert_int_equal(packed_build(&alto, &x, ORDERING_ALTO, 1000, NULL, &error), STATUS_OK);
+    reverse_segments(&alto);
+    open_packed(&t, &x, &alto, 1000, 0, 0);
+    struct replica_request q = request_of(&t, 0);
+    q.piece_nnz = x.nnz / 10;
+    assert_int_equal(device_replica_build(&replica, &t.stream, &q, &error), STATUS_INPUT);
+    assert_non_null(strstr(error.message, "out of order"));
+    assert_null(replica.bytes);
+    close_stream(&t);
+}
+
 static void compare_mode(struct backend *b, const struct ktensor *k, int n,
                          enum precision precision, const long double *expected)
 {
@@ -372,6 +478,8 @@ int main(void)
         cmocka_unit_test(test_bytes_of_the_host),
         cmocka_unit_test(test_values_at_the_limits),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_skipped_batches),
+        cmocka_unit_test(test_segments_out_of_order),
         cmocka_unit_test(test_sweeps),
         cmocka_unit_test(test_failing_allocations),
     };

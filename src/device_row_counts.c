@@ -1,0 +1,104 @@
+#include "device_row_counts.h"
+
+#include "cuda_error.h"
+#include "device_memory.h"
+#include "device_piece.h"
+#include "memory.h"
+
+static const char doing[] = "counting the nonzeros of rows";
+
+/* Of the modes that are wanted. */
+struct counting {
+    int order;
+    struct replica_map map[MAX_ORDER];
+    uint32_t *count[MAX_ORDER]; /* (I_n); device, owned; NULL where none is wanted */
+};
+
+static const uint64_t *lengths(const struct device_stream *s)
+{
+    return s->packed[0].packed.dims;
+}
+
+uint64_t row_counts_bytes(const struct device_stream *s, const bool *wanted)
+{
+    uint64_t bytes = 0;
+    for (int n = 0; n < s->order; n++)
+        bytes += wanted[n] ? lengths(s)[n] * sizeof(uint32_t) : 0;
+    return bytes;
+}
+
+static cudaError_t count_rows(void *context, const struct device_packed *o, uint64_t b,
+                              const struct stream_lane *lane)
+{
+    const struct counting *c = context;
+    const struct replica_batch batch = device_piece_batch(o, b, lane);
+    cudaError_t code = stream_lane_ready(lane);
+    for (int n = 0; n < c->order && code == cudaSuccess; n++)
+        if (c->count[n])
+            code = replica_count_rows(&batch, &c->map[n], c->count[n], lane->product);
+    return code;
+}
+
+/* Zeros, on both sides. */
+static enum status open_counts(struct counting *d, struct row_counts *c, const bool *wanted,
+                               const struct device_stream *s, cudaStream_t stream,
+                               struct error *error)
+{
+    *d = (struct counting){.order = s->order};
+    for (int n = 0; n < s->order && error->status == STATUS_OK; n++) {
+        uint64_t length = lengths(s)[n];
+        if (!wanted[n])
+            continue;
+        memory_free(c->count[n]);
+        c->count[n] = memory_array(length, sizeof *c->count[n], error);
+        device_piece_map(&d->map[n], &s->layout, lengths(s), n);
+        if (error->status == STATUS_OK)
+            d->count[n] = device_array(length, sizeof *d->count[n], error);
+        if (error->status == STATUS_OK)
+            cuda_status(cudaMemsetAsync(d->count[n], 0, length * sizeof *d->count[n], stream),
+                        doing, error);
+    }
+    return error->status;
+}
+
+static enum status fetch_counts(struct row_counts *c, const struct counting *d,
+                                const struct device_stream *s, cudaStream_t stream,
+                                struct error *error)
+{
+    cudaError_t code = cudaSuccess;
+    for (int n = 0; n < d->order && code == cudaSuccess; n++)
+        if (d->count[n])
+            code = cudaMemcpyAsync(c->count[n], d->count[n], lengths(s)[n] * sizeof *c->count[n],
+                                   cudaMemcpyDeviceToHost, stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(stream);
+    return cuda_status(code, doing, error);
+}
+
+enum status row_counts_create(struct row_counts *c, const bool *wanted, struct device_stream *s,
+                              int source, cudaStream_t stream, struct error *error)
+{
+    struct counting d;
+    const struct stream_pass pass = {
+        .ordering = source, .following = STREAM_NOTHING, .consume = count_rows, .context = &d};
+    if (open_counts(&d, c, wanted, s, stream, error) == STATUS_OK &&
+        cuda_status(device_stream_pass(s, &pass, stream), doing, error) == STATUS_OK)
+        fetch_counts(c, &d, s, stream, error);
+    if (error->status != STATUS_OK)
+        (void)cudaDeviceSynchronize(); /* batches may still be counted */
+    for (int n = 0; n < s->order; n++) {
+        device_free(d.count[n]);
+        if (wanted[n] && error->status != STATUS_OK) {
+            memory_free(c->count[n]);
+            c->count[n] = NULL;
+        }
+    }
+    return error->status;
+}
+
+void row_counts_free(struct row_counts *c)
+{
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(c->count[n]);
+    *c = (struct row_counts){0};
+}
