@@ -1,6 +1,5 @@
 #include "device_replica.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "cuda_error.h"
@@ -44,35 +43,39 @@ static enum status make_room(struct device_stream *s, struct replica_request *q,
 }
 
 /* What building all would take, and what each mode's own ordering would let flow afterwards. */
-static enum status estimate(struct device_replicas *r, const struct device_stream *s,
-                            struct error *error)
+static enum status estimate(struct device_replicas *r, struct device_stream *s, struct error *error)
 {
     double rate = 0;
     int source = find_alto(s), count = 0;
     const struct packed *alto = &s->packed[source].packed;
-    uint64_t room = device_stream_room(s);
+    uint64_t room = device_stream_room(s), moved = 0, counting = 0;
     if (device_limits_upload(TRIAL_BYTES, &rate, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < s->order; n++)
         count += s->conflict[n] != CONFLICT_ORDERED;
     for (int n = 0; n < s->order; n++) {
         struct replica_request q = {.mode = n, .source = source, .device_bytes = room};
-        uint64_t bytes, share = room / (uint64_t)count;
+        struct replica_cost cost = {0};
+        uint64_t share = room / (uint64_t)count;
         if (s->conflict[n] == CONFLICT_ORDERED)
             continue;
-        if (device_replica_bytes(s, &q, &bytes, error) != STATUS_OK)
-            return error->status;
-        double passes = bytes > room ? ceil((double)bytes / ((double)room + 1)) + 1 : 1;
-        r->choice.building +=
-            passes * (double)alto->size / rate + (double)alto->nnz * HANDLING_SECONDS;
+        enum status status = device_replica_cost(&cost, s, &q, error);
+        if (status == STATUS_MEMORY) /* it will do without */
+            *error = (struct error){0};
+        else if (status != STATUS_OK)
+            return status;
+        moved += cost.to_device + cost.to_host;
+        counting = cost.counting > counting ? cost.counting : counting;
+        r->choice.building += (double)alto->nnz * HANDLING_SECONDS;
         r->choice.flowing[n] = alto->size > share ? (double)(alto->size - share) / rate : 0;
     }
+    r->choice.building += (double)(moved + counting) / rate;
     r->choice.order = s->order;
     r->estimated = true;
     return STATUS_OK;
 }
 
-enum status device_replicas_due(struct device_replicas *r, const struct device_stream *s, int mode,
+enum status device_replicas_due(struct device_replicas *r, struct device_stream *s, int mode,
                                 bool *due, struct error *error)
 {
     bool again = r->asked[mode], complete = true;

@@ -26,7 +26,7 @@ struct device_replicas {
 
 /* Notes that `mode` is asked for; *due says whether the orderings are to be built first. At the end
  * of a sweep it may wait for what was queued. */
-enum status device_replicas_due(struct device_replicas *r, const struct device_stream *s, int mode,
+enum status device_replicas_due(struct device_replicas *r, struct device_stream *s, int mode,
                                 bool *due, struct error *error);
 
 /* Whether nothing will be built, or not soon. */
