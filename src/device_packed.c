@@ -9,7 +9,6 @@
 #include "stream_layout.h"
 
 #define ORDERED_CHUNK 1024
-#define PAGE          4096
 
 static const char doing[] = "streaming the tensor";
 
@@ -94,6 +93,17 @@ static enum status build_spread(struct device_packed *p, const struct packed_lay
     return error->status;
 }
 
+/* Lets the copy engine read the bytes where they are. */
+static void pin(struct device_packed *p)
+{
+    if (memory_hook_fails())
+        return;
+    if (cudaHostRegister(p->packed.bytes, p->packed.size, cudaHostRegisterDefault) == cudaSuccess)
+        p->pinned = true;
+    else
+        (void)cudaGetLastError();
+}
+
 enum status device_packed_open(struct device_packed *p, struct packed *packed,
                                const struct packed_layout *layout, uint64_t batch_nnz,
                                struct error *error)
@@ -111,20 +121,9 @@ enum status device_packed_open(struct device_packed *p, struct packed *packed,
         status = build_chunks(&p->full, device_packed_nnz(p, 0), size, error);
     if (status == STATUS_OK)
         status = build_chunks(&p->last, device_packed_nnz(p, p->nbatches - 1), size, error);
+    if (status == STATUS_OK)
+        pin(p);
     return status;
-}
-
-static void pin(struct device_packed *p)
-{
-    uint64_t begin = device_packed_at(p, p->nresident) / PAGE * PAGE;
-    uint64_t end = device_packed_at(p, p->nbatches);
-    if (p->nresident == p->nbatches || memory_hook_fails())
-        return;
-    if (cudaHostRegister(p->packed.bytes + begin, end - begin, cudaHostRegisterDefault) ==
-        cudaSuccess)
-        p->pinned = p->packed.bytes + begin;
-    else
-        (void)cudaGetLastError();
 }
 
 enum status device_packed_keep(struct device_packed *p, uint64_t bytes, struct error *error)
@@ -139,17 +138,12 @@ enum status device_packed_keep(struct device_packed *p, uint64_t bytes, struct e
             *error = (struct error){0};
         p->nresident = p->resident ? batches : 0;
     }
-    if (error->status == STATUS_OK)
-        pin(p);
     return error->status;
 }
 
 void device_packed_drop(struct device_packed *p)
 {
-    if (p->pinned)
-        cudaHostUnregister(p->pinned);
     device_free(p->resident);
-    p->pinned = NULL;
     p->resident = NULL;
     p->nresident = 0;
 }
@@ -157,6 +151,8 @@ void device_packed_drop(struct device_packed *p)
 void device_packed_close(struct device_packed *p)
 {
     device_packed_drop(p);
+    if (p->pinned)
+        cudaHostUnregister(p->packed.bytes);
     device_free(p->segment);
     device_free(p->spread);
     device_free(p->full.chunk);

@@ -17,7 +17,7 @@ struct device_packed {
     struct unpack_segment *segment; /* (packed.nsegments); device, owned                          */
     struct packed_spread *spread;   /* (1): of this ordering; device, owned                       */
     struct chunk_table full, last;  /* of a batch, and of the last one                            */
-    void *pinned;                   /* where the host memory that flows is, if it is registered   */
+    bool pinned;                    /* the host memory is registered: the copy engine reads it    */
     bool checked;                   /* all its coordinates have been seen to be below the lengths */
 };
 
@@ -29,11 +29,10 @@ enum status device_packed_open(struct device_packed *p, struct packed *packed,
                                struct error *error);
 
 /* Takes as many of the first batches as `bytes` hold to the device, or none where it has less room
- * than that, and lets the copy engine read the others where they are; where that is refused, copies
- * go through the driver's own buffers, slower. */
+ * than that. */
 enum status device_packed_keep(struct device_packed *p, uint64_t bytes, struct error *error);
 
-/* Undoes that: nothing stays, and no memory is registered. No copy may be under way. */
+/* Undoes that: nothing stays. No copy may be under way. */
 void device_packed_drop(struct device_packed *p);
 
 /* Accepts a zeroed one. No copy from its memory may be under way. */

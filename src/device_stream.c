@@ -209,11 +209,10 @@ enum status device_stream_adopt(struct device_stream *s, struct packed *replica,
     return STATUS_OK;
 }
 
-enum status device_stream_vacate(struct device_stream *s, int ordering, struct error *error)
+void device_stream_vacate(struct device_stream *s, int ordering)
 {
     s->ahead = false; /* the slots have what flowed first before */
     device_packed_drop(&s->packed[ordering]);
-    return device_packed_keep(&s->packed[ordering], 0, error);
 }
 
 enum status device_stream_rearrange(struct device_stream *s, struct error *error)

@@ -115,7 +115,7 @@ enum status device_stream_adopt(struct device_stream *s, struct packed *replica,
                                 struct error *error);
 
 /* Lets all of an ordering flow, and nothing of it stay on the device. No work may be under way. */
-enum status device_stream_vacate(struct device_stream *s, int ordering, struct error *error);
+void device_stream_vacate(struct device_stream *s, int ordering);
 
 /* Frees the orderings that serve no mode, and shares the room on the device anew among those that
  * do. No work may be under way. */

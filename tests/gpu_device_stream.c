@@ -518,7 +518,7 @@ static void test_failing_allocations(void **state)
         assert_null(packed[0].bytes);
         if (status == STATUS_OK) {
             for (int i = 0; i < s.orderings; i++)
-                pageable += s.packed[i].pinned == NULL;
+                pageable += !s.packed[i].pinned;
             check_modes(&s, &q, &f);
             survived += fired != 0;
             device_stream_close(&s);
