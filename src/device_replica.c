@@ -87,7 +87,12 @@ enum status device_replicas_due(struct device_replicas *r, struct device_stream 
         complete &= r->asked[n];
     if (!r->wanted || r->at_once || !again || mode != r->first || !complete)
         return STATUS_OK;
-    if (!r->estimated && estimate(r, s, error) != STATUS_OK)
+    if (!r->estimated && estimate(r, s, error) == STATUS_MEMORY) {
+        *error = (struct error){0}; /* no room to try the bus, and none for orderings */
+        r->wanted = false;
+        return STATUS_OK;
+    }
+    if (error->status != STATUS_OK)
         return error->status;
     for (int n = 0; n < s->order; n++)
         if (s->conflict[n] != CONFLICT_ORDERED &&
