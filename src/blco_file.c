@@ -129,6 +129,22 @@ uint64_t blco_file_nnz(const struct blco_file *f, uint64_t begin, uint64_t end)
     return (behind < nnz ? behind : nnz) - (first < nnz ? first : nnz);
 }
 
+bool blco_file_segment_is_good(const struct blco_file *f, uint64_t s, const uint8_t *bytes,
+                               int line_bits)
+{
+    const struct blco_file_segment *segment = &f->segment[s];
+    return crc64_ecma_refl(0, bytes, segment->bytes) == segment->crc &&
+           blco_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1));
+}
+
+enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct error *error)
+{
+    return error_set(
+        error, STATUS_INPUT,
+        "%s: damaged: nonzeros from number %ju on are not as its tables and checksums say", f->name,
+        (uintmax_t)(s * f->header->segment_nnz + 1));
+}
+
 static enum status decode_segment(const struct blco_file *f, const struct line_decoder *d,
                                   uint64_t s, struct coo *x, uint64_t first, struct error *error)
 {

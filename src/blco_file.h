@@ -27,6 +27,14 @@ enum status blco_file_open(struct blco_file *f, const char *path, struct error *
 /* How many nonzeros segments [begin, end) have. */
 uint64_t blco_file_nnz(const struct blco_file *f, uint64_t begin, uint64_t end);
 
+/* Whether these are the bytes of segment s, undamaged, as far as that can be told without decoding
+ * them: by the checksum and blco_is_sound. `line_bits` is ordering_line_bits of the tensor. */
+bool blco_file_segment_is_good(const struct blco_file *f, uint64_t s, const uint8_t *bytes,
+                               int line_bits);
+
+/* The message about segment s, where they are not. STATUS_INPUT. */
+enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct error *error);
+
 /* Checks and decodes segments [begin, end) into x, which has the file's order and lengths and room
  * for them from place 0 on. By all OpenMP threads. STATUS_INPUT where one is damaged,
  * STATUS_MEMORY. */

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include <isa-l/crc64.h>
-
 #include "blco_pack.h"
 #include "cuda_error.h"
 #include "memory.h"
@@ -36,10 +34,8 @@ static uint64_t segments_with(const struct sending *t, uint64_t units)
 
 static bool segment_is_good(const struct sending *t, uint64_t s)
 {
-    const struct blco_file_segment *segment = &t->file->segment[s];
-    const uint8_t *bytes = (const uint8_t *)t->file->map.bytes + segment->offset;
-    return crc64_ecma_refl(0, bytes, segment->bytes) == segment->crc &&
-           blco_is_sound(bytes, segment, t->line_bits, (uint32_t)blco_file_nnz(t->file, s, s + 1));
+    const uint8_t *bytes = (const uint8_t *)t->file->map.bytes + t->file->segment[s].offset;
+    return blco_file_segment_is_good(t->file, s, bytes, t->line_bits);
 }
 
 /* As device_staging.h says. Pieces are handed out in their order, and one that has been is gone
@@ -67,10 +63,7 @@ static enum status send_segments(const struct blco_file *f, int line_bits, void 
     struct sending t = {f, h->data_bytes / BLCO_SEGMENT_ALIGN, line_bits, &bad};
     staging_send(staging, to, t.units, BLCO_SEGMENT_ALIGN, copy_checked, &t, error);
     if (error->status == STATUS_OK && bad < UINT64_MAX)
-        error_set(
-            error, STATUS_INPUT,
-            "%s: damaged: nonzeros from number %ju on are not as its tables and checksums say",
-            f->name, (uintmax_t)(bad * h->segment_nnz + 1));
+        blco_file_damaged(f, bad, error);
     return error->status;
 }
 

@@ -121,8 +121,7 @@ static uint64_t copy_segments(struct packed *p, const struct blco_file *f)
         segment->offset -= f->header->data_offset;
         uint8_t *bytes = p->bytes + segment->offset;
         memcpy(bytes, f->map.bytes + f->segment[s].offset, segment->bytes);
-        if (crc64_ecma_refl(0, bytes, segment->bytes) != segment->crc ||
-            !blco_is_sound(bytes, segment, line_bits, (uint32_t)packed_nnz(p, s, s + 1)))
+        if (!blco_file_segment_is_good(f, s, bytes, line_bits))
             bad = s < bad ? s : bad;
     }
     return bad;
@@ -145,11 +144,7 @@ enum status packed_load(struct packed *p, const struct blco_file *f, struct prog
     if (error->status == STATUS_OK) {
         uint64_t bad = copy_segments(p, f);
         if (bad < p->nsegments)
-            error_set(
-                error, STATUS_INPUT,
-                "%s: damaged: nonzeros from number %ju on are not as its tables and checksums "
-                "say",
-                f->name, (uintmax_t)(bad * p->segment_nnz + 1));
+            blco_file_damaged(f, bad, error);
     }
     if (error->status != STATUS_OK)
         packed_free(p);
