@@ -4,6 +4,15 @@
 
 #include <stdint.h>
 
+__extension__ typedef unsigned __int128 uint128;
+
+/* The bits that a number needs. */
+static inline int bit_length(uint128 number)
+{
+    uint64_t high = (uint64_t)(number >> 64), low = (uint64_t)number;
+    return high ? 128 - __builtin_clzll(high) : low ? 64 - __builtin_clzll(low) : 0;
+}
+
 /* Where fields are written. */
 struct field_writer {
     uint32_t *word;

@@ -20,12 +20,6 @@ struct sorted {
     uint64_t *position; /* (nnz); NULL where lines are one word           */
 };
 
-static void coordinates_in(const struct coo *x, uint64_t i, uint32_t *coordinate)
-{
-    for (int n = 0; n < x->order; n++)
-        coordinate[n] = x->index[n][i];
-}
-
 /* Fills s->line and b->value; the values' bits travel as the sort's payload. */
 static enum status sort_short_lines(struct blco *b, struct sorted *s, struct error *error)
 {
@@ -122,7 +116,7 @@ static void base_of(const struct ordering *o, const struct sorted *s, uint64_t i
     if (s->position) {
         uint32_t coordinate[MAX_ORDER];
         uint64_t index[2];
-        coordinates_in(s->x, s->position[i], coordinate);
+        coo_coordinates(s->x, s->position[i], coordinate);
         ordering_split(o, coordinate, index, base);
         return;
     }
@@ -210,7 +204,7 @@ static enum status store_long_lines(struct blco *b, const struct sorted *s, stru
     for (uint64_t i = 0; i < b->nnz; i++) {
         uint32_t coordinate[MAX_ORDER], base[MAX_ORDER];
         uint64_t index[2];
-        coordinates_in(s->x, s->position[i], coordinate);
+        coo_coordinates(s->x, s->position[i], coordinate);
         ordering_split(&b->ordering, coordinate, index, base);
         for (int w = 0; w < b->ordering.words; w++)
             b->index[w][i] = index[w];

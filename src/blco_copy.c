@@ -13,29 +13,6 @@ struct copier {
     struct progress *progress;
 };
 
-/* Whether a stands before b on the line: the uppermost bit in which they differ is b's. */
-static bool precedes(const struct ordering *o, const uint32_t *a, const uint32_t *b)
-{
-    int highest = -1;
-    bool before = false;
-    for (int n = 0; n < o->order; n++) {
-        if (a[n] == b[n])
-            continue;
-        int bit = 31 - __builtin_clz(a[n] ^ b[n]);
-        if (o->place[n][bit] > highest) {
-            highest = o->place[n][bit];
-            before = b[n] >> bit & 1;
-        }
-    }
-    return before;
-}
-
-static void coordinates_of(const struct coo *x, uint64_t i, uint32_t *coordinate)
-{
-    for (int n = 0; n < x->order; n++)
-        coordinate[n] = x->index[n][i];
-}
-
 /* The first nonzero that does not stand behind the one before it, or nnz. */
 static uint64_t first_misplaced(const struct copier *c, const struct coo *piece)
 {
@@ -46,9 +23,9 @@ static uint64_t first_misplaced(const struct copier *c, const struct coo *piece)
         if (c->done + i == 0)
             continue;
         if (i > 0)
-            coordinates_of(piece, i - 1, a);
-        coordinates_of(piece, i, b);
-        if (!precedes(&c->writer.alto.ordering, i > 0 ? a : c->last, b))
+            coo_coordinates(piece, i - 1, a);
+        coo_coordinates(piece, i, b);
+        if (!ordering_precedes(&c->writer.alto.ordering, i > 0 ? a : c->last, b))
             first = i < first ? i : first;
     }
     return first;
@@ -63,7 +40,7 @@ static enum status copy_piece(void *context, struct coo *piece, struct error *er
                          c->from->name, (uintmax_t)(c->done + misplaced + 1));
     if (piece->nnz == 0) /* of a file without nonzeros */
         return STATUS_OK;
-    coordinates_of(piece, piece->nnz - 1, c->last);
+    coo_coordinates(piece, piece->nnz - 1, c->last);
     c->done += piece->nnz;
     progress_update(c->progress, (double)c->done / (double)c->from->header->nnz,
                     "%.0f million nonzeros", (double)c->done / 1e6);

@@ -6,8 +6,6 @@
 #define NUMBER_WORDS (PACKED_NUMBER_BITS / 64)
 #define GROUP_BITS   8 /* of the number of a nonzero in its group */
 
-__extension__ typedef unsigned __int128 uint128;
-
 /* A group that is being packed. */
 struct lines {
     /* those that lines have, and [0] and [1] in any case */
@@ -58,12 +56,6 @@ static uint32_t load_lines(const struct line_encoder *e, const struct coo *x, ui
 static uint128 number_at(const struct lines *l, uint32_t i)
 {
     return (uint128)l->word[1][i] << 64 | l->word[0][i];
-}
-
-static int bit_length(uint128 number)
-{
-    uint64_t high = (uint64_t)(number >> 64), low = (uint64_t)number;
-    return high ? 128 - __builtin_clzll(high) : low ? 64 - __builtin_clzll(low) : 0;
 }
 
 /* Sets low_bits and upper_words so that the group takes the fewest words. Numbers that differ in

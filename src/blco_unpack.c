@@ -4,8 +4,6 @@
 #include "values.h"
 #include "vector_clones.h"
 
-__extension__ typedef unsigned __int128 uint128;
-
 /* Entry k of the table of groups. */
 void blco_group_load(const uint8_t *bytes, uint32_t k, int line_bits, struct packed_group *g,
                      uint64_t *line)
@@ -177,11 +175,6 @@ static void add_narrow(const uint32_t *word, const struct packed_group *g, const
         line[i] += base + ((uint64_t)upper[i] << low);
 }
 
-static int bit_length(uint64_t x)
-{
-    return x ? 64 - __builtin_clzll(x) : 0;
-}
-
 /* A sound group's lines; r->line is its entry's. */
 static void load_run(const struct line_decoder *d, const uint8_t *bytes,
                      const struct packed_group *g, struct line_run *r)
@@ -190,10 +183,9 @@ static void load_run(const struct line_decoder *d, const uint8_t *bytes,
     find_uppers(d, bytes, g, upper);
     uint128 base = (uint128)r->line[1] << 64 | r->line[0];
     uint128 end = base + ((uint128)(upper[g->count - 1u] + 1u) << g->low_bits) - 1;
-    uint64_t high = (uint64_t)((end ^ base) >> 64);
     r->count = g->count;
-    r->differing = high ? 64 + bit_length(high) : bit_length((uint64_t)(end ^ base));
-    if (high || g->low_bits == 64)
+    r->differing = bit_length(end ^ base);
+    if (r->differing > 64 || g->low_bits == 64)
         add_wide(words_of(bytes, g), g, upper, r);
     else
         add_narrow(words_of(bytes, g), g, upper, r);

@@ -44,6 +44,12 @@ enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error)
     return status;
 }
 
+void coo_coordinates(const struct coo *x, uint64_t i, uint32_t *coordinate)
+{
+    for (int n = 0; n < x->order; n++)
+        coordinate[n] = x->index[n][i];
+}
+
 void coo_free(struct coo *x)
 {
     for (int n = 0; n < MAX_ORDER; n++)

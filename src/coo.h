@@ -26,6 +26,9 @@ enum status coo_create(struct coo *x, int order, const uint64_t *dims, uint64_t 
  * larger. Giving room back never fails. */
 enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error);
 
+/* Those of entry i (order). */
+void coo_coordinates(const struct coo *x, uint64_t i, uint32_t *coordinate);
+
 /* Frees the arrays and empties *x; accepts a half-built or an empty one. */
 void coo_free(struct coo *x);
 

@@ -136,46 +136,31 @@ static enum status refill(struct merger *m, uint64_t k, struct error *error)
     return STATUS_OK;
 }
 
-static void line_of(const struct merger *m, uint64_t i, uint64_t *line)
-{
-    uint32_t coordinate[MAX_ORDER];
-    for (int n = 0; n < m->window.order; n++)
-        coordinate[n] = m->window.index[n][i];
-    ordering_encode(&m->alto, coordinate, line);
-}
-
-static bool precedes(const struct merger *m, const uint64_t *a, const uint64_t *b)
-{
-    for (int word = (m->alto.line_bits + 63) / 64 - 1; word >= 0; word--)
-        if (a[word] != b[word])
-            return a[word] < b[word];
-    return false;
-}
-
-/* The line before which entries can be passed on; false where that are all. */
-static bool find_limit(const struct merger *m, uint64_t *limit)
+/* The entry before which all can be passed on; false where there is none, and all can. */
+static bool find_limit(const struct merger *m, uint32_t *limit)
 {
     bool found = false;
     for (uint64_t k = 0; k < m->runs->count; k++) {
-        uint64_t line[MAX_LINE_WORDS] = {0};
+        uint32_t last[MAX_ORDER] = {0};
         if (!goes_on(m, k))
             continue;
-        line_of(m, k * m->length + m->filled[k] - 1, line);
-        if (!found || precedes(m, line, limit))
-            memcpy(limit, line, sizeof line);
+        coo_coordinates(&m->window, k * m->length + m->filled[k] - 1, last);
+        if (!found || ordering_precedes(&m->alto, last, limit))
+            memcpy(limit, last, sizeof last);
         found = true;
     }
     return found;
 }
 
 /* How many entries of window k lie before the limit. */
-static uint64_t count_before(const struct merger *m, uint64_t k, const uint64_t *limit)
+static uint64_t count_before(const struct merger *m, uint64_t k, const uint32_t *limit)
 {
     uint64_t low = 0, high = m->filled[k];
     while (low < high) {
-        uint64_t line[MAX_LINE_WORDS], middle = low + (high - low) / 2;
-        line_of(m, k * m->length + middle, line);
-        if (precedes(m, line, limit))
+        uint64_t middle = low + (high - low) / 2;
+        uint32_t coordinate[MAX_ORDER];
+        coo_coordinates(&m->window, k * m->length + middle, coordinate);
+        if (ordering_precedes(&m->alto, coordinate, limit))
             low = middle + 1;
         else
             high = middle;
@@ -186,7 +171,8 @@ static uint64_t count_before(const struct merger *m, uint64_t k, const uint64_t 
 /* Lists the entries that can be passed on, in run order. Returns how many; taken[k] of run k. */
 static uint64_t choose(const struct merger *m, uint64_t *taken)
 {
-    uint64_t limit[MAX_LINE_WORDS] = {0}, count = 0;
+    uint32_t limit[MAX_ORDER] = {0};
+    uint64_t count = 0;
     bool limited = find_limit(m, limit);
     for (uint64_t k = 0; k < m->runs->count; k++) {
         taken[k] = limited ? count_before(m, k, limit) : m->filled[k];

@@ -10,9 +10,7 @@
 #include "memory.h"
 #include "replica_pieces.h"
 
-#define COUNTS_SHARE                                                                               \
-    16 /* of the host memory, that counts of other modes may take: a part of it                    \
-        */
+#define COUNTS_SHARE 16 /* counts of other modes take at most one in so many bytes of the host */
 
 static const char doing[] = "building an ordering on the GPU";
 
@@ -29,10 +27,16 @@ struct build {
     uint64_t *list;          /* (batches) that the present pass takes; owned              */
 };
 
+static const struct device_packed *flowing_of(const struct device_stream *s,
+                                              const struct replica_request *q)
+{
+    return &s->packed[q->source];
+}
+
 static const struct packed *source_of(const struct device_stream *s,
                                       const struct replica_request *q)
 {
-    return &s->packed[q->source].packed;
+    return &flowing_of(s, q)->packed;
 }
 
 /* Device memory that packing a segment's nonzeros takes at most. */
@@ -86,12 +90,6 @@ static cudaError_t append(void *context, const struct device_packed *o, uint64_t
     const struct replica_batch batch = device_piece_batch(o, number, lane);
     cudaError_t code = stream_lane_ready(lane);
     return code == cudaSuccess ? replica_append(&batch, &b->map, &b->target, lane->product) : code;
-}
-
-static const struct device_packed *flowing_of(const struct device_stream *s,
-                                              const struct replica_request *q)
-{
-    return &s->packed[q->source];
 }
 
 /* All batches that can have nonzeros of a piece pass by. */

@@ -1,6 +1,5 @@
 #include "ordering.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "memory.h"
@@ -131,6 +130,23 @@ void ordering_encode(const struct ordering *o, const uint32_t *coordinate, uint6
             line[o->place[n][k] / 64] |= bit << (o->place[n][k] % 64);
         }
     }
+}
+
+/* The uppermost place in which they differ is b's. */
+bool ordering_precedes(const struct ordering *o, const uint32_t *a, const uint32_t *b)
+{
+    int highest = -1;
+    bool before = false;
+    for (int n = 0; n < o->order; n++) {
+        if (a[n] == b[n])
+            continue;
+        int bit = 31 - __builtin_clz(a[n] ^ b[n]);
+        if (o->place[n][bit] > highest) {
+            highest = o->place[n][bit];
+            before = b[n] >> bit & 1;
+        }
+    }
+    return before;
 }
 
 /* What each byte of each mode's coordinate adds to one word of the line. */

@@ -10,6 +10,7 @@
 #ifndef BLCO_ORDERING_H
 #define BLCO_ORDERING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "coo.h"
@@ -47,6 +48,9 @@ void ordering_create(struct ordering *o, int kind, int order, const uint64_t *di
 
 /* Coordinates (order) to the line, in ceil(B/64) words of line[], least significant first. */
 void ordering_encode(const struct ordering *o, const uint32_t *coordinate, uint64_t *line);
+
+/* Whether coordinates a (order) stand before b on the line. */
+bool ordering_precedes(const struct ordering *o, const uint32_t *a, const uint32_t *b);
 
 /* Word `word` of the lines of all of x's nonzeros into key[0..nnz): that of nonzero position[i], or
  * of nonzero i where position is NULL. By all OpenMP threads. STATUS_MEMORY leaves key undefined.

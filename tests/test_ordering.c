@@ -299,6 +299,34 @@ static void test_allocation_failures(void **state)
     coo_free(&x);
 }
 
+/* As the numbers that their lines are say, for coordinates that differ much, little or not. */
+static void test_precedes(void **state)
+{
+    (void)state;
+    uint64_t seed = 5, dims[MAX_ORDER];
+    int met[3] = {0};
+    for (int i = 0; i < 3000; i++) {
+        int order = random_shape(dims, &seed), kind = i % (order + 1) - 1;
+        uint32_t a[MAX_ORDER], b[MAX_ORDER];
+        uint64_t line[2][MAX_LINE_WORDS] = {{0}};
+        struct ordering o;
+        ordering_create(&o, kind, order, dims, 128);
+        random_coordinate(a, order, dims, &seed);
+        random_coordinate(b, order, dims, &seed);
+        for (int n = 0; n < order && i % 3 > 0; n++) /* all but at most one are equal */
+            b[n] = i % 3 == 2 && n == i % order ? b[n] : a[n];
+        ordering_encode(&o, a, line[0]);
+        ordering_encode(&o, b, line[1]);
+        int sign = 0;
+        for (int word = MAX_LINE_WORDS - 1; word >= 0 && sign == 0; word--)
+            sign = (line[0][word] > line[1][word]) - (line[0][word] < line[1][word]);
+        assert_int_equal(ordering_precedes(&o, a, b), sign < 0);
+        assert_int_equal(ordering_precedes(&o, b, a), sign > 0);
+        met[sign + 1]++;
+    }
+    assert_true(met[0] > 500 && met[1] > 500 && met[2] > 500);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_layout_of_random_shapes),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_line_words),
+        cmocka_unit_test(test_precedes),
         cmocka_unit_test(test_allocation_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
