@@ -11,23 +11,8 @@
 #include <cmocka.h>
 
 #include "device_batch_sort.h"
-#include "memory.h"
-#include "naive.h"
+#include "gpu_arrays.h"
 #include "plan.h"
-
-static void good(cudaError_t code)
-{
-    if (code != cudaSuccess)
-        fail_msg("%s", cudaGetErrorString(code));
-}
-
-static void *uploaded(const void *host, size_t bytes)
-{
-    void *device = NULL;
-    good(cudaMalloc(&device, bytes));
-    good(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
-    return device;
-}
 
 /* Of a batch: word `field.word` of its indices on the host, both on the device. */
 struct batch {

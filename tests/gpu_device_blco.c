@@ -11,6 +11,7 @@
 #include "device_sort.h"
 #include "gpu_pool.h"
 #include "linearise.h"
+#include "packed_tensors.h"
 #include "relayout.h"
 
 #define SHAPES   64
@@ -119,20 +120,6 @@ static void check_tensor(const struct coo *x, uint64_t *seed, struct met *met)
     device_coo_free(&d);
 }
 
-/* Lines of about `bits` bits, spread unevenly over the modes. */
-static void random_dims(uint64_t *seed, int order, int bits, uint64_t *dims)
-{
-    int left = bits;
-    for (int n = 0; n < order; n++) {
-        int share = left / (order - n), b = (int)(naive_random(seed) % (uint64_t)(2 * share + 1));
-        b = b < 32 ? b : 32;
-        left -= b < left ? b : left;
-        uint64_t most = UINT64_C(1) << b;
-        dims[n] = most / 2 + naive_random(seed) % (most / 2 + 1);
-        dims[n] = dims[n] < 1 ? 1 : dims[n] > MAX_LENGTH ? MAX_LENGTH : dims[n];
-    }
-}
-
 static uint64_t random_nnz(uint64_t *seed)
 {
     uint64_t most = UINT64_C(1) << naive_random(seed) % 18;
@@ -150,7 +137,7 @@ static void test_random_tensors(void **state)
         int order = i % 9 < 8 ? i % 9 + 1 : 16;
         uint64_t dims[MAX_ORDER];
         struct coo x;
-        random_dims(&seed, order, bits[naive_random(&seed) % 9], dims);
+        random_lengths(&seed, order, bits[naive_random(&seed) % 9], dims);
         naive_random_coo(&x, order, dims, random_nnz(&seed), naive_random(&seed), i % 2);
         check_tensor(&x, &seed, &met);
         coo_free(&x);

@@ -14,6 +14,7 @@
 
 #include "blco_files.h"
 #include "device_decode.h"
+#include "gpu_arrays.h"
 #include "packed_tensors.h"
 #include "stream_layout.h"
 
@@ -21,21 +22,6 @@
 
 static struct staging staging;
 static struct device_pool pool;
-
-static void ok(enum status status, const struct error *error)
-{
-    if (status != STATUS_OK)
-        fail_msg("%s", error->message);
-}
-
-static void *downloaded(const void *device, uint64_t count, size_t size)
-{
-    void *host = malloc(count * size + 1);
-    assert_non_null(host);
-    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-    assert_int_equal(cudaMemcpy(host, device, count * size, cudaMemcpyDeviceToHost), cudaSuccess);
-    return host;
-}
 
 static void compare_coordinates(const struct device_coo *d, const struct coo *x)
 {

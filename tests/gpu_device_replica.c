@@ -12,8 +12,9 @@
 
 #include "backends.h"
 #include "device_replica_build.h"
-#include "memory.h"
+#include "gpu_arrays.h"
 #include "packed_tensors.h"
+#include "problem.h"
 #include "stream_layout.h"
 
 #define SHAPES 80
@@ -25,12 +26,6 @@ struct streaming {
     struct staging staging;
     cudaStream_t queue;
 };
-
-static void good(cudaError_t code)
-{
-    if (code != cudaSuccess)
-        fail_msg("%s", cudaGetErrorString(code));
-}
 
 /* Takes over x and its alto copy. */
 static void open_packed(struct streaming *t, const struct coo *x, struct packed *alto,
@@ -345,33 +340,13 @@ static void compare_mode(struct backend *b, const struct ktensor *k, int n,
     memory_free(m);
 }
 
-struct problem {
-    struct coo x;
-    struct ktensor k;
-    long double *expected[MAX_ORDER];
-};
-
 static void make_problem(struct problem *q, const struct shape *s, uint64_t rank)
 {
-    struct error error = {0};
     naive_random_coo(&q->x, s->order, s->dims, s->nnz, 3, s->skewed);
     create_model(&q->k, &q->x, rank, 7);
     ktensor_randomise(&q->k, KTENSOR_RANDOM, 7);
-    for (uint64_t i = 0; i < q->x.nnz; i++) /* sums that do not cancel */
-        q->x.value[i] = fabs(q->x.value[i]);
-    for (int n = 0; n < s->order; n++) {
-        q->expected[n] = memory_array(s->dims[n] * rank, sizeof *q->expected[n], &error);
-        assert_non_null(q->expected[n]);
-        naive_mttkrp(&q->x, &q->k, n, q->expected[n]);
-    }
-}
-
-static void free_problem(struct problem *q)
-{
-    for (int n = 0; n < q->x.order; n++)
-        memory_free(q->expected[n]);
-    ktensor_free(&q->k);
-    coo_free(&q->x);
+    make_positive(&q->x);
+    expect_products(q);
 }
 
 /* The first sweep from alto, the second from what was built before it; returns for how many modes.

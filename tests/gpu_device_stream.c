@@ -13,36 +13,11 @@
 #include <cmocka.h>
 
 #include "device_stream.h"
-#include "memory.h"
-#include "naive.h"
+#include "gpu_arrays.h"
 #include "packed.h"
+#include "problem.h"
 
 #define COPIES 5
-
-static void good(cudaError_t code)
-{
-    if (code != cudaSuccess)
-        fail_msg("%s", cudaGetErrorString(code));
-}
-
-static void *uploaded(const void *host, size_t bytes)
-{
-    void *device = NULL;
-    good(cudaMalloc(&device, bytes ? bytes : 1));
-    if (host)
-        good(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
-    else
-        good(cudaMemset(device, 0xff, bytes));
-    return device;
-}
-
-static void *downloaded(const void *device, size_t bytes)
-{
-    void *host = malloc(bytes + 1);
-    assert_non_null(host);
-    good(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost));
-    return host;
-}
 
 struct shape {
     int order;
@@ -51,34 +26,15 @@ struct shape {
     int skewed;
 };
 
-/* A tensor, a model, and what its MTTKRPs must give. */
-struct problem {
-    struct coo x;
-    struct ktensor k;
-    long double *expected[MAX_ORDER];
-};
-
 static void make_problem(struct problem *q, const struct shape *s, int single)
 {
     struct error error = {0};
     naive_random_coo(&q->x, s->order, s->dims, s->nnz, s->rank, s->skewed);
     assert_int_equal(ktensor_create(&q->k, s->order, s->dims, s->rank, &error), STATUS_OK);
     ktensor_randomise(&q->k, single ? KTENSOR_RANDOM : KTENSOR_NORMAL, 7);
-    for (uint64_t i = 0; i < q->x.nnz && single; i++) /* sums that do not cancel */
-        q->x.value[i] = fabs(q->x.value[i]);
-    for (int n = 0; n < s->order; n++) {
-        q->expected[n] = memory_array(s->dims[n] * s->rank, sizeof *q->expected[n], &error);
-        assert_non_null(q->expected[n]);
-        naive_mttkrp(&q->x, &q->k, n, q->expected[n]);
-    }
-}
-
-static void free_problem(struct problem *q)
-{
-    for (int n = 0; n < q->x.order; n++)
-        memory_free(q->expected[n]);
-    ktensor_free(&q->k);
-    coo_free(&q->x);
+    if (single)
+        make_positive(&q->x);
+    expect_products(q);
 }
 
 /* Factors on the device, rows padded with zeros, and an M full of NaN. */
@@ -119,7 +75,7 @@ static void free_factors(struct device_factors *f)
 static long double difference(const struct problem *q, const struct device_factors *f, int mode)
 {
     uint64_t ld = f->vectors * (f->single ? 4u : 2u);
-    void *m = downloaded(f->m, f->dims[mode] * f->vectors * 16);
+    void *m = downloaded(f->m, f->dims[mode], f->vectors * 16);
     long double off = 0, norm = 0;
     for (uint64_t i = 0; i < f->dims[mode]; i++)
         for (uint64_t r = 0; r < q->k.rank; r++) {
@@ -345,7 +301,7 @@ static uint64_t *words_of_pass(struct device_stream *s, const uint64_t *batch, u
     good(cudaDeviceSynchronize());
     good(device_stream_pass(s, &pass, NULL));
     good(cudaDeviceSynchronize());
-    return downloaded(seen->word, seen->nnz * sizeof *seen->word);
+    return downloaded(seen->word, seen->nnz, sizeof *seen->word);
 }
 
 /* A pass over a list: each of its batches once, no other, and those that flow are all that is sent.

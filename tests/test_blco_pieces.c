@@ -48,15 +48,23 @@ static enum status join_file(struct joined *j, const char *path, uint64_t length
     return error->status;
 }
 
+/* A tensor, and the file of it. */
+static const char *random_file(struct coo *x, uint64_t nnz)
+{
+    struct error error = {0};
+    struct coo_runs_report report;
+    const char *path = scratch_path("x.blco");
+    naive_random_coo(x, 3, dims, nnz, 5, 0);
+    assert_int_equal(write_blco(x, path, &report, &error), STATUS_OK);
+    return path;
+}
+
 static void test_any_number_of_segments(void **state)
 {
     (void)state;
     struct error error = {0};
     struct coo x;
-    struct coo_runs_report report;
-    const char *path = scratch_path("x.blco");
-    naive_random_coo(&x, 3, dims, 3 * BLCO_SEGMENT_NNZ + 100, 5, 0);
-    assert_int_equal(write_blco(&x, path, &report, &error), STATUS_OK);
+    const char *path = random_file(&x, 3 * BLCO_SEGMENT_NNZ + 100);
     for (uint64_t length = 1; length <= 5; length++) {
         struct joined j = {0};
         assert_int_equal(join_file(&j, path, length, &error), STATUS_OK);
@@ -77,11 +85,8 @@ static void test_no_nonzeros_are_one_piece(void **state)
     (void)state;
     struct error error = {0};
     struct coo x;
-    struct coo_runs_report report;
     struct joined j = {0};
-    const char *path = scratch_path("x.blco");
-    naive_random_coo(&x, 3, dims, 0, 5, 0);
-    assert_int_equal(write_blco(&x, path, &report, &error), STATUS_OK);
+    const char *path = random_file(&x, 0);
     assert_int_equal(join_file(&j, path, 7, &error), STATUS_OK);
     assert_int_equal(j.pieces, 1);
     assert_int_equal(j.x.nnz, 0);
@@ -95,12 +100,9 @@ static void test_damage_ends_it(void **state)
     (void)state;
     struct error error = {0};
     struct coo x;
-    struct coo_runs_report report;
     struct joined j = {0};
-    const char *path = scratch_path("x.blco");
     size_t size;
-    naive_random_coo(&x, 3, dims, 3 * BLCO_SEGMENT_NNZ, 5, 0);
-    assert_int_equal(write_blco(&x, path, &report, &error), STATUS_OK);
+    const char *path = random_file(&x, 3 * BLCO_SEGMENT_NNZ);
     char *bytes = file_bytes(path, &size);
     bytes[size / 2] ^= 1;
     path = scratch_file("y.blco", bytes, size);
@@ -117,12 +119,9 @@ static void test_how_many_segments_fit(void **state)
     (void)state;
     struct error error = {0};
     struct coo x;
-    struct coo_runs_report report;
     struct blco_file f;
-    const char *path = scratch_path("x.blco");
     uint64_t segment = BLCO_SEGMENT_NNZ * UINT64_C(20);
-    naive_random_coo(&x, 3, dims, 6 * BLCO_SEGMENT_NNZ - 500, 5, 0);
-    assert_int_equal(write_blco(&x, path, &report, &error), STATUS_OK);
+    const char *path = random_file(&x, 6 * BLCO_SEGMENT_NNZ - 500);
     assert_int_equal(blco_file_open(&f, path, &error), STATUS_OK);
     int threads = omp_get_max_threads();
     omp_set_num_threads(1);

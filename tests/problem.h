@@ -1,0 +1,43 @@
+/* A tensor, a model, and what its MTTKRPs must give. Include it after cmocka.h. */
+#ifndef BLCO_TESTS_PROBLEM_H
+#define BLCO_TESTS_PROBLEM_H
+
+#include <math.h>
+
+#include "ktensor.h"
+#include "memory.h"
+#include "naive.h"
+
+struct problem {
+    struct coo x;
+    struct ktensor k;
+    long double *expected[MAX_ORDER];
+};
+
+/* Sums that do not cancel, for single precision: of factors that are positive, too. */
+static inline void make_positive(struct coo *x)
+{
+    for (uint64_t i = 0; i < x->nnz; i++)
+        x->value[i] = fabs(x->value[i]);
+}
+
+/* By the oracle, for the tensor and the model that are there. */
+static inline void expect_products(struct problem *q)
+{
+    struct error error = {0};
+    for (int n = 0; n < q->x.order; n++) {
+        q->expected[n] = memory_array(q->x.dims[n] * q->k.rank, sizeof *q->expected[n], &error);
+        assert_non_null(q->expected[n]);
+        naive_mttkrp(&q->x, &q->k, n, q->expected[n]);
+    }
+}
+
+static inline void free_problem(struct problem *q)
+{
+    for (int n = 0; n < q->x.order; n++)
+        memory_free(q->expected[n]);
+    ktensor_free(&q->k);
+    coo_free(&q->x);
+}
+
+#endif
