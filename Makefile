@@ -23,7 +23,7 @@ CC       := gcc
 CSTD     := -std=c11 -D_GNU_SOURCE
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 OPT      := -O3 -g -fno-math-errno -fopenmp
-INCLUDE  := -Isrc -Ikernels $(shell pkg-config --cflags openblas 2>/dev/null)
+INCLUDE  := -Isrc -I. $(shell pkg-config --cflags openblas 2>/dev/null)
 LIBS     := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas) -llapacke -lisal -lm -lpthread
 
 ifeq ($(VARIANT),asan)
@@ -46,11 +46,14 @@ endif
 
 CFLAGS += $(CSTD) $(WARN) $(OPT) $(INCLUDE)
 
-SOURCES := $(filter-out src/main.c src/backend_cuda%.c src/cuda_%.c src/device_%.c,$(wildcard src/*.c))
+# A backend is a folder of src/backend; "absent" stands in for those that this build leaves out.
+BACKENDS := host $(if $(filter cuda,$(VARIANT)),cuda,absent)
+SOURCES  := $(shell find src -name '*.c' ! -path src/main.c ! -path 'src/backend/*/*') \
+            $(shell find $(BACKENDS:%=src/backend/%) -name '*.c')
+TESTS    := $(shell find tests -name 'test_*.c')
 ifeq ($(VARIANT),cuda)
   CUDA_HOME ?= $(abspath $(dir $(realpath $(NVCC)))/..)
-  SOURCES   += src/backend_cuda.c $(wildcard src/cuda_*.c src/device_*.c)
-  KERNELS   := $(wildcard kernels/*.cu)
+  KERNELS   := $(shell find kernels -name '*.cu')
   # Machine code for the first architecture of every generation from sm_70 on that nvcc knows, which
   # serves the others of its generation, and PTX of the last for later ones; ARCH=native builds for the
   # card at hand.
@@ -58,22 +61,21 @@ ifeq ($(VARIANT),cuda)
                  awk '$$1 >= 70 && !seen[int($$1 / 10)]++')
   GENCODE   := $(if $(ARCH),-arch=$(ARCH),$(foreach a,$(MAJORS),-gencode arch=compute_$a,code=sm_$a) \
                  -gencode arch=compute_$(lastword $(MAJORS)),code=compute_$(lastword $(MAJORS)))
-  NVCCFLAGS := -O3 -lineinfo -std=c++17 -Xcompiler -Wall,-Wextra -Werror all-warnings $(GENCODE) -Ikernels
+  NVCCFLAGS := -O3 -lineinfo -std=c++17 -Xcompiler -Wall,-Wextra -Werror all-warnings $(GENCODE) -I.
   CFLAGS    += -isystem $(CUDA_HOME)/include
-  GPU_TESTS := $(patsubst tests/%.c,$O/tests/%,$(wildcard tests/gpu_*.c))
+  GPU_TESTS := $(patsubst %.c,$O/%,$(shell find tests -name 'gpu_*.c'))
   LIBS      += -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcusolver -lcublas -lcudart -lstdc++
-else
-  SOURCES   += src/backend_cuda_absent.c
 endif
 
 OBJECTS    := $(SOURCES:%.c=$O/%.o) $(KERNELS:%.cu=$O/%.o)
 LIBRARY    := $O/libblco.a
-UNIT_TESTS := $(patsubst tests/%.c,$O/tests/%,$(wildcard tests/test_*.c))
+UNIT_TESTS := $(TESTS:%.c=$O/%)
+SUPPORT    := $O/tests/support/naive.o
 
-FUZZERS    := $(patsubst tests/%.c,$O/tests/%,$(wildcard tests/fuzz_*.c))
+FUZZERS    := $(patsubst %.c,$O/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
 
-.PHONY: all blco tests fuzzers check asan tsan fuzz check-gpu install format clean FORCE
+.PHONY: all blco tests fuzzers check check-layers asan tsan fuzz check-gpu install format clean FORCE
 .PRECIOUS: $O/%.o
 all: blco
 blco: $O/blco
@@ -92,11 +94,11 @@ $O/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' >$@
 FORCE:
-$O/src/version.o: $O/commit
-$O/src/version.o: CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
+$O/src/base/version.o: $O/commit
+$O/src/base/version.o: CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
 
 # A product and a sum in one instruction, where the processor has it.
-$O/src/dense_lanes%.o: CFLAGS += -ffp-contract=fast
+$O/src/backend/host/host_dense_simd%.o: CFLAGS += -ffp-contract=fast
 
 $O/%.o: %.c
 	@mkdir -p $(@D)
@@ -110,16 +112,17 @@ $O/%.o: %.cu
 
 tests: $O/blco $(UNIT_TESTS)
 
-$O/tests/test_%: $O/tests/test_%.o $O/tests/naive.o $(LIBRARY)
+$O/tests/%.o: CFLAGS += -Itests
+
+$(UNIT_TESTS) $(GPU_TESTS): %: %.o $(SUPPORT) $(LIBRARY)
 	$(call NOTE,LINK,$@)
 	$(CC) $(OPT) -o $@ $^ -lcmocka $(LIBS)
 
-$O/tests/gpu_%: $O/tests/gpu_%.o $O/tests/naive.o $(LIBRARY)
-	$(call NOTE,LINK,$@)
-	$(CC) $(OPT) -o $@ $^ -lcmocka $(LIBS)
-
-check: blco tests
+check: blco tests check-layers
 	scripts/run-tests $O
+
+check-layers:
+	scripts/check-layers
 
 check-gpu: blco tests $(GPU_TESTS)
 	scripts/run-tests $O gpu
@@ -134,7 +137,8 @@ tsan:
 
 fuzzers: $(FUZZERS)
 
-$O/tests/fuzz_%: $O/tests/fuzz_%.o $(LIBRARY)
+$(FUZZERS): %: %.o $(LIBRARY)
+	$(call NOTE,LINK,$@)
 	$(CC) $(OPT) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
 fuzz:
@@ -148,9 +152,9 @@ install: blco
 	install -m 644 man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
 
 format:
-	clang-format -i src/*.[ch] tests/*.[ch] $(wildcard kernels/*.cu kernels/*.h)
+	find src kernels tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | xargs clang-format -i
 
 clean:
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(GPU_TESTS:=.d) $(FUZZERS:=.d) $O/tests/naive.d
+-include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(GPU_TESTS:=.d) $(FUZZERS:=.d) $(SUPPORT:.o=.d)

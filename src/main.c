@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
-#include "cmd.h"
-#include "version.h"
+#include "base/version.h"
+#include "commands/cli.h"
+#include "commands/cmd.h"
 
 static const struct command {
     const char *name;

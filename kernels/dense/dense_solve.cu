@@ -8,10 +8,10 @@
  *   inner dimension: lane q of a group stages the q-th 16-byte vector of every four of a row of M;
  *   output columns: rows g and g + 8 of an operand are columns 2g and 2g + 1 of a block of 16;
  *   rows of the tile: the k-th and (k + 4)-th inner index of the Gram are rows 2k and 2k + 1. */
-#include "dense_steps.h"
+#include "kernels/dense/dense_solve.h"
 
-#include "dense_sums.h"
-#include "warp_matrix.cuh"
+#include "kernels/dense/dense_sums.h"
+#include "kernels/dense/warp_matrix.cuh"
 
 namespace
 {

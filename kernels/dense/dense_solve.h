@@ -5,8 +5,8 @@
  * Every sum over rows has two stages, thread blocks and then their partial results in a fixed
  * order, so results repeat bit for bit on one device. Asynchronous; the launch's error is returned.
  */
-#ifndef BLCO_KERNELS_DENSE_STEPS_H
-#define BLCO_KERNELS_DENSE_STEPS_H
+#ifndef BLCO_DENSE_SOLVE_H
+#define BLCO_DENSE_SOLVE_H
 
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Second stages of the sums over rows, and the inner products by a pass of their own. */
-#include "dense_sums.h"
+#include "kernels/dense/dense_sums.h"
 
 namespace
 {

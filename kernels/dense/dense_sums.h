@@ -1,8 +1,8 @@
 /* Sums over rows in ALS: the inner products of two factor matrices, and the second stage of every
  * such sum, in which the thread blocks' partial results are added in a fixed order. Device pointers
  * only; nothing of src/ is known here. Asynchronous; the launch's error is returned. */
-#ifndef BLCO_KERNELS_DENSE_SUMS_H
-#define BLCO_KERNELS_DENSE_SUMS_H
+#ifndef BLCO_DENSE_SUMS_H
+#define BLCO_DENSE_SUMS_H
 
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* R x R work. The small inverse is the sweep operator (Goodnight 1979): n pivots, each with one
  * rank-one update of the whole symmetric matrix, leave -V^-1; its pivots are the squares of
  * Cholesky's, so it finds a V that is not positive definite just as well. */
-#include "dense_weights.h"
+#include "kernels/dense/dense_weights.h"
 
 #include <cfloat>
 

@@ -1,8 +1,8 @@
 /* R x R matrices of ALS on the device: the weights of a solve, unit columns, the model's norm. All
  * are double, full, leading dimension R. Device pointers only; nothing of src/ is known here.
  * Asynchronous; the launch's error is returned. */
-#ifndef BLCO_KERNELS_DENSE_WEIGHTS_H
-#define BLCO_KERNELS_DENSE_WEIGHTS_H
+#ifndef BLCO_DENSE_WEIGHTS_H
+#define BLCO_DENSE_WEIGHTS_H
 
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* A matrix product in double, spread over a warp: one instruction where the device has it,
  * otherwise the same from smaller ones. */
-#ifndef BLCO_KERNELS_WARP_MATRIX_CUH
-#define BLCO_KERNELS_WARP_MATRIX_CUH
+#ifndef BLCO_WARP_MATRIX_CUH
+#define BLCO_WARP_MATRIX_CUH
 
 #include <cuda_runtime.h>
 

@@ -1,9 +1,9 @@
 /* Rows are handled as by the MTTKRP kernels: a group of lanes per row, 16 bytes a lane, several
  * rows in flight. Row numbers come from a linear congruential generator (the constants are those of
  * Press et al., Numerical Recipes), so that they cost no memory traffic. */
-#include "peak_rates.h"
+#include "kernels/measure/peak_rates.h"
 
-#include "vector.cuh"
+#include "kernels/shared/vector.cuh"
 
 namespace
 {

@@ -1,8 +1,8 @@
 /* What the card can do at the most with rows of 16-byte vectors: copying, gathering at random,
  * adding at random atomically. Device pointers only; nothing of src/ is known here. Asynchronous;
  * the launch's error is returned. */
-#ifndef BLCO_KERNELS_PEAK_RATES_H
-#define BLCO_KERNELS_PEAK_RATES_H
+#ifndef BLCO_PEAK_RATES_H
+#define BLCO_PEAK_RATES_H
 
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "chunks.h"
+#include "kernels/mttkrp/chunks.h"
 
 namespace
 {

@@ -1,8 +1,8 @@
 /* Cutting blocks of nonzeros into chunks. Device pointers only. */
-#ifndef BLCO_KERNELS_CHUNKS_H
-#define BLCO_KERNELS_CHUNKS_H
+#ifndef BLCO_CHUNKS_H
+#define BLCO_CHUNKS_H
 
-#include "mttkrp.h"
+#include "kernels/mttkrp/mttkrp.h"
 
 #ifdef __cplusplus
 extern "C" {

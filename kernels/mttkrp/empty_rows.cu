@@ -1,9 +1,9 @@
-#include "empty_rows.h"
+#include "kernels/mttkrp/empty_rows.h"
 
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
-#include "output_row.cuh"
+#include "kernels/mttkrp/output_row.cuh"
 
 namespace
 {

@@ -1,9 +1,9 @@
 /* Rows of an output that an ordered MTTKRP does not store whole: the empty ones, and those that
  * chunks may share. They are zeroed before it runs. Device pointers only. */
-#ifndef BLCO_KERNELS_EMPTY_ROWS_H
-#define BLCO_KERNELS_EMPTY_ROWS_H
+#ifndef BLCO_EMPTY_ROWS_H
+#define BLCO_EMPTY_ROWS_H
 
-#include "mttkrp.h"
+#include "kernels/mttkrp/mttkrp.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,14 +3,14 @@
  * over the row when it changes. The first and the last row of a run may go on in the neighbouring
  * runs: these partial sums meet in shared memory at the end of the chunk, so that only a chunk's
  * own first and last row can be shared with another thread block. */
-#include "mttkrp.h"
+#include "kernels/mttkrp/mttkrp.h"
 
 #include <type_traits>
 
 #include <cub/block/block_radix_sort.cuh>
 
-#include "row_sums.cuh"
-#include "vector.cuh"
+#include "kernels/mttkrp/row_sums.cuh"
+#include "kernels/shared/vector.cuh"
 
 namespace
 {

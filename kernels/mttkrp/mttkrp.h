@@ -1,7 +1,7 @@
 /* MTTKRP on the device: one kernel for every order, rank, ordering and conflict resolution. Device
  * pointers only; nothing of src/ is known here. */
-#ifndef BLCO_KERNELS_MTTKRP_H
-#define BLCO_KERNELS_MTTKRP_H
+#ifndef BLCO_MTTKRP_H
+#define BLCO_MTTKRP_H
 
 #include <cuda_runtime.h>
 #include <stdint.h>

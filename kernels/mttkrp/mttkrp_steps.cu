@@ -1,7 +1,7 @@
 /* What happens before and after MTTKRP: rows to zero, copies of the output to merge, tables to
  * make. */
-#include "mttkrp.h"
-#include "vector.cuh"
+#include "kernels/mttkrp/mttkrp.h"
+#include "kernels/shared/vector.cuh"
 
 namespace
 {

@@ -1,8 +1,8 @@
 /* The row of M that a nonzero belongs to. */
-#ifndef BLCO_KERNELS_OUTPUT_ROW_CUH
-#define BLCO_KERNELS_OUTPUT_ROW_CUH
+#ifndef BLCO_OUTPUT_ROW_CUH
+#define BLCO_OUTPUT_ROW_CUH
 
-#include "mttkrp.h"
+#include "kernels/mttkrp/mttkrp.h"
 
 __device__ inline uint32_t output_row(const mttkrp_args &a, uint64_t i, uint32_t base)
 {

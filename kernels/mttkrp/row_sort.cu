@@ -1,8 +1,8 @@
-#include "row_sort.h"
+#include "kernels/mttkrp/row_sort.h"
 
 #include <cub/device/device_radix_sort.cuh>
 
-#include "output_row.cuh"
+#include "kernels/mttkrp/output_row.cuh"
 
 namespace
 {

@@ -1,9 +1,9 @@
 /* Sorting nonzeros by output row, so that those of a row come to MTTKRP together. Device pointers
  * only. */
-#ifndef BLCO_KERNELS_ROW_SORT_H
-#define BLCO_KERNELS_ROW_SORT_H
+#ifndef BLCO_ROW_SORT_H
+#define BLCO_ROW_SORT_H
 
-#include "mttkrp.h"
+#include "kernels/mttkrp/mttkrp.h"
 
 #ifdef __cplusplus
 extern "C" {

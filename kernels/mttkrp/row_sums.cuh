@@ -1,10 +1,10 @@
 /* The sums of a run of nonzeros in the registers of a group of lanes, and how they get into M. */
-#ifndef BLCO_KERNELS_ROW_SUMS_CUH
-#define BLCO_KERNELS_ROW_SUMS_CUH
+#ifndef BLCO_ROW_SUMS_CUH
+#define BLCO_ROW_SUMS_CUH
 
 #include <stdint.h>
 
-#include "vector.cuh"
+#include "kernels/shared/vector.cuh"
 
 constexpr uint32_t NO_ROW = UINT32_MAX;
 

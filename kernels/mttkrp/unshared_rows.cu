@@ -1,6 +1,6 @@
-#include "sole_rows.h"
+#include "kernels/mttkrp/unshared_rows.h"
 
-#include "output_row.cuh"
+#include "kernels/mttkrp/output_row.cuh"
 
 namespace
 {

@@ -1,9 +1,9 @@
 /* Rows of an output all of whose nonzeros lie in one chunk: that chunk stores them, and they need
  * neither atomics nor zeroing. Device pointers only. */
-#ifndef BLCO_KERNELS_SOLE_ROWS_H
-#define BLCO_KERNELS_SOLE_ROWS_H
+#ifndef BLCO_UNSHARED_ROWS_H
+#define BLCO_UNSHARED_ROWS_H
 
-#include "mttkrp.h"
+#include "kernels/mttkrp/mttkrp.h"
 
 #ifdef __cplusplus
 extern "C" {

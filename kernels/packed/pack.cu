@@ -2,7 +2,7 @@
  * which takes their first and last line and their values; a warp per segment then gives each group
  * its place; and when every segment's place is known, the groups are written. Every word that is
  * written gathers the fields whose bits are in it, so that no two lanes write the same one. */
-#include "pack.h"
+#include "kernels/packed/pack.h"
 
 #include <algorithm>
 

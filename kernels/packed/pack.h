@@ -1,13 +1,13 @@
 /* Packing sorted nonzeros on the device, byte for byte as the host does it: segments of groups
  * (packed_group.h). Device pointers only; nothing of src/ is known here. All launchers are
  * asynchronous and return the launch's error. */
-#ifndef BLCO_KERNELS_PACK_H
-#define BLCO_KERNELS_PACK_H
+#ifndef BLCO_PACK_H
+#define BLCO_PACK_H
 
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "packed_group.h"
+#include "kernels/shared/packed_group.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-#include "replica.h"
+#include "kernels/packed/replica.h"
 
 #include <algorithm>
 #include <cub/device/device_radix_sort.cuh>

@@ -1,14 +1,14 @@
 /* From the decoded batches of a streamed tensor to a piece of its ordering `mode n`: nonzeros of
  * consecutive rows of mode n, sorted along that ordering's line. Device pointers only; nothing of
  * src/ is known here. All launchers are asynchronous and return the launch's error. */
-#ifndef BLCO_KERNELS_REPLICA_H
-#define BLCO_KERNELS_REPLICA_H
+#ifndef BLCO_REPLICA_H
+#define BLCO_REPLICA_H
 
 #include <cuda_runtime.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "packed_group.h"
+#include "kernels/shared/packed_group.h"
 
 #ifdef __cplusplus
 extern "C" {

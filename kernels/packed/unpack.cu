@@ -7,9 +7,9 @@
  * A line's bits go to the coordinates' places four at a time, by a table in shared memory: 16
  * entries of 8 bytes, which lie in different banks. Upper bits that a group's lines have in common
  * are looked up once for all of them. */
-#include "unpack.h"
+#include "kernels/packed/unpack.h"
 
-#include "packed_limits.h"
+#include "kernels/shared/packed_bounds.h"
 
 namespace
 {

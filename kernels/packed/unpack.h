@@ -1,11 +1,11 @@
 /* Decoding packed nonzeros on the device. Device pointers only; nothing of src/ is known here. */
-#ifndef BLCO_KERNELS_UNPACK_H
-#define BLCO_KERNELS_UNPACK_H
+#ifndef BLCO_UNPACK_H
+#define BLCO_UNPACK_H
 
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "packed_group.h"
+#include "kernels/shared/packed_group.h"
 
 #ifdef __cplusplus
 extern "C" {

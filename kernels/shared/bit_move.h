@@ -1,7 +1,7 @@
 /* Bits carried from one 64-bit word to another, the same code on the host and on the device. Every
  * change of layout (coordinates to a line, a line to an index) is a table of such moves. */
-#ifndef BLCO_KERNELS_BIT_MOVE_H
-#define BLCO_KERNELS_BIT_MOVE_H
+#ifndef BLCO_BIT_MOVE_H
+#define BLCO_BIT_MOVE_H
 
 #include <stdint.h>
 

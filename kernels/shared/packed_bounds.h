@@ -2,10 +2,10 @@
  * once, the same code on the host and on the device. To each coordinate is added what its mode's
  * length lacks to a power of two; one that is beyond then carries out of its place. A carry into
  * another place misleads nobody: the one that it comes from is beyond already. */
-#ifndef BLCO_KERNELS_PACKED_LIMITS_H
-#define BLCO_KERNELS_PACKED_LIMITS_H
+#ifndef BLCO_PACKED_BOUNDS_H
+#define BLCO_PACKED_BOUNDS_H
 
-#include "packed_group.h"
+#include "kernels/shared/packed_group.h"
 
 /* Of each word. */
 struct packed_limits {

@@ -10,8 +10,8 @@
  * The group's bytes are 32-bit words: fields of low_bits bits, from the lowest bit of the first
  * word on; from the next whole word on the values' fields of value_bits bits; from the next whole
  * word on the bit vector of upper_words words. */
-#ifndef BLCO_KERNELS_PACKED_GROUP_H
-#define BLCO_KERNELS_PACKED_GROUP_H
+#ifndef BLCO_PACKED_GROUP_H
+#define BLCO_PACKED_GROUP_H
 
 #include <stdint.h>
 #include <string.h>

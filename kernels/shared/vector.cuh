@@ -1,6 +1,6 @@
 /* 16-byte vectors of double or float: the unit in which rows of factor matrices are moved. */
-#ifndef BLCO_KERNELS_VECTOR_CUH
-#define BLCO_KERNELS_VECTOR_CUH
+#ifndef BLCO_VECTOR_CUH
+#define BLCO_VECTOR_CUH
 
 #include <cuda_runtime.h>
 

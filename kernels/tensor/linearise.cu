@@ -1,4 +1,4 @@
-#include "linearise.h"
+#include "kernels/tensor/linearise.h"
 
 #include <algorithm>
 #include <cub/device/device_radix_sort.cuh>

@@ -2,14 +2,14 @@
  * src/ is known here. All launchers are asynchronous and return the launch's error; n may be 0.
  * Arrays of positions have 4 or 8 bytes an entry (position_size); position_size 0 stands for
  * "nonzero i itself" and position is then ignored. */
-#ifndef BLCO_KERNELS_LINEARISE_H
-#define BLCO_KERNELS_LINEARISE_H
+#ifndef BLCO_LINEARISE_H
+#define BLCO_LINEARISE_H
 
 #include <cuda_runtime.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bit_move.h"
+#include "kernels/shared/bit_move.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-#include "tuples.h"
+#include "kernels/tensor/tuples.h"
 
 #include <algorithm>
 #include <cub/device/device_scan.cuh>

@@ -2,8 +2,8 @@
  * its place among all possible ones, the first mode counting the most; tuples are numbered by
  * ascending cell. Device pointers only; all launchers are asynchronous and return the launch's
  * error. */
-#ifndef BLCO_KERNELS_TUPLES_H
-#define BLCO_KERNELS_TUPLES_H
+#ifndef BLCO_TUPLES_H
+#define BLCO_TUPLES_H
 
 #include <cuda_runtime.h>
 #include <stddef.h>

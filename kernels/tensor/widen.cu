@@ -1,4 +1,4 @@
-#include "widen.h"
+#include "kernels/tensor/widen.h"
 
 #include <algorithm>
 

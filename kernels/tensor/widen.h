@@ -1,7 +1,7 @@
 /* What went over the bus in fewer bytes, back to 64 bits. Device pointers only; asynchronous; the
  * launch's error is returned. */
-#ifndef BLCO_KERNELS_WIDEN_H
-#define BLCO_KERNELS_WIDEN_H
+#ifndef BLCO_WIDEN_H
+#define BLCO_WIDEN_H
 
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "cpals.h"
+#include "als/cpals.h"
 
 #include <math.h>
 

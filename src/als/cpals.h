@@ -5,7 +5,7 @@
 
 #include <signal.h>
 
-#include "backend.h"
+#include "backend/backend.h"
 
 struct cpals_options {
     int max_iterations; /* 1 or more                                        */

@@ -1,11 +1,11 @@
-#include "backend.h"
+#include "backend/backend.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor_input.h"
+#include "formats/tensor_input.h"
 
 static const struct backend_ops *const backends[] = {&backend_cuda, &backend_host};
 

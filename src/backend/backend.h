@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "coo.h"
-#include "error.h"
-#include "ktensor.h"
-#include "plan.h"
-#include "progress.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "model/ktensor.h"
+#include "plan/plan.h"
+#include "tensor/coo.h"
 
 enum precision { PRECISION_DOUBLE, PRECISION_SINGLE };
 

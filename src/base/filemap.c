@@ -1,4 +1,4 @@
-#include "filemap.h"
+#include "base/filemap.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "error.h"
+#include "base/error.h"
 
 struct filemap {
     const char *bytes; /* (size); "" where the file is empty */

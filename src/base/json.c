@@ -1,11 +1,11 @@
-#include "json.h"
+#include "base/json.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "memory.h"
-#include "number.h"
+#include "base/memory.h"
+#include "base/number.h"
 
 #define FIRST_ROOM 4096
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "error.h"
+#include "base/error.h"
 
 /* An uninitialised array of `count` elements of `size` bytes, aligned to 64 bytes; never NULL for
  * count 0. NULL and STATUS_MEMORY when the size overflows or memory runs out. The caller frees it.

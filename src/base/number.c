@@ -1,4 +1,4 @@
-#include "number.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "digits.h"
-#include "powers_of_ten.h"
+#include "base/digits.h"
+#include "base/powers_of_ten.h"
 
 /* No double needs more digits than this to tell which side of a rounding border a number is on. */
 #define MAX_DIGITS 768

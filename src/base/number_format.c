@@ -1,10 +1,10 @@
-#include "number.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "powers_of_ten.h"
+#include "base/powers_of_ten.h"
 
 __extension__ typedef unsigned __int128 uint128;
 

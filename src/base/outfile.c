@@ -1,4 +1,4 @@
-#include "outfile.h"
+#include "base/outfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 enum old {
     OLD_NONE,  /* there was no file of the final name       */

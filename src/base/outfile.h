@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "error.h"
+#include "base/error.h"
 
 struct outfile {
     int fd;          /* -1 where none is open                                              */

@@ -1,4 +1,4 @@
-#include "powers_of_ten.h"
+#include "base/powers_of_ten.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,10 +1,10 @@
-#include "radix.h"
+#include "base/radix_sort.h"
 
 #include <omp.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 /* A range that fits a core's cache twice (32 bytes a pair) is sorted by one thread from its least
  * significant digit up. A longer one is first split by its most significant digit, which all

@@ -1,11 +1,11 @@
 /* Parallel stable radix sort of 64-bit keys that each carry 64 bits along. */
-#ifndef BLCO_RADIX_H
-#define BLCO_RADIX_H
+#ifndef BLCO_RADIX_SORT_H
+#define BLCO_RADIX_SORT_H
 
 #include <stdint.h>
 
-#include "bit_move.h"
-#include "error.h"
+#include "base/error.h"
+#include "kernels/shared/bit_move.h"
 
 /* Sorts key[0..n) ascending by its lowest `bits` bits (0 to 64; higher bits must be zero) and moves
  * payload[0..n) with it; stable; by all OpenMP threads. Takes n * 16 bytes of memory while it runs.

@@ -1,6 +1,6 @@
 /* Counter-based random numbers: no state, so any thread or device can compute any of them alone. */
-#ifndef BLCO_RANDOM_H
-#define BLCO_RANDOM_H
+#ifndef BLCO_RANDOM_COUNTER_H
+#define BLCO_RANDOM_COUNTER_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "version.h"
+#include "base/version.h"
 
 const char *const version_number = BLCO_VERSION;
 const char *const version_commit = BLCO_COMMIT;

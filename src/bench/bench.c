@@ -1,11 +1,11 @@
-#include "bench.h"
+#include "bench/bench.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "bench_reference.h"
-#include "cpals.h"
-#include "memory.h"
+#include "als/cpals.h"
+#include "base/memory.h"
+#include "bench/bench_reference.h"
 
 #define SEED        1
 #define MOST_WARMUP 1000 /* calls of a mode that is still trying kernels */

@@ -3,9 +3,9 @@
 #ifndef BLCO_BENCH_H
 #define BLCO_BENCH_H
 
-#include "backend.h"
-#include "bench_statistics.h"
-#include "tensor_input.h"
+#include "backend/backend.h"
+#include "bench/bench_statistics.h"
+#include "formats/tensor_input.h"
 
 #define BENCH_SAMPLES     20  /* timed at the least, and iterations of ALS, unless the user says */
 #define BENCH_MOST        100 /* timed at the most, as long as they take less than ...           */

@@ -1,4 +1,4 @@
-#include "bench_figures.h"
+#include "bench/bench_derived.h"
 
 double bench_gathered_bytes(const struct bench_result *r)
 {

@@ -1,8 +1,8 @@
 /* What follows from the measurements of a benchmark. */
-#ifndef BLCO_BENCH_FIGURES_H
-#define BLCO_BENCH_FIGURES_H
+#ifndef BLCO_BENCH_DERIVED_H
+#define BLCO_BENCH_DERIVED_H
 
-#include "bench.h"
+#include "bench/bench.h"
 
 /* Bytes of the other modes' rows that MTTKRP of any mode reads. */
 double bench_gathered_bytes(const struct bench_result *r);

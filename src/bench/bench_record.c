@@ -1,6 +1,6 @@
-#include "bench_record.h"
+#include "bench/bench_record.h"
 
-#include "bench_figures.h"
+#include "bench/bench_derived.h"
 
 static void put_tensor(struct json *j, const char *tensor, const struct bench_result *r)
 {

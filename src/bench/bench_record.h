@@ -2,8 +2,8 @@
 #ifndef BLCO_BENCH_RECORD_H
 #define BLCO_BENCH_RECORD_H
 
-#include "bench.h"
-#include "json.h"
+#include "base/json.h"
+#include "bench/bench.h"
 
 /* Members of the present object: tensor, options, limits, reference, mttkrp, als. Modes count
  * from 1. Failures stay in j. */

@@ -1,10 +1,10 @@
-#include "bench_reference.h"
+#include "bench/bench_reference.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 #define HOST_PRODUCTS (UINT64_C(1) << 29) /* nonzeros times rank that the host still does soon */
 

@@ -6,8 +6,8 @@
 #ifndef BLCO_BENCH_REFERENCE_H
 #define BLCO_BENCH_REFERENCE_H
 
-#include "bench.h"
-#include "bench_sample.h"
+#include "bench/bench.h"
+#include "bench/bench_reference_rows.h"
 
 struct bench_reference {
     char name[64]; /* "the host", "atomic on cuda"            */

@@ -1,9 +1,9 @@
-#include "bench_sample.h"
+#include "bench/bench_reference_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 #define PIECE  (UINT64_C(1) << 20) /* nonzeros that are summed up before they are added to M */
 #define FILTER 4096

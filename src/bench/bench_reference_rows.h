@@ -1,10 +1,10 @@
 /* MTTKRP of some rows straight from its definition, for tensors that are too large to be computed
  * twice: the nonzeros are gone through once, in pieces, from memory or from their file. */
-#ifndef BLCO_BENCH_SAMPLE_H
-#define BLCO_BENCH_SAMPLE_H
+#ifndef BLCO_BENCH_REFERENCE_ROWS_H
+#define BLCO_BENCH_REFERENCE_ROWS_H
 
-#include "ktensor.h"
-#include "tensor_input.h"
+#include "formats/tensor_input.h"
+#include "model/ktensor.h"
 
 #define BENCH_SAMPLE_NNZ 16 /* nonzeros, evenly spread, whose rows are computed */
 

@@ -1,9 +1,9 @@
-#include "bench_statistics.h"
+#include "bench/bench_statistics.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 static int by_value(const void *a, const void *b)
 {

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "error.h"
+#include "base/error.h"
 
 /* Quartiles by linear interpolation between the sorted samples. */
 struct bench_statistics {

@@ -1,6 +1,6 @@
-#include "bench_table.h"
+#include "bench/bench_table.h"
 
-#include "bench_figures.h"
+#include "bench/bench_derived.h"
 
 #define CELL 16
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "bench.h"
+#include "bench/bench.h"
 
 /* At most 100 columns, but for the lines that name the tensor and the machine. */
 void bench_table(FILE *stream, const struct bench_result *r);

@@ -1,11 +1,11 @@
-#include "record.h"
+#include "bench/run_record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "version.h"
+#include "base/version.h"
 
 #ifdef __clang__
 #define COMPILER "clang " __clang_version__

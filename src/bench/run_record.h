@@ -1,11 +1,11 @@
 /* What a JSON record of a run says about the program, the machine and the surroundings, so that its
  * numbers can be told apart from those of other runs. Of the environment only what changes how fast
  * a run is. */
-#ifndef BLCO_RECORD_H
-#define BLCO_RECORD_H
+#ifndef BLCO_RUN_RECORD_H
+#define BLCO_RUN_RECORD_H
 
-#include "backend.h"
-#include "json.h"
+#include "backend/backend.h"
+#include "base/json.h"
 
 /* Members of the present object: date, command line, version, commit, compiler, backend, device,
  * processor, threads, environment. */

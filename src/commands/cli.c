@@ -1,4 +1,4 @@
-#include "cli.h"
+#include "commands/cli.h"
 
 #include <getopt.h>
 #include <limits.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
-#include "number.h"
+#include "base/memory.h"
+#include "base/number.h"
 
 #define MAX_OPTIONS 64
 #define MAX_THREADS 4096

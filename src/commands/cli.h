@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "backend.h"
-#include "error.h"
-#include "tns.h"
+#include "backend/backend.h"
+#include "base/error.h"
+#include "formats/tns/tns.h"
 
 struct cli_option {
     const char *name;     /* long name; NULL ends a list                                      */

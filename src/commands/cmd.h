@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "error.h"
+#include "base/error.h"
 
 /* Each takes its own arguments (argv[0] is the command's name) and returns the exit code: that of
  * error->status, or 128 plus a signal that ended the run early. */

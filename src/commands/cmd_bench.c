@@ -1,17 +1,17 @@
 /* blco bench: MTTKRP and ALS on a tensor, against what the machine can do. */
-#include "cmd.h"
+#include "commands/cmd.h"
 
 #include <string.h>
 
-#include "bench.h"
-#include "bench_record.h"
-#include "bench_table.h"
-#include "cli.h"
-#include "memory.h"
-#include "outfile.h"
-#include "record.h"
-#include "tensor_input.h"
-#include "version.h"
+#include "base/memory.h"
+#include "base/outfile.h"
+#include "base/version.h"
+#include "bench/bench.h"
+#include "bench/bench_record.h"
+#include "bench/bench_table.h"
+#include "bench/run_record.h"
+#include "commands/cli.h"
+#include "formats/tensor_input.h"
 
 #define MAX_SAMPLES 1000000
 

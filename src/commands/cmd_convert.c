@@ -1,17 +1,17 @@
 /* blco convert: from one kind of tensor file to another. */
-#include "cmd.h"
+#include "commands/cmd.h"
 
 #include <string.h>
 
-#include "blco_copy.h"
-#include "blco_pieces.h"
-#include "cli.h"
-#include "coo_runs.h"
-#include "number.h"
-#include "outfile.h"
-#include "tensor_file.h"
-#include "tns_write.h"
-#include "version.h"
+#include "base/number.h"
+#include "base/outfile.h"
+#include "base/version.h"
+#include "commands/cli.h"
+#include "formats/blco/blco_copy.h"
+#include "formats/blco/blco_pieces.h"
+#include "formats/external_sort.h"
+#include "formats/tensor_file.h"
+#include "formats/tns/tns_writer.h"
 
 enum { KEY_HEADER = CLI_KEY_OWN, KEY_OUT_INDEX_BASE };
 

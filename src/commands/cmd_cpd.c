@@ -1,15 +1,15 @@
 /* blco cpd: from a tensor file to the files of its model. */
-#include "cmd.h"
+#include "commands/cmd.h"
 
 #include <signal.h>
 #include <string.h>
 
-#include "cpals.h"
-#include "cpd_settings.h"
-#include "cpd_summary.h"
-#include "ktensor_io.h"
-#include "tensor_input.h"
-#include "version.h"
+#include "als/cpals.h"
+#include "base/version.h"
+#include "commands/cpd_settings.h"
+#include "commands/cpd_summary.h"
+#include "formats/tensor_input.h"
+#include "model/ktensor_io.h"
 
 static volatile sig_atomic_t interrupted; /* the signal that asked for the end, or 0 */
 

@@ -1,19 +1,19 @@
 /* blco generate: synthetic tensors. */
-#include "cmd.h"
+#include "commands/cmd.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "blco_writer.h"
-#include "cli.h"
-#include "coo_runs.h"
-#include "generate.h"
-#include "generate_parse.h"
-#include "number.h"
-#include "outfile.h"
-#include "tensor_writer.h"
-#include "version.h"
+#include "base/number.h"
+#include "base/outfile.h"
+#include "base/version.h"
+#include "commands/cli.h"
+#include "formats/blco/blco_writer.h"
+#include "formats/external_sort.h"
+#include "formats/tensor_writer.h"
+#include "generate/generate.h"
+#include "generate/generate_parse.h"
 
 #define DEFAULT_SEED 1
 #define WRITER_SHARE 8 /* an eighth of the memory is for what is written */

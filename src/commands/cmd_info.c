@@ -1,16 +1,16 @@
 /* blco info: what is in a tensor file, and the memory plan of decomposing it. */
-#include "cmd.h"
+#include "commands/cmd.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "blco_pieces.h"
-#include "cli.h"
-#include "coo_statistics.h"
-#include "number.h"
-#include "ordering.h"
-#include "tensor_file.h"
-#include "version.h"
+#include "base/number.h"
+#include "base/version.h"
+#include "commands/cli.h"
+#include "formats/blco/blco_pieces.h"
+#include "formats/tensor_file.h"
+#include "tensor/coo_statistics.h"
+#include "tensor/ordering.h"
 
 /* Bytes of counters that are taken however little memory may be used: with fewer, the file would be
  * gone through more often than anyone waits for. */

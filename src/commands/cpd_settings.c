@@ -1,10 +1,10 @@
-#include "cpd_settings.h"
+#include "commands/cpd_settings.h"
 
 #include <string.h>
 
-#include "cmd.h"
-#include "ktensor_io.h"
-#include "memory.h"
+#include "base/memory.h"
+#include "commands/cmd.h"
+#include "model/ktensor_io.h"
 
 #define MAX_ITERATIONS 1000000000
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli.h"
-#include "ktensor.h"
+#include "commands/cli.h"
+#include "model/ktensor.h"
 
 struct cpd_settings {
     struct cli_common common; /* options.rank included                              */

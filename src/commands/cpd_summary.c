@@ -1,7 +1,7 @@
-#include "cpd_summary.h"
+#include "commands/cpd_summary.h"
 
-#include "memory.h"
-#include "number.h"
+#include "base/memory.h"
+#include "base/number.h"
 
 void cpd_warn_shape(struct progress *progress, const struct coo *x, uint64_t rank)
 {

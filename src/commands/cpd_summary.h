@@ -2,10 +2,10 @@
 #ifndef BLCO_CPD_SUMMARY_H
 #define BLCO_CPD_SUMMARY_H
 
-#include "backend.h"
-#include "cpals.h"
-#include "ktensor_io.h"
-#include "progress.h"
+#include "als/cpals.h"
+#include "backend/backend.h"
+#include "base/progress.h"
+#include "model/ktensor_io.h"
 
 struct cpd_times {
     double start; /* of the program, as progress_now gives it */

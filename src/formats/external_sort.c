@@ -1,11 +1,11 @@
-#include "coo_runs.h"
+#include "formats/external_sort.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 
-#include "coo_emit.h"
-#include "line_sort.h"
-#include "memory.h"
+#include "base/memory.h"
+#include "formats/external_sort_piece.h"
+#include "tensor/ordering_sort.h"
 
 #define LEAST_WINDOW 256 /* entries of a run in memory                      */
 #define WRITER_SHARE 8   /* an eighth of the memory is for what is written */

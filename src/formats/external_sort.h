@@ -1,12 +1,12 @@
 /* Sorts entries into alto order, cleans them as coo_clean does, and passes them to a .blco file:
  * more of them than memory holds are sorted in runs on disk, which are then merged. */
-#ifndef BLCO_COO_RUNS_H
-#define BLCO_COO_RUNS_H
+#ifndef BLCO_EXTERNAL_SORT_H
+#define BLCO_EXTERNAL_SORT_H
 
-#include "blco_writer.h"
-#include "coo.h"
-#include "outfile.h"
-#include "progress.h"
+#include "base/outfile.h"
+#include "base/progress.h"
+#include "formats/blco/blco_writer.h"
+#include "tensor/coo.h"
 
 /* Bytes that sorting takes for an entry, beside the entry itself. */
 #define COO_RUNS_OVERHEAD 32

@@ -1,10 +1,10 @@
-#include "coo_emit.h"
+#include "formats/external_sort_piece.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "line_sort.h"
-#include "memory.h"
+#include "base/memory.h"
+#include "tensor/ordering_sort.h"
 
 #define SLICES 256 /* of the entries: the work that is shared out to threads */
 

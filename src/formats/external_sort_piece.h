@@ -1,9 +1,9 @@
 /* One piece of a sorted tensor: entries in any order become nonzeros of a .blco file. */
-#ifndef BLCO_COO_EMIT_H
-#define BLCO_COO_EMIT_H
+#ifndef BLCO_EXTERNAL_SORT_PIECE_H
+#define BLCO_EXTERNAL_SORT_PIECE_H
 
-#include "blco_writer.h"
-#include "ordering.h"
+#include "formats/blco/blco_writer.h"
+#include "tensor/ordering.h"
 
 /* Sorts position[0..count), which names entries of x, along the line, sums the values of those with
  * the same coordinates in the order in which they were named, and appends what is not zero to the

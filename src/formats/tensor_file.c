@@ -1,11 +1,11 @@
-#include "tensor_file.h"
+#include "formats/tensor_file.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "blco_file.h"
+#include "formats/blco/blco_file.h"
 
 /* The first bytes of a regular file, where the descriptor stands. Nothing is read from a pipe. */
 static bool has_magic(int fd)

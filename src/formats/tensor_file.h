@@ -3,9 +3,9 @@
 #ifndef BLCO_TENSOR_FILE_H
 #define BLCO_TENSOR_FILE_H
 
-#include "coo.h"
-#include "progress.h"
-#include "tns.h"
+#include "base/progress.h"
+#include "formats/tns/tns.h"
+#include "tensor/coo.h"
 
 enum tensor_format { TENSOR_TEXT, TENSOR_BLCO };
 

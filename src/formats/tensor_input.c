@@ -1,8 +1,8 @@
-#include "tensor_input.h"
+#include "formats/tensor_input.h"
 
 #include <string.h>
 
-#include "tensor_file.h"
+#include "formats/tensor_file.h"
 
 static enum status open_blco(struct tensor_input *input, const char *path,
                              const struct tns_options *options, struct error *error)

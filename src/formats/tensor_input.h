@@ -3,8 +3,8 @@
 #ifndef BLCO_TENSOR_INPUT_H
 #define BLCO_TENSOR_INPUT_H
 
-#include "blco_file.h"
-#include "tns.h"
+#include "formats/blco/blco_file.h"
+#include "formats/tns/tns.h"
 
 struct tensor_input {
     struct coo x;          /* order, lengths, nnz; and the arrays, once they are read    */

@@ -1,4 +1,4 @@
-#include "tensor_writer.h"
+#include "formats/tensor_writer.h"
 
 _Static_assert(BLCO_SEGMENT_NNZ % TNS_WRITE_PIECE == 0, "pieces suit both kinds of file");
 

@@ -3,9 +3,9 @@
 #ifndef BLCO_TENSOR_WRITER_H
 #define BLCO_TENSOR_WRITER_H
 
-#include "blco_writer.h"
-#include "tensor_file.h"
-#include "tns_write.h"
+#include "formats/blco/blco_writer.h"
+#include "formats/tensor_file.h"
+#include "formats/tns/tns_writer.h"
 
 struct tensor_writer {
     enum tensor_format format;

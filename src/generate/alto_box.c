@@ -1,4 +1,4 @@
-#include "cell_box.h"
+#include "generate/alto_box.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* Boxes of cells that are ranges of the alto line: its uppermost bits are the same for all. */
-#ifndef BLCO_CELL_BOX_H
-#define BLCO_CELL_BOX_H
+#ifndef BLCO_ALTO_BOX_H
+#define BLCO_ALTO_BOX_H
 
 #include <stdbool.h>
 
-#include "cell_line.h"
+#include "generate/alto_keys.h"
 
 struct cell_box {
     int line_bits; /* that are free                                          */

@@ -1,4 +1,4 @@
-#include "cell_line.h"
+#include "generate/alto_keys.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* Where cells stand on the alto line: their bits moved there and back, a byte at a time. */
-#ifndef BLCO_CELL_LINE_H
-#define BLCO_CELL_LINE_H
+#ifndef BLCO_ALTO_KEYS_H
+#define BLCO_ALTO_KEYS_H
 
-#include "cells.h"
-#include "ordering.h"
+#include "generate/coordinate_keys.h"
+#include "tensor/ordering.h"
 
 struct cell_line {
     struct ordering alto;

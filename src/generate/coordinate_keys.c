@@ -1,11 +1,11 @@
-#include "cells.h"
+#include "generate/coordinate_keys.h"
 
 #include <string.h>
 
-#include "memory.h"
-#include "number.h"
-#include "ordering.h"
-#include "radix.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/radix_sort.h"
+#include "tensor/ordering.h"
 
 enum status cell_layout_create(struct cell_layout *layout, int order, const uint64_t *dims,
                                struct error *error)

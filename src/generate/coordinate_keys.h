@@ -1,11 +1,11 @@
 /* Sets of cells of a tensor. A cell is one key of up to 128 bits, its coordinates packed with the
  * first mode on top, so that ascending keys are cells in lexicographic order. */
-#ifndef BLCO_CELLS_H
-#define BLCO_CELLS_H
+#ifndef BLCO_COORDINATE_KEYS_H
+#define BLCO_COORDINATE_KEYS_H
 
 #include <stdint.h>
 
-#include "coo.h"
+#include "tensor/coo.h"
 
 #define CELL_BITS 128
 

@@ -1,8 +1,8 @@
-#include "tuple_pool.h"
+#include "generate/fiber_pool.h"
 
 #include <math.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 #define CHUNK      65536 /* tuples that are drawn by one thread in a row                */
 #define FEW_RANKS  64    /* behind these a rank's share is the density, nearly          */

@@ -1,11 +1,11 @@
 /* The pool of a generate_skew: tuples of the indices of some modes, and how often each is chosen.
  */
-#ifndef BLCO_TUPLE_POOL_H
-#define BLCO_TUPLE_POOL_H
+#ifndef BLCO_FIBER_POOL_H
+#define BLCO_FIBER_POOL_H
 
-#include "cell_line.h"
-#include "generate.h"
-#include "index_law.h"
+#include "generate/alto_keys.h"
+#include "generate/generate.h"
+#include "generate/index_distribution.h"
 
 struct tuple_pool {
     struct cells place; /* (count) what the tuples' indices are on the line; ascending */

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "coo.h"
-#include "progress.h"
+#include "base/progress.h"
+#include "tensor/coo.h"
 
 /* In place of a mode's Zipf exponent: the indices are used evenly, and in order, so that each one
  * has its share (as times do). */

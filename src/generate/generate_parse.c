@@ -1,9 +1,9 @@
-#include "generate_parse.h"
+#include "generate/generate_parse.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "number.h"
+#include "base/number.h"
 
 /* The next number in [*text, end), which `separator` or the end must follow; false where none is
  * there. *text moves behind the separator. */

@@ -2,7 +2,7 @@
 #ifndef BLCO_GENERATE_PARSE_H
 #define BLCO_GENERATE_PARSE_H
 
-#include "generate.h"
+#include "generate/generate.h"
 
 /* Each reads the argument of the option of its name into spec->skew; spec->order is known.
  * STATUS_INPUT with a line that says what was expected. */

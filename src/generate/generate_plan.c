@@ -1,8 +1,8 @@
-#include "generate_plan.h"
+#include "generate/generate_plan.h"
 
 #include <math.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 #define MOST_DRAWS 64   /* for each nonzero: what they do not find is spread evenly   */
 #define CLOSE      0.05 /* relative: the rest is in proportion                        */

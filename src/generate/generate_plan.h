@@ -3,7 +3,7 @@
 #ifndef BLCO_GENERATE_PLAN_H
 #define BLCO_GENERATE_PLAN_H
 
-#include "sampler.h"
+#include "generate/sampler.h"
 
 #define GENERATE_PART_NNZ 65536 /* about as many nonzeros a part has at most */
 

@@ -1,13 +1,13 @@
-#include "generate.h"
+#include "generate/generate.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "cells.h"
-#include "ktensor.h"
-#include "permutation.h"
-#include "random.h"
-#include "random_stream.h"
+#include "base/random_counter.h"
+#include "base/random_stream.h"
+#include "generate/coordinate_keys.h"
+#include "generate/permutation.h"
+#include "model/ktensor.h"
 
 /* What the streams of random numbers are for: the first of the numbers that name one. Those of the
  * modes' factor matrices count upwards from 0. */

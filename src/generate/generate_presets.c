@@ -1,4 +1,4 @@
-#include "generate.h"
+#include "generate/generate.h"
 
 #include <stddef.h>
 

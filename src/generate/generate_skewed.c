@@ -1,12 +1,12 @@
-#include "generate.h"
+#include "generate/generate.h"
 
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
-#include "cell_set.h"
-#include "generate_plan.h"
-#include "memory.h"
+#include "base/memory.h"
+#include "generate/generate_plan.h"
+#include "generate/key_set.h"
 
 #define LEAST_YIELD      (1.0 / 128) /* new cells a draw, below which drawing on is not worth it */
 #define PARTS_PER_THREAD 8           /* that are made at a time, so that uneven ones even out    */

@@ -1,7 +1,7 @@
 /* Draws one of many by their weights: a search in the running sum of these that begins near its
  * end. */
-#ifndef BLCO_GUIDE_H
-#define BLCO_GUIDE_H
+#ifndef BLCO_GUIDE_TABLE_H
+#define BLCO_GUIDE_TABLE_H
 
 #include <stdint.h>
 

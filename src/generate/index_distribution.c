@@ -1,11 +1,11 @@
-#include "index_law.h"
+#include "generate/index_distribution.h"
 
 #include <string.h>
 
-#include "generate.h"
-#include "memory.h"
-#include "ordering.h"
-#include "radix.h"
+#include "base/memory.h"
+#include "base/radix_sort.h"
+#include "generate/generate.h"
+#include "tensor/ordering.h"
 
 #define SHORT_BITS 12 /* indices of so short a mode are all heads                        */
 #define TURN_BITS  11 /* of longer ones: the blocks, at most 2^11                        */

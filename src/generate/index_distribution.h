@@ -4,17 +4,17 @@
  * first, are dealt out to the blocks in turn, so that what a block has is known without a table of
  * all indices: the frequent ones, the heads, are listed; the others are drawn by rank, and any
  * block's turn within it. */
-#ifndef BLCO_INDEX_LAW_H
-#define BLCO_INDEX_LAW_H
+#ifndef BLCO_INDEX_DISTRIBUTION_H
+#define BLCO_INDEX_DISTRIBUTION_H
 
 #include <stdbool.h>
 
-#include "cells.h"
-#include "guide.h"
-#include "permutation.h"
-#include "random.h"
-#include "random_stream.h"
-#include "zipf.h"
+#include "base/random_counter.h"
+#include "base/random_stream.h"
+#include "generate/coordinate_keys.h"
+#include "generate/guide_table.h"
+#include "generate/permutation.h"
+#include "generate/zipf.h"
 
 struct index_law {
     uint64_t length;

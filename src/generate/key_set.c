@@ -1,9 +1,9 @@
-#include "cell_set.h"
+#include "generate/key_set.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 #define DIGIT_BITS 11
 

@@ -1,8 +1,8 @@
 /* A sorted set of cells that one thread fills by draws. Keys are places on the line. */
-#ifndef BLCO_CELL_SET_H
-#define BLCO_CELL_SET_H
+#ifndef BLCO_KEY_SET_H
+#define BLCO_KEY_SET_H
 
-#include "cells.h"
+#include "generate/coordinate_keys.h"
 
 struct cell_set {
     cell_key *key;             /* (room), of which `count` ascending, distinct; owned */

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "ordering.h"
-#include "random_stream.h"
+#include "base/random_stream.h"
+#include "tensor/ordering.h"
 
 #define PERMUTATION_ROUNDS 3
 

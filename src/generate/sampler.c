@@ -1,9 +1,9 @@
-#include "sampler.h"
+#include "generate/sampler.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 #define LONGEST_RUN 65536.0
 #define TRIALS      512 /* cells from which the yield is estimated */

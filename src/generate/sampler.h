@@ -3,9 +3,9 @@
 #ifndef BLCO_SAMPLER_H
 #define BLCO_SAMPLER_H
 
-#include "cell_box.h"
-#include "generate.h"
-#include "tuple_pool.h"
+#include "generate/alto_box.h"
+#include "generate/fiber_pool.h"
+#include "generate/generate.h"
 
 struct sampler {
     struct generate_skew skew;

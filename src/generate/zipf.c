@@ -1,9 +1,9 @@
-#include "zipf.h"
+#include "generate/zipf.h"
 
 #include <math.h>
 #include <stdbool.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 static bool is_harmonic(double exponent)
 {

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "error.h"
+#include "base/error.h"
 
 #define ZIPF_STEPS 4096
 

@@ -1,10 +1,10 @@
-#include "columns.h"
+#include "model/factor_columns.h"
 
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 /* Rows of one slice: by the shape alone, small enough for its two passes to stay in cache, long
  * enough that its partial results are small beside it. */

@@ -1,11 +1,11 @@
 /* Columns of a tall row-major matrix, by all threads, with results that do not depend on how many
  * there are. */
-#ifndef BLCO_COLUMNS_H
-#define BLCO_COLUMNS_H
+#ifndef BLCO_FACTOR_COLUMNS_H
+#define BLCO_FACTOR_COLUMNS_H
 
 #include <stdint.h>
 
-#include "error.h"
+#include "base/error.h"
 
 /* norm[r] receives the 2-norm of column r of A (rows x R), without overflow or underflow on the
  * way; largest[r] its entry of largest magnitude, the first of equals, with its sign. */

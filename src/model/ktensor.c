@@ -1,12 +1,12 @@
-#include "ktensor.h"
+#include "model/ktensor.h"
 
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 
-#include "columns.h"
-#include "memory.h"
-#include "random.h"
+#include "base/memory.h"
+#include "base/random_counter.h"
+#include "model/factor_columns.h"
 
 enum status ktensor_create(struct ktensor *k, int order, const uint64_t *dims, uint64_t rank,
                            struct error *error)

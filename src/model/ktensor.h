@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "coo.h"
-#include "error.h"
+#include "base/error.h"
+#include "tensor/coo.h"
 
 struct ktensor {
     int order;                 /* N                                       */

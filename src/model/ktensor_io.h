@@ -2,7 +2,7 @@
 #ifndef BLCO_KTENSOR_IO_H
 #define BLCO_KTENSOR_IO_H
 
-#include "ktensor.h"
+#include "model/ktensor.h"
 
 /* Formats, as a set of bits. */
 #define KTENSOR_TEXT                                                                               \

@@ -1,4 +1,4 @@
-#include "ktensor_io.h"
+#include "model/ktensor_io.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "memory.h"
-#include "npy.h"
-#include "textfile.h"
+#include "base/memory.h"
+#include "model/npy.h"
+#include "model/text_matrix.h"
 
 /* A matrix in a file of its own, text or .npy. */
 struct source {

@@ -1,10 +1,10 @@
-#include "ktensor.h"
+#include "model/ktensor.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "columns.h"
-#include "memory.h"
+#include "base/memory.h"
+#include "model/factor_columns.h"
 
 /* One of the two models and what the comparison needs to know of it. */
 struct side {

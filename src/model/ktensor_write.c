@@ -1,4 +1,4 @@
-#include "ktensor_io.h"
+#include "model/ktensor_io.h"
 
 #include <inttypes.h>
 #include <omp.h>
@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "memory.h"
-#include "npy.h"
-#include "number.h"
-#include "outfile.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/outfile.h"
+#include "model/npy.h"
 
 #define MAX_FILES (sizeof((struct ktensor_files *)0)->path / sizeof(char *))
 

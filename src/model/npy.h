@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "error.h"
-#include "filemap.h"
+#include "base/error.h"
+#include "base/filemap.h"
 
 #define NPY_HEADER_MAX 128
 

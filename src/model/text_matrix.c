@@ -1,11 +1,11 @@
-#include "textfile.h"
+#include "model/text_matrix.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "memory.h"
-#include "number.h"
+#include "base/memory.h"
+#include "base/number.h"
 
 #define CHUNK_BYTES ((size_t)1 << 18)
 

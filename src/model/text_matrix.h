@@ -1,12 +1,12 @@
 /* A text file of numbers in memory, its lines counted by all threads: blank lines carry nothing and
  * are left out, the others are called items here. */
-#ifndef BLCO_TEXTFILE_H
-#define BLCO_TEXTFILE_H
+#ifndef BLCO_TEXT_MATRIX_H
+#define BLCO_TEXT_MATRIX_H
 
 #include <stdint.h>
 
-#include "error.h"
-#include "filemap.h"
+#include "base/error.h"
+#include "base/filemap.h"
 
 struct textfile {
     const char *path; /* for messages; not owned           */

@@ -1,9 +1,9 @@
-#include "grouping.h"
+#include "plan/mode_groups.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 /* Possible tuples are cells. Those that nonzeros have are counted in a bitmap: where there are
  * many, only a random 64th of the cells is looked at; where there are few against nonzeros, none,

@@ -9,12 +9,12 @@
  * group's own factors, so it serves all modes of the group, one after the other. Where tuples are
  * few against nonzeros, N passes over the nonzeros become as many as there are groups, and a pass
  * gathers one row per group instead of one per mode. */
-#ifndef BLCO_GROUPING_H
-#define BLCO_GROUPING_H
+#ifndef BLCO_MODE_GROUPS_H
+#define BLCO_MODE_GROUPS_H
 
 #include <stdbool.h>
 
-#include "coo.h"
+#include "tensor/coo.h"
 
 struct grouping {
     int groups;

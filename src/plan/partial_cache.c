@@ -1,4 +1,4 @@
-#include "group_tables.h"
+#include "plan/partial_cache.h"
 
 struct group_steps group_tables_steps(struct group_tables *t, const struct grouping *g, int mode)
 {

@@ -2,12 +2,12 @@
  * so what an MTTKRP is to make. A group of several modes has two tables with a row per tuple: the
  * products of its own factors' rows, and its partial products, which hold all other factors and
  * none of its own. */
-#ifndef BLCO_GROUP_TABLES_H
-#define BLCO_GROUP_TABLES_H
+#ifndef BLCO_PARTIAL_CACHE_H
+#define BLCO_PARTIAL_CACHE_H
 
 #include <stdbool.h>
 
-#include "grouping.h"
+#include "plan/mode_groups.h"
 
 struct group_tables {
     bool products[MAX_ORDER], partial[MAX_ORDER]; /* current, per group; zeroed: none is */

@@ -1,11 +1,11 @@
-#include "plan.h"
+#include "plan/plan.h"
 
 #include <string.h>
 
-#include "blco.h"
-#include "blco_pack.h"
-#include "ordering.h"
-#include "packed.h"
+#include "formats/blco/packed_tensor.h"
+#include "formats/blco/segment_pack.h"
+#include "tensor/blco.h"
+#include "tensor/ordering.h"
 
 #define NONZEROS_OF_A_BLOCK 4096 /* on average, at the least: what blco_build aims at     */
 #define BATCH_SEGMENTS      16   /* that flow at a time, where memory allows ...          */

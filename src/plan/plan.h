@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "coo.h"
-#include "grouping.h"
+#include "plan/mode_groups.h"
+#include "tensor/coo.h"
 
 enum conflict {
     CONFLICT_AUTO,

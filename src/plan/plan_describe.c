@@ -2,9 +2,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "number.h"
-#include "ordering.h"
-#include "plan.h"
+#include "base/number.h"
+#include "plan/plan.h"
+#include "tensor/ordering.h"
 
 /* Text that grows; what does not fit is left out. */
 struct text {

@@ -1,4 +1,4 @@
-#include "replica_choice.h"
+#include "plan/replica_choice.h"
 
 /* Of the time from alto that a mode takes at least from its own ordering, which needs no sort and
  * hardly an atomic. Measured on an H200: 0.53 to 0.79. */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "coo.h"
+#include "tensor/coo.h"
 
 struct replica_choice {
     int order;

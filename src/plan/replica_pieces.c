@@ -1,6 +1,6 @@
-#include "replica_pieces.h"
+#include "plan/replica_pieces.h"
 
-#include "memory.h"
+#include "base/memory.h"
 
 #define BINS 4096 /* of rows, that a guess is made of */
 

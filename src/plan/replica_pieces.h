@@ -3,7 +3,7 @@
 #ifndef BLCO_REPLICA_PIECES_H
 #define BLCO_REPLICA_PIECES_H
 
-#include "row_range.h"
+#include "plan/row_range.h"
 
 /* Runs of rows, one after the other, up to the mode's length. */
 struct replica_pieces {

@@ -1,8 +1,8 @@
-#include "row_range.h"
+#include "plan/row_range.h"
 
 #include <string.h>
 
-#include "blco_pack.h"
+#include "formats/blco/segment_pack.h"
 
 static int bit_of(const uint64_t *line, int place)
 {

@@ -3,8 +3,8 @@
 #ifndef BLCO_ROW_RANGE_H
 #define BLCO_ROW_RANGE_H
 
-#include "ordering.h"
-#include "packed.h"
+#include "formats/blco/packed_tensor.h"
+#include "tensor/ordering.h"
 
 struct row_range {
     uint32_t first, last; /* both among them */

@@ -1,12 +1,12 @@
-#include "blco.h"
+#include "tensor/blco.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "line_sort.h"
-#include "memory.h"
-#include "radix.h"
-#include "relayout.h"
+#include "base/memory.h"
+#include "base/radix_sort.h"
+#include "tensor/ordering_moves.h"
+#include "tensor/ordering_sort.h"
 
 #define FEW_NONZEROS 4096 /* a block: fewer on average are worth a second index word */
 #define SLICES       256  /* of the nonzeros: the work that is shared out to threads */

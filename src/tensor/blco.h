@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "blco_source.h"
-#include "coo.h"
-#include "ordering.h"
+#include "tensor/blco_presort.h"
+#include "tensor/coo.h"
+#include "tensor/ordering.h"
 
 struct blco_block {
     uint64_t first, count;    /* its nonzeros: index and value [first, first + count)        */

@@ -1,10 +1,10 @@
-#include "blco_source.h"
+#include "tensor/blco_presort.h"
 
 #include <string.h>
 
-#include "memory.h"
-#include "radix.h"
-#include "relayout.h"
+#include "base/memory.h"
+#include "base/radix_sort.h"
+#include "tensor/ordering_moves.h"
 
 int blco_source_possible(int order, const uint64_t *dims)
 {

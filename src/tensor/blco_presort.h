@@ -1,10 +1,10 @@
 /* The nonzeros in one common order, from which every ordering `mode n` is made by little more than
  * a split by mode n's bits. For lines of at most 64 bits. */
-#ifndef BLCO_BLCO_SOURCE_H
-#define BLCO_BLCO_SOURCE_H
+#ifndef BLCO_BLCO_PRESORT_H
+#define BLCO_BLCO_PRESORT_H
 
-#include "coo.h"
-#include "ordering.h"
+#include "tensor/coo.h"
+#include "tensor/ordering.h"
 
 struct blco_source {
     int order;

@@ -1,10 +1,10 @@
-#include "coo.h"
+#include "tensor/coo.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "memory.h"
-#include "norm_sum.h"
+#include "base/memory.h"
+#include "tensor/norm_sum.h"
 
 enum status coo_create(struct coo *x, int order, const uint64_t *dims, uint64_t nnz,
                        struct error *error)

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "error.h"
+#include "base/error.h"
 
 #define MAX_ORDER  16
 #define MAX_LENGTH UINT32_MAX /* of a mode      */

@@ -5,13 +5,13 @@
  * indices, so slabs follow each other on the line, entries with the same coordinates share a slab,
  * and the memory for sorting is a slab's, not the tensor's. The sort is stable, so the positions of
  * equal coordinates stand in file order. */
-#include "coo.h"
+#include "tensor/coo.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "line_sort.h"
-#include "memory.h"
+#include "base/memory.h"
+#include "tensor/ordering_sort.h"
 
 #define SLABS       8
 #define BUCKET_BITS 12 /* a slab is made of whole buckets of mode m's indices */

@@ -2,7 +2,7 @@
 #ifndef BLCO_COO_PIECES_H
 #define BLCO_COO_PIECES_H
 
-#include "coo.h"
+#include "tensor/coo.h"
 
 /* Is given a piece, of the whole tensor's order and lengths, which it may change during the call.
  */

@@ -1,14 +1,14 @@
-#include "coo_statistics.h"
+#include "tensor/coo_statistics.h"
 
 #include <math.h>
 #include <omp.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "memory.h"
-#include "norm_sum.h"
-#include "ordering.h"
-#include "slice_counts.h"
+#include "base/memory.h"
+#include "tensor/norm_sum.h"
+#include "tensor/ordering.h"
+#include "tensor/slice_counts.h"
 
 #define MOST_BITS 12 /* of the number of a mode's shares */
 

@@ -2,8 +2,8 @@
 #ifndef BLCO_COO_STATISTICS_H
 #define BLCO_COO_STATISTICS_H
 
-#include "coo_pieces.h"
-#include "progress.h"
+#include "base/progress.h"
+#include "tensor/coo_pieces.h"
 
 struct coo_statistics {
     double norm_sq;                    /* sum of squared values, as norm_sum.h defines it */

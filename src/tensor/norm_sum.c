@@ -1,4 +1,4 @@
-#include "norm_sum.h"
+#include "tensor/norm_sum.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
-#include "ordering.h"
+#include "tensor/ordering.h"
 
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 #define MAX_WORDS   2
 #define SLICE       2048 /* nonzeros whose keys stay in cache while every mode adds its bits */

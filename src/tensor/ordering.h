@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "coo.h"
+#include "tensor/coo.h"
 
 #define MAX_LINE_BITS  (32 * MAX_ORDER)
 #define MAX_LINE_WORDS (MAX_LINE_BITS / 64)

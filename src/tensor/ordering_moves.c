@@ -1,4 +1,4 @@
-#include "relayout.h"
+#include "tensor/ordering_moves.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* From coordinates to a line, from one ordering's line to another's, from a line to the stored
  * index: each is a table of bit moves, built here and applied on the device. */
-#ifndef BLCO_RELAYOUT_H
-#define BLCO_RELAYOUT_H
+#ifndef BLCO_ORDERING_MOVES_H
+#define BLCO_ORDERING_MOVES_H
 
 #include <stdbool.h>
 
-#include "bit_move.h"
-#include "ordering.h"
+#include "kernels/shared/bit_move.h"
+#include "tensor/ordering.h"
 
 enum layout { LAYOUT_LINE, LAYOUT_INDEX };
 

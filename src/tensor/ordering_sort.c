@@ -1,6 +1,6 @@
-#include "line_sort.h"
+#include "tensor/ordering_sort.h"
 
-#include "radix.h"
+#include "base/radix_sort.h"
 
 enum status line_sort(const struct ordering *o, const struct coo *x, uint64_t *position,
                       uint64_t count, uint64_t *key, struct error *error)

@@ -1,9 +1,9 @@
 /* Sorts positions of nonzeros along an ordering's line of any length. */
-#ifndef BLCO_LINE_SORT_H
-#define BLCO_LINE_SORT_H
+#ifndef BLCO_ORDERING_SORT_H
+#define BLCO_ORDERING_SORT_H
 
-#include "coo.h"
-#include "ordering.h"
+#include "tensor/coo.h"
+#include "tensor/ordering.h"
 
 /* Stable sort of position[0..count), which names nonzeros of x, by their lines; key[0..count)
  * receives the lines' uppermost words, in the same order. Takes count * 16 bytes while it runs. By

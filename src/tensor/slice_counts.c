@@ -1,6 +1,6 @@
-#include "slice_counts.h"
+#include "tensor/slice_counts.h"
 
-#include "memory.h"
+#include "base/memory.h"
 
 #define SPARSE_FROM  4  /* indices for each nonzero, above which only those that occur are kept */
 #define SPARSE_BYTES 64 /* an index that occurs: room is up to 8/3 of them, 3/2 while it grows  */

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "cpals.h"
-#include "memory.h"
-#include "naive.h"
+#include "als/cpals.h"
+#include "base/memory.h"
+#include "support/naive.h"
 
 /* Every test but one runs on every backend that this machine has. */
 static const struct backend_ops *ops_under_test;

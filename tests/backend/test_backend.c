@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "backends.h"
-#include "memory.h"
+#include "base/memory.h"
+#include "support/backends.h"
 
 /* V (R x R) = Hadamard product of the Grams of all modes but `mode`, plus ridge. */
 static void naive_v(const struct ktensor *k, int mode, double ridge, long double *v)

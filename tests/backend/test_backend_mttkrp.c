@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-#include "scratch.h"
-#include "backends.h"
-#include "blco_files.h"
-#include "memory.h"
-#include "tensor_input.h"
+#include "base/memory.h"
+#include "formats/tensor_input.h"
+#include "support/backends.h"
+#include "support/blco_files.h"
+#include "support/scratch.h"
 
 #define MTTKRP_TOLERANCE 1e-12L
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "error.h"
+#include "base/error.h"
 
 static void test_set(void **state)
 {

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "json.h"
-#include "memory.h"
+#include "base/json.h"
+#include "base/memory.h"
 
 static void assert_text(const struct json *j, const char *expected)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 static void test_alignment(void **state)
 {

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "naive.h"
-#include "number.h"
+#include "base/number.h"
+#include "support/naive.h"
 
 static uint64_t bits_of(double x)
 {

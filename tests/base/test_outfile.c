@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "memory.h"
-#include "outfile.h"
-#include "scratch.h"
+#include "base/memory.h"
+#include "base/outfile.h"
+#include "support/scratch.h"
 
 /* These stand in for the C library's, so that a test can let the system refuse. */
 static int no_unnamed_files; /* as on NFS                                              */

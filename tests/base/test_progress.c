@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "progress.h"
+#include "base/progress.h"
 
 /* What a run shows on a stream that is, or passes for, a terminal. The caller frees it. */
 static char *shown(bool terminal)

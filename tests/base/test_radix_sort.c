@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "memory.h"
-#include "naive.h"
-#include "radix.h"
+#include "base/memory.h"
+#include "base/radix_sort.h"
+#include "support/naive.h"
 
 struct pair {
     uint64_t key, payload;

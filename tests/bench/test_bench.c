@@ -10,13 +10,13 @@
 
 #include <cmocka.h>
 
-#include "scratch.h"
-#include "bench.h"
-#include "bench_figures.h"
-#include "bench_record.h"
-#include "bench_table.h"
-#include "blco_files.h"
-#include "limits_host.h"
+#include "backend/host/host_rates.h"
+#include "bench/bench.h"
+#include "bench/bench_derived.h"
+#include "bench/bench_record.h"
+#include "bench/bench_table.h"
+#include "support/blco_files.h"
+#include "support/scratch.h"
 
 static void assert_near(double a, double b)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "bench_figures.h"
+#include "bench/bench_derived.h"
 
 static void assert_near(double a, double b)
 {

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "scratch.h"
-#include "bench_sample.h"
-#include "blco_files.h"
+#include "bench/bench_reference_rows.h"
+#include "support/blco_files.h"
+#include "support/scratch.h"
 
 static const struct tns_options no_options = {.index_base = 1};
 

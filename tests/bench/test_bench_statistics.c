@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "bench_statistics.h"
-#include "memory.h"
+#include "base/memory.h"
+#include "bench/bench_statistics.h"
 
 static void assert_near(double a, double b)
 {

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "memory.h"
-#include "record.h"
-#include "version.h"
+#include "base/memory.h"
+#include "base/version.h"
+#include "bench/run_record.h"
 
 static enum status no_device(struct backend_device *device, struct error *error)
 {

@@ -4,7 +4,9 @@ bats_require_minimum_version 1.5.0
 
 setup() {
     : "${BLCO:?the program to test}"
-    ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
+    ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    # shellcheck disable=SC2034 # the tests use it
+    TEST_DATA=$ROOT/tests/data
     DATA=$ROOT/data
     mkdir "$BATS_TEST_TMPDIR/work" && cd "$BATS_TEST_TMPDIR/work" || return
 }

@@ -4,7 +4,7 @@ load cli_helpers
     run -0 --separate-stderr "$BLCO" info -q "$DATA/ucb-admissions.tns" -r 2 -t 2 --backend host --host-memory 1G
     [ -z "$stderr" ]
     sed "s|$DATA/||" <<<"$output" >got
-    diff "$BATS_TEST_DIRNAME/data/info_ucb-admissions.golden" got
+    diff "$TEST_DATA/info_ucb-admissions.golden" got
 }
 
 @test "info of order 1, and of lines over 64 and over 128 bits" {

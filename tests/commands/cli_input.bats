@@ -6,7 +6,7 @@ contents() { "$BLCO" info -q "$@" | sed -n '/^lengths/,/^memory plan/p' | sed '/
 
 @test "every bad file is refused with one line that names the file, and the line where there is one" {
     count=0
-    for file in "$BATS_TEST_DIRNAME"/data/bad_*; do
+    for file in "$TEST_DATA"/bad_*; do
         count=$((count + 1))
         cp "$file" .
         name=$(basename "$file")

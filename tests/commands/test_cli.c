@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli.h"
+#include "commands/cli.h"
 
 static void reads_whole_numbers(void **state)
 {

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "cmd.h"
-#include "memory.h"
+#include "base/memory.h"
+#include "commands/cmd.h"
 
 static char folder[] = "/tmp/blco-commands-XXXXXX";
 static char home[4096];

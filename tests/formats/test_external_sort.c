@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "scratch.h"
-#include "blco_files.h"
+#include "support/blco_files.h"
+#include "support/scratch.h"
 
 /* Entries with duplicates near and far, zeros, and sums that depend on their order. */
 static void messy_coo(struct coo *x, int order, const uint64_t *dims, uint64_t nnz, uint64_t seed)

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "scratch.h"
-#include "backend.h"
-#include "blco_files.h"
-#include "tensor_input.h"
+#include "backend/backend.h"
+#include "formats/tensor_input.h"
+#include "support/blco_files.h"
+#include "support/scratch.h"
 
 static const struct tns_options no_options = {.index_base = 1};
 

@@ -12,9 +12,9 @@
 
 #include <isa-l/crc64.h>
 
-#include "blco_file.h"
-#include "coo_runs.h"
-#include "packed.h"
+#include "formats/blco/blco_file.h"
+#include "formats/blco/packed_tensor.h"
+#include "formats/external_sort.h"
 
 #define MOST_NNZ 100000 /* that a file may claim to have, so that memory is not what is tested */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ktensor_io.h"
+#include "model/ktensor_io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tns.h"
-#include "tns_sizes.h"
+#include "formats/tns/tns.h"
+#include "formats/tns/tns_testing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "coo.h"
-#include "generate.h"
-#include "memory.h"
-#include "ordering.h"
+#include "base/memory.h"
+#include "generate/generate.h"
+#include "tensor/coo.h"
+#include "tensor/ordering.h"
 
 static void check_near(double value, double expected, double tolerance)
 {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "generate.h"
-#include "index_law.h"
+#include "generate/generate.h"
+#include "generate/index_distribution.h"
 
 static struct index_law create(uint64_t length, double exponent)
 {

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "cell_set.h"
-#include "random_stream.h"
+#include "base/random_stream.h"
+#include "generate/key_set.h"
 
 static void check_ascending(const struct cell_set *set)
 {

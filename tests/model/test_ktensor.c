@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "ktensor.h"
-#include "memory.h"
-#include "models.h"
-#include "random.h"
+#include "base/memory.h"
+#include "base/random_counter.h"
+#include "model/ktensor.h"
+#include "support/models.h"
 
 static struct ktensor make(int order, const uint64_t *dims, uint64_t rank)
 {

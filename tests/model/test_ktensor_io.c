@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "ktensor_io.h"
-#include "memory.h"
-#include "models.h"
+#include "base/memory.h"
+#include "model/ktensor_io.h"
+#include "support/models.h"
 
 static void assert_round_trip(const struct ktensor *k)
 {

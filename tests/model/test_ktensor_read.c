@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "ktensor_io.h"
-#include "models.h"
+#include "model/ktensor_io.h"
+#include "support/models.h"
 
 static enum status read_model(int order, struct error *error)
 {

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "grouping.h"
-#include "memory.h"
-#include "naive.h"
+#include "base/memory.h"
+#include "plan/mode_groups.h"
+#include "support/naive.h"
 
 static const struct grouping pairs = {.groups = 2, .first = {0, 2, 4}};
 static const struct grouping middle = {.groups = 3, .first = {0, 1, 3, 4}};

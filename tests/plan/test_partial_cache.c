@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "group_tables.h"
-#include "naive.h"
+#include "plan/partial_cache.h"
+#include "support/naive.h"
 
 #define ORDER 5
 

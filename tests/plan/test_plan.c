@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "blco_pack.h"
-#include "naive.h"
-#include "ordering.h"
-#include "plan.h"
+#include "formats/blco/segment_pack.h"
+#include "plan/plan.h"
+#include "support/naive.h"
+#include "tensor/ordering.h"
 
 /* A tensor whose orderings take 16 MB each, with one short mode (24). */
 static struct plan_request request_of(uint64_t budget)

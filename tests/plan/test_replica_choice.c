@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "replica_choice.h"
+#include "plan/replica_choice.h"
 
 /* After how many sweeps of these seconds it is said to build; 0: within `most` not at all. */
 static int sweeps_until(struct replica_choice c, const double *seconds, int most)

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "memory.h"
-#include "packed_tensors.h"
-#include "replica_pieces.h"
+#include "base/memory.h"
+#include "plan/replica_pieces.h"
+#include "support/packed_tensors.h"
 
 #define ROWS 300
 

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "memory.h"
-#include "packed_tensors.h"
-#include "row_range.h"
+#include "base/memory.h"
+#include "plan/row_range.h"
+#include "support/packed_tensors.h"
 
 #define MOST_LINES 512
 

@@ -1,10 +1,10 @@
 /* What the tests that run on every backend share: the backend that a test is about, the tensor in
  * its memory or flowing to it, and the list of tests. Include it after cmocka.h. */
-#ifndef BLCO_TESTS_BACKENDS_H
-#define BLCO_TESTS_BACKENDS_H
+#ifndef BLCO_BACKENDS_H
+#define BLCO_BACKENDS_H
 
-#include "backend.h"
-#include "naive.h"
+#include "backend/backend.h"
+#include "support/naive.h"
 
 static const enum conflict conflicts[] = {CONFLICT_AUTO, CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
                                           CONFLICT_REGISTER, CONFLICT_ATOMIC};

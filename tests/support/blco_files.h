@@ -1,13 +1,13 @@
 /* What the tests of .blco files share: a tensor's file in one call, and what must come back.
  * Included after cmocka.h and scratch.h. */
-#ifndef BLCO_TESTS_BLCO_FILES_H
-#define BLCO_TESTS_BLCO_FILES_H
+#ifndef BLCO_BLCO_FILES_H
+#define BLCO_BLCO_FILES_H
 
-#include "blco_file.h"
-#include "coo_runs.h"
-#include "memory.h"
-#include "naive.h"
-#include "ordering.h"
+#include "base/memory.h"
+#include "formats/blco/blco_file.h"
+#include "formats/external_sort.h"
+#include "support/naive.h"
+#include "tensor/ordering.h"
 
 static inline void copy_coo(struct coo *to, const struct coo *x)
 {

@@ -1,16 +1,16 @@
 /* Arrays on both sides of the bus, and comparisons, for the tests that need a GPU. Include it after
  * cmocka.h. */
-#ifndef BLCO_TESTS_GPU_ARRAYS_H
-#define BLCO_TESTS_GPU_ARRAYS_H
+#ifndef BLCO_GPU_ARRAYS_H
+#define BLCO_GPU_ARRAYS_H
 
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "error.h"
-#include "memory.h"
-#include "naive.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "support/naive.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -1,13 +1,13 @@
 /* Staging buffers and a pool of memory on the default stream, for the tests that build on the
  * device: open_device and close_device are their groups' set-up and tear-down. Include it after
  * cmocka.h. */
-#ifndef BLCO_TESTS_GPU_POOL_H
-#define BLCO_TESTS_GPU_POOL_H
+#ifndef BLCO_GPU_POOL_H
+#define BLCO_GPU_POOL_H
 
-#include "device_blco.h"
-#include "device_memory.h"
-#include "device_staging.h"
-#include "gpu_arrays.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/device_staging.h"
+#include "backend/cuda/tensor/device_blco.h"
+#include "support/gpu_arrays.h"
 
 #define POOL_BYTES (UINT64_C(64) << 20) /* taken at once */
 

@@ -1,11 +1,11 @@
 /* Models to write and to read in tests, and their files in the scratch folder. */
-#ifndef BLCO_TESTS_MODELS_H
-#define BLCO_TESTS_MODELS_H
+#ifndef BLCO_MODELS_H
+#define BLCO_MODELS_H
 
 #include <string.h>
 
-#include "ktensor_io.h"
-#include "scratch.h"
+#include "model/ktensor_io.h"
+#include "support/scratch.h"
 
 #define ALL_FORMATS (KTENSOR_TEXT | KTENSOR_NPY | KTENSOR_KTNS)
 

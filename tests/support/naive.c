@@ -1,4 +1,4 @@
-#include "naive.h"
+#include "support/naive.h"
 
 #include <math.h>
 #include <setjmp.h>

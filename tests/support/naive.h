@@ -1,9 +1,9 @@
 /* The oracle: MTTKRP straight from its definition, in long double, one nonzero after the other. */
-#ifndef BLCO_TESTS_NAIVE_H
-#define BLCO_TESTS_NAIVE_H
+#ifndef BLCO_NAIVE_H
+#define BLCO_NAIVE_H
 
-#include "coo.h"
-#include "ktensor.h"
+#include "model/ktensor.h"
+#include "tensor/coo.h"
 
 /* m (I_mode x R), row-major, = X_(mode) (Khatri-Rao product of the other modes' factors). */
 void naive_mttkrp(const struct coo *x, const struct ktensor *k, int mode, long double *m);

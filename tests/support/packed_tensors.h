@@ -1,13 +1,13 @@
 /* Packed tensors of all kinds for tests: lengths, values in every form, and what they decode to.
  * Include it after cmocka.h. */
-#ifndef BLCO_TESTS_PACKED_TENSORS_H
-#define BLCO_TESTS_PACKED_TENSORS_H
+#ifndef BLCO_PACKED_TENSORS_H
+#define BLCO_PACKED_TENSORS_H
 
 #include <string.h>
 
-#include "blco_pack.h"
-#include "naive.h"
-#include "packed.h"
+#include "formats/blco/packed_tensor.h"
+#include "formats/blco/segment_pack.h"
+#include "support/naive.h"
 
 enum sample_form {
     SAMPLE_CONSTANT,

@@ -1,12 +1,12 @@
 /* A tensor, a model, and what its MTTKRPs must give. Include it after cmocka.h. */
-#ifndef BLCO_TESTS_PROBLEM_H
-#define BLCO_TESTS_PROBLEM_H
+#ifndef BLCO_PROBLEM_H
+#define BLCO_PROBLEM_H
 
 #include <math.h>
 
-#include "ktensor.h"
-#include "memory.h"
-#include "naive.h"
+#include "base/memory.h"
+#include "model/ktensor.h"
+#include "support/naive.h"
 
 struct problem {
     struct coo x;

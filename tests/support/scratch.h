@@ -1,6 +1,6 @@
 /* A folder of its own for a test's files. */
-#ifndef BLCO_TESTS_SCRATCH_H
-#define BLCO_TESTS_SCRATCH_H
+#ifndef BLCO_SCRATCH_H
+#define BLCO_SCRATCH_H
 
 #include <dirent.h>
 #include <fcntl.h>

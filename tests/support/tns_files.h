@@ -1,7 +1,7 @@
 /* What the tests of the text reader share: files in a folder of their own, gzip, and the oracle, a
  * parser that reads a line after the other with sscanf. Included after cmocka.h. */
-#ifndef BLCO_TESTS_TNS_FILES_H
-#define BLCO_TESTS_TNS_FILES_H
+#ifndef BLCO_TNS_FILES_H
+#define BLCO_TNS_FILES_H
 
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 
 #include <isa-l/igzip_lib.h>
 
-#include "naive.h"
-#include "tns.h"
-#include "tns_sizes.h"
+#include "formats/tns/tns.h"
+#include "formats/tns/tns_testing.h"
+#include "support/naive.h"
 
 static const struct tns_sizes usual = {1 << 20, 1 << 16};
 static const struct tns_options one_based = {.index_base = 1};

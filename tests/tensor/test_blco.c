@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "blco.h"
-#include "line_sort.h"
-#include "memory.h"
-#include "naive.h"
-#include "relayout.h"
+#include "base/memory.h"
+#include "support/naive.h"
+#include "tensor/blco.h"
+#include "tensor/ordering_moves.h"
+#include "tensor/ordering_sort.h"
 
 static struct blco build(const struct coo *x, int kind, int index_bits, uint64_t max_block_nnz)
 {

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "coo.h"
-#include "memory.h"
-#include "naive.h"
+#include "base/memory.h"
+#include "support/naive.h"
+#include "tensor/coo.h"
 
 /* One entry with its place in the file: sorting by coordinates, then by place, is the naive way to
  * bring duplicates together in file order. */

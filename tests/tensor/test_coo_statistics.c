@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "coo_statistics.h"
-#include "memory.h"
-#include "naive.h"
-#include "norm_sum.h"
-#include "slice_counts.h"
+#include "base/memory.h"
+#include "support/naive.h"
+#include "tensor/coo_statistics.h"
+#include "tensor/norm_sum.h"
+#include "tensor/slice_counts.h"
 
 #define PLENTY (UINT64_C(1) << 30)
 

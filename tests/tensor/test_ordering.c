@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "memory.h"
-#include "naive.h"
-#include "ordering.h"
+#include "base/memory.h"
+#include "support/naive.h"
+#include "tensor/ordering.h"
 
 static const int cuts[] = {1, 5, 31, 63, 64, 65, 80, 100, 127, 128};
 #define CUTS ((int)(sizeof cuts / sizeof *cuts))

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "naive.h"
-#include "relayout.h"
+#include "support/naive.h"
+#include "tensor/ordering_moves.h"
 
 #define SHAPES 300
 

@@ -1,5 +1,5 @@
 /* Stands in for the CUDA backend in a build without the CUDA toolkit. */
-#include "backend.h"
+#include "backend/backend.h"
 
 static enum status absent(struct error *error)
 {

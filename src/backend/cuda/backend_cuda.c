@@ -3,19 +3,19 @@
  * Factors stay as the solve leaves them; their column norms are kept beside them and enter the R x
  * R matrix by which the next M is multiplied (device_dense.h), so no pass only rescales. MTTKRP
  * needs the factors alone: all R x R work runs on a second stream beside the next MTTKRP. */
-#include "backend.h"
+#include "backend/backend.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "cuda_error.h"
-#include "cuda_state.h"
-#include "device_info.h"
-#include "device_limits.h"
-#include "device_memory.h"
-#include "device_rows.h"
-#include "device_sweep.h"
-#include "memory.h"
+#include "backend/cuda/cuda_state.h"
+#include "backend/cuda/device_sweep.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_factor_copy.h"
+#include "backend/cuda/runtime/device_info.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/device_rates.h"
+#include "base/memory.h"
 
 #define OUTPUT_COPIES 32 /* of a short mode's M, for `hierarchical` */
 

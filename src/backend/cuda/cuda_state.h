@@ -2,10 +2,10 @@
 #ifndef BLCO_CUDA_STATE_H
 #define BLCO_CUDA_STATE_H
 
-#include "backend.h"
-#include "device_dense.h"
-#include "device_staging.h"
-#include "device_sweep.h"
+#include "backend/backend.h"
+#include "backend/cuda/dense/device_dense.h"
+#include "backend/cuda/device_sweep.h"
+#include "backend/cuda/runtime/device_staging.h"
 
 /* What comes back to the host in an iteration. */
 struct cuda_scalars {

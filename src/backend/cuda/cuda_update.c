@@ -4,11 +4,11 @@
  * cannot, the device leaves everything behind it undone, the host learns of it when it next waits
  * anyway, and repeats these steps, waiting for each V. And while it waits for the fit, the device
  * already works on the next sweep's first MTTKRP. */
-#include "cuda_state.h"
+#include "backend/cuda/cuda_state.h"
 
 #include <math.h>
 
-#include "cuda_error.h"
+#include "backend/cuda/runtime/cuda_error.h"
 
 #define CAREFUL_UPDATES 64 /* that wait for their V after one that was singular */
 

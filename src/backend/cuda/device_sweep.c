@@ -1,10 +1,10 @@
-#include "device_sweep.h"
+#include "backend/cuda/device_sweep.h"
 
 #include <string.h>
 
-#include "cuda_error.h"
-#include "device_memory.h"
-#include "device_sweep_build.h"
+#include "backend/cuda/device_sweep_build.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
 
 uint64_t device_sweep_row_bytes(const struct device_sweep *s)
 {

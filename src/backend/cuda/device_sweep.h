@@ -6,10 +6,10 @@
 
 #include <stdbool.h>
 
-#include "device_mttkrp.h"
-#include "device_replica.h"
-#include "device_stream.h"
-#include "group_tables.h"
+#include "backend/cuda/mttkrp/device_mttkrp.h"
+#include "backend/cuda/stream/device_replica.h"
+#include "backend/cuda/stream/device_stream.h"
+#include "plan/partial_cache.h"
 
 struct device_sweep {
     int order;

@@ -1,11 +1,11 @@
-#include "device_sweep_build.h"
+#include "backend/cuda/device_sweep_build.h"
 
 #include <string.h>
 
-#include "cuda_error.h"
-#include "device_decode.h"
-#include "device_grouping.h"
-#include "memory.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/tensor/device_coo_decode.h"
+#include "backend/cuda/tensor/device_mode_groups.h"
+#include "base/memory.h"
 
 /* Memory for a build is asked for at once while it is this small, against what may be used too. */
 #define RESERVE_MOST  (UINT64_C(1) << 30)

@@ -3,7 +3,7 @@
 #ifndef BLCO_DEVICE_SWEEP_BUILD_H
 #define BLCO_DEVICE_SWEEP_BUILD_H
 
-#include "device_sweep.h"
+#include "backend/cuda/device_sweep.h"
 
 /* Builds s's tensors or its stream, as the plan says, with shared partial products where they pay;
  * less, as *plan says then, where the device has less room than the plan thought. s has its shape

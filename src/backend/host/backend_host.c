@@ -5,11 +5,11 @@
 
 #include <omp.h>
 
-#include "backend.h"
-#include "dense.h"
-#include "host_sweep.h"
-#include "limits_host.h"
-#include "memory.h"
+#include "backend/backend.h"
+#include "backend/host/host_dense.h"
+#include "backend/host/host_rates.h"
+#include "backend/host/host_sweep.h"
+#include "base/memory.h"
 
 #define FAR         256.0 /* a scale of 16 modes multiplied up is still a harmless number */
 #define FEW_ENTRIES 4096  /* of a factor whose columns are scaled at once                */

@@ -1,11 +1,11 @@
-#include "dense.h"
+#include "backend/host/host_dense.h"
 
 #include <string.h>
 
 #include <omp.h>
 
-#include "dense_lanes.h"
-#include "memory.h"
+#include "backend/host/host_dense_simd.h"
+#include "base/memory.h"
 
 #define MAX_SLICES        64
 #define MIN_SLICE_ENTRIES 32768 /* less work than this is not worth a slice  */

@@ -1,13 +1,13 @@
 /* Dense steps of ALS on the host, by all OpenMP threads: passes over the rows of tall and thin
  * matrices, in panels that stay in cache. How the rows are cut does not depend on the number of
  * threads, so neither do the results. Matrices are row-major. */
-#ifndef BLCO_DENSE_H
-#define BLCO_DENSE_H
+#ifndef BLCO_HOST_DENSE_H
+#define BLCO_HOST_DENSE_H
 
 #include <stdint.h>
 
-#include "dense_inverse.h"
-#include "error.h"
+#include "backend/host/host_dense_inverse.h"
+#include "base/error.h"
 
 /* G (R x R, full) = A' A of A (rows x R). */
 enum status dense_gram(const double *a, uint64_t rows, uint64_t rank, double *g,

@@ -1,4 +1,4 @@
-#include "dense_inverse.h"
+#include "backend/host/host_dense_inverse.h"
 
 #include <float.h>
 #include <math.h>
@@ -8,8 +8,8 @@
 #include <cblas.h>
 #include <lapacke.h>
 
-#include "dense_lanes.h"
-#include "memory.h"
+#include "backend/host/host_dense_simd.h"
+#include "base/memory.h"
 
 /* A V whose reciprocal condition number is above this loses less than four digits of what V^-1
  * gives. */

@@ -1,10 +1,10 @@
 /* The pseudoinverse of a small symmetric matrix, as what rows are multiplied by. */
-#ifndef BLCO_DENSE_INVERSE_H
-#define BLCO_DENSE_INVERSE_H
+#ifndef BLCO_HOST_DENSE_INVERSE_H
+#define BLCO_HOST_DENSE_INVERSE_H
 
 #include <stdint.h>
 
-#include "error.h"
+#include "base/error.h"
 
 /* V^+ = factor[0] for a V that is well conditioned or singular; factor[0] factor[1], the inverses
  * of V's Cholesky factors, where V^-1 itself would carry noise into the rows. */

@@ -1,6 +1,6 @@
-#include "dense_lanes.h"
+#include "backend/host/host_dense_simd.h"
 
-#include "lanes.h"
+#include "backend/host/simd_width.h"
 
 static const struct dense_tiles *tiles_of(uint64_t lanes)
 {

@@ -1,6 +1,6 @@
 /* Products of tall and thin matrices, the kernels of each vector length. */
-#ifndef BLCO_DENSE_LANES_H
-#define BLCO_DENSE_LANES_H
+#ifndef BLCO_HOST_DENSE_SIMD_H
+#define BLCO_HOST_DENSE_SIMD_H
 
 #include <stdbool.h>
 #include <stdint.h>

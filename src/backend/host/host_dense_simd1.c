@@ -1,3 +1,3 @@
 /* Any processor: tiles of one column. */
 #define LANES 1
-#include "dense_kernel.h"
+#include "backend/host/host_dense_simd_body.h"

@@ -1,7 +1,7 @@
 /* x86 processors with AVX-512. */
-#include "lanes.h"
+#include "backend/host/simd_width.h"
 #if LANES_X86
 #pragma GCC target("avx512f,avx512dq")
 #define LANES 8
-#include "dense_kernel.h"
+#include "backend/host/host_dense_simd_body.h"
 #endif

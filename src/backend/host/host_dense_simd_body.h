@@ -2,8 +2,8 @@
  * length: dense_lanesL.c defines LANES, says for which processors, and includes this file. */
 #include <stddef.h>
 
-#include "dense_lanes.h"
-#include "lanes_vector.h"
+#include "backend/host/host_dense_simd.h"
+#include "backend/host/simd_vector.h"
 
 /* Sums that are kept in registers at a time: as many as hide an addition's latency and leave room
  * for the operands. */

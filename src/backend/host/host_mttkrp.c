@@ -1,10 +1,10 @@
-#include "mttkrp_host.h"
+#include "backend/host/host_mttkrp.h"
 
 #include <string.h>
 
-#include "lanes.h"
-#include "memory.h"
-#include "mttkrp_walk.h"
+#include "backend/host/host_row_sums.h"
+#include "backend/host/simd_width.h"
+#include "base/memory.h"
 
 /* Runs of nonzeros are cut without regard to the number of threads, so that sums, and the order in
  * which the runs' boundary rows are added, are the same for any. */

@@ -1,14 +1,14 @@
 /* MTTKRP on the host: M = X_(n) (Khatri-Rao product of the other modes' factors), for any order,
  * rank and ordering, by all OpenMP threads. What a mode needs beside M is found once, when the
  * tensor is built; a run itself allocates nothing and cannot fail. */
-#ifndef BLCO_MTTKRP_HOST_H
-#define BLCO_MTTKRP_HOST_H
+#ifndef BLCO_HOST_MTTKRP_H
+#define BLCO_HOST_MTTKRP_H
 
 #include <stdint.h>
 
-#include "blco.h"
-#include "error.h"
-#include "plan.h"
+#include "base/error.h"
+#include "plan/plan.h"
+#include "tensor/blco.h"
 
 /* The nonzeros that are walked in one go, and the rows of M that they touch: from `low` to `high`,
  * which are the first and the last nonzero's where the ordering is the mode's own. */

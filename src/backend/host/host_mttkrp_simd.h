@@ -1,8 +1,8 @@
 /* The kernels of each vector length, and what they call that need not be compiled for each. */
-#ifndef BLCO_MTTKRP_LANES_H
-#define BLCO_MTTKRP_LANES_H
+#ifndef BLCO_HOST_MTTKRP_SIMD_H
+#define BLCO_HOST_MTTKRP_SIMD_H
 
-#include "mttkrp_walk.h"
+#include "backend/host/host_row_sums.h"
 
 typedef void walk_kernel(struct walk *w, uint64_t first, uint64_t last);
 

@@ -1,3 +1,3 @@
 /* Any processor: tiles of one column. */
 #define LANES 1
-#include "mttkrp_kernel.h"
+#include "backend/host/host_mttkrp_simd_body.h"

@@ -1,7 +1,7 @@
 /* x86 processors with AVX2. */
-#include "lanes.h"
+#include "backend/host/simd_width.h"
 #if LANES_X86
 #pragma GCC target("avx2")
 #define LANES 4
-#include "mttkrp_kernel.h"
+#include "backend/host/host_mttkrp_simd_body.h"
 #endif

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lanes_vector.h"
-#include "mttkrp_lanes.h"
+#include "backend/host/host_mttkrp_simd.h"
+#include "backend/host/simd_vector.h"
 
 struct tile {
     uint64_t last;  /* the column of the last vector                      */

@@ -1,9 +1,9 @@
-#include "limits_host.h"
+#include "backend/host/host_rates.h"
 
 #include <string.h>
 
-#include "memory.h"
-#include "random_stream.h"
+#include "base/memory.h"
+#include "base/random_stream.h"
 
 #define REPEATS     3    /* of which the fastest counts                       */
 #define ENOUGH      2e-2 /* seconds that a measurement should take: several turns of a busy machine */

@@ -1,8 +1,8 @@
 /* What this machine's processors can do with the rows of a factorisation, measured. */
-#ifndef BLCO_LIMITS_HOST_H
-#define BLCO_LIMITS_HOST_H
+#ifndef BLCO_HOST_RATES_H
+#define BLCO_HOST_RATES_H
 
-#include "backend.h"
+#include "backend/backend.h"
 
 /* By all OpenMP threads, for factors of these lengths and `rank` doubles a row. */
 enum status limits_host(int order, const uint64_t *dims, uint64_t rank,

@@ -1,11 +1,11 @@
-#include "mttkrp_walk.h"
+#include "backend/host/host_row_sums.h"
 
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "lanes.h"
-#include "mttkrp_lanes.h"
+#include "backend/host/host_mttkrp_simd.h"
+#include "backend/host/simd_width.h"
 
 void walk_zero_rows(const struct walk *w, uint64_t from, uint64_t to)
 {

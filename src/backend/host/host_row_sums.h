@@ -1,13 +1,13 @@
 /* The MTTKRP kernel of the host: walks consecutive nonzeros of a block for one tile of columns,
  * sums a row of M in registers while the output index stays the same, and hands the row on when it
  * changes. */
-#ifndef BLCO_MTTKRP_WALK_H
-#define BLCO_MTTKRP_WALK_H
+#ifndef BLCO_HOST_ROW_SUMS_H
+#define BLCO_HOST_ROW_SUMS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "coo.h"
+#include "tensor/coo.h"
 
 #define WALK_MAX_TILE 32
 

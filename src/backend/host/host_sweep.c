@@ -1,8 +1,8 @@
-#include "host_sweep.h"
+#include "backend/host/host_sweep.h"
 
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 /* Tables of rows up to so many caches of a core are gathered from at about the same speed, and
  * larger ones at so many times the cost (measured). */

@@ -4,10 +4,10 @@
 #ifndef BLCO_HOST_SWEEP_H
 #define BLCO_HOST_SWEEP_H
 
-#include "backend.h"
-#include "blco.h"
-#include "group_tables.h"
-#include "mttkrp_host.h"
+#include "backend/backend.h"
+#include "backend/host/host_mttkrp.h"
+#include "plan/partial_cache.h"
+#include "tensor/blco.h"
 
 struct host_sweep {
     int order;

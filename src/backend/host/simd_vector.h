@@ -1,8 +1,8 @@
 /* Vectors of LANES doubles, and tiles of 1 to 4 of them that lie side by side but for the last,
  * which ends where the tile does: where the tile's width is no multiple of LANES, it overlaps the
  * one before it. For the files that define LANES (lanes.h). */
-#ifndef BLCO_LANES_VECTOR_H
-#define BLCO_LANES_VECTOR_H
+#ifndef BLCO_SIMD_VECTOR_H
+#define BLCO_SIMD_VECTOR_H
 
 #include <stdint.h>
 

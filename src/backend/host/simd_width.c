@@ -1,4 +1,4 @@
-#include "lanes.h"
+#include "backend/host/simd_width.h"
 
 static uint64_t limit = 8;
 

@@ -1,7 +1,7 @@
 /* Vectors of doubles on the host: kernels are compiled once per length (files *_lanesL.c), and the
  * longest that this processor has and a tile of columns fills is taken. */
-#ifndef BLCO_LANES_H
-#define BLCO_LANES_H
+#ifndef BLCO_SIMD_WIDTH_H
+#define BLCO_SIMD_WIDTH_H
 
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
-#include "bit_fields.h"
+#include "formats/blco/bit_fields.h"
 
 #include <string.h>
 
-#include "packed_group.h"
-#include "vector_clones.h"
+#include "base/vector_clones.h"
+#include "kernels/shared/packed_group.h"
 
 void fields_pack(const uint64_t *field, uint32_t count, int bits, uint32_t *word)
 {

@@ -1,7 +1,7 @@
-#include "blco_copy.h"
+#include "formats/blco/blco_copy.h"
 
-#include "blco_pieces.h"
-#include "blco_writer.h"
+#include "formats/blco/blco_pieces.h"
+#include "formats/blco/blco_writer.h"
 
 #define WRITER_SHARE 4 /* a quarter of the memory is for what is written */
 

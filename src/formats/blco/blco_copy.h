@@ -2,7 +2,7 @@
 #ifndef BLCO_BLCO_COPY_H
 #define BLCO_BLCO_COPY_H
 
-#include "blco_file.h"
+#include "formats/blco/blco_file.h"
 
 /* Copies the tensor of `f` to the file `path`, some segments at a time, in about `memory` bytes (at
  * least one segment for reading and writing each, and some megabytes for each OpenMP thread).

@@ -1,10 +1,10 @@
-#include "blco_file.h"
+#include "formats/blco/blco_file.h"
 
 #include <stddef.h>
 
 #include <isa-l/crc64.h>
 
-#include "blco_pack.h"
+#include "formats/blco/segment_pack.h"
 
 bool blco_file_magic(const void *bytes, size_t size)
 {

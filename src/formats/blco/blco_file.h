@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-#include "blco_format.h"
-#include "filemap.h"
-#include "progress.h"
+#include "base/filemap.h"
+#include "base/progress.h"
+#include "formats/blco/blco_format.h"
 
 struct blco_file {
     const char *name; /* for messages; not owned                      */

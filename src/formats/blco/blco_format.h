@@ -9,15 +9,15 @@
  * The nonzeros stand in alto order. A group has PACKED_GROUP_NNZ of them; fewer only at the end of
  * a segment, and where bits of the line from place PACKED_NUMBER_BITS on change, which all lines of
  * a group have in common. */
-#ifndef BLCO_FORMAT_H
-#define BLCO_FORMAT_H
+#ifndef BLCO_BLCO_FORMAT_H
+#define BLCO_BLCO_FORMAT_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "coo.h"
-#include "packed_group.h"
+#include "kernels/shared/packed_group.h"
+#include "tensor/coo.h"
 
 #define BLCO_MAGIC                                                                                 \
     "\x89"                                                                                         \

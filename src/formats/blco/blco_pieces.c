@@ -1,4 +1,4 @@
-#include "blco_pieces.h"
+#include "formats/blco/blco_pieces.h"
 
 #include <omp.h>
 

@@ -2,8 +2,8 @@
 #ifndef BLCO_BLCO_PIECES_H
 #define BLCO_BLCO_PIECES_H
 
-#include "blco_file.h"
-#include "coo_pieces.h"
+#include "formats/blco/blco_file.h"
+#include "tensor/coo_pieces.h"
 
 /* How many of the file's segments to decode at a time: some for each OpenMP thread, or as many, at
  * least one, as `memory` bytes hold when decoded. */

@@ -1,12 +1,12 @@
-#include "blco_writer.h"
+#include "formats/blco/blco_writer.h"
 
 #include <omp.h>
 #include <stdbool.h>
 
 #include <isa-l/crc64.h>
 
-#include "blco_pack.h"
-#include "memory.h"
+#include "base/memory.h"
+#include "formats/blco/segment_pack.h"
 
 #define SEGMENTS_A_THREAD 4 /* that wait, so that all threads have work until the last */
 

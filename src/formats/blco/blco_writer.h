@@ -3,10 +3,10 @@
 #ifndef BLCO_BLCO_WRITER_H
 #define BLCO_BLCO_WRITER_H
 
-#include "blco_format.h"
-#include "error.h"
-#include "ordering.h"
-#include "outfile.h"
+#include "base/error.h"
+#include "base/outfile.h"
+#include "formats/blco/blco_format.h"
+#include "tensor/ordering.h"
 
 struct blco_writer {
     struct outfile file;

@@ -1,8 +1,8 @@
-#include "stream_layout.h"
+#include "formats/blco/decoded_layout.h"
 
 #include <string.h>
 
-#include "blco_format.h"
+#include "formats/blco/blco_format.h"
 
 bool stream_layout_create(struct packed_layout *layout, int order, const uint64_t *dims)
 {

@@ -1,13 +1,13 @@
 /* The words that packed nonzeros are decoded to on the device: every mode's whole coordinate,
  * within one of at most two 64-bit words, whatever the ordering that they are packed in. */
-#ifndef BLCO_STREAM_LAYOUT_H
-#define BLCO_STREAM_LAYOUT_H
+#ifndef BLCO_DECODED_LAYOUT_H
+#define BLCO_DECODED_LAYOUT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ordering.h"
-#include "packed_group.h"
+#include "kernels/shared/packed_group.h"
+#include "tensor/ordering.h"
 
 /* For a tensor of these lengths (order): the fields of an ordering (ordering.h) without a cut.
  * False where its coordinates do not fit into two words. */

@@ -1,7 +1,7 @@
-#include "line_decoder.h"
+#include "formats/blco/linear_decoder.h"
 
-#include "memory.h"
-#include "vector_clones.h"
+#include "base/memory.h"
+#include "base/vector_clones.h"
 
 /* Gives each mode a word in which it has room, behind the modes before it. */
 static void place_modes(struct line_decoder *d, const struct ordering *o)

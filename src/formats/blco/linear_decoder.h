@@ -1,14 +1,14 @@
 /* From places on the encoding line back to coordinates: what each byte of a line becomes in words
  * in which every mode's whole coordinate has its place. */
-#ifndef BLCO_LINE_DECODER_H
-#define BLCO_LINE_DECODER_H
+#ifndef BLCO_LINEAR_DECODER_H
+#define BLCO_LINEAR_DECODER_H
 
 #include <stdbool.h>
 
-#include "bit_fields.h"
-#include "error.h"
-#include "ordering.h"
-#include "packed_group.h"
+#include "base/error.h"
+#include "formats/blco/bit_fields.h"
+#include "kernels/shared/packed_group.h"
+#include "tensor/ordering.h"
 
 /* Only read once it is created, by any number of threads. */
 struct line_decoder {

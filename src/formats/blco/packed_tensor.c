@@ -1,12 +1,12 @@
-#include "packed.h"
+#include "formats/blco/packed_tensor.h"
 
 #include <omp.h>
 
 #include <isa-l/crc64.h>
 
-#include "blco.h"
-#include "blco_pack.h"
-#include "memory.h"
+#include "base/memory.h"
+#include "formats/blco/segment_pack.h"
+#include "tensor/blco.h"
 
 #define NORM_SLICES 256 /* of the segments */
 

@@ -1,11 +1,11 @@
 /* An ordering of a tensor in host memory in the bytes of a .blco file's segments (blco_format.h):
  * groups of neighbours. This is the form in which a tensor that is too large for the
  * device waits and flows. */
-#ifndef BLCO_PACKED_H
-#define BLCO_PACKED_H
+#ifndef BLCO_PACKED_TENSOR_H
+#define BLCO_PACKED_TENSOR_H
 
-#include "blco_file.h"
-#include "coo.h"
+#include "formats/blco/blco_file.h"
+#include "tensor/coo.h"
 
 struct packed {
     int order;

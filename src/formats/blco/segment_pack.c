@@ -1,7 +1,7 @@
-#include "blco_pack.h"
+#include "formats/blco/segment_pack.h"
 
-#include "bit_fields.h"
-#include "values.h"
+#include "formats/blco/bit_fields.h"
+#include "formats/blco/value_codec.h"
 
 #define NUMBER_WORDS (PACKED_NUMBER_BITS / 64)
 #define GROUP_BITS   8 /* of the number of a nonzero in its group */

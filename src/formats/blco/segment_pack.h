@@ -1,13 +1,13 @@
 /* A segment of a .blco file in its bytes (blco_format.h): nonzeros packed in groups, and back. */
-#ifndef BLCO_PACK_H
-#define BLCO_PACK_H
+#ifndef BLCO_SEGMENT_PACK_H
+#define BLCO_SEGMENT_PACK_H
 
 #include <stdbool.h>
 
-#include "blco_format.h"
-#include "error.h"
-#include "line_decoder.h"
-#include "ordering.h"
+#include "base/error.h"
+#include "formats/blco/blco_format.h"
+#include "formats/blco/linear_decoder.h"
+#include "tensor/ordering.h"
 
 /* Bytes of `nnz` nonzeros with lines of so many bits, at most, in segments of segment_nnz. */
 uint64_t blco_pack_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz);

@@ -1,8 +1,8 @@
-#include "blco_pack.h"
+#include "formats/blco/segment_pack.h"
 
-#include "bit_fields.h"
-#include "values.h"
-#include "vector_clones.h"
+#include "base/vector_clones.h"
+#include "formats/blco/bit_fields.h"
+#include "formats/blco/value_codec.h"
 
 /* Entry k of the table of groups. */
 void blco_group_load(const uint8_t *bytes, uint32_t k, int line_bits, struct packed_group *g,

@@ -1,11 +1,11 @@
-#include "values.h"
+#include "formats/blco/value_codec.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "bit_fields.h"
-#include "vector_clones.h"
+#include "base/vector_clones.h"
+#include "formats/blco/bit_fields.h"
 
 /* Added to a whole number of at most SHIFT_MOST it leaves that in the low bits, exactly. */
 #define SHIFT      0x1.8p52

@@ -1,11 +1,11 @@
 /* Narrow forms of a group's values (packed_group.h): equal to the last bit when they are unpacked,
  * or not used. */
-#ifndef BLCO_VALUES_H
-#define BLCO_VALUES_H
+#ifndef BLCO_VALUE_CODEC_H
+#define BLCO_VALUE_CODEC_H
 
 #include <stdint.h>
 
-#include "packed_group.h"
+#include "kernels/shared/packed_group.h"
 
 #define VALUES_MOST_WHOLE (INT64_C(1) << 53) /* up to it every whole number is a double         */
 #define VALUES_WHOLE_BITS 55                 /* what a field needs at most for their difference */

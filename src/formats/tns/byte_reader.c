@@ -1,4 +1,4 @@
-#include "text_feed.h"
+#include "formats/tns/byte_reader.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 
 #include <isa-l/igzip_lib.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 #define INPUT_BYTES ((size_t)1 << 18)
 #define MAX_STEP    ((size_t)1 << 30) /* the library counts in 32 bits */

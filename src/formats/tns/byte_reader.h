@@ -1,13 +1,13 @@
 /* The bytes of an open file one after the other, inflated where they are gzip: told by the magic
  * bytes at the start, whatever the file is called; several members follow one another. */
-#ifndef BLCO_TEXT_FEED_H
-#define BLCO_TEXT_FEED_H
+#ifndef BLCO_BYTE_READER_H
+#define BLCO_BYTE_READER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "error.h"
+#include "base/error.h"
 
 struct inflate_state;
 

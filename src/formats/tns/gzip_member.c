@@ -1,8 +1,8 @@
-#include "gzip_member.h"
+#include "formats/tns/gzip_member.h"
 
 #include <isa-l/igzip_lib.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 /* The highest level of which text of numbers still gains. */
 #define LEVEL      2

@@ -1,4 +1,4 @@
-#include "text_source.h"
+#include "formats/tns/line_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "memory.h"
-#include "text_feed.h"
+#include "base/memory.h"
+#include "formats/tns/byte_reader.h"
 
 /* One of the two buffers that go round between the feeding thread and the caller. */
 struct slot {

@@ -1,14 +1,14 @@
 /* A text file as batches of whole lines. A regular file is mapped and cut at line ends; gzip,
  * standard input and pipes are read (and inflated) by a thread of their own, one batch ahead, so
  * that this overlaps with what the caller does with the present batch. */
-#ifndef BLCO_TEXT_SOURCE_H
-#define BLCO_TEXT_SOURCE_H
+#ifndef BLCO_LINE_READER_H
+#define BLCO_LINE_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "error.h"
+#include "base/error.h"
 
 struct text_source;
 

@@ -1,14 +1,14 @@
-#include "tns.h"
+#include "formats/tns/tns.h"
 
 #include <inttypes.h>
 #include <omp.h>
 #include <string.h>
 
-#include "memory.h"
-#include "text_source.h"
-#include "tns_header.h"
-#include "tns_line.h"
-#include "tns_sizes.h"
+#include "base/memory.h"
+#include "formats/tns/line_reader.h"
+#include "formats/tns/tns_header.h"
+#include "formats/tns/tns_line.h"
+#include "formats/tns/tns_testing.h"
 
 #define MOST_BATCH   ((size_t)8 << 20) /* bytes of text read ahead at a time */
 #define LEAST_BATCH  ((size_t)64 << 10)

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "coo.h"
-#include "progress.h"
+#include "base/progress.h"
+#include "tensor/coo.h"
 
 struct tns_options {
     int index_base;           /* 0 or 1                                                         */

@@ -1,4 +1,4 @@
-#include "tns_header.h"
+#include "formats/tns/tns_header.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #ifndef BLCO_TNS_HEADER_H
 #define BLCO_TNS_HEADER_H
 
-#include "tns.h"
-#include "tns_line.h"
+#include "formats/tns/tns.h"
+#include "formats/tns/tns_line.h"
 
 enum tns_awaited {
     TNS_AWAIT_FIRST,

@@ -1,12 +1,12 @@
-#include "tns_line.h"
+#include "formats/tns/tns_line.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "digits.h"
-#include "number.h"
+#include "base/digits.h"
+#include "base/number.h"
 
 #define QUOTED_LENGTH 40 /* bytes of a token that a message shows */
 

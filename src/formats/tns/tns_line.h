@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "coo.h"
+#include "tensor/coo.h"
 
 #define TNS_MAX_COLUMNS (MAX_ORDER + 1)
 

@@ -1,10 +1,10 @@
 /* The sizes in which the reader works, for tests that want many pieces of a small file. */
-#ifndef BLCO_TNS_SIZES_H
-#define BLCO_TNS_SIZES_H
+#ifndef BLCO_TNS_TESTING_H
+#define BLCO_TNS_TESTING_H
 
 #include <stddef.h>
 
-#include "tns.h"
+#include "formats/tns/tns.h"
 
 struct tns_sizes {
     size_t batch; /* bytes of text read ahead at a time; no line may be longer */

@@ -1,14 +1,14 @@
-#include "tns_write.h"
+#include "formats/tns/tns_writer.h"
 
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "gzip_member.h"
-#include "memory.h"
-#include "number.h"
-#include "outfile.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/outfile.h"
+#include "formats/tns/gzip_member.h"
 
 #define SLICE       TNS_WRITE_PIECE /* nonzeros formatted, compressed and written at a time */
 #define INDEX_TEXT  11              /* ten digits and a blank                               */

@@ -1,12 +1,12 @@
 /* Writes FROSTT text (.tns), plain or gzip. See blco-tns(5). */
-#ifndef BLCO_TNS_WRITE_H
-#define BLCO_TNS_WRITE_H
+#ifndef BLCO_TNS_WRITER_H
+#define BLCO_TNS_WRITER_H
 
 #include <stdint.h>
 
-#include "coo.h"
-#include "progress.h"
-#include "tns.h"
+#include "base/progress.h"
+#include "formats/tns/tns.h"
+#include "tensor/coo.h"
 
 struct tns_write_options {
     int index_base; /* 0 or 1 */

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "device_batch_sort.h"
-#include "gpu_arrays.h"
-#include "plan.h"
+#include "backend/cuda/stream/device_batch_sort.h"
+#include "plan/plan.h"
+#include "support/gpu_arrays.h"
 
 /* Of a batch: word `field.word` of its indices on the host, both on the device. */
 struct batch {

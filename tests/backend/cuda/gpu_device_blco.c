@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-#include "device_sort.h"
-#include "gpu_pool.h"
-#include "linearise.h"
-#include "packed_tensors.h"
-#include "relayout.h"
+#include "backend/cuda/tensor/device_pairs.h"
+#include "kernels/tensor/linearise.h"
+#include "support/gpu_pool.h"
+#include "support/packed_tensors.h"
+#include "tensor/ordering_moves.h"
 
 #define SHAPES   64
 #define MOST_NNZ 200000

@@ -10,13 +10,13 @@
 
 #include <cmocka.h>
 
-#include "scratch.h"
+#include "support/scratch.h"
 
-#include "blco_files.h"
-#include "device_decode.h"
-#include "gpu_arrays.h"
-#include "packed_tensors.h"
-#include "stream_layout.h"
+#include "backend/cuda/tensor/device_coo_decode.h"
+#include "formats/blco/decoded_layout.h"
+#include "support/blco_files.h"
+#include "support/gpu_arrays.h"
+#include "support/packed_tensors.h"
 
 #define SHAPES 40
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "device_dense.h"
-#include "gpu_arrays.h"
+#include "backend/cuda/dense/device_dense.h"
+#include "support/gpu_arrays.h"
 
 static const uint64_t lengths[] = {1, 2, 7, 24, 183, 1000, 100003};
 

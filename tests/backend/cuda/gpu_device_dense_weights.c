@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "device_dense.h"
-#include "gpu_arrays.h"
+#include "backend/cuda/dense/device_dense.h"
+#include "support/gpu_arrays.h"
 
 /* ---- weights --------------------------------------------------------------------------------- */
 

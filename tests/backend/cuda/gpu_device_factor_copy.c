@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "device_rows.h"
-#include "gpu_pool.h"
+#include "backend/cuda/runtime/device_factor_copy.h"
+#include "support/gpu_pool.h"
 
 static void check_transfers(uint64_t rank, uint64_t rows, int single)
 {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "device_grouping.h"
-#include "gpu_pool.h"
+#include "backend/cuda/tensor/device_mode_groups.h"
+#include "support/gpu_pool.h"
 
 /* Mode n's coordinates, whichever way d has them. */
 static uint32_t *coordinates(const struct device_coo *d, int n)

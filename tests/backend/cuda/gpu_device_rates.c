@@ -11,12 +11,12 @@
 
 #include <cmocka.h>
 
-#include "device_info.h"
-#include "device_limits.h"
-#include "device_memory.h"
-#include "gpu_arrays.h"
-#include "mttkrp.h"
-#include "peak_rates.h"
+#include "backend/cuda/runtime/device_info.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/device_rates.h"
+#include "kernels/measure/peak_rates.h"
+#include "kernels/mttkrp/mttkrp.h"
+#include "support/gpu_arrays.h"
 
 /* Counts that do and do not fill the last thread block. */
 static void test_copy(void **state)

@@ -10,12 +10,12 @@
 
 #include <cmocka.h>
 
-#include "backends.h"
-#include "device_replica_build.h"
-#include "gpu_arrays.h"
-#include "packed_tensors.h"
-#include "problem.h"
-#include "stream_layout.h"
+#include "backend/cuda/stream/device_replica_build.h"
+#include "formats/blco/decoded_layout.h"
+#include "support/backends.h"
+#include "support/gpu_arrays.h"
+#include "support/packed_tensors.h"
+#include "support/problem.h"
 
 #define SHAPES 80
 

@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "device_stream.h"
-#include "gpu_arrays.h"
-#include "packed.h"
-#include "problem.h"
+#include "backend/cuda/stream/device_stream.h"
+#include "formats/blco/packed_tensor.h"
+#include "support/gpu_arrays.h"
+#include "support/problem.h"
 
 #define COPIES 5
 

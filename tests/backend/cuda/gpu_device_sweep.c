@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "scratch.h"
+#include "support/scratch.h"
 
-#include "blco_files.h"
-#include "device_sweep.h"
-#include "gpu_pool.h"
+#include "backend/cuda/device_sweep.h"
+#include "support/blco_files.h"
+#include "support/gpu_pool.h"
 
 #define ORDER   4
 #define VECTORS 16 /* of a row */

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "device_tensor.h"
-#include "gpu_pool.h"
+#include "backend/cuda/tensor/device_tensor.h"
+#include "support/gpu_pool.h"
 
 static void check_chunks(const struct device_tensor *t, int table)
 {

@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "gpu_arrays.h"
-#include "packed_tensors.h"
-#include "stream_layout.h"
-#include "unpack.h"
+#include "formats/blco/decoded_layout.h"
+#include "kernels/packed/unpack.h"
+#include "support/gpu_arrays.h"
+#include "support/packed_tensors.h"
 
 #define SHAPES 96
 

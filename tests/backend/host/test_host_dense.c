@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "dense.h"
-#include "dense_lanes.h"
-#include "lanes.h"
-#include "memory.h"
-#include "naive.h"
+#include "backend/host/host_dense.h"
+#include "backend/host/host_dense_simd.h"
+#include "backend/host/simd_width.h"
+#include "base/memory.h"
+#include "support/naive.h"
 
 static uint64_t seed = 1;
 

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "memory.h"
-#include "mttkrp_host.h"
-#include "lanes.h"
-#include "naive.h"
+#include "backend/host/host_mttkrp.h"
+#include "backend/host/simd_width.h"
+#include "base/memory.h"
+#include "support/naive.h"
 
 static const enum conflict conflicts[] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
                                           CONFLICT_REGISTER, CONFLICT_ATOMIC};

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "scratch.h"
-#include "blco_copy.h"
-#include "blco_files.h"
+#include "formats/blco/blco_copy.h"
+#include "support/blco_files.h"
+#include "support/scratch.h"
 
 static enum status copy(const char *from, const char *to, uint64_t memory, struct error *error)
 {

@@ -11,9 +11,9 @@
 
 #include <isa-l/crc64.h>
 
-#include "scratch.h"
-#include "blco_files.h"
-#include "values.h"
+#include "formats/blco/value_codec.h"
+#include "support/blco_files.h"
+#include "support/scratch.h"
 
 /* A file of every part, as small as they come. */
 static char *small_file(size_t *size)

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "scratch.h"
-#include "blco_files.h"
-#include "blco_pack.h"
+#include "formats/blco/segment_pack.h"
+#include "support/blco_files.h"
+#include "support/scratch.h"
 
 /* Writes, reads and compares; returns the file's bytes a nonzero. */
 static double round_trip(const struct coo *x)

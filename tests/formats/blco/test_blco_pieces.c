@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "scratch.h"
-#include "blco_files.h"
-#include "blco_pieces.h"
+#include "formats/blco/blco_pieces.h"
+#include "support/blco_files.h"
+#include "support/scratch.h"
 
 static const uint64_t dims[3] = {300, 5000, 70000};
 

@@ -10,12 +10,12 @@
 
 #include <cmocka.h>
 
-#include "blco_file.h"
-#include "coo_runs.h"
-#include "naive.h"
-#include "scratch.h"
+#include "formats/blco/blco_file.h"
+#include "formats/external_sort.h"
+#include "support/naive.h"
+#include "support/scratch.h"
 
-#include "blco_files.h"
+#include "support/blco_files.h"
 
 /* x's nonzeros [from, from + count) as a tensor that borrows its arrays. */
 static struct coo window(const struct coo *x, uint64_t from, uint64_t count)

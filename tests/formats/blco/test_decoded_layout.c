@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "packed_limits.h"
-#include "packed_tensors.h"
-#include "relayout.h"
-#include "stream_layout.h"
+#include "formats/blco/decoded_layout.h"
+#include "kernels/shared/packed_bounds.h"
+#include "support/packed_tensors.h"
+#include "tensor/ordering_moves.h"
 
 #define SHAPES 150
 

@@ -11,10 +11,10 @@
 
 #include <isa-l/crc64.h>
 
-#include "scratch.h"
-#include "blco_files.h"
-#include "blco_pack.h"
-#include "packed.h"
+#include "formats/blco/packed_tensor.h"
+#include "formats/blco/segment_pack.h"
+#include "support/blco_files.h"
+#include "support/scratch.h"
 
 /* Values of one form (kind 0 to 4), or of a mixture. */
 static void set_values(struct coo *x, int kind, uint64_t *seed)

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "scratch.h"
-#include "blco_files.h"
-#include "packed_tensors.h"
+#include "support/blco_files.h"
+#include "support/packed_tensors.h"
+#include "support/scratch.h"
 
 static void set_values(struct coo *x, int form, uint64_t seed)
 {

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "naive.h"
-#include "values.h"
+#include "formats/blco/value_codec.h"
+#include "support/naive.h"
 
 #define MOST PACKED_GROUP_NNZ
 

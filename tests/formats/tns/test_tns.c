@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "memory.h"
-#include "tns_files.h"
+#include "base/memory.h"
+#include "support/tns_files.h"
 
 static void reads_what_sscanf_reads(void **state)
 {

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "tns_files.h"
+#include "support/tns_files.h"
 
 #define DATA "tests/data/"
 

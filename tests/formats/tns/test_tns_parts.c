@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "memory.h"
-#include "tns_files.h"
+#include "base/memory.h"
+#include "support/tns_files.h"
 
 /* Puts the parts together again. */
 struct collector {

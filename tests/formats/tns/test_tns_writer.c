@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "memory.h"
-#include "naive.h"
-#include "tns_write.h"
+#include "base/memory.h"
+#include "formats/tns/tns_writer.h"
+#include "support/naive.h"
 
 static char folder[] = "/tmp/test_tns_write.XXXXXX";
 static char plain[64], packed[64];

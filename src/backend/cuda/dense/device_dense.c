@@ -1,12 +1,12 @@
-#include "device_dense.h"
+#include "backend/cuda/dense/device_dense.h"
 
-#include "cuda_error.h"
-#include "dense_steps.h"
-#include "dense_sums.h"
-#include "device_dense_wide.h"
-#include "device_memory.h"
-#include "device_weights.h"
-#include "memory.h"
+#include "backend/cuda/dense/device_dense_weights.h"
+#include "backend/cuda/dense/device_dense_wide.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "base/memory.h"
+#include "kernels/dense/dense_solve.h"
+#include "kernels/dense/dense_sums.h"
 
 #define SLICE_ROWS 65536 /* that go through the eigenvectors at a time */
 

@@ -1,9 +1,9 @@
-#include "device_weights.h"
+#include "backend/cuda/dense/device_dense_weights.h"
 
 #include <float.h>
 
-#include "cuda_error.h"
-#include "device_memory.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
 
 /* The flags' places. */
 enum { FLAG_STATUS, FLAG_INFO, FLAG_COUNT };

@@ -1,16 +1,16 @@
 /* The R x R side of a solve on the device: V = the Hadamard product of the other modes' Grams, and
  * what M is multiplied by to undo it, by Cholesky or where V is ill-conditioned by V's
  * eigenvectors. Used by device_dense.c alone. */
-#ifndef BLCO_DEVICE_WEIGHTS_H
-#define BLCO_DEVICE_WEIGHTS_H
+#ifndef BLCO_DEVICE_DENSE_WEIGHTS_H
+#define BLCO_DEVICE_DENSE_WEIGHTS_H
 
 #include <cuda_runtime.h>
 #include <cusolverDn.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dense_weights.h"
-#include "error.h"
+#include "base/error.h"
+#include "kernels/dense/dense_weights.h"
 
 /* Arrays of the device, all owned, but for host_flags. */
 struct device_weights {

@@ -1,9 +1,9 @@
 /* A row-major matrix is its transpose in cuBLAS's eyes: A = M W is asked for as A' = W' M'. */
-#include "device_dense_wide.h"
+#include "backend/cuda/dense/device_dense_wide.h"
 
-#include "cuda_error.h"
-#include "dense_sums.h"
-#include "device_memory.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "kernels/dense/dense_sums.h"
 
 #define SLICE_BYTES ((uint64_t)32 << 20) /* of doubles: A's slice is still in L2 for its Gram */
 #define TILE        64                   /* about what cuBLAS gives one thread block of C     */

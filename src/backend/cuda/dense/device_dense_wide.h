@@ -7,7 +7,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "error.h"
+#include "base/error.h"
 
 struct device_dense_wide {
     cublasHandle_t blas;

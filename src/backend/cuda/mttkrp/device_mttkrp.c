@@ -1,12 +1,12 @@
-#include "device_mttkrp.h"
+#include "backend/cuda/mttkrp/device_mttkrp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_error.h"
-#include "device_memory.h"
-#include "sole_rows.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "kernels/mttkrp/unshared_rows.h"
 
 /* A fused table is worth its making only while it stays in the L2 cache and is short against the
  * tensor. */

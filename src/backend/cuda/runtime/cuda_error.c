@@ -1,4 +1,4 @@
-#include "cuda_error.h"
+#include "backend/cuda/runtime/cuda_error.h"
 
 enum status cuda_status(cudaError_t code, const char *what, struct error *error)
 {

@@ -6,7 +6,7 @@
 #include <cuda_runtime.h>
 #include <cusolverDn.h>
 
-#include "error.h"
+#include "base/error.h"
 
 /* STATUS_OK on success; STATUS_MEMORY where memory ran out; otherwise STATUS_INTERNAL. `what` says
  * what was being done ("sorting the nonzeros"). An error that does not break the context is cleared

@@ -1,4 +1,4 @@
-#include "device_rows.h"
+#include "backend/cuda/runtime/device_factor_copy.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* Factor matrices between host and device: the host's rows are packed doubles, the device's are
  * padded to whole vectors and may be floats. */
-#ifndef BLCO_DEVICE_ROWS_H
-#define BLCO_DEVICE_ROWS_H
+#ifndef BLCO_DEVICE_FACTOR_COPY_H
+#define BLCO_DEVICE_FACTOR_COPY_H
 
-#include "device_staging.h"
+#include "backend/cuda/runtime/device_staging.h"
 
 /* The device's (rows x ld) doubles, or floats, from the host's (rows x columns) doubles; columns
  * from `columns` on become zero. Returns when the host's have been read; the staging's stream tells

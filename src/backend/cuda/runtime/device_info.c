@@ -1,9 +1,9 @@
-#include "device_info.h"
+#include "backend/cuda/runtime/device_info.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda_error.h"
+#include "backend/cuda/runtime/cuda_error.h"
 
 /* The kernel module's version: the first word of the form 580.65.06 in what it says of itself.
  * Empty where it says nothing. */

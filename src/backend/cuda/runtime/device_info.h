@@ -2,7 +2,7 @@
 #ifndef BLCO_DEVICE_INFO_H
 #define BLCO_DEVICE_INFO_H
 
-#include "backend.h"
+#include "backend/backend.h"
 
 /* The present device. STATUS_INTERNAL where it does not answer. */
 enum status device_info(struct backend_device *device, struct error *error);

@@ -1,10 +1,10 @@
-#include "device_memory.h"
+#include "backend/cuda/runtime/device_memory.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "cuda_error.h"
-#include "memory.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "base/memory.h"
 
 /* The array's size in bytes, at least 1; false where it overflows. */
 static bool byte_size(uint64_t count, size_t size, uint64_t *bytes)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "error.h"
+#include "base/error.h"
 
 /* An uninitialised device array of `count` elements of `size` bytes; never NULL for count 0. NULL
  * and STATUS_MEMORY when the size overflows or the device has no room. Freed by device_free. */

@@ -1,11 +1,11 @@
-#include "device_limits.h"
+#include "backend/cuda/runtime/device_rates.h"
 
 #include <string.h>
 
-#include "cuda_error.h"
-#include "device_memory.h"
-#include "mttkrp.h"
-#include "peak_rates.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "kernels/measure/peak_rates.h"
+#include "kernels/mttkrp/mttkrp.h"
 
 #define REPEATS      5            /* of which the fastest counts                                 */
 #define ENOUGH       1e-3         /* seconds that a launch should take at the least              */

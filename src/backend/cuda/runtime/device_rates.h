@@ -1,8 +1,8 @@
 /* What the present GPU can do with the rows of a factorisation: struct backend_limits, measured. */
-#ifndef BLCO_DEVICE_LIMITS_H
-#define BLCO_DEVICE_LIMITS_H
+#ifndef BLCO_DEVICE_RATES_H
+#define BLCO_DEVICE_RATES_H
 
-#include "backend.h"
+#include "backend/backend.h"
 
 struct device_limits_request {
     int order;

@@ -1,10 +1,10 @@
-#include "device_staging.h"
+#include "backend/cuda/runtime/device_staging.h"
 
 #include <omp.h>
 #include <string.h>
 
-#include "cuda_error.h"
-#include "device_memory.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
 
 /* A short array is cut so that every thread has some pieces, not so small that starting a copy
  * takes longer than the copy. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "error.h"
+#include "base/error.h"
 
 #define STAGING_LANES 16 /* threads at most: enough for the bus                 */
 #define STAGING_BYTES                                                                              \

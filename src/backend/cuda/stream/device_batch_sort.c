@@ -1,9 +1,9 @@
-#include "device_batch_sort.h"
+#include "backend/cuda/stream/device_batch_sort.h"
 
 #include <string.h>
 
-#include "cuda_error.h"
-#include "device_memory.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
 
 enum status device_batch_sort_open(struct device_batch_sort *b, uint64_t nnz, uint64_t *used,
                                    struct error *error)

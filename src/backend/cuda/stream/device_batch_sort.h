@@ -4,8 +4,8 @@
 #ifndef BLCO_DEVICE_BATCH_SORT_H
 #define BLCO_DEVICE_BATCH_SORT_H
 
-#include "error.h"
-#include "row_sort.h"
+#include "base/error.h"
+#include "kernels/mttkrp/row_sort.h"
 
 /* What sorting takes beside the batch; its arrays are owned, device. */
 struct device_batch_sort {

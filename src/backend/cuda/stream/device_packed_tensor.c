@@ -1,12 +1,12 @@
-#include "device_packed.h"
+#include "backend/cuda/stream/device_packed_tensor.h"
 
 #include <string.h>
 
-#include "cuda_error.h"
-#include "device_memory.h"
-#include "memory.h"
-#include "ordering.h"
-#include "stream_layout.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "base/memory.h"
+#include "formats/blco/decoded_layout.h"
+#include "tensor/ordering.h"
 
 #define ORDERED_CHUNK 1024
 

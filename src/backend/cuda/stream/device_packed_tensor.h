@@ -1,12 +1,12 @@
 /* One packed ordering of a tensor that is streamed: its batches, and what the device has of it. */
-#ifndef BLCO_DEVICE_PACKED_H
-#define BLCO_DEVICE_PACKED_H
+#ifndef BLCO_DEVICE_PACKED_TENSOR_H
+#define BLCO_DEVICE_PACKED_TENSOR_H
 
 #include <stdbool.h>
 
-#include "device_tensor.h"
-#include "packed.h"
-#include "unpack.h"
+#include "backend/cuda/tensor/device_tensor.h"
+#include "formats/blco/packed_tensor.h"
+#include "kernels/packed/unpack.h"
 
 struct device_packed {
     struct packed packed; /* owned                                                                */

@@ -1,12 +1,12 @@
-#include "device_replica.h"
+#include "backend/cuda/stream/device_replica.h"
 
 #include <string.h>
 
-#include "cuda_error.h"
-#include "device_limits.h"
-#include "device_replica_build.h"
-#include "ordering.h"
-#include "progress.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_rates.h"
+#include "backend/cuda/stream/device_replica_build.h"
+#include "base/progress.h"
+#include "tensor/ordering.h"
 
 /* That a nonzero takes beside its way over the bus: its sort, its way back, its page in host
  * memory. Measured with an H200 and 16 threads. */

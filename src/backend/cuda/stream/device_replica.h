@@ -6,9 +6,9 @@
 
 #include <stdbool.h>
 
-#include "device_staging.h"
-#include "device_stream.h"
-#include "replica_choice.h"
+#include "backend/cuda/runtime/device_staging.h"
+#include "backend/cuda/stream/device_stream.h"
+#include "plan/replica_choice.h"
 
 struct device_replicas {
     bool wanted;           /* and not yet tried                                            */

@@ -1,14 +1,14 @@
-#include "device_replica_build.h"
+#include "backend/cuda/stream/device_replica_build.h"
 
 #include <string.h>
 
-#include "blco_pack.h"
-#include "cuda_error.h"
-#include "device_memory.h"
-#include "device_pack.h"
-#include "device_piece.h"
-#include "memory.h"
-#include "replica_pieces.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/stream/device_replica_piece.h"
+#include "backend/cuda/stream/device_segment_pack.h"
+#include "base/memory.h"
+#include "formats/blco/segment_pack.h"
+#include "plan/replica_pieces.h"
 
 #define COUNTS_SHARE 16 /* counts of other modes take at most one in so many bytes of the host */
 

@@ -5,9 +5,9 @@
 #ifndef BLCO_DEVICE_REPLICA_BUILD_H
 #define BLCO_DEVICE_REPLICA_BUILD_H
 
-#include "device_row_counts.h"
-#include "device_staging.h"
-#include "device_stream.h"
+#include "backend/cuda/runtime/device_staging.h"
+#include "backend/cuda/stream/device_row_counts.h"
+#include "backend/cuda/stream/device_stream.h"
 
 struct replica_request {
     int mode;                  /* whose rows stand together                                       */

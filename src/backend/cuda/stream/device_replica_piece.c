@@ -1,7 +1,7 @@
-#include "device_piece.h"
+#include "backend/cuda/stream/device_replica_piece.h"
 
-#include "cuda_error.h"
-#include "device_memory.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
 
 static const char doing[] = "sorting the nonzeros";
 

@@ -1,14 +1,14 @@
 /* A piece of an ordering `mode n` on the device: the nonzeros of consecutive rows of mode n, picked
  * from the decoded batches of a streamed tensor and sorted along the ordering's line. */
-#ifndef BLCO_DEVICE_PIECE_H
-#define BLCO_DEVICE_PIECE_H
+#ifndef BLCO_DEVICE_REPLICA_PIECE_H
+#define BLCO_DEVICE_REPLICA_PIECE_H
 
 #include <cuda_runtime.h>
 
-#include "device_stream.h"
-#include "error.h"
-#include "ordering.h"
-#include "replica.h"
+#include "backend/cuda/stream/device_stream.h"
+#include "base/error.h"
+#include "kernels/packed/replica.h"
+#include "tensor/ordering.h"
 
 struct device_piece {
     struct replica_map map;

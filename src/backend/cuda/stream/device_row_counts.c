@@ -1,9 +1,9 @@
-#include "device_row_counts.h"
+#include "backend/cuda/stream/device_row_counts.h"
 
-#include "cuda_error.h"
-#include "device_memory.h"
-#include "device_piece.h"
-#include "memory.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/stream/device_replica_piece.h"
+#include "base/memory.h"
 
 static const char doing[] = "counting the nonzeros of rows";
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "device_stream.h"
+#include "backend/cuda/stream/device_stream.h"
 
 struct row_counts {
     uint32_t *count[MAX_ORDER]; /* (I_n) each, wrapped at 2^32; NULL: not counted; owned */

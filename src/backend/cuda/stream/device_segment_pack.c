@@ -1,11 +1,11 @@
-#include "device_pack.h"
+#include "backend/cuda/stream/device_segment_pack.h"
 
 #include <string.h>
 
-#include "cuda_error.h"
-#include "device_memory.h"
-#include "memory.h"
-#include "values.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "base/memory.h"
+#include "formats/blco/value_codec.h"
 
 static const char doing[] = "packing the nonzeros";
 

@@ -1,12 +1,12 @@
 /* From sorted nonzeros on the device to packed segments in host memory (packed.h). */
-#ifndef BLCO_DEVICE_PACK_H
-#define BLCO_DEVICE_PACK_H
+#ifndef BLCO_DEVICE_SEGMENT_PACK_H
+#define BLCO_DEVICE_SEGMENT_PACK_H
 
 #include <cuda_runtime.h>
 
-#include "device_staging.h"
-#include "pack.h"
-#include "packed.h"
+#include "backend/cuda/runtime/device_staging.h"
+#include "formats/blco/packed_tensor.h"
+#include "kernels/packed/pack.h"
 
 struct device_packer {
     struct packed *to;          /* its arrays are there, and its first segments are done   */

@@ -1,12 +1,12 @@
-#include "device_stream.h"
+#include "backend/cuda/stream/device_stream.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda_error.h"
-#include "device_memory.h"
-#include "ordering.h"
-#include "stream_layout.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "formats/blco/decoded_layout.h"
+#include "tensor/ordering.h"
 
 static const char doing[] = "streaming the tensor";
 

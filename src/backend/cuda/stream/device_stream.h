@@ -11,10 +11,10 @@
 #include <cuda_runtime.h>
 #include <stdbool.h>
 
-#include "device_batch_sort.h"
-#include "device_mttkrp.h"
-#include "device_packed.h"
-#include "plan.h"
+#include "backend/cuda/mttkrp/device_mttkrp.h"
+#include "backend/cuda/stream/device_batch_sort.h"
+#include "backend/cuda/stream/device_packed_tensor.h"
+#include "plan/plan.h"
 
 struct stream_slot {
     uint8_t *bytes; /* device, owned */

@@ -1,7 +1,7 @@
 /* A pass over batches of a streamed ordering: the ring of slots that those that flow go through,
  * and the lanes that they are decoded in. */
-#include "cuda_error.h"
-#include "device_stream.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/stream/device_stream.h"
 
 /* All of an ordering. */
 static struct stream_batches all_batches(const struct device_stream *s, int ordering)

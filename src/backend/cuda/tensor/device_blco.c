@@ -1,13 +1,13 @@
-#include "device_blco.h"
+#include "backend/cuda/tensor/device_blco.h"
 
 #include <string.h>
 
-#include "cuda_error.h"
-#include "device_blocks.h"
-#include "device_sort.h"
-#include "linearise.h"
-#include "memory.h"
-#include "relayout.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/tensor/device_block_finder.h"
+#include "backend/cuda/tensor/device_pairs.h"
+#include "base/memory.h"
+#include "kernels/tensor/linearise.h"
+#include "tensor/ordering_moves.h"
 
 static const char doing[] = "building the tensor on the GPU";
 

@@ -6,9 +6,9 @@
 #include <cuda_runtime.h>
 #include <stdbool.h>
 
-#include "blco.h"
-#include "device_memory.h"
-#include "device_staging.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/device_staging.h"
+#include "tensor/blco.h"
 
 /* The nonzeros on the device, in the order of the coordinate tensor until they are sorted. */
 struct device_coo {

@@ -1,10 +1,10 @@
 /* Cutting the sorted nonzeros into blocks on the device. */
-#ifndef BLCO_DEVICE_BLOCKS_H
-#define BLCO_DEVICE_BLOCKS_H
+#ifndef BLCO_DEVICE_BLOCK_FINDER_H
+#define BLCO_DEVICE_BLOCK_FINDER_H
 
 #include <cuda_runtime.h>
 
-#include "device_blco.h"
+#include "backend/cuda/tensor/device_blco.h"
 
 /* Nonzeros in line order: their lines, or else their positions in x. */
 struct block_finder {

@@ -1,10 +1,10 @@
 #include <string.h>
 
-#include "cuda_error.h"
-#include "device_blco.h"
-#include "device_sort.h"
-#include "linearise.h"
-#include "relayout.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/tensor/device_blco.h"
+#include "backend/cuda/tensor/device_pairs.h"
+#include "kernels/tensor/linearise.h"
+#include "tensor/ordering_moves.h"
 
 void device_coo_init(struct device_coo *d, int order, const uint64_t *dims, uint64_t nnz,
                      const struct device_pool *pool)

@@ -1,13 +1,13 @@
-#include "device_decode.h"
+#include "backend/cuda/tensor/device_coo_decode.h"
 
 #include <string.h>
 
-#include "blco_pack.h"
-#include "cuda_error.h"
-#include "memory.h"
-#include "packed.h"
-#include "stream_layout.h"
-#include "unpack.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "base/memory.h"
+#include "formats/blco/decoded_layout.h"
+#include "formats/blco/packed_tensor.h"
+#include "formats/blco/segment_pack.h"
+#include "kernels/packed/unpack.h"
 
 #define BATCH_NNZ (1 << 22) /* decoded at a time: 16 bytes each wait to become coordinates */
 

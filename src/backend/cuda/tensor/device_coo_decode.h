@@ -1,10 +1,10 @@
 /* A .blco file's nonzeros on the device: its segments go over the bus as they are and are decoded
  * there, which takes no memory for coordinates on the host. */
-#ifndef BLCO_DEVICE_DECODE_H
-#define BLCO_DEVICE_DECODE_H
+#ifndef BLCO_DEVICE_COO_DECODE_H
+#define BLCO_DEVICE_COO_DECODE_H
 
-#include "blco_file.h"
-#include "device_blco.h"
+#include "backend/cuda/tensor/device_blco.h"
+#include "formats/blco/blco_file.h"
 
 /* As device_coo_upload, for a tensor whose coordinates fit into words (stream_layout_create). The
  * segments are checked on their way. *norm_sq = ||X||^2. STATUS_INPUT where the file is damaged.

@@ -3,9 +3,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cuda_error.h"
-#include "device_blco.h"
-#include "widen.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/tensor/device_blco.h"
+#include "kernels/tensor/widen.h"
 
 /* Compiled once for each of x86's vector lengths, by an attribute that GCC has; other processors
  * have one. */

@@ -1,11 +1,11 @@
-#include "device_grouping.h"
+#include "backend/cuda/tensor/device_mode_groups.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "cuda_error.h"
-#include "linearise.h"
-#include "tuples.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "kernels/tensor/linearise.h"
+#include "kernels/tensor/tuples.h"
 
 _Static_assert(TUPLES_MAX_ORDER == MAX_ORDER, "a map may have any mode");
 

@@ -1,10 +1,10 @@
 /* Groups of modes (grouping.h) for nonzeros that are on the device: tuples are counted and numbered
  * there, so that a tensor goes over once, whether modes are grouped or not. */
-#ifndef BLCO_DEVICE_GROUPING_H
-#define BLCO_DEVICE_GROUPING_H
+#ifndef BLCO_DEVICE_MODE_GROUPS_H
+#define BLCO_DEVICE_MODE_GROUPS_H
 
-#include "device_blco.h"
-#include "grouping.h"
+#include "backend/cuda/tensor/device_blco.h"
+#include "plan/mode_groups.h"
 
 /* As grouping_choose, with exact counts. Waits for the stream. */
 enum status device_grouping_choose(struct grouping *g, const struct device_coo *x,

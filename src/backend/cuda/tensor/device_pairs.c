@@ -1,8 +1,8 @@
-#include "device_sort.h"
+#include "backend/cuda/tensor/device_pairs.h"
 
-#include "cuda_error.h"
-#include "linearise.h"
-#include "relayout.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "kernels/tensor/linearise.h"
+#include "tensor/ordering_moves.h"
 
 static const char doing[] = "sorting the nonzeros";
 

@@ -1,10 +1,10 @@
 /* Sorting nonzeros along a line on the device. */
-#ifndef BLCO_DEVICE_SORT_H
-#define BLCO_DEVICE_SORT_H
+#ifndef BLCO_DEVICE_PAIRS_H
+#define BLCO_DEVICE_PAIRS_H
 
 #include <cuda_runtime.h>
 
-#include "device_blco.h"
+#include "backend/cuda/tensor/device_blco.h"
 
 /* Keys that carry a payload along: the pairs are in [0]; [1] is the room that sorting takes. */
 struct device_pairs {

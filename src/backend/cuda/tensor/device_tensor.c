@@ -1,12 +1,12 @@
-#include "device_tensor.h"
+#include "backend/cuda/tensor/device_tensor.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "chunks.h"
-#include "cuda_error.h"
-#include "empty_rows.h"
-#include "memory.h"
+#include "backend/cuda/runtime/cuda_error.h"
+#include "base/memory.h"
+#include "kernels/mttkrp/chunks.h"
+#include "kernels/mttkrp/empty_rows.h"
 
 _Static_assert(MTTKRP_MAX_ORDER == MAX_ORDER, "a block's base has an entry for every mode");
 

@@ -3,8 +3,8 @@
 #ifndef BLCO_DEVICE_TENSOR_H
 #define BLCO_DEVICE_TENSOR_H
 
-#include "device_blco.h"
-#include "mttkrp.h"
+#include "backend/cuda/tensor/device_blco.h"
+#include "kernels/mttkrp/mttkrp.h"
 
 #define CHUNK_TABLES 5 /* each one's chunks are twice as long as those of the one before */
 
