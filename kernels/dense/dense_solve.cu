@@ -405,8 +405,8 @@ cudaError_t dense_solve_blocks(uint64_t ld, int single, uint32_t *blocks)
     return single ? solve_blocks<float>(ld, blocks) : solve_blocks<double>(ld, blocks);
 }
 
-cudaError_t dense_steps_solve(const struct dense_solve_args *args, int single,
-                              const struct dense_streams *streams)
+cudaError_t dense_solve(const struct dense_solve_args *args, int single,
+                        const struct dense_streams *streams)
 {
     return single ? solve_launch<float>(args, streams) : solve_launch<double>(args, streams);
 }

@@ -47,8 +47,8 @@ struct dense_streams {
 };
 
 /* The next pass must not overtake the sums of this one, which read `partial`. */
-cudaError_t dense_steps_solve(const struct dense_solve_args *args, int single,
-                              const struct dense_streams *streams);
+cudaError_t dense_solve(const struct dense_solve_args *args, int single,
+                        const struct dense_streams *streams);
 
 #ifdef __cplusplus
 }

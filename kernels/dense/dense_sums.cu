@@ -13,13 +13,13 @@ template <typename Real> struct alignas(16) vector {
 };
 
 /* Where a sum's entry goes: an entry of a plain Gram, of Gram tiles, or an inner product. */
-enum layout { PLAIN_GRAM, GRAM_TILES, INNER };
+enum ordering_target { PLAIN_GRAM, GRAM_TILES, INNER };
 
 struct sum_args {
     const double *partial; /* (count x entries) */
     uint32_t count;
     uint64_t entries;
-    enum layout layout;
+    enum ordering_target layout;
     uint32_t column_blocks, rank;
     double *raw, *inner;
     const int *halt; /* nothing is done where this is not 0; may be NULL */
@@ -159,9 +159,9 @@ cudaError_t inner_launch(const Real *m, const Real *a, uint64_t rows, uint64_t l
 
 extern "C" {
 
-cudaError_t dense_steps_inner(const void *m, const void *a, uint64_t rows, uint64_t ld,
-                              uint32_t rank, int single, double *partial, uint32_t blocks,
-                              double *inner, cudaStream_t stream)
+cudaError_t dense_inner(const void *m, const void *a, uint64_t rows, uint64_t ld, uint32_t rank,
+                        int single, double *partial, uint32_t blocks, double *inner,
+                        cudaStream_t stream)
 {
     if (single)
         return inner_launch((const float *)m, (const float *)a, rows, ld, rank, partial, blocks,

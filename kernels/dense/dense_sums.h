@@ -30,9 +30,9 @@ cudaError_t dense_sum_grams(const double *grams, uint32_t count, uint32_t rank, 
 
 /* inner (R) = the diagonal of M' A for any ld, by at most `blocks` thread blocks. partial (blocks x
  * R). */
-cudaError_t dense_steps_inner(const void *m, const void *a, uint64_t rows, uint64_t ld,
-                              uint32_t rank, int single, double *partial, uint32_t blocks,
-                              double *inner, cudaStream_t stream);
+cudaError_t dense_inner(const void *m, const void *a, uint64_t rows, uint64_t ld, uint32_t rank,
+                        int single, double *partial, uint32_t blocks, double *inner,
+                        cudaStream_t stream);
 
 /* to = from, n entries. Narrowing rounds `from` itself too, so that both stay equal. */
 cudaError_t dense_widen(const float *from, double *to, uint64_t n, cudaStream_t stream);

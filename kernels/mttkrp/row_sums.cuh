@@ -33,7 +33,7 @@ template <typename V, int LANES> struct row_sums {
     uint32_t row, head_row;
     V sum, head;
 
-    __device__ __forceinline__ bool is_sole(uint32_t r) const
+    __device__ __forceinline__ bool is_unshared(uint32_t r) const
     {
         return sole && (__ldg(sole + r / 32) >> r % 32 & 1);
     }
@@ -57,7 +57,7 @@ template <typename V, int LANES> struct row_sums {
         } else if (head_row == NO_ROW) {
             head_row = row;
             head = sum;
-        } else if (owned || is_sole(row)) {
+        } else if (owned || is_unshared(row)) {
             store(row, sum);
         } else {
             add(row, sum);
@@ -89,7 +89,7 @@ template <typename V, int LANES> struct row_sums {
             for (; after < COUNT && (ends.row[after] == r || ends.row[after] == NO_ROW); after++)
                 if (ends.row[after] == r)
                     total = total + ends.sum[after][lane];
-            if ((owned && before >= 0 && after < COUNT) || is_sole(r))
+            if ((owned && before >= 0 && after < COUNT) || is_unshared(r))
                 store(r, total);
             else
                 add(r, total);

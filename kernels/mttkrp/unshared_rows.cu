@@ -45,12 +45,12 @@ unsigned blocks_for(uint64_t threads)
 
 } // namespace
 
-extern "C" cudaError_t sole_rows_mark(const mttkrp_args *args, uint64_t rows, uint32_t *first,
-                                      uint32_t *sole, cudaStream_t stream)
+extern "C" cudaError_t unshared_rows_mark(const mttkrp_args *args, uint64_t rows, uint32_t *first,
+                                          uint32_t *sole, cudaStream_t stream)
 {
     cudaError_t code = cudaMemsetAsync(first, 0xff, rows * sizeof *first, stream);
     if (code == cudaSuccess)
-        code = cudaMemsetAsync(sole, 0xff, SOLE_ROWS_WORDS(rows) * sizeof *sole, stream);
+        code = cudaMemsetAsync(sole, 0xff, UNSHARED_ROWS_WORDS(rows) * sizeof *sole, stream);
     if (code != cudaSuccess)
         return code;
     if (args->chunks)
@@ -60,8 +60,8 @@ extern "C" cudaError_t sole_rows_mark(const mttkrp_args *args, uint64_t rows, ui
     return cudaGetLastError();
 }
 
-extern "C" cudaError_t sole_rows_zero_others(void *m, uint32_t vectors, const uint32_t *sole,
-                                             uint64_t rows, cudaStream_t stream)
+extern "C" cudaError_t unshared_rows_zero_others(void *m, uint32_t vectors, const uint32_t *sole,
+                                                 uint64_t rows, cudaStream_t stream)
 {
     zero_others<<<blocks_for(rows * vectors), THREADS, 0, stream>>>(static_cast<uint4 *>(m),
                                                                     vectors, sole, rows);

@@ -66,7 +66,7 @@ template <typename Line> __device__ Line shift_right(Line line, int bits)
     return bits < static_cast<int>(8 * sizeof line) ? line >> bits : 0;
 }
 
-/* So that the group takes the fewest words, as the host chooses (blco_pack.c). */
+/* So that the group takes the fewest words, as the host chooses (segment_pack.c). */
 template <typename Line> __device__ void choose_low_bits(Line first, Line last, packed_group *g)
 {
     int range = bit_length(last - first), low = range > GROUP_BITS + 1 ? range - GROUP_BITS - 1 : 0;

@@ -173,7 +173,7 @@ template <int WORDS> struct workspace {
 /* What a lane decodes with; `upper` (PACKED_GROUP_NNZ) is its warp's, in shared memory. */
 template <int WORDS> struct unpacker {
     const unpack_args &a;
-    const packed_limits &limits;
+    const packed_bounds &limits;
     const spread_table<WORDS> &table;
     uint16_t *upper;
     uint32_t lane;
@@ -249,7 +249,7 @@ __host__ __device__ uint32_t parts_of(const unpack_args &a)
 
 template <int WORDS, typename T>
 __global__ void __launch_bounds__(THREADS)
-    unpack(const __grid_constant__ unpack_args a, const __grid_constant__ packed_limits limits)
+    unpack(const __grid_constant__ unpack_args a, const __grid_constant__ packed_bounds limits)
 {
     __shared__ workspace<WORDS> shared;
     load_spread<WORDS>(a.spread, a.layout.line_bits, shared.table);
@@ -279,7 +279,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 template <int WORDS>
-void launch(const unpack_args &a, const packed_limits &limits, unsigned blocks, cudaStream_t stream)
+void launch(const unpack_args &a, const packed_bounds &limits, unsigned blocks, cudaStream_t stream)
 {
     if (a.single)
         unpack<WORDS, float><<<blocks, THREADS, 0, stream>>>(a, limits);
@@ -293,8 +293,8 @@ extern "C" cudaError_t unpack_launch(const unpack_args *args, cudaStream_t strea
 {
     if (args->nnz == 0)
         return cudaSuccess;
-    packed_limits limits;
-    packed_limits_create(&limits, &args->layout);
+    packed_bounds limits;
+    packed_bounds_create(&limits, &args->layout);
     uint64_t segments = (args->nnz + args->segment_nnz - 1) / args->segment_nnz;
     unsigned blocks = static_cast<unsigned>(parts_of(*args) * segments);
     if (args->layout.words > 1)

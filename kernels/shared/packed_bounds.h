@@ -8,12 +8,12 @@
 #include "kernels/shared/packed_group.h"
 
 /* Of each word. */
-struct packed_limits {
+struct packed_bounds {
     uint64_t lacking[PACKED_WORDS]; /* 2^bits - length, in every mode's place */
     uint64_t top[PACKED_WORDS];     /* the uppermost bit of every place       */
 };
 
-static inline void packed_limits_create(struct packed_limits *limits, const struct packed_layout *l)
+static inline void packed_bounds_create(struct packed_bounds *limits, const struct packed_layout *l)
 {
     memset(limits, 0, sizeof *limits);
     for (int n = 0; n < l->order; n++) {
@@ -24,7 +24,7 @@ static inline void packed_limits_create(struct packed_limits *limits, const stru
 }
 
 /* Nonzero where word number w has a coordinate that is beyond. */
-PACKED_FUNCTION uint64_t packed_beyond(const struct packed_limits *limits, int w, uint64_t word)
+PACKED_FUNCTION uint64_t packed_beyond(const struct packed_bounds *limits, int w, uint64_t word)
 {
     uint64_t lacking = limits->lacking[w], sum = word + lacking;
     return ((word & lacking) | ((word | lacking) & ~sum)) & limits->top[w];

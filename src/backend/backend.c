@@ -41,7 +41,7 @@ enum status backend_choose(const struct backend_ops **ops, const char *name, str
 
 double backend_build_seconds(const struct backend_build *build)
 {
-    double seconds = build->upload + build->presort + build->alto + build->grouping;
+    double seconds = build->upload + build->presort + build->alto + build->mode_groups;
     for (int n = 0; n < MAX_ORDER; n++)
         seconds += build->replica[n];
     return seconds;

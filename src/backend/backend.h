@@ -19,7 +19,7 @@ struct backend_options {
     uint64_t rank;
     enum conflict conflict;
     enum precision precision;
-    bool no_sharing;       /* every mode's MTTKRP by itself (grouping.h)        */
+    bool no_sharing;       /* every mode's MTTKRP by itself (mode_groups.h)        */
     double ridge;          /* added to the diagonal of V                        */
     uint64_t memory;       /* device bytes that may be used; 0: what is free    */
     uint64_t host_memory;  /* host bytes that may be used; 0: what is available */
@@ -45,7 +45,7 @@ struct backend_limits {
 struct backend_build {
     double upload, presort, alto;
     double replica[MAX_ORDER]; /* per mode, or per group of modes that share partial products */
-    double grouping;           /* finding these groups, and building what lies within them    */
+    double mode_groups;        /* finding these groups, and building what lies within them    */
 };
 
 struct backend_device {

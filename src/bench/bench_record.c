@@ -80,7 +80,7 @@ static void put_build(struct json *j, const struct bench_result *r,
     json_number(j, "presort", c->build.presort);
     json_number(j, "alto", c->build.alto);
     json_numbers(j, "orderings", c->build.replica, (size_t)r->order);
-    json_number(j, "grouping", c->build.grouping);
+    json_number(j, "mode_groups", c->build.mode_groups);
     json_number(j, "sum", backend_build_seconds(&c->build));
     json_end(j);
 }
@@ -116,9 +116,9 @@ static void put_plan(struct json *j, const struct plan *plan)
     for (int n = 0; n < plan->request.order; n++)
         json_string(j, NULL, conflict_name(plan->conflict[n]));
     json_end(j);
-    for (int g = 0; g < plan->grouping.groups; g++)
-        first[g] = (uint64_t)plan->grouping.first[g] + 1;
-    json_unsigneds(j, "groups", first, (size_t)plan->grouping.groups);
+    for (int g = 0; g < plan->mode_groups.groups; g++)
+        first[g] = (uint64_t)plan->mode_groups.first[g] + 1;
+    json_unsigneds(j, "groups", first, (size_t)plan->mode_groups.groups);
     json_bool(j, "streamed", plan->streamed);
     if (!plan->streamed)
         return;

@@ -94,7 +94,7 @@ enum status bench_reference_create(struct bench_reference *f, const struct bench
     name_it(f, &source);
     progress_update(progress, -1, "reference: %s", f->name);
     return source.ops ? compute(f, &source, x, start, progress, error)
-                      : bench_sample_create(&f->sample, request->input, start, error);
+                      : bench_reference_rows_create(&f->sample, request->input, start, error);
 }
 
 /* Adds up what two rows differ by, and the expected one's squared norm. */
@@ -115,7 +115,7 @@ static void compare_rows(const double *got, const double *expected, uint64_t ent
 enum status bench_reference_compare(const struct bench_reference *f, struct backend *b, int mode,
                                     double *difference, struct error *error)
 {
-    const struct bench_sample *s = &f->sample;
+    const struct bench_reference_rows *s = &f->sample;
     double difference_sq = 0, norm_sq = 0;
     if (b->ops->fetch(b->state, mode, f->other, error) != STATUS_OK)
         return error->status;
@@ -133,6 +133,6 @@ void bench_reference_free(struct bench_reference *f)
     for (int n = 0; n < f->order; n++)
         memory_free(f->m[n]);
     memory_free(f->other);
-    bench_sample_free(&f->sample);
+    bench_reference_rows_free(&f->sample);
     memset(f, 0, sizeof *f);
 }

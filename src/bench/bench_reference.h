@@ -1,5 +1,5 @@
 /* What MTTKRP must give, computed in double precision and in another way than the one that is
- * measured. For a tensor that is streamed: some rows, by their definition (bench_sample.h).
+ * measured. For a tensor that is streamed: some rows, by their definition (bench_reference_rows.h).
  * Otherwise for a GPU: by the host, unless that would take long. Otherwise: by the same backend
  * with `atomic`, which adds every nonzero by itself; `atomic` is then confirmed by the other
  * resolutions, and compared with `register` where it is the only one measured. */
@@ -14,7 +14,7 @@ struct bench_reference {
     int order;
     uint64_t rank, dims[MAX_ORDER];
     double *m[MAX_ORDER]; /* (I_n x R) each; NULL where there is a sample; owned */
-    struct bench_sample sample;
+    struct bench_reference_rows sample;
     double *other; /* (longest mode x R); owned                           */
 };
 

@@ -56,7 +56,7 @@ static enum status pieces_load(struct pieces *p, uint64_t i, struct error *error
 }
 
 /* Where `row` stands among the mode's rows; their number where it is not one of them. */
-static uint64_t place_of(const struct bench_sample *s, int n, uint32_t row)
+static uint64_t place_of(const struct bench_reference_rows *s, int n, uint32_t row)
 {
     uint64_t i = 0;
     while (i < s->rows[n] && s->row[n][i] < row)
@@ -64,7 +64,7 @@ static uint64_t place_of(const struct bench_sample *s, int n, uint32_t row)
     return i < s->rows[n] && s->row[n][i] == row ? i : s->rows[n];
 }
 
-static void insert(struct bench_sample *s, int n, uint32_t row)
+static void insert(struct bench_reference_rows *s, int n, uint32_t row)
 {
     uint64_t i = s->rows[n];
     if (place_of(s, n, row) < s->rows[n])
@@ -75,11 +75,12 @@ static void insert(struct bench_sample *s, int n, uint32_t row)
     s->rows[n]++;
 }
 
-static enum status choose_rows(struct bench_sample *s, struct pieces *p, struct error *error)
+static enum status choose_rows(struct bench_reference_rows *s, struct pieces *p,
+                               struct error *error)
 {
     uint64_t nnz = p->input->x.nnz, loaded = UINT64_MAX;
-    for (uint64_t k = 0; k < BENCH_SAMPLE_NNZ; k++) {
-        uint64_t i = k * nnz / BENCH_SAMPLE_NNZ, piece = i / p->length;
+    for (uint64_t k = 0; k < BENCH_REFERENCE_NNZ; k++) {
+        uint64_t i = k * nnz / BENCH_REFERENCE_NNZ, piece = i / p->length;
         if (piece != loaded && pieces_load(p, piece, error) != STATUS_OK)
             return error->status;
         loaded = piece;
@@ -90,8 +91,8 @@ static enum status choose_rows(struct bench_sample *s, struct pieces *p, struct 
 }
 
 /* part(row, :) += value * product of the other modes' rows */
-static void add_nonzero(const struct bench_sample *s, const struct coo *x, uint64_t i, int mode,
-                        const struct ktensor *k, double *product, double *part)
+static void add_nonzero(const struct bench_reference_rows *s, const struct coo *x, uint64_t i,
+                        int mode, const struct ktensor *k, double *product, double *part)
 {
     for (uint64_t r = 0; r < s->rank; r++)
         product[r] = x->value[i];
@@ -104,7 +105,7 @@ static void add_nonzero(const struct bench_sample *s, const struct coo *x, uint6
         part[r] += product[r];
 }
 
-static void add_piece(struct bench_sample *s, const struct coo *x, int mode,
+static void add_piece(struct bench_reference_rows *s, const struct coo *x, int mode,
                       const struct ktensor *k, struct mode_sums *sums)
 {
     uint64_t entries = s->rows[mode] * s->rank;
@@ -119,7 +120,8 @@ static void add_piece(struct bench_sample *s, const struct coo *x, int mode,
         s->m[mode][i] += sums->part[i];
 }
 
-static enum status allocate(struct bench_sample *s, struct mode_sums *sums, struct error *error)
+static enum status allocate(struct bench_reference_rows *s, struct mode_sums *sums,
+                            struct error *error)
 {
     for (int n = 0; n < s->order; n++) {
         s->m[n] = memory_zeros(s->rows[n], s->rank * sizeof *s->m[n], error);
@@ -135,8 +137,8 @@ static enum status allocate(struct bench_sample *s, struct mode_sums *sums, stru
 }
 
 /* A mode's rows are summed by one thread, in the order of the nonzeros. */
-static enum status add_pieces(struct bench_sample *s, struct pieces *p, const struct ktensor *k,
-                              struct mode_sums *sums, struct error *error)
+static enum status add_pieces(struct bench_reference_rows *s, struct pieces *p,
+                              const struct ktensor *k, struct mode_sums *sums, struct error *error)
 {
     for (uint64_t i = 0; i * p->length < p->input->x.nnz; i++) {
         if (pieces_load(p, i, error) != STATUS_OK)
@@ -148,11 +150,12 @@ static enum status add_pieces(struct bench_sample *s, struct pieces *p, const st
     return STATUS_OK;
 }
 
-enum status bench_sample_create(struct bench_sample *s, const struct tensor_input *input,
-                                const struct ktensor *k, struct error *error)
+enum status bench_reference_rows_create(struct bench_reference_rows *s,
+                                        const struct tensor_input *input, const struct ktensor *k,
+                                        struct error *error)
 {
     struct pieces p = {0};
-    *s = (struct bench_sample){.order = input->x.order, .rank = k->rank};
+    *s = (struct bench_reference_rows){.order = input->x.order, .rank = k->rank};
     struct mode_sums *sums = memory_zeros((size_t)s->order, sizeof *sums, error);
     if (sums && pieces_open(&p, input, error) == STATUS_OK &&
         choose_rows(s, &p, error) == STATUS_OK && allocate(s, sums, error) == STATUS_OK)
@@ -166,9 +169,9 @@ enum status bench_sample_create(struct bench_sample *s, const struct tensor_inpu
     return error->status;
 }
 
-void bench_sample_free(struct bench_sample *s)
+void bench_reference_rows_free(struct bench_reference_rows *s)
 {
     for (int n = 0; n < MAX_ORDER; n++)
         memory_free(s->m[n]);
-    *s = (struct bench_sample){0};
+    *s = (struct bench_reference_rows){0};
 }

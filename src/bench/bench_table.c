@@ -112,7 +112,7 @@ static double stage_seconds(const struct backend_build *build, int stage)
     case ALTO:
         return build->alto;
     case GROUPING:
-        return build->grouping;
+        return build->mode_groups;
     case SUM:
         return backend_build_seconds(build);
     default:
@@ -154,7 +154,7 @@ static void show_build(FILE *stream, const struct bench_result *r)
         snprintf(name, sizeof name, "ordering %d", n + 1);
         show_stage(stream, r, name, ORDERINGS + n);
     }
-    show_stage(stream, r, "grouping", GROUPING);
+    show_stage(stream, r, "mode_groups", GROUPING);
     show_stage(stream, r, "sum", SUM);
     if (r->limits.upload_bytes_per_second <= 0)
         return;

@@ -17,7 +17,7 @@ static const char *const variables[] = {
     "CUDA_VISIBLE_DEVICES", "GOMP_CPU_AFFINITY", "OMP_NUM_THREADS",      "OMP_PLACES",
     "OMP_PROC_BIND",        "OMP_WAIT_POLICY",   "OPENBLAS_NUM_THREADS", "SLURM_CPUS_PER_TASK"};
 
-void record_processor(char *name, size_t size)
+void run_record_processor(char *name, size_t size)
 {
     char line[512];
     snprintf(name, size, "unknown");
@@ -71,11 +71,11 @@ static enum status put_device(struct json *j, const struct backend_ops *ops, str
     return STATUS_OK;
 }
 
-enum status record_machine(struct json *j, int argc, char *const *argv,
-                           const struct backend_ops *ops, int threads, struct error *error)
+enum status run_record_machine(struct json *j, int argc, char *const *argv,
+                               const struct backend_ops *ops, int threads, struct error *error)
 {
     char processor[256];
-    record_processor(processor, sizeof processor);
+    run_record_processor(processor, sizeof processor);
     put_date(j);
     json_array(j, "command");
     for (int i = 0; i < argc; i++)

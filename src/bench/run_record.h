@@ -9,10 +9,10 @@
 
 /* Members of the present object: date, command line, version, commit, compiler, backend, device,
  * processor, threads, environment. */
-enum status record_machine(struct json *j, int argc, char *const *argv,
-                           const struct backend_ops *ops, int threads, struct error *error);
+enum status run_record_machine(struct json *j, int argc, char *const *argv,
+                               const struct backend_ops *ops, int threads, struct error *error);
 
 /* The model name of the machine's processors into name[0..size); "unknown" where it is not told. */
-void record_processor(char *name, size_t size);
+void run_record_processor(char *name, size_t size);
 
 #endif

@@ -119,7 +119,7 @@ static enum status write_record(struct job *job, struct error *error)
         return STATUS_OK;
     json_begin(&j, error);
     json_object(&j, NULL);
-    record_machine(&j, job->argc, job->argv, job->request.ops, job->threads, error);
+    run_record_machine(&j, job->argc, job->argv, job->request.ops, job->threads, error);
     bench_record(&j, job->tensor, &job->request, &job->result);
     json_end(&j);
     if (error->status == STATUS_OK && outfile_write(&job->file, j.text, j.used, error) == STATUS_OK)
@@ -135,7 +135,7 @@ static enum status show_head(const struct job *job, struct error *error)
     char processor[256];
     if (ops->device && ops->device(&device, error) != STATUS_OK)
         return error->status;
-    record_processor(processor, sizeof processor);
+    run_record_processor(processor, sizeof processor);
     printf("tensor       %s\nlengths      ",
            strcmp(job->tensor, "-") == 0 ? "standard input" : job->tensor);
     for (int n = 0; n < job->input.x.order; n++)

@@ -100,14 +100,14 @@ static enum status output_format(const struct settings *s, enum tensor_format *f
 
 /* From an input that comes in parts to runs of them. */
 struct spiller {
-    struct coo_runs runs;
+    struct external_sort runs;
     const char *out;
 };
 
 static enum status spill(void *context, struct coo *part, struct error *error)
 {
     struct spiller *s = context;
-    return coo_runs_spill(&s->runs, s->out, part, error);
+    return external_sort_spill(&s->runs, s->out, part, error);
 }
 
 static enum status text_to_runs(const struct settings *s, struct spiller *spiller, struct coo *last,
@@ -115,7 +115,7 @@ static enum status text_to_runs(const struct settings *s, struct spiller *spille
 {
     struct tns_report report;
     struct tns_parts parts = {.memory = s->memory / 4 * 3,
-                              .overhead = COO_RUNS_OVERHEAD,
+                              .overhead = EXTERNAL_SORT_OVERHEAD,
                               .take = spill,
                               .context = spiller};
     return tns_read_parts(last, s->in, &s->common.tns, &parts, progress, &report, error);
@@ -134,21 +134,21 @@ static enum status text_to_blco(const struct settings *s, struct progress *progr
 {
     struct spiller spiller = {.out = s->out};
     struct coo last = {0};
-    struct coo_runs_report report;
+    struct external_sort_report report;
     char runs[64] = "";
-    coo_runs_init(&spiller.runs);
+    external_sort_init(&spiller.runs);
     enum status status = text_to_runs(s, &spiller, &last, progress, error);
     double start = progress_now();
     progress_stage(progress, "writing %s", s->out);
-    if (status == STATUS_OK && coo_runs_write(&spiller.runs, &last, s->out, s->memory, &report,
-                                              progress, error) == STATUS_OK) {
+    if (status == STATUS_OK && external_sort_write(&spiller.runs, &last, s->out, s->memory, &report,
+                                                   progress, error) == STATUS_OK) {
         if (spiller.runs.count > 0)
             snprintf(runs, sizeof runs, " from %ju runs", (uintmax_t)spiller.runs.count);
         show_blco(progress, report.nnz, report.bytes, runs, progress_now() - start);
         tensor_note_cleaning(progress, &report.cleaning);
     }
     coo_free(&last);
-    coo_runs_free(&spiller.runs);
+    external_sort_free(&spiller.runs);
     return error->status;
 }
 
@@ -231,7 +231,7 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
     struct tns_write_report written;
     struct tns_write_options options = text_options(s);
     struct tns_parts parts = {
-        .memory = s->memory, .overhead = COO_RUNS_OVERHEAD, .take = refuse, .context = s};
+        .memory = s->memory, .overhead = EXTERNAL_SORT_OVERHEAD, .take = refuse, .context = s};
     if (tns_read_parts(&x, s->in, &s->common.tns, &parts, progress, &report, error) == STATUS_OK) {
         double start = progress_now();
         if (coo_clean(&x, &cleaning, error) == STATUS_OK &&

@@ -246,24 +246,24 @@ static enum status write_planted(const struct settings *s, const struct generate
                                  uint64_t *nnz, struct error *error)
 {
     struct coo x;
-    struct coo_runs runs;
-    struct coo_runs_report written = {0};
+    struct external_sort runs;
+    struct external_sort_report written = {0};
     uint64_t memory = cli_host_memory(&s->common);
     struct generate_plant plant = {
         .order = spec->order, .nnz = spec->nnz, .rank = s->rank, .noise = s->noise};
     memcpy(plant.dims, spec->dims, sizeof plant.dims);
-    coo_runs_init(&runs);
+    external_sort_init(&runs);
     if (generate_planted(&x, &plant, s->seed, memory, progress, error) == STATUS_OK) {
         *nnz = x.nnz;
         if (tensor_format_named(path) == TENSOR_BLCO) {
             progress_stage(progress, "writing %s", path);
-            coo_runs_write(&runs, &x, path, memory, &written, progress, error);
+            external_sort_write(&runs, &x, path, memory, &written, progress, error);
             report->file_bytes = written.bytes;
         } else {
             tns_write(&x, path, options, progress, report, error);
         }
     }
-    coo_runs_free(&runs);
+    external_sort_free(&runs);
     coo_free(&x);
     return error->status;
 }

@@ -10,16 +10,16 @@
 #define LEAST_WINDOW 256 /* entries of a run in memory                      */
 #define WRITER_SHARE 8   /* an eighth of the memory is for what is written */
 
-void coo_runs_init(struct coo_runs *r)
+void external_sort_init(struct external_sort *r)
 {
-    *r = (struct coo_runs){.file = {.fd = -1}};
+    *r = (struct external_sort){.file = {.fd = -1}};
 }
 
-void coo_runs_free(struct coo_runs *r)
+void external_sort_free(struct external_sort *r)
 {
     outfile_discard(&r->file);
     memory_free(r->run);
-    coo_runs_init(r);
+    external_sort_init(r);
 }
 
 static uint64_t *count_up(uint64_t count, struct error *error)
@@ -36,7 +36,7 @@ static uint64_t *count_up(uint64_t count, struct error *error)
 /* --- spilling --- */
 
 /* A run is its arrays of indices, one after the other, then its values. */
-static enum status write_run(struct coo_runs *r, const struct coo *x, const uint64_t *position,
+static enum status write_run(struct external_sort *r, const struct coo *x, const uint64_t *position,
                              void *scratch, struct error *error)
 {
     uint32_t *index = scratch;
@@ -60,8 +60,8 @@ static enum status write_run(struct coo_runs *r, const struct coo *x, const uint
 
 /* The lengths may grow from part to part: a mode's bits that a shorter length does not need are
  * zero in this part, so that the order is the same on the longer line. */
-enum status coo_runs_spill(struct coo_runs *r, const char *path, const struct coo *part,
-                           struct error *error)
+enum status external_sort_spill(struct external_sort *r, const char *path, const struct coo *part,
+                                struct error *error)
 {
     struct ordering alto;
     ordering_create(&alto, ORDERING_ALTO, part->order, part->dims, 64);
@@ -70,9 +70,9 @@ enum status coo_runs_spill(struct coo_runs *r, const char *path, const struct co
     if (!position || !key ||
         memory_resize(&r->run, r->count + 1, sizeof *r->run, error) != STATUS_OK ||
         (r->file.fd < 0 && outfile_open_scratch(&r->file, path, error) != STATUS_OK) ||
-        line_sort(&alto, part, position, part->nnz, key, error) != STATUS_OK)
+        ordering_sort(&alto, part, position, part->nnz, key, error) != STATUS_OK)
         goto done;
-    r->run[r->count] = (struct coo_run){.offset = r->bytes, .count = part->nnz};
+    r->run[r->count] = (struct external_sort_spill_file){.offset = r->bytes, .count = part->nnz};
     if (write_run(r, part, position, key, error) == STATUS_OK)
         r->count++;
 done:
@@ -87,7 +87,7 @@ done:
  * [k * length, k * length + filled[k]). Of the entries in all windows those can be passed on that
  * lie before the last one of every run that goes on behind its window. */
 struct merger {
-    struct coo_runs *runs;
+    struct external_sort *runs;
     struct ordering alto;
     struct coo window;  /* (count * length); owned      */
     uint64_t length;    /* entries of a window          */
@@ -117,7 +117,7 @@ static void move_entries(struct coo *x, uint64_t to, uint64_t from, uint64_t cou
 /* Fills the window of run k from its file. */
 static enum status refill(struct merger *m, uint64_t k, struct error *error)
 {
-    struct coo_run *run = &m->runs->run[k];
+    struct external_sort_spill_file *run = &m->runs->run[k];
     const struct coo *x = &m->window;
     uint64_t room = m->length - m->filled[k], left = run->count - run->read;
     uint64_t count = room < left ? room : left, to = k * m->length + m->filled[k];
@@ -195,12 +195,12 @@ static enum status widen(struct merger *m, struct error *error)
     return STATUS_OK;
 }
 
-static enum status merger_create(struct merger *m, struct coo_runs *r, int order,
+static enum status merger_create(struct merger *m, struct external_sort *r, int order,
                                  const uint64_t *dims, uint64_t memory, struct error *error)
 {
     *m = (struct merger){.runs = r};
     ordering_create(&m->alto, ORDERING_ALTO, order, dims, 64);
-    m->length = memory / r->count / (4 * (uint64_t)order + 8 + COO_RUNS_OVERHEAD);
+    m->length = memory / r->count / (4 * (uint64_t)order + 8 + EXTERNAL_SORT_OVERHEAD);
     if (m->length < LEAST_WINDOW)
         m->length = LEAST_WINDOW;
     m->filled = memory_zeros(2 * r->count, sizeof *m->filled, error);
@@ -213,7 +213,7 @@ static enum status merger_create(struct merger *m, struct coo_runs *r, int order
 static enum status merge_runs(struct merger *m, struct blco_writer *w, struct coo_cleaning *report,
                               struct progress *progress, struct error *error)
 {
-    struct coo_runs *r = m->runs;
+    struct external_sort *r = m->runs;
     uint64_t *taken = m->filled + r->count, done = 0, all = 0;
     for (uint64_t k = 0; k < r->count; k++)
         all += r->run[k].count;
@@ -224,8 +224,8 @@ static enum status merge_runs(struct merger *m, struct blco_writer *w, struct co
         uint64_t count = choose(m, taken);
         if (count == 0 && widen(m, error) != STATUS_OK)
             return error->status;
-        if (count > 0 &&
-            coo_emit(&m->alto, &m->window, m->position, count, w, report, error) != STATUS_OK)
+        if (count > 0 && external_sort_emit(&m->alto, &m->window, m->position, count, w, report,
+                                            error) != STATUS_OK)
             return error->status;
         for (uint64_t k = 0; k < r->count && count > 0; k++) {
             m->filled[k] -= taken[k];
@@ -245,20 +245,20 @@ static enum status merge_in_memory(struct coo *x, struct blco_writer *w,
     ordering_create(&alto, ORDERING_ALTO, x->order, x->dims, 64);
     uint64_t *position = count_up(x->nnz, error);
     if (position)
-        coo_emit(&alto, x, position, x->nnz, w, report, error);
+        external_sort_emit(&alto, x, position, x->nnz, w, report, error);
     memory_free(position);
     return error->status;
 }
 
-static enum status merge(struct coo_runs *r, struct coo *last, const char *path, uint64_t memory,
-                         struct blco_writer *w, struct coo_cleaning *report,
+static enum status merge(struct external_sort *r, struct coo *last, const char *path,
+                         uint64_t memory, struct blco_writer *w, struct coo_cleaning *report,
                          struct progress *progress, struct error *error)
 {
     if (r->count == 0)
         return merge_in_memory(last, w, report, error);
     struct coo shape = *last; /* its order and lengths */
     if (last->nnz > 0)
-        coo_runs_spill(r, path, last, error);
+        external_sort_spill(r, path, last, error);
     coo_free(last);
     struct merger m = {0};
     if (error->status == STATUS_OK &&
@@ -268,12 +268,12 @@ static enum status merge(struct coo_runs *r, struct coo *last, const char *path,
     return error->status;
 }
 
-enum status coo_runs_write(struct coo_runs *r, struct coo *last, const char *path, uint64_t memory,
-                           struct coo_runs_report *report, struct progress *progress,
-                           struct error *error)
+enum status external_sort_write(struct external_sort *r, struct coo *last, const char *path,
+                                uint64_t memory, struct external_sort_report *report,
+                                struct progress *progress, struct error *error)
 {
     struct blco_writer w;
-    *report = (struct coo_runs_report){0};
+    *report = (struct external_sort_report){0};
     if (blco_writer_open(&w, path, last->order, last->dims, memory / WRITER_SHARE, error) ==
             STATUS_OK &&
         merge(r, last, path, memory - memory / WRITER_SHARE, &w, &report->cleaning, progress,

@@ -9,30 +9,30 @@
 #include "tensor/coo.h"
 
 /* Bytes that sorting takes for an entry, beside the entry itself. */
-#define COO_RUNS_OVERHEAD 32
+#define EXTERNAL_SORT_OVERHEAD 32
 
-struct coo_run {
+struct external_sort_spill_file {
     uint64_t offset; /* in the file                             */
     uint64_t count;
     uint64_t read; /* of them, while runs are merged          */
 };
 
-struct coo_runs {
-    struct outfile file; /* without a name; fd -1 before the first run  */
-    uint64_t bytes;      /* in it                                       */
-    struct coo_run *run; /* (count); owned                              */
+struct external_sort {
+    struct outfile file;                  /* without a name; fd -1 before the first run  */
+    uint64_t bytes;                       /* in it                                       */
+    struct external_sort_spill_file *run; /* (count); owned                              */
     uint64_t count;
 };
 
 /* Nothing yet. */
-void coo_runs_init(struct coo_runs *r);
+void external_sort_init(struct external_sort *r);
 
 /* Writes the entries of *part, which follow on those before, as a run, to a file without a name in
  * the folder of `path`. The part is left as it was. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status coo_runs_spill(struct coo_runs *r, const char *path, const struct coo *part,
-                           struct error *error);
+enum status external_sort_spill(struct external_sort *r, const char *path, const struct coo *part,
+                                struct error *error);
 
-struct coo_runs_report {
+struct external_sort_report {
     struct coo_cleaning cleaning;
     uint64_t nnz, bytes; /* of the file */
 };
@@ -42,11 +42,11 @@ struct coo_runs_report {
  * file order, zeros and sums that are zero dropped, and both are counted. Takes `memory` bytes (and
  * some for each thread), more only where more entries with equal coordinates are to be summed. The
  * file does not depend on how the entries are spread over runs, nor on memory and threads. */
-enum status coo_runs_write(struct coo_runs *r, struct coo *last, const char *path, uint64_t memory,
-                           struct coo_runs_report *report, struct progress *progress,
-                           struct error *error);
+enum status external_sort_write(struct external_sort *r, struct coo *last, const char *path,
+                                uint64_t memory, struct external_sort_report *report,
+                                struct progress *progress, struct error *error);
 
 /* Accepts an empty one. */
-void coo_runs_free(struct coo_runs *r);
+void external_sort_free(struct external_sort *r);
 
 #endif

@@ -85,12 +85,13 @@ static void drop_zeros(struct sorted *s)
     s->count = count;
 }
 
-enum status coo_emit(const struct ordering *alto, struct coo *x, uint64_t *position, uint64_t count,
-                     struct blco_writer *w, struct coo_cleaning *report, struct error *error)
+enum status external_sort_emit(const struct ordering *alto, struct coo *x, uint64_t *position,
+                               uint64_t count, struct blco_writer *w, struct coo_cleaning *report,
+                               struct error *error)
 {
     uint64_t *key = memory_array(count, sizeof *key, error);
     struct sorted s = {x, position, key, count, count / SLICES + 1};
-    if (key && line_sort(alto, x, position, count, key, error) == STATUS_OK) {
+    if (key && ordering_sort(alto, x, position, count, key, error) == STATUS_OK) {
         struct coo_cleaning cleaned = sum_groups(&s);
         if (cleaned.zeros + cleaned.duplicates > 0)
             drop_zeros(&s);

@@ -6,34 +6,34 @@
 
 #include "generate/alto_keys.h"
 
-struct cell_box {
-    int line_bits; /* that are free                                          */
-    cell_key line; /* the fixed ones, where the box begins                   */
+struct alto_box {
+    int line_bits;       /* that are free                                          */
+    coordinate_key line; /* the fixed ones, where the box begins                   */
     uint64_t begin[MAX_ORDER];
     int bits[MAX_ORDER]; /* of each mode, that are free */
 };
 
 /* All cells of the layout. */
-struct cell_box cell_box_all(const struct cell_line *line);
+struct alto_box alto_box_all(const struct alto_keys *line);
 
 /* The one that begins at `key` and has so many free line bits. */
-struct cell_box cell_box_at(const struct cell_line *line, cell_key key, int line_bits);
+struct alto_box alto_box_at(const struct alto_keys *line, coordinate_key key, int line_bits);
 
 /* The mode whose bit is the uppermost free one on the line; there must be one. */
-int cell_box_next(const struct cell_line *line, const struct cell_box *box);
+int alto_box_next(const struct alto_keys *line, const struct alto_box *box);
 
 /* The half of the box where the uppermost free bit is `bit`; it has no cells where it begins beyond
  * a mode's length. */
-struct cell_box cell_box_half(const struct cell_line *line, const struct cell_box *box, int bit);
+struct alto_box alto_box_half(const struct alto_keys *line, const struct alto_box *box, int bit);
 
-static inline uint64_t cell_box_end(const struct cell_layout *layout, const struct cell_box *box,
+static inline uint64_t alto_box_end(const struct key_layout *layout, const struct alto_box *box,
                                     int mode)
 {
     uint64_t end = box->begin[mode] + (UINT64_C(1) << box->bits[mode]);
     return end < layout->dims[mode] ? end : layout->dims[mode];
 }
 
-static inline bool cell_box_is_empty(const struct cell_layout *layout, const struct cell_box *box)
+static inline bool alto_box_is_empty(const struct key_layout *layout, const struct alto_box *box)
 {
     for (int n = 0; n < layout->order; n++)
         if (box->begin[n] >= layout->dims[n])
@@ -41,8 +41,8 @@ static inline bool cell_box_is_empty(const struct cell_layout *layout, const str
     return false;
 }
 
-/* How many cells are in it; CELLS_MANY where they are more. */
-#define CELLS_MANY (UINT64_C(1) << 62)
-uint64_t cell_box_cells(const struct cell_layout *layout, const struct cell_box *box);
+/* How many cells are in it; KEYS_MANY where they are more. */
+#define KEYS_MANY (UINT64_C(1) << 62)
+uint64_t alto_box_cells(const struct key_layout *layout, const struct alto_box *box);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-void cell_line_create(struct cell_line *line, const struct cell_layout *layout)
+void alto_keys_create(struct alto_keys *line, const struct key_layout *layout)
 {
     memset(line, 0, sizeof *line);
     ordering_create(&line->alto, ORDERING_ALTO, layout->order, layout->dims, 64);
@@ -13,8 +13,8 @@ void cell_line_create(struct cell_line *line, const struct cell_layout *layout)
         for (int k = 0; k < bits; k++) {
             int at = line->alto.place[n][k];
             for (unsigned value = 0; value < 256; value++) {
-                line->place[n][k / 8][value] |= (cell_key)(value >> k % 8 & 1) << at;
-                line->cell[at / 8][value] |= (cell_key)(value >> at % 8 & 1)
+                line->place[n][k / 8][value] |= (coordinate_key)(value >> k % 8 & 1) << at;
+                line->cell[at / 8][value] |= (coordinate_key)(value >> at % 8 & 1)
                                              << (layout->shift[n] + k);
             }
         }

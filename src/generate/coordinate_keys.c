@@ -7,8 +7,8 @@
 #include "base/radix_sort.h"
 #include "tensor/ordering.h"
 
-enum status cell_layout_create(struct cell_layout *layout, int order, const uint64_t *dims,
-                               struct error *error)
+enum status key_layout_create(struct key_layout *layout, int order, const uint64_t *dims,
+                              struct error *error)
 {
     memset(layout, 0, sizeof *layout);
     layout->order = order;
@@ -19,41 +19,42 @@ enum status cell_layout_create(struct cell_layout *layout, int order, const uint
         layout->shift[n] = bits ? layout->bits : 0;
         layout->bits += bits;
     }
-    if (layout->bits > CELL_BITS)
+    if (layout->bits > KEY_BITS)
         return error_set(error, STATUS_INPUT,
                          "the lengths of the modes need %d bits for an index, at most %d are "
                          "possible",
-                         layout->bits, CELL_BITS);
+                         layout->bits, KEY_BITS);
     return STATUS_OK;
 }
 
-cell_key cell_layout_cells(const struct cell_layout *layout)
+coordinate_key key_layout_cells(const struct key_layout *layout)
 {
-    cell_key cells = 1;
+    coordinate_key cells = 1;
     for (int n = 0; n < layout->order; n++)
         if (__builtin_mul_overflow(cells, layout->dims[n], &cells))
-            return ~(cell_key)0;
+            return ~(coordinate_key)0;
     return cells;
 }
 
-enum status cells_create(struct cells *cells, uint64_t count, struct error *error)
+enum status coordinate_keys_create(struct coordinate_keys *cells, uint64_t count,
+                                   struct error *error)
 {
     cells->count = count;
     cells->low = memory_array(count, sizeof *cells->low, error);
     cells->high = memory_array(count, sizeof *cells->high, error);
     if (!cells->low || !cells->high)
-        cells_free(cells);
+        coordinate_keys_free(cells);
     return error->status;
 }
 
-void cells_free(struct cells *cells)
+void coordinate_keys_free(struct coordinate_keys *cells)
 {
     memory_free(cells->low);
     memory_free(cells->high);
     memset(cells, 0, sizeof *cells);
 }
 
-enum status cells_sort(struct cells *cells, int bits, struct error *error)
+enum status coordinate_keys_sort(struct coordinate_keys *cells, int bits, struct error *error)
 {
     int low_bits = bits < 64 ? bits : 64;
     if (radix_sort(cells->low, cells->high, cells->count, low_bits, error) != STATUS_OK)
@@ -61,22 +62,22 @@ enum status cells_sort(struct cells *cells, int bits, struct error *error)
     return radix_sort(cells->high, cells->low, cells->count, bits - low_bits, error);
 }
 
-void cells_unique(struct cells *cells)
+void coordinate_keys_unique(struct coordinate_keys *cells)
 {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < cells->count; i++) {
-        cell_key key = cells_get(cells, i);
-        if (kept == 0 || cells_get(cells, kept - 1) != key)
-            cells_set(cells, kept++, key);
+        coordinate_key key = coordinate_keys_get(cells, i);
+        if (kept == 0 || coordinate_keys_get(cells, kept - 1) != key)
+            coordinate_keys_set(cells, kept++, key);
     }
     cells->count = kept;
 }
 
-enum status cells_check_memory(int order, double count, double more, uint64_t memory,
-                               struct error *error)
+enum status coordinate_keys_check_memory(int order, double count, double more, uint64_t memory,
+                                         struct error *error)
 {
     double entry = (double)order * sizeof(uint32_t) + sizeof(double);
-    double needed = more + count * (entry + CELLS_OVERHEAD);
+    double needed = more + count * (entry + KEYS_OVERHEAD);
     char takes[NUMBER_SIZE_TEXT], most[NUMBER_SIZE_TEXT];
     if (needed > (double)memory)
         return error_set(error, STATUS_MEMORY,
@@ -86,16 +87,17 @@ enum status cells_check_memory(int order, double count, double more, uint64_t me
     return STATUS_OK;
 }
 
-enum status cells_to_coo(const struct cells *cells, const struct cell_layout *layout, struct coo *x,
-                         struct error *error)
+enum status coordinate_keys_to_coo(const struct coordinate_keys *cells,
+                                   const struct key_layout *layout, struct coo *x,
+                                   struct error *error)
 {
     if (coo_create(x, layout->order, layout->dims, cells->count, error) != STATUS_OK)
         return error->status;
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < cells->count; i++) {
-        cell_key key = cells_get(cells, i);
+        coordinate_key key = coordinate_keys_get(cells, i);
         for (int n = 0; n < layout->order; n++)
-            x->index[n][i] = (uint32_t)cell_coordinate(layout, key, n);
+            x->index[n][i] = (uint32_t)key_coordinate(layout, key, n);
     }
     return STATUS_OK;
 }

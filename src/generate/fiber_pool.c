@@ -11,7 +11,7 @@
 #define STREAM     (UINT64_MAX - 2) /* names the random streams of mode 0's indices     */
 #define RANKS      (UINT64_MAX - 1 - MAX_ORDER - 1)
 
-uint64_t tuple_pool_count(const struct generate_skew *skew, uint64_t nnz)
+uint64_t fiber_pool_count(const struct generate_skew *skew, uint64_t nnz)
 {
     uint64_t enough = nnz < FEW_TUPLES / ENOUGH ? FEW_TUPLES : ENOUGH * nnz;
     return skew->pool < enough ? skew->pool : enough;
@@ -26,25 +26,26 @@ struct tuple_mode {
 static uint64_t tuple_index(const struct tuple_mode *mode, int n, uint64_t tuple, uint64_t count,
                             uint64_t seed)
 {
-    const struct index_law *law = mode->range.law;
+    const struct index_distribution *law = mode->range.law;
     struct random_stream stream = random_stream_at(seed, STREAM - (uint64_t)n, tuple);
     double share;
     if (law->even)
-        return permutation_apply(&mode->even, (uint64_t)((cell_key)tuple * law->length / count));
+        return permutation_apply(&mode->even,
+                                 (uint64_t)((coordinate_key)tuple * law->length / count));
     return index_range_draw(&mode->range, &stream, &share);
 }
 
-static void draw_tuples(struct tuple_pool *pool, uint32_t modes, const struct cell_line *line,
+static void draw_tuples(struct fiber_pool *pool, uint32_t modes, const struct alto_keys *line,
                         const struct tuple_mode *mode, uint64_t seed)
 {
     uint64_t count = pool->place.count;
 #pragma omp parallel for schedule(dynamic, CHUNK)
     for (uint64_t i = 0; i < count; i++) {
-        cell_key place = 0;
+        coordinate_key place = 0;
         for (int n = 0; n < line->alto.order; n++)
             if (modes >> n & 1)
-                place |= cell_line_place(line, n, tuple_index(&mode[n], n, i, count, seed));
-        cells_set(&pool->place, i, place);
+                place |= alto_keys_place(line, n, tuple_index(&mode[n], n, i, count, seed));
+        coordinate_keys_set(&pool->place, i, place);
     }
 }
 
@@ -78,7 +79,7 @@ static double rank_share(const struct tuple_ranks *r, uint64_t rank)
 }
 
 /* Which tuples are the frequent ones is random. */
-static void sum_shares(struct tuple_pool *pool, const struct generate_skew *skew, uint64_t seed)
+static void sum_shares(struct fiber_pool *pool, const struct generate_skew *skew, uint64_t seed)
 {
     uint64_t count = pool->place.count;
     struct tuple_ranks ranks = ranks_create(skew, count);
@@ -95,16 +96,16 @@ static void sum_shares(struct tuple_pool *pool, const struct generate_skew *skew
         pool->sum[i] /= all;
 }
 
-enum status tuple_pool_create(struct tuple_pool *pool, const struct generate_skew *skew,
-                              const struct cell_line *line, const struct index_law *law,
+enum status fiber_pool_create(struct fiber_pool *pool, const struct generate_skew *skew,
+                              const struct alto_keys *line, const struct index_distribution *law,
                               uint64_t nnz, uint64_t seed, struct error *error)
 {
-    *pool = (struct tuple_pool){0};
-    uint64_t count = tuple_pool_count(skew, nnz);
+    *pool = (struct fiber_pool){0};
+    uint64_t count = fiber_pool_count(skew, nnz);
     if (count == 0)
         return STATUS_OK;
     struct tuple_mode *mode = memory_zeros(MAX_ORDER, sizeof *mode, error);
-    if (!mode || cells_create(&pool->place, count, error) != STATUS_OK)
+    if (!mode || coordinate_keys_create(&pool->place, count, error) != STATUS_OK)
         goto done;
     for (int n = 0; n < line->alto.order; n++) {
         index_range_create(&mode[n].range, &law[n], 0, law[n].length);
@@ -112,30 +113,30 @@ enum status tuple_pool_create(struct tuple_pool *pool, const struct generate_ske
             permutation_create(law[n].length, random_stream_at(seed, RANKS, (uint64_t)n + 1));
     }
     draw_tuples(pool, skew->pool_modes, line, mode, seed);
-    if (cells_sort(&pool->place, line->alto.line_bits, error) != STATUS_OK ||
+    if (coordinate_keys_sort(&pool->place, line->alto.line_bits, error) != STATUS_OK ||
         !(pool->sum = memory_array(count + 1, sizeof *pool->sum, error)))
         goto done;
     sum_shares(pool, skew, seed);
 done:
     memory_free(mode);
     if (error->status != STATUS_OK)
-        tuple_pool_free(pool);
+        fiber_pool_free(pool);
     return error->status;
 }
 
-void tuple_pool_free(struct tuple_pool *pool)
+void fiber_pool_free(struct fiber_pool *pool)
 {
-    cells_free(&pool->place);
+    coordinate_keys_free(&pool->place);
     memory_free(pool->sum);
     pool->sum = NULL;
 }
 
-uint64_t tuple_pool_find(const struct tuple_pool *pool, uint64_t first, uint64_t last,
-                         cell_key place)
+uint64_t fiber_pool_find(const struct fiber_pool *pool, uint64_t first, uint64_t last,
+                         coordinate_key place)
 {
     while (first < last) {
         uint64_t middle = first + (last - first) / 2;
-        if (cells_get(&pool->place, middle) < place)
+        if (coordinate_keys_get(&pool->place, middle) < place)
             first = middle + 1;
         else
             last = middle;

@@ -33,7 +33,7 @@ static enum status cut(struct generate_plan *plan, const struct sampler *s,
         return add_part(plan, part, share, error);
     for (int bit = 0; bit < 2; bit++) {
         struct sampler_part half = sampler_half(s, part, bit);
-        if (!cell_box_is_empty(&s->layout, &half.box) &&
+        if (!alto_box_is_empty(&s->layout, &half.box) &&
             cut(plan, s, &half, nnz, error) != STATUS_OK)
             return error->status;
     }
@@ -42,14 +42,14 @@ static enum status cut(struct generate_plan *plan, const struct sampler *s,
 
 struct sampler_part planned_part_place(const struct sampler *s, const struct planned_part *part)
 {
-    return (struct sampler_part){cell_box_at(&s->line, part->line, part->line_bits),
+    return (struct sampler_part){alto_box_at(&s->line, part->line, part->line_bits),
                                  part->first_tuple, part->last_tuple};
 }
 
 static double cells_of(const struct sampler *s, const struct planned_part *part)
 {
-    struct cell_box box = cell_box_at(&s->line, part->line, part->line_bits);
-    return (double)cell_box_cells(&s->layout, &box);
+    struct alto_box box = alto_box_at(&s->line, part->line, part->line_bits);
+    return (double)alto_box_cells(&s->layout, &box);
 }
 
 /* How many different cells so many draws of the whole would find in each part. Returns the sum. */

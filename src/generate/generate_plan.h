@@ -8,8 +8,8 @@
 #define GENERATE_PART_NNZ 65536 /* about as many nonzeros a part has at most */
 
 struct planned_part {
-    cell_key line; /* where it begins             */
-    int line_bits; /* that are free, see cell_box */
+    coordinate_key line; /* where it begins             */
+    int line_bits;       /* that are free, see alto_box */
     uint64_t first_tuple, last_tuple;
     double share, yield;   /* of all draws; of its own, that find a new cell */
     double expected;       /* nonzeros                         */

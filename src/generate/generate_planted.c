@@ -21,7 +21,7 @@
 /* Some indices of each mode are the core, and every component has a block in it: the cells whose
  * index in each mode is one of its `side` indices of the core. */
 struct blocks {
-    struct cell_layout layout;
+    struct key_layout layout;
     uint64_t core[MAX_ORDER];
     uint64_t side[MAX_ORDER];
     uint64_t cells; /* of each block: the product of its sides */
@@ -87,8 +87,8 @@ static enum status check_plant(const struct generate_plant *plant, double cells,
 static enum status plan_blocks(struct blocks *b, const struct generate_plant *plant,
                                uint64_t memory, struct error *error)
 {
-    if (cell_layout_create(&b->layout, plant->order, plant->dims, error) != STATUS_OK ||
-        check_plant(plant, (double)cell_layout_cells(&b->layout), error) != STATUS_OK)
+    if (key_layout_create(&b->layout, plant->order, plant->dims, error) != STATUS_OK ||
+        check_plant(plant, (double)key_layout_cells(&b->layout), error) != STATUS_OK)
         return error->status;
     double nnz = (double)plant->nnz, rounding = 1 + 1e-9;
     fit_box(plant->dims, plant->order, nnz / CORE_DENSITY * rounding, b->core);
@@ -104,7 +104,7 @@ static enum status plan_blocks(struct blocks *b, const struct generate_plant *pl
     double factors = 0;
     for (int n = 0; n < plant->order; n++)
         factors += (double)plant->dims[n] * (double)plant->rank * sizeof(double);
-    return cells_check_memory(plant->order, listed, factors, memory, error);
+    return coordinate_keys_check_memory(plant->order, listed, factors, memory, error);
 }
 
 /* Which indices of a mode a component has: those of the core that stand at its side's first places.
@@ -151,7 +151,8 @@ static void set_factor(struct ktensor *k, const struct blocks *b, int mode, uint
 }
 
 /* All cells of all blocks; cells of several blocks come several times. */
-static void list_blocks(const struct blocks *b, uint64_t rank, uint64_t seed, struct cells *cells)
+static void list_blocks(const struct blocks *b, uint64_t rank, uint64_t seed,
+                        struct coordinate_keys *cells)
 {
     for (uint64_t r = 0; r < rank; r++) {
         struct support s[MAX_ORDER];
@@ -164,19 +165,19 @@ static void list_blocks(const struct blocks *b, uint64_t rank, uint64_t seed, st
                 coordinate[n] = support_index(&s[n], rest % b->side[n]);
                 rest /= b->side[n];
             }
-            cells_set(cells, r * b->cells + j, cell_pack(&b->layout, coordinate));
+            coordinate_keys_set(cells, r * b->cells + j, key_pack(&b->layout, coordinate));
         }
     }
 }
 
 static enum status find_cells(const struct blocks *b, uint64_t rank, uint64_t seed,
-                              struct cells *cells, struct error *error)
+                              struct coordinate_keys *cells, struct error *error)
 {
-    if (cells_create(cells, rank * b->cells, error) != STATUS_OK)
+    if (coordinate_keys_create(cells, rank * b->cells, error) != STATUS_OK)
         return error->status;
     list_blocks(b, rank, seed, cells);
-    if (cells_sort(cells, b->layout.bits, error) == STATUS_OK)
-        cells_unique(cells);
+    if (coordinate_keys_sort(cells, b->layout.bits, error) == STATUS_OK)
+        coordinate_keys_unique(cells);
     return error->status;
 }
 
@@ -213,7 +214,7 @@ enum status generate_planted(struct coo *x, const struct generate_plant *plant, 
                              uint64_t memory, struct progress *progress, struct error *error)
 {
     struct blocks blocks;
-    struct cells cells = {0};
+    struct coordinate_keys cells = {0};
     struct ktensor model = {0};
     *x = (struct coo){0};
     if (plan_blocks(&blocks, plant, memory, error) != STATUS_OK)
@@ -221,7 +222,7 @@ enum status generate_planted(struct coo *x, const struct generate_plant *plant, 
     progress_stage(progress, "planting a model of rank %ju", (uintmax_t)plant->rank);
     if (find_cells(&blocks, plant->rank, seed, &cells, error) != STATUS_OK ||
         ktensor_create(&model, plant->order, plant->dims, plant->rank, error) != STATUS_OK ||
-        cells_to_coo(&cells, &blocks.layout, x, error) != STATUS_OK)
+        coordinate_keys_to_coo(&cells, &blocks.layout, x, error) != STATUS_OK)
         goto done;
     for (int n = 0; n < plant->order; n++)
         set_factor(&model, &blocks, n, seed);
@@ -230,6 +231,6 @@ enum status generate_planted(struct coo *x, const struct generate_plant *plant, 
         add_noise(x, plant->noise, seed);
 done:
     ktensor_free(&model);
-    cells_free(&cells);
+    coordinate_keys_free(&cells);
     return error->status;
 }

@@ -13,13 +13,13 @@
 
 static enum status check_size(const struct generate_spec *spec, struct error *error)
 {
-    struct cell_layout layout;
-    if (cell_layout_create(&layout, spec->order, spec->dims, error) != STATUS_OK)
+    struct key_layout layout;
+    if (key_layout_create(&layout, spec->order, spec->dims, error) != STATUS_OK)
         return error->status;
     if (spec->nnz < 1 || spec->nnz > MAX_NNZ)
         return error_set(error, STATUS_INPUT, "%ju nonzeros, expected 1 to %ju",
                          (uintmax_t)spec->nnz, (uintmax_t)MAX_NNZ);
-    cell_key cells = cell_layout_cells(&layout);
+    coordinate_key cells = key_layout_cells(&layout);
     if (cells < spec->nnz)
         return error_set(error, STATUS_INPUT, "%ju nonzeros, but the tensor has %ju cells only",
                          (uintmax_t)spec->nnz, (uintmax_t)cells);
@@ -63,7 +63,7 @@ static enum status check_skew(const struct generate_spec *spec, struct error *er
 /* What a thread makes a part with. */
 struct worker {
     struct part_sampler *sampler;
-    struct cell_set set;
+    struct key_set set;
 };
 
 /* In one round. */
@@ -76,7 +76,7 @@ static uint64_t most_draws(uint64_t count)
  * frequent indices are used up. */
 static void draw_distinct(struct worker *w, uint64_t number, const struct planned_part *part)
 {
-    struct cell_set *set = &w->set;
+    struct key_set *set = &w->set;
     double yield = part->yield;
     for (uint64_t round = 0; set->count < part->count && yield > LEAST_YIELD; round++) {
         double needed = (double)(part->count - set->count) / yield * (round ? 1.1 : 1.005) + 16;
@@ -84,23 +84,23 @@ static void draw_distinct(struct worker *w, uint64_t number, const struct planne
         if (needed < (double)draws)
             draws = (uint64_t)needed;
         part_sampler_draw(w->sampler, round, number, set->drawn, set->scratch, draws);
-        cell_set_add(set, draws, part->line_bits);
+        key_set_add(set, draws, part->line_bits);
         yield = (double)(set->count - before) / (double)draws;
     }
-    cell_set_thin(set, part->count);
+    key_set_thin(set, part->count);
 }
 
 /* All cells of the part, which are not many. */
-static uint64_t list_cells(const struct part_sampler *p, cell_key *key)
+static uint64_t list_cells(const struct part_sampler *p, coordinate_key *key)
 {
-    const struct cell_line *line = &p->sampler->line;
+    const struct alto_keys *line = &p->sampler->line;
     uint64_t count = 1;
     key[0] = 0;
     for (int n = 0; n < line->alto.order; n++) {
         const struct index_range *range = &p->range[n];
         for (uint64_t i = range->length; i-- > 0;)
             for (uint64_t k = 0; k < count; k++)
-                key[i * count + k] = key[k] | cell_line_place(line, n, range->begin + i);
+                key[i * count + k] = key[k] | alto_keys_place(line, n, range->begin + i);
         count *= range->length;
     }
     return count;
@@ -109,18 +109,18 @@ static uint64_t list_cells(const struct part_sampler *p, cell_key *key)
 /* Adds what is missing, spread evenly over the free cells. */
 static void fill_up(struct worker *w, uint64_t number, const struct planned_part *part)
 {
-    struct cell_set *set = &w->set;
+    struct key_set *set = &w->set;
     const struct part_sampler *p = w->sampler;
     if (set->count == part->count)
         return;
-    if (cell_box_cells(&p->sampler->layout, &p->part->box) <= 2 * part->count) {
-        cell_set_fill(set, list_cells(p, set->drawn), part->line_bits, part->count);
+    if (alto_box_cells(&p->sampler->layout, &p->part->box) <= 2 * part->count) {
+        key_set_fill(set, list_cells(p, set->drawn), part->line_bits, part->count);
         return;
     }
     for (uint64_t round = 0; set->count < part->count; round++) {
         uint64_t draws = part->count - set->count + (part->count - set->count) / 4 + 16;
         part_sampler_spread(p, round, number, set->drawn, draws);
-        cell_set_fill(set, draws, part->line_bits, part->count);
+        key_set_fill(set, draws, part->line_bits, part->count);
     }
 }
 
@@ -128,7 +128,7 @@ static enum status make_part(struct worker *w, const struct sampler *s, uint64_t
                              const struct planned_part *part, struct error *error)
 {
     struct sampler_part place = planned_part_place(s, part);
-    if (cell_set_clear(&w->set, part->count + most_draws(part->count), error) != STATUS_OK)
+    if (key_set_clear(&w->set, part->count + most_draws(part->count), error) != STATUS_OK)
         return error->status;
     part_sampler_open(w->sampler, s, &place);
     draw_distinct(w, number, part);
@@ -138,14 +138,13 @@ static enum status make_part(struct worker *w, const struct sampler *s, uint64_t
 
 /* The nonzeros of a part to their place in x. Values are counts: 1 with probability 1/2, 2 with
  * 1/4, and so on, the same whenever the cell is drawn. */
-static void put_part(const struct cell_set *set, const struct sampler *s, struct coo *x,
-                     uint64_t at)
+static void put_part(const struct key_set *set, const struct sampler *s, struct coo *x, uint64_t at)
 {
     uint64_t salt = random_mix(s->seed);
     for (uint64_t i = 0; i < set->count; i++) {
-        cell_key cell = cell_line_cell(&s->line, set->key[i]);
+        coordinate_key cell = alto_keys_key(&s->line, set->key[i]);
         for (int n = 0; n < x->order; n++)
-            x->index[n][at + i] = (uint32_t)cell_coordinate(&s->layout, cell, n);
+            x->index[n][at + i] = (uint32_t)key_coordinate(&s->layout, cell, n);
         uint64_t bits = random_mix((uint64_t)cell ^ random_mix((uint64_t)(cell >> 64) + salt));
         x->value[at + i] = 1 + __builtin_ctzll(bits | UINT64_C(1) << 62);
     }
@@ -166,7 +165,7 @@ static void maker_free(struct maker *m)
 {
     for (int t = 0; m->worker && t < m->threads; t++) {
         memory_free(m->worker[t].sampler);
-        cell_set_free(&m->worker[t].set);
+        key_set_free(&m->worker[t].set);
     }
     memory_free(m->worker);
     coo_free(&m->x);
@@ -180,8 +179,9 @@ static enum status maker_create(struct maker *m, const struct sampler *s,
     *m = (struct maker){.sampler = s, .plan = plan, .threads = omp_get_max_threads()};
     double entry = 4.0 * s->layout.order + 8, threads = m->threads;
     double largest = (double)plan->largest;
-    double fixed = threads * (3 * 2.5 * sizeof(cell_key) * largest + sizeof *m->worker->sampler) +
-                   (double)s->pool.place.count * 24 + (double)plan->room * sizeof *plan->part;
+    double fixed =
+        threads * (3 * 2.5 * sizeof(coordinate_key) * largest + sizeof *m->worker->sampler) +
+        (double)s->pool.place.count * 24 + (double)plan->room * sizeof *plan->part;
     double least = fixed + entry * (GENERATE_PIECE + largest);
     if (least > (double)memory)
         return error_set(error, STATUS_MEMORY,
@@ -266,7 +266,7 @@ enum status generate_skewed(const struct generate_spec *spec, uint64_t seed, uin
     struct maker maker = {0};
     if (check_size(spec, error) != STATUS_OK || check_skew(spec, error) != STATUS_OK)
         return error->status;
-    double tuples = (double)tuple_pool_count(&spec->skew, spec->nnz) * TUPLE_POOL_BYTES;
+    double tuples = (double)fiber_pool_count(&spec->skew, spec->nnz) * FIBER_POOL_BYTES;
     if (tuples > (double)memory)
         return error_set(error, STATUS_MEMORY,
                          "the tuples of fibers take %.0f MB of memory, %.0f MB may be used",

@@ -7,14 +7,15 @@
 
 #define GUIDE_STEPS 1024
 
-struct guide {
+struct guide_table {
     const double *sum; /* ascending: item i has the weight sum[i + 1] - sum[i]; not owned */
     double begin, weight;
     uint64_t step[GUIDE_STEPS + 1]; /* the item where each step of the weight begins */
 };
 
 /* The last of items [first, last) that begins at `value` or below; the first where none does. */
-static inline uint64_t guide_search(const double *sum, uint64_t first, uint64_t last, double value)
+static inline uint64_t guide_table_search(const double *sum, uint64_t first, uint64_t last,
+                                          double value)
 {
     for (uint64_t count = last - first; count > 1;) {
         uint64_t half = count / 2;
@@ -25,7 +26,8 @@ static inline uint64_t guide_search(const double *sum, uint64_t first, uint64_t 
 }
 
 /* Of items [first, last), one or more. */
-static inline void guide_create(struct guide *g, const double *sum, uint64_t first, uint64_t last)
+static inline void guide_table_create(struct guide_table *g, const double *sum, uint64_t first,
+                                      uint64_t last)
 {
     g->sum = sum;
     g->begin = sum[first];
@@ -36,17 +38,17 @@ static inline void guide_create(struct guide *g, const double *sum, uint64_t fir
         uint64_t ahead = stride;
         while (ahead < last - item && sum[item + ahead] <= value)
             ahead *= 2;
-        item = guide_search(sum, item, ahead < last - item ? item + ahead : last, value);
+        item = guide_table_search(sum, item, ahead < last - item ? item + ahead : last, value);
         g->step[i] = item;
     }
     g->step[GUIDE_STEPS] = last - 1;
 }
 
 /* Where u, in [0, 1), of the weight lies below. */
-static inline uint64_t guide_find(const struct guide *g, double u)
+static inline uint64_t guide_table_find(const struct guide_table *g, double u)
 {
     uint32_t i = (uint32_t)(u * GUIDE_STEPS);
-    return guide_search(g->sum, g->step[i], g->step[i + 1] + 1, g->begin + g->weight * u);
+    return guide_table_search(g->sum, g->step[i], g->step[i + 1] + 1, g->begin + g->weight * u);
 }
 
 #endif

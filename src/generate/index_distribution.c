@@ -16,7 +16,7 @@
 /* So that no rounding makes a draw below a share's end 1. */
 #define BELOW_ONE (1 - 0x1p-50)
 
-static void cut_blocks(struct index_law *law, struct random_stream stream)
+static void cut_blocks(struct index_distribution *law, struct random_stream stream)
 {
     int bits = ordering_bits(law->length);
     law->block_bits = bits <= SHORT_BITS ? 0 : bits - TURN_BITS;
@@ -33,8 +33,8 @@ static void cut_blocks(struct index_law *law, struct random_stream stream)
 /* Each rank of the first turns goes to a block. Shares are relative to a whole that the caller
  * makes 1. The last block, if shorter, has as many ranks as the others, several to an index, and
  * each with a smaller share. */
-static enum status list_heads(struct index_law *law, double exponent, struct random_stream stream,
-                              struct error *error)
+static enum status list_heads(struct index_distribution *law, double exponent,
+                              struct random_stream stream, struct error *error)
 {
     uint64_t length = UINT64_C(1) << law->block_bits;
     uint64_t turns = law->block_bits ? HEAD_TURNS : 1, *index, *share;
@@ -51,7 +51,7 @@ static enum status list_heads(struct index_law *law, double exponent, struct ran
             double mass = zipf_mass((double)rank + 1, (double)rank + 2, exponent);
             if (block + 1 == law->blocks)
                 mass *= (double)law->last_length / (double)length;
-            index[rank] = index_law_place(law, block, turn);
+            index[rank] = index_distribution_place(law, block, turn);
             memcpy(&share[rank], &mass, sizeof mass);
         }
     }
@@ -69,7 +69,7 @@ static enum status list_heads(struct index_law *law, double exponent, struct ran
     return error->status;
 }
 
-static enum status add_tail(struct index_law *law, double exponent, struct error *error)
+static enum status add_tail(struct index_distribution *law, double exponent, struct error *error)
 {
     uint64_t ranks = law->blocks << law->block_bits;
     if (law->heads < ranks) {
@@ -84,31 +84,32 @@ static enum status add_tail(struct index_law *law, double exponent, struct error
     return error->status;
 }
 
-enum status index_law_create(struct index_law *law, uint64_t length, double exponent,
-                             struct random_stream stream, struct error *error)
+enum status index_distribution_create(struct index_distribution *law, uint64_t length,
+                                      double exponent, struct random_stream stream,
+                                      struct error *error)
 {
-    *law = (struct index_law){.length = length,
-                              .uniform = exponent == 0 || exponent == GENERATE_EVEN,
-                              .even = exponent == GENERATE_EVEN};
+    *law = (struct index_distribution){.length = length,
+                                       .uniform = exponent == 0 || exponent == GENERATE_EVEN,
+                                       .even = exponent == GENERATE_EVEN};
     if (law->uniform)
         return STATUS_OK;
     cut_blocks(law, stream);
     if (list_heads(law, exponent, random_stream_at(stream.state, 1, 0), error) != STATUS_OK ||
         add_tail(law, exponent, error) != STATUS_OK)
-        index_law_free(law);
+        index_distribution_free(law);
     return error->status;
 }
 
-void index_law_free(struct index_law *law)
+void index_distribution_free(struct index_distribution *law)
 {
     memory_free(law->head);
     memory_free(law->sum);
     zipf_free(&law->tail_rank);
-    *law = (struct index_law){0};
+    *law = (struct index_distribution){0};
 }
 
 /* The first head at `index` or behind it. */
-static uint64_t first_head(const struct index_law *law, uint64_t index)
+static uint64_t first_head(const struct index_distribution *law, uint64_t index)
 {
     uint64_t low = 0, high = law->heads;
     while (low < high) {
@@ -121,7 +122,7 @@ static uint64_t first_head(const struct index_law *law, uint64_t index)
     return low;
 }
 
-double index_law_share(const struct index_law *law, uint64_t begin, uint64_t end)
+double index_distribution_share(const struct index_distribution *law, uint64_t begin, uint64_t end)
 {
     double part = (double)(end - begin) / (double)law->length;
     if (law->uniform)
@@ -129,7 +130,7 @@ double index_law_share(const struct index_law *law, uint64_t begin, uint64_t end
     return law->sum[first_head(law, end)] - law->sum[first_head(law, begin)] + law->tail * part;
 }
 
-void index_range_create(struct index_range *r, const struct index_law *law, uint64_t begin,
+void index_range_create(struct index_range *r, const struct index_distribution *law, uint64_t begin,
                         uint64_t end)
 {
     if (r->law == law && r->begin == begin && r->length == end - begin)
@@ -141,9 +142,9 @@ void index_range_create(struct index_range *r, const struct index_law *law, uint
         return;
     uint64_t first = first_head(law, begin), last = first_head(law, end);
     double heads = law->sum[last] - law->sum[first];
-    r->heads = law->heads < law->length ? heads / index_law_share(law, begin, end) : 1;
+    r->heads = law->heads < law->length ? heads / index_distribution_share(law, begin, end) : 1;
     r->scale_heads = BELOW_ONE / r->heads;
     r->scale_tail = BELOW_ONE / (1 - r->heads);
     if (first < last)
-        guide_create(&r->guide, law->sum, first, last);
+        guide_table_create(&r->guide, law->sum, first, last);
 }

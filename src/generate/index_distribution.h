@@ -16,7 +16,7 @@
 #include "generate/permutation.h"
 #include "generate/zipf.h"
 
-struct index_law {
+struct index_distribution {
     uint64_t length;
     bool uniform; /* nothing of what follows  */
     bool even;    /* uniform, but in order    */
@@ -37,30 +37,32 @@ struct index_law {
 
 /* `exponent` as in generate_skew; `stream` decides which indices are the frequent ones. On failure
  * *law is empty. */
-enum status index_law_create(struct index_law *law, uint64_t length, double exponent,
-                             struct random_stream stream, struct error *error);
+enum status index_distribution_create(struct index_distribution *law, uint64_t length,
+                                      double exponent, struct random_stream stream,
+                                      struct error *error);
 
 /* Accepts an empty one. */
-void index_law_free(struct index_law *law);
+void index_distribution_free(struct index_distribution *law);
 
 /* The share of all that indices [begin, end) have. */
-double index_law_share(const struct index_law *law, uint64_t begin, uint64_t end);
+double index_distribution_share(const struct index_distribution *law, uint64_t begin, uint64_t end);
 
 /* Indices [begin, end) of a law, to draw from. */
 struct index_range {
-    const struct index_law *law;
+    const struct index_distribution *law;
     uint64_t begin, length;
     double heads;                   /* the heads' share of the range */
     double scale_heads, scale_tail; /* what stretches each share to 1 */
-    struct guide guide;
+    struct guide_table guide;
 };
 
 /* *r is zero, or the last range, which is kept where it is the same. */
-void index_range_create(struct index_range *r, const struct index_law *law, uint64_t begin,
+void index_range_create(struct index_range *r, const struct index_distribution *law, uint64_t begin,
                         uint64_t end);
 
 /* The index of a turn in a block. */
-static inline uint64_t index_law_place(const struct index_law *law, uint64_t block, uint64_t turn)
+static inline uint64_t index_distribution_place(const struct index_distribution *law,
+                                                uint64_t block, uint64_t turn)
 {
     uint64_t first = block << law->block_bits, mask = law->place.mask;
     if (block + 1 == law->blocks)
@@ -72,20 +74,20 @@ static inline uint64_t index_law_place(const struct index_law *law, uint64_t blo
 /* One that is drawn evenly from the range. */
 static inline uint64_t index_range_even(const struct index_range *r, struct random_stream *stream)
 {
-    return r->begin + (uint64_t)((cell_key)random_next(stream) * r->length >> 64);
+    return r->begin + (uint64_t)((coordinate_key)random_next(stream) * r->length >> 64);
 }
 
 /* One that is drawn by the law; *share is its share of all, nearly. */
 static inline uint64_t index_range_draw(const struct index_range *r, struct random_stream *stream,
                                         double *share)
 {
-    const struct index_law *law = r->law;
+    const struct index_distribution *law = r->law;
     *share = 1 / (double)law->length;
     if (law->uniform)
         return index_range_even(r, stream);
     double u = random_uniform(random_next(stream));
     if (u < r->heads) {
-        uint64_t i = guide_find(&r->guide, u * r->scale_heads);
+        uint64_t i = guide_table_find(&r->guide, u * r->scale_heads);
         *share = law->sum[i + 1] - law->sum[i];
         return law->head[i];
     }
@@ -93,7 +95,8 @@ static inline uint64_t index_range_draw(const struct index_range *r, struct rand
     uint64_t turn = (uint64_t)((rank - 1) * law->turn_of_rank);
     uint64_t block = index_range_even(r, stream) >> law->block_bits;
     *share = law->tail * density;
-    return index_law_place(law, block, turn < law->place.length ? turn : law->place.length - 1);
+    return index_distribution_place(law, block,
+                                    turn < law->place.length ? turn : law->place.length - 1);
 }
 
 #endif

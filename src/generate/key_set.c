@@ -7,32 +7,33 @@
 
 #define DIGIT_BITS 11
 
-enum status cell_set_clear(struct cell_set *set, uint64_t room, struct error *error)
+enum status key_set_clear(struct key_set *set, uint64_t room, struct error *error)
 {
     set->count = 0;
     if (room <= set->room)
         return STATUS_OK;
-    cell_set_free(set);
+    key_set_free(set);
     set->key = memory_array(room, sizeof *set->key, error);
     set->drawn = memory_array(room, sizeof *set->drawn, error);
     set->scratch = memory_array(room, sizeof *set->scratch, error);
     if (error->status == STATUS_OK)
         set->room = room;
     else
-        cell_set_free(set);
+        key_set_free(set);
     return error->status;
 }
 
-void cell_set_free(struct cell_set *set)
+void key_set_free(struct key_set *set)
 {
     memory_free(set->key);
     memory_free(set->drawn);
     memory_free(set->scratch);
-    *set = (struct cell_set){0};
+    *set = (struct key_set){0};
 }
 
 /* One pass: by the digit of `bits` bits from `shift` on. */
-static void sort_by_digit(const cell_key *from, cell_key *to, uint64_t count, int shift, int bits)
+static void sort_by_digit(const coordinate_key *from, coordinate_key *to, uint64_t count, int shift,
+                          int bits)
 {
     uint64_t place[1 << DIGIT_BITS] = {0}, sum = 0;
     uint64_t mask = (UINT64_C(1) << bits) - 1;
@@ -47,14 +48,14 @@ static void sort_by_digit(const cell_key *from, cell_key *to, uint64_t count, in
         to[place[(uint64_t)(from[i] >> shift) & mask]++] = from[i];
 }
 
-static void swap(cell_key **a, cell_key **b)
+static void swap(coordinate_key **a, coordinate_key **b)
 {
-    cell_key *c = *a;
+    coordinate_key *c = *a;
     *a = *b;
     *b = c;
 }
 
-static void sort_drawn(struct cell_set *set, uint64_t count, int bits)
+static void sort_drawn(struct key_set *set, uint64_t count, int bits)
 {
     int passes = (bits + DIGIT_BITS - 1) / DIGIT_BITS;
     for (int pass = 0, shift = 0; pass < passes; pass++) {
@@ -66,12 +67,12 @@ static void sort_drawn(struct cell_set *set, uint64_t count, int bits)
 }
 
 /* Sorts the drawn ones, and leaves those that are new. */
-static uint64_t find_new(struct cell_set *set, uint64_t count, int bits)
+static uint64_t find_new(struct key_set *set, uint64_t count, int bits)
 {
     uint64_t found = 0, k = 0;
     sort_drawn(set, count, bits);
     for (uint64_t i = 0; i < count; i++) {
-        cell_key key = set->drawn[i];
+        coordinate_key key = set->drawn[i];
         while (k < set->count && set->key[k] < key)
             k++;
         bool known =
@@ -83,7 +84,7 @@ static uint64_t find_new(struct cell_set *set, uint64_t count, int bits)
 }
 
 /* Adds the first of the drawn ones, which are sorted and new. */
-static void merge(struct cell_set *set, uint64_t count)
+static void merge(struct key_set *set, uint64_t count)
 {
     if (set->count == 0) {
         swap(&set->key, &set->drawn);
@@ -100,7 +101,7 @@ static void merge(struct cell_set *set, uint64_t count)
 }
 
 /* Of key[0..count) leaves `most`, evenly spaced. */
-static void thin(cell_key *key, uint64_t count, uint64_t most)
+static void thin(coordinate_key *key, uint64_t count, uint64_t most)
 {
     uint64_t kept = 0, due = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -113,12 +114,12 @@ static void thin(cell_key *key, uint64_t count, uint64_t most)
     }
 }
 
-void cell_set_add(struct cell_set *set, uint64_t count, int bits)
+void key_set_add(struct key_set *set, uint64_t count, int bits)
 {
     merge(set, find_new(set, count, bits));
 }
 
-void cell_set_fill(struct cell_set *set, uint64_t count, int bits, uint64_t most)
+void key_set_fill(struct key_set *set, uint64_t count, int bits, uint64_t most)
 {
     uint64_t found = find_new(set, count, bits), missing = most - set->count;
     if (found > missing) {
@@ -128,7 +129,7 @@ void cell_set_fill(struct cell_set *set, uint64_t count, int bits, uint64_t most
     merge(set, found);
 }
 
-void cell_set_thin(struct cell_set *set, uint64_t most)
+void key_set_thin(struct key_set *set, uint64_t most)
 {
     if (set->count <= most)
         return;

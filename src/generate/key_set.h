@@ -4,28 +4,28 @@
 
 #include "generate/coordinate_keys.h"
 
-struct cell_set {
-    cell_key *key;             /* (room), of which `count` ascending, distinct; owned */
-    uint64_t count;            /*                                                     */
-    cell_key *drawn, *scratch; /* (room); owned                                       */
+struct key_set {
+    coordinate_key *key;             /* (room), of which `count` ascending, distinct; owned */
+    uint64_t count;                  /*                                                     */
+    coordinate_key *drawn, *scratch; /* (room); owned                                       */
     uint64_t room;
 };
 
 /* Room for as many keys in the set, and as many drawn ones; empties the set. */
-enum status cell_set_clear(struct cell_set *set, uint64_t room, struct error *error);
+enum status key_set_clear(struct key_set *set, uint64_t room, struct error *error);
 
 /* Accepts an empty one. */
-void cell_set_free(struct cell_set *set);
+void key_set_free(struct key_set *set);
 
 /* Adds drawn[0..count), whatever is among them. All keys, in the set or not, may differ in their
  * lowest `bits` bits. In all there must not be more than `room` that are distinct. */
-void cell_set_add(struct cell_set *set, uint64_t count, int bits);
+void key_set_add(struct key_set *set, uint64_t count, int bits);
 
 /* Adds those drawn[0..count) that are not in the set, evenly spaced ones if that makes more than
  * `most`. */
-void cell_set_fill(struct cell_set *set, uint64_t count, int bits, uint64_t most);
+void key_set_fill(struct key_set *set, uint64_t count, int bits, uint64_t most);
 
 /* Leaves out evenly spaced ones until there are at most `most`. */
-void cell_set_thin(struct cell_set *set, uint64_t most);
+void key_set_thin(struct key_set *set, uint64_t most);
 
 #endif

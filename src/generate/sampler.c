@@ -20,13 +20,13 @@ enum status sampler_create(struct sampler *s, const struct generate_spec *spec, 
     memset(s, 0, sizeof *s);
     s->skew = spec->skew;
     s->seed = seed;
-    cell_layout_create(&s->layout, spec->order, spec->dims, error);
-    cell_line_create(&s->line, &s->layout);
+    key_layout_create(&s->layout, spec->order, spec->dims, error);
+    alto_keys_create(&s->line, &s->layout);
     for (int n = 0; n < spec->order && error->status == STATUS_OK; n++)
-        index_law_create(&s->law[n], spec->dims[n], spec->skew.exponent[n],
-                         random_stream_at(seed, STREAM_LABELS, (uint64_t)n), error);
+        index_distribution_create(&s->law[n], spec->dims[n], spec->skew.exponent[n],
+                                  random_stream_at(seed, STREAM_LABELS, (uint64_t)n), error);
     if (error->status == STATUS_OK)
-        tuple_pool_create(&s->pool, &s->skew, &s->line, s->law, spec->nnz, seed, error);
+        fiber_pool_create(&s->pool, &s->skew, &s->line, s->law, spec->nnz, seed, error);
     if (s->skew.pool == 0)
         s->skew.pool_modes = 0;
     if (spec->skew.run_share > 0) {
@@ -42,8 +42,8 @@ enum status sampler_create(struct sampler *s, const struct generate_spec *spec, 
 void sampler_free(struct sampler *s)
 {
     for (int n = 0; n < MAX_ORDER; n++)
-        index_law_free(&s->law[n]);
-    tuple_pool_free(&s->pool);
+        index_distribution_free(&s->law[n]);
+    fiber_pool_free(&s->pool);
     memset(s, 0, sizeof *s);
 }
 
@@ -56,30 +56,31 @@ static bool is_pooled(const struct sampler *s, int mode)
 
 struct sampler_part sampler_all(const struct sampler *s)
 {
-    return (struct sampler_part){cell_box_all(&s->line), 0, s->pool.place.count};
+    return (struct sampler_part){alto_box_all(&s->line), 0, s->pool.place.count};
 }
 
 bool sampler_can_halve(const struct sampler *s, const struct sampler_part *part)
 {
     if (part->box.line_bits == 0)
         return false;
-    int mode = cell_box_next(&s->line, &part->box);
+    int mode = alto_box_next(&s->line, &part->box);
     return is_pooled(s, mode) || part->box.bits[mode] > s->law[mode].block_bits;
 }
 
 struct sampler_part sampler_half(const struct sampler *s, const struct sampler_part *part, int bit)
 {
     struct sampler_part half = *part;
-    half.box = cell_box_half(&s->line, &part->box, bit);
-    int mode = cell_box_next(&s->line, &part->box);
+    half.box = alto_box_half(&s->line, &part->box, bit);
+    int mode = alto_box_next(&s->line, &part->box);
     if (!is_pooled(s, mode))
         return half;
-    cell_key upper = 0; /* what the pooled modes are on the line where the upper half begins */
+    coordinate_key upper =
+        0; /* what the pooled modes are on the line where the upper half begins */
     for (int n = 0; n < s->layout.order; n++)
         if (is_pooled(s, n))
-            upper |= cell_line_place(&s->line, n, part->box.begin[n]);
-    upper |= (cell_key)1 << (part->box.line_bits - 1);
-    uint64_t middle = tuple_pool_find(&s->pool, part->first_tuple, part->last_tuple, upper);
+            upper |= alto_keys_place(&s->line, n, part->box.begin[n]);
+    upper |= (coordinate_key)1 << (part->box.line_bits - 1);
+    uint64_t middle = fiber_pool_find(&s->pool, part->first_tuple, part->last_tuple, upper);
     *(bit ? &half.first_tuple : &half.last_tuple) = middle;
     return half;
 }
@@ -87,14 +88,14 @@ struct sampler_part sampler_half(const struct sampler *s, const struct sampler_p
 double sampler_share(const struct sampler *s, const struct sampler_part *part)
 {
     double share = 1;
-    if (cell_box_is_empty(&s->layout, &part->box))
+    if (alto_box_is_empty(&s->layout, &part->box))
         return 0;
     if (s->skew.pool_modes)
         share = s->pool.sum[part->last_tuple] - s->pool.sum[part->first_tuple];
     for (int n = 0; n < s->layout.order; n++)
         if (!is_pooled(s, n))
-            share *= index_law_share(&s->law[n], part->box.begin[n],
-                                     cell_box_end(&s->layout, &part->box, n));
+            share *= index_distribution_share(&s->law[n], part->box.begin[n],
+                                              alto_box_end(&s->layout, &part->box, n));
     return share;
 }
 
@@ -107,13 +108,13 @@ void part_sampler_open(struct part_sampler *p, const struct sampler *s,
     p->part = part;
     for (int n = 0; n < s->layout.order; n++)
         index_range_create(&p->range[n], &s->law[n], part->box.begin[n],
-                           cell_box_end(&s->layout, &part->box, n));
+                           alto_box_end(&s->layout, &part->box, n));
     if (p->first_tuple == part->first_tuple && p->last_tuple == part->last_tuple)
         return;
     p->first_tuple = part->first_tuple;
     p->last_tuple = part->last_tuple;
     if (part->first_tuple < part->last_tuple)
-        guide_create(&p->tuple, s->pool.sum, part->first_tuple, part->last_tuple);
+        guide_table_create(&p->tuple, s->pool.sum, part->first_tuple, part->last_tuple);
 }
 
 /* Draws number `at` up to `total` of a stream. */
@@ -121,10 +122,10 @@ struct drawing {
     const struct part_sampler *part;
     struct random_stream stream;
     uint64_t at, total;
-    bool in_order;              /* even modes follow the number of the draw, */
-    double phase;               /* this far from one draw to the next        */
-    const cell_key *tuple;      /* (total) places on the line           */
-    struct permutation shuffle; /* of them, where they stand in an order */
+    bool in_order;               /* even modes follow the number of the draw, */
+    double phase;                /* this far from one draw to the next        */
+    const coordinate_key *tuple; /* (total) places on the line           */
+    struct permutation shuffle;  /* of them, where they stand in an order */
 };
 
 static struct drawing drawing_start(const struct part_sampler *p, uint64_t a, uint64_t b,
@@ -149,17 +150,17 @@ static inline uint64_t draw_index(struct drawing *d, int n, double *share)
 
 /* As many tuples as draws, each drawn by its share. How many fall into each step of the guide is
  * drawn first: their order is that of the steps then, so that what is looked at stays in cache. */
-static void draw_tuples(struct drawing *d, cell_key *tuple)
+static void draw_tuples(struct drawing *d, coordinate_key *tuple)
 {
     const struct part_sampler *p = d->part;
-    const struct tuple_pool *pool = &p->sampler->pool;
+    const struct fiber_pool *pool = &p->sampler->pool;
     uint64_t count[GUIDE_STEPS] = {0}, k = 0;
     for (uint64_t i = 0; i < d->total; i++)
         count[random_next(&d->stream) % GUIDE_STEPS]++;
     for (int step = 0; step < GUIDE_STEPS; step++) {
         for (uint64_t i = 0; i < count[step]; i++) {
             double u = (step + random_uniform(random_next(&d->stream))) / GUIDE_STEPS;
-            tuple[k++] = cells_get(&pool->place, guide_find(&p->tuple, u));
+            tuple[k++] = coordinate_keys_get(&pool->place, guide_table_find(&p->tuple, u));
         }
     }
     d->tuple = tuple;
@@ -168,21 +169,22 @@ static void draw_tuples(struct drawing *d, cell_key *tuple)
 }
 
 /* The next draw's tuple. Their order must not be that of even modes. */
-static inline cell_key next_tuple(const struct drawing *d)
+static inline coordinate_key next_tuple(const struct drawing *d)
 {
     return d->tuple ? d->tuple[d->in_order ? permutation_apply(&d->shuffle, d->at) : d->at] : 0;
 }
 
 /* Adds the modes that are not pooled, but for mode `apart` (-1: none), to the places of those that
  * are, and their shares to the share. */
-static inline cell_key draw_rest(struct drawing *d, cell_key key, int apart, double *share)
+static inline coordinate_key draw_rest(struct drawing *d, coordinate_key key, int apart,
+                                       double *share)
 {
     const struct sampler *s = d->part->sampler;
     double one = 1;
     for (int n = 0; n < s->layout.order; n++) {
         if (n == apart || is_pooled(s, n))
             continue;
-        key |= cell_line_place(&s->line, n, draw_index(d, n, &one));
+        key |= alto_keys_place(&s->line, n, draw_index(d, n, &one));
         *share *= one;
     }
     return key;
@@ -212,24 +214,24 @@ static uint64_t next_in_run(struct drawing *d, uint64_t index)
 
 /* A cell and the others of its run; the place of the run's mode in a pool's tuple is overwritten.
  */
-static void draw_one_run(struct drawing *d, cell_key *key)
+static void draw_one_run(struct drawing *d, coordinate_key *key)
 {
     const struct sampler *s = d->part->sampler;
     int mode = s->skew.run_mode;
     double share = 1;
     uint64_t index, run = draw_run(d);
     uint64_t end = run < d->total - d->at ? d->at + run : d->total;
-    cell_key rest;
+    coordinate_key rest;
     if (is_pooled(s, mode)) {
-        cell_key whole = draw_rest(d, next_tuple(d), -1, &share);
-        index = cell_coordinate(&s->layout, cell_line_cell(&s->line, whole), mode);
-        rest = whole & ~cell_line_place(&s->line, mode, s->layout.mask[mode]);
+        coordinate_key whole = draw_rest(d, next_tuple(d), -1, &share);
+        index = key_coordinate(&s->layout, alto_keys_key(&s->line, whole), mode);
+        rest = whole & ~alto_keys_place(&s->line, mode, s->layout.mask[mode]);
     } else {
         rest = draw_rest(d, next_tuple(d), mode, &share);
         index = draw_index(d, mode, &share);
     }
     for (;;) {
-        key[d->at++] = rest | cell_line_place(&s->line, mode, index);
+        key[d->at++] = rest | alto_keys_place(&s->line, mode, index);
         if (d->at == end)
             break;
         index = next_in_run(d, index);
@@ -244,8 +246,8 @@ static bool has_even_mode(const struct sampler *s)
     return false;
 }
 
-void part_sampler_draw(const struct part_sampler *p, uint64_t round, uint64_t number, cell_key *key,
-                       cell_key *scratch, uint64_t count)
+void part_sampler_draw(const struct part_sampler *p, uint64_t round, uint64_t number,
+                       coordinate_key *key, coordinate_key *scratch, uint64_t count)
 {
     const struct sampler *s = p->sampler;
     struct drawing d = drawing_start(p, round, number, count);
@@ -264,14 +266,14 @@ void part_sampler_draw(const struct part_sampler *p, uint64_t round, uint64_t nu
 }
 
 void part_sampler_spread(const struct part_sampler *p, uint64_t round, uint64_t number,
-                         cell_key *key, uint64_t count)
+                         coordinate_key *key, uint64_t count)
 {
     const struct sampler *s = p->sampler;
     struct random_stream stream = random_stream_at(s->seed, STREAM_SPREAD + round, number);
     for (uint64_t i = 0; i < count; i++) {
         key[i] = 0;
         for (int n = 0; n < s->layout.order; n++)
-            key[i] |= cell_line_place(&s->line, n, index_range_even(&p->range[n], &stream));
+            key[i] |= alto_keys_place(&s->line, n, index_range_even(&p->range[n], &stream));
     }
 }
 
@@ -284,7 +286,7 @@ double part_sampler_yield(const struct part_sampler *p, uint64_t number, double 
     for (; d.at < TRIALS; d.at++) {
         double share = 1;
         if (p->sampler->skew.pool_modes) {
-            uint64_t tuple = guide_find(&p->tuple, random_uniform(random_next(&d.stream)));
+            uint64_t tuple = guide_table_find(&p->tuple, random_uniform(random_next(&d.stream)));
             share = p->sampler->pool.sum[tuple + 1] - p->sampler->pool.sum[tuple];
         }
         draw_rest(&d, 0, -1, &share);

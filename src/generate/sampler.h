@@ -9,11 +9,11 @@
 
 struct sampler {
     struct generate_skew skew;
-    struct cell_layout layout;
-    struct cell_line line;
+    struct key_layout layout;
+    struct alto_keys line;
     uint64_t seed;
-    struct index_law law[MAX_ORDER];
-    struct tuple_pool pool;
+    struct index_distribution law[MAX_ORDER];
+    struct fiber_pool pool;
     double run_start; /* probability that a draw starts a run    */
     double run_decay; /* log of the probability that it goes on  */
 };
@@ -27,7 +27,7 @@ void sampler_free(struct sampler *s);
 
 /* A part of the line, and the tuples of the pool that reach into it. */
 struct sampler_part {
-    struct cell_box box;
+    struct alto_box box;
     uint64_t first_tuple, last_tuple;
 };
 
@@ -46,7 +46,7 @@ struct part_sampler {
     const struct sampler_part *part;
     struct index_range range[MAX_ORDER];
     uint64_t first_tuple, last_tuple;
-    struct guide tuple;
+    struct guide_table tuple;
 };
 
 /* The part is not empty and outlives *p, which is zero, or has been open for another one. */
@@ -56,12 +56,12 @@ void part_sampler_open(struct part_sampler *p, const struct sampler *s,
 /* `count` draws to key[], as places on the line; duplicates occur. Streams differ for each `round`
  * and `number`; in round 0 even modes go through their indices in order. scratch[0..count) is lost.
  */
-void part_sampler_draw(const struct part_sampler *p, uint64_t round, uint64_t number, cell_key *key,
-                       cell_key *scratch, uint64_t count);
+void part_sampler_draw(const struct part_sampler *p, uint64_t round, uint64_t number,
+                       coordinate_key *key, coordinate_key *scratch, uint64_t count);
 
 /* Draws that are spread evenly over the part's cells. */
 void part_sampler_spread(const struct part_sampler *p, uint64_t round, uint64_t number,
-                         cell_key *key, uint64_t count);
+                         coordinate_key *key, uint64_t count);
 
 /* Which part of the draws that fall into the part, of `draws` in all, find a cell that none before
  * them found, about. */

@@ -80,8 +80,8 @@ static void merge_slices(double *partials, uint64_t slices, uint64_t rank, doubl
         norm[r] = sqrt(norm[r]) / scale_of(largest[r]);
 }
 
-enum status columns_norms(const double *a, uint64_t rows, uint64_t rank, double *norm,
-                          double *largest, struct error *error)
+enum status factor_columns_norms(const double *a, uint64_t rows, uint64_t rank, double *norm,
+                                 double *largest, struct error *error)
 {
     uint64_t step = slice_rows(rank), slices = (rows + step - 1) / step;
     double *partials = memory_array(slices * 3, rank * sizeof *partials, error);
@@ -117,8 +117,8 @@ static uint64_t product_slices(uint64_t rows, uint64_t size)
     return slices < 1 ? 1 : least(slices, 256);
 }
 
-enum status columns_products(const double *a, uint64_t rank_a, const double *b, uint64_t rank_b,
-                             uint64_t rows, double *c, struct error *error)
+enum status factor_columns_products(const double *a, uint64_t rank_a, const double *b,
+                                    uint64_t rank_b, uint64_t rows, double *c, struct error *error)
 {
     uint64_t size = rank_a * rank_b, slices = product_slices(rows, size);
     uint64_t step = (rows + slices - 1) / slices, tiles = (rank_a + TILE - 1) / TILE;
@@ -141,8 +141,8 @@ enum status columns_products(const double *a, uint64_t rank_a, const double *b, 
     return STATUS_OK;
 }
 
-void columns_rearrange(double *a, uint64_t rows, uint64_t rank, const uint64_t *source,
-                       const double *divisor, double *buffer)
+void factor_columns_rearrange(double *a, uint64_t rows, uint64_t rank, const uint64_t *source,
+                              const double *divisor, double *buffer)
 {
 #pragma omp parallel
     {

@@ -119,8 +119,8 @@ static enum status arrangement_create(struct arrangement *p, const struct ktenso
               memory_array((size_t)omp_get_max_threads(), k->rank * sizeof *p->buffer, error)))
         return error->status;
     for (int n = 0; n < k->order; n++)
-        if (columns_norms(k->factor[n], k->dims[n], k->rank, p->norm + (uint64_t)n * k->rank,
-                          p->largest + (uint64_t)n * k->rank, error) != STATUS_OK)
+        if (factor_columns_norms(k->factor[n], k->dims[n], k->rank, p->norm + (uint64_t)n * k->rank,
+                                 p->largest + (uint64_t)n * k->rank, error) != STATUS_OK)
             return error->status;
     return STATUS_OK;
 }
@@ -166,7 +166,7 @@ enum status ktensor_arrange(struct ktensor *k, struct error *error)
     for (int n = 0; n < k->order; n++) {
         for (uint64_t r = 0; r < k->rank; r++)
             p.divisor[r] = p.norm[(uint64_t)n * k->rank + p.source[r]];
-        columns_rearrange(k->factor[n], k->dims[n], k->rank, p.source, p.divisor, p.buffer);
+        factor_columns_rearrange(k->factor[n], k->dims[n], k->rank, p.source, p.divisor, p.buffer);
     }
     for (uint64_t r = 0; r < k->rank; r++)
         k->lambda[r] = p.component[r].lambda;

@@ -9,26 +9,26 @@
 
 #include "base/memory.h"
 #include "model/npy.h"
-#include "model/text_matrix.h"
+#include "model/model_text.h"
 
 /* A matrix in a file of its own, text or .npy. */
 struct source {
     char *path; /* owned */
     bool npy;
-    struct textfile text;
+    struct model_text text;
     struct npy array;
     uint64_t rows, cols;
 };
 
 static enum status open_text(struct source *s, struct error *error)
 {
-    if (textfile_open(&s->text, s->path, error) != STATUS_OK)
+    if (model_text_open(&s->text, s->path, error) != STATUS_OK)
         return error->status;
     if (s->text.items == 0)
         return error_set(error, STATUS_INPUT, "%s: empty, expected rows of numbers", s->path);
-    struct text_line line = textfile_item(&s->text, 0);
+    struct text_line line = model_text_item(&s->text, 0);
     s->rows = s->text.items;
-    s->cols = textfile_count(&line);
+    s->cols = model_text_count(&line);
     return STATUS_OK;
 }
 
@@ -54,13 +54,13 @@ static enum status source_read(const struct source *s, double *matrix, struct er
 {
     if (s->npy)
         return npy_matrix(&s->array, s->path, matrix, error);
-    return textfile_matrix(&s->text, 0, s->rows, s->cols, matrix, error);
+    return model_text_matrix(&s->text, 0, s->rows, s->cols, matrix, error);
 }
 
 static void source_close(struct source *s)
 {
     npy_close(&s->array);
-    textfile_close(&s->text);
+    model_text_close(&s->text);
     memory_free(s->path);
 }
 
@@ -156,7 +156,7 @@ end:
 
 /* The .ktns file's next item: its only one or the first. */
 struct ktns {
-    struct textfile text;
+    struct model_text text;
     uint64_t next;
 };
 
@@ -166,7 +166,7 @@ static enum status next_item(struct ktns *f, struct text_line *line, const char 
     if (f->next >= f->text.items)
         return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": the file ends, expected %s",
                          f->text.path, f->text.lines, expected);
-    *line = textfile_item(&f->text, f->next++);
+    *line = model_text_item(&f->text, f->next++);
     return STATUS_OK;
 }
 
@@ -192,13 +192,13 @@ static enum status take_sizes(struct ktns *f, uint64_t *size, uint64_t count, ui
     if (next_item(f, &line, expected, error) != STATUS_OK)
         return error->status;
     for (uint64_t i = 0; i < count; i++) {
-        if (textfile_unsigned(&f->text, &line, &size[i], error) != STATUS_OK)
+        if (model_text_unsigned(&f->text, &line, &size[i], error) != STATUS_OK)
             return error->status;
         if (size[i] < 1 || size[i] > most)
             return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": expected %s from 1 to %" PRIu64,
                              f->text.path, line.number, expected, most);
     }
-    return textfile_line_end(&f->text, &line, count, error);
+    return model_text_line_end(&f->text, &line, count, error);
 }
 
 /* Order, lengths and rank; refuses a file that is too short for them before memory is taken. */
@@ -235,31 +235,31 @@ static enum status take_matrix(struct ktns *f, double *matrix, uint64_t rows, ui
         take_sizes(f, &dimensions, 1, 2, "the number of dimensions, 2,", error) != STATUS_OK ||
         take_sizes(f, shape, 2, UINT64_MAX - 1, "the shape of the matrix", error) != STATUS_OK)
         return error->status;
-    line = textfile_item(&f->text, f->next - 1);
+    line = model_text_item(&f->text, f->next - 1);
     if (dimensions != 2 || shape[0] != rows || shape[1] != rank)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": expected a matrix of %" PRIu64 " x %" PRIu64,
                          f->text.path, line.number, rows, rank);
     uint64_t first = f->next;
     f->next += rows;
-    return textfile_matrix(&f->text, first, rows, rank, matrix, error);
+    return model_text_matrix(&f->text, first, rows, rank, matrix, error);
 }
 
 static enum status read_ktns(struct ktensor *k, const char *path, int expected, struct error *error)
 {
     struct ktns f = {0};
     uint64_t order, rank, dims[MAX_ORDER];
-    if (textfile_open(&f.text, path, error) != STATUS_OK ||
+    if (model_text_open(&f.text, path, error) != STATUS_OK ||
         take_header(&f, &order, dims, &rank, error) != STATUS_OK ||
         check_order(path, (int)order, expected, error) != STATUS_OK ||
         ktensor_create(k, (int)order, dims, rank, error) != STATUS_OK ||
-        textfile_matrix(&f.text, f.next++, 1, rank, k->lambda, error) != STATUS_OK)
+        model_text_matrix(&f.text, f.next++, 1, rank, k->lambda, error) != STATUS_OK)
         goto end;
     for (int n = 0; n < k->order; n++)
         if (take_matrix(&f, k->factor[n], k->dims[n], rank, error) != STATUS_OK)
             goto end;
 end:
-    textfile_close(&f.text);
+    model_text_close(&f.text);
     return error->status;
 }
 

@@ -32,7 +32,7 @@ static enum status side_take_mode(struct side *s, int n, struct error *error)
 {
     const struct ktensor *k = s->model;
     enum status status =
-        columns_norms(k->factor[n], k->dims[n], k->rank, s->norm, s->largest, error);
+        factor_columns_norms(k->factor[n], k->dims[n], k->rank, s->norm, s->largest, error);
     for (uint64_t r = 0; r < k->rank && status == STATUS_OK; r++)
         s->weight[r] *= s->norm[r];
     return status;
@@ -55,8 +55,8 @@ static enum status cosines(struct side *a, struct side *b, double *product, doub
         match[i] = 1;
     for (int n = 0; n < ka->order; n++) {
         if (side_take_mode(a, n, error) != STATUS_OK || side_take_mode(b, n, error) != STATUS_OK ||
-            columns_products(ka->factor[n], ka->rank, kb->factor[n], kb->rank, ka->dims[n], product,
-                             error) != STATUS_OK)
+            factor_columns_products(ka->factor[n], ka->rank, kb->factor[n], kb->rank, ka->dims[n],
+                                    product, error) != STATUS_OK)
             return error->status;
         for (uint64_t r = 0; r < ka->rank; r++)
             for (uint64_t s = 0; s < kb->rank; s++) {

@@ -18,14 +18,14 @@
 #define MAX_GROUPED_ORDER     8    /* the number of candidates grows as 2^order */
 #define WORTH                 0.8  /* of the traffic without groups, at most */
 
-void grouping_none(struct grouping *g, int order)
+void mode_groups_none(struct mode_groups *g, int order)
 {
     g->groups = order;
     for (int n = 0; n <= order; n++)
         g->first[n] = n;
 }
 
-void grouping_from_cuts(struct grouping *g, int order, unsigned cuts)
+void mode_groups_from_cuts(struct mode_groups *g, int order, unsigned cuts)
 {
     g->groups = 0;
     g->first[0] = 0;
@@ -34,7 +34,7 @@ void grouping_from_cuts(struct grouping *g, int order, unsigned cuts)
             g->first[++g->groups] = n;
 }
 
-int grouping_of(const struct grouping *g, int mode)
+int mode_groups_of(const struct mode_groups *g, int mode)
 {
     int group = 0;
     while (g->first[group + 1] <= mode)
@@ -42,7 +42,7 @@ int grouping_of(const struct grouping *g, int mode)
     return group;
 }
 
-int grouping_size(const struct grouping *g, int group)
+int mode_groups_size(const struct mode_groups *g, int group)
 {
     return g->first[group + 1] - g->first[group];
 }
@@ -71,14 +71,15 @@ static uint64_t cells_of(const uint64_t *dims, int first, int last)
     return cells;
 }
 
-uint64_t grouping_cells(const uint64_t *dims, uint64_t nnz, int first, int last)
+uint64_t mode_groups_possible_tuples(const uint64_t *dims, uint64_t nnz, int first, int last)
 {
     uint64_t cells = cells_of(dims, first, last);
     return cells > MAX_CELLS || cells / MAX_CELLS_PER_NONZERO > nnz ? 0 : cells;
 }
 
 /* Cells of nonzeros [i, i + count), at most a batch. */
-static void cells_at(const struct tuple_map *m, uint64_t i, uint64_t count, uint32_t *cell)
+static void coordinate_keys_at(const struct tuple_map *m, uint64_t i, uint64_t count,
+                               uint32_t *cell)
 {
     memcpy(cell, m->x->index[m->first] + i, count * sizeof *cell);
     for (int n = m->first + 1; n < m->last; n++) {
@@ -110,7 +111,7 @@ static void set_bits(struct tuple_map *m)
     for (uint64_t i = 0; i < nnz; i += BATCH) {
         uint32_t cell[BATCH];
         uint64_t count = batch_length(nnz, i);
-        cells_at(m, i, count, cell);
+        coordinate_keys_at(m, i, count, cell);
         for (uint64_t j = 0; j < count; j++)
             set_bit(m->bits, cell[j]);
     }
@@ -146,10 +147,10 @@ static uint32_t tuple_number(const struct tuple_map *m, uint64_t cell)
     return (uint32_t)(m->before[cell / 64] + (uint64_t)__builtin_popcountll(below));
 }
 
-struct grouping_sample grouping_sample(uint64_t cells)
+struct mode_groups_sample mode_groups_sample(uint64_t cells)
 {
-    return (struct grouping_sample){.cell_bits = 64 - __builtin_clzll(cells),
-                                    .left_out = cells > SAMPLED_CELLS ? SAMPLE_BITS : 0};
+    return (struct mode_groups_sample){.cell_bits = 64 - __builtin_clzll(cells),
+                                       .left_out = cells > SAMPLED_CELLS ? SAMPLE_BITS : 0};
 }
 
 /* The number of tuples among a sample of the cells. Multiplying by an odd number modulo a power of
@@ -158,7 +159,7 @@ static enum status sample_tuples(const struct coo *x, int first, int last, uint6
                                  double *count, struct error *error)
 {
     const struct tuple_map m = {.x = x, .first = first, .last = last};
-    const struct grouping_sample s = grouping_sample(cells);
+    const struct mode_groups_sample s = mode_groups_sample(cells);
     const uint32_t mask = (UINT32_C(1) << s.cell_bits) - 1;
     const uint32_t sampled = UINT32_C(1) << (s.cell_bits - s.left_out);
     uint64_t *map = memory_zeros(sampled / 64 + 1, sizeof *map, error), tuples = 0;
@@ -168,7 +169,7 @@ static enum status sample_tuples(const struct coo *x, int first, int last, uint6
     for (uint64_t i = 0; i < x->nnz; i += BATCH) {
         uint32_t cell[BATCH];
         uint64_t length = batch_length(x->nnz, i);
-        cells_at(&m, i, length, cell);
+        coordinate_keys_at(&m, i, length, cell);
         for (uint64_t j = 0; j < length; j++)
             cell[j] = cell[j] * UINT32_C(2654435761) & mask;
         for (uint64_t j = 0; j < length; j++)
@@ -185,7 +186,7 @@ static enum status sample_tuples(const struct coo *x, int first, int last, uint6
 static enum status count_tuples(const struct coo *x, int first, int last, double *count,
                                 struct error *error)
 {
-    uint64_t cells = grouping_cells(x->dims, x->nnz, first, last);
+    uint64_t cells = mode_groups_possible_tuples(x->dims, x->nnz, first, last);
     *count = last - first == 1 ? (double)x->dims[first] : INFINITY;
     if (last - first == 1 || cells == 0)
         return STATUS_OK;
@@ -213,13 +214,13 @@ static double table_weight(const struct estimate *e, double rows)
 /* Rows that a sweep moves, beside those of M: per group, a pass over the nonzeros that gathers a
  * row of every other group; for a group of several modes also its product table, its partial
  * products, and per mode a pass over the tuples. */
-static double sweep_traffic(const struct estimate *e, const struct grouping *g)
+static double sweep_traffic(const struct estimate *e, const struct mode_groups *g)
 {
     double all = 0, traffic = 0;
     for (int k = 0; k < g->groups; k++)
         all += table_weight(e, e->tuples->count[g->first[k]][g->first[k + 1]]);
     for (int k = 0; k < g->groups; k++) {
-        double rows = e->tuples->count[g->first[k]][g->first[k + 1]], size = grouping_size(g, k);
+        double rows = e->tuples->count[g->first[k]][g->first[k + 1]], size = mode_groups_size(g, k);
         traffic += e->nnz * (all - table_weight(e, rows) + e->index_rows);
         if (size > 1)
             traffic +=
@@ -240,13 +241,14 @@ static enum status count_group(struct tuple_counts *tuples, const struct coo *x,
     return count_tuples(x, first, last, count, error);
 }
 
-bool grouping_possible(int order)
+bool mode_groups_possible(int order)
 {
     return order >= 3 && order <= MAX_GROUPED_ORDER;
 }
 
-void grouping_decide(struct grouping *g, int order, uint64_t nnz, const struct tuple_counts *tuples,
-                     uint64_t row_bytes, uint64_t cache_bytes, double beyond)
+void mode_groups_decide(struct mode_groups *g, int order, uint64_t nnz,
+                        const struct tuple_counts *tuples, uint64_t row_bytes, uint64_t cache_bytes,
+                        double beyond)
 {
     struct estimate e = {.order = order,
                          .nnz = (double)nnz,
@@ -254,11 +256,11 @@ void grouping_decide(struct grouping *g, int order, uint64_t nnz, const struct t
                          .rows_in_cache = (double)cache_bytes / (double)row_bytes,
                          .beyond = beyond,
                          .index_rows = 0.25 + 16.0 / (double)row_bytes};
-    grouping_none(g, order);
+    mode_groups_none(g, order);
     double least = WORTH * sweep_traffic(&e, g);
     for (unsigned cuts = 1; cuts < 1u << (order - 1); cuts++) {
-        struct grouping candidate;
-        grouping_from_cuts(&candidate, order, cuts);
+        struct mode_groups candidate;
+        mode_groups_from_cuts(&candidate, order, cuts);
         double traffic = sweep_traffic(&e, &candidate);
         if (traffic < least) {
             least = traffic;
@@ -267,24 +269,24 @@ void grouping_decide(struct grouping *g, int order, uint64_t nnz, const struct t
     }
 }
 
-enum status grouping_choose(struct grouping *g, const struct coo *x, uint64_t row_bytes,
-                            uint64_t cache_bytes, struct error *error)
+enum status mode_groups_choose(struct mode_groups *g, const struct coo *x, uint64_t row_bytes,
+                               uint64_t cache_bytes, struct error *error)
 {
-    return grouping_choose_for(g, x, row_bytes, cache_bytes, GROUPING_BEYOND_CACHE, error);
+    return mode_groups_choose_for(g, x, row_bytes, cache_bytes, MODE_GROUPS_BEYOND_CACHE, error);
 }
 
-enum status grouping_choose_for(struct grouping *g, const struct coo *x, uint64_t row_bytes,
-                                uint64_t cache_bytes, double beyond, struct error *error)
+enum status mode_groups_choose_for(struct mode_groups *g, const struct coo *x, uint64_t row_bytes,
+                                   uint64_t cache_bytes, double beyond, struct error *error)
 {
     struct tuple_counts tuples;
-    grouping_none(g, x->order);
-    if (!grouping_possible(x->order))
+    mode_groups_none(g, x->order);
+    if (!mode_groups_possible(x->order))
         return STATUS_OK;
     for (int size = 1; size < x->order; size++)
         for (int first = 0; first + size <= x->order; first++)
             if (count_group(&tuples, x, first, first + size, error) != STATUS_OK)
                 return error->status;
-    grouping_decide(g, x->order, x->nnz, &tuples, row_bytes, cache_bytes, beyond);
+    mode_groups_decide(g, x->order, x->nnz, &tuples, row_bytes, cache_bytes, beyond);
     return STATUS_OK;
 }
 
@@ -307,10 +309,10 @@ static void list_tuples(const struct tuple_map *m, struct coo *tuples)
     }
 }
 
-static enum status apply_to_group(struct grouped *out, int group, const struct coo *x,
+static enum status apply_to_group(struct grouped_tensor *out, int group, const struct coo *x,
                                   struct error *error)
 {
-    int first = out->grouping.first[group], last = out->grouping.first[group + 1];
+    int first = out->mode_groups.first[group], last = out->mode_groups.first[group + 1];
     struct tuple_map m;
     if (tuple_map_create(&m, x, first, last, error) != STATUS_OK)
         return error->status;
@@ -327,7 +329,7 @@ static enum status apply_to_group(struct grouped *out, int group, const struct c
         for (uint64_t i = 0; i < x->nnz; i += BATCH) {
             uint32_t cell[BATCH];
             uint64_t count = batch_length(x->nnz, i);
-            cells_at(&m, i, count, cell);
+            coordinate_keys_at(&m, i, count, cell);
             for (uint64_t j = 0; j < count; j++)
                 number[i + j] = tuple_number(&m, cell[j]);
         }
@@ -337,29 +339,29 @@ static enum status apply_to_group(struct grouped *out, int group, const struct c
     return error->status;
 }
 
-enum status grouping_apply(struct grouped *out, const struct grouping *g, const struct coo *x,
-                           struct error *error)
+enum status mode_groups_apply(struct grouped_tensor *out, const struct mode_groups *g,
+                              const struct coo *x, struct error *error)
 {
-    *out = (struct grouped){.grouping = *g};
+    *out = (struct grouped_tensor){.mode_groups = *g};
     out->reduced.order = g->groups;
     out->reduced.nnz = x->nnz;
     out->reduced.value = x->value;
     for (int k = 0; k < g->groups; k++) {
-        if (grouping_size(g, k) == 1) {
+        if (mode_groups_size(g, k) == 1) {
             out->reduced.index[k] = x->index[g->first[k]];
             out->reduced.dims[k] = x->dims[g->first[k]];
         } else if (apply_to_group(out, k, x, error) != STATUS_OK) {
-            grouped_free(out);
+            grouped_tensor_free(out);
             return error->status;
         }
     }
     return STATUS_OK;
 }
 
-void grouped_free(struct grouped *g)
+void grouped_tensor_free(struct grouped_tensor *g)
 {
-    for (int k = 0; k < g->grouping.groups; k++) {
-        if (grouping_size(&g->grouping, k) > 1)
+    for (int k = 0; k < g->mode_groups.groups; k++) {
+        if (mode_groups_size(&g->mode_groups, k) > 1)
             memory_free(g->reduced.index[k]);
         coo_free(&g->tuples[k]);
     }

@@ -122,7 +122,7 @@ static void lay_out(struct plan *p, int replicas, enum conflict on_alto)
 /* Packed nonzeros in segments of so many. */
 static uint64_t packed_at_most(const struct plan_request *r, uint64_t nnz, uint64_t segment_nnz)
 {
-    return blco_pack_at_most(ordering_line_bits(r->order, r->dims), nnz, segment_nnz);
+    return segment_pack_at_most(ordering_line_bits(r->order, r->dims), nnz, segment_nnz);
 }
 
 /* Whether batches are sorted by the rows of mode n. */
@@ -137,8 +137,8 @@ static uint64_t queue_bytes(const struct plan_request *r, uint64_t batch, bool s
 {
     uint64_t decoded = (index_words(r) + 1) * sizeof(uint64_t);
     uint64_t sort = sorted ? PLAN_SORT_BYTES : 0;
-    return add(multiply(PLAN_QUEUES, packed_at_most(r, batch, BLCO_SEGMENT_NNZ)),
-               multiply(PLAN_LANES, multiply(batch, decoded + sort)));
+    return add(multiply(PLAN_SLOTS, packed_at_most(r, batch, BLCO_SEGMENT_NNZ)),
+               multiply(PLAN_WORKSPACES, multiply(batch, decoded + sort)));
 }
 
 /* As many nonzeros as pay, fewer where queues would take more than their share of what the factors
@@ -242,7 +242,8 @@ static void stream(struct plan *p, int replicas)
     p->replicate = r->conflict == CONFLICT_AUTO && !r->no_replicas;
     choose_queues(p, left);
     p->host_bytes = multiply((uint64_t)replicas + p->alto, packed_bytes(p));
-    p->packing_bytes = replicas == 0 ? 0 : multiply(r->nnz, coordinates + PACKED_BUILD_BYTES);
+    p->packing_bytes =
+        replicas == 0 ? 0 : multiply(r->nnz, coordinates + PACKED_TENSOR_BUILD_BYTES);
     p->resident_bytes = resident_bytes(p, left > p->queue_bytes ? left - p->queue_bytes : 0);
     p->total_bytes = add(fixed, add(p->queue_bytes, p->resident_bytes));
     p->fits = p->total_bytes <= r->budget && add(p->host_bytes, p->packing_bytes) <= r->host_budget;

@@ -52,15 +52,15 @@ struct plan {
     uint64_t factor_bytes;             /* factors, M, Grams                                 */
     uint64_t copy_bytes;               /* of the largest set of copies for `hierarchical`   */
     uint64_t total_bytes;
-    struct grouping grouping; /* of modes that share partial products, once built  */
-    bool fits;                /* total_bytes <= budget; and on the host, where it is streamed */
+    struct mode_groups mode_groups; /* of modes that share partial products, once built  */
+    bool fits; /* total_bytes <= budget; and on the host, where it is streamed */
 
     /* Where nothing else fits: orderings are packed in host memory (packed.h) and flow through
      * queues in device memory; total_bytes is then what the device holds. */
     bool streamed;
     bool sorted[MAX_ORDER];  /* the batches are sorted by this mode's rows on the device      */
     uint64_t batch_nnz;      /* nonzeros that a queue takes at a time                         */
-    uint64_t queue_bytes;    /* of all PLAN_QUEUES queues: packed batch, what it decodes to, and
+    uint64_t queue_bytes;    /* of all PLAN_SLOTS queues: packed batch, what it decodes to, and
                               * what sorting it takes                                         */
     bool replicate;          /* once the first iteration is done, orderings of their own are built
                               * on the device for all modes, as far as there is room for them   */
@@ -71,8 +71,8 @@ struct plan {
                               * and the sort; 0 for alto alone, which a file may have ready   */
 };
 
-#define PLAN_QUEUES 3 /* packed batches on their way                */
-#define PLAN_LANES  2 /* batches that are decoded and worked on     */
+#define PLAN_SLOTS      3 /* packed batches on their way                */
+#define PLAN_WORKSPACES 2 /* batches that are decoded and worked on     */
 #define PLAN_SORT_BYTES                                                                            \
     17 /* of a nonzero of a batch: row and position, twice, and the sort's own */
 

@@ -94,7 +94,7 @@ static void describe_streamed(const struct plan *plan, struct text *t)
     append(t,
            "memory: what stays %.3f GB + %d queues %.3f GB + factors %.3f GB + copies %.3f GB = "
            "%.3f GB of the %.3f GB that may be used\n",
-           gigabytes(plan->resident_bytes), PLAN_QUEUES, gigabytes(plan->queue_bytes),
+           gigabytes(plan->resident_bytes), PLAN_SLOTS, gigabytes(plan->queue_bytes),
            gigabytes(plan->factor_bytes), gigabytes(plan->copy_bytes), gigabytes(plan->total_bytes),
            gigabytes(plan->request.budget));
 }
@@ -105,10 +105,10 @@ void plan_describe(const struct plan *plan, char *text, uint64_t size)
     char obstacle[256];
     for (int n = 0; n < plan->request.order; n++)
         describe_mode(plan, n, &t);
-    for (int g = 0; g < plan->grouping.groups; g++)
-        if (grouping_size(&plan->grouping, g) > 1)
+    for (int g = 0; g < plan->mode_groups.groups; g++)
+        if (mode_groups_size(&plan->mode_groups, g) > 1)
             append(&t, "modes %d to %d share partial products and one ordering\n",
-                   plan->grouping.first[g] + 1, plan->grouping.first[g + 1]);
+                   plan->mode_groups.first[g] + 1, plan->mode_groups.first[g + 1]);
     if (plan->streamed)
         describe_streamed(plan, &t);
     else

@@ -82,22 +82,22 @@ struct row_range row_range_of_lines(const struct ordering *o, int mode, const ui
 
 /* Between the lines of segment s's first group and of the next one's. The lines of a group stand in
  * its entry without their low bits. */
-static struct row_range range_of_segment(const struct ordering *o, const struct packed *p, int mode,
-                                         uint64_t s)
+static struct row_range range_of_segment(const struct ordering *o, const struct packed_tensor *p,
+                                         int mode, uint64_t s)
 {
     uint64_t from[MAX_LINE_WORDS], to[MAX_LINE_WORDS];
     struct packed_group g;
-    blco_group_load(p->bytes + p->segment[s].offset, 0, o->line_bits, &g, from);
+    segment_group_load(p->bytes + p->segment[s].offset, 0, o->line_bits, &g, from);
     memset(to, 0xff, sizeof to);
     if (s + 1 < p->nsegments) {
-        blco_group_load(p->bytes + p->segment[s + 1].offset, 0, o->line_bits, &g, to);
+        segment_group_load(p->bytes + p->segment[s + 1].offset, 0, o->line_bits, &g, to);
         for (int place = 0; place < g.low_bits && place < o->line_bits; place++)
             to[place / 64] |= UINT64_C(1) << place % 64;
     }
     return row_range_of_lines(o, mode, from, to);
 }
 
-void row_range_of_batches(struct row_range *range, const struct packed *p, int mode,
+void row_range_of_batches(struct row_range *range, const struct packed_tensor *p, int mode,
                           uint64_t segments)
 {
     struct ordering o;

@@ -18,7 +18,7 @@ struct row_range row_range_of_lines(const struct ordering *o, int mode, const ui
 /* range[b] = the rows that batch b can have, of `segments` segments each but the last, which may
  * have fewer. Looks at the first group of each segment only, by all OpenMP threads, and holds where
  * the segments stand in the order of p->kind. */
-void row_range_of_batches(struct row_range *range, const struct packed *p, int mode,
+void row_range_of_batches(struct row_range *range, const struct packed_tensor *p, int mode,
                           uint64_t segments);
 
 #endif

@@ -46,7 +46,7 @@ static enum status sort_long_lines(const struct blco *b, struct sorted *s, struc
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < nnz; i++)
             s->position[i] = i;
-        line_sort(&b->ordering, s->x, s->position, nnz, key, error);
+        ordering_sort(&b->ordering, s->x, s->position, nnz, key, error);
     }
     memory_free(key);
     return error->status;
@@ -246,7 +246,7 @@ done:
 }
 
 /* Fills s->line and b->value from a source. */
-static enum status move_lines(struct blco *b, struct sorted *s, struct blco_source *source,
+static enum status move_lines(struct blco *b, struct sorted *s, struct blco_presort *source,
                               bool take, struct error *error)
 {
     const struct ordering *from = &source->line_order;
@@ -262,13 +262,13 @@ static enum status move_lines(struct blco *b, struct sorted *s, struct blco_sour
     if (!s->line || !b->value)
         return error->status;
     struct bit_moves moves;
-    relayout_moves(&moves, from, &b->ordering, LAYOUT_LINE, 0);
+    ordering_moves_create(&moves, from, &b->ordering, ORDERING_LINE, 0);
     return radix_sort_moved(&moves, source->line, (const uint64_t *)(const void *)source->value,
                             s->line, (uint64_t *)(void *)b->value, b->nnz,
-                            relayout_sorted_bits(from, &b->ordering), from->line_bits, error);
+                            ordering_sorted_bits(from, &b->ordering), from->line_bits, error);
 }
 
-enum status blco_build_from(struct blco *b, struct blco_source *source, int mode, bool take,
+enum status blco_build_from(struct blco *b, struct blco_presort *source, int mode, bool take,
                             struct error *error)
 {
     *b = (struct blco){.order = source->order, .nnz = source->nnz, .norm_sq = source->norm_sq};

@@ -45,7 +45,7 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
  * that the source itself stands in takes its arrays over where `take` says that they are needed no
  * more.
  */
-enum status blco_build_from(struct blco *b, struct blco_source *source, int mode, bool take,
+enum status blco_build_from(struct blco *b, struct blco_presort *source, int mode, bool take,
                             struct error *error);
 
 /* The block in which nonzero i lies. */

@@ -6,7 +6,7 @@
 #include "base/radix_sort.h"
 #include "tensor/ordering_moves.h"
 
-int blco_source_possible(int order, const uint64_t *dims)
+int blco_presort_possible(int order, const uint64_t *dims)
 {
     int bits = 0;
     for (int n = 0; n < order; n++)
@@ -27,7 +27,7 @@ static bool ascends(const uint64_t *line, uint64_t nnz)
 static uint64_t *natural_lines(struct ordering *natural, const struct coo *x, struct error *error)
 {
     uint64_t *line = memory_array(x->nnz, sizeof *line, error);
-    relayout_natural(natural, x->order, x->dims);
+    ordering_natural(natural, x->order, x->dims);
     if (line && ordering_line_words(natural, x, 0, NULL, line, error) != STATUS_OK) {
         memory_free(line);
         return NULL;
@@ -35,12 +35,12 @@ static uint64_t *natural_lines(struct ordering *natural, const struct coo *x, st
     return line;
 }
 
-enum status blco_source_create(struct blco_source *s, const struct coo *x, struct error *error)
+enum status blco_presort_create(struct blco_presort *s, const struct coo *x, struct error *error)
 {
-    *s = (struct blco_source){.order = x->order, .nnz = x->nnz};
+    *s = (struct blco_presort){.order = x->order, .nnz = x->nnz};
     memcpy(s->dims, x->dims, sizeof s->dims);
     s->norm_sq = coo_norm_sq(x);
-    relayout_common(&s->line_order, x->order, x->dims);
+    ordering_common(&s->line_order, x->order, x->dims);
 
     struct ordering natural;
     uint64_t *line = natural_lines(&natural, x, error);
@@ -48,18 +48,18 @@ enum status blco_source_create(struct blco_source *s, const struct coo *x, struc
     s->value = memory_array(x->nnz, sizeof *s->value, error);
     if (line && s->line && s->value) {
         struct bit_moves moves;
-        relayout_moves(&moves, &natural, &s->line_order, LAYOUT_LINE, 0);
-        int low = ascends(line, x->nnz) ? relayout_sorted_bits(&natural, &s->line_order) : 0;
+        ordering_moves_create(&moves, &natural, &s->line_order, ORDERING_LINE, 0);
+        int low = ascends(line, x->nnz) ? ordering_sorted_bits(&natural, &s->line_order) : 0;
         radix_sort_moved(&moves, line, (const uint64_t *)(const void *)x->value, s->line,
                          (uint64_t *)(void *)s->value, x->nnz, low, s->line_order.line_bits, error);
     }
     memory_free(line);
     if (error->status != STATUS_OK)
-        blco_source_free(s);
+        blco_presort_free(s);
     return error->status;
 }
 
-void blco_source_free(struct blco_source *s)
+void blco_presort_free(struct blco_presort *s)
 {
     memory_free(s->line);
     memory_free(s->value);

@@ -6,7 +6,7 @@
 #include "tensor/coo.h"
 #include "tensor/ordering.h"
 
-struct blco_source {
+struct blco_presort {
     int order;
     uint64_t nnz;
     uint64_t dims[MAX_ORDER];
@@ -17,13 +17,13 @@ struct blco_source {
 };
 
 /* Whether the lines of such a tensor have at most 64 bits. */
-int blco_source_possible(int order, const uint64_t *dims);
+int blco_presort_possible(int order, const uint64_t *dims);
 
 /* From x, whose coordinates are distinct; faster where they ascend, mode by mode. x is only read.
  * Parallel. On failure *s is empty. */
-enum status blco_source_create(struct blco_source *s, const struct coo *x, struct error *error);
+enum status blco_presort_create(struct blco_presort *s, const struct coo *x, struct error *error);
 
 /* Accepts an empty one. */
-void blco_source_free(struct blco_source *s);
+void blco_presort_free(struct blco_presort *s);
 
 #endif

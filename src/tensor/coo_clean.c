@@ -157,7 +157,7 @@ static enum status sort_and_merge(struct coo *x, uint64_t *position, uint64_t *d
     uint64_t *key = memory_array(longest, sizeof *key, error);
     for (int s = 0; s < SLABS && error->status == STATUS_OK; s++) {
         uint64_t count = first[s + 1] - first[s];
-        if (line_sort(&o, x, position + first[s], count, key, error) == STATUS_OK)
+        if (ordering_sort(&o, x, position + first[s], count, key, error) == STATUS_OK)
             *duplicates += merge_duplicates(x, position + first[s], key, count);
     }
     memory_free(key);

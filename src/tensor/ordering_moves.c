@@ -17,16 +17,16 @@ static void add_move(struct bit_moves *m, int source, int from, int to)
 }
 
 /* The place of bit k of mode n, counted through all words; -1 where it is not stored. */
-static int target_bit(const struct ordering *o, enum layout layout, int n, int k)
+static int target_bit(const struct ordering *o, enum ordering_target layout, int n, int k)
 {
-    if (layout == LAYOUT_LINE)
+    if (layout == ORDERING_LINE)
         return o->place[n][k];
     const struct field *f = &o->field[n];
     return (f->mask >> k) & 1 ? 64 * f->word + f->shift + k : -1;
 }
 
-void relayout_moves(struct bit_moves *m, const struct ordering *from, const struct ordering *to,
-                    enum layout layout, int word)
+void ordering_moves_create(struct bit_moves *m, const struct ordering *from,
+                           const struct ordering *to, enum ordering_target layout, int word)
 {
     m->count = 0;
     for (int n = 0; n < to->order; n++) {
@@ -42,7 +42,7 @@ void relayout_moves(struct bit_moves *m, const struct ordering *from, const stru
     }
 }
 
-bool relayout_is_identity(const struct bit_moves *m, int bits)
+bool ordering_moves_identity(const struct bit_moves *m, int bits)
 {
     uint64_t all = bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX;
     return m->count == 0 ? bits == 0
@@ -51,7 +51,7 @@ bool relayout_is_identity(const struct bit_moves *m, int bits)
 
 /* A stable sort by the other bits keeps the order along `from` of nonzeros that agree in them, and
  * that is the order along `to` where these lowest bits stand in the same order on both lines. */
-int relayout_sorted_bits(const struct ordering *from, const struct ordering *to)
+int ordering_sorted_bits(const struct ordering *from, const struct ordering *to)
 {
     uint16_t from_place[MAX_LINE_BITS];
     for (int n = 0; n < to->order; n++)
@@ -64,7 +64,7 @@ int relayout_sorted_bits(const struct ordering *from, const struct ordering *to)
     return bits;
 }
 
-void relayout_common(struct ordering *o, int order, const uint64_t *dims)
+void ordering_common(struct ordering *o, int order, const uint64_t *dims)
 {
     int shortest = 0;
     for (int n = 1; n < order; n++)
@@ -73,7 +73,7 @@ void relayout_common(struct ordering *o, int order, const uint64_t *dims)
     ordering_create(o, shortest, order, dims, 64);
 }
 
-void relayout_natural(struct ordering *o, int order, const uint64_t *dims)
+void ordering_natural(struct ordering *o, int order, const uint64_t *dims)
 {
     memset(o, 0, sizeof *o);
     o->order = order;
@@ -85,7 +85,7 @@ void relayout_natural(struct ordering *o, int order, const uint64_t *dims)
     o->cut = o->line_bits;
 }
 
-void relayout_base(const struct ordering *o, const uint64_t *line, uint32_t *base)
+void ordering_base(const struct ordering *o, const uint64_t *line, uint32_t *base)
 {
     for (int n = 0; n < o->order; n++) {
         base[n] = 0;

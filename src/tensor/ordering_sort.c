@@ -2,8 +2,8 @@
 
 #include "base/radix_sort.h"
 
-enum status line_sort(const struct ordering *o, const struct coo *x, uint64_t *position,
-                      uint64_t count, uint64_t *key, struct error *error)
+enum status ordering_sort(const struct ordering *o, const struct coo *x, uint64_t *position,
+                          uint64_t count, uint64_t *key, struct error *error)
 {
     struct coo part = *x; /* borrows the arrays; as many keys as positions */
     part.nnz = count;

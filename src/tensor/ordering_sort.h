@@ -8,7 +8,7 @@
 /* Stable sort of position[0..count), which names nonzeros of x, by their lines; key[0..count)
  * receives the lines' uppermost words, in the same order. Takes count * 16 bytes while it runs. By
  * all OpenMP threads. STATUS_MEMORY leaves position a permutation of what it was. */
-enum status line_sort(const struct ordering *o, const struct coo *x, uint64_t *position,
-                      uint64_t count, uint64_t *key, struct error *error);
+enum status ordering_sort(const struct ordering *o, const struct coo *x, uint64_t *position,
+                          uint64_t count, uint64_t *key, struct error *error);
 
 #endif

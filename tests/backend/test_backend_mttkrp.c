@@ -231,7 +231,7 @@ static void check_from_file(void **state, struct backend_options options, bool s
     const struct backend_ops *ops = backend_of(state);
     static const uint64_t dims[] = {300, 400, 500};
     struct error error = {0};
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct tensor_input input;
     struct tns_options tns = {0};
     struct backend b;

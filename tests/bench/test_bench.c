@@ -262,7 +262,7 @@ static void test_streamed(void **state)
 {
     (void)state;
     struct coo x;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     const struct tns_options no_options = {.index_base = 1};
     struct error error = {0};
     make_tensor(&x);
@@ -396,7 +396,7 @@ static void test_limits_of_the_host(void **state)
     const uint64_t dims[] = {1, 5000};
     struct error error = {0};
     struct backend_limits limits;
-    assert_int_equal(limits_host(2, dims, 3, &limits, &error), STATUS_OK);
+    assert_int_equal(host_rates(2, dims, 3, &limits, &error), STATUS_OK);
     assert_true(limits.copy_bytes_per_second > 1e6);
     assert_true(limits.upload_bytes_per_second == 0);
     for (int n = 0; n < 2; n++) {
@@ -408,7 +408,7 @@ static void test_limits_of_the_host(void **state)
     for (long k = 0; k < 3; k++) { /* two arrays to copy, one table */
         error = (struct error){0};
         memory_hook_set(k);
-        assert_int_equal(limits_host(2, dims, 3, &limits, &error), STATUS_MEMORY);
+        assert_int_equal(host_rates(2, dims, 3, &limits, &error), STATUS_MEMORY);
         memory_hook_set(-1);
     }
 }

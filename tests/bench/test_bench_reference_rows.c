@@ -16,14 +16,15 @@
 static const struct tns_options no_options = {.index_base = 1};
 
 /* The rows of the sample are those of the whole M. */
-static void check_sample(const struct bench_sample *s, const struct coo *x, const struct ktensor *k)
+static void check_sample(const struct bench_reference_rows *s, const struct coo *x,
+                         const struct ktensor *k)
 {
     for (int n = 0; n < x->order; n++) {
         struct error error = {0};
         long double *m = memory_array(x->dims[n] * k->rank, sizeof *m, &error);
         assert_non_null(m);
         naive_mttkrp(x, k, n, m);
-        assert_in_range(s->rows[n], 1, BENCH_SAMPLE_NNZ);
+        assert_in_range(s->rows[n], 1, BENCH_REFERENCE_NNZ);
         long double difference = 0, norm = 0;
         for (uint64_t i = 0; i < s->rows[n]; i++) {
             assert_true(i == 0 || s->row[n][i] > s->row[n][i - 1]);
@@ -43,8 +44,8 @@ static void check_tensor(int order, const uint64_t *dims, uint64_t nnz)
 {
     struct coo x;
     struct ktensor k;
-    struct coo_runs_report report;
-    struct bench_sample s;
+    struct external_sort_report report;
+    struct bench_reference_rows s;
     struct error error = {0};
     naive_random_coo(&x, order, dims, nnz, 3, 1);
     assert_int_equal(ktensor_create(&k, order, dims, 5, &error), STATUS_OK);
@@ -52,17 +53,17 @@ static void check_tensor(int order, const uint64_t *dims, uint64_t nnz)
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
 
     struct tensor_input input = {.x = x};
-    assert_int_equal(bench_sample_create(&s, &input, &k, &error), STATUS_OK);
+    assert_int_equal(bench_reference_rows_create(&s, &input, &k, &error), STATUS_OK);
     check_sample(&s, &x, &k);
-    bench_sample_free(&s);
-    bench_sample_free(&s);
+    bench_reference_rows_free(&s);
+    bench_reference_rows_free(&s);
 
     assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
                      STATUS_OK);
-    assert_int_equal(bench_sample_create(&s, &input, &k, &error), STATUS_OK);
+    assert_int_equal(bench_reference_rows_create(&s, &input, &k, &error), STATUS_OK);
     assert_true(input.unread);
     check_sample(&s, &x, &k);
-    bench_sample_free(&s);
+    bench_reference_rows_free(&s);
     tensor_input_close(&input);
     ktensor_free(&k);
     coo_free(&x);
@@ -89,7 +90,7 @@ static void test_failures(void **state)
     (void)state;
     struct coo x;
     struct ktensor k;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct tensor_input input;
     struct error error = {0};
     const uint64_t dims[] = {20, 30};
@@ -100,14 +101,14 @@ static void test_failures(void **state)
                      STATUS_OK);
     int failures = 0;
     for (long i = 0, fired = 1; fired; i++) {
-        struct bench_sample s;
+        struct bench_reference_rows s;
         error = (struct error){0};
         memory_hook_set(i);
-        enum status status = bench_sample_create(&s, &input, &k, &error);
+        enum status status = bench_reference_rows_create(&s, &input, &k, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
-        bench_sample_free(&s);
+        bench_reference_rows_free(&s);
         failures += (int)fired;
     }
     assert_true(failures >= 10);
@@ -116,12 +117,12 @@ static void test_failures(void **state)
     size_t size;
     char *bytes = file_bytes(scratch_path("x.blco"), &size);
     bytes[BLCO_PAGE + 20] ^= 1;
-    struct bench_sample s;
+    struct bench_reference_rows s;
     const char *path = scratch_file("bad.blco", bytes, size);
     error = (struct error){0};
     assert_int_equal(tensor_input_open(&input, path, &no_options, NULL, &error), STATUS_OK);
-    assert_int_equal(bench_sample_create(&s, &input, &k, &error), STATUS_INPUT);
-    bench_sample_free(&s);
+    assert_int_equal(bench_reference_rows_create(&s, &input, &k, &error), STATUS_INPUT);
+    bench_reference_rows_free(&s);
     tensor_input_close(&input);
     free(bytes);
     ktensor_free(&k);

@@ -33,7 +33,7 @@ static char *record(const struct backend_ops *ops, struct error *error)
     *error = (struct error){0};
     json_begin(&j, error);
     json_object(&j, NULL);
-    record_machine(&j, 3, argv, ops, 7, error);
+    run_record_machine(&j, 3, argv, ops, 7, error);
     json_end(&j);
     char *text =
         error->status == STATUS_OK ? memory_text(error, "%.*s", (int)j.used, j.text) : NULL;

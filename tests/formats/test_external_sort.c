@@ -46,18 +46,18 @@ static void cut_part(struct coo *part, const struct coo *x, uint64_t begin, uint
 
 /* x in `parts` runs and a rest that stays in memory, merged in little memory, to the file. */
 static enum status write_in_runs(const struct coo *x, const char *path, uint64_t parts,
-                                 uint64_t memory, struct coo_runs_report *report,
+                                 uint64_t memory, struct external_sort_report *report,
                                  struct error *error)
 {
-    struct coo_runs runs;
+    struct external_sort runs;
     struct coo copy, part, rest = {0};
     uint64_t length = x->nnz / (parts + 1);
     *error = (struct error){0};
     copy_coo(&copy, x);
-    coo_runs_init(&runs);
+    external_sort_init(&runs);
     for (uint64_t k = 0; k < parts && error->status == STATUS_OK; k++) {
         cut_part(&part, &copy, k * length, (k + 1) * length);
-        coo_runs_spill(&runs, path, &part, error);
+        external_sort_spill(&runs, path, &part, error);
     }
     if (error->status == STATUS_OK) {
         cut_part(&part, &copy, parts * length, x->nnz);
@@ -65,10 +65,10 @@ static enum status write_in_runs(const struct coo *x, const char *path, uint64_t
             for (int n = 0; n < x->order; n++)
                 memcpy(rest.index[n], part.index[n], part.nnz * sizeof *part.index[n]);
             memcpy(rest.value, part.value, part.nnz * sizeof *part.value);
-            coo_runs_write(&runs, &rest, path, memory, report, NULL, error);
+            external_sort_write(&runs, &rest, path, memory, report, NULL, error);
         }
     }
-    coo_runs_free(&runs);
+    external_sort_free(&runs);
     coo_free(&copy);
     return error->status;
 }
@@ -79,7 +79,7 @@ static void check(const struct coo *x)
     static const uint64_t parts[] = {1, 2, 7, 40};
     struct coo clean, got;
     struct coo_cleaning cleaning;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct error error;
     size_t size, other_size;
     const char *path = scratch_path("x.blco");
@@ -95,7 +95,7 @@ static void check(const struct coo *x)
     char *bytes = file_bytes(path, &size);
     assert_int_equal(size, report.bytes);
     for (int p = 0; p < 4; p++) {
-        struct coo_runs_report other;
+        struct external_sort_report other;
         int before = omp_get_max_threads();
         omp_set_num_threads(1 + p % 3);
         if (write_in_runs(x, path, parts[p], 1, &other, &error) != STATUS_OK)
@@ -156,7 +156,7 @@ static void test_full_disk(void **state)
     (void)state;
     static const uint64_t dims[] = {3000, 70000, 9};
     struct coo x;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct rlimit limit, small;
     messy_coo(&x, 3, dims, 100000, 1);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -186,7 +186,7 @@ static void test_refused_paths(void **state)
     (void)state;
     static const uint64_t dims[] = {30, 70};
     struct coo x;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct error error;
     messy_coo(&x, 2, dims, 100, 1);
     for (uint64_t parts = 0; parts < 2; parts++) {
@@ -208,20 +208,21 @@ static void test_allocation_failures(void **state)
     cut_part(&part[1], &x, 1000, 3000);
     int fired = 1;
     for (long k = 0; fired; k++) {
-        struct coo_runs runs;
-        struct coo_runs_report report;
+        struct external_sort runs;
+        struct external_sort_report report;
         struct error error = {0};
-        coo_runs_init(&runs);
+        external_sort_init(&runs);
         assert_int_equal(coo_create(&rest, 3, dims, 0, &error), STATUS_OK);
         memory_hook_set(k);
-        enum status status = coo_runs_spill(&runs, scratch_path("x.blco"), &part[0], &error);
+        enum status status = external_sort_spill(&runs, scratch_path("x.blco"), &part[0], &error);
         if (status == STATUS_OK)
-            status = coo_runs_spill(&runs, scratch_path("x.blco"), &part[1], &error);
+            status = external_sort_spill(&runs, scratch_path("x.blco"), &part[1], &error);
         if (status == STATUS_OK)
-            status = coo_runs_write(&runs, &rest, scratch_path("x.blco"), 1, &report, NULL, &error);
+            status =
+                external_sort_write(&runs, &rest, scratch_path("x.blco"), 1, &report, NULL, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
-        coo_runs_free(&runs);
+        external_sort_free(&runs);
         coo_free(&rest);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         assert_int_equal(scratch_entries(0), fired ? 0 : 1);

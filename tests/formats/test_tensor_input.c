@@ -18,7 +18,7 @@ static const struct tns_options no_options = {.index_base = 1};
 
 static void write_tensor(struct coo *x)
 {
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct error error = {0};
     naive_random_coo(x, 3, (uint64_t[]){30, 40, 50}, 3000, 1, 0);
     assert_int_equal(write_blco(x, scratch_path("x.blco"), &report, &error), STATUS_OK);
@@ -80,7 +80,7 @@ static void test_refused(void **state)
 {
     (void)state;
     struct coo x;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct error error = {0};
     struct tns_options lengths = no_options;
     lengths.ndims = 2;
@@ -225,7 +225,7 @@ static void test_file_is_decoded_on_the_device(void **state)
             if (!decoded && !room)
                 continue;
             struct coo x;
-            struct coo_runs_report report;
+            struct external_sort_report report;
             struct tensor_input input;
             struct error error = {0};
             naive_random_coo(&x, order, dims, 2000, 1, 0);

@@ -104,8 +104,8 @@ static size_t make_seed(const uint8_t *data, size_t size, uint8_t *seed, size_t 
     uint64_t nnz = size < 300 ? size : 300;
     int kind = size ? data[size / 2] % 4 : 0; /* of the values */
     struct coo x;
-    struct coo_runs runs;
-    struct coo_runs_report report;
+    struct external_sort runs;
+    struct external_sort_report report;
     struct error error = {0};
     if (coo_create(&x, size ? data[0] % 7 + 1 : 3, dims, nnz, &error) != STATUS_OK)
         abort();
@@ -115,10 +115,10 @@ static size_t make_seed(const uint8_t *data, size_t size, uint8_t *seed, size_t 
         for (int n = 0; n < x.order; n++)
             x.index[n][i] = (uint32_t)(data[(i + (uint64_t)n) % size] * 2654435761u % dims[n]);
     }
-    coo_runs_init(&runs);
-    if (coo_runs_write(&runs, &x, path, 1 << 20, &report, NULL, &error) != STATUS_OK)
+    external_sort_init(&runs);
+    if (external_sort_write(&runs, &x, path, 1 << 20, &report, NULL, &error) != STATUS_OK)
         abort();
-    coo_runs_free(&runs);
+    external_sort_free(&runs);
     FILE *file = fopen(path, "rb");
     if (!file || fread(bytes, 1, sizeof bytes, file) != report.bytes)
         abort();
@@ -161,13 +161,13 @@ static void check(const struct coo *x)
 /* What can be decoded can be loaded as it is; what is loaded can be walked through. */
 static void check_packed(const struct blco_file *f, enum status decoded)
 {
-    struct packed p;
+    struct packed_tensor p;
     struct error error = {0};
-    if (packed_load(&p, f, NULL, &error) == STATUS_OK)
-        packed_norm_sq(&p);
+    if (packed_tensor_load(&p, f, NULL, &error) == STATUS_OK)
+        packed_tensor_norm_sq(&p);
     else if (decoded == STATUS_OK || p.bytes || p.segment)
         abort();
-    packed_free(&p);
+    packed_tensor_free(&p);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

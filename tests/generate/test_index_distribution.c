@@ -12,11 +12,12 @@
 #include "generate/generate.h"
 #include "generate/index_distribution.h"
 
-static struct index_law create(uint64_t length, double exponent)
+static struct index_distribution create(uint64_t length, double exponent)
 {
     struct error error = {0};
-    struct index_law law;
-    if (index_law_create(&law, length, exponent, random_stream_at(1, 2, 3), &error) != STATUS_OK)
+    struct index_distribution law;
+    if (index_distribution_create(&law, length, exponent, random_stream_at(1, 2, 3), &error) !=
+        STATUS_OK)
         fail_msg("%s", error.message);
     return law;
 }
@@ -36,13 +37,13 @@ static void test_places(void **state)
     for (size_t k = 0; k < LAWS; k++) {
         if (laws[k].length > 2000000 || laws[k].exponent <= 0)
             continue;
-        struct index_law law = create(laws[k].length, laws[k].exponent);
+        struct index_distribution law = create(laws[k].length, laws[k].exponent);
         uint64_t turns = UINT64_C(1) << law.block_bits, filled = 0;
         unsigned char *seen = calloc(law.length, 1);
         assert_non_null(seen);
         for (uint64_t block = 0; block < law.blocks; block++) {
             for (uint64_t turn = 0; turn < turns; turn++) {
-                uint64_t index = index_law_place(&law, block, turn);
+                uint64_t index = index_distribution_place(&law, block, turn);
                 assert_true(index < law.length && index >> law.block_bits == block);
                 filled += seen[index] == 0;
                 seen[index] = 1;
@@ -50,7 +51,7 @@ static void test_places(void **state)
         }
         assert_int_equal(filled, law.length);
         free(seen);
-        index_law_free(&law);
+        index_distribution_free(&law);
     }
 }
 
@@ -58,19 +59,19 @@ static void test_shares_sum_up(void **state)
 {
     (void)state;
     for (size_t k = 0; k < LAWS; k++) {
-        struct index_law law = create(laws[k].length, laws[k].exponent);
+        struct index_distribution law = create(laws[k].length, laws[k].exponent);
         double sum = 0;
         uint64_t step = UINT64_C(1) << law.block_bits;
         step = law.length / step > 5000 ? law.length / 1000 : step; /* where there are no blocks */
         for (uint64_t begin = 0; begin < law.length; begin += step) {
             uint64_t end = begin + step < law.length ? begin + step : law.length;
-            double share = index_law_share(&law, begin, end);
+            double share = index_distribution_share(&law, begin, end);
             assert_true(share > 0);
             sum += share;
         }
         assert_true(fabs(sum - 1) < 1e-9);
-        assert_true(fabs(index_law_share(&law, 0, law.length) - 1) < 1e-9);
-        index_law_free(&law);
+        assert_true(fabs(index_distribution_share(&law, 0, law.length) - 1) < 1e-9);
+        index_distribution_free(&law);
     }
 }
 
@@ -82,10 +83,10 @@ static void test_draws(void **state)
     enum { DRAWS = 400000 };
     static const double exponents[] = {0.6, 1, 2.5};
     for (int k = 0; k < 3; k++) {
-        struct index_law law = create(300001, exponents[k]);
+        struct index_distribution law = create(300001, exponents[k]);
         static struct index_range whole, part;
         uint64_t block = UINT64_C(1) << law.block_bits, begin = 3 * block, end = 300 * block;
-        double own, inside = 0, inverse = 0, expected = index_law_share(&law, begin, end);
+        double own, inside = 0, inverse = 0, expected = index_distribution_share(&law, begin, end);
         double lower_whole = 0, lower_part = 0;
         whole = part = (struct index_range){0};
         index_range_create(&whole, &law, 0, law.length);
@@ -108,7 +109,7 @@ static void test_draws(void **state)
         assert_true(fabs(lower_whole / inside - lower_part / DRAWS) < deviation);
         if (exponents[k] < 1) /* the mean of 1 / share is the number of indices */
             assert_true(fabs(inverse / DRAWS / (double)law.length - 1) < 0.02);
-        index_law_free(&law);
+        index_distribution_free(&law);
     }
 }
 

@@ -14,9 +14,9 @@
 #include "plan/mode_groups.h"
 #include "support/naive.h"
 
-static const struct grouping pairs = {.groups = 2, .first = {0, 2, 4}};
-static const struct grouping middle = {.groups = 3, .first = {0, 1, 3, 4}};
-static const struct grouping triple = {.groups = 2, .first = {0, 3, 4}};
+static const struct mode_groups pairs = {.groups = 2, .first = {0, 2, 4}};
+static const struct mode_groups middle = {.groups = 3, .first = {0, 1, 3, 4}};
+static const struct mode_groups triple = {.groups = 2, .first = {0, 3, 4}};
 
 static void random_tensor(struct coo *x)
 {
@@ -27,38 +27,38 @@ static void random_tensor(struct coo *x)
 static void test_groups_of_modes(void **state)
 {
     (void)state;
-    struct grouping g;
-    grouping_none(&g, 3);
+    struct mode_groups g;
+    mode_groups_none(&g, 3);
     assert_int_equal(g.groups, 3);
     for (int n = 0; n < 3; n++) {
-        assert_int_equal(grouping_of(&g, n), n);
-        assert_int_equal(grouping_size(&g, n), 1);
+        assert_int_equal(mode_groups_of(&g, n), n);
+        assert_int_equal(mode_groups_size(&g, n), 1);
     }
-    grouping_from_cuts(&g, 4, 5);
+    mode_groups_from_cuts(&g, 4, 5);
     assert_int_equal(g.groups, 3);
     assert_memory_equal(g.first, middle.first, 4 * sizeof *g.first);
-    grouping_from_cuts(&g, 4, 0);
+    mode_groups_from_cuts(&g, 4, 0);
     assert_int_equal(g.groups, 1);
-    assert_int_equal(grouping_size(&g, 0), 4);
-    assert_int_equal(grouping_of(&middle, 0), 0);
-    assert_int_equal(grouping_of(&middle, 2), 1);
-    assert_int_equal(grouping_of(&middle, 3), 2);
-    assert_int_equal(grouping_size(&middle, 1), 2);
+    assert_int_equal(mode_groups_size(&g, 0), 4);
+    assert_int_equal(mode_groups_of(&middle, 0), 0);
+    assert_int_equal(mode_groups_of(&middle, 2), 1);
+    assert_int_equal(mode_groups_of(&middle, 3), 2);
+    assert_int_equal(mode_groups_size(&middle, 1), 2);
 }
 
 /* Every nonzero's number leads back to its coordinates; numbers ascend with the coordinates. */
-static void check_tuples(const struct grouping *g)
+static void check_tuples(const struct mode_groups *g)
 {
     struct error error = {0};
     struct coo x;
-    struct grouped out;
+    struct grouped_tensor out;
     random_tensor(&x);
-    assert_int_equal(grouping_apply(&out, g, &x, &error), STATUS_OK);
+    assert_int_equal(mode_groups_apply(&out, g, &x, &error), STATUS_OK);
     assert_int_equal(out.reduced.order, g->groups);
     assert_int_equal(out.reduced.nnz, x.nnz);
     for (int k = 0; k < g->groups; k++) {
         const struct coo *t = &out.tuples[k];
-        int size = grouping_size(g, k);
+        int size = mode_groups_size(g, k);
         if (size == 1) {
             assert_ptr_equal(out.reduced.index[k], x.index[g->first[k]]);
             continue;
@@ -73,7 +73,7 @@ static void check_tuples(const struct grouping *g)
             assert_true(t->value[f] == 1);
         }
     }
-    grouped_free(&out);
+    grouped_tensor_free(&out);
     coo_free(&x);
 }
 
@@ -105,29 +105,29 @@ static void *array(uint64_t count, size_t size)
 }
 
 /* M of every mode of a group through its partial products, with the oracle for both steps. */
-static void check_mttkrp(const struct grouping *g)
+static void check_mttkrp(const struct mode_groups *g)
 {
     const uint64_t rank = 3;
     struct error error = {0};
     struct coo x;
     struct ktensor k;
-    struct grouped out;
+    struct grouped_tensor out;
     random_tensor(&x);
     assert_int_equal(ktensor_create(&k, 4, x.dims, rank, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_NORMAL, 5);
-    assert_int_equal(grouping_apply(&out, g, &x, &error), STATUS_OK);
+    assert_int_equal(mode_groups_apply(&out, g, &x, &error), STATUS_OK);
 
     struct ktensor outer = {.order = g->groups, .rank = rank, .lambda = k.lambda};
     for (int s = 0; s < g->groups; s++) {
         outer.dims[s] = out.reduced.dims[s];
         outer.factor[s] = array(outer.dims[s] * rank, sizeof(double));
-        if (grouping_size(g, s) == 1)
+        if (mode_groups_size(g, s) == 1)
             memcpy(outer.factor[s], k.factor[g->first[s]], outer.dims[s] * rank * sizeof(double));
         else
             tuple_products(&out.tuples[s], &k.factor[g->first[s]], rank, outer.factor[s]);
     }
     for (int s = 0; s < g->groups; s++) {
-        int first = g->first[s], size = grouping_size(g, s);
+        int first = g->first[s], size = mode_groups_size(g, s);
         if (size == 1)
             continue;
         long double *partial = array(out.reduced.dims[s] * rank, sizeof *partial);
@@ -153,7 +153,7 @@ static void check_mttkrp(const struct grouping *g)
     }
     for (int s = 0; s < g->groups; s++)
         free(outer.factor[s]);
-    grouped_free(&out);
+    grouped_tensor_free(&out);
     ktensor_free(&k);
     coo_free(&x);
 }
@@ -172,15 +172,15 @@ static void test_choice(void **state)
     (void)state;
     struct error error = {0};
     struct coo x;
-    struct grouping g;
+    struct mode_groups g;
     const uint64_t full[] = {9, 8, 9, 8}, wide[] = {90000, 80000, 70000};
     naive_random_coo(&x, 4, full, 4000, 1, 0);
-    assert_int_equal(grouping_choose(&g, &x, 256, 1 << 20, &error), STATUS_OK);
+    assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, &error), STATUS_OK);
     assert_int_equal(g.groups, 2);
     assert_int_equal(g.first[1], 2);
     coo_free(&x);
     naive_random_coo(&x, 3, wide, 3000, 1, 0); /* hardly a tuple twice */
-    assert_int_equal(grouping_choose(&g, &x, 256, 1 << 20, &error), STATUS_OK);
+    assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, &error), STATUS_OK);
     assert_int_equal(g.groups, 3);
     coo_free(&x);
 }
@@ -193,17 +193,17 @@ static void test_allocation_fails(void **state)
     int failures = 0;
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
-        struct grouping g;
-        struct grouped out = {.grouping = pairs};
+        struct mode_groups g;
+        struct grouped_tensor out = {.mode_groups = pairs};
         memory_hook_set(k);
-        enum status status = grouping_choose(&g, &x, 256, 1 << 20, &error);
+        enum status status = mode_groups_choose(&g, &x, 256, 1 << 20, &error);
         if (status == STATUS_OK)
-            status = grouping_apply(&out, &pairs, &x, &error);
+            status = mode_groups_apply(&out, &pairs, &x, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         if (!fired)
-            grouped_free(&out);
+            grouped_tensor_free(&out);
         failures += (int)fired;
     }
     assert_true(failures > 5);

@@ -15,8 +15,8 @@
 #define ORDER 5
 
 struct sweep {
-    struct grouping grouping;
-    struct group_tables tables;
+    struct mode_groups mode_groups;
+    struct partial_cache tables;
     int factor[ORDER];          /* its version; 0: none                               */
     int products[ORDER][ORDER]; /* of each group: the versions that are in it, by mode */
     int partial[ORDER][ORDER];
@@ -26,13 +26,13 @@ struct sweep {
 static void change(struct sweep *s, int mode)
 {
     s->factor[mode]++;
-    group_tables_changed(&s->tables, &s->grouping, mode);
+    partial_cache_changed(&s->tables, &s->mode_groups, mode);
 }
 
 static void begin(struct sweep *s, unsigned cuts)
 {
     *s = (struct sweep){0};
-    grouping_from_cuts(&s->grouping, ORDER, cuts);
+    mode_groups_from_cuts(&s->mode_groups, ORDER, cuts);
     memset(s->products, -1, sizeof s->products); /* of nothing that there will ever be */
     memset(s->partial, -1, sizeof s->partial);
     for (int n = 0; n < ORDER; n++)
@@ -41,9 +41,9 @@ static void begin(struct sweep *s, unsigned cuts)
 
 static void make_products(struct sweep *s, int group)
 {
-    const struct grouping *g = &s->grouping;
+    const struct mode_groups *g = &s->mode_groups;
     int current[ORDER] = {0};
-    assert_true(grouping_size(g, group) > 1);
+    assert_true(mode_groups_size(g, group) > 1);
     for (int n = g->first[group]; n < g->first[group + 1]; n++)
         current[n] = s->factor[n];
     assert_memory_not_equal(s->products[group], current, sizeof current);
@@ -54,19 +54,19 @@ static void make_products(struct sweep *s, int group)
 /* What the reduced tensor's MTTKRP reads: tables of groups of several modes, and factors. */
 static void run_outer(struct sweep *s, int group, int *m)
 {
-    const struct grouping *g = &s->grouping;
+    const struct mode_groups *g = &s->mode_groups;
     for (int k = 0; k < g->groups; k++)
         for (int n = g->first[k]; n < g->first[k + 1] && k != group; n++)
-            m[n] = grouping_size(g, k) > 1 ? s->products[k][n] : s->factor[n];
+            m[n] = mode_groups_size(g, k) > 1 ? s->products[k][n] : s->factor[n];
     s->outer++;
 }
 
 /* M of a mode by its steps: of every other factor as it stands, and not of its own. */
 static void check_mttkrp(struct sweep *s, int mode)
 {
-    const struct grouping *g = &s->grouping;
-    struct group_steps steps = group_tables_steps(&s->tables, g, mode);
-    int group = grouping_of(g, mode), several = grouping_size(g, group) > 1, m[ORDER] = {0};
+    const struct mode_groups *g = &s->mode_groups;
+    struct partial_steps steps = partial_cache_steps(&s->tables, g, mode);
+    int group = mode_groups_of(g, mode), several = mode_groups_size(g, group) > 1, m[ORDER] = {0};
     assert_int_equal(steps.group, group);
     assert_int_equal(steps.inner, several);
     assert_true(steps.outer || steps.inner);
@@ -116,15 +116,15 @@ static void test_sweeps(void **state)
         struct sweep s;
         begin(&s, cuts);
         int several = 0;
-        for (int k = 0; k < s.grouping.groups; k++)
-            several += grouping_size(&s.grouping, k) > 1;
+        for (int k = 0; k < s.mode_groups.groups; k++)
+            several += mode_groups_size(&s.mode_groups, k) > 1;
         for (int sweep = 1; sweep <= 4; sweep++) {
             int before = s.products_made;
             for (int n = 0; n < ORDER; n++) {
                 check_mttkrp(&s, n);
                 change(&s, n);
             }
-            assert_int_equal(s.outer, sweep * s.grouping.groups);
+            assert_int_equal(s.outer, sweep * s.mode_groups.groups);
             if (sweep > 1)
                 assert_int_equal(s.products_made - before, several);
         }
@@ -135,12 +135,12 @@ static void test_sweeps(void **state)
 static void test_nothing_current(void **state)
 {
     (void)state;
-    const struct grouping g = {.groups = 3, .first = {0, 2, 4, 5}};
-    struct group_tables tables = {0};
-    group_tables_steps(&tables, &g, 0);
-    assert_false(group_tables_steps(&tables, &g, 1).outer);
-    tables = (struct group_tables){0};
-    struct group_steps steps = group_tables_steps(&tables, &g, 1);
+    const struct mode_groups g = {.groups = 3, .first = {0, 2, 4, 5}};
+    struct partial_cache tables = {0};
+    partial_cache_steps(&tables, &g, 0);
+    assert_false(partial_cache_steps(&tables, &g, 1).outer);
+    tables = (struct partial_cache){0};
+    struct partial_steps steps = partial_cache_steps(&tables, &g, 1);
     assert_true(steps.outer && steps.inner);
     assert_true(steps.products[1]);
     assert_false(steps.products[0] || steps.products[2]);

@@ -68,7 +68,7 @@ static void check_streamed(const struct plan *p)
     int bits = ordering_line_bits(r->order, r->dims);
     if (!r->alto_bytes)
         assert_int_equal(p->host_bytes,
-                         orderings * blco_pack_at_most(bits, r->nnz, plan_segment_nnz(p)));
+                         orderings * segment_pack_at_most(bits, r->nnz, plan_segment_nnz(p)));
     assert_true(!p->replicate || (p->alto && r->conflict == CONFLICT_AUTO));
     assert_true(p->replicate || p->resident_bytes <= p->host_bytes);
     assert_true(p->batch_nnz > 0);

@@ -100,7 +100,7 @@ static uint64_t largest(const uint32_t *count, uint64_t length)
 
 /* Batches that pass by for all of about so many pieces of the ordering `mode n`, cut by counts or
  * as guessed; returns what would if all did. */
-static uint64_t count_passes(const struct packed *packed, const struct coo *x, int mode,
+static uint64_t count_passes(const struct packed_tensor *packed, const struct coo *x, int mode,
                              uint64_t segments, uint64_t pieces, uint64_t *cut, uint64_t *guess)
 {
     struct error error = {0};
@@ -141,17 +141,17 @@ static void test_guess(void **state)
     static const uint64_t dims[] = {3000, 700, 12000};
     for (int skewed = 0; skewed < 2; skewed++) {
         struct error error = {0};
-        struct packed p;
+        struct packed_tensor p;
         struct coo x;
         naive_random_coo(&x, 3, dims, 300000, 1, skewed);
-        assert_int_equal(packed_build(&p, &x, ORDERING_ALTO, 100, NULL, &error), STATUS_OK);
+        assert_int_equal(packed_tensor_build(&p, &x, ORDERING_ALTO, 100, NULL, &error), STATUS_OK);
         for (int n = 0; n < 3; n++)
             for (uint64_t pieces = 1; pieces <= 16; pieces *= 2) {
                 uint64_t cut, guess, all = count_passes(&p, &x, n, 3, pieces, &cut, &guess);
                 assert_true(guess >= cut / 2 && guess <= cut * 2);
                 assert_true(pieces < 16 || cut < all * 2 / 3);
             }
-        packed_free(&p);
+        packed_tensor_free(&p);
         coo_free(&x);
     }
 }

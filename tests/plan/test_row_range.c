@@ -107,7 +107,7 @@ static void test_long_lines(void **state)
 }
 
 /* All nonzeros are within their batch's range; returns the part of all rows that ranges have. */
-static double check_batches(const struct packed *p, int mode, uint64_t segments)
+static double check_batches(const struct packed_tensor *p, int mode, uint64_t segments)
 {
     struct error error = {0};
     struct coo x;
@@ -136,17 +136,18 @@ static void test_batches(void **state)
     uint64_t seed = 1, dims[MAX_ORDER];
     for (int i = 0; i < 60; i++) {
         struct error error = {0};
-        struct packed p;
+        struct packed_tensor p;
         struct coo x;
         int order = 1 + i % 8;
         random_lengths(&seed, order, 8 + i * 2, dims);
         coo_in_form(&x, order, dims, 1 + naive_random(&seed) % 5000, naive_random(&seed),
                     i % SAMPLE_FORMS);
         int kind = i % 3 ? ORDERING_ALTO : i % order;
-        assert_int_equal(packed_build(&p, &x, kind, segments[i % 4], NULL, &error), STATUS_OK);
+        assert_int_equal(packed_tensor_build(&p, &x, kind, segments[i % 4], NULL, &error),
+                         STATUS_OK);
         for (int n = 0; n < order; n++)
             check_batches(&p, n, 1 + naive_random(&seed) % (p.nsegments + 1));
-        packed_free(&p);
+        packed_tensor_free(&p);
         coo_free(&x);
     }
 }
@@ -158,13 +159,13 @@ static void test_boxes(void **state)
     (void)state;
     static const uint64_t dims[] = {1000, 1000, 1000};
     struct error error = {0};
-    struct packed p;
+    struct packed_tensor p;
     struct coo x;
     naive_random_coo(&x, 3, dims, 256000, 1, 0);
-    assert_int_equal(packed_build(&p, &x, ORDERING_ALTO, 100, NULL, &error), STATUS_OK);
+    assert_int_equal(packed_tensor_build(&p, &x, ORDERING_ALTO, 100, NULL, &error), STATUS_OK);
     for (int n = 0; n < 3; n++)
         assert_true(check_batches(&p, n, 5) < 0.3);
-    packed_free(&p);
+    packed_tensor_free(&p);
     coo_free(&x);
 }
 

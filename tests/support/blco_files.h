@@ -20,15 +20,15 @@ static inline void copy_coo(struct coo *to, const struct coo *x)
 
 /* The file of x, which stays as it is. */
 static inline enum status write_blco(const struct coo *x, const char *path,
-                                     struct coo_runs_report *report, struct error *error)
+                                     struct external_sort_report *report, struct error *error)
 {
-    struct coo_runs runs;
+    struct external_sort runs;
     struct coo copy;
     *error = (struct error){0};
     copy_coo(&copy, x);
-    coo_runs_init(&runs);
-    enum status status = coo_runs_write(&runs, &copy, path, 1 << 20, report, NULL, error);
-    coo_runs_free(&runs);
+    external_sort_init(&runs);
+    enum status status = external_sort_write(&runs, &copy, path, 1 << 20, report, NULL, error);
+    external_sort_free(&runs);
     return status;
 }
 

@@ -11,14 +11,14 @@
 
 #define POOL_BYTES (UINT64_C(64) << 20) /* taken at once */
 
-static struct staging staging;
+static struct device_staging staging;
 static struct device_pool pool;
 
 static inline int open_device(void **state)
 {
     (void)state;
     struct error error = {0};
-    return staging_open(&staging, NULL, &error) != STATUS_OK ||
+    return device_staging_open(&staging, NULL, &error) != STATUS_OK ||
            device_pool_open(&pool, NULL, POOL_BYTES, &error) != STATUS_OK;
 }
 
@@ -26,7 +26,7 @@ static inline int close_device(void **state)
 {
     (void)state;
     device_pool_close(&pool);
-    staging_close(&staging);
+    device_staging_close(&staging);
     return 0;
 }
 

@@ -65,20 +65,20 @@ static inline void coo_in_form(struct coo *x, int order, const uint64_t *dims, u
 }
 
 /* The nonzeros in the order in which they are packed; the caller frees them. */
-static inline void unpack_all(const struct packed *p, struct coo *x)
+static inline void unpack_all(const struct packed_tensor *p, struct coo *x)
 {
     struct error error = {0};
-    struct line_decoder decoder;
+    struct linear_decoder decoder;
     struct ordering ordering;
     ordering_create(&ordering, p->kind, p->order, p->dims, 64);
-    assert_int_equal(line_decoder_create(&decoder, &ordering, &error), STATUS_OK);
+    assert_int_equal(linear_decoder_create(&decoder, &ordering, &error), STATUS_OK);
     assert_int_equal(coo_create(x, p->order, p->dims, p->nnz, &error), STATUS_OK);
     for (uint64_t s = 0; s < p->nsegments; s++)
-        if (blco_unpack(&decoder, p->bytes + p->segment[s].offset, &p->segment[s], x,
-                        s * p->segment_nnz, (uint32_t)packed_nnz(p, s, s + 1), "x",
-                        &error) != STATUS_OK)
+        if (segment_unpack(&decoder, p->bytes + p->segment[s].offset, &p->segment[s], x,
+                           s * p->segment_nnz, (uint32_t)packed_tensor_nnz(p, s, s + 1), "x",
+                           &error) != STATUS_OK)
             fail_msg("%s", error.message);
-    line_decoder_free(&decoder);
+    linear_decoder_free(&decoder);
 }
 
 /* A group as the format's definition reads, a bit at a time: the words that the nonzeros are

@@ -261,14 +261,14 @@ static enum status sort_coordinates(struct coo *x)
     struct error error = {0};
     struct ordering natural;
     struct coo sorted;
-    relayout_natural(&natural, x->order, x->dims);
+    ordering_natural(&natural, x->order, x->dims);
     assert_int_equal(coo_create(&sorted, x->order, x->dims, x->nnz, &error), STATUS_OK);
     uint64_t *key = memory_array(x->nnz, sizeof *key, &error);
     uint64_t *position = memory_array(x->nnz, sizeof *position, &error);
     assert_true(key && position);
     for (uint64_t i = 0; i < x->nnz; i++)
         position[i] = i;
-    line_sort(&natural, x, position, x->nnz, key, &error);
+    ordering_sort(&natural, x, position, x->nnz, key, &error);
     for (uint64_t i = 0; i < x->nnz; i++) {
         for (int n = 0; n < x->order; n++)
             sorted.index[n][i] = x->index[n][position[i]];
@@ -299,9 +299,9 @@ static void assert_same(const struct blco *a, const struct blco *b)
 static void check_source(const struct coo *x)
 {
     struct error error = {0};
-    struct blco_source source;
-    assert_true(blco_source_possible(x->order, x->dims));
-    assert_int_equal(blco_source_create(&source, x, &error), STATUS_OK);
+    struct blco_presort source;
+    assert_true(blco_presort_possible(x->order, x->dims));
+    assert_int_equal(blco_presort_create(&source, x, &error), STATUS_OK);
     int common = source.line_order.kind;
     for (int i = 0; i <= x->order; i++) {
         int n = i < x->order ? i : common;
@@ -311,7 +311,7 @@ static void check_source(const struct coo *x)
         blco_free(&b);
         blco_free(&expected);
     }
-    blco_source_free(&source);
+    blco_presort_free(&source);
 }
 
 static void test_source(void **state)
@@ -338,8 +338,8 @@ static void test_source(void **state)
             coo_free(&x);
         }
     const uint64_t dims[] = {UINT64_C(1) << 32, UINT64_C(1) << 32, 2};
-    assert_true(blco_source_possible(2, dims));
-    assert_false(blco_source_possible(3, dims));
+    assert_true(blco_presort_possible(2, dims));
+    assert_false(blco_presort_possible(3, dims));
 }
 
 static void test_source_allocation_failures(void **state)
@@ -351,17 +351,17 @@ static void test_source_allocation_failures(void **state)
     naive_random_coo(&x, 3, dims, 3000, 1, 0);
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
-        struct blco_source source;
+        struct blco_presort source;
         struct blco b = {0};
         memory_hook_set(k);
-        enum status status = blco_source_create(&source, &x, &error);
+        enum status status = blco_presort_create(&source, &x, &error);
         if (status == STATUS_OK)
             status = blco_build_from(&b, &source, 1, true, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         failures += (int)fired;
-        blco_source_free(&source);
+        blco_presort_free(&source);
         blco_free(&b);
     }
     assert_true(failures > 5);

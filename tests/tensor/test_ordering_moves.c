@@ -45,12 +45,13 @@ static uint64_t apply(const struct bit_moves *m, const uint64_t *source)
 }
 
 /* Every word that the moves build is the one that ordering.c builds. */
-static void check_words(const struct ordering *from, const struct ordering *o, enum layout layout,
-                        const uint64_t *source, const uint64_t *expected, int words)
+static void check_words(const struct ordering *from, const struct ordering *o,
+                        enum ordering_target layout, const uint64_t *source,
+                        const uint64_t *expected, int words)
 {
     for (int w = 0; w < words; w++) {
         struct bit_moves m;
-        relayout_moves(&m, from, o, layout, w);
+        ordering_moves_create(&m, from, o, layout, w);
         assert_in_range(m.count, 0, BIT_MOVES_MAX);
         for (int i = 1; i < m.count; i++)
             assert_true(m.move[i].source >= m.move[i - 1].source);
@@ -61,7 +62,7 @@ static void check_words(const struct ordering *from, const struct ordering *o, e
 static void check_ordering(uint64_t *seed, const struct shape *s, const struct ordering *o)
 {
     struct ordering common;
-    relayout_common(&common, s->order, s->dims);
+    ordering_common(&common, s->order, s->dims);
     for (int i = 0; i < 5; i++) {
         uint32_t coordinate[MAX_ORDER], base[MAX_ORDER], expected_base[MAX_ORDER];
         uint64_t line[MAX_LINE_WORDS], index[2], common_line[MAX_LINE_WORDS] = {0};
@@ -73,15 +74,15 @@ static void check_ordering(uint64_t *seed, const struct shape *s, const struct o
         ordering_encode(&common, coordinate, common_line);
         ordering_split(o, coordinate, index, expected_base);
 
-        check_words(NULL, o, LAYOUT_LINE, source, line, (o->line_bits + 63) / 64);
-        check_words(NULL, o, LAYOUT_INDEX, source, index, o->words);
-        relayout_base(o, line, base);
+        check_words(NULL, o, ORDERING_LINE, source, line, (o->line_bits + 63) / 64);
+        check_words(NULL, o, ORDERING_INDEX, source, index, o->words);
+        ordering_base(o, line, base);
         assert_memory_equal(base, expected_base, (size_t)s->order * sizeof *base);
         if (o->line_bits > 64)
             continue;
-        check_words(&common, o, LAYOUT_LINE, common_line, line, (o->line_bits + 63) / 64);
-        check_words(&common, o, LAYOUT_INDEX, common_line, index, o->words);
-        check_words(o, o, LAYOUT_INDEX, line, index, o->words);
+        check_words(&common, o, ORDERING_LINE, common_line, line, (o->line_bits + 63) / 64);
+        check_words(&common, o, ORDERING_INDEX, common_line, index, o->words);
+        check_words(o, o, ORDERING_INDEX, line, index, o->words);
     }
 }
 
@@ -111,7 +112,7 @@ static void test_all_bits_of_full_modes(void **state)
         uint64_t line[1];
         ordering_create(&o, kind, s.order, s.dims, 64);
         ordering_encode(&o, coordinate, line);
-        check_words(NULL, &o, LAYOUT_LINE, source, line, 1);
+        check_words(NULL, &o, ORDERING_LINE, source, line, 1);
     }
 }
 
@@ -121,17 +122,17 @@ static void test_few_moves_for_a_mode(void **state)
     (void)state;
     uint64_t dims[4] = {6066, 5699, 244268, 1176};
     struct ordering common;
-    relayout_common(&common, 4, dims);
+    ordering_common(&common, 4, dims);
     for (int n = 0; n < 4; n++) {
         struct ordering o;
         struct bit_moves m;
         ordering_create(&o, n, 4, dims, 64);
-        relayout_moves(&m, NULL, &o, LAYOUT_LINE, 0);
+        ordering_moves_create(&m, NULL, &o, ORDERING_LINE, 0);
         assert_int_equal(m.count, 4);
-        relayout_moves(&m, &common, &o, LAYOUT_LINE, 0);
+        ordering_moves_create(&m, &common, &o, ORDERING_LINE, 0);
         assert_in_range(m.count, 1, 3);
-        relayout_moves(&m, &o, &o, LAYOUT_INDEX, 0);
-        assert_true(relayout_is_identity(&m, o.line_bits));
+        ordering_moves_create(&m, &o, &o, ORDERING_INDEX, 0);
+        assert_true(ordering_moves_identity(&m, o.line_bits));
     }
 }
 
@@ -139,13 +140,13 @@ static void test_identity(void **state)
 {
     (void)state;
     struct bit_moves none = {0}, shifted = {1, {{0xff, 1, 0}}}, narrow = {1, {{0xff, 0, 0}}};
-    assert_true(relayout_is_identity(&none, 0));
-    assert_false(relayout_is_identity(&none, 3));
-    assert_false(relayout_is_identity(&shifted, 8));
-    assert_true(relayout_is_identity(&narrow, 8));
-    assert_false(relayout_is_identity(&narrow, 9));
+    assert_true(ordering_moves_identity(&none, 0));
+    assert_false(ordering_moves_identity(&none, 3));
+    assert_false(ordering_moves_identity(&shifted, 8));
+    assert_true(ordering_moves_identity(&narrow, 8));
+    assert_false(ordering_moves_identity(&narrow, 9));
     struct bit_moves whole = {1, {{UINT64_MAX, 0, 0}}};
-    assert_true(relayout_is_identity(&whole, 64));
+    assert_true(ordering_moves_identity(&whole, 64));
 }
 
 static int compare_lines(const struct ordering *o, const uint32_t *a, const uint32_t *b, int from)
@@ -168,10 +169,10 @@ static void test_sorted_bits_of_every_mode(void **state)
     for (int i = 0; i < SHAPES; i++) {
         struct shape s = random_shape(&seed, MAX_ORDER, 31);
         struct ordering common, o;
-        relayout_common(&common, s.order, s.dims);
+        ordering_common(&common, s.order, s.dims);
         for (int n = 0; n < s.order; n++) {
             ordering_create(&o, n, s.order, s.dims, 64);
-            int sorted = relayout_sorted_bits(&common, &o);
+            int sorted = ordering_sorted_bits(&common, &o);
             assert_in_range(sorted, o.line_bits - o.mode_bits[n], o.line_bits);
             if (n == common.kind)
                 assert_int_equal(sorted, o.line_bits);
@@ -192,7 +193,7 @@ static void test_sorted_bits_need_no_sorting(void **state)
         struct ordering from, to;
         ordering_create(&from, from_kind, s.order, s.dims, 64);
         ordering_create(&to, to_kind, s.order, s.dims, 64);
-        int sorted = relayout_sorted_bits(&from, &to);
+        int sorted = ordering_sorted_bits(&from, &to);
         for (int j = 0; j < 20; j++) {
             uint32_t a[MAX_ORDER], b[MAX_ORDER];
             random_coordinate(&seed, &s, a);

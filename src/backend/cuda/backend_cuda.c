@@ -120,7 +120,7 @@ static enum status open_small_matrices(struct cuda_state *s, struct error *error
     if (status == STATUS_OK)
         status = device_array_into(&s->scalars, 1, sizeof *s->scalars, error);
     if (status == STATUS_OK)
-        s->result = pinned_array(1, sizeof *s->result, error);
+        s->result = device_pinned_array(1, sizeof *s->result, error);
     return error->status;
 }
 
@@ -137,7 +137,7 @@ static enum status open_streams(struct cuda_state *s, struct error *error)
     for (int i = 0; i < 2 && code == cudaSuccess; i++)
         code = cudaEventCreate(&s->swept[i]);
     enum status status = cuda_status(code, "a stream", error);
-    return status == STATUS_OK ? staging_open(&s->staging, s->stream, error) : status;
+    return status == STATUS_OK ? device_staging_open(&s->staging, s->stream, error) : status;
 }
 
 static void cuda_close(void *state)
@@ -155,8 +155,8 @@ static void cuda_close(void *state)
     device_free(s->weights);
     device_free(s->raw);
     device_free(s->scalars);
-    pinned_free(s->result);
-    staging_close(&s->staging);
+    device_pinned_free(s->result);
+    device_staging_close(&s->staging);
     for (int i = 0; i < BACKEND_STAMPS; i++)
         if (s->stamp[i])
             cudaEventDestroy(s->stamp[i]);
@@ -216,8 +216,8 @@ static enum status cuda_load(void *state, const struct ktensor *k, struct error 
     enum status status =
         cuda_status(cudaMemset(s->scalars, 0, sizeof *s->scalars), "the result", error);
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        status = device_rows_upload(&s->staging, k->factor[n], s->sweep.factors.factor[n],
-                                    k->dims[n], s->rank, s->ld, s->sweep.factors.single, error);
+        status = device_factor_upload(&s->staging, k->factor[n], s->sweep.factors.factor[n],
+                                      k->dims[n], s->rank, s->ld, s->sweep.factors.single, error);
         if (status == STATUS_OK)
             status = device_dense_gram(s->dense, s->sweep.factors.factor[n], k->dims[n], s->gram[n],
                                        s->stream, error);
@@ -262,9 +262,9 @@ static enum status cuda_store(void *state, struct ktensor *k, struct error *erro
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
         status = inverse_norms(s, n, scale, error);
         if (status == STATUS_OK)
-            status = device_rows_download(&s->staging, s->sweep.factors.factor[n], k->factor[n],
-                                          k->dims[n], s->rank, s->ld, s->sweep.factors.single,
-                                          scale, error);
+            status = device_factor_download(&s->staging, s->sweep.factors.factor[n], k->factor[n],
+                                            k->dims[n], s->rank, s->ld, s->sweep.factors.single,
+                                            scale, error);
     }
     memory_free(scale);
     return status;
@@ -291,8 +291,8 @@ static enum status cuda_fetch(void *state, int mode, double *m, struct error *er
     }
     if (status == STATUS_OK)
         status =
-            device_rows_download(&s->staging, s->sweep.factors.m, m, s->sweep.factors.dims[mode],
-                                 s->rank, s->ld, s->sweep.factors.single, scale, error);
+            device_factor_download(&s->staging, s->sweep.factors.m, m, s->sweep.factors.dims[mode],
+                                   s->rank, s->ld, s->sweep.factors.single, scale, error);
     memory_free(scale);
     return status;
 }
@@ -341,14 +341,14 @@ static enum status cuda_limits(int order, const uint64_t *dims,
                                const struct backend_options *options, struct backend_limits *limits,
                                struct error *error)
 {
-    struct device_limits_request request = {.order = order,
-                                            .dims = dims,
-                                            .row_bytes = options->rank * real_size(options),
-                                            .vectors = padded_rank(options) * real_size(options) /
-                                                       VECTOR_BYTES,
-                                            .single = options->precision == PRECISION_SINGLE,
-                                            .memory = options->memory};
-    return device_limits(&request, limits, error);
+    struct device_rates_request request = {.order = order,
+                                           .dims = dims,
+                                           .row_bytes = options->rank * real_size(options),
+                                           .vectors = padded_rank(options) * real_size(options) /
+                                                      VECTOR_BYTES,
+                                           .single = options->precision == PRECISION_SINGLE,
+                                           .memory = options->memory};
+    return device_rates(&request, limits, error);
 }
 
 const struct backend_ops backend_cuda = {.name = "cuda",

@@ -39,7 +39,7 @@ struct cuda_state {
     struct cuda_scalars *scalars; /* device                                        */
     struct cuda_scalars *result;  /* host, pinned                                  */
     cudaStream_t stream, side;
-    struct staging staging; /* on `stream` */
+    struct device_staging staging; /* on `stream` */
     cudaEvent_t weights_ready;
     cudaEvent_t swept[2]; /* behind the last solve of a sweep, by turns       */
     int turn;             /* 0 or 1 */

@@ -13,19 +13,19 @@ uint64_t device_sweep_row_bytes(const struct device_sweep *s)
 
 bool device_sweep_is_shared(const struct device_sweep *s)
 {
-    return s->grouping.groups < s->order;
+    return s->mode_groups.groups < s->order;
 }
 
 static enum status open_mttkrps(struct device_sweep *s, const struct plan *plan,
                                 cudaStream_t stream, struct error *error)
 {
     enum status status = STATUS_OK;
-    for (int g = 0; g < s->grouping.groups && !s->streamed && status == STATUS_OK; g++) {
+    for (int g = 0; g < s->mode_groups.groups && !s->streamed && status == STATUS_OK; g++) {
         enum conflict conflict = device_sweep_is_shared(s) ? CONFLICT_ORDERED : plan->conflict[g];
         const struct device_tensor *tensor =
             conflict == CONFLICT_ORDERED ? &s->ordered[g] : &s->alto;
         status = device_mttkrp_open(&s->outer[g], tensor, g, conflict, stream, error);
-        int first = s->grouping.first[g], size = grouping_size(&s->grouping, g);
+        int first = s->mode_groups.first[g], size = mode_groups_size(&s->mode_groups, g);
         for (int k = 0; k < size && size > 1 && status == STATUS_OK; k++)
             status = device_mttkrp_open(&s->inner[first + k], &s->tuple_tensor[first + k], k,
                                         CONFLICT_ORDERED, stream, error);
@@ -68,7 +68,7 @@ static enum status allocate_factors(struct device_sweep *s, const struct plan *p
 }
 
 enum status device_sweep_open(struct device_sweep *s, const struct tensor_source *source,
-                              struct plan *plan, uint32_t vectors, struct staging *staging,
+                              struct plan *plan, uint32_t vectors, struct device_staging *staging,
                               struct progress *progress, struct error *error)
 {
     const struct coo *x = source->x;
@@ -77,11 +77,11 @@ enum status device_sweep_open(struct device_sweep *s, const struct tensor_source
     s->norm_sq = source->norm_sq;
     memcpy(s->dims, x->dims, sizeof s->dims);
     s->factors.vectors = vectors;
-    grouping_none(&s->grouping, s->order);
+    mode_groups_none(&s->mode_groups, s->order);
     double start = progress_now();
     enum status status = device_sweep_build(s, source, plan, staging, progress, error);
     if (plan->request.share)
-        s->build.grouping = progress_now() - start - backend_build_seconds(&s->build);
+        s->build.mode_groups = progress_now() - start - backend_build_seconds(&s->build);
     if (status == STATUS_OK)
         status = open_mttkrps(s, plan, staging->stream, error);
     if (status == STATUS_OK)
@@ -89,7 +89,7 @@ enum status device_sweep_open(struct device_sweep *s, const struct tensor_source
     if (status != STATUS_OK)
         device_sweep_close(s);
     else
-        plan->grouping = s->grouping;
+        plan->mode_groups = s->mode_groups;
     return status;
 }
 
@@ -116,11 +116,11 @@ bool device_sweep_describe(const struct device_sweep *s, int mode, char *text, s
         device_replicas_describe(&s->replicas, mode, text, size);
         return device_replicas_settled(&s->replicas);
     }
-    int group = grouping_of(&s->grouping, mode);
+    int group = mode_groups_of(&s->mode_groups, mode);
     const struct device_mttkrp *outer = &s->outer[group], *inner = &s->inner[mode];
     bool settled = device_mttkrp_settled(outer);
     device_mttkrp_describe(outer, outer->best, text, size);
-    if (grouping_size(&s->grouping, group) > 1 && strlen(text) + 4 < size) {
+    if (mode_groups_size(&s->mode_groups, group) > 1 && strlen(text) + 4 < size) {
         strcat(text, " + ");
         size_t used = strlen(text);
         device_mttkrp_describe(inner, inner->best, text + used, size - used);
@@ -136,14 +136,14 @@ uint64_t device_sweep_bus_bytes(const struct device_sweep *s, int mode)
 
 void device_sweep_changed(struct device_sweep *s, int mode)
 {
-    group_tables_changed(&s->tables, &s->grouping, mode);
+    partial_cache_changed(&s->tables, &s->mode_groups, mode);
 }
 
 /* The products of a group's factors, a row per tuple. */
 static enum status make_products(struct device_sweep *s, int group, cudaStream_t stream,
                                  struct error *error)
 {
-    int first = s->grouping.first[group], size = grouping_size(&s->grouping, group);
+    int first = s->mode_groups.first[group], size = mode_groups_size(&s->mode_groups, group);
     struct mttkrp_tuples tuples = {.modes = size, .count = s->tuples[group]};
     for (int k = 0; k < size; k++) {
         tuples.coordinate[k] = s->coordinate[first + k];
@@ -159,10 +159,10 @@ static enum status run_outer(struct device_sweep *s, int group, cudaStream_t str
                              struct error *error)
 {
     struct device_factors f = s->factors;
-    f.order = s->grouping.groups;
-    for (int g = 0; g < s->grouping.groups; g++) {
+    f.order = s->mode_groups.groups;
+    for (int g = 0; g < s->mode_groups.groups; g++) {
         f.dims[g] = s->tuples[g];
-        f.factor[g] = s->product[g] ? s->product[g] : s->factors.factor[s->grouping.first[g]];
+        f.factor[g] = s->product[g] ? s->product[g] : s->factors.factor[s->mode_groups.first[g]];
     }
     if (s->partial[group])
         f.m = s->partial[group];
@@ -173,7 +173,7 @@ static enum status run_outer(struct device_sweep *s, int group, cudaStream_t str
 static enum status run_inner(struct device_sweep *s, int group, int mode, cudaStream_t stream,
                              struct error *error)
 {
-    int first = s->grouping.first[group], size = grouping_size(&s->grouping, group);
+    int first = s->mode_groups.first[group], size = mode_groups_size(&s->mode_groups, group);
     struct device_factors f = s->factors;
     f.order = size + 1;
     for (int k = 0; k < size; k++) {
@@ -204,9 +204,9 @@ enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t s
 {
     if (s->streamed)
         return run_streamed(s, mode, stream, error);
-    struct group_steps steps = group_tables_steps(&s->tables, &s->grouping, mode);
+    struct partial_steps steps = partial_cache_steps(&s->tables, &s->mode_groups, mode);
     enum status status = STATUS_OK;
-    for (int g = 0; g < s->grouping.groups && status == STATUS_OK; g++)
+    for (int g = 0; g < s->mode_groups.groups && status == STATUS_OK; g++)
         if (steps.products[g])
             status = make_products(s, g, stream, error);
     if (status == STATUS_OK && steps.outer)
@@ -214,6 +214,6 @@ enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t s
     if (status == STATUS_OK && steps.inner)
         status = run_inner(s, steps.group, mode, stream, error);
     if (status != STATUS_OK)
-        s->tables = (struct group_tables){0};
+        s->tables = (struct partial_cache){0};
     return status;
 }

@@ -1,6 +1,6 @@
 /* The MTTKRPs of a sweep over all modes on the device: from one ordering per group of modes, with
- * partial products shared within a group (grouping.h), or from one ordering per mode, or from alto;
- * where the plan says so, from orderings that stay on the host and flow. */
+ * partial products shared within a group (mode_groups.h), or from one ordering per mode, or from
+ * alto; where the plan says so, from orderings that stay on the host and flow. */
 #ifndef BLCO_DEVICE_SWEEP_H
 #define BLCO_DEVICE_SWEEP_H
 
@@ -15,17 +15,17 @@ struct device_sweep {
     int order;
     uint64_t dims[MAX_ORDER];
     double norm_sq; /* ||X||^2 */
-    struct grouping grouping;
+    struct mode_groups mode_groups;
     struct device_factors factors; /* of the tensor's modes, and M; owned */
     struct device_pool pool;       /* what the tensors were built in, and some stay in; owned */
 
     /* The reduced tensor, per group. */
     struct device_tensor alto, ordered[MAX_ORDER];
     struct device_mttkrp outer[MAX_ORDER];
-    uint64_t tuples[MAX_ORDER]; /* the group's, or the length of its one mode                   */
-    void *product[MAX_ORDER];   /* (tuples x row): products of the group's factors; owned        */
-    void *partial[MAX_ORDER];   /* (tuples x row): partial products for the group; owned         */
-    struct group_tables tables; /* which of them are current                                 */
+    uint64_t tuples[MAX_ORDER];  /* the group's, or the length of its one mode                   */
+    void *product[MAX_ORDER];    /* (tuples x row): products of the group's factors; owned        */
+    void *partial[MAX_ORDER];    /* (tuples x row): partial products for the group; owned         */
+    struct partial_cache tables; /* which of them are current                                 */
 
     /* The tuples of groups of several modes, per mode. */
     struct device_tensor tuple_tensor[MAX_ORDER];
@@ -43,7 +43,7 @@ struct device_sweep {
  * built), and allocates factors and M; rows have `vectors` 16-byte vectors. The source is only
  * read, by way of `staging`, whose stream everything runs on. On failure *s is empty. */
 enum status device_sweep_open(struct device_sweep *s, const struct tensor_source *source,
-                              struct plan *plan, uint32_t vectors, struct staging *staging,
+                              struct plan *plan, uint32_t vectors, struct device_staging *staging,
                               struct progress *progress, struct error *error);
 void device_sweep_close(struct device_sweep *s);
 

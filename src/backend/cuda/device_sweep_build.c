@@ -108,8 +108,8 @@ static enum status build_tuples(struct device_sweep *s, int group, struct device
     bool wanted[MAX_ORDER] = {false};
     for (int k = 0; k < tuples->order - 1; k++)
         wanted[k] = true;
-    enum status status = build_orderings(NULL, &s->tuple_tensor[s->grouping.first[group]], wanted,
-                                         tuples, real_size, &unused, NULL, error);
+    enum status status = build_orderings(NULL, &s->tuple_tensor[s->mode_groups.first[group]],
+                                         wanted, tuples, real_size, &unused, NULL, error);
     if (status == STATUS_OK)
         s->product[group] =
             device_pool_keep(pool, s->tuples[group], device_sweep_row_bytes(s), error);
@@ -126,8 +126,8 @@ static enum status build_shared(struct device_sweep *s, struct device_coo *x,
 {
     const struct device_pool *pool = x->pool;
     int size = (int)plan->request.real_size;
-    struct device_grouped grouped;
-    enum status status = device_grouping_apply(&grouped, &s->grouping, x, error);
+    struct device_grouped_tensor grouped;
+    enum status status = device_mode_groups_apply(&grouped, &s->mode_groups, x, error);
     if (status != STATUS_OK) {
         device_coo_free(x);
         return status;
@@ -135,32 +135,32 @@ static enum status build_shared(struct device_sweep *s, struct device_coo *x,
     memcpy(s->coordinate, grouped.coordinate, sizeof s->coordinate);
     memset(grouped.coordinate, 0, sizeof grouped.coordinate);
     bool wanted[MAX_ORDER];
-    for (int g = 0; g < s->grouping.groups; g++) {
+    for (int g = 0; g < s->mode_groups.groups; g++) {
         s->tuples[g] = x->dims[g];
         wanted[g] = true;
     }
     status = build_orderings(NULL, s->ordered, wanted, x, size, &s->build, progress, error);
-    for (int g = 0; g < s->grouping.groups && status == STATUS_OK; g++)
-        if (grouping_size(&s->grouping, g) > 1)
+    for (int g = 0; g < s->mode_groups.groups && status == STATUS_OK; g++)
+        if (mode_groups_size(&s->mode_groups, g) > 1)
             status = build_tuples(s, g, &grouped.tuples[g], size, error);
-    device_grouped_free(&grouped, pool);
+    device_grouped_tensor_free(&grouped, pool);
     return status;
 }
 
 /* Alto as the file has it, or packed. */
-static enum status pack_alto(struct packed *p, const struct tensor_source *source,
+static enum status pack_alto(struct packed_tensor *p, const struct tensor_source *source,
                              const struct plan *plan, struct progress *progress,
                              struct error *error)
 {
-    return source->file
-               ? packed_load(p, source->file, progress, error)
-               : packed_build(p, source->x, ORDERING_ALTO, plan_segment_nnz(plan), progress, error);
+    return source->file ? packed_tensor_load(p, source->file, progress, error)
+                        : packed_tensor_build(p, source->x, ORDERING_ALTO, plan_segment_nnz(plan),
+                                              progress, error);
 }
 
 /* The orderings that a streamed plan asks for; *count of them are to be freed. */
-static enum status pack(struct packed *packed, int *count, const struct tensor_source *source,
-                        const struct plan *plan, struct backend_build *times,
-                        struct progress *progress, struct error *error)
+static enum status pack(struct packed_tensor *packed, int *count,
+                        const struct tensor_source *source, const struct plan *plan,
+                        struct backend_build *times, struct progress *progress, struct error *error)
 {
     double start = progress_now();
     enum status status = STATUS_OK;
@@ -170,8 +170,8 @@ static enum status pack(struct packed *packed, int *count, const struct tensor_s
     }
     for (int n = 0; n < source->x->order && status == STATUS_OK; n++)
         if (plan->conflict[n] == CONFLICT_ORDERED) {
-            status = packed_build(&packed[(*count)++], source->x, n, plan_segment_nnz(plan),
-                                  progress, error);
+            status = packed_tensor_build(&packed[(*count)++], source->x, n, plan_segment_nnz(plan),
+                                         progress, error);
             times->replica[n] = progress_lap(&start);
         }
     return status;
@@ -179,7 +179,7 @@ static enum status pack(struct packed *packed, int *count, const struct tensor_s
 
 /* Orderings that the device builds later, in host memory beside alto. */
 static void expect_replicas(struct device_sweep *s, const struct plan *plan,
-                            struct staging *staging)
+                            struct device_staging *staging)
 {
     uint64_t alto = s->stream.packed[0].packed.size, budget = plan->request.host_budget;
     s->replicas = (struct device_replicas){.wanted = plan->replicate,
@@ -192,11 +192,11 @@ static void expect_replicas(struct device_sweep *s, const struct plan *plan,
 /* Packed on the host; what fits stays on the device. Where a plan for the device's memory has
  * failed and this one needs more than the file has ready, its nonzeros are read after all. */
 static enum status build_streamed(struct device_sweep *s, const struct tensor_source *source,
-                                  const struct plan *plan, struct staging *staging,
+                                  const struct plan *plan, struct device_staging *staging,
                                   struct progress *progress, struct error *error)
 {
     struct tensor_source from = *source;
-    struct packed packed[MAX_ORDER + 1];
+    struct packed_tensor packed[MAX_ORDER + 1];
     struct coo read = {0};
     int count = 0;
     if (source->file && !plan_takes_packed(plan, source->file->header->segment_nnz)) {
@@ -208,14 +208,14 @@ static enum status build_streamed(struct device_sweep *s, const struct tensor_so
     coo_free(&read);
     double start = progress_now();
     if (status == STATUS_OK && source->file)
-        s->norm_sq = packed_norm_sq(&packed[0]);
+        s->norm_sq = packed_tensor_norm_sq(&packed[0]);
     if (status == STATUS_OK)
         status = device_stream_open(&s->stream, packed, count, plan->conflict, plan->sorted,
                                     plan->batch_nnz, plan->queue_bytes + plan->resident_bytes,
                                     plan->request.real_size == sizeof(float), error);
     else
         while (count > 0)
-            packed_free(&packed[--count]);
+            packed_tensor_free(&packed[--count]);
     s->build.upload = progress_lap(&start);
     s->streamed = status == STATUS_OK;
     if (s->streamed)
@@ -244,7 +244,7 @@ static bool plan_less(struct plan *plan)
 
 /* The nonzeros to the device, from the arrays or packed. */
 static enum status upload(struct device_sweep *s, struct device_coo *coo,
-                          const struct tensor_source *source, struct staging *staging,
+                          const struct tensor_source *source, struct device_staging *staging,
                           const struct device_pool *pool, struct error *error)
 {
     double start = progress_now();
@@ -267,8 +267,8 @@ static enum status choose_groups(struct device_sweep *s, const struct device_coo
         status = cuda_status(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device),
                              "the device", error);
     if (status == STATUS_OK)
-        status = device_grouping_choose(&s->grouping, x, device_sweep_row_bytes(s), (uint64_t)cache,
-                                        error);
+        status = device_mode_groups_choose(&s->mode_groups, x, device_sweep_row_bytes(s),
+                                           (uint64_t)cache, error);
     if (status != STATUS_MEMORY)
         return status;
     *error = (struct error){0};
@@ -290,7 +290,7 @@ static bool retreat(struct device_sweep *s, struct plan *plan)
 {
     device_sweep_free_tensors(s);
     if (device_sweep_is_shared(s)) {
-        grouping_none(&s->grouping, s->order);
+        mode_groups_none(&s->mode_groups, s->order);
         return true;
     }
     return plan_less(plan);
@@ -299,7 +299,7 @@ static bool retreat(struct device_sweep *s, struct plan *plan)
 /* With shared partial products where they pay; less, as *plan says then, where the device has less
  * room than the plan thought. */
 static enum status build_in_memory(struct device_sweep *s, const struct tensor_source *source,
-                                   struct plan *plan, struct staging *staging,
+                                   struct plan *plan, struct device_staging *staging,
                                    const struct device_pool *pool, struct progress *progress,
                                    struct error *error)
 {
@@ -324,7 +324,7 @@ static enum status build_in_memory(struct device_sweep *s, const struct tensor_s
 }
 
 enum status device_sweep_build(struct device_sweep *s, const struct tensor_source *source,
-                               struct plan *plan, struct staging *staging,
+                               struct plan *plan, struct device_staging *staging,
                                struct progress *progress, struct error *error)
 {
     enum status status = STATUS_OK;

@@ -9,7 +9,7 @@
  * less, as *plan says then, where the device has less room than the plan thought. s has its shape
  * and the length of a row; what a failure leaves is the caller's to free. */
 enum status device_sweep_build(struct device_sweep *s, const struct tensor_source *source,
-                               struct plan *plan, struct staging *staging,
+                               struct plan *plan, struct device_staging *staging,
                                struct progress *progress, struct error *error);
 
 /* Waits for the device. Accepts a zeroed sweep. */

@@ -112,7 +112,7 @@ static enum status host_open(void **state, const struct tensor_source *source, s
     struct host *h = memory_zeros(1, sizeof *h, error);
     if (!h)
         return error->status;
-    dense_init();
+    host_dense_init();
     h->order = x->order;
     h->rank = options->rank;
     h->ridge = options->ridge;
@@ -163,7 +163,7 @@ static enum status host_load(void *state, const struct ktensor *k, struct error 
         fill(h->scale[n], h->rank, 1.0);
         host_sweep_changed(&h->sweep, n);
         copy_rows(h->factor[n], k->factor[n], h->dims[n], h->rank, h->scale[n]);
-        if (dense_gram(h->factor[n], h->dims[n], h->rank, h->gram[n], error) != STATUS_OK)
+        if (host_dense_gram(h->factor[n], h->dims[n], h->rank, h->gram[n], error) != STATUS_OK)
             return error->status;
     }
     return STATUS_OK;
@@ -188,7 +188,7 @@ static void scale_of_m(struct host *h, int mode)
             h->row[r] *= h->scale[n][r];
 }
 
-static enum status host_mttkrp(void *state, int mode, struct error *error)
+static enum status compute_mttkrp(void *state, int mode, struct error *error)
 {
     (void)error;
     struct host *h = state;
@@ -253,24 +253,25 @@ static void expect_norms(struct host *h, double *column)
 static enum status host_solve(void *state, int mode, struct error *error)
 {
     struct host *h = state;
-    struct dense_inverse inverse;
+    struct host_dense_inverse inverse;
     uint64_t rank = h->rank;
     if (need_m(h, mode, error) != STATUS_OK)
         return error->status;
     hadamard(h, mode);
     for (uint64_t r = 0; r < rank; r++)
         h->v[r * rank + r] += h->ridge;
-    if (dense_inverse_create(&inverse, h->v, rank, error) != STATUS_OK)
+    if (host_dense_inverse_create(&inverse, h->v, rank, error) != STATUS_OK)
         return error_prefix(error, "mode %d: ", mode + 1);
 
     scale_of_m(h, mode);
     expect_norms(h, h->column);
-    dense_inverse_scale(&inverse, h->row, h->column);
+    host_dense_inverse_scale(&inverse, h->row, h->column);
     double *inner = h->v; /* which is free again */
     double *a = h->dims[mode] == h->longest ? h->m : h->factor[mode];
     h->mode_of_m = -1;
     host_sweep_changed(&h->sweep, mode);
-    if (dense_update(&inverse, h->m, a, h->dims[mode], h->gram[mode], inner, error) == STATUS_OK) {
+    if (host_dense_update(&inverse, h->m, a, h->dims[mode], h->gram[mode], inner, error) ==
+        STATUS_OK) {
         if (a == h->m) { /* the new factor takes M's place: arrays as long trade theirs */
             h->m = h->factor[mode];
             h->factor[mode] = a;
@@ -283,7 +284,7 @@ static enum status host_solve(void *state, int mode, struct error *error)
         }
         scale_gram(h, mode, h->scale[mode]);
     }
-    dense_inverse_free(&inverse);
+    host_dense_inverse_free(&inverse);
     return error->status;
 }
 
@@ -310,7 +311,7 @@ static enum status host_normalise(void *state, int mode, struct error *error)
     scale_gram(h, mode, h->row);
     if (!near) {
         host_sweep_changed(&h->sweep, mode);
-        dense_scale_columns(h->factor[mode], h->dims[mode], h->rank, scale);
+        host_dense_scale_columns(h->factor[mode], h->dims[mode], h->rank, scale);
         fill(scale, h->rank, 1.0);
     }
     return STATUS_OK;
@@ -346,7 +347,7 @@ static enum status host_limits(int order, const uint64_t *dims,
                                const struct backend_options *options, struct backend_limits *limits,
                                struct error *error)
 {
-    return limits_host(order, dims, options->rank, limits, error);
+    return host_rates(order, dims, options->rank, limits, error);
 }
 
 const struct backend_ops backend_host = {.name = "host",
@@ -354,7 +355,7 @@ const struct backend_ops backend_host = {.name = "host",
                                          .plan = host_plan,
                                          .open = host_open,
                                          .load = host_load,
-                                         .mttkrp = host_mttkrp,
+                                         .mttkrp = compute_mttkrp,
                                          .solve = host_solve,
                                          .normalise = host_normalise,
                                          .gram = host_gram,

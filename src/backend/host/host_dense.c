@@ -51,16 +51,16 @@ static uint64_t panel_rows(uint64_t rank)
 /* The upper triangle of G += A' A. */
 static void add_gram(const double *a, double *g, uint64_t rows, uint64_t rank)
 {
-    struct dense_product p = {.c = g,
-                              .x = a,
-                              .y = a,
-                              .x_row = 1,
-                              .x_term = rank,
-                              .rows = rank,
-                              .terms = rows,
-                              .rank = rank,
-                              .add = true};
-    dense_multiply(&p, true);
+    struct host_dense_product p = {.c = g,
+                                   .x = a,
+                                   .y = a,
+                                   .x_row = 1,
+                                   .x_term = rank,
+                                   .rows = rank,
+                                   .terms = rows,
+                                   .rank = rank,
+                                   .add = true};
+    host_dense_multiply(&p, true);
 }
 
 static void add_inner(const double *m, const double *a, double *inner, uint64_t rows, uint64_t rank)
@@ -80,13 +80,13 @@ static void add_inner(const double *m, const double *a, double *inner, uint64_t 
 }
 
 /* A panel of M (rows x R) to A's, by way of two buffers as large, since they may be the same. */
-static void update_panel(const struct dense_inverse *inverse, const double *m, double *a,
+static void update_panel(const struct host_dense_inverse *inverse, const double *m, double *a,
                          uint64_t rows, double *g, double *inner, double *buffer)
 {
     uint64_t rank = inverse->rank;
     const double *x = m;
     for (int f = 0; f < inverse->factors; f++) {
-        dense_times_square(x, inverse->factor[f], buffer, rows, rank);
+        host_dense_times_square(x, inverse->factor[f], buffer, rows, rank);
         x = buffer;
         buffer += panel_rows(rank) * rank;
     }
@@ -110,8 +110,8 @@ static void store_gram(double *g, const double *upper, uint64_t rank)
             g[i * rank + j] = g[j * rank + i] = upper[i * rank + j];
 }
 
-enum status dense_gram(const double *a, uint64_t rows, uint64_t rank, double *g,
-                       struct error *error)
+enum status host_dense_gram(const double *a, uint64_t rows, uint64_t rank, double *g,
+                            struct error *error)
 {
     struct slices s = cut(rows, worthwhile(rank));
     uint64_t stride = rank * rank;
@@ -130,8 +130,8 @@ enum status dense_gram(const double *a, uint64_t rows, uint64_t rank, double *g,
     return STATUS_OK;
 }
 
-enum status dense_update(const struct dense_inverse *inverse, const double *m, double *a,
-                         uint64_t rows, double *g, double *inner, struct error *error)
+enum status host_dense_update(const struct host_dense_inverse *inverse, const double *m, double *a,
+                              uint64_t rows, double *g, double *inner, struct error *error)
 {
     uint64_t rank = inverse->rank, most = panel_rows(rank);
     struct slices s = cut(rows, worthwhile(rank));
@@ -158,7 +158,7 @@ enum status dense_update(const struct dense_inverse *inverse, const double *m, d
     return error->status;
 }
 
-void dense_scale_columns(double *a, uint64_t rows, uint64_t rank, const double *scale)
+void host_dense_scale_columns(double *a, uint64_t rows, uint64_t rank, const double *scale)
 {
 #pragma omp parallel for schedule(static) if (rows > worthwhile(rank))
     for (uint64_t i = 0; i < rows; i++)

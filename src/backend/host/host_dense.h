@@ -10,15 +10,15 @@
 #include "base/error.h"
 
 /* G (R x R, full) = A' A of A (rows x R). */
-enum status dense_gram(const double *a, uint64_t rows, uint64_t rank, double *g,
-                       struct error *error);
+enum status host_dense_gram(const double *a, uint64_t rows, uint64_t rank, double *g,
+                            struct error *error);
 
 /* In one pass: A (rows x R) = M V^+, G (R x R, full) = A' A, and inner[r] (R) = sum over i of
  * M(i,r) A(i,r). `inverse` stands for V^+; M and A may be the same array. */
-enum status dense_update(const struct dense_inverse *inverse, const double *m, double *a,
-                         uint64_t rows, double *g, double *inner, struct error *error);
+enum status host_dense_update(const struct host_dense_inverse *inverse, const double *m, double *a,
+                              uint64_t rows, double *g, double *inner, struct error *error);
 
 /* Multiplies column r of A (rows x R) by scale[r]. */
-void dense_scale_columns(double *a, uint64_t rows, uint64_t rank, const double *scale);
+void host_dense_scale_columns(double *a, uint64_t rows, uint64_t rank, const double *scale);
 
 #endif

@@ -15,7 +15,7 @@
  * gives. */
 #define WELL_CONDITIONED 1e-3
 
-void dense_init(void)
+void host_dense_init(void)
 {
     openblas_set_num_threads(1);
 }
@@ -59,7 +59,7 @@ static void transpose(double *to, const double *from, uint64_t rank)
 
 /* The inverses of the Cholesky factors U' and U: V^-1 = W W' with W = U^-1; or their product, by
  * way of `work` (R x R). factor[0] holds U. */
-static enum status invert_factors(struct dense_inverse *p, bool well_conditioned, double *work,
+static enum status invert_factors(struct host_dense_inverse *p, bool well_conditioned, double *work,
                                   struct error *error)
 {
     uint64_t rank = p->rank;
@@ -75,14 +75,14 @@ static enum status invert_factors(struct dense_inverse *p, bool well_conditioned
     p->rank_of_v = rank;
     if (!well_conditioned)
         return STATUS_OK;
-    dense_times_square(w, p->factor[1], work, rank, rank);
+    host_dense_times_square(w, p->factor[1], work, rank, rank);
     memcpy(w, work, rank * rank * sizeof *w);
     p->factors = 1;
     return STATUS_OK;
 }
 
 /* factor[0] = V^+ by eigendecomposition; V is destroyed. */
-static enum status pseudoinverse(struct dense_inverse *p, double *v, struct error *error)
+static enum status pseudoinverse(struct host_dense_inverse *p, double *v, struct error *error)
 {
     uint64_t rank = p->rank;
     double *w = memory_array(rank, sizeof *w, error);
@@ -109,15 +109,15 @@ static enum status pseudoinverse(struct dense_inverse *p, double *v, struct erro
     double *s = v + (rank - kept) * rank;
     for (uint64_t e = 0; e < kept; e++)
         cblas_dscal(n, 1.0 / sqrt(w[rank - kept + e]), s + e * rank, 1);
-    struct dense_product product = {.c = p->factor[0],
-                                    .x = s,
-                                    .y = s,
-                                    .x_row = 1,
-                                    .x_term = rank,
-                                    .rows = rank,
-                                    .terms = kept,
-                                    .rank = rank};
-    dense_multiply(&product, false);
+    struct host_dense_product product = {.c = p->factor[0],
+                                         .x = s,
+                                         .y = s,
+                                         .x_row = 1,
+                                         .x_term = rank,
+                                         .rows = rank,
+                                         .terms = kept,
+                                         .rank = rank};
+    host_dense_multiply(&product, false);
     p->factors = 1;
     p->rank_of_v = kept;
 done:
@@ -125,10 +125,10 @@ done:
     return error->status;
 }
 
-enum status dense_inverse_create(struct dense_inverse *p, double *v, uint64_t rank,
-                                 struct error *error)
+enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, uint64_t rank,
+                                      struct error *error)
 {
-    *p = (struct dense_inverse){.rank = rank};
+    *p = (struct host_dense_inverse){.rank = rank};
     if (!all_finite(v, rank * rank))
         return error_set(error, STATUS_NUMERICAL,
                          "the Hadamard product of the Gram matrices is not finite");
@@ -148,11 +148,11 @@ enum status dense_inverse_create(struct dense_inverse *p, double *v, uint64_t ra
             pseudoinverse(p, v, error);
     }
     if (error->status != STATUS_OK)
-        dense_inverse_free(p);
+        host_dense_inverse_free(p);
     return error->status;
 }
 
-void dense_inverse_scale(struct dense_inverse *p, const double *row, const double *column)
+void host_dense_inverse_scale(struct host_dense_inverse *p, const double *row, const double *column)
 {
     double *first = p->factor[0], *last = p->factor[p->factors - 1];
     for (uint64_t i = 0; i < p->rank; i++)
@@ -163,9 +163,9 @@ void dense_inverse_scale(struct dense_inverse *p, const double *row, const doubl
             last[i * p->rank + j] *= column[j];
 }
 
-void dense_inverse_free(struct dense_inverse *p)
+void host_dense_inverse_free(struct host_dense_inverse *p)
 {
     memory_free(p->factor[0]);
     memory_free(p->factor[1]);
-    *p = (struct dense_inverse){0};
+    *p = (struct host_dense_inverse){0};
 }

@@ -7,7 +7,7 @@
 
 /* C(p, :) = sum over k < terms of X(p, k) Y(k, :), for p < rows, or C + that where `add`; rows of C
  * and Y are `rank` apart, and X(p, k) stands at x[p * x_row + k * x_term]. */
-struct dense_product {
+struct host_dense_product {
     double *c;
     const double *x, *y;
     uint64_t x_row, x_term;
@@ -16,19 +16,20 @@ struct dense_product {
 };
 
 /* For columns [column, column + width), a tile. */
-typedef void dense_tile(const struct dense_product *p, uint64_t column, uint64_t width);
+typedef void host_dense_tile(const struct host_dense_product *p, uint64_t column, uint64_t width);
 
-struct dense_tiles {
-    dense_tile *tile[2][4]; /* by overlap, vectors in the tile */
+struct host_dense_tiles {
+    host_dense_tile *tile[2][4]; /* by overlap, vectors in the tile */
 };
 
-extern const struct dense_tiles dense_lanes1, dense_lanes2, dense_lanes4, dense_lanes8;
+extern const struct host_dense_tiles dense_lanes1, dense_lanes2, dense_lanes4, dense_lanes8;
 
 /* All columns of the product; of a square C that is symmetric only those rows of a column that
  * reach down to its tile's last, where `upper`: the upper triangle and a little more. */
-void dense_multiply(const struct dense_product *p, bool upper);
+void host_dense_multiply(const struct host_dense_product *p, bool upper);
 
 /* C (rows x R) = X (rows x R) T (R x R). */
-void dense_times_square(const double *x, const double *t, double *c, uint64_t rows, uint64_t rank);
+void host_dense_times_square(const double *x, const double *t, double *c, uint64_t rows,
+                             uint64_t rank);
 
 #endif

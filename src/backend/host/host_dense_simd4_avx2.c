@@ -1,6 +1,6 @@
 /* x86 processors with AVX2. */
 #include "backend/host/simd_width.h"
-#if LANES_X86
+#if SIMD_X86
 #pragma GCC target("avx2,fma")
 #define LANES 4
 #include "backend/host/host_dense_simd_body.h"

@@ -12,7 +12,7 @@
 /* A tile of rows [row, row + rows). `rows` and `vectors` are constants, so that the sums live in
  * registers. All of C's tile is read before any of it is written: columns that two vectors share
  * come out alike. */
-INLINE void rows_of_tile(const struct dense_product *p, uint64_t row, uint64_t column,
+INLINE void rows_of_tile(const struct host_dense_product *p, uint64_t row, uint64_t column,
                          uint64_t last, int rows, int vectors)
 {
     double *c = p->c + row * p->rank + column;
@@ -36,8 +36,8 @@ INLINE void rows_of_tile(const struct dense_product *p, uint64_t row, uint64_t c
             store(c + (uint64_t)i * rank + column_of(last, v, vectors), sum[i * vectors + v]);
 }
 
-INLINE void tile_body(const struct dense_product *p, uint64_t column, uint64_t width, int vectors,
-                      bool exact)
+INLINE void tile_body(const struct host_dense_product *p, uint64_t column, uint64_t width,
+                      int vectors, bool exact)
 {
     const int rows = SUMS / vectors;
     uint64_t last = (exact ? (uint64_t)vectors * LANES : width) - LANES, row = 0;
@@ -48,7 +48,7 @@ INLINE void tile_body(const struct dense_product *p, uint64_t column, uint64_t w
 }
 
 #define TILE(name, vectors, exact)                                                                 \
-    static void name(const struct dense_product *p, uint64_t column, uint64_t width)               \
+    static void name(const struct host_dense_product *p, uint64_t column, uint64_t width)          \
     {                                                                                              \
         tile_body(p, column, width, vectors, exact);                                               \
     }
@@ -63,5 +63,5 @@ TILE(tile_4_overlap, 4, false)
 #define TABLE_OF(lanes)   dense_lanes##lanes
 #define TABLE_NAME(lanes) TABLE_OF(lanes)
 
-const struct dense_tiles TABLE_NAME(LANES) = {
+const struct host_dense_tiles TABLE_NAME(LANES) = {
     {{tile_1, tile_2, tile_3, tile_4}, {NULL, tile_2_overlap, tile_3_overlap, tile_4_overlap}}};

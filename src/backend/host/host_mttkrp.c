@@ -19,39 +19,39 @@ static uint64_t least_of(uint64_t a, uint64_t b)
 }
 
 /* How the coordinates of `mode` are read off the index words of a block. */
-static struct walk_operand operand_of(const struct blco *x, int mode, uint64_t block)
+static struct row_operand operand_of(const struct blco *x, int mode, uint64_t block)
 {
     const struct field *f = &x->ordering.field[mode];
-    return (struct walk_operand){.word = x->index[f->word],
-                                 .mask = f->mask,
-                                 .base = x->block[block].base[mode],
-                                 .shift = f->shift};
+    return (struct row_operand){.word = x->index[f->word],
+                                .mask = f->mask,
+                                .base = x->block[block].base[mode],
+                                .shift = f->shift};
 }
 
 static uint64_t row_of(const struct blco *x, int mode, uint64_t i)
 {
-    struct walk_operand o = operand_of(x, mode, blco_block_of(x, i));
-    return walk_coordinate(&o, i);
+    struct row_operand o = operand_of(x, mode, blco_block_of(x, i));
+    return row_sums_coordinate(&o, i);
 }
 
 /* The window of rows that a run touches, in any order of nonzeros. */
-static void find_window(const struct blco *x, int mode, struct mttkrp_run *run)
+static void find_window(const struct blco *x, int mode, struct host_run *run)
 {
     run->low = UINT64_MAX;
     run->high = 0;
     uint64_t i = run->first;
     for (uint64_t b = blco_block_of(x, i); i < run->last; b++) {
-        struct walk_operand o = operand_of(x, mode, b);
+        struct row_operand o = operand_of(x, mode, b);
         uint64_t end = least_of(run->last, x->block[b].first + x->block[b].count);
         for (; i < end; i++) {
-            uint64_t row = walk_coordinate(&o, i);
+            uint64_t row = row_sums_coordinate(&o, i);
             run->low = row < run->low ? row : run->low;
             run->high = row > run->high ? row : run->high;
         }
     }
 }
 
-enum status mttkrp_host_prepare(struct mttkrp_host *p, const struct blco *x, int mode,
+enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int mode,
                                 enum conflict conflict, uint64_t copies, struct error *error)
 {
     memset(p, 0, sizeof *p);
@@ -77,7 +77,7 @@ enum status mttkrp_host_prepare(struct mttkrp_host *p, const struct blco *x, int
 
 #pragma omp parallel for schedule(static) if (runs > 1)
     for (uint64_t k = 0; k < runs; k++) {
-        struct mttkrp_run *run = &p->run[k];
+        struct host_run *run = &p->run[k];
         run->first = k * length;
         run->last = least_of(x->nnz, run->first + length);
         run->low = row_of(x, mode, run->first);
@@ -95,16 +95,16 @@ enum status mttkrp_host_prepare(struct mttkrp_host *p, const struct blco *x, int
     return STATUS_OK;
 }
 
-void mttkrp_host_free(struct mttkrp_host *p)
+void host_mttkrp_free(struct host_mttkrp *p)
 {
     memory_free(p->run);
     memset(p, 0, sizeof *p);
 }
 
 /* One run for one tile of columns, block by block. */
-static void walk_run(struct walk *w, const struct blco *x, int mode, const struct mttkrp_run *run)
+static void sum_run(struct row_sums *w, const struct blco *x, int mode, const struct host_run *run)
 {
-    walk_begin(w, run->low);
+    row_sums_begin(w, run->low);
     uint64_t i = run->first;
     for (uint64_t b = blco_block_of(x, i); i < run->last; b++) {
         uint64_t end = least_of(run->last, x->block[b].first + x->block[b].count);
@@ -116,25 +116,25 @@ static void walk_run(struct walk *w, const struct blco *x, int mode, const struc
             w->other[k] = operand_of(x, n, b);
             w->other[k++].rows = rows;
         }
-        walk_nonzeros(w, i, end);
+        row_sums_add(w, i, end);
         i = end;
     }
-    walk_end(w);
+    row_sums_end(w);
 }
 
 /* All tiles of columns of a run; `w` says where its rows go. */
-static void walk_columns(struct walk *w, const struct mttkrp_host *p, const struct mttkrp_run *run,
-                         double *const *factor)
+static void row_sums_columns(struct row_sums *w, const struct host_mttkrp *p,
+                             const struct host_run *run, double *const *factor)
 {
     w->others = p->x->order - 1;
     w->value = p->x->value;
     w->distant = p->other_rows * w->rank > p->near_entries;
     for (w->column = 0; w->column < w->rank; w->column += w->width) {
-        w->width = lanes_tile_width(w->rank - w->column);
+        w->width = simd_tile_width(w->rank - w->column);
         for (int n = 0, k = 0; n < p->x->order; n++)
             if (n != p->mode)
                 w->other[k++].rows = factor[n] + w->column;
-        walk_run(w, p->x, p->mode, run);
+        sum_run(w, p->x, p->mode, run);
     }
 }
 
@@ -146,7 +146,7 @@ static void zero_rows(double *m, uint64_t rows, uint64_t rank)
 }
 
 /* Adds the runs' first and last rows to M, in the order of the runs. */
-static void add_boundaries(const struct mttkrp_host *p, uint64_t rank, double *m,
+static void add_boundaries(const struct host_mttkrp *p, uint64_t rank, double *m,
                            const double *scratch)
 {
     uint64_t slices = (rank + COLUMN_SLICE - 1) / COLUMN_SLICE;
@@ -155,7 +155,7 @@ static void add_boundaries(const struct mttkrp_host *p, uint64_t rank, double *m
         uint64_t column = s * COLUMN_SLICE, width = least_of(rank - column, COLUMN_SLICE);
         uint64_t fresh = 0; /* rows below have been written */
         for (uint64_t e = 0; e < 2 * p->nruns; e++) {
-            const struct mttkrp_run *run = &p->run[e / 2];
+            const struct host_run *run = &p->run[e / 2];
             if (e % 2 == 1 && run->high == run->low)
                 continue;
             uint64_t row = e % 2 == 0 ? run->low : run->high;
@@ -172,39 +172,39 @@ static void add_boundaries(const struct mttkrp_host *p, uint64_t rank, double *m
 
 /* A run stores the rows that lie wholly inside it and zeroes those that no nonzero has, up to the
  * next run's first; its own first and last row go to scratch. */
-static void run_ordered(const struct mttkrp_host *p, uint64_t rank, double *const *factor,
+static void run_ordered(const struct host_mttkrp *p, uint64_t rank, double *const *factor,
                         double *m, double *scratch)
 {
     uint64_t rows = p->x->dims[p->mode];
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
-        const struct mttkrp_run *run = &p->run[k];
+        const struct host_run *run = &p->run[k];
         double *boundary = scratch + run->scratch * rank;
-        struct walk w = {.sink = WALK_STORE,
-                         .rank = rank,
-                         .m = m,
-                         .low = run->low,
-                         .high = run->high,
-                         .low_row = boundary,
-                         .high_row = boundary + rank,
-                         .zero_from = k == 0 ? 0 : run->low,
-                         .zero_to = k + 1 < p->nruns ? p->run[k + 1].low : rows};
-        walk_columns(&w, p, run, factor);
+        struct row_sums w = {.sink = ROW_STORE,
+                             .rank = rank,
+                             .m = m,
+                             .low = run->low,
+                             .high = run->high,
+                             .low_row = boundary,
+                             .high_row = boundary + rank,
+                             .zero_from = k == 0 ? 0 : run->low,
+                             .zero_to = k + 1 < p->nruns ? p->run[k + 1].low : rows};
+        row_sums_columns(&w, p, run, factor);
     }
     add_boundaries(p, rank, m, scratch);
 }
 
 /* Every run adds into a private window, and the windows are summed row by row. */
-static void run_windows(const struct mttkrp_host *p, uint64_t rank, double *const *factor,
+static void run_windows(const struct host_mttkrp *p, uint64_t rank, double *const *factor,
                         double *m, double *scratch)
 {
     zero_rows(scratch, p->scratch_rows, rank);
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
-        const struct mttkrp_run *run = &p->run[k];
-        struct walk w = {
-            .sink = WALK_ADD, .rank = rank, .m = scratch + run->scratch * rank, .low = run->low};
-        walk_columns(&w, p, run, factor);
+        const struct host_run *run = &p->run[k];
+        struct row_sums w = {
+            .sink = ROW_ADD, .rank = rank, .m = scratch + run->scratch * rank, .low = run->low};
+        row_sums_columns(&w, p, run, factor);
     }
     uint64_t rows = p->x->dims[p->mode];
 #pragma omp parallel for schedule(static) if (p->nruns > 1)
@@ -212,7 +212,7 @@ static void run_windows(const struct mttkrp_host *p, uint64_t rank, double *cons
         double *to = m + i * rank;
         memset(to, 0, rank * sizeof *to);
         for (uint64_t k = 0; k < p->nruns; k++) {
-            const struct mttkrp_run *run = &p->run[k];
+            const struct host_run *run = &p->run[k];
             if (i < run->low || i > run->high)
                 continue;
             const double *from = scratch + (run->scratch + i - run->low) * rank;
@@ -223,19 +223,19 @@ static void run_windows(const struct mttkrp_host *p, uint64_t rank, double *cons
 }
 
 /* Segments of equal rows (or, as the baseline, single nonzeros) are added atomically. */
-static void run_atomic(const struct mttkrp_host *p, uint64_t rank, double *const *factor, double *m)
+static void run_atomic(const struct host_mttkrp *p, uint64_t rank, double *const *factor, double *m)
 {
     zero_rows(m, p->x->dims[p->mode], rank);
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
-        struct walk w = {.sink = p->conflict == CONFLICT_ATOMIC ? WALK_ATOMIC_EACH : WALK_ATOMIC,
-                         .rank = rank,
-                         .m = m};
-        walk_columns(&w, p, &p->run[k], factor);
+        struct row_sums w = {.sink = p->conflict == CONFLICT_ATOMIC ? ROW_ATOMIC_EACH : ROW_ATOMIC,
+                             .rank = rank,
+                             .m = m};
+        row_sums_columns(&w, p, &p->run[k], factor);
     }
 }
 
-void mttkrp_host(const struct mttkrp_host *p, uint64_t rank, double *const *factor, double *m,
+void host_mttkrp(const struct host_mttkrp *p, uint64_t rank, double *const *factor, double *m,
                  double *scratch)
 {
     if (p->nruns == 0)

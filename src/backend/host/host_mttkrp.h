@@ -12,33 +12,33 @@
 
 /* The nonzeros that are walked in one go, and the rows of M that they touch: from `low` to `high`,
  * which are the first and the last nonzero's where the ordering is the mode's own. */
-struct mttkrp_run {
+struct host_run {
     uint64_t first, last; /* nonzeros [first, last)                               */
     uint64_t low, high;   /* rows [low, high] of M                                */
     uint64_t scratch;     /* this run's first row in the scratch array            */
 };
 
-struct mttkrp_host {
+struct host_mttkrp {
     const struct blco *x; /* not owned                                            */
     int mode;
     enum conflict conflict; /* ORDERED needs x in the order of `mode`               */
     uint64_t nruns;
-    struct mttkrp_run *run; /* (nruns); owned                                       */
-    uint64_t scratch_rows;  /* of R doubles, that a run of this mode needs          */
-    uint64_t other_rows;    /* of the other modes' factors together                 */
-    uint64_t near_entries;  /* of them that are as good as in cache                 */
+    struct host_run *run;  /* (nruns); owned                                       */
+    uint64_t scratch_rows; /* of R doubles, that a run of this mode needs          */
+    uint64_t other_rows;   /* of the other modes' factors together                 */
+    uint64_t near_entries; /* of them that are as good as in cache                 */
 };
 
 /* Prepares mode `mode` of x, which must stay as it is. `copies` is the number of private windows
- * that HIERARCHICAL may use. On failure *p is empty. The caller frees it with mttkrp_host_free. */
-enum status mttkrp_host_prepare(struct mttkrp_host *p, const struct blco *x, int mode,
+ * that HIERARCHICAL may use. On failure *p is empty. The caller frees it with host_mttkrp_free. */
+enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int mode,
                                 enum conflict conflict, uint64_t copies, struct error *error);
 
 /* m (I_mode x R) from factor[n] (I_n x R) for n != mode; scratch (scratch_rows x R) is overwritten.
  * With ORDERED and HIERARCHICAL the result does not depend on the number of threads. */
-void mttkrp_host(const struct mttkrp_host *p, uint64_t rank, double *const *factor, double *m,
+void host_mttkrp(const struct host_mttkrp *p, uint64_t rank, double *const *factor, double *m,
                  double *scratch);
 
-void mttkrp_host_free(struct mttkrp_host *p);
+void host_mttkrp_free(struct host_mttkrp *p);
 
 #endif

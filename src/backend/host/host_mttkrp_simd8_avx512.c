@@ -1,6 +1,6 @@
 /* x86 processors with AVX-512. */
 #include "backend/host/simd_width.h"
-#if LANES_X86
+#if SIMD_X86
 #pragma GCC target("avx512f,avx512dq")
 #define LANES 8
 #include "backend/host/host_mttkrp_simd_body.h"

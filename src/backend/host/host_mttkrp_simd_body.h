@@ -14,18 +14,18 @@ struct tile {
     vec_bits fresh; /* which of its lanes are not in the one before it    */
 };
 
-INLINE void hand_on_row(const struct walk *w, const struct tile *t, uint64_t row, const vec *sum,
-                        int vectors)
+INLINE void hand_on_row(const struct row_sums *w, const struct tile *t, uint64_t row,
+                        const vec *sum, int vectors)
 {
-    if (w->sink == WALK_STORE) {
-        double *to = walk_store_row(w, row);
+    if (w->sink == ROW_STORE) {
+        double *to = row_store(w, row);
         for (int v = 0; v < vectors; v++)
             store(to + column_of(t->last, v, vectors), sum[v]);
         return;
     }
     double *to = w->m + (row - w->low) * w->rank + w->column;
-    if (w->sink != WALK_ADD)
-        walk_lock_row(row);
+    if (w->sink != ROW_ADD)
+        row_lock(row);
     for (int v = 0; v < vectors; v++) {
         vec x = sum[v];
         if (v + 1 == vectors)
@@ -33,8 +33,8 @@ INLINE void hand_on_row(const struct walk *w, const struct tile *t, uint64_t row
         double *p = to + column_of(t->last, v, vectors);
         store(p, load(p) + x);
     }
-    if (w->sink != WALK_ADD)
-        walk_unlock_row(row);
+    if (w->sink != ROW_ADD)
+        row_unlock(row);
 }
 
 /* Nonzeros are decoded some at a time, in loops that vectorise. Where the rows of the operands are
@@ -53,7 +53,7 @@ struct decoded {
 
 /* Where the operand's rows lie: a shift is much cheaper than a product in vectors of 64-bit
  * numbers. */
-static void decode_rows(const struct walk_operand *o, uint64_t rank, uint64_t first, uint64_t count,
+static void decode_rows(const struct row_operand *o, uint64_t rank, uint64_t first, uint64_t count,
                         const double **restrict at)
 {
     const uint64_t *word = o->word + first, mask = o->mask;
@@ -69,7 +69,7 @@ static void decode_rows(const struct walk_operand *o, uint64_t rank, uint64_t fi
     }
 }
 
-static void decode_target(const struct walk_operand *o, uint64_t first, uint64_t count,
+static void decode_target(const struct row_operand *o, uint64_t first, uint64_t count,
                           uint64_t *restrict row)
 {
     const uint64_t *word = o->word + first, mask = o->mask, base = o->base;
@@ -79,7 +79,7 @@ static void decode_target(const struct walk_operand *o, uint64_t first, uint64_t
 }
 
 /* Nonzeros [first, first + count), at most a batch. */
-static void decode(const struct walk *w, uint64_t first, uint64_t count, uint64_t batch,
+static void decode(const struct row_sums *w, uint64_t first, uint64_t count, uint64_t batch,
                    struct decoded *d)
 {
     decode_target(&w->target, first, count, d->row);
@@ -114,14 +114,14 @@ INLINE void add_product(vec *sum, const struct decoded *d, const struct tile *t,
 /* The one kernel body. `others`, `vectors` and, where `exact`, the tile are constants, so that
  * loops over them unroll and a tile's products and sums live in registers. A row is summed twice,
  * by every other nonzero, since a sum must wait for the addition before it. */
-INLINE void walk_body(struct walk *w, uint64_t first, uint64_t last, int others, int vectors,
-                      bool exact, bool distant)
+INLINE void row_sums_body(struct row_sums *w, uint64_t first, uint64_t last, int others,
+                          int vectors, bool exact, bool distant)
 {
     struct tile t = {.last = (exact ? (uint64_t)vectors * LANES : w->width) - LANES};
     for (int lane = 0; lane < LANES; lane++)
         t.fresh[lane] = -(int64_t)(t.last + (uint64_t)lane >= (uint64_t)(vectors - 1) * LANES);
     /* The present row; no row at all where each nonzero is handed on by itself. */
-    const uint64_t each = w->sink == WALK_ATOMIC_EACH ? UINT64_MAX : 0;
+    const uint64_t each = w->sink == ROW_ATOMIC_EACH ? UINT64_MAX : 0;
     uint64_t row = w->row, same = row | each;
     vec sum[4], other_sum[4];
     for (int v = 0; v < vectors; v++) {
@@ -152,8 +152,8 @@ INLINE void walk_body(struct walk *w, uint64_t first, uint64_t last, int others,
                 for (int v = 0; v < vectors; v++)
                     sum[v] += other_sum[v];
                 hand_on_row(w, &t, row, sum, vectors);
-                if (w->sink == WALK_STORE && next > row + 1)
-                    walk_zero_rows(w, row + 1, next);
+                if (w->sink == ROW_STORE && next > row + 1)
+                    row_sums_zero(w, row + 1, next);
                 for (int v = 0; v < vectors; v++)
                     sum[v] = other_sum[v] = (vec){0};
                 row = next;
@@ -170,9 +170,9 @@ INLINE void walk_body(struct walk *w, uint64_t first, uint64_t last, int others,
 /* The list of specialisations: orders 3 to 5 and any other, tiles of 1 to 4 vectors that need not
  * overlap, and of 2 to 4 that do, rows in cache and distant ones. */
 #define KERNEL(name, others, vectors, exact, distant)                                              \
-    static void name(struct walk *w, uint64_t first, uint64_t last)                                \
+    static void name(struct row_sums *w, uint64_t first, uint64_t last)                            \
     {                                                                                              \
-        walk_body(w, first, last, others, vectors, exact, distant);                                \
+        row_sums_body(w, first, last, others, vectors, exact, distant);                            \
     }
 #define KERNELS(name, others, distant)                                                             \
     KERNEL(name##_1, others, 1, true, distant)                                                     \
@@ -202,6 +202,6 @@ KERNELS(distant_any, w->others, true)
 #define TABLE_OF(lanes)   mttkrp_lanes##lanes
 #define TABLE_NAME(lanes) TABLE_OF(lanes)
 
-const struct walk_kernels TABLE_NAME(LANES) = {
+const struct row_sum_kernels TABLE_NAME(LANES) = {
     {{ROW(order_3), ROW(order_4), ROW(order_5), ROW(order_any)},
      {ROW(distant_3), ROW(distant_4), ROW(distant_5), ROW(distant_any)}}};

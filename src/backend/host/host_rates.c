@@ -158,8 +158,8 @@ static enum status measure_copy(struct backend_limits *limits, struct error *err
     return error->status;
 }
 
-enum status limits_host(int order, const uint64_t *dims, uint64_t rank,
-                        struct backend_limits *limits, struct error *error)
+enum status host_rates(int order, const uint64_t *dims, uint64_t rank,
+                       struct backend_limits *limits, struct error *error)
 {
     *limits = (struct backend_limits){0};
     if (measure_copy(limits, error) == STATUS_OK)

@@ -9,10 +9,10 @@
 
 #include "tensor/coo.h"
 
-#define WALK_MAX_TILE 32
+#define ROW_SUMS_MAX_TILE 32
 
 /* One mode of a block: where its coordinate stands in the index, and its factor's rows. */
-struct walk_operand {
+struct row_operand {
     const uint64_t *word; /* (nnz) index words                                            */
     uint64_t mask, base;
     const double *rows; /* the factor from the tile's first column on; NULL for the target */
@@ -20,41 +20,41 @@ struct walk_operand {
 };
 
 /* What becomes of a summed row. */
-enum walk_sink {
-    WALK_STORE,      /* rows come ascending: stored in M, rows between them zeroed         */
-    WALK_ADD,        /* added to a private window, whose first row is `low`                */
-    WALK_ATOMIC,     /* added to M as one atomic step; `low` is 0                          */
-    WALK_ATOMIC_EACH /* the same after every nonzero                                       */
+enum row_sink {
+    ROW_STORE,      /* rows come ascending: stored in M, rows between them zeroed         */
+    ROW_ADD,        /* added to a private window, whose first row is `low`                */
+    ROW_ATOMIC,     /* added to M as one atomic step; `low` is 0                          */
+    ROW_ATOMIC_EACH /* the same after every nonzero                                       */
 };
 
-struct walk {
-    enum walk_sink sink;
+struct row_sums {
+    enum row_sink sink;
     int others; /* order - 1 */
-    struct walk_operand target, other[MAX_ORDER - 1];
-    const double *value;         /* (nnz)                                                 */
-    uint64_t rank;               /* R, the stride of every row                            */
-    uint64_t column, width;      /* the tile: columns [column, column + width)            */
-    bool distant;                /* the operands' rows are more than a core's cache holds */
-    double *m;                   /* M, or the private window                              */
-    uint64_t low, high;          /* STORE: these two rows go to low_row and high_row      */
-    double *low_row, *high_row;  /* (R) each                                              */
-    uint64_t zero_from, zero_to; /* STORE: empty rows in [zero_from, zero_to) become zero */
-    uint64_t row;                /* the present row ...                                   */
-    double sum[WALK_MAX_TILE];   /* ... and its sum                                       */
+    struct row_operand target, other[MAX_ORDER - 1];
+    const double *value;           /* (nnz)                                                 */
+    uint64_t rank;                 /* R, the stride of every row                            */
+    uint64_t column, width;        /* the tile: columns [column, column + width)            */
+    bool distant;                  /* the operands' rows are more than a core's cache holds */
+    double *m;                     /* M, or the private window                              */
+    uint64_t low, high;            /* STORE: these two rows go to low_row and high_row      */
+    double *low_row, *high_row;    /* (R) each                                              */
+    uint64_t zero_from, zero_to;   /* STORE: empty rows in [zero_from, zero_to) become zero */
+    uint64_t row;                  /* the present row ...                                   */
+    double sum[ROW_SUMS_MAX_TILE]; /* ... and its sum                                       */
 };
 
-static inline uint64_t walk_coordinate(const struct walk_operand *o, uint64_t i)
+static inline uint64_t row_sums_coordinate(const struct row_operand *o, uint64_t i)
 {
     return o->base | ((o->word[i] >> o->shift) & o->mask);
 }
 
 /* Starts a run of nonzeros at output row `row`. */
-void walk_begin(struct walk *w, uint64_t row);
+void row_sums_begin(struct row_sums *w, uint64_t row);
 
 /* Nonzeros [first, last), all of the block that w->target and w->other describe. */
-void walk_nonzeros(struct walk *w, uint64_t first, uint64_t last);
+void row_sums_add(struct row_sums *w, uint64_t first, uint64_t last);
 
 /* Hands on the last row. */
-void walk_end(struct walk *w);
+void row_sums_end(struct row_sums *w);
 
 #endif

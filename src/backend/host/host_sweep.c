@@ -14,7 +14,7 @@
  * mode they are per group. */
 static bool is_shared(const struct host_sweep *s)
 {
-    return s->grouping.groups < s->order;
+    return s->mode_groups.groups < s->order;
 }
 
 static void free_tensors(struct host_sweep *s)
@@ -35,8 +35,8 @@ static void free_tensors(struct host_sweep *s)
 void host_sweep_close(struct host_sweep *s)
 {
     for (int n = 0; n < MAX_ORDER; n++) {
-        mttkrp_host_free(&s->outer[n]);
-        mttkrp_host_free(&s->inner[n]);
+        host_mttkrp_free(&s->outer[n]);
+        host_mttkrp_free(&s->inner[n]);
     }
     free_tensors(s);
     memory_free(s->scratch);
@@ -76,9 +76,9 @@ static enum status build_one(struct building *b, int kind, struct error *error)
 /* The orderings `mode n` by way of a common order, whose own mode comes last. */
 static enum status build_from_common(struct building *b, struct error *error)
 {
-    struct blco_source source;
+    struct blco_presort source;
     double start = progress_now();
-    if (blco_source_create(&source, b->x, error) != STATUS_OK)
+    if (blco_presort_create(&source, b->x, error) != STATUS_OK)
         return error->status;
     b->times->presort = progress_lap(&start);
     int order = b->x->order, common = source.line_order.kind;
@@ -90,7 +90,7 @@ static enum status build_from_common(struct building *b, struct error *error)
         blco_build_from(&b->ordered[n], &source, n, i == order, error);
         b->times->replica[n] = progress_lap(&start);
     }
-    blco_source_free(&source);
+    blco_presort_free(&source);
     return error->status;
 }
 
@@ -102,7 +102,7 @@ static enum status build_orderings(struct building *b, struct error *error)
     b->all = replicas + (b->alto != NULL);
     if (b->alto && build_one(b, ORDERING_ALTO, error) != STATUS_OK)
         return error->status;
-    if (replicas > 1 && blco_source_possible(b->x->order, b->x->dims))
+    if (replicas > 1 && blco_presort_possible(b->x->order, b->x->dims))
         return build_from_common(b, error);
     for (int n = 0; n < b->x->order; n++)
         if (b->wanted[n] && build_one(b, n, error) != STATUS_OK)
@@ -130,7 +130,7 @@ static enum status build_plain(struct host_sweep *s, const struct coo *x, const 
 static enum status build_tuples(struct host_sweep *s, int group, struct coo *tuples,
                                 struct error *error)
 {
-    int first = s->grouping.first[group], size = tuples->order - 1;
+    int first = s->mode_groups.first[group], size = tuples->order - 1;
     bool wanted[MAX_ORDER] = {false};
     struct backend_build unused;
     for (int k = 0; k < size; k++)
@@ -147,11 +147,11 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
     return status == STATUS_OK ? error->status : status;
 }
 
-static enum status build_shared(struct host_sweep *s, struct grouped *grouped,
+static enum status build_shared(struct host_sweep *s, struct grouped_tensor *grouped,
                                 struct progress *progress, struct error *error)
 {
     bool wanted[MAX_ORDER];
-    for (int g = 0; g < s->grouping.groups; g++)
+    for (int g = 0; g < s->mode_groups.groups; g++)
         wanted[g] = true;
     struct building b = {.x = &grouped->reduced,
                          .ordered = s->ordered,
@@ -159,9 +159,9 @@ static enum status build_shared(struct host_sweep *s, struct grouped *grouped,
                          .times = &s->build,
                          .progress = progress};
     enum status status = build_orderings(&b, error);
-    for (int g = 0; g < s->grouping.groups && status == STATUS_OK; g++) {
+    for (int g = 0; g < s->mode_groups.groups && status == STATUS_OK; g++) {
         s->tuples[g] = grouped->reduced.dims[g];
-        if (grouping_size(&s->grouping, g) > 1)
+        if (mode_groups_size(&s->mode_groups, g) > 1)
             status = build_tuples(s, g, &grouped->tuples[g], error);
     }
     return status;
@@ -169,11 +169,11 @@ static enum status build_shared(struct host_sweep *s, struct grouped *grouped,
 
 /* Bytes that groups of modes take beyond an ordering for each group: per tuple, two rows and, per
  * mode of the group, a coordinate and an ordering of the tuples. */
-static uint64_t bytes_of_groups(const struct host_sweep *s, const struct grouped *grouped)
+static uint64_t bytes_of_groups(const struct host_sweep *s, const struct grouped_tensor *grouped)
 {
     uint64_t bytes = 0;
-    for (int g = 0; g < s->grouping.groups; g++) {
-        uint64_t size = (uint64_t)grouping_size(&s->grouping, g);
+    for (int g = 0; g < s->mode_groups.groups; g++) {
+        uint64_t size = (uint64_t)mode_groups_size(&s->mode_groups, g);
         if (size > 1)
             bytes += grouped->reduced.dims[g] *
                      (2 * s->rank * sizeof(double) +
@@ -183,27 +183,27 @@ static uint64_t bytes_of_groups(const struct host_sweep *s, const struct grouped
 }
 
 /* Whether the groups fit where the plan has room for every mode's ordering. */
-static bool groups_fit(const struct host_sweep *s, const struct grouped *grouped,
+static bool groups_fit(const struct host_sweep *s, const struct grouped_tensor *grouped,
                        const struct plan *plan)
 {
-    uint64_t fewer = (uint64_t)(s->order - s->grouping.groups) * plan->tensor_bytes;
+    uint64_t fewer = (uint64_t)(s->order - s->mode_groups.groups) * plan->tensor_bytes;
     return bytes_of_groups(s, grouped) <= plan->request.budget - plan->total_bytes + fewer;
 }
 
-/* Leaves s->grouping without groups where nothing is to be gained by them. */
+/* Leaves s->mode_groups without groups where nothing is to be gained by them. */
 static enum status try_shared(struct host_sweep *s, const struct coo *x, const struct plan *plan,
                               struct progress *progress, struct error *error)
 {
-    struct grouped grouped;
-    if (grouping_choose_for(&s->grouping, x, s->rank * sizeof(double), CACHES * memory_core_cache(),
-                            BEYOND, error) != STATUS_OK ||
-        !is_shared(s) || grouping_apply(&grouped, &s->grouping, x, error) != STATUS_OK)
+    struct grouped_tensor grouped;
+    if (mode_groups_choose_for(&s->mode_groups, x, s->rank * sizeof(double),
+                               CACHES * memory_core_cache(), BEYOND, error) != STATUS_OK ||
+        !is_shared(s) || mode_groups_apply(&grouped, &s->mode_groups, x, error) != STATUS_OK)
         return error->status;
     if (groups_fit(s, &grouped, plan))
         build_shared(s, &grouped, progress, error);
     else
-        grouping_none(&s->grouping, s->order);
-    grouped_free(&grouped);
+        mode_groups_none(&s->mode_groups, s->order);
+    grouped_tensor_free(&grouped);
     return error->status;
 }
 
@@ -214,7 +214,7 @@ static enum status build(struct host_sweep *s, const struct coo *x, const struct
     if (plan->request.share && plan->replicas == s->order && !plan->alto && plan->fits) {
         if (try_shared(s, x, plan, progress, error) != STATUS_OK)
             return error->status;
-        s->build.grouping = progress_now() - start - backend_build_seconds(&s->build);
+        s->build.mode_groups = progress_now() - start - backend_build_seconds(&s->build);
     }
     return is_shared(s) ? STATUS_OK : build_plain(s, x, plan, progress, error);
 }
@@ -223,18 +223,18 @@ static enum status prepare_mttkrps(struct host_sweep *s, const struct plan *plan
                                    struct error *error)
 {
     uint64_t scratch_rows = 0;
-    for (int g = 0; g < s->grouping.groups; g++) {
+    for (int g = 0; g < s->mode_groups.groups; g++) {
         enum conflict conflict = is_shared(s) ? CONFLICT_ORDERED : plan->conflict[g];
         const struct blco *tensor = conflict == CONFLICT_ORDERED ? &s->ordered[g] : &s->alto;
-        if (mttkrp_host_prepare(&s->outer[g], tensor, g, conflict, plan->request.copies, error) !=
+        if (host_mttkrp_prepare(&s->outer[g], tensor, g, conflict, plan->request.copies, error) !=
             STATUS_OK)
             return error->status;
         if (s->outer[g].scratch_rows > scratch_rows)
             scratch_rows = s->outer[g].scratch_rows;
-        int first = s->grouping.first[g], size = grouping_size(&s->grouping, g);
+        int first = s->mode_groups.first[g], size = mode_groups_size(&s->mode_groups, g);
         for (int k = 0; k < size && size > 1; k++) {
-            struct mttkrp_host *inner = &s->inner[first + k];
-            if (mttkrp_host_prepare(inner, &s->tuple_tensor[first + k], k, CONFLICT_ORDERED, 1,
+            struct host_mttkrp *inner = &s->inner[first + k];
+            if (host_mttkrp_prepare(inner, &s->tuple_tensor[first + k], k, CONFLICT_ORDERED, 1,
                                     error) != STATUS_OK)
                 return error->status;
             if (inner->scratch_rows > scratch_rows)
@@ -252,11 +252,11 @@ enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct pl
     s->order = x->order;
     s->rank = plan->request.rank;
     memcpy(s->dims, x->dims, sizeof s->dims);
-    grouping_none(&s->grouping, s->order);
+    mode_groups_none(&s->mode_groups, s->order);
     enum status status = build(s, x, plan, progress, error);
     if (status == STATUS_OK)
         status = prepare_mttkrps(s, plan, error);
-    plan->grouping = s->grouping;
+    plan->mode_groups = s->mode_groups;
     if (status != STATUS_OK)
         host_sweep_close(s);
     return status;
@@ -264,13 +264,13 @@ enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct pl
 
 void host_sweep_changed(struct host_sweep *s, int mode)
 {
-    group_tables_changed(&s->tables, &s->grouping, mode);
+    partial_cache_changed(&s->tables, &s->mode_groups, mode);
 }
 
 /* The products of a group's factors, a row per tuple. */
 static void make_products(struct host_sweep *s, int group, double *const *factor)
 {
-    int first = s->grouping.first[group], end = s->grouping.first[group + 1];
+    int first = s->mode_groups.first[group], end = s->mode_groups.first[group + 1];
     uint64_t rank = s->rank;
 #pragma omp parallel for schedule(static) if (s->tuples[group] * rank > LONG_PRODUCT)
     for (uint64_t t = 0; t < s->tuples[group]; t++) {
@@ -288,26 +288,26 @@ static void make_products(struct host_sweep *s, int group, double *const *factor
 static void run_outer(struct host_sweep *s, int group, double *const *factor, double *m)
 {
     double *rows[MAX_ORDER];
-    for (int g = 0; g < s->grouping.groups; g++)
-        rows[g] = s->product[g] ? s->product[g] : factor[s->grouping.first[g]];
-    mttkrp_host(&s->outer[group], s->rank, rows, m, s->scratch);
+    for (int g = 0; g < s->mode_groups.groups; g++)
+        rows[g] = s->product[g] ? s->product[g] : factor[s->mode_groups.first[g]];
+    host_mttkrp(&s->outer[group], s->rank, rows, m, s->scratch);
 }
 
 /* MTTKRP of the group's tuples, with the partial products as one more factor. */
 static void run_inner(struct host_sweep *s, int group, int mode, double *const *factor, double *m)
 {
-    int first = s->grouping.first[group], size = grouping_size(&s->grouping, group);
+    int first = s->mode_groups.first[group], size = mode_groups_size(&s->mode_groups, group);
     double *rows[MAX_ORDER + 1];
     for (int k = 0; k < size; k++)
         rows[k] = factor[first + k];
     rows[size] = s->partial[group];
-    mttkrp_host(&s->inner[mode], s->rank, rows, m, s->scratch);
+    host_mttkrp(&s->inner[mode], s->rank, rows, m, s->scratch);
 }
 
 void host_sweep_mttkrp(struct host_sweep *s, int mode, double *const *factor, double *m)
 {
-    struct group_steps steps = group_tables_steps(&s->tables, &s->grouping, mode);
-    for (int g = 0; g < s->grouping.groups; g++)
+    struct partial_steps steps = partial_cache_steps(&s->tables, &s->mode_groups, mode);
+    for (int g = 0; g < s->mode_groups.groups; g++)
         if (steps.products[g])
             make_products(s, g, factor);
     if (steps.outer)

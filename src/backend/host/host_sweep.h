@@ -1,5 +1,6 @@
 /* The MTTKRPs of a sweep over all modes on the host: from one ordering per group of modes, with
- * partial products shared within a group (grouping.h), or from one ordering per mode, or from alto.
+ * partial products shared within a group (mode_groups.h), or from one ordering per mode, or from
+ * alto.
  */
 #ifndef BLCO_HOST_SWEEP_H
 #define BLCO_HOST_SWEEP_H
@@ -13,19 +14,19 @@ struct host_sweep {
     int order;
     uint64_t rank;
     uint64_t dims[MAX_ORDER];
-    struct grouping grouping;
+    struct mode_groups mode_groups;
 
     /* The reduced tensor, per group; `ordered` is empty where not built. */
     struct blco alto, ordered[MAX_ORDER];
-    struct mttkrp_host outer[MAX_ORDER];
-    uint64_t tuples[MAX_ORDER]; /* the group's, or the length of its one mode                  */
-    double *product[MAX_ORDER]; /* (tuples x R): products of the group's factors; owned        */
-    double *partial[MAX_ORDER]; /* (tuples x R): partial products for the group; owned         */
-    struct group_tables tables; /* which of them are current                                */
+    struct host_mttkrp outer[MAX_ORDER];
+    uint64_t tuples[MAX_ORDER];  /* the group's, or the length of its one mode                  */
+    double *product[MAX_ORDER];  /* (tuples x R): products of the group's factors; owned        */
+    double *partial[MAX_ORDER];  /* (tuples x R): partial products for the group; owned         */
+    struct partial_cache tables; /* which of them are current                                */
 
     /* The tuples of groups of several modes, per mode. */
     struct blco tuple_tensor[MAX_ORDER];
-    struct mttkrp_host inner[MAX_ORDER];
+    struct host_mttkrp inner[MAX_ORDER];
     uint32_t *coordinate[MAX_ORDER]; /* (tuples); owned */
 
     double *scratch;            /* (scratch rows of the MTTKRP that needs most x R); owned */

@@ -2,7 +2,7 @@
 
 static uint64_t limit = 8;
 
-void lanes_limit(uint64_t lanes)
+void simd_width_limit(uint64_t lanes)
 {
     limit = lanes ? lanes : 8;
 }
@@ -10,7 +10,7 @@ void lanes_limit(uint64_t lanes)
 /* Doubles in the longest vectors of this processor. */
 static uint64_t most_lanes(void)
 {
-#if LANES_X86
+#if SIMD_X86
     if (__builtin_cpu_supports("avx512dq"))
         return 8;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
@@ -19,7 +19,7 @@ static uint64_t most_lanes(void)
     return 2;
 }
 
-uint64_t lanes_of(uint64_t width)
+uint64_t simd_width(uint64_t width)
 {
     uint64_t lanes = most_lanes();
     while (lanes > width || lanes > limit)
@@ -28,9 +28,9 @@ uint64_t lanes_of(uint64_t width)
 }
 
 /* As few tiles as possible, about equally wide, so that none is only a few columns. */
-uint64_t lanes_tile_width(uint64_t left)
+uint64_t simd_tile_width(uint64_t left)
 {
-    uint64_t lanes = lanes_of(left), vectors = (left + lanes - 1) / lanes;
-    uint64_t tiles = (vectors + LANES_TILE_VECTORS - 1) / LANES_TILE_VECTORS;
+    uint64_t lanes = simd_width(left), vectors = (left + lanes - 1) / lanes;
+    uint64_t tiles = (vectors + SIMD_TILE_VECTORS - 1) / SIMD_TILE_VECTORS;
     return tiles == 1 ? left : (vectors + tiles - 1) / tiles * lanes;
 }

@@ -134,7 +134,7 @@ bool blco_file_segment_is_good(const struct blco_file *f, uint64_t s, const uint
 {
     const struct blco_file_segment *segment = &f->segment[s];
     return crc64_ecma_refl(0, bytes, segment->bytes) == segment->crc &&
-           blco_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1));
+           segment_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1));
 }
 
 enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct error *error)
@@ -145,7 +145,7 @@ enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct erro
         (uintmax_t)(s * f->header->segment_nnz + 1));
 }
 
-static enum status decode_segment(const struct blco_file *f, const struct line_decoder *d,
+static enum status decode_segment(const struct blco_file *f, const struct linear_decoder *d,
                                   uint64_t s, struct coo *x, uint64_t first, struct error *error)
 {
     const struct blco_file_segment *segment = &f->segment[s];
@@ -154,8 +154,8 @@ static enum status decode_segment(const struct blco_file *f, const struct line_d
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the checksum of nonzeros from number %ju on is wrong",
                          f->name, (uintmax_t)(s * f->header->segment_nnz + 1));
-    return blco_unpack(d, bytes, segment, x, first, (uint32_t)blco_file_nnz(f, s, s + 1), f->name,
-                       error);
+    return segment_unpack(d, bytes, segment, x, first, (uint32_t)blco_file_nnz(f, s, s + 1),
+                          f->name, error);
 }
 
 /* The message is about the first segment that is damaged, whichever thread comes upon it. */
@@ -165,9 +165,9 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
     uint64_t bad = UINT64_MAX;
     struct error worst = {0};
     struct ordering alto;
-    struct line_decoder decoder;
+    struct linear_decoder decoder;
     ordering_create(&alto, ORDERING_ALTO, x->order, x->dims, 64);
-    if (line_decoder_create(&decoder, &alto, error) != STATUS_OK)
+    if (linear_decoder_create(&decoder, &alto, error) != STATUS_OK)
         return error->status;
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t s = begin; s < end; s++) {
@@ -180,7 +180,7 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
             worst = own;
         }
     }
-    line_decoder_free(&decoder);
+    linear_decoder_free(&decoder);
     return bad < UINT64_MAX ? error_set(error, worst.status, "%s", worst.message) : STATUS_OK;
 }
 

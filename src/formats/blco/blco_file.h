@@ -28,7 +28,7 @@ enum status blco_file_open(struct blco_file *f, const char *path, struct error *
 uint64_t blco_file_nnz(const struct blco_file *f, uint64_t begin, uint64_t end);
 
 /* Whether these are the bytes of segment s, undamaged, as far as that can be told without decoding
- * them: by the checksum and blco_is_sound. `line_bits` is ordering_line_bits of the tensor. */
+ * them: by the checksum and segment_is_sound. `line_bits` is ordering_line_bits of the tensor. */
 bool blco_file_segment_is_good(const struct blco_file *f, uint64_t s, const uint8_t *bytes,
                                int line_bits);
 

@@ -24,7 +24,7 @@ enum status blco_writer_open(struct blco_writer *w, const char *path, int order,
         .file = {.fd = -1}, .position = BLCO_PAGE, .threads = omp_get_max_threads()};
     struct ordering alto;
     ordering_create(&alto, ORDERING_ALTO, order, dims, 64);
-    w->packed_room = blco_pack_at_most(alto.line_bits, BLCO_SEGMENT_NNZ, BLCO_SEGMENT_NNZ);
+    w->packed_room = segment_pack_at_most(alto.line_bits, BLCO_SEGMENT_NNZ, BLCO_SEGMENT_NNZ);
     w->packed = memory_pages((size_t)w->threads * w->packed_room, error);
     if (w->packed)
         line_encoder_create(&w->alto, &alto, error);
@@ -74,7 +74,7 @@ static enum status write_segments(struct blco_writer *w, const struct coo *x, ui
         struct error own = {0};
         uint64_t begin = s * BLCO_SEGMENT_NNZ, left = nnz - begin;
         uint32_t length = (uint32_t)(left < BLCO_SEGMENT_NNZ ? left : BLCO_SEGMENT_NNZ);
-        blco_pack(&w->alto, x, from + begin, length, bytes, segment);
+        segment_pack(&w->alto, x, from + begin, length, bytes, segment);
         segment->crc = crc64_ecma_refl(0, bytes, segment->bytes);
 #pragma omp ordered
         {

@@ -4,7 +4,7 @@
 
 #include "formats/blco/blco_format.h"
 
-bool stream_layout_create(struct packed_layout *layout, int order, const uint64_t *dims)
+bool decoded_layout_create(struct packed_layout *layout, int order, const uint64_t *dims)
 {
     struct ordering o;
     memset(layout, 0, sizeof *layout);
@@ -23,8 +23,8 @@ bool stream_layout_create(struct packed_layout *layout, int order, const uint64_
     return o.cut == o.line_bits;
 }
 
-void stream_layout_of_line(struct packed_layout *layout, const struct ordering *line,
-                           const uint64_t *dims)
+void decoded_layout_of_line(struct packed_layout *layout, const struct ordering *line,
+                            const uint64_t *dims)
 {
     memset(layout, 0, sizeof *layout);
     layout->order = line->order;
@@ -46,8 +46,8 @@ static void add_bit(struct packed_spread *spread, int place, int word, int shift
             spread->nibble[place / 4][value][word] |= UINT64_C(1) << shift;
 }
 
-void stream_layout_spread(struct packed_spread *spread, const struct packed_layout *layout,
-                          int kind, const uint64_t *dims)
+void decoded_layout_spread(struct packed_spread *spread, const struct packed_layout *layout,
+                           int kind, const uint64_t *dims)
 {
     struct ordering o;
     memset(spread, 0, sizeof *spread);

@@ -11,15 +11,15 @@
 
 /* For a tensor of these lengths (order): the fields of an ordering (ordering.h) without a cut.
  * False where its coordinates do not fit into two words. */
-bool stream_layout_create(struct packed_layout *layout, int order, const uint64_t *dims);
+bool decoded_layout_create(struct packed_layout *layout, int order, const uint64_t *dims);
 
 /* For words that are themselves the lines of another ordering: one of at most 64 bits on which each
  * mode's stand side by side, as those of `mode n` do. */
-void stream_layout_of_line(struct packed_layout *layout, const struct ordering *line,
-                           const uint64_t *dims);
+void decoded_layout_of_line(struct packed_layout *layout, const struct ordering *line,
+                            const uint64_t *dims);
 
 /* How the lines of the ordering `kind` (ordering.h) of such a tensor become those words. */
-void stream_layout_spread(struct packed_spread *spread, const struct packed_layout *layout,
-                          int kind, const uint64_t *dims);
+void decoded_layout_spread(struct packed_spread *spread, const struct packed_layout *layout,
+                           int kind, const uint64_t *dims);
 
 #endif

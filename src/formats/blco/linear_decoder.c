@@ -4,7 +4,7 @@
 #include "base/vector_clones.h"
 
 /* Gives each mode a word in which it has room, behind the modes before it. */
-static void place_modes(struct line_decoder *d, const struct ordering *o)
+static void place_modes(struct linear_decoder *d, const struct ordering *o)
 {
     int used = 0;
     d->words = 1;
@@ -21,12 +21,12 @@ static void place_modes(struct line_decoder *d, const struct ordering *o)
 }
 
 /* What the 256 values of byte `byte` of a line add to a word. */
-static uint64_t *table_of(const struct line_decoder *d, int word, int byte)
+static uint64_t *table_of(const struct linear_decoder *d, int word, int byte)
 {
     return d->spread + ((size_t)word * (size_t)d->bytes + (size_t)byte) * 256;
 }
 
-static void fill_tables(struct line_decoder *d, const struct ordering *o)
+static void fill_tables(struct linear_decoder *d, const struct ordering *o)
 {
     for (int n = 0; n < o->order; n++) {
         for (int k = 0; k < o->mode_bits[n]; k++) {
@@ -39,10 +39,10 @@ static void fill_tables(struct line_decoder *d, const struct ordering *o)
     }
 }
 
-enum status line_decoder_create(struct line_decoder *d, const struct ordering *o,
-                                struct error *error)
+enum status linear_decoder_create(struct linear_decoder *d, const struct ordering *o,
+                                  struct error *error)
 {
-    *d = (struct line_decoder){
+    *d = (struct linear_decoder){
         .order = o->order, .line_bits = o->line_bits, .bytes = (o->line_bits + 7) / 8};
     place_modes(d, o);
     bit_places_fill(&d->places);
@@ -53,10 +53,10 @@ enum status line_decoder_create(struct line_decoder *d, const struct ordering *o
     return error->status;
 }
 
-void line_decoder_free(struct line_decoder *d)
+void linear_decoder_free(struct linear_decoder *d)
 {
     memory_free(d->spread);
-    *d = (struct line_decoder){0};
+    *d = (struct linear_decoder){0};
 }
 
 static unsigned byte_of(const uint64_t *line, int byte)
@@ -78,7 +78,7 @@ static void add_four(const uint64_t *const table[4], const uint64_t *restrict li
 }
 
 /* A word of the run's coordinates. *bits are those that any of them may have. */
-static void spread_word(const struct line_decoder *d, const struct line_run *r, int w,
+static void spread_word(const struct linear_decoder *d, const struct line_run *r, int w,
                         uint64_t *word, uint64_t *bits)
 {
     static const uint64_t nothing[256];
@@ -118,8 +118,8 @@ static uint32_t largest_of(const uint32_t *coordinate, uint32_t count)
     return largest;
 }
 
-bool line_decoder_run(const struct line_decoder *d, const struct line_run *r, struct coo *x,
-                      uint64_t to)
+bool linear_decoder_run(const struct linear_decoder *d, const struct line_run *r, struct coo *x,
+                        uint64_t to)
 {
     uint64_t word[PACKED_GROUP_NNZ], bits = 0;
     bool within = true;

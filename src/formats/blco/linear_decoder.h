@@ -11,7 +11,7 @@
 #include "tensor/ordering.h"
 
 /* Only read once it is created, by any number of threads. */
-struct line_decoder {
+struct linear_decoder {
     int order, line_bits;
     int words; /* of coordinates: 1 to 8 */
     int bytes; /* of a line              */
@@ -24,11 +24,11 @@ struct line_decoder {
 };
 
 /* On failure *d is empty. STATUS_MEMORY. */
-enum status line_decoder_create(struct line_decoder *d, const struct ordering *o,
-                                struct error *error);
+enum status linear_decoder_create(struct linear_decoder *d, const struct ordering *o,
+                                  struct error *error);
 
 /* Accepts an empty one. */
-void line_decoder_free(struct line_decoder *d);
+void linear_decoder_free(struct linear_decoder *d);
 
 /* At most PACKED_GROUP_NNZ lines that differ below place PACKED_NUMBER_BITS alone. */
 struct line_run {
@@ -41,7 +41,7 @@ struct line_run {
 
 /* The run's coordinates to places from `to` on of x, which has the ordering's modes. Returns
  * whether all are below x's lengths. */
-bool line_decoder_run(const struct line_decoder *d, const struct line_run *r, struct coo *x,
-                      uint64_t to);
+bool linear_decoder_run(const struct linear_decoder *d, const struct line_run *r, struct coo *x,
+                        uint64_t to);
 
 #endif

@@ -10,21 +10,21 @@
 
 #define NORM_SLICES 256 /* of the segments */
 
-uint64_t packed_nnz(const struct packed *p, uint64_t begin, uint64_t end)
+uint64_t packed_tensor_nnz(const struct packed_tensor *p, uint64_t begin, uint64_t end)
 {
     uint64_t first = begin * p->segment_nnz, behind = end * p->segment_nnz;
     return (behind < p->nnz ? behind : p->nnz) - (first < p->nnz ? first : p->nnz);
 }
 
-void packed_free(struct packed *p)
+void packed_tensor_free(struct packed_tensor *p)
 {
     memory_free(p->segment);
     memory_free(p->bytes);
-    *p = (struct packed){0};
+    *p = (struct packed_tensor){0};
 }
 
 struct builder {
-    struct packed *p;
+    struct packed_tensor *p;
     struct blco sorted;
     struct line_encoder encoder;
     struct coo *piece; /* (threads), each a segment's nonzeros; owned */
@@ -56,26 +56,26 @@ static enum status builder_open(struct builder *b, const struct coo *x, struct e
 /* Measures all segments, or fills them where their bytes have been allocated. */
 static void pack_segments(struct builder *b)
 {
-    struct packed *p = b->p;
+    struct packed_tensor *p = b->p;
 #pragma omp parallel for schedule(dynamic) num_threads(b->threads)
     for (uint64_t s = 0; s < p->nsegments; s++) {
         struct coo *piece = &b->piece[omp_get_thread_num()];
         struct blco_file_segment *segment = &p->segment[s];
-        uint32_t count = (uint32_t)packed_nnz(p, s, s + 1);
+        uint32_t count = (uint32_t)packed_tensor_nnz(p, s, s + 1);
         blco_decode(&b->sorted, s * p->segment_nnz, count, piece, 0);
         if (p->bytes) {
             uint64_t offset = segment->offset;
-            blco_pack(&b->encoder, piece, 0, count, p->bytes + offset, segment);
+            segment_pack(&b->encoder, piece, 0, count, p->bytes + offset, segment);
             segment->offset = offset;
             segment->crc = crc64_ecma_refl(0, p->bytes + offset, segment->bytes);
         } else {
-            blco_pack_measure(&b->encoder, piece, 0, count, segment);
+            segment_pack_measure(&b->encoder, piece, 0, count, segment);
         }
     }
 }
 
 /* Gives each of the segments that were measured its place. */
-static enum status place_segments(struct packed *p, struct error *error)
+static enum status place_segments(struct packed_tensor *p, struct error *error)
 {
     for (uint64_t s = 0; s < p->nsegments; s++) {
         p->segment[s].offset = p->size;
@@ -85,14 +85,15 @@ static enum status place_segments(struct packed *p, struct error *error)
     return error->status;
 }
 
-enum status packed_build(struct packed *p, const struct coo *x, int kind, uint64_t segment_nnz,
-                         struct progress *progress, struct error *error)
+enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, int kind,
+                                uint64_t segment_nnz, struct progress *progress,
+                                struct error *error)
 {
     struct builder b = {.p = p, .threads = omp_get_max_threads()};
-    *p = (struct packed){.order = x->order,
-                         .nnz = x->nnz,
-                         .kind = kind,
-                         .segment_nnz = segment_nnz ? segment_nnz : BLCO_SEGMENT_NNZ};
+    *p = (struct packed_tensor){.order = x->order,
+                                .nnz = x->nnz,
+                                .kind = kind,
+                                .segment_nnz = segment_nnz ? segment_nnz : BLCO_SEGMENT_NNZ};
     memcpy(p->dims, x->dims, sizeof p->dims);
     p->nsegments = (p->nnz + p->segment_nnz - 1) / p->segment_nnz;
     progress_update(progress, -1, "sorting");
@@ -104,13 +105,13 @@ enum status packed_build(struct packed *p, const struct coo *x, int kind, uint64
     }
     builder_close(&b);
     if (error->status != STATUS_OK)
-        packed_free(p);
+        packed_tensor_free(p);
     return error->status;
 }
 
 /* Copies the segments; they are looked at while they are in cache. Returns the first damaged one,
  * or the number of all. */
-static uint64_t copy_segments(struct packed *p, const struct blco_file *f)
+static uint64_t copy_segments(struct packed_tensor *p, const struct blco_file *f)
 {
     uint64_t bad = p->nsegments;
     int line_bits = ordering_line_bits(p->order, p->dims);
@@ -127,16 +128,16 @@ static uint64_t copy_segments(struct packed *p, const struct blco_file *f)
     return bad;
 }
 
-enum status packed_load(struct packed *p, const struct blco_file *f, struct progress *progress,
-                        struct error *error)
+enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *f,
+                               struct progress *progress, struct error *error)
 {
     const struct blco_file_header *h = f->header;
-    *p = (struct packed){.order = (int)h->order,
-                         .nnz = h->nnz,
-                         .kind = ORDERING_ALTO,
-                         .segment_nnz = h->segment_nnz,
-                         .nsegments = h->nsegments,
-                         .size = h->data_bytes};
+    *p = (struct packed_tensor){.order = (int)h->order,
+                                .nnz = h->nnz,
+                                .kind = ORDERING_ALTO,
+                                .segment_nnz = h->segment_nnz,
+                                .nsegments = h->nsegments,
+                                .size = h->data_bytes};
     memcpy(p->dims, h->dims, (size_t)h->order * sizeof *p->dims);
     progress_update(progress, -1, "loading %s", f->name);
     p->segment = memory_array(p->nsegments, sizeof *p->segment, error);
@@ -147,19 +148,19 @@ enum status packed_load(struct packed *p, const struct blco_file *f, struct prog
             blco_file_damaged(f, bad, error);
     }
     if (error->status != STATUS_OK)
-        packed_free(p);
+        packed_tensor_free(p);
     return error->status;
 }
 
-static double segment_norm_sq(const struct packed *p, uint64_t s, int line_bits)
+static double segment_norm_sq(const struct packed_tensor *p, uint64_t s, int line_bits)
 {
     const uint8_t *bytes = p->bytes + p->segment[s].offset;
     double sum = 0;
     for (uint32_t k = 0; k < p->segment[s].ngroups; k++) {
         struct packed_group g;
         double value[PACKED_GROUP_NNZ];
-        blco_group_load(bytes, k, line_bits, &g, NULL);
-        blco_group_values(bytes, &g, value);
+        segment_group_load(bytes, k, line_bits, &g, NULL);
+        segment_group_values(bytes, &g, value);
 #pragma omp simd reduction(+ : sum)
         for (uint32_t i = 0; i < g.count; i++)
             sum += value[i] * value[i];
@@ -167,7 +168,7 @@ static double segment_norm_sq(const struct packed *p, uint64_t s, int line_bits)
     return sum;
 }
 
-double packed_norm_sq(const struct packed *p)
+double packed_tensor_norm_sq(const struct packed_tensor *p)
 {
     double partial[NORM_SLICES], sum = 0;
     uint64_t length = p->nsegments / NORM_SLICES + 1;

@@ -7,7 +7,7 @@
 #include "formats/blco/blco_file.h"
 #include "tensor/coo.h"
 
-struct packed {
+struct packed_tensor {
     int order;
     uint64_t nnz;
     uint64_t dims[MAX_ORDER];
@@ -20,28 +20,29 @@ struct packed {
     uint64_t size;
 };
 
-/* Bytes a nonzero that packed_build takes beside x and *p while it runs. */
-#define PACKED_BUILD_BYTES 32
+/* Bytes a nonzero that packed_tensor_build takes beside x and *p while it runs. */
+#define PACKED_TENSOR_BUILD_BYTES 32
 
 /* Sorts x along the ordering `kind` and packs it, segment_nnz (1 to BLCO_SEGMENT_NNZ, or 0 for
  * that) nonzeros a segment; x, of distinct coordinates, is only read. By all OpenMP threads. On
  * failure *p is empty. STATUS_MEMORY. */
-enum status packed_build(struct packed *p, const struct coo *x, int kind, uint64_t segment_nnz,
-                         struct progress *progress, struct error *error);
+enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, int kind,
+                                uint64_t segment_nnz, struct progress *progress,
+                                struct error *error);
 
-/* A .blco file's segments as they are (alto order), checked: checksums, and what blco_is_sound
+/* A .blco file's segments as they are (alto order), checked: checksums, and what segment_is_sound
  * looks at. That every coordinate is below its mode's length is for whoever decodes to check. By
  * all OpenMP threads. On failure *p is empty. STATUS_INPUT, STATUS_MEMORY. */
-enum status packed_load(struct packed *p, const struct blco_file *f, struct progress *progress,
-                        struct error *error);
+enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *f,
+                               struct progress *progress, struct error *error);
 
 /* ||X||^2: the same bits whatever the number of threads. */
-double packed_norm_sq(const struct packed *p);
+double packed_tensor_norm_sq(const struct packed_tensor *p);
 
 /* Nonzeros of segments [begin, end). */
-uint64_t packed_nnz(const struct packed *p, uint64_t begin, uint64_t end);
+uint64_t packed_tensor_nnz(const struct packed_tensor *p, uint64_t begin, uint64_t end);
 
 /* Accepts an empty one. */
-void packed_free(struct packed *p);
+void packed_tensor_free(struct packed_tensor *p);
 
 #endif

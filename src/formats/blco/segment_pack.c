@@ -23,7 +23,7 @@ static uint64_t groups_of(uint64_t nnz)
  * the bit vector has at most 512 bits. L is at most B. So m nonzeros take at most m * (B - 8) / 8 +
  * 4 bytes of low bits, 8 m of values, 64 of the vector, and an entry. Of lines of 64 bits that are
  * 15 bytes a nonzero and 100 a group, 15.4 in all; of 128 bits, 23.5. */
-uint64_t blco_pack_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz)
+uint64_t segment_pack_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz)
 {
     uint64_t low = line_bits < PACKED_NUMBER_BITS ? (uint64_t)line_bits : PACKED_NUMBER_BITS;
     low = low > GROUP_BITS ? low - GROUP_BITS : 0;
@@ -83,7 +83,7 @@ static struct packed_group describe(const struct lines *l, const double *value, 
 {
     struct packed_group g = {.count = (uint16_t)count};
     choose_low_bits(l, &g);
-    values_choose(value, &g);
+    value_codec_choose(value, &g);
     return g;
 }
 
@@ -155,7 +155,7 @@ static void pack_group(const struct lines *l, const double *value, const struct 
 {
     pack_low_bits(l, g, word);
     word += packed_field_words(g->count, g->low_bits);
-    values_pack(value, g, word);
+    value_codec_pack(value, g, word);
     word += packed_field_words(g->count, g->value_bits);
     pack_uppers(l, g, word);
 }
@@ -188,14 +188,14 @@ static void pack(const struct line_encoder *e, const struct coo *x, uint64_t fir
         memset(bytes + at, 0, s->bytes - at);
 }
 
-void blco_pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
-               uint8_t *bytes, struct blco_file_segment *s)
+void segment_pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
+                  uint8_t *bytes, struct blco_file_segment *s)
 {
     pack(e, x, first, count, bytes, s);
 }
 
-void blco_pack_measure(const struct line_encoder *e, const struct coo *x, uint64_t first,
-                       uint32_t count, struct blco_file_segment *s)
+void segment_pack_measure(const struct line_encoder *e, const struct coo *x, uint64_t first,
+                          uint32_t count, struct blco_file_segment *s)
 {
     pack(e, x, first, count, NULL, s);
 }

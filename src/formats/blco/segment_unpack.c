@@ -5,8 +5,8 @@
 #include "formats/blco/value_codec.h"
 
 /* Entry k of the table of groups. */
-void blco_group_load(const uint8_t *bytes, uint32_t k, int line_bits, struct packed_group *g,
-                     uint64_t *line)
+void segment_group_load(const uint8_t *bytes, uint32_t k, int line_bits, struct packed_group *g,
+                        uint64_t *line)
 {
     const uint8_t *entry = bytes + k * blco_group_stride(line_bits);
     memcpy(g, entry, sizeof *g);
@@ -29,9 +29,9 @@ static const uint32_t *upper_words(const uint8_t *bytes, const struct packed_gro
     return value_words(bytes, g) + packed_field_words(g->count, g->value_bits);
 }
 
-void blco_group_values(const uint8_t *bytes, const struct packed_group *g, double *value)
+void segment_group_values(const uint8_t *bytes, const struct packed_group *g, double *value)
 {
-    values_unpack(value_words(bytes, g), g, value);
+    value_codec_unpack(value_words(bytes, g), g, value);
 }
 
 /* --- whether bytes are sound --- */
@@ -43,8 +43,8 @@ static bool values_are_sound(const struct packed_group *g)
     case PACKED_CONSTANT:
         return g->value_bits == 0 && g->decimals == 0;
     case PACKED_WHOLE:
-        return g->value_bits <= VALUES_WHOLE_BITS && g->decimals <= PACKED_DECIMALS &&
-               g->least >= -VALUES_MOST_WHOLE && g->least <= VALUES_MOST_WHOLE;
+        return g->value_bits <= VALUE_CODEC_WHOLE_BITS && g->decimals <= PACKED_DECIMALS &&
+               g->least >= -VALUE_CODEC_MOST_WHOLE && g->least <= VALUE_CODEC_MOST_WHOLE;
     case PACKED_F32:
         return g->value_bits == 32 && none;
     case PACKED_F64:
@@ -118,8 +118,8 @@ static bool group_is_sound(const uint8_t *bytes, const struct blco_file_segment 
                          last_bit(vector, g->upper_words) - (g->count - 1u));
 }
 
-bool blco_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,
-                   uint32_t count)
+bool segment_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,
+                      uint32_t count)
 {
     uint32_t done = 0;
     uint64_t at = s->ngroups * blco_group_stride(line_bits);
@@ -127,7 +127,7 @@ bool blco_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int 
     for (uint32_t k = 0; k < s->ngroups && good; k++) {
         struct packed_group g;
         uint64_t line[MAX_LINE_WORDS];
-        blco_group_load(bytes, k, line_bits, &g, line);
+        segment_group_load(bytes, k, line_bits, &g, line);
         good = entry_is_sound(&g, line_bits, done, count - done) &&
                group_is_sound(bytes, s, line_bits, &g, line, at);
         at += blco_group_words(&g) * sizeof(uint32_t);
@@ -139,7 +139,7 @@ bool blco_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int 
 /* --- decoding them --- */
 
 /* upper_i of each nonzero, and up to eight entries behind them. */
-static void find_uppers(const struct line_decoder *d, const uint8_t *bytes,
+static void find_uppers(const struct linear_decoder *d, const uint8_t *bytes,
                         const struct packed_group *g, uint16_t *upper)
 {
     uint16_t count = g->count;
@@ -176,7 +176,7 @@ static void add_narrow(const uint32_t *word, const struct packed_group *g, const
 }
 
 /* A sound group's lines; r->line is its entry's. */
-static void load_run(const struct line_decoder *d, const uint8_t *bytes,
+static void load_run(const struct linear_decoder *d, const uint8_t *bytes,
                      const struct packed_group *g, struct line_run *r)
 {
     uint16_t upper[PACKED_GROUP_NNZ + 8];
@@ -191,19 +191,19 @@ static void load_run(const struct line_decoder *d, const uint8_t *bytes,
         add_narrow(words_of(bytes, g), g, upper, r);
 }
 
-enum status blco_unpack(const struct line_decoder *d, const uint8_t *bytes,
-                        const struct blco_file_segment *s, struct coo *x, uint64_t first,
-                        uint32_t count, const char *name, struct error *error)
+enum status segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
+                           const struct blco_file_segment *s, struct coo *x, uint64_t first,
+                           uint32_t count, const char *name, struct error *error)
 {
-    bool good = blco_is_sound(bytes, s, d->line_bits, count);
+    bool good = segment_is_sound(bytes, s, d->line_bits, count);
     for (uint32_t k = 0; k < s->ngroups && good; k++) {
         struct packed_group g;
         struct line_run r;
         memset(r.line, 0, sizeof r.line);
-        blco_group_load(bytes, k, d->line_bits, &g, r.line);
+        segment_group_load(bytes, k, d->line_bits, &g, r.line);
         load_run(d, bytes, &g, &r);
-        good = line_decoder_run(d, &r, x, first + g.first);
-        blco_group_values(bytes, &g, x->value + first + g.first);
+        good = linear_decoder_run(d, &r, x, first + g.first);
+        segment_group_values(bytes, &g, x->value + first + g.first);
     }
     if (!good)
         return error_set(error, STATUS_INPUT,

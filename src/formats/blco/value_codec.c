@@ -66,12 +66,12 @@ static bool all_whole(const double *value, uint32_t count, int64_t *whole)
     return differing == 0;
 }
 
-/* Whether the value is the double next to a whole number of at most VALUES_MOST_WHOLE over this
- * power of ten. Division of two doubles is rounded correctly, and both are exact. */
+/* Whether the value is the double next to a whole number of at most VALUE_CODEC_MOST_WHOLE over
+ * this power of ten. Division of two doubles is rounded correctly, and both are exact. */
 static bool is_decimal(double value, double power, int64_t *whole)
 {
     double scaled = value * power;
-    if (!(fabs(scaled) <= (double)VALUES_MOST_WHOLE))
+    if (!(fabs(scaled) <= (double)VALUE_CODEC_MOST_WHOLE))
         return false;
     *whole = llrint(scaled);
     return bits_of((double)*whole / power) == bits_of(value);
@@ -84,7 +84,7 @@ static int decimals_of(double value, int least, int64_t *whole)
     for (int d = least; d <= PACKED_DECIMALS; d++) {
         if (is_decimal(value, powers[d], whole))
             return d;
-        if (!(fabs(value) * powers[d] <= (double)VALUES_MOST_WHOLE))
+        if (!(fabs(value) * powers[d] <= (double)VALUE_CODEC_MOST_WHOLE))
             break;
     }
     return PACKED_DECIMALS + 1;
@@ -133,7 +133,7 @@ static bool choose_whole(const struct decimals *d, struct packed_group *g, int m
     return true;
 }
 
-void values_choose(const double *value, struct packed_group *g)
+void value_codec_choose(const double *value, struct packed_group *g)
 {
     struct decimals d;
     if (all_same(value, g->count)) {
@@ -145,7 +145,7 @@ void values_choose(const double *value, struct packed_group *g)
         return;
     if (all_float(value, g->count))
         set_form(g, PACKED_F32, 32, 0, 0);
-    else if (!whole || !choose_whole(&d, g, VALUES_WHOLE_BITS))
+    else if (!whole || !choose_whole(&d, g, VALUE_CODEC_WHOLE_BITS))
         set_form(g, PACKED_F64, 64, 0, 0);
 }
 
@@ -162,7 +162,7 @@ static uint64_t field_of(double value, const struct packed_group *g)
     return bits_of(value);
 }
 
-void values_pack(const double *value, const struct packed_group *g, uint32_t *word)
+void value_codec_pack(const double *value, const struct packed_group *g, uint32_t *word)
 {
     uint64_t field[PACKED_GROUP_NNZ];
     if (g->value_form == PACKED_CONSTANT)
@@ -185,7 +185,7 @@ static void widen_whole(const uint64_t *field, const struct packed_group *g, dou
 }
 
 VECTOR_CLONES
-void values_unpack(const uint32_t *word, const struct packed_group *g, double *value)
+void value_codec_unpack(const uint32_t *word, const struct packed_group *g, double *value)
 {
     uint64_t field[PACKED_GROUP_NNZ];
     int64_t most = (int64_t)SHIFT_MOST;

@@ -12,13 +12,13 @@
 #define INPUT_BYTES ((size_t)1 << 18)
 #define MAX_STEP    ((size_t)1 << 30) /* the library counts in 32 bits */
 
-bool text_feed_is_gzip(const unsigned char *bytes, size_t count)
+bool byte_reader_is_gzip(const unsigned char *bytes, size_t count)
 {
     return count >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
 }
 
 /* read(2) until `room` bytes are there or the file ends. */
-static enum status read_fully(struct text_feed *f, void *bytes, size_t room, size_t *got,
+static enum status read_fully(struct byte_reader *f, void *bytes, size_t room, size_t *got,
                               struct error *error)
 {
     *got = 0;
@@ -36,7 +36,7 @@ static enum status read_fully(struct text_feed *f, void *bytes, size_t room, siz
 }
 
 /* Sees to it that at least `wanted` bytes of input are there, unless the file ends before. */
-static enum status refill(struct text_feed *f, size_t wanted, struct error *error)
+static enum status refill(struct byte_reader *f, size_t wanted, struct error *error)
 {
     if (f->count >= wanted || f->ended)
         return STATUS_OK;
@@ -48,12 +48,12 @@ static enum status refill(struct text_feed *f, size_t wanted, struct error *erro
     return status;
 }
 
-enum status text_feed_open(struct text_feed *f, int fd, const char *name, struct error *error)
+enum status byte_reader_open(struct byte_reader *f, int fd, const char *name, struct error *error)
 {
-    *f = (struct text_feed){.name = name, .fd = fd};
+    *f = (struct byte_reader){.name = name, .fd = fd};
     f->input = memory_array(INPUT_BYTES, 1, error);
     enum status status = f->input ? refill(f, 2, error) : error->status;
-    if (status == STATUS_OK && text_feed_is_gzip(f->input, f->count)) {
+    if (status == STATUS_OK && byte_reader_is_gzip(f->input, f->count)) {
         f->gzip = true;
         f->inflate = memory_array(1, sizeof *f->inflate, error);
         if (!f->inflate)
@@ -62,16 +62,16 @@ enum status text_feed_open(struct text_feed *f, int fd, const char *name, struct
             isal_inflate_init(f->inflate);
     }
     if (status != STATUS_OK)
-        text_feed_close(f);
+        byte_reader_close(f);
     return status;
 }
 
-static enum status damaged(const struct text_feed *f, const char *how, struct error *error)
+static enum status damaged(const struct byte_reader *f, const char *how, struct error *error)
 {
     return error_set(error, STATUS_INPUT, "%s: damaged gzip: %s", f->name, how);
 }
 
-static enum status explain(const struct text_feed *f, int code, struct error *error)
+static enum status explain(const struct byte_reader *f, int code, struct error *error)
 {
     switch (code) {
     case ISAL_INCORRECT_CHECKSUM:
@@ -85,7 +85,7 @@ static enum status explain(const struct text_feed *f, int code, struct error *er
 }
 
 /* Begins the next member. *more is false at the end of the file; zero bytes may pad it. */
-static enum status begin_member(struct text_feed *f, bool *more, struct error *error)
+static enum status begin_member(struct byte_reader *f, bool *more, struct error *error)
 {
     enum status status = refill(f, 2, error);
     *more = false;
@@ -96,7 +96,7 @@ static enum status begin_member(struct text_feed *f, bool *more, struct error *e
     }
     if (status != STATUS_OK || f->count == 0)
         return status;
-    if (!text_feed_is_gzip(f->input + f->first, f->count))
+    if (!byte_reader_is_gzip(f->input + f->first, f->count))
         return damaged(f, "something else follows the compressed data", error);
     isal_inflate_reset(f->inflate);
     f->inflate->crc_flag = ISAL_GZIP;
@@ -105,7 +105,7 @@ static enum status begin_member(struct text_feed *f, bool *more, struct error *e
 }
 
 /* One call of the library: some bytes of the current member into bytes[0..room). */
-static enum status inflate_some(struct text_feed *f, char *bytes, size_t room, size_t *got,
+static enum status inflate_some(struct byte_reader *f, char *bytes, size_t room, size_t *got,
                                 struct error *error)
 {
     enum status status = refill(f, 1, error);
@@ -132,7 +132,7 @@ static enum status inflate_some(struct text_feed *f, char *bytes, size_t room, s
     return STATUS_OK;
 }
 
-static enum status read_gzip(struct text_feed *f, char *bytes, size_t room, size_t *got,
+static enum status read_gzip(struct byte_reader *f, char *bytes, size_t room, size_t *got,
                              struct error *error)
 {
     *got = 0;
@@ -150,8 +150,8 @@ static enum status read_gzip(struct text_feed *f, char *bytes, size_t room, size
     return STATUS_OK;
 }
 
-enum status text_feed_read(struct text_feed *f, char *bytes, size_t room, size_t *got,
-                           struct error *error)
+enum status byte_reader_read(struct byte_reader *f, char *bytes, size_t room, size_t *got,
+                             struct error *error)
 {
     if (f->gzip)
         return read_gzip(f, bytes, room, got, error);
@@ -164,7 +164,7 @@ enum status text_feed_read(struct text_feed *f, char *bytes, size_t room, size_t
     return status;
 }
 
-void text_feed_close(struct text_feed *f)
+void byte_reader_close(struct byte_reader *f)
 {
     memory_free(f->input);
     memory_free(f->inflate);

@@ -11,7 +11,7 @@
 
 struct inflate_state;
 
-struct text_feed {
+struct byte_reader {
     const char *name;              /* for messages; not owned                          */
     int fd;                        /* not owned                                        */
     bool gzip;                     /* known once the first bytes were read             */
@@ -25,17 +25,17 @@ struct text_feed {
 
 /* Reads the first bytes and finds out what they are. STATUS_INPUT, STATUS_MEMORY; on failure *f is
  * closed. */
-enum status text_feed_open(struct text_feed *f, int fd, const char *name, struct error *error);
+enum status byte_reader_open(struct byte_reader *f, int fd, const char *name, struct error *error);
 
 /* Fills bytes[0..room); fewer in *got than room only at the end. STATUS_INPUT names the file: a
  * read error, or gzip data that are damaged or cut off. */
-enum status text_feed_read(struct text_feed *f, char *bytes, size_t room, size_t *got,
-                           struct error *error);
+enum status byte_reader_read(struct byte_reader *f, char *bytes, size_t room, size_t *got,
+                             struct error *error);
 
 /* Accepts a closed or zeroed one. */
-void text_feed_close(struct text_feed *f);
+void byte_reader_close(struct byte_reader *f);
 
 /* Whether these bytes (count of them) begin a gzip member. */
-bool text_feed_is_gzip(const unsigned char *bytes, size_t count);
+bool byte_reader_is_gzip(const unsigned char *bytes, size_t count);
 
 #endif

@@ -16,11 +16,11 @@ struct slot {
     char *bytes; /* (batch_bytes + 1), the last for a newline that the file lacks; owned */
     bool full;   /* the caller's turn; otherwise the feeding thread's                    */
     bool last;   /* nothing follows                                                      */
-    struct text_batch batch;
+    struct line_batch batch;
     enum status status; /* where it is not STATUS_OK, there is no batch; the cause is in `error` */
 };
 
-struct text_source {
+struct line_reader {
     const char *name;
     int fd;
     size_t batch_bytes, mapped_bytes; /* of a batch that is fed, of one that is mapped */
@@ -33,7 +33,7 @@ struct text_source {
     size_t released; /* pages of the map before this are given back                 */
     char *last_copy; /* of the last batch, where its last line lacks the newline; owned */
 
-    struct text_feed feed;
+    struct byte_reader feed;
     struct slot slot[2];
     int current;  /* the slot that the caller has, or has next                    */
     bool holding; /* the caller has it                                            */
@@ -57,9 +57,9 @@ static size_t whole_lines(const char *text, size_t count, bool over)
 
 /* The `count` bytes at text, the file's last line without a newline among them: one is put behind
  * them, where there is room for it. */
-static struct text_batch last_batch(char *text, size_t count)
+static struct line_batch last_batch(char *text, size_t count)
 {
-    struct text_batch batch = {.begin = text, .end = text + count};
+    struct line_batch batch = {.begin = text, .end = text + count};
     if (count > 0 && text[count - 1] != '\n') {
         text[count] = '\n';
         batch.end++;
@@ -69,7 +69,7 @@ static struct text_batch last_batch(char *text, size_t count)
 }
 
 /* Waits until the slot is full, or empty; false where the source is being closed instead. */
-static bool wait_until(struct text_source *s, const struct slot *slot, bool full)
+static bool wait_until(struct line_reader *s, const struct slot *slot, bool full)
 {
     pthread_mutex_lock(&s->lock);
     while (slot->full != full && !s->stop)
@@ -79,7 +79,7 @@ static bool wait_until(struct text_source *s, const struct slot *slot, bool full
     return go_on;
 }
 
-static void hand_over(struct text_source *s, struct slot *slot, bool full)
+static void hand_over(struct line_reader *s, struct slot *slot, bool full)
 {
     pthread_mutex_lock(&s->lock);
     slot->full = full;
@@ -88,10 +88,10 @@ static void hand_over(struct text_source *s, struct slot *slot, bool full)
 }
 
 /* The thread may wait for a pipe for ever; only there can closing the source cancel it. */
-static enum status feed_cancellably(struct text_source *s, char *bytes, size_t room, size_t *got)
+static enum status feed_cancellably(struct line_reader *s, char *bytes, size_t room, size_t *got)
 {
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-    enum status status = text_feed_read(&s->feed, bytes, room, got, &s->error);
+    enum status status = byte_reader_read(&s->feed, bytes, room, got, &s->error);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     return status;
 }
@@ -100,7 +100,7 @@ static enum status feed_cancellably(struct text_source *s, char *bytes, size_t r
  * batch is copied there; nobody else writes where it comes from. */
 static void *feed_slots(void *source)
 {
-    struct text_source *s = source;
+    struct line_reader *s = source;
     const char *tail = NULL;
     size_t tail_bytes = 0;
     bool over = false;
@@ -119,7 +119,7 @@ static void *feed_slots(void *source)
             over = count < s->batch_bytes;
             size_t whole = whole_lines(slot->bytes, count, over);
             slot->batch = over ? last_batch(slot->bytes, count)
-                               : (struct text_batch){.begin = slot->bytes,
+                               : (struct line_batch){.begin = slot->bytes,
                                                      .end = slot->bytes + whole,
                                                      .overlong = whole == 0};
             tail = slot->bytes + whole;
@@ -132,11 +132,11 @@ static void *feed_slots(void *source)
     return NULL;
 }
 
-static enum status next_fed(struct text_source *s, struct text_batch *batch, struct error *error)
+static enum status next_fed(struct line_reader *s, struct line_batch *batch, struct error *error)
 {
     struct slot *slot = &s->slot[s->current];
     if (s->holding && slot->last) {
-        *batch = (struct text_batch){.begin = slot->bytes, .end = slot->bytes};
+        *batch = (struct line_batch){.begin = slot->bytes, .end = slot->bytes};
         return STATUS_OK;
     }
     if (s->holding) {
@@ -154,7 +154,7 @@ static enum status next_fed(struct text_source *s, struct text_batch *batch, str
 
 /* Gives the pages of the map before `position` back, so that text does not count as memory that
  * this process holds. */
-static void release_map(struct text_source *s, size_t position)
+static void release_map(struct line_reader *s, size_t position)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t until = position / page * page;
@@ -164,7 +164,7 @@ static void release_map(struct text_source *s, size_t position)
     }
 }
 
-static enum status next_mapped(struct text_source *s, struct text_batch *batch, struct error *error)
+static enum status next_mapped(struct line_reader *s, struct line_batch *batch, struct error *error)
 {
     size_t left = s->map_bytes - s->position;
     bool over = left < s->mapped_bytes;
@@ -172,7 +172,7 @@ static enum status next_mapped(struct text_source *s, struct text_batch *batch, 
     release_map(s, s->position);
 
     size_t count = whole_lines(text, over ? left : s->mapped_bytes, over);
-    *batch = (struct text_batch){.begin = text, .end = text + count, .overlong = !over && !count};
+    *batch = (struct line_batch){.begin = text, .end = text + count, .overlong = !over && !count};
     s->position += count;
     if (!over || count == 0 || text[count - 1] == '\n')
         return STATUS_OK;
@@ -185,7 +185,7 @@ static enum status next_mapped(struct text_source *s, struct text_batch *batch, 
     return STATUS_OK;
 }
 
-enum status text_source_next(struct text_source *s, struct text_batch *batch, struct error *error)
+enum status line_reader_next(struct line_reader *s, struct line_batch *batch, struct error *error)
 {
     enum status status = s->map ? next_mapped(s, batch, error) : next_fed(s, batch, error);
     if (status == STATUS_OK)
@@ -193,9 +193,9 @@ enum status text_source_next(struct text_source *s, struct text_batch *batch, st
     return status;
 }
 
-static enum status start_feeding(struct text_source *s, struct error *error)
+static enum status start_feeding(struct line_reader *s, struct error *error)
 {
-    enum status status = text_feed_open(&s->feed, s->fd, s->name, error);
+    enum status status = byte_reader_open(&s->feed, s->fd, s->name, error);
     for (int k = 0; k < 2 && status == STATUS_OK; k++) {
         s->slot[k].bytes = memory_array(s->batch_bytes + 1, 1, error);
         if (!s->slot[k].bytes)
@@ -212,7 +212,7 @@ static enum status start_feeding(struct text_source *s, struct error *error)
 
 /* Maps a regular file of plain text from where it stands; others are fed. A file of /proc says that
  * it has no bytes, and has some. */
-static enum status start(struct text_source *s, struct error *error)
+static enum status start(struct line_reader *s, struct error *error)
 {
     struct stat about;
     if (fstat(s->fd, &about) != 0)
@@ -226,7 +226,7 @@ static enum status start(struct text_source *s, struct error *error)
     s->file_bytes = (size_t)about.st_size;
     unsigned char magic[2];
     ssize_t got = pread(s->fd, magic, sizeof magic, position);
-    if (got > 0 && text_feed_is_gzip(magic, (size_t)got))
+    if (got > 0 && byte_reader_is_gzip(magic, (size_t)got))
         return start_feeding(s, error);
     void *map = mmap(NULL, s->file_bytes, PROT_READ, MAP_PRIVATE, s->fd, 0);
     if (map == MAP_FAILED)
@@ -238,11 +238,11 @@ static enum status start(struct text_source *s, struct error *error)
     return STATUS_OK;
 }
 
-enum status text_source_open(struct text_source **source, const char *path, size_t batch_bytes,
+enum status line_reader_open(struct line_reader **source, const char *path, size_t batch_bytes,
                              size_t mapped_bytes, struct error *error)
 {
     *source = NULL;
-    struct text_source *s = memory_zeros(1, sizeof *s, error);
+    struct line_reader *s = memory_zeros(1, sizeof *s, error);
     if (!s)
         return error->status;
     bool standard_input = strcmp(path, "-") == 0;
@@ -256,28 +256,28 @@ enum status text_source_open(struct text_source **source, const char *path, size
                              ? error_set(error, STATUS_INPUT, "%s: %s", s->name, strerror(errno))
                              : start(s, error);
     if (status != STATUS_OK)
-        text_source_close(s);
+        line_reader_close(s);
     else
         *source = s;
     return status;
 }
 
-const char *text_source_name(const struct text_source *s)
+const char *line_reader_name(const struct line_reader *s)
 {
     return s->name;
 }
 
-size_t text_source_batch_bytes(const struct text_source *s)
+size_t line_reader_batch_bytes(const struct line_reader *s)
 {
     return s->map ? s->mapped_bytes : s->batch_bytes;
 }
 
-bool text_source_threaded(const struct text_source *s)
+bool line_reader_threaded(const struct line_reader *s)
 {
     return s->started;
 }
 
-double text_source_fraction(const struct text_source *s)
+double line_reader_fraction(const struct line_reader *s)
 {
     if (s->file_bytes == 0)
         return -1;
@@ -286,17 +286,17 @@ double text_source_fraction(const struct text_source *s)
     return (double)done / (double)s->file_bytes;
 }
 
-bool text_source_gzip(const struct text_source *s)
+bool line_reader_gzip(const struct line_reader *s)
 {
     return s->feed.gzip;
 }
 
-uint64_t text_source_bytes(const struct text_source *s)
+uint64_t line_reader_bytes(const struct line_reader *s)
 {
     return s->text_bytes;
 }
 
-static void stop_feeding(struct text_source *s)
+static void stop_feeding(struct line_reader *s)
 {
     pthread_mutex_lock(&s->lock);
     s->stop = true;
@@ -306,13 +306,13 @@ static void stop_feeding(struct text_source *s)
     pthread_join(s->thread, NULL);
 }
 
-void text_source_close(struct text_source *s)
+void line_reader_close(struct line_reader *s)
 {
     if (!s)
         return;
     if (s->started)
         stop_feeding(s);
-    text_feed_close(&s->feed);
+    byte_reader_close(&s->feed);
     for (int k = 0; k < 2; k++)
         memory_free(s->slot[k].bytes);
     memory_free(s->last_copy);

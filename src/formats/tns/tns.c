@@ -29,7 +29,7 @@ struct chunk {
 struct reader {
     struct coo *x; /* x->nnz is the room that there is   */
     uint64_t used; /* entries in it                      */
-    struct text_source *source;
+    struct line_reader *source;
     const char *name;
     struct tns_sizes sizes;
     int threads; /* that parse                         */
@@ -120,7 +120,7 @@ static enum status hand_over(struct reader *r, uint64_t more, struct error *erro
  * many to count on. */
 static uint64_t expected_entries(const struct reader *r, uint64_t needed)
 {
-    double read = text_source_fraction(r->source); /* with this batch, or more of it */
+    double read = line_reader_fraction(r->source); /* with this batch, or more of it */
     double entries = read > 0 ? (double)needed * MARGIN / read : 0;
     double bytes = entries * (4 * r->head.format.order + 8);
     return bytes < (double)memory_available() ? (uint64_t)entries : 0;
@@ -207,7 +207,7 @@ static enum status check(const struct reader *r, bool unterminated, struct error
 }
 
 /* Entries from `begin` to the end of the batch, in parallel straight to where they belong. */
-static enum status read_entries(struct reader *r, const char *begin, const struct text_batch *batch,
+static enum status read_entries(struct reader *r, const char *begin, const struct line_batch *batch,
                                 struct error *error)
 {
     enum status status = cut(r, begin, batch->end, error);
@@ -251,9 +251,9 @@ static enum status read_head(struct reader *r, const char **begin, const char *e
 
 /* Where a thread inflates the text, it takes the place of one that would parse: more threads than
  * asked for would only wait for each other. */
-static int parsing_threads(const struct text_source *source)
+static int parsing_threads(const struct line_reader *source)
 {
-    int threads = omp_get_max_threads() - text_source_threaded(source);
+    int threads = omp_get_max_threads() - line_reader_threaded(source);
     return threads > 1 ? threads : 1;
 }
 
@@ -261,15 +261,15 @@ static enum status read_batches(struct reader *r, struct error *error)
 {
     double start = progress_now();
     for (;;) {
-        struct text_batch batch;
-        enum status status = text_source_next(r->source, &batch, error);
+        struct line_batch batch;
+        enum status status = line_reader_next(r->source, &batch, error);
         if (status != STATUS_OK)
             return status;
         if (batch.overlong)
             return error_set(error, STATUS_INPUT,
                              "%s:%" PRIu64 ": line of more than %zu bytes, expected indices and a "
                              "value",
-                             r->name, r->lines + 1, text_source_batch_bytes(r->source));
+                             r->name, r->lines + 1, line_reader_batch_bytes(r->source));
         if (batch.begin == batch.end)
             return STATUS_OK;
         const char *begin = batch.begin;
@@ -279,8 +279,8 @@ static enum status read_batches(struct reader *r, struct error *error)
             status = read_entries(r, begin, &batch, error);
         if (status != STATUS_OK)
             return status;
-        double bytes = (double)text_source_bytes(r->source);
-        progress_update(r->progress, text_source_fraction(r->source), "%.0f MB, %.0f MB/s",
+        double bytes = (double)line_reader_bytes(r->source);
+        progress_update(r->progress, line_reader_fraction(r->source), "%.0f MB, %.0f MB/s",
                         bytes / 1e6, bytes / 1e6 / (progress_now() - start));
     }
 }
@@ -288,7 +288,7 @@ static enum status read_batches(struct reader *r, struct error *error)
 /* The file is over: is all there that it promised? */
 static enum status finish(struct reader *r, struct error *error)
 {
-    if (text_source_bytes(r->source) == 0)
+    if (line_reader_bytes(r->source) == 0)
         return error_set(error, STATUS_INPUT, "%s: is empty", r->name);
     if (tns_head_end(&r->head, error) != STATUS_OK)
         return error->status;
@@ -308,8 +308,8 @@ static enum status finish(struct reader *r, struct error *error)
 static void fill_report(const struct reader *r, struct tns_report *report)
 {
     *report = (struct tns_report){.header = r->head.dialect,
-                                  .gzip = text_source_gzip(r->source),
-                                  .text_bytes = text_source_bytes(r->source),
+                                  .gzip = line_reader_gzip(r->source),
+                                  .text_bytes = line_reader_bytes(r->source),
                                   .entries = r->handed_over + r->used};
 }
 
@@ -321,10 +321,10 @@ static enum status read_file(struct coo *x, const char *path, const struct tns_o
     struct reader r = {.x = x, .sizes = *sizes, .parts = parts, .progress = progress};
     *x = (struct coo){0};
     double start = progress_now();
-    enum status status = text_source_open(&r.source, path, sizes->batch, mapped, error);
+    enum status status = line_reader_open(&r.source, path, sizes->batch, mapped, error);
     if (status != STATUS_OK)
         return status;
-    r.name = text_source_name(r.source);
+    r.name = line_reader_name(r.source);
     r.threads = parsing_threads(r.source);
     progress_stage(progress, "reading %s", r.name);
     tns_head_begin(&r.head, r.name, options);
@@ -341,7 +341,7 @@ static enum status read_file(struct coo *x, const char *path, const struct tns_o
         coo_free(x);
     }
     memory_free(r.chunk);
-    text_source_close(r.source);
+    line_reader_close(r.source);
     return status;
 }
 

@@ -291,7 +291,7 @@ static void by_position(const struct device_coo *d, const struct ordering *o, in
         position[i] = position_size == 4 ? ((uint32_t *)host)[i] : ((uint64_t *)host)[i];
     free(host);
 
-    relayout_moves(&moves, NULL, o, LAYOUT_INDEX, 0);
+    ordering_moves_create(&moves, NULL, o, ORDERING_INDEX, 0);
     assert_int_equal(linearise_gather_words(&coordinates, p.payload[0], position_size, p.key[0],
                                             d->nnz, &moves, NULL),
                      cudaSuccess);
@@ -410,11 +410,11 @@ static void test_failing_staging(void **state)
 {
     (void)state;
     struct error error = {0};
-    struct staging s;
+    struct device_staging s;
     memory_hook_set(0);
-    assert_int_equal(staging_open(&s, NULL, &error), STATUS_MEMORY);
+    assert_int_equal(device_staging_open(&s, NULL, &error), STATUS_MEMORY);
     memory_hook_set(-1);
-    staging_close(&s);
+    device_staging_close(&s);
 }
 
 int main(void)

@@ -20,7 +20,7 @@
 
 #define SHAPES 40
 
-static struct staging staging;
+static struct device_staging staging;
 static struct device_pool pool;
 
 static void compare_coordinates(const struct device_coo *d, const struct coo *x)
@@ -63,7 +63,7 @@ static void compare(const struct device_coo *d, const struct coo *x)
 static void open_file(struct blco_file *f, const struct coo *x)
 {
     struct error error = {0};
-    struct coo_runs_report report;
+    struct external_sort_report report;
     ok(write_blco(x, scratch_path("x.blco"), &report, &error), &error);
     ok(blco_file_open(f, scratch_path("x.blco"), &error), &error);
 }
@@ -96,7 +96,7 @@ static void test_random_tensors(void **state)
         uint64_t dims[MAX_ORDER], nnz = 1 + naive_random(&seed) % (i % 8 == 7 ? 400000 : 5000);
         int order = i % 9 < 8 ? i % 9 + 1 : 16;
         random_lengths(&seed, order, i % 7 * 18, dims);
-        if (!stream_layout_create(&layout, order, dims))
+        if (!decoded_layout_create(&layout, order, dims))
             continue;
         coo_in_form(&x, order, dims, nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
         for (uint64_t k = 0; k < x.nnz; k++) /* zeros are not written */
@@ -196,7 +196,7 @@ static int open_device(void **state)
 {
     (void)state;
     struct error error = {0};
-    return staging_open(&staging, NULL, &error) != STATUS_OK ||
+    return device_staging_open(&staging, NULL, &error) != STATUS_OK ||
            device_pool_open(&pool, NULL, 0, &error) != STATUS_OK;
 }
 
@@ -204,7 +204,7 @@ static int close_device(void **state)
 {
     (void)state;
     device_pool_close(&pool);
-    staging_close(&staging);
+    device_staging_close(&staging);
     return 0;
 }
 

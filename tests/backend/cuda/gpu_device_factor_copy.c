@@ -24,7 +24,7 @@ static void check_transfers(uint64_t rank, uint64_t rows, int single)
     for (uint64_t i = 0; i < rows * rank; i++)
         host[i] = random_entry(&seed) / 3;
 
-    ok(device_rows_upload(&staging, host, a, rows, rank, ld, single, &error), &error);
+    ok(device_factor_upload(&staging, host, a, rows, rank, ld, single, &error), &error);
     fetch(there, a, (rows + 1) * ld * size);
     uint64_t wrong = 0;
     for (uint64_t i = 0; i < rows; i++)
@@ -37,8 +37,8 @@ static void check_transfers(uint64_t rank, uint64_t rows, int single)
     assert_int_equal(wrong, 0);
 
     for (int scaled = 0; scaled < 2; scaled++) {
-        ok(device_rows_download(&staging, a, back, rows, rank, ld, single, scaled ? scale : NULL,
-                                &error),
+        ok(device_factor_download(&staging, a, back, rows, rank, ld, single, scaled ? scale : NULL,
+                                  &error),
            &error);
         for (uint64_t i = 0; i < rows * rank; i++) {
             const double x = single ? (double)(float)host[i] : host[i];
@@ -78,7 +78,8 @@ static void test_error(void **state)
     (void)state;
     struct error error = {0};
     double host[4] = {1, 2, 3, 4};
-    assert_int_equal(device_rows_upload(&staging, host, NULL, 2, 2, 2, 0, &error), STATUS_INTERNAL);
+    assert_int_equal(device_factor_upload(&staging, host, NULL, 2, 2, 2, 0, &error),
+                     STATUS_INTERNAL);
     check_transfers(7, 100, 0);
 }
 

@@ -44,20 +44,20 @@ static void compare(const struct device_coo *d, const struct coo *expected)
     free(value);
 }
 
-static void check_apply(const struct coo *x, const struct grouping *g)
+static void check_apply(const struct coo *x, const struct mode_groups *g)
 {
     struct error error = {0};
-    struct grouped expected;
-    struct device_grouped grouped;
+    struct grouped_tensor expected;
+    struct device_grouped_tensor grouped;
     struct device_coo d;
-    assert_int_equal(grouping_apply(&expected, g, x, &error), STATUS_OK);
+    assert_int_equal(mode_groups_apply(&expected, g, x, &error), STATUS_OK);
     upload_coo(&d, x);
-    if (device_grouping_apply(&grouped, g, &d, &error) != STATUS_OK)
+    if (device_mode_groups_apply(&grouped, g, &d, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     compare(&d, &expected.reduced);
     for (int k = 0; k < g->groups; k++) {
         const struct coo *tuples = &expected.tuples[k];
-        int size = grouping_size(g, k);
+        int size = mode_groups_size(g, k);
         if (size == 1) {
             assert_null(grouped.tuples[k].value);
             assert_null(grouped.coordinate[g->first[k]]);
@@ -71,9 +71,9 @@ static void check_apply(const struct coo *x, const struct grouping *g)
             free(index);
         }
     }
-    device_grouped_free(&grouped, &pool);
+    device_grouped_tensor_free(&grouped, &pool);
     device_coo_free(&d);
-    grouped_free(&expected);
+    grouped_tensor_free(&expected);
 }
 
 static void test_all_groupings(void **state)
@@ -86,8 +86,8 @@ static void test_all_groupings(void **state)
             struct coo x;
             naive_random_coo(&x, order, dims, nonzeros[i], (uint64_t)(order + i), i % 2);
             for (unsigned cuts = 0; cuts < 1u << (order - 1); cuts++) {
-                struct grouping g;
-                grouping_from_cuts(&g, order, cuts);
+                struct mode_groups g;
+                mode_groups_from_cuts(&g, order, cuts);
                 check_apply(&x, &g);
             }
             coo_free(&x);
@@ -102,7 +102,7 @@ static void test_long_lines(void **state)
         {MAX_LENGTH, 30, 40, MAX_LENGTH, 3},
         {1 << 15, 1 << 15, 1 << 15, 1 << 15, 1 << 5},
     };
-    static const struct grouping groupings[] = {
+    static const struct mode_groups groupings[] = {
         {.groups = 4, .first = {0, 1, 3, 4, 5}},
         {.groups = 3, .first = {0, 2, 4, 5}},
         {.groups = 4, .first = {0, 1, 2, 3, 5}},
@@ -129,14 +129,14 @@ static void test_choice(void **state)
         uint64_t dims[MAX_ORDER];
         struct coo x;
         struct device_coo d;
-        struct grouping expected, g;
+        struct mode_groups expected, g;
         for (int n = 0; n < order; n++)
             dims[n] = 2 + naive_random(&seed) % (n == order - 1 ? 3000 : i % 3 ? 40 : 700);
         naive_random_coo(&x, order, dims, 1 + naive_random(&seed) % 200000, seed, i % 2);
         uint64_t cache = UINT64_C(1) << naive_random(&seed) % 28;
-        assert_int_equal(grouping_choose(&expected, &x, 256, cache, &error), STATUS_OK);
+        assert_int_equal(mode_groups_choose(&expected, &x, 256, cache, &error), STATUS_OK);
         upload_coo(&d, &x);
-        assert_int_equal(device_grouping_choose(&g, &d, 256, cache, &error), STATUS_OK);
+        assert_int_equal(device_mode_groups_choose(&g, &d, 256, cache, &error), STATUS_OK);
         assert_int_equal(g.groups, expected.groups);
         assert_memory_equal(g.first, expected.first, (size_t)(g.groups + 1) * sizeof *g.first);
         *(g.groups < order ? &grouped : &plain) += 1;
@@ -146,17 +146,17 @@ static void test_choice(void **state)
     assert_true(grouped > 5 && plain > 5);
 }
 
-static enum status try_groups(const struct coo *x, const struct grouping *g)
+static enum status try_groups(const struct coo *x, const struct mode_groups *g)
 {
     struct error error = {0};
     struct device_coo d;
-    struct device_grouped grouped;
-    struct grouping chosen;
+    struct device_grouped_tensor grouped;
+    struct mode_groups chosen;
     if (device_coo_upload(&d, x, &staging, &pool, &error) != STATUS_OK)
         return error.status;
-    if (device_grouping_choose(&chosen, &d, 256, 1 << 20, &error) == STATUS_OK &&
-        device_grouping_apply(&grouped, g, &d, &error) == STATUS_OK)
-        device_grouped_free(&grouped, &pool);
+    if (device_mode_groups_choose(&chosen, &d, 256, 1 << 20, &error) == STATUS_OK &&
+        device_mode_groups_apply(&grouped, g, &d, &error) == STATUS_OK)
+        device_grouped_tensor_free(&grouped, &pool);
     else
         assert_int_equal(error.status, STATUS_MEMORY);
     device_coo_free(&d);
@@ -167,7 +167,7 @@ static void test_failing_allocations(void **state)
 {
     (void)state;
     static const uint64_t dims[][4] = {{7, 5, 11, 64}, {MAX_LENGTH, 30, 40, MAX_LENGTH}};
-    static const struct grouping middle = {.groups = 3, .first = {0, 1, 3, 4}};
+    static const struct mode_groups middle = {.groups = 3, .first = {0, 1, 3, 4}};
     for (int t = 0; t < 2; t++) {
         struct coo x;
         naive_random_coo(&x, 4, dims[t], 2000, 3, 1);

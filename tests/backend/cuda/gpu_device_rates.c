@@ -94,12 +94,12 @@ static void test_rates(void **state)
     for (int single = 0; single < 2; single++) {
         struct error error = {0};
         struct backend_limits limits;
-        struct device_limits_request request = {.order = 3,
-                                                .dims = dims,
-                                                .row_bytes = single ? 68 : 136,
-                                                .vectors = single ? 5 : 9,
-                                                .single = single};
-        assert_int_equal(device_limits(&request, &limits, &error), STATUS_OK);
+        struct device_rates_request request = {.order = 3,
+                                               .dims = dims,
+                                               .row_bytes = single ? 68 : 136,
+                                               .vectors = single ? 5 : 9,
+                                               .single = single};
+        assert_int_equal(device_rates(&request, &limits, &error), STATUS_OK);
         assert_in_range((uint64_t)(limits.copy_bytes_per_second / 1e9), 50, 100000);
         assert_in_range((uint64_t)(limits.upload_bytes_per_second / 1e9), 1, 1000);
         for (int n = 0; n < 3; n++) {
@@ -113,13 +113,13 @@ static void test_failing_allocations(void **state)
 {
     (void)state;
     const uint64_t dims[] = {50};
-    struct device_limits_request request = {
+    struct device_rates_request request = {
         .order = 1, .dims = dims, .row_bytes = 16, .vectors = 1, .memory = 100000000};
     for (long k = 0;; k++) {
         struct error error = {0};
         struct backend_limits limits;
         memory_hook_set(k);
-        enum status status = device_limits(&request, &limits, &error);
+        enum status status = device_rates(&request, &limits, &error);
         int fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
@@ -148,5 +148,5 @@ int main(void)
         cmocka_unit_test(test_rates), cmocka_unit_test(test_failing_allocations),
         cmocka_unit_test(test_info),
     };
-    return cmocka_run_group_tests_name("device_limits", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("device_rates", tests, NULL, NULL);
 }

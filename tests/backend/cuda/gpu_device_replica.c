@@ -23,12 +23,12 @@
 struct streaming {
     struct coo x;
     struct device_stream stream;
-    struct staging staging;
+    struct device_staging staging;
     cudaStream_t queue;
 };
 
 /* Takes over x and its alto copy. */
-static void open_packed(struct streaming *t, const struct coo *x, struct packed *alto,
+static void open_packed(struct streaming *t, const struct coo *x, struct packed_tensor *alto,
                         uint64_t batch_nnz, uint64_t bytes, int single)
 {
     struct error error = {0};
@@ -40,7 +40,7 @@ static void open_packed(struct streaming *t, const struct coo *x, struct packed 
     }
     t->x = *x;
     good(cudaStreamCreateWithFlags(&t->queue, cudaStreamNonBlocking));
-    assert_int_equal(staging_open(&t->staging, t->queue, &error), STATUS_OK);
+    assert_int_equal(device_staging_open(&t->staging, t->queue, &error), STATUS_OK);
     if (device_stream_open(&t->stream, alto, 1, conflict, sorted, batch_nnz, bytes, single,
                            &error) != STATUS_OK)
         fail_msg("%s", error.message);
@@ -51,15 +51,16 @@ static void open_stream(struct streaming *t, const struct coo *x, uint64_t segme
                         uint64_t batch_nnz, uint64_t bytes, int single)
 {
     struct error error = {0};
-    struct packed alto;
-    assert_int_equal(packed_build(&alto, x, ORDERING_ALTO, segment_nnz, NULL, &error), STATUS_OK);
+    struct packed_tensor alto;
+    assert_int_equal(packed_tensor_build(&alto, x, ORDERING_ALTO, segment_nnz, NULL, &error),
+                     STATUS_OK);
     open_packed(t, x, &alto, batch_nnz, bytes, single);
 }
 
 static void close_stream(struct streaming *t)
 {
     device_stream_close(&t->stream);
-    staging_close(&t->staging);
+    device_staging_close(&t->staging);
     good(cudaStreamDestroy(t->queue));
     coo_free(&t->x);
 }
@@ -77,7 +78,7 @@ static uint64_t most_in_a_row(const struct coo *x, int mode)
     return most;
 }
 
-static void compare(const struct packed *got, const struct packed *expected)
+static void compare(const struct packed_tensor *got, const struct packed_tensor *expected)
 {
     int line_bits = ordering_line_bits(got->order, got->dims);
     assert_int_equal(got->kind, expected->kind);
@@ -87,7 +88,7 @@ static void compare(const struct packed *got, const struct packed *expected)
     for (uint64_t s = 0; s < got->nsegments; s++) {
         const struct blco_file_segment *a = &got->segment[s], *b = &expected->segment[s];
         const uint8_t *bytes = got->bytes + a->offset, *wanted = expected->bytes + b->offset;
-        if (!blco_is_sound(bytes, a, line_bits, (uint32_t)packed_nnz(got, s, s + 1)))
+        if (!segment_is_sound(bytes, a, line_bits, (uint32_t)packed_tensor_nnz(got, s, s + 1)))
             fail_msg("segment %d is not sound", (int)s);
         assert_int_equal(a->ngroups, b->ngroups);
         assert_int_equal(a->offset, b->offset);
@@ -110,7 +111,7 @@ static struct replica_request request_of(struct streaming *t, int mode)
 static bool build(struct streaming *t, const struct replica_request *q)
 {
     struct error error = {0};
-    struct packed replica, expected;
+    struct packed_tensor replica, expected;
     enum status status = device_replica_build(&replica, &t->stream, q, &error);
     if (status == STATUS_MEMORY) {
         assert_null(replica.bytes);
@@ -120,10 +121,11 @@ static bool build(struct streaming *t, const struct replica_request *q)
     if (status != STATUS_OK)
         fail_msg("%s", error.message);
     uint64_t segment_nnz = t->stream.packed[0].packed.segment_nnz;
-    assert_int_equal(packed_build(&expected, &t->x, q->mode, segment_nnz, NULL, &error), STATUS_OK);
+    assert_int_equal(packed_tensor_build(&expected, &t->x, q->mode, segment_nnz, NULL, &error),
+                     STATUS_OK);
     compare(&replica, &expected);
-    packed_free(&expected);
-    packed_free(&replica);
+    packed_tensor_free(&expected);
+    packed_tensor_free(&replica);
     return true;
 }
 
@@ -160,7 +162,7 @@ static void test_bytes_of_the_host(void **state)
         random_lengths(&seed, order, bits[naive_random(&seed) % 8], dims);
         for (int n = 0; n < order; n++) /* rows are counted here */
             dims[n] = dims[n] < 1 << 26 ? dims[n] : 1 << 26;
-        if (!stream_layout_create(&layout, order, dims))
+        if (!decoded_layout_create(&layout, order, dims))
             continue;
         coo_in_form(&x, order, dims, nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
         uint64_t batch = 1 + naive_random(&seed) % (2 * x.nnz);
@@ -241,12 +243,12 @@ static void test_skipped_batches(void **state)
     static const uint64_t dims[] = {900, 1000, 1100};
     int mixed = 0;
     for (uint64_t bytes = 0; bytes <= 1 << 21; bytes += 1 << 17) {
-        struct row_counts counts = {0};
+        struct device_row_counts counts = {0};
         struct streaming t;
         struct coo x;
         naive_random_coo(&x, 3, dims, 200000, 1, 0);
         open_stream(&t, &x, 100, 1000, bytes, 0);
-        const struct device_packed *o = &t.stream.packed[0];
+        const struct device_packed_tensor *o = &t.stream.packed[0];
         uint64_t flowing = o->nbatches - o->nresident;
         mixed += o->nresident > 0 && flowing > 0;
         for (int n = 0; n < 3; n++) {
@@ -270,17 +272,17 @@ static void test_skipped_batches(void **state)
             assert_int_equal(cost.pieces, 1);
             assert_int_equal(cost.decoded, x.nnz);
         }
-        row_counts_free(&counts);
+        device_row_counts_free(&counts);
         close_stream(&t);
     }
     assert_true(mixed > 3);
 }
 
 /* The last segment first. */
-static void reverse_segments(struct packed *p)
+static void reverse_segments(struct packed_tensor *p)
 {
     struct error error = {0};
-    struct packed q = *p;
+    struct packed_tensor q = *p;
     assert_int_equal(p->nnz % p->segment_nnz, 0);
     q.segment = memory_array(q.nsegments, sizeof *q.segment, &error);
     q.bytes = memory_pages(q.size, &error);
@@ -293,7 +295,7 @@ static void reverse_segments(struct packed *p)
         memcpy(q.bytes + offset, p->bytes + from->offset, from->bytes);
         offset += from->bytes;
     }
-    packed_free(p);
+    packed_tensor_free(p);
     *p = q;
 }
 
@@ -303,12 +305,12 @@ static void test_segments_out_of_order(void **state)
     (void)state;
     static const uint64_t dims[] = {900, 1000, 1100};
     struct error error = {0};
-    struct packed alto, replica;
+    struct packed_tensor alto, replica;
     struct streaming t;
     struct coo x;
     naive_random_coo(&x, 3, dims, 100000, 1, 0);
     x.nnz -= x.nnz % 1000;
-    assert_int_equal(packed_build(&alto, &x, ORDERING_ALTO, 1000, NULL, &error), STATUS_OK);
+    assert_int_equal(packed_tensor_build(&alto, &x, ORDERING_ALTO, 1000, NULL, &error), STATUS_OK);
     reverse_segments(&alto);
     open_packed(&t, &x, &alto, 1000, 0, 0);
     struct replica_request q = request_of(&t, 0);

@@ -90,7 +90,7 @@ static long double difference(const struct problem *q, const struct device_facto
 }
 
 /* The orderings that these conflict resolutions are computed from. */
-static int pack(struct packed *packed, const struct coo *x, const enum conflict *conflict,
+static int pack(struct packed_tensor *packed, const struct coo *x, const enum conflict *conflict,
                 uint64_t segment_nnz)
 {
     struct error error = {0};
@@ -99,12 +99,13 @@ static int pack(struct packed *packed, const struct coo *x, const enum conflict 
     for (int n = 0; n < x->order; n++) {
         alto |= conflict[n] != CONFLICT_ORDERED;
         if (conflict[n] == CONFLICT_ORDERED)
-            assert_int_equal(packed_build(&packed[count++], x, n, segment_nnz, NULL, &error),
+            assert_int_equal(packed_tensor_build(&packed[count++], x, n, segment_nnz, NULL, &error),
                              STATUS_OK);
     }
     if (alto)
         assert_int_equal(
-            packed_build(&packed[count++], x, ORDERING_ALTO, segment_nnz, NULL, &error), STATUS_OK);
+            packed_tensor_build(&packed[count++], x, ORDERING_ALTO, segment_nnz, NULL, &error),
+            STATUS_OK);
     return count;
 }
 
@@ -122,14 +123,14 @@ static struct {
 static void note(const struct device_stream *s)
 {
     for (int i = 0; i < s->orderings; i++) {
-        const struct device_packed *o = &s->packed[i];
+        const struct device_packed_tensor *o = &s->packed[i];
         met.none += o->nresident == 0;
         met.some += o->nresident > 0 && o->nresident < o->nbatches;
         met.all += o->nresident == o->nbatches;
-        met.several_batches += o->nbatches > PLAN_QUEUES;
+        met.several_batches += o->nbatches > PLAN_SLOTS;
     }
     for (int n = 0; n < s->order; n++)
-        met.sorted += s->sorted[n] && s->packed[s->serves[n]].nbatches > PLAN_QUEUES;
+        met.sorted += s->sorted[n] && s->packed[s->serves[n]].nbatches > PLAN_SLOTS;
 }
 
 /* Modes as a sweep asks for them, one several times over, and in any order. */
@@ -157,7 +158,7 @@ static void check_stream(const struct problem *q, const struct device_factors *f
                          const struct streaming *t)
 {
     struct error error = {0};
-    struct packed packed[MAX_ORDER + 1];
+    struct packed_tensor packed[MAX_ORDER + 1];
     struct device_stream s;
     int count = pack(packed, &q->x, t->conflict, t->segment_nnz);
     if (device_stream_open(&s, packed, count, t->conflict, t->sorted, t->batch_nnz, t->bytes,
@@ -167,7 +168,7 @@ static void check_stream(const struct problem *q, const struct device_factors *f
     note(&s);
     check_modes(&s, q, f);
     for (int n = 0; n < s.order; n++) {
-        const struct device_packed *o = &s.packed[s.serves[n]];
+        const struct device_packed_tensor *o = &s.packed[s.serves[n]];
         char text[96];
         assert_int_equal(o->packed.kind, t->conflict[n] == CONFLICT_ORDERED ? n : ORDERING_ALTO);
         assert_true((device_stream_bytes(&s, n) == 0) == (o->nresident == o->nbatches));
@@ -273,29 +274,29 @@ struct seen {
     uint64_t batches, number[1000];
 };
 
-static cudaError_t see(void *context, const struct device_packed *o, uint64_t b,
-                       const struct stream_lane *lane)
+static cudaError_t see(void *context, const struct device_packed_tensor *o, uint64_t b,
+                       const struct device_stream_workspace *lane)
 {
     struct seen *seen = context;
     assert_true(seen->batches < sizeof seen->number / sizeof *seen->number);
     seen->number[seen->batches++] = b;
-    cudaError_t code = stream_lane_ready(lane);
+    cudaError_t code = device_stream_workspace_ready(lane);
     if (code != cudaSuccess)
         return code;
     return cudaMemcpyAsync(seen->word + b * seen->batch_nnz, lane->index[0],
-                           device_packed_nnz(o, b) * sizeof *seen->word, cudaMemcpyDeviceToDevice,
-                           lane->product);
+                           device_packed_tensor_nnz(o, b) * sizeof *seen->word,
+                           cudaMemcpyDeviceToDevice, lane->product);
 }
 
 /* The words of all nonzeros: ~0 where none was seen. */
 static uint64_t *words_of_pass(struct device_stream *s, const uint64_t *batch, uint64_t batches,
                                int following, struct seen *seen)
 {
-    const struct stream_pass pass = {.batch = batch,
-                                     .batches = batches,
-                                     .following = following,
-                                     .consume = see,
-                                     .context = seen};
+    const struct device_stream_pass pass = {.batch = batch,
+                                            .batches = batches,
+                                            .following = following,
+                                            .consume = see,
+                                            .context = seen};
     seen->batches = 0;
     good(cudaMemset(seen->word, 0xff, seen->nnz * sizeof *seen->word));
     good(cudaDeviceSynchronize());
@@ -309,7 +310,7 @@ static uint64_t *words_of_pass(struct device_stream *s, const uint64_t *batch, u
 static void check_list(struct device_stream *s, const uint64_t *list, uint64_t count,
                        const uint64_t *expected, struct seen *seen)
 {
-    const struct device_packed *o = &s->packed[0];
+    const struct device_packed_tensor *o = &s->packed[0];
     uint64_t flowing = 0, sent = s->filled;
     uint64_t *got = words_of_pass(s, list, count, STREAM_NOTHING, seen);
     bool *taken = calloc(o->nbatches, sizeof *taken);
@@ -357,7 +358,7 @@ static void test_lists(void **state)
     for (uint64_t bytes = 1 << 14; bytes <= 1 << 22; bytes += bytes / 2) {
         struct error error = {0};
         struct streaming t = {.segment_nnz = 100, .batch_nnz = 700, .bytes = bytes};
-        struct packed packed[MAX_ORDER + 1];
+        struct packed_tensor packed[MAX_ORDER + 1];
         struct device_stream s;
         set_conflicts(&t, 3, 4);
         t.conflict[0] = t.conflict[1] = t.conflict[2] = CONFLICT_REGISTER;
@@ -365,8 +366,8 @@ static void test_lists(void **state)
         assert_int_equal(device_stream_open(&s, packed, 1, t.conflict, t.sorted, t.batch_nnz,
                                             t.bytes, 0, &error),
                          STATUS_OK);
-        const struct device_packed *o = &s.packed[0];
-        struct seen seen = {.nnz = q.x.nnz, .batch_nnz = device_packed_nnz(o, 0)};
+        const struct device_packed_tensor *o = &s.packed[0];
+        struct seen seen = {.nnz = q.x.nnz, .batch_nnz = device_packed_tensor_nnz(o, 0)};
         seen.word = uploaded(NULL, seen.nnz * sizeof *seen.word);
         mixed += o->nresident > 0 && o->nresident < o->nbatches;
         uint64_t *expected = words_of_pass(&s, NULL, 0, 0, &seen);
@@ -403,12 +404,12 @@ static void test_memory(void **state)
     static const bool sorted[] = {false, true, false};
     const uint64_t bytes = 48 << 20, slack = 16 << 20; /* the driver takes pages of 2 MB */
     struct error error = {0};
-    struct packed packed;
+    struct packed_tensor packed;
     struct device_stream s;
     struct coo x;
     size_t before, after, all;
     naive_random_coo(&x, 3, dims, 6000000, 1, 0);
-    assert_int_equal(packed_build(&packed, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
+    assert_int_equal(packed_tensor_build(&packed, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
     good(cudaMemGetInfo(&before, &all));
     assert_int_equal(
         device_stream_open(&s, &packed, 1, conflict, sorted, 1 << 18, bytes, 0, &error), STATUS_OK);
@@ -432,7 +433,7 @@ static void test_damaged_stream(void **state)
     make_factors(&f, &q.k, 0);
     for (int n = 0; n < 3; n++) {
         struct error error = {0};
-        struct packed packed;
+        struct packed_tensor packed;
         struct device_stream s;
         assert_int_equal(pack(&packed, &q.x, conflict, 100), 1);
         packed.dims[n] -= packed.dims[n] / 8; /* as many bits, and coordinates that are not below */
@@ -463,7 +464,7 @@ static void test_failing_allocations(void **state)
     set_conflicts(&t, 3, 4);
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
-        struct packed packed[MAX_ORDER + 1];
+        struct packed_tensor packed[MAX_ORDER + 1];
         struct device_stream s;
         int count = pack(packed, &q.x, t.conflict, 100);
         memory_hook_set(k);
@@ -498,7 +499,7 @@ static void test_line_too_long(void **state)
     static const bool sorted[5];
     enum conflict conflict[5];
     struct error error = {0};
-    struct packed packed;
+    struct packed_tensor packed;
     struct device_stream s;
     struct coo x;
     for (int n = 0; n < 5; n++)

@@ -40,11 +40,11 @@ static void check_ordering(const struct device_tensor *t, const struct coo *x, i
 static void check_sweep(const struct device_sweep *s, const struct coo *x)
 {
     struct error error = {0};
-    struct grouped expected;
-    assert_int_equal(grouping_apply(&expected, &s->grouping, x, &error), STATUS_OK);
-    for (int g = 0; g < s->grouping.groups; g++) {
+    struct grouped_tensor expected;
+    assert_int_equal(mode_groups_apply(&expected, &s->mode_groups, x, &error), STATUS_OK);
+    for (int g = 0; g < s->mode_groups.groups; g++) {
         const struct coo *tuples = &expected.tuples[g];
-        int first = s->grouping.first[g], size = grouping_size(&s->grouping, g);
+        int first = s->mode_groups.first[g], size = mode_groups_size(&s->mode_groups, g);
         check_ordering(&s->ordered[g], &expected.reduced, g);
         assert_int_equal(s->tuples[g], expected.reduced.dims[g]);
         assert_int_equal(s->product[g] != NULL, size > 1);
@@ -54,7 +54,7 @@ static void check_sweep(const struct device_sweep *s, const struct coo *x)
             compare(s->coordinate[first + k], tuples->index[k], tuples->nnz * sizeof(uint32_t));
         }
     }
-    grouped_free(&expected);
+    grouped_tensor_free(&expected);
 }
 
 /* From the arrays of x, or from its file unless that is NULL. */
@@ -106,7 +106,7 @@ static void check_source(const struct coo *x, const struct blco_file *file, int 
 {
     struct device_sweep s;
     assert_int_equal(open_sweep(&s, x, file), STATUS_OK);
-    assert_int_equal(s.grouping.groups, groups);
+    assert_int_equal(s.mode_groups.groups, groups);
     assert_true(!file || s.norm_sq > 0);
     check_sweep(&s, x);
     device_sweep_close(&s);
@@ -116,7 +116,7 @@ static void check_source(const struct coo *x, const struct blco_file *file, int 
 static void check_tensor(const uint64_t *dims, uint64_t nnz, int groups)
 {
     struct error error;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct blco_file file;
     struct coo x;
     naive_random_coo(&x, ORDER, dims, nnz, 1, 0);

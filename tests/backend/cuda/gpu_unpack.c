@@ -22,7 +22,7 @@ struct decoded {
     int damaged;
 };
 
-static struct unpack_segment *directory(const struct packed *p, uint64_t begin, uint64_t end)
+static struct unpack_segment *directory(const struct packed_tensor *p, uint64_t begin, uint64_t end)
 {
     struct unpack_segment *segment = host_array(end - begin, sizeof *segment);
     for (uint64_t i = begin; i < end; i++) {
@@ -34,14 +34,14 @@ static struct unpack_segment *directory(const struct packed *p, uint64_t begin, 
     return device;
 }
 
-static void decode(const struct packed *p, const struct packed_layout *layout, uint64_t begin,
-                   uint64_t end, int single, struct decoded *d)
+static void decode(const struct packed_tensor *p, const struct packed_layout *layout,
+                   uint64_t begin, uint64_t end, int single, struct decoded *d)
 {
     uint64_t at = p->segment[begin].offset;
     struct packed_spread spread;
-    stream_layout_spread(&spread, layout, p->kind, p->dims);
+    decoded_layout_spread(&spread, layout, p->kind, p->dims);
     d->first = begin * p->segment_nnz;
-    d->nnz = packed_nnz(p, begin, end);
+    d->nnz = packed_tensor_nnz(p, begin, end);
     d->damaged = 0;
     size_t word = d->nnz * sizeof(uint64_t), value = d->nnz * (single ? 4 : 8);
     struct packed_spread *table = uploaded(&spread, sizeof spread);
@@ -106,7 +106,7 @@ static void check_nonzero(const struct decoded *d, const struct packed_layout *l
         fail_msg("nonzero %llu: value %.17g, expected %.17g", number, value, wanted);
 }
 
-static void check_range(const struct packed *p, const struct packed_layout *layout,
+static void check_range(const struct packed_tensor *p, const struct packed_layout *layout,
                         const struct coo *x, uint64_t begin, uint64_t end, int single)
 {
     struct decoded d;
@@ -121,7 +121,8 @@ static void check_range(const struct packed *p, const struct packed_layout *layo
 }
 
 /* All segments together, and some in the middle. */
-static void check_packed(const struct packed *p, const struct packed_layout *layout, uint64_t *seed)
+static void check_packed(const struct packed_tensor *p, const struct packed_layout *layout,
+                         uint64_t *seed)
 {
     struct coo x;
     unpack_all(p, &x);
@@ -136,11 +137,11 @@ static void check_tensor(const struct coo *x, int kind, uint64_t segment_nnz, ui
 {
     struct error error = {0};
     struct packed_layout layout;
-    struct packed p;
-    assert_true(stream_layout_create(&layout, x->order, x->dims));
-    assert_int_equal(packed_build(&p, x, kind, segment_nnz, NULL, &error), STATUS_OK);
+    struct packed_tensor p;
+    assert_true(decoded_layout_create(&layout, x->order, x->dims));
+    assert_int_equal(packed_tensor_build(&p, x, kind, segment_nnz, NULL, &error), STATUS_OK);
     check_packed(&p, &layout, seed);
-    packed_free(&p);
+    packed_tensor_free(&p);
 }
 
 static void test_decoded_as_on_the_host(void **state)
@@ -156,7 +157,7 @@ static void test_decoded_as_on_the_host(void **state)
         uint64_t dims[MAX_ORDER], nnz = 1 + naive_random(&seed) % (i % 4 == 3 ? 100000 : 3000);
         int order = i % 9 < 8 ? i % 9 + 1 : 16;
         random_lengths(&seed, order, bits[naive_random(&seed) % 8], dims);
-        if (!stream_layout_create(&layout, order, dims))
+        if (!decoded_layout_create(&layout, order, dims))
             continue;
         coo_in_form(&x, order, dims, nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
         int kind = (int)(naive_random(&seed) % (uint64_t)(order + 1)) - 1;
@@ -224,15 +225,15 @@ static void test_coordinates_beyond_a_length(void **state)
         for (int n = 0; n < 3; n++) {
             struct error error = {0};
             struct packed_layout layout;
-            struct packed p;
+            struct packed_tensor p;
             struct coo x;
             uint64_t beyond = 0;
             naive_random_coo(&x, order, dims, 5000, 1, 0);
-            ok(packed_build(&p, &x, n % 2 ? ORDERING_ALTO : 0, 1000, NULL, &error), &error);
+            ok(packed_tensor_build(&p, &x, n % 2 ? ORDERING_ALTO : 0, 1000, NULL, &error), &error);
             coo_free(&x);
             unpack_all(&p, &x);
             p.dims[n] = less[n];
-            assert_true(stream_layout_create(&layout, order, p.dims));
+            assert_true(decoded_layout_create(&layout, order, p.dims));
             struct decoded d;
             decode(&p, &layout, 0, p.nsegments, n % 2, &d);
             assert_int_equal(d.damaged, n + 1);
@@ -246,7 +247,7 @@ static void test_coordinates_beyond_a_length(void **state)
             }
             assert_true(beyond > 100 && beyond < d.nnz);
             decoded_free(&d);
-            packed_free(&p);
+            packed_tensor_free(&p);
             coo_free(&x);
         }
 }

@@ -102,13 +102,13 @@ static double *spectral(const double *u, const double *w, uint64_t rank)
 static enum status solve(double *v, const double *m, double *a, uint64_t rows, uint64_t rank,
                          uint64_t *rank_of_v, struct error *error)
 {
-    struct dense_inverse inverse;
+    struct host_dense_inverse inverse;
     double *g = random_matrix(rank, rank), *inner = random_matrix(1, rank);
-    if (dense_inverse_create(&inverse, v, rank, error) == STATUS_OK) {
+    if (host_dense_inverse_create(&inverse, v, rank, error) == STATUS_OK) {
         *rank_of_v = inverse.rank_of_v;
-        dense_update(&inverse, m, a, rows, g, inner, error);
+        host_dense_update(&inverse, m, a, rows, g, inner, error);
     }
-    dense_inverse_free(&inverse);
+    host_dense_inverse_free(&inverse);
     memory_free(g);
     memory_free(inner);
     return error->status;
@@ -125,11 +125,11 @@ static void test_gram(void **state)
         double *a = random_matrix(rows, rank), *expected = naive_gram(a, rows, rank);
         double *g = random_matrix(rank, rank), *again = random_matrix(rank, rank);
         omp_set_num_threads(1);
-        assert_int_equal(dense_gram(a, rows, rank, g, &error), STATUS_OK);
+        assert_int_equal(host_dense_gram(a, rows, rank, g, &error), STATUS_OK);
         assert_true(distance(g, expected, rank * rank) < 1e-14);
         for (int threads = 2; threads <= 3; threads++) {
             omp_set_num_threads(threads);
-            assert_int_equal(dense_gram(a, rows, rank, again, &error), STATUS_OK);
+            assert_int_equal(host_dense_gram(a, rows, rank, again, &error), STATUS_OK);
             assert_memory_equal(g, again, rank * rank * sizeof *g);
         }
         memory_free(a);
@@ -282,7 +282,7 @@ static void test_solve_not_finite(void **state)
 static void check_update(uint64_t rows, uint64_t rank, double least)
 {
     struct error error = {0};
-    struct dense_inverse inverse;
+    struct host_dense_inverse inverse;
     double *u = random_matrix(1, rank), *w = random_matrix(1, rank), *row = copy_of(w, 1, rank);
     double *column = random_matrix(1, rank), *inner = random_matrix(2, rank);
     for (uint64_t r = 0; r < rank; r++)
@@ -290,17 +290,17 @@ static void check_update(uint64_t rows, uint64_t rank, double least)
     double *v = spectral(u, w, rank), *m = random_matrix(rows, rank), *a = copy_of(m, rows, rank);
     double *g = random_matrix(rank, rank), *again = random_matrix(rank, rank);
     double *plain = random_matrix(rows, rank), *scaled = copy_of(m, rows, rank);
-    assert_int_equal(dense_inverse_create(&inverse, v, rank, &error), STATUS_OK);
+    assert_int_equal(host_dense_inverse_create(&inverse, v, rank, &error), STATUS_OK);
     if (rank >= 3)
         assert_int_equal(inverse.factors, least > 0.0 && least < 1e-3 ? 2 : 1);
 
     /* diag(row) V^+ diag(column) on M is V^+ on M diag(row), and then diag(column) */
-    dense_scale_columns(scaled, rows, rank, row);
-    assert_int_equal(dense_update(&inverse, scaled, plain, rows, g, inner, &error), STATUS_OK);
-    dense_scale_columns(plain, rows, rank, column);
-    dense_inverse_scale(&inverse, row, column);
+    host_dense_scale_columns(scaled, rows, rank, row);
+    assert_int_equal(host_dense_update(&inverse, scaled, plain, rows, g, inner, &error), STATUS_OK);
+    host_dense_scale_columns(plain, rows, rank, column);
+    host_dense_inverse_scale(&inverse, row, column);
     omp_set_num_threads(1);
-    assert_int_equal(dense_update(&inverse, m, a, rows, g, inner, &error), STATUS_OK);
+    assert_int_equal(host_dense_update(&inverse, m, a, rows, g, inner, &error), STATUS_OK);
     assert_true(distance(a, plain, rows * rank) < 1e-14 / (least > 0.0 ? least : 1.0));
 
     double *expected = naive_gram(a, rows, rank);
@@ -318,7 +318,7 @@ static void check_update(uint64_t rows, uint64_t rank, double least)
         double *in_place = copy_of(m, rows, rank);
         omp_set_num_threads(threads);
         assert_int_equal(
-            dense_update(&inverse, in_place, in_place, rows, again, inner + rank, &error),
+            host_dense_update(&inverse, in_place, in_place, rows, again, inner + rank, &error),
             STATUS_OK);
         assert_memory_equal(in_place, a, rows * rank * sizeof *a);
         assert_memory_equal(again, g, rank * rank * sizeof *g);
@@ -328,7 +328,7 @@ static void check_update(uint64_t rows, uint64_t rank, double least)
     double *all[] = {u, w, row, column, inner, v, m, a, g, again, plain, scaled, expected};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         memory_free(all[i]);
-    dense_inverse_free(&inverse);
+    host_dense_inverse_free(&inverse);
 }
 
 static void test_update(void **state)
@@ -351,14 +351,14 @@ static void test_multiply_lanes(void **state)
             for (uint64_t rows = 1; rows <= 37; rows += 9) {
                 double *x = random_matrix(rows, rank), *y = random_matrix(rank, rank);
                 double *c = random_matrix(rows, rank), *expected = product(x, y, rows, rank);
-                struct dense_product p = {c, x, y, rank, 1, rows, rank, rank, false};
+                struct host_dense_product p = {c, x, y, rank, 1, rows, rank, rank, false};
                 double *g = random_matrix(rank, rank), *gram = naive_gram(x, rows, rank);
-                struct dense_product q = {g, x, x, 1, rank, rank, rows, rank, true};
+                struct host_dense_product q = {g, x, x, 1, rank, rank, rows, rank, true};
                 memset(g, 0, rank * rank * sizeof *g);
-                lanes_limit(lanes[l]);
-                dense_multiply(&p, false);
-                dense_multiply(&q, true);
-                dense_multiply(&q, true);
+                simd_width_limit(lanes[l]);
+                host_dense_multiply(&p, false);
+                host_dense_multiply(&q, true);
+                host_dense_multiply(&q, true);
                 for (uint64_t i = 0; i < rank; i++)
                     for (uint64_t j = 0; j < rank; j++)
                         g[i * rank + j] = j < i ? gram[i * rank + j] : g[i * rank + j] / 2;
@@ -368,7 +368,7 @@ static void test_multiply_lanes(void **state)
                 for (size_t i = 0; i < sizeof all / sizeof *all; i++)
                     memory_free(all[i]);
             }
-    lanes_limit(0);
+    simd_width_limit(0);
 }
 
 static void test_allocation_fails(void **state)
@@ -381,23 +381,23 @@ static void test_allocation_fails(void **state)
     int failures = 0;
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
-        struct dense_inverse definite = {0}, singular = {0};
+        struct host_dense_inverse definite = {0}, singular = {0};
         memory_hook_set(k);
-        enum status status = dense_gram(a, rows, rank, v, &error);
+        enum status status = host_dense_gram(a, rows, rank, v, &error);
         if (status == STATUS_OK)
-            status = dense_inverse_create(&definite, v, rank, &error);
+            status = host_dense_inverse_create(&definite, v, rank, &error);
         if (status == STATUS_OK)
-            status = dense_update(&definite, m, a, rows, g, inner, &error);
+            status = host_dense_update(&definite, m, a, rows, g, inner, &error);
         if (status == STATUS_OK) {
             memset(v, 0, rank * rank * sizeof *v); /* the pseudoinverse's arrays */
-            status = dense_inverse_create(&singular, v, rank, &error);
+            status = host_dense_inverse_create(&singular, v, rank, &error);
         }
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         failures += (int)fired;
-        dense_inverse_free(&definite);
-        dense_inverse_free(&singular);
+        host_dense_inverse_free(&definite);
+        host_dense_inverse_free(&singular);
     }
     assert_true(failures >= 6);
     memory_free(a);
@@ -409,7 +409,7 @@ static void test_allocation_fails(void **state)
 
 int main(void)
 {
-    dense_init();
+    host_dense_init();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gram),
         cmocka_unit_test(test_solve_definite),

@@ -49,10 +49,10 @@ static void check(const struct coo *x, uint64_t rank, struct blco_options cut)
         naive_mttkrp(x, &k, n, expected);
         for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
             struct blco b;
-            struct mttkrp_host p;
+            struct host_mttkrp p;
             cut.kind = conflicts[c] == CONFLICT_ORDERED ? n : ORDERING_ALTO;
             assert_int_equal(blco_build(&b, x, &cut, &error), STATUS_OK);
-            assert_int_equal(mttkrp_host_prepare(&p, &b, n, conflicts[c], 3, &error), STATUS_OK);
+            assert_int_equal(host_mttkrp_prepare(&p, &b, n, conflicts[c], 3, &error), STATUS_OK);
             double *scratch = memory_array(p.scratch_rows * rank, sizeof *scratch, &error);
             assert_non_null(scratch);
             const uint64_t near = p.near_entries;
@@ -62,7 +62,7 @@ static void check(const struct coo *x, uint64_t rank, struct blco_options cut)
                 p.near_entries = turn < 3 ? near : 0; /* as if no row were in cache */
                 for (uint64_t i = 0; i < entries; i++)
                     m[i] = NAN; /* nothing may be left as it was */
-                mttkrp_host(&p, rank, k.factor, m, scratch);
+                host_mttkrp(&p, rank, k.factor, m, scratch);
                 assert_close(m, expected, entries);
                 if (threads == 1)
                     memcpy(first, m, entries * sizeof *m);
@@ -70,7 +70,7 @@ static void check(const struct coo *x, uint64_t rank, struct blco_options cut)
                     assert_memory_equal(m, first, entries * sizeof *m);
             }
             memory_free(scratch);
-            mttkrp_host_free(&p);
+            host_mttkrp_free(&p);
             blco_free(&b);
         }
         memory_free(expected);
@@ -115,12 +115,12 @@ static void test_kernels(void **state)
         naive_random_coo(&x, order, dims, order == 1 ? 4 : order == 2 ? 200 : 300, 1, 0);
         for (uint64_t rank = 1; rank <= 75; rank += rank < 36 ? 1 : 13)
             for (size_t i = 0; i < 3; i++) {
-                lanes_limit(lanes[i]);
+                simd_width_limit(lanes[i]);
                 check(&x, rank, (struct blco_options){0});
             }
         struct error error = {0};
         struct blco b;
-        struct mttkrp_host p;
+        struct host_mttkrp p;
         struct ktensor k;
         double m[3][60 * 29], scratch[2 * 29];
         assert_int_equal(ktensor_create(&k, order, dims, 29, &error), STATUS_OK);
@@ -128,18 +128,18 @@ static void test_kernels(void **state)
         int mode = order > 1;
         assert_int_equal(blco_build(&b, &x, &(struct blco_options){.kind = mode}, &error),
                          STATUS_OK);
-        assert_int_equal(mttkrp_host_prepare(&p, &b, mode, ordered, 1, &error), STATUS_OK);
+        assert_int_equal(host_mttkrp_prepare(&p, &b, mode, ordered, 1, &error), STATUS_OK);
         for (size_t i = 0; i < 3; i++) {
-            lanes_limit(lanes[i]);
-            mttkrp_host(&p, 29, k.factor, m[i], scratch);
+            simd_width_limit(lanes[i]);
+            host_mttkrp(&p, 29, k.factor, m[i], scratch);
             assert_memory_equal(m[i], m[0], dims[mode] * 29 * sizeof **m);
         }
-        mttkrp_host_free(&p);
+        host_mttkrp_free(&p);
         blco_free(&b);
         ktensor_free(&k);
         coo_free(&x);
     }
-    lanes_limit(0);
+    simd_width_limit(0);
 }
 
 /* A few rows far apart: first, last and the gaps between runs become zero. */
@@ -185,15 +185,15 @@ static void test_allocation_fails(void **state)
                      STATUS_OK);
     int failures = 0;
     for (long k = 0, fired = 1; fired; k++) {
-        struct mttkrp_host p;
+        struct host_mttkrp p;
         error = (struct error){0};
         memory_hook_set(k);
-        enum status status = mttkrp_host_prepare(&p, &b, 0, CONFLICT_HIERARCHICAL, 4, &error);
+        enum status status = host_mttkrp_prepare(&p, &b, 0, CONFLICT_HIERARCHICAL, 4, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         failures += (int)fired;
-        mttkrp_host_free(&p);
+        host_mttkrp_free(&p);
     }
     assert_true(failures > 0);
     blco_free(&b);

@@ -33,7 +33,7 @@ static void test_the_same_bytes(void **state)
             for (uint64_t memory = 1; memory < UINT64_C(1) << 40; memory *= 1 << 20) {
                 struct error error = {0};
                 struct coo x;
-                struct coo_runs_report report;
+                struct external_sort_report report;
                 size_t size, copied;
                 naive_random_coo(&x, order, order == 3 ? few : many, lengths[l], 5, 0);
                 assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error),
@@ -110,7 +110,7 @@ static void test_allocation_failures(void **state)
     static const uint64_t dims[3] = {30, 50, 70};
     struct error error = {0};
     struct coo x;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     int failures = 0;
     naive_random_coo(&x, 3, dims, 1000, 5, 0);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);

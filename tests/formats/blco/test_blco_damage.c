@@ -19,7 +19,7 @@
 static char *small_file(size_t *size)
 {
     struct coo x;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct error error;
     static const uint64_t dims[] = {MAX_LENGTH, 9, 70000};
     naive_random_coo(&x, 3, dims, 40, 1, 0);
@@ -279,7 +279,7 @@ static void test_bad_whole_numbers(void **state)
                                           {AT(least), UINT64_MAX - (UINT64_C(1) << 53)}};
     size_t size;
     struct coo x;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct error error;
     naive_random_coo(&x, 2, (uint64_t[]){300, 20}, 100, 1, 0);
     for (uint64_t i = 0; i < x.nnz; i++)
@@ -306,7 +306,7 @@ static void test_coordinates_beyond_their_modes(void **state)
     (void)state;
     for (int n = 0; n < 3; n++) {
         struct coo x;
-        struct coo_runs_report report;
+        struct external_sort_report report;
         struct error error;
         size_t size;
         uint64_t dims[] = {300, 400, 500}, beyond = 0;
@@ -341,7 +341,7 @@ static void test_first_damage_is_named(void **state)
     (void)state;
     static const uint64_t dims[] = {300000, 700};
     struct coo x;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct error error;
     size_t size;
     naive_random_coo(&x, 2, dims, 4 * BLCO_SEGMENT_NNZ, 1, 0);

@@ -16,7 +16,7 @@
 /* Writes, reads and compares; returns the file's bytes a nonzero. */
 static double round_trip(const struct coo *x)
 {
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct error error;
     struct coo got;
     const char *path = scratch_path("x.blco");
@@ -112,7 +112,7 @@ static void test_many_segments_whatever_the_threads(void **state)
     (void)state;
     static const uint64_t dims[] = {3000, 700, 900};
     struct coo x;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct error error;
     int before = omp_get_max_threads();
     char *first = NULL;
@@ -193,7 +193,7 @@ static void test_no_nonzeros(void **state)
 {
     (void)state;
     struct coo x, got;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct error error = {0};
     assert_int_equal(coo_create(&x, 2, (uint64_t[]){3, 4}, 0, &error), STATUS_OK);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
@@ -223,7 +223,7 @@ static void test_bytes_of_a_file(void **state)
         50,   150,  0,    137, 10, 0, 0, 0, /* values                                           */
         0x07, 0,    0x28, 0};               /* bit vector                                       */
     struct coo x;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct error error = {0};
     size_t size;
     assert_int_equal(coo_create(&x, 3, (uint64_t[]){2, 40, 3}, 5, &error), STATUS_OK);
@@ -258,17 +258,18 @@ static void test_allocation_failures(void **state)
     const char *path = scratch_path("x.blco");
     int fired = 1;
     for (long k = 0; fired; k++) {
-        struct coo_runs runs;
-        struct coo_runs_report report;
+        struct external_sort runs;
+        struct external_sort_report report;
         struct error error = {0};
         unlink(path);
         copy_coo(&copy, &x);
-        coo_runs_init(&runs);
+        external_sort_init(&runs);
         memory_hook_set(k);
-        enum status status = coo_runs_write(&runs, &copy, path, 1 << 20, &report, NULL, &error);
+        enum status status =
+            external_sort_write(&runs, &copy, path, 1 << 20, &report, NULL, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
-        coo_runs_free(&runs);
+        external_sort_free(&runs);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         assert_int_equal(scratch_entries(0), fired ? 0 : 1);
         assert_null(copy.value);

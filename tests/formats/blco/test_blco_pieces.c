@@ -52,7 +52,7 @@ static enum status join_file(struct joined *j, const char *path, uint64_t length
 static const char *random_file(struct coo *x, uint64_t nnz)
 {
     struct error error = {0};
-    struct coo_runs_report report;
+    struct external_sort_report report;
     const char *path = scratch_path("x.blco");
     naive_random_coo(x, 3, dims, nnz, 5, 0);
     assert_int_equal(write_blco(x, path, &report, &error), STATUS_OK);

@@ -50,7 +50,7 @@ static void test_pieces(void **state)
                                        5, 3 * BLCO_SEGMENT_NNZ - 100};
     enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
     struct coo x, sorted;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct error error = {0};
     size_t size, expected_size;
     naive_random_coo(&x, 3, dims, 8 * BLCO_SEGMENT_NNZ + 5000, 1, 0);

@@ -31,7 +31,7 @@ static void test_layouts(void **state)
     (void)state;
     struct packed_layout l;
     const uint64_t one_word[] = {UINT64_C(1) << 31, 1, MAX_LENGTH, 2};
-    assert_true(stream_layout_create(&l, 4, one_word));
+    assert_true(decoded_layout_create(&l, 4, one_word));
     assert_int_equal(l.words, 1);
     assert_int_equal(l.line_bits, 64);
     assert_int_equal(l.stride, sizeof(struct packed_group) + 8);
@@ -40,7 +40,7 @@ static void test_layouts(void **state)
     assert_int_equal(l.mode[2].mask, UINT32_MAX);
 
     const uint64_t four[] = {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, 1};
-    assert_true(stream_layout_create(&l, 5, four));
+    assert_true(decoded_layout_create(&l, 5, four));
     assert_int_equal(l.words, 2);
     assert_int_equal(l.line_bits, 128);
     assert_int_equal(l.stride, sizeof(struct packed_group) + 16);
@@ -54,9 +54,9 @@ static void test_layouts(void **state)
 
     /* 125 bits, of which a word holds only 50; 129 bits */
     const uint64_t unlucky[] = {1 << 25, 1 << 25, 1 << 25, 1 << 25, 1 << 25};
-    assert_false(stream_layout_create(&l, 5, unlucky));
+    assert_false(decoded_layout_create(&l, 5, unlucky));
     const uint64_t too_many[] = {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, 2};
-    assert_false(stream_layout_create(&l, 5, too_many));
+    assert_false(decoded_layout_create(&l, 5, too_many));
 }
 
 /* Lines of a kind of ordering, of random coordinates and of the least and the largest ones. */
@@ -65,7 +65,7 @@ static void check_spread(const struct packed_layout *l, int kind, const uint64_t
 {
     struct packed_spread spread;
     struct ordering o;
-    stream_layout_spread(&spread, l, kind, dims);
+    decoded_layout_spread(&spread, l, kind, dims);
     ordering_create(&o, kind, l->order, dims, 64);
     for (int i = 0; i < 40; i++) {
         uint32_t coordinate[MAX_ORDER];
@@ -94,7 +94,7 @@ static void test_lines_become_words(void **state)
         uint64_t dims[MAX_ORDER];
         int order = i % MAX_ORDER + 1;
         random_lengths(&seed, order, i == 0 ? 0 : (int)(naive_random(&seed) % 129), dims);
-        if (!stream_layout_create(&layout, order, dims))
+        if (!decoded_layout_create(&layout, order, dims))
             continue;
         for (int kind = ORDERING_ALTO; kind < order; kind++)
             check_spread(&layout, kind, dims, &seed);
@@ -115,12 +115,12 @@ static void test_lines_become_other_lines(void **state)
         uint64_t dims[MAX_ORDER];
         int order = i % MAX_ORDER + 1;
         random_lengths(&seed, order, i == 0 ? 0 : (int)(naive_random(&seed) % 65), dims);
-        relayout_common(&common, order, dims);
+        ordering_common(&common, order, dims);
         ordering_create(&alto, ORDERING_ALTO, order, dims, 64);
         if (common.line_bits > 64)
             continue;
-        stream_layout_of_line(&layout, &common, dims);
-        stream_layout_spread(&spread, &layout, ORDERING_ALTO, dims);
+        decoded_layout_of_line(&layout, &common, dims);
+        decoded_layout_spread(&spread, &layout, ORDERING_ALTO, dims);
         assert_int_equal(layout.words, 1);
         assert_int_equal(layout.stride, blco_group_stride(alto.line_bits));
         for (int k = 0; k < 40; k++) {
@@ -140,8 +140,8 @@ static void test_lines_become_other_lines(void **state)
 /* Every set of modes beyond, at the length itself, at most, and between. */
 static void check_limits(const struct packed_layout *l, uint64_t *seed, int *beyond)
 {
-    struct packed_limits limits;
-    packed_limits_create(&limits, l);
+    struct packed_bounds limits;
+    packed_bounds_create(&limits, l);
     for (int i = 0; i < 200; i++) {
         uint32_t coordinate[MAX_ORDER];
         uint64_t word[PACKED_WORDS];
@@ -169,14 +169,14 @@ static void test_coordinates_beyond_their_mode(void **state)
     struct packed_layout layout;
     uint64_t seed = 2;
     int beyond = 0;
-    assert_true(stream_layout_create(&layout, 2, full)); /* up to the uppermost bit of the word */
+    assert_true(decoded_layout_create(&layout, 2, full)); /* up to the uppermost bit of the word */
     check_limits(&layout, &seed, &beyond);
     assert_true(beyond > 0);
     for (int i = 0; i < SHAPES; i++) {
         uint64_t dims[MAX_ORDER];
         int order = i % MAX_ORDER + 1;
         random_lengths(&seed, order, (int)(naive_random(&seed) % 129), dims);
-        if (stream_layout_create(&layout, order, dims))
+        if (decoded_layout_create(&layout, order, dims))
             check_limits(&layout, &seed, &beyond);
     }
     assert_true(beyond > 5000);
@@ -206,13 +206,14 @@ static void check_group(const struct naive_group *g, const struct packed_layout 
     met->single_nonzero += g->head.count == 1;
 }
 
-/* A whole tensor by its definition and by blco_unpack. */
-static void check_packed(const struct packed_layout *l, const struct packed *p, struct met *met)
+/* A whole tensor by its definition and by segment_unpack. */
+static void check_packed(const struct packed_layout *l, const struct packed_tensor *p,
+                         struct met *met)
 {
     struct packed_spread spread;
     struct naive_group group;
     struct coo x;
-    stream_layout_spread(&spread, l, p->kind, p->dims);
+    decoded_layout_spread(&spread, l, p->kind, p->dims);
     unpack_all(p, &x);
     for (uint64_t s = 0; s < p->nsegments; s++)
         for (uint32_t k = 0; k < p->segment[s].ngroups; k++) {
@@ -233,18 +234,19 @@ static void test_groups_decoded_by_their_definition(void **state)
     for (int i = 0; i < SHAPES; i++) {
         struct error error = {0};
         struct packed_layout layout;
-        struct packed p;
+        struct packed_tensor p;
         struct coo x;
         uint64_t dims[MAX_ORDER], nnz = 1 + naive_random(&seed) % 4000;
         int order = i % 9 < 8 ? i % 9 + 1 : 16;
         random_lengths(&seed, order, bits[naive_random(&seed) % 8], dims);
-        if (!stream_layout_create(&layout, order, dims))
+        if (!decoded_layout_create(&layout, order, dims))
             continue;
         coo_in_form(&x, order, dims, nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
         int kind = (int)(naive_random(&seed) % (uint64_t)(order + 1)) - 1;
-        assert_int_equal(packed_build(&p, &x, kind, segments[i % 4], NULL, &error), STATUS_OK);
+        assert_int_equal(packed_tensor_build(&p, &x, kind, segments[i % 4], NULL, &error),
+                         STATUS_OK);
         check_packed(&layout, &p, &met);
-        packed_free(&p);
+        packed_tensor_free(&p);
         coo_free(&x);
     }
     for (int f = 0; f < PACKED_FORMS; f++)

@@ -28,59 +28,59 @@ static void set_values(struct coo *x, int kind, uint64_t *seed)
 }
 
 /* The nonzeros of all segments, in their order; the segments lie one behind the other. */
-static void unpack_all(const struct packed *p, struct coo *x)
+static void unpack_all(const struct packed_tensor *p, struct coo *x)
 {
     struct error error = {0};
-    struct line_decoder d;
+    struct linear_decoder d;
     struct ordering o;
     uint64_t at = 0, done = 0;
     ordering_create(&o, p->kind, p->order, p->dims, 64);
-    assert_int_equal(line_decoder_create(&d, &o, &error), STATUS_OK);
+    assert_int_equal(linear_decoder_create(&d, &o, &error), STATUS_OK);
     assert_int_equal((uintptr_t)p->bytes % BLCO_PAGE, 0);
     assert_int_equal(coo_create(x, p->order, p->dims, p->nnz, &error), STATUS_OK);
     for (uint64_t s = 0; s < p->nsegments; s++) {
         const struct blco_file_segment *segment = &p->segment[s];
         const uint8_t *bytes = p->bytes + segment->offset;
-        uint64_t count = packed_nnz(p, s, s + 1);
+        uint64_t count = packed_tensor_nnz(p, s, s + 1);
         assert_true(count > 0 && count <= p->segment_nnz);
         assert_int_equal(segment->offset, at);
         assert_int_equal(segment->bytes % BLCO_SEGMENT_ALIGN, 0);
         assert_int_equal(segment->crc, crc64_ecma_refl(0, bytes, segment->bytes));
-        assert_true(blco_is_sound(bytes, segment, o.line_bits, (uint32_t)count));
-        assert_false(blco_is_sound(bytes, segment, o.line_bits, (uint32_t)count + 1));
-        assert_false(blco_is_sound(bytes, segment, o.line_bits, (uint32_t)count - 1));
-        if (blco_unpack(&d, bytes, segment, x, done, (uint32_t)count, "x", &error) != STATUS_OK)
+        assert_true(segment_is_sound(bytes, segment, o.line_bits, (uint32_t)count));
+        assert_false(segment_is_sound(bytes, segment, o.line_bits, (uint32_t)count + 1));
+        assert_false(segment_is_sound(bytes, segment, o.line_bits, (uint32_t)count - 1));
+        if (segment_unpack(&d, bytes, segment, x, done, (uint32_t)count, "x", &error) != STATUS_OK)
             fail_msg("%s", error.message);
         at += segment->bytes;
         done += count;
     }
     assert_int_equal(at, p->size);
     assert_int_equal(done, p->nnz);
-    assert_int_equal(packed_nnz(p, 0, p->nsegments), p->nnz);
-    assert_true(p->size <= blco_pack_at_most(o.line_bits, p->nnz, p->segment_nnz));
-    line_decoder_free(&d);
+    assert_int_equal(packed_tensor_nnz(p, 0, p->nsegments), p->nnz);
+    assert_true(p->size <= segment_pack_at_most(o.line_bits, p->nnz, p->segment_nnz));
+    linear_decoder_free(&d);
 }
 
-static void check_norm(const struct packed *p, const struct coo *x)
+static void check_norm(const struct packed_tensor *p, const struct coo *x)
 {
-    double expected = coo_norm_sq(x), got = packed_norm_sq(p);
+    double expected = coo_norm_sq(x), got = packed_tensor_norm_sq(p);
     assert_true(got >= expected * (1 - 1e-14) && got <= expected * (1 + 1e-14));
 }
 
 static void check_build(const struct coo *x, int kind, uint64_t segment_nnz)
 {
-    struct packed p;
+    struct packed_tensor p;
     struct coo got;
     struct error error = {0};
-    assert_int_equal(packed_build(&p, x, kind, segment_nnz, NULL, &error), STATUS_OK);
+    assert_int_equal(packed_tensor_build(&p, x, kind, segment_nnz, NULL, &error), STATUS_OK);
     assert_int_equal(p.kind, kind);
     assert_int_equal(p.segment_nnz, segment_nnz ? segment_nnz : BLCO_SEGMENT_NNZ);
     unpack_all(&p, &got);
     assert_sorted_along(&got, x, kind);
     check_norm(&p, x);
     coo_free(&got);
-    packed_free(&p);
-    packed_free(&p);
+    packed_tensor_free(&p);
+    packed_tensor_free(&p);
 }
 
 static const struct shape {
@@ -132,26 +132,26 @@ static void test_same_whatever_the_threads(void **state)
     (void)state;
     static const uint64_t dims[] = {3000, 700, 900};
     struct coo x;
-    struct packed one, more;
+    struct packed_tensor one, more;
     struct error error = {0};
     uint64_t seed = 1;
     int before = omp_get_max_threads();
     naive_random_coo(&x, 3, dims, 2 * BLCO_SEGMENT_NNZ + 5000, 1, 0);
     set_values(&x, 4, &seed);
     omp_set_num_threads(1);
-    assert_int_equal(packed_build(&one, &x, 1, 1000, NULL, &error), STATUS_OK);
-    double norm = packed_norm_sq(&one);
+    assert_int_equal(packed_tensor_build(&one, &x, 1, 1000, NULL, &error), STATUS_OK);
+    double norm = packed_tensor_norm_sq(&one);
     for (int threads = 2; threads <= 3; threads++) {
         omp_set_num_threads(threads);
-        assert_int_equal(packed_build(&more, &x, 1, 1000, NULL, &error), STATUS_OK);
+        assert_int_equal(packed_tensor_build(&more, &x, 1, 1000, NULL, &error), STATUS_OK);
         assert_int_equal(more.size, one.size);
         assert_memory_equal(more.bytes, one.bytes, one.size);
-        double other = packed_norm_sq(&more);
+        double other = packed_tensor_norm_sq(&more);
         assert_memory_equal(&other, &norm, sizeof norm);
-        packed_free(&more);
+        packed_tensor_free(&more);
     }
     omp_set_num_threads(before);
-    packed_free(&one);
+    packed_tensor_free(&one);
     coo_free(&x);
 }
 
@@ -159,13 +159,13 @@ static void test_no_nonzeros(void **state)
 {
     (void)state;
     struct coo x;
-    struct packed p;
+    struct packed_tensor p;
     struct error error = {0};
     assert_int_equal(coo_create(&x, 2, (uint64_t[]){3, 4}, 0, &error), STATUS_OK);
-    assert_int_equal(packed_build(&p, &x, 0, 0, NULL, &error), STATUS_OK);
+    assert_int_equal(packed_tensor_build(&p, &x, 0, 0, NULL, &error), STATUS_OK);
     assert_int_equal(p.nsegments, 0);
-    assert_true(packed_norm_sq(&p) == 0);
-    packed_free(&p);
+    assert_true(packed_tensor_norm_sq(&p) == 0);
+    packed_tensor_free(&p);
     coo_free(&x);
 }
 
@@ -176,17 +176,18 @@ static void test_load(void **state)
     uint64_t seed = 7;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         struct coo x;
-        struct coo_runs_report report;
+        struct external_sort_report report;
         struct error error = {0};
         struct blco_file f;
-        struct packed loaded, built;
+        struct packed_tensor loaded, built;
         naive_random_coo(&x, shapes[s].order, shapes[s].dims, shapes[s].nnz, seed, 0);
         set_values(&x, 5, &seed);
         assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
         assert_int_equal(blco_file_open(&f, scratch_path("x.blco"), &error), STATUS_OK);
-        assert_int_equal(packed_load(&loaded, &f, NULL, &error), STATUS_OK);
+        assert_int_equal(packed_tensor_load(&loaded, &f, NULL, &error), STATUS_OK);
         blco_file_close(&f);
-        assert_int_equal(packed_build(&built, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
+        assert_int_equal(packed_tensor_build(&built, &x, ORDERING_ALTO, 0, NULL, &error),
+                         STATUS_OK);
         assert_int_equal(loaded.kind, ORDERING_ALTO);
         assert_int_equal(loaded.order, built.order);
         assert_int_equal(loaded.nnz, built.nnz);
@@ -196,8 +197,8 @@ static void test_load(void **state)
         assert_memory_equal(loaded.dims, built.dims, sizeof built.dims);
         assert_memory_equal(loaded.segment, built.segment, built.nsegments * sizeof *built.segment);
         assert_memory_equal(loaded.bytes, built.bytes, built.size);
-        packed_free(&loaded);
-        packed_free(&built);
+        packed_tensor_free(&loaded);
+        packed_tensor_free(&built);
         coo_free(&x);
     }
 }
@@ -208,7 +209,7 @@ static enum status load_damaged(const char *good, size_t size, size_t at, int si
                                 struct error *error)
 {
     struct blco_file f;
-    struct packed p;
+    struct packed_tensor p;
     char *bytes = malloc(size);
     assert_non_null(bytes);
     memcpy(bytes, good, size);
@@ -224,10 +225,10 @@ static enum status load_damaged(const char *good, size_t size, size_t at, int si
     }
     const char *path = scratch_file("bad.blco", bytes, size);
     assert_int_equal(blco_file_open(&f, path, error), STATUS_OK);
-    enum status status = packed_load(&p, &f, NULL, error);
+    enum status status = packed_tensor_load(&p, &f, NULL, error);
     if (status != STATUS_OK)
         assert_true(p.bytes == NULL && p.segment == NULL);
-    packed_free(&p);
+    packed_tensor_free(&p);
     blco_file_close(&f);
     free(bytes);
     return status;
@@ -238,7 +239,7 @@ static void test_damaged_file(void **state)
     (void)state;
     static const uint64_t dims[] = {MAX_LENGTH, 9, 70000};
     struct coo x;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct error error = {0};
     naive_random_coo(&x, 3, dims, 40, 1, 0);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
@@ -265,7 +266,7 @@ static void test_allocation_fails(void **state)
     (void)state;
     struct coo x;
     struct blco_file f;
-    struct coo_runs_report report;
+    struct external_sort_report report;
     struct error error = {0};
     naive_random_coo(&x, 3, (uint64_t[]){50, 60, 70}, 500, 1, 0);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
@@ -273,17 +274,17 @@ static void test_allocation_fails(void **state)
     for (int from_file = 0; from_file < 2; from_file++) {
         int failures = 0;
         for (long i = 0, fired = 1; fired; i++) {
-            struct packed p;
+            struct packed_tensor p;
             error = (struct error){0};
             memory_hook_set(i);
-            enum status status = from_file ? packed_load(&p, &f, NULL, &error)
-                                           : packed_build(&p, &x, 2, 16, NULL, &error);
+            enum status status = from_file ? packed_tensor_load(&p, &f, NULL, &error)
+                                           : packed_tensor_build(&p, &x, 2, 16, NULL, &error);
             fired = memory_hook_fired();
             memory_hook_set(-1);
             assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
             if (fired)
                 assert_true(p.bytes == NULL && p.segment == NULL);
-            packed_free(&p);
+            packed_tensor_free(&p);
             failures += (int)fired;
         }
         assert_true(failures >= (from_file ? 2 : 8));

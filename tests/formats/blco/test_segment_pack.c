@@ -21,23 +21,23 @@ static void set_values(struct coo *x, int form, uint64_t seed)
 
 static void check_build(const struct coo *x, int kind, uint64_t segment_nnz)
 {
-    struct packed p;
+    struct packed_tensor p;
     struct coo got;
     struct error error = {0};
-    assert_int_equal(packed_build(&p, x, kind, segment_nnz, NULL, &error), STATUS_OK);
+    assert_int_equal(packed_tensor_build(&p, x, kind, segment_nnz, NULL, &error), STATUS_OK);
     unpack_all(&p, &got);
     assert_sorted_along(&got, x, kind);
     coo_free(&got);
-    packed_free(&p);
+    packed_tensor_free(&p);
 }
 
 static double bytes_of(const struct coo *x, int kind, uint64_t segment_nnz)
 {
-    struct packed p;
+    struct packed_tensor p;
     struct error error = {0};
-    assert_int_equal(packed_build(&p, x, kind, segment_nnz, NULL, &error), STATUS_OK);
+    assert_int_equal(packed_tensor_build(&p, x, kind, segment_nnz, NULL, &error), STATUS_OK);
     double bytes = (double)p.size / (double)x->nnz;
-    packed_free(&p);
+    packed_tensor_free(&p);
     return bytes;
 }
 
@@ -84,20 +84,20 @@ static void test_bytes_at_most(void **state)
         for (uint64_t i = 0; i < x.nnz; i++)
             x.value[i] = 1 / (double)(naive_random(&seed) >> 11 | 1);
         assert_true(bytes_of(&x, ORDERING_ALTO, 0) <= lines[l].bytes);
-        assert_true((double)blco_pack_at_most(bits, x.nnz, BLCO_SEGMENT_NNZ) <=
+        assert_true((double)segment_pack_at_most(bits, x.nnz, BLCO_SEGMENT_NNZ) <=
                     lines[l].bytes * (double)x.nnz);
         for (int i = 0; i < 9; i++) {
             const uint64_t segment_nnz[] = {1, 2, 3, 7, 31, 255, 256, 257, 1000};
             x.nnz = 20 * segment_nnz[i] + 1;
             assert_true(bytes_of(&x, ORDERING_ALTO, segment_nnz[i]) * (double)x.nnz <=
-                        (double)blco_pack_at_most(bits, x.nnz, segment_nnz[i]));
+                        (double)segment_pack_at_most(bits, x.nnz, segment_nnz[i]));
         }
         coo_free(&x);
         /* one group on the whole line, which nearly takes what is the most */
         naive_random_coo(&x, lines[l].order, lines[l].dims, PACKED_GROUP_NNZ, seed, 0);
         for (uint64_t i = 0; i < x.nnz; i++)
             x.value[i] = 1 / (double)(naive_random(&seed) >> 11 | 1);
-        assert_true((double)blco_pack_at_most(bits, x.nnz, BLCO_SEGMENT_NNZ) <=
+        assert_true((double)segment_pack_at_most(bits, x.nnz, BLCO_SEGMENT_NNZ) <=
                     1.03 * bytes_of(&x, ORDERING_ALTO, 0) * (double)x.nnz);
         coo_free(&x);
     }
@@ -115,13 +115,13 @@ static void set_lines(struct coo *x, uint64_t nnz, uint32_t first, uint32_t gap,
 
 static struct packed_group only_group(const struct coo *x, uint64_t *line)
 {
-    struct packed p;
+    struct packed_tensor p;
     struct packed_group g;
     struct error error = {0};
-    assert_int_equal(packed_build(&p, x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
+    assert_int_equal(packed_tensor_build(&p, x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
     assert_int_equal(p.segment[0].ngroups, 1);
-    blco_group_load(p.bytes, 0, ordering_line_bits(x->order, x->dims), &g, line);
-    packed_free(&p);
+    segment_group_load(p.bytes, 0, ordering_line_bits(x->order, x->dims), &g, line);
+    packed_tensor_free(&p);
     check_build(x, ORDERING_ALTO, 0);
     return g;
 }
@@ -174,7 +174,7 @@ static void test_upper_bits_end_a_group(void **state)
     (void)state;
     const uint64_t dims[] = {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH};
     struct coo x;
-    struct packed p;
+    struct packed_tensor p;
     struct error error = {0};
     assert_int_equal(coo_create(&x, 5, dims, 1300, &error), STATUS_OK);
     for (uint64_t i = 0; i < x.nnz; i++) {
@@ -185,17 +185,17 @@ static void test_upper_bits_end_a_group(void **state)
         x.index[1][i] |= above << 26;
         x.value[i] = (double)i + 1;
     }
-    assert_int_equal(packed_build(&p, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
+    assert_int_equal(packed_tensor_build(&p, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
     const uint32_t count[] = {256, 244, 1, 256, 256, 256, 31};
     assert_int_equal(p.segment[0].ngroups, 7);
     for (uint32_t k = 0; k < 7; k++) {
         struct packed_group g;
         uint64_t line[3];
-        blco_group_load(p.bytes, k, 160, &g, line);
+        segment_group_load(p.bytes, k, 160, &g, line);
         assert_int_equal(g.count, count[k]);
         assert_int_equal(line[2], k < 2 ? 0 : k == 2 ? 1 << 3 : 1 << 8); /* places 131 and 136 */
     }
-    packed_free(&p);
+    packed_tensor_free(&p);
     check_build(&x, ORDERING_ALTO, 0);
     coo_free(&x);
 }
@@ -209,7 +209,7 @@ static void test_wide_gaps(void **state)
     int wide = 0, word = 0;
     for (int bits = 1; bits <= 128; bits++) {
         struct coo x;
-        struct packed p;
+        struct packed_tensor p;
         struct packed_group g;
         struct error error = {0};
         naive_random_coo(&x, 4, dims, 400, seed + (uint64_t)bits, 0);
@@ -224,11 +224,11 @@ static void test_wide_gaps(void **state)
         struct coo_cleaning cleaning;
         assert_int_equal(coo_clean(&x, &cleaning, &error), STATUS_OK);
         set_values(&x, bits % PACKED_FORMS, seed);
-        assert_int_equal(packed_build(&p, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
-        blco_group_load(p.bytes, 0, 128, &g, NULL);
+        assert_int_equal(packed_tensor_build(&p, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
+        segment_group_load(p.bytes, 0, 128, &g, NULL);
         wide += g.low_bits > 64;
         word += g.low_bits > 32 && g.low_bits <= 64;
-        packed_free(&p);
+        packed_tensor_free(&p);
         for (int kind = ORDERING_ALTO; kind < 4; kind++)
             check_build(&x, kind, bits % 3 ? 0 : 5);
         coo_free(&x);

@@ -31,9 +31,9 @@ static void assert_round_trip(const struct packed_group *g, const double *value)
     double back[MOST + 1];
     memset(packed, 0xa5, sizeof packed);
     memset(back, 0x5a, sizeof back);
-    values_pack(value, g, packed);
+    value_codec_pack(value, g, packed);
     assert_int_equal(packed[words], 0xa5a5a5a5);
-    values_unpack(packed, g, back);
+    value_codec_unpack(packed, g, back);
     assert_memory_equal(back, value, g->count * sizeof *value);
     assert_int_equal(((unsigned char *)back)[g->count * sizeof *back], 0x5a);
     for (uint32_t i = 0; i < g->count; i++) {
@@ -46,7 +46,7 @@ static void assert_round_trip(const struct packed_group *g, const double *value)
 static struct packed_group choose(const double *value, uint32_t count)
 {
     struct packed_group g = {.count = (uint16_t)count};
-    values_choose(value, &g);
+    value_codec_choose(value, &g);
     assert_round_trip(&g, value);
     return g;
 }

@@ -29,7 +29,7 @@ struct device_dense {
     const void *solved_m, *solved_a;
     uint64_t solved_rows;
 
-    struct device_weights weights; /* the side stream's */
+    struct device_dense_weights weights; /* the side stream's */
 };
 
 /* The shapes of the passes over a factor, and room for their partial results. */
@@ -79,7 +79,7 @@ enum status device_dense_open(struct device_dense **opened, uint64_t rank, uint6
     d->wide = ld > DENSE_SOLVE_LD;
     enum status status = passes_open(d, error);
     if (status == STATUS_OK)
-        status = device_weights_open(&d->weights, d->rank, single, error);
+        status = device_dense_weights_open(&d->weights, d->rank, single, error);
     if (status != STATUS_OK) {
         device_dense_close(d);
         return status;
@@ -93,7 +93,7 @@ void device_dense_close(struct device_dense *d)
     if (!d)
         return;
     device_dense_wide_close(&d->by_blas);
-    device_weights_close(&d->weights);
+    device_dense_weights_close(&d->weights);
     if (d->passed)
         cudaEventDestroy(d->passed);
     device_free(d->partial);
@@ -129,7 +129,7 @@ enum status device_dense_weights(struct device_dense *d, int order, int mode,
                                  double *w, cudaStream_t stream, struct error *error)
 {
     const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
-    return device_weights_compute(&d->weights, &modes, ridge, w, stream, error);
+    return device_dense_weights_compute(&d->weights, &modes, ridge, w, stream, error);
 }
 
 /* `sums` goes on where `stream` is now. */
@@ -166,7 +166,7 @@ static enum status multiply(struct device_dense *d, const void *m, const double 
                                           .raw = raw,
                                           .inner = d->inner,
                                           .halt = d->weights.halt.halt};
-    return cuda_status(dense_steps_solve(&args, d->single, &streams), "solve", error);
+    return cuda_status(dense_solve(&args, d->single, &streams), "solve", error);
 }
 
 /* A = (M W) Q' slice by slice; Q' is the weights' `factor`. */
@@ -219,7 +219,7 @@ enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t ro
                                           .blocks = d->solve_blocks,
                                           .raw = raw};
     const struct dense_streams streams = {stream, stream, NULL};
-    return cuda_status(dense_steps_solve(&args, d->single, &streams), "Gram", error);
+    return cuda_status(dense_solve(&args, d->single, &streams), "Gram", error);
 }
 
 enum status device_dense_normalise(struct device_dense *d, const double *raw, double *norm,
@@ -235,8 +235,8 @@ enum status device_dense_normalise(struct device_dense *d, const double *raw, do
 static enum status inner_pass(struct device_dense *d, const void *m, const void *a, uint64_t rows,
                               double *inner, cudaStream_t stream, struct error *error)
 {
-    return cuda_status(dense_steps_inner(m, a, rows, d->ld, d->rank, d->single, d->partial,
-                                         d->inner_blocks, inner, stream),
+    return cuda_status(dense_inner(m, a, rows, d->ld, d->rank, d->single, d->partial,
+                                   d->inner_blocks, inner, stream),
                        "fit", error);
 }
 

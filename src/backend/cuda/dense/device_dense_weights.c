@@ -9,7 +9,7 @@
 enum { FLAG_STATUS, FLAG_INFO, FLAG_COUNT };
 
 /* cuSOLVER takes long to start and is needed for long rows and singular V only. */
-static enum status solver_open(struct device_weights *d, struct error *error)
+static enum status solver_open(struct device_dense_weights *d, struct error *error)
 {
     if (d->work)
         return STATUS_OK;
@@ -39,10 +39,10 @@ static enum status solver_open(struct device_weights *d, struct error *error)
     return device_array_into(&d->work, (uint64_t)d->work_size + 1, sizeof *d->work, error);
 }
 
-enum status device_weights_open(struct device_weights *d, uint32_t rank, int single,
-                                struct error *error)
+enum status device_dense_weights_open(struct device_dense_weights *d, uint32_t rank, int single,
+                                      struct error *error)
 {
-    *d = (struct device_weights){.rank = rank, .single = single};
+    *d = (struct device_dense_weights){.rank = rank, .single = single};
     const uint64_t entries = (uint64_t)d->rank * d->rank;
     enum status status = device_array_into(&d->v, entries, sizeof *d->v, error);
     if (status == STATUS_OK)
@@ -52,7 +52,7 @@ enum status device_weights_open(struct device_weights *d, uint32_t rank, int sin
     if (status == STATUS_OK)
         status = device_array_into(&d->flags, FLAG_COUNT, sizeof *d->flags, error);
     if (status == STATUS_OK) {
-        d->host_flags = pinned_array(FLAG_COUNT, sizeof *d->host_flags, error);
+        d->host_flags = device_pinned_array(FLAG_COUNT, sizeof *d->host_flags, error);
         status = error->status;
     }
     if (status == STATUS_OK && d->rank > DENSE_WEIGHTS_SMALL)
@@ -60,7 +60,7 @@ enum status device_weights_open(struct device_weights *d, uint32_t rank, int sin
     return status;
 }
 
-void device_weights_close(struct device_weights *d)
+void device_dense_weights_close(struct device_dense_weights *d)
 {
     if (d->solver)
         cusolverDnDestroy(d->solver);
@@ -69,26 +69,27 @@ void device_weights_close(struct device_weights *d)
     device_free(d->values);
     device_free(d->flags);
     device_free(d->work);
-    pinned_free(d->host_flags);
-    *d = (struct device_weights){0};
+    device_pinned_free(d->host_flags);
+    *d = (struct device_dense_weights){0};
 }
 
 /* V is inverted while that costs few digits of A V = M: the rows of M times an explicit inverse are
  * off by cond(V) eps. Beyond, M goes through V's eigenvectors, which keeps A V close to M whatever
  * the condition. */
-static double least_pivot(const struct device_weights *d)
+static double least_pivot(const struct device_dense_weights *d)
 {
     return d->single ? 1e-4 : 1e-6;
 }
 
 /* Eigenvalues that are noise: of V itself, or beside the rounding of M and A to float. */
-static double eigenvalue_tolerance(const struct device_weights *d)
+static double eigenvalue_tolerance(const struct device_dense_weights *d)
 {
     return d->rank * (d->single ? (double)FLT_EPSILON : DBL_EPSILON);
 }
 
 /* Waits for the stream and brings the flags over. */
-static enum status read_flags(struct device_weights *d, cudaStream_t stream, struct error *error)
+static enum status read_flags(struct device_dense_weights *d, cudaStream_t stream,
+                              struct error *error)
 {
     enum status status =
         cuda_status(cudaMemcpyAsync(d->host_flags, d->flags, FLAG_COUNT * sizeof(int),
@@ -100,9 +101,9 @@ static enum status read_flags(struct device_weights *d, cudaStream_t stream, str
 }
 
 /* W by cuSOLVER's Cholesky decomposition. */
-static enum status weights_by_cholesky(struct device_weights *d, const struct dense_modes *modes,
-                                       double ridge, double *w, cudaStream_t stream,
-                                       struct error *error)
+static enum status weights_by_cholesky(struct device_dense_weights *d,
+                                       const struct dense_modes *modes, double ridge, double *w,
+                                       cudaStream_t stream, struct error *error)
 {
     const int n = (int)d->rank;
     int *status_flag = d->flags + FLAG_STATUS, *info = d->flags + FLAG_INFO;
@@ -129,8 +130,9 @@ static enum status weights_by_cholesky(struct device_weights *d, const struct de
 }
 
 /* W from the eigendecomposition of the V that is in d->v. */
-static enum status weights_by_eigenvalues(struct device_weights *d, const struct dense_modes *modes,
-                                          double *w, cudaStream_t stream, struct error *error)
+static enum status weights_by_eigenvalues(struct device_dense_weights *d,
+                                          const struct dense_modes *modes, double *w,
+                                          cudaStream_t stream, struct error *error)
 {
     const int n = (int)d->rank;
     const uint64_t bytes = (uint64_t)d->rank * d->rank * sizeof(double);
@@ -158,9 +160,9 @@ static enum status weights_by_eigenvalues(struct device_weights *d, const struct
     return status;
 }
 
-enum status device_weights_compute(struct device_weights *d, const struct dense_modes *modes,
-                                   double ridge, double *w, cudaStream_t stream,
-                                   struct error *error)
+enum status device_dense_weights_compute(struct device_dense_weights *d,
+                                         const struct dense_modes *modes, double ridge, double *w,
+                                         cudaStream_t stream, struct error *error)
 {
     enum status status;
     d->halt.code++;

@@ -13,7 +13,7 @@
 #include "kernels/dense/dense_weights.h"
 
 /* Arrays of the device, all owned, but for host_flags. */
-struct device_weights {
+struct device_dense_weights {
     uint32_t rank;
     int single;                /* factors and M are float                         */
     double *v, *factor;        /* (R x R) each                                    */
@@ -28,16 +28,16 @@ struct device_weights {
 };
 
 /* On failure *d is still to be closed. */
-enum status device_weights_open(struct device_weights *d, uint32_t rank, int single,
-                                struct error *error);
+enum status device_dense_weights_open(struct device_dense_weights *d, uint32_t rank, int single,
+                                      struct error *error);
 
 /* Accepts a zeroed one. */
-void device_weights_close(struct device_weights *d);
+void device_dense_weights_close(struct device_dense_weights *d);
 
 /* W (R x R, device) as device_dense_weights has it. Waits for the stream, unless there is a halt.
  * STATUS_NUMERICAL where the eigendecomposition does not converge. */
-enum status device_weights_compute(struct device_weights *d, const struct dense_modes *modes,
-                                   double ridge, double *w, cudaStream_t stream,
-                                   struct error *error);
+enum status device_dense_weights_compute(struct device_dense_weights *d,
+                                         const struct dense_modes *modes, double ridge, double *w,
+                                         cudaStream_t stream, struct error *error);
 
 #endif

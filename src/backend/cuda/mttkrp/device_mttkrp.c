@@ -14,7 +14,7 @@
 #define NONZEROS_PER_ROW 8
 
 /* Per row of M on average, from which on nearly every row belongs to many chunks. */
-#define SOLE_NONZEROS 32
+#define UNSHARED_NONZEROS 32
 
 static int field_bits(struct mttkrp_field f)
 {
@@ -91,17 +91,18 @@ static void list_variants(struct device_mttkrp *w)
 
 /* Those of the shortest chunks, so that they are every longer chunk's too. Goes without where there
  * is no room for it. */
-static enum status find_sole_rows(struct device_mttkrp *w, cudaStream_t stream, struct error *error)
+static enum status find_unshared_rows(struct device_mttkrp *w, cudaStream_t stream,
+                                      struct error *error)
 {
     const uint64_t rows = w->tensor->blco.dims[w->mode];
     struct mttkrp_args args;
     device_tensor_args(w->tensor, 0, w->mode, &args);
     uint32_t *first = device_array(rows, sizeof *first, error);
     if (first)
-        w->sole = device_array(SOLE_ROWS_WORDS(rows), sizeof *w->sole, error);
+        w->sole = device_array(UNSHARED_ROWS_WORDS(rows), sizeof *w->sole, error);
     cudaError_t code = cudaSuccess;
     if (w->sole)
-        code = sole_rows_mark(&args, rows, first, w->sole, stream);
+        code = unshared_rows_mark(&args, rows, first, w->sole, stream);
     if (w->sole && code == cudaSuccess)
         code = cudaStreamSynchronize(stream);
     device_free(first);
@@ -122,8 +123,8 @@ enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tens
     if (status == STATUS_OK)
         status = cuda_status(cudaEventCreate(&w->stop), "an event", error);
     if (status == STATUS_OK && conflict == CONFLICT_REGISTER &&
-        tensor->blco.nnz / SOLE_NONZEROS < tensor->blco.dims[mode])
-        status = find_sole_rows(w, stream, error);
+        tensor->blco.nnz / UNSHARED_NONZEROS < tensor->blco.dims[mode])
+        status = find_unshared_rows(w, stream, error);
     return status;
 }
 
@@ -203,8 +204,8 @@ static cudaError_t zero_m(const struct device_mttkrp *w, const struct mttkrp_arg
     if (args->owned)
         return mttkrp_zero_rows(args->m, args->vectors, t->zero_row, t->zero_rows, stream);
     if (args->sole)
-        return sole_rows_zero_others(args->m, args->vectors, args->sole, t->blco.dims[w->mode],
-                                     stream);
+        return unshared_rows_zero_others(args->m, args->vectors, args->sole, t->blco.dims[w->mode],
+                                         stream);
     return device_mttkrp_zero(args, stream);
 }
 

@@ -95,17 +95,18 @@ static size_t entry_size(const struct rows *r)
     return r->single ? sizeof(float) : sizeof(double);
 }
 
-enum status device_rows_upload(struct staging *s, const double *host, void *a, uint64_t rows,
-                               uint64_t columns, uint64_t ld, int single, struct error *error)
-{
-    struct rows r = {.host = (double *)host, .columns = columns, .ld = ld, .single = single};
-    return staging_send(s, a, rows * ld, entry_size(&r), pack, &r, error);
-}
-
-enum status device_rows_download(struct staging *s, const void *a, double *host, uint64_t rows,
-                                 uint64_t columns, uint64_t ld, int single, const double *scale,
+enum status device_factor_upload(struct device_staging *s, const double *host, void *a,
+                                 uint64_t rows, uint64_t columns, uint64_t ld, int single,
                                  struct error *error)
 {
+    struct rows r = {.host = (double *)host, .columns = columns, .ld = ld, .single = single};
+    return device_staging_send(s, a, rows * ld, entry_size(&r), pack, &r, error);
+}
+
+enum status device_factor_download(struct device_staging *s, const void *a, double *host,
+                                   uint64_t rows, uint64_t columns, uint64_t ld, int single,
+                                   const double *scale, struct error *error)
+{
     struct rows r = {.host = host, .scale = scale, .columns = columns, .ld = ld, .single = single};
-    return staging_fetch(s, a, rows * ld, entry_size(&r), unpack, &r, error);
+    return device_staging_fetch(s, a, rows * ld, entry_size(&r), unpack, &r, error);
 }

@@ -78,7 +78,7 @@ void device_free(void *array)
         (void)cudaFree(array);
 }
 
-void *pinned_array(uint64_t count, size_t size, struct error *error)
+void *device_pinned_array(uint64_t count, size_t size, struct error *error)
 {
     void *array = NULL;
     uint64_t bytes;
@@ -88,7 +88,7 @@ void *pinned_array(uint64_t count, size_t size, struct error *error)
     return checked(array, code, count, size, "pinned host", error);
 }
 
-void pinned_free(void *array)
+void device_pinned_free(void *array)
 {
     if (array)
         (void)cudaFreeHost(array);

@@ -22,9 +22,10 @@ void device_free(void *array);
  */
 void device_trim(void);
 
-/* The same as device_array in host memory that the copy engines can reach. Freed by pinned_free. */
-void *pinned_array(uint64_t count, size_t size, struct error *error);
-void pinned_free(void *array);
+/* The same as device_array in host memory that the copy engines can reach. Freed by
+ * device_pinned_free. */
+void *device_pinned_array(uint64_t count, size_t size, struct error *error);
+void device_pinned_free(void *array);
 
 /* Device arrays in the order of one stream: one that is handed back serves the next request at
  * once, and neither step waits for the device or asks the driver, which takes as long to give and

@@ -15,7 +15,7 @@
 #define UPLOAD_BYTES (128ull << 20)
 
 struct limits_timer {
-    const struct device_limits_request *request;
+    const struct device_rates_request *request;
     cudaStream_t stream;
     cudaEvent_t start, stop;
     uint32_t processors;
@@ -107,7 +107,7 @@ static enum status measure_rows(struct limits_timer *t, row_launcher launch, voi
 static enum status measure_modes(struct limits_timer *t, struct backend_limits *limits,
                                  struct error *error)
 {
-    const struct device_limits_request *request = t->request;
+    const struct device_rates_request *request = t->request;
     uint64_t row = request->vectors * VECTOR_BYTES, most = t->free_bytes / 2 / row, longest = 1;
     for (int n = 0; n < request->order; n++)
         longest = request->dims[n] > longest ? request->dims[n] : longest;
@@ -161,7 +161,7 @@ static enum status measure_upload(struct limits_timer *t, uint64_t bytes, double
                                   struct error *error)
 {
     double seconds = 0;
-    void *from = pinned_array(bytes, 1, error);
+    void *from = device_pinned_array(bytes, 1, error);
     void *to = from ? device_array(bytes, 1, error) : NULL;
     enum status status = error->status;
     if (status == STATUS_OK)
@@ -175,14 +175,14 @@ static enum status measure_upload(struct limits_timer *t, uint64_t bytes, double
         if ((double)bytes / seconds > *bytes_per_second)
             *bytes_per_second = (double)bytes / seconds;
     }
-    pinned_free(from);
+    device_pinned_free(from);
     device_free(to);
     return status;
 }
 
-enum status device_limits_upload(uint64_t bytes, double *bytes_per_second, struct error *error)
+enum status device_rates_upload(uint64_t bytes, double *bytes_per_second, struct error *error)
 {
-    const struct device_limits_request any = {0};
+    const struct device_rates_request any = {0};
     struct limits_timer t = {.request = &any};
     if (open_timer(&t, error) == STATUS_OK)
         measure_upload(&t, bytes, bytes_per_second, error);
@@ -190,8 +190,8 @@ enum status device_limits_upload(uint64_t bytes, double *bytes_per_second, struc
     return error->status;
 }
 
-enum status device_limits(const struct device_limits_request *request,
-                          struct backend_limits *limits, struct error *error)
+enum status device_rates(const struct device_rates_request *request, struct backend_limits *limits,
+                         struct error *error)
 {
     struct limits_timer t = {.request = request};
     *limits = (struct backend_limits){0};

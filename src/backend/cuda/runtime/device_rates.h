@@ -4,7 +4,7 @@
 
 #include "backend/backend.h"
 
-struct device_limits_request {
+struct device_rates_request {
     int order;
     const uint64_t *dims; /* (order)                                           */
     uint64_t row_bytes;   /* of a factor's row, without what pads it           */
@@ -14,11 +14,11 @@ struct device_limits_request {
 };
 
 /* Takes up to half of that memory while it runs. */
-enum status device_limits(const struct device_limits_request *request,
-                          struct backend_limits *limits, struct error *error);
+enum status device_rates(const struct device_rates_request *request, struct backend_limits *limits,
+                         struct error *error);
 
 /* Bytes a second that the bus moves to the device from pinned memory, tried with so many, which it
  * takes on both sides while it runs. */
-enum status device_limits_upload(uint64_t bytes, double *bytes_per_second, struct error *error);
+enum status device_rates_upload(uint64_t bytes, double *bytes_per_second, struct error *error);
 
 #endif

@@ -11,18 +11,18 @@
 #define LANE_PIECES    4
 #define SMALLEST_PIECE ((uint64_t)32 << 10)
 
-enum status staging_open(struct staging *s, cudaStream_t stream, struct error *error)
+enum status device_staging_open(struct device_staging *s, cudaStream_t stream, struct error *error)
 {
     memset(s, 0, sizeof *s);
     s->stream = stream;
     int threads = omp_get_max_threads();
-    s->lanes = threads < STAGING_LANES ? threads : STAGING_LANES;
-    s->pinned = pinned_array((uint64_t)s->lanes * 2, STAGING_BYTES, error);
+    s->lanes = threads < DEVICE_STAGING_SLOTS ? threads : DEVICE_STAGING_SLOTS;
+    s->pinned = device_pinned_array((uint64_t)s->lanes * 2, DEVICE_STAGING_BYTES, error);
     if (!s->pinned)
         return error->status;
     for (int b = 0; b < 2 * s->lanes; b++) {
-        struct staging_lane *lane = &s->lane[b / 2];
-        lane->buffer[b % 2] = s->pinned + (size_t)b * STAGING_BYTES;
+        struct device_staging_slot *lane = &s->lane[b / 2];
+        lane->buffer[b % 2] = s->pinned + (size_t)b * DEVICE_STAGING_BYTES;
         cudaError_t code = cudaEventCreateWithFlags(&lane->moved[b % 2], cudaEventDisableTiming);
         if (code != cudaSuccess)
             return cuda_status(code, "opening the staging buffers", error);
@@ -43,14 +43,14 @@ struct transfer {
 /* Elements of a piece. */
 static uint64_t piece_of(uint64_t count, size_t size, int lanes)
 {
-    uint64_t share = count / ((uint64_t)lanes * LANE_PIECES), most = STAGING_BYTES / size;
+    uint64_t share = count / ((uint64_t)lanes * LANE_PIECES), most = DEVICE_STAGING_BYTES / size;
     uint64_t least = SMALLEST_PIECE / size + 1;
     uint64_t piece = share > least ? share : least;
     return piece < most ? piece : most;
 }
 
-static struct transfer transfer_of(const struct staging *s, const void *device, uint64_t count,
-                                   size_t size)
+static struct transfer transfer_of(const struct device_staging *s, const void *device,
+                                   uint64_t count, size_t size)
 {
     return (struct transfer){.stream = s->stream,
                              .device = (char *)device,
@@ -79,7 +79,7 @@ static void note_error(struct transfer *t, cudaError_t code)
                                     __ATOMIC_RELAXED);
 }
 
-static cudaError_t move_piece(const struct transfer *t, struct staging_lane *lane, int b,
+static cudaError_t move_piece(const struct transfer *t, struct device_staging_slot *lane, int b,
                               uint64_t first, uint64_t elements, enum cudaMemcpyKind kind)
 {
     char *device = t->device + first * t->size;
@@ -89,8 +89,8 @@ static cudaError_t move_piece(const struct transfer *t, struct staging_lane *lan
     return code == cudaSuccess ? cudaEventRecord(lane->moved[b], t->stream) : code;
 }
 
-static cudaError_t send_pieces(struct transfer *t, struct staging_lane *lane, staging_pack *pack,
-                               const void *source)
+static cudaError_t send_pieces(struct transfer *t, struct device_staging_slot *lane,
+                               device_staging_pack *pack, const void *source)
 {
     cudaError_t code = cudaSuccess;
     uint64_t first, elements;
@@ -107,8 +107,8 @@ static cudaError_t send_pieces(struct transfer *t, struct staging_lane *lane, st
 }
 
 /* One piece is on its way while the one before is unpacked. */
-static cudaError_t fetch_pieces(struct transfer *t, struct staging_lane *lane,
-                                staging_unpack *unpack, void *target)
+static cudaError_t fetch_pieces(struct transfer *t, struct device_staging_slot *lane,
+                                device_staging_unpack *unpack, void *target)
 {
     cudaError_t code = cudaSuccess;
     uint64_t first, elements, before = 0, waiting = 0;
@@ -129,8 +129,8 @@ static cudaError_t fetch_pieces(struct transfer *t, struct staging_lane *lane,
     return code;
 }
 
-enum status staging_send(struct staging *s, void *to, uint64_t count, size_t size,
-                         staging_pack *pack, const void *source, struct error *error)
+enum status device_staging_send(struct device_staging *s, void *to, uint64_t count, size_t size,
+                                device_staging_pack *pack, const void *source, struct error *error)
 {
     struct transfer t = transfer_of(s, to, count, size);
 #pragma omp parallel num_threads(s->lanes)
@@ -138,8 +138,9 @@ enum status staging_send(struct staging *s, void *to, uint64_t count, size_t siz
     return cuda_status((cudaError_t)t.code, "copying to the GPU", error);
 }
 
-enum status staging_fetch(struct staging *s, const void *from, uint64_t count, size_t size,
-                          staging_unpack *unpack, void *target, struct error *error)
+enum status device_staging_fetch(struct device_staging *s, const void *from, uint64_t count,
+                                 size_t size, device_staging_unpack *unpack, void *target,
+                                 struct error *error)
 {
     struct transfer t = transfer_of(s, from, count, size);
 #pragma omp parallel num_threads(s->lanes)
@@ -147,13 +148,13 @@ enum status staging_fetch(struct staging *s, const void *from, uint64_t count, s
     return cuda_status((cudaError_t)t.code, "copying from the GPU", error);
 }
 
-void staging_close(struct staging *s)
+void device_staging_close(struct device_staging *s)
 {
     if (s->pinned)
         (void)cudaStreamSynchronize(s->stream);
-    for (int b = 0; b < 2 * STAGING_LANES; b++)
+    for (int b = 0; b < 2 * DEVICE_STAGING_SLOTS; b++)
         if (s->lane[b / 2].moved[b % 2])
             (void)cudaEventDestroy(s->lane[b / 2].moved[b % 2]);
-    pinned_free(s->pinned);
+    device_pinned_free(s->pinned);
     memset(s, 0, sizeof *s);
 }

@@ -12,45 +12,47 @@
 
 #include "base/error.h"
 
-#define STAGING_LANES 16 /* threads at most: enough for the bus                 */
-#define STAGING_BYTES                                                                              \
+#define DEVICE_STAGING_SLOTS 16 /* threads at most: enough for the bus                 */
+#define DEVICE_STAGING_BYTES                                                                       \
     ((size_t)1 << 20) /* of a buffer: copies of half as much are slower by a third */
 
 /* A thread's. */
-struct staging_lane {
-    char *buffer[2];      /* (STAGING_BYTES) each, pinned, within struct staging's */
+struct device_staging_slot {
+    char *buffer[2];      /* (DEVICE_STAGING_BYTES) each, pinned, within struct device_staging's */
     cudaEvent_t moved[2]; /* the last copy from or to each of them; owned          */
 };
 
-struct staging {
+struct device_staging {
     cudaStream_t stream;
     char *pinned; /* all lanes' buffers, owned */
     int lanes;
-    struct staging_lane lane[STAGING_LANES];
+    struct device_staging_slot lane[DEVICE_STAGING_SLOTS];
 };
 
 /* Copies on `stream`. The caller closes *s, also after a failure. */
-enum status staging_open(struct staging *s, cudaStream_t stream, struct error *error);
+enum status device_staging_open(struct device_staging *s, cudaStream_t stream, struct error *error);
 
 /* Writes elements [first, first + count) of what is sent to `to`. Called by several threads at
  * once, for ranges that do not overlap. False ends the sending, without an error, and leaves what
  * is on the device undefined. */
-typedef bool staging_pack(const void *source, uint64_t first, uint64_t count, void *to);
+typedef bool device_staging_pack(const void *source, uint64_t first, uint64_t count, void *to);
 
 /* The reverse: takes elements [first, first + count) from `from`. */
-typedef void staging_unpack(void *target, uint64_t first, uint64_t count, const void *from);
+typedef void device_staging_unpack(void *target, uint64_t first, uint64_t count, const void *from);
 
-/* Sends `count` elements of `size` bytes (at most STAGING_BYTES) to the device array `to`, in the
- * state in which `pack` writes them from `source`. Returns when all are on their way and the source
- * has been read; the stream tells when they are there. The first error of any thread wins. */
-enum status staging_send(struct staging *s, void *to, uint64_t count, size_t size,
-                         staging_pack *pack, const void *source, struct error *error);
+/* Sends `count` elements of `size` bytes (at most DEVICE_STAGING_BYTES) to the device array `to`,
+ * in the state in which `pack` writes them from `source`. Returns when all are on their way and the
+ * source has been read; the stream tells when they are there. The first error of any thread wins.
+ */
+enum status device_staging_send(struct device_staging *s, void *to, uint64_t count, size_t size,
+                                device_staging_pack *pack, const void *source, struct error *error);
 
 /* Fetches the elements of the device array `from` through `unpack`. Returns when it is done. */
-enum status staging_fetch(struct staging *s, const void *from, uint64_t count, size_t size,
-                          staging_unpack *unpack, void *target, struct error *error);
+enum status device_staging_fetch(struct device_staging *s, const void *from, uint64_t count,
+                                 size_t size, device_staging_unpack *unpack, void *target,
+                                 struct error *error);
 
 /* Waits for the copies on the way and frees the buffers; accepts a half-opened or zeroed one. */
-void staging_close(struct staging *s);
+void device_staging_close(struct device_staging *s);
 
 #endif

@@ -17,17 +17,18 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-uint32_t device_packed_chunk_size(const struct device_packed *p)
+uint32_t device_packed_tensor_chunk_size(const struct device_packed_tensor *p)
 {
     return p->packed.kind == ORDERING_ALTO ? MTTKRP_SORTED_CHUNK : ORDERED_CHUNK;
 }
 
-const struct chunk_table *device_packed_chunks(const struct device_packed *p, uint64_t b)
+const struct chunk_table *device_packed_tensor_chunks(const struct device_packed_tensor *p,
+                                                      uint64_t b)
 {
     return b + 1 < p->nbatches ? &p->full : &p->last;
 }
 
-uint64_t device_packed_at(const struct device_packed *p, uint64_t b)
+uint64_t device_packed_tensor_at(const struct device_packed_tensor *p, uint64_t b)
 {
     uint64_t first = b * p->segments;
     if (first < p->packed.nsegments)
@@ -36,14 +37,14 @@ uint64_t device_packed_at(const struct device_packed *p, uint64_t b)
     return last->offset + last->bytes;
 }
 
-uint64_t device_packed_bytes(const struct device_packed *p, uint64_t b)
+uint64_t device_packed_tensor_bytes(const struct device_packed_tensor *p, uint64_t b)
 {
-    return device_packed_at(p, b + 1) - device_packed_at(p, b);
+    return device_packed_tensor_at(p, b + 1) - device_packed_tensor_at(p, b);
 }
 
-uint64_t device_packed_nnz(const struct device_packed *p, uint64_t b)
+uint64_t device_packed_tensor_nnz(const struct device_packed_tensor *p, uint64_t b)
 {
-    return packed_nnz(&p->packed, b * p->segments, (b + 1) * p->segments);
+    return packed_tensor_nnz(&p->packed, b * p->segments, (b + 1) * p->segments);
 }
 
 /* An array of the device with the elements of the host's; NULL on failure. */
@@ -71,7 +72,7 @@ static enum status build_chunks(struct chunk_table *table, uint64_t n, uint32_t 
     return error->status;
 }
 
-static enum status build_directory(struct device_packed *p, struct error *error)
+static enum status build_directory(struct device_packed_tensor *p, struct error *error)
 {
     uint64_t count = p->packed.nsegments;
     struct unpack_segment *segment = memory_zeros(count, sizeof *segment, error);
@@ -84,17 +85,17 @@ static enum status build_directory(struct device_packed *p, struct error *error)
     return error->status;
 }
 
-static enum status build_spread(struct device_packed *p, const struct packed_layout *layout,
+static enum status build_spread(struct device_packed_tensor *p, const struct packed_layout *layout,
                                 struct error *error)
 {
     struct packed_spread spread;
-    stream_layout_spread(&spread, layout, p->packed.kind, p->packed.dims);
+    decoded_layout_spread(&spread, layout, p->packed.kind, p->packed.dims);
     p->spread = to_device(&spread, 1, sizeof spread, error);
     return error->status;
 }
 
 /* Lets the copy engine read the bytes where they are. */
-static void pin(struct device_packed *p)
+static void pin(struct device_packed_tensor *p)
 {
     if (memory_hook_fails())
         return;
@@ -104,36 +105,37 @@ static void pin(struct device_packed *p)
         (void)cudaGetLastError();
 }
 
-enum status device_packed_open(struct device_packed *p, struct packed *packed,
-                               const struct packed_layout *layout, uint64_t batch_nnz,
-                               struct error *error)
+enum status device_packed_tensor_open(struct device_packed_tensor *p, struct packed_tensor *packed,
+                                      const struct packed_layout *layout, uint64_t batch_nnz,
+                                      struct error *error)
 {
-    *p = (struct device_packed){.packed = *packed};
-    *packed = (struct packed){0};
+    *p = (struct device_packed_tensor){.packed = *packed};
+    *packed = (struct packed_tensor){0};
     uint64_t segments = batch_nnz / p->packed.segment_nnz;
     p->segments = segments ? least(segments, p->packed.nsegments) : 1;
     p->nbatches = (p->packed.nsegments + p->segments - 1) / p->segments;
-    uint32_t size = device_packed_chunk_size(p);
+    uint32_t size = device_packed_tensor_chunk_size(p);
     enum status status = build_directory(p, error);
     if (status == STATUS_OK)
         status = build_spread(p, layout, error);
     if (status == STATUS_OK)
-        status = build_chunks(&p->full, device_packed_nnz(p, 0), size, error);
+        status = build_chunks(&p->full, device_packed_tensor_nnz(p, 0), size, error);
     if (status == STATUS_OK)
-        status = build_chunks(&p->last, device_packed_nnz(p, p->nbatches - 1), size, error);
+        status = build_chunks(&p->last, device_packed_tensor_nnz(p, p->nbatches - 1), size, error);
     if (status == STATUS_OK)
         pin(p);
     return status;
 }
 
-enum status device_packed_keep(struct device_packed *p, uint64_t bytes, struct error *error)
+enum status device_packed_tensor_keep(struct device_packed_tensor *p, uint64_t bytes,
+                                      struct error *error)
 {
-    uint64_t batches = 0, first = device_packed_at(p, 0);
-    while (batches < p->nbatches && device_packed_at(p, batches + 1) - first <= bytes)
+    uint64_t batches = 0, first = device_packed_tensor_at(p, 0);
+    while (batches < p->nbatches && device_packed_tensor_at(p, batches + 1) - first <= bytes)
         batches++;
     if (batches > 0) {
-        p->resident =
-            to_device(p->packed.bytes + first, device_packed_at(p, batches) - first, 1, error);
+        p->resident = to_device(p->packed.bytes + first,
+                                device_packed_tensor_at(p, batches) - first, 1, error);
         if (error->status == STATUS_MEMORY)
             *error = (struct error){0};
         p->nresident = p->resident ? batches : 0;
@@ -141,22 +143,22 @@ enum status device_packed_keep(struct device_packed *p, uint64_t bytes, struct e
     return error->status;
 }
 
-void device_packed_drop(struct device_packed *p)
+void device_packed_tensor_drop(struct device_packed_tensor *p)
 {
     device_free(p->resident);
     p->resident = NULL;
     p->nresident = 0;
 }
 
-void device_packed_close(struct device_packed *p)
+void device_packed_tensor_close(struct device_packed_tensor *p)
 {
-    device_packed_drop(p);
+    device_packed_tensor_drop(p);
     if (p->pinned)
         cudaHostUnregister(p->packed.bytes);
     device_free(p->segment);
     device_free(p->spread);
     device_free(p->full.chunk);
     device_free(p->last.chunk);
-    packed_free(&p->packed);
+    packed_tensor_free(&p->packed);
     memset(p, 0, sizeof *p);
 }

@@ -22,9 +22,9 @@ static int find_alto(const struct device_stream *s)
     return -1;
 }
 
-static uint64_t resident_bytes(const struct device_packed *o)
+static uint64_t resident_bytes(const struct device_packed_tensor *o)
 {
-    return device_packed_at(o, o->nresident) - device_packed_at(o, 0);
+    return device_packed_tensor_at(o, o->nresident) - device_packed_tensor_at(o, 0);
 }
 
 /* The device memory for building; what stays there of the source is in the way where all nonzeros
@@ -47,9 +47,9 @@ static enum status estimate(struct device_replicas *r, struct device_stream *s, 
 {
     double rate = 0;
     int source = find_alto(s), count = 0;
-    const struct packed *alto = &s->packed[source].packed;
+    const struct packed_tensor *alto = &s->packed[source].packed;
     uint64_t room = device_stream_room(s), moved = 0, counting = 0;
-    if (device_limits_upload(TRIAL_BYTES, &rate, error) != STATUS_OK)
+    if (device_rates_upload(TRIAL_BYTES, &rate, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < s->order; n++)
         count += s->conflict[n] != CONFLICT_ORDERED;
@@ -109,9 +109,9 @@ bool device_replicas_settled(const struct device_replicas *r)
 
 /* STATUS_MEMORY where the mode has to do without. */
 static enum status build_one(struct device_replicas *r, struct device_stream *s, int source,
-                             int mode, struct row_counts *counts, struct error *error)
+                             int mode, struct device_row_counts *counts, struct error *error)
 {
-    struct packed replica = {0};
+    struct packed_tensor replica = {0};
     struct replica_request q = {.mode = mode,
                                 .source = source,
                                 .host_bytes = r->host_bytes,
@@ -133,7 +133,7 @@ static enum status build_one(struct device_replicas *r, struct device_stream *s,
 enum status device_replicas_build(struct device_replicas *r, struct device_stream *s,
                                   struct error *error)
 {
-    struct row_counts counts = {0};
+    struct device_row_counts counts = {0};
     int source = find_alto(s);
     r->wanted = false;
     enum status status = cuda_status(cudaDeviceSynchronize(), "building orderings", error);
@@ -147,7 +147,7 @@ enum status device_replicas_build(struct device_replicas *r, struct device_strea
         *error = (struct error){0};
         status = STATUS_OK;
     }
-    row_counts_free(&counts);
+    device_row_counts_free(&counts);
     if (status == STATUS_OK)
         status = cuda_status(cudaDeviceSynchronize(), "building orderings", error);
     return status == STATUS_OK ? device_stream_rearrange(s, error) : status;

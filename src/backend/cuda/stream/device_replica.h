@@ -16,10 +16,10 @@ struct device_replicas {
     bool asked[MAX_ORDER]; /* each mode                                                    */
     int first;             /* mode: a sweep is over when it is asked for again             */
     struct replica_choice choice;
-    bool estimated;            /* choice has its estimates                                     */
-    uint64_t host_bytes;       /* that they may take in host memory                            */
-    uint64_t piece_nnz;        /* nonzeros of a piece (device_replica_build.h); 0: as many as fit */
-    struct staging *staging;   /* borrowed                                                     */
+    bool estimated;      /* choice has its estimates                                     */
+    uint64_t host_bytes; /* that they may take in host memory                            */
+    uint64_t piece_nnz;  /* nonzeros of a piece (device_replica_build.h); 0: as many as fit */
+    struct device_staging *staging; /* borrowed */
     bool failed[MAX_ORDER];    /* modes for which there was not enough memory                  */
     double seconds[MAX_ORDER]; /* that building took; 0 where it was not built               */
 };

@@ -27,46 +27,48 @@ struct build {
     uint64_t *list;          /* (batches) that the present pass takes; owned              */
 };
 
-static const struct device_packed *flowing_of(const struct device_stream *s,
-                                              const struct replica_request *q)
+static const struct device_packed_tensor *flowing_of(const struct device_stream *s,
+                                                     const struct replica_request *q)
 {
     return &s->packed[q->source];
 }
 
-static const struct packed *source_of(const struct device_stream *s,
-                                      const struct replica_request *q)
+static const struct packed_tensor *source_of(const struct device_stream *s,
+                                             const struct replica_request *q)
 {
     return &flowing_of(s, q)->packed;
 }
 
 /* Device memory that packing a segment's nonzeros takes at most. */
-static uint64_t room_to_pack(const struct packed *source)
+static uint64_t room_to_pack(const struct packed_tensor *source)
 {
     uint64_t nnz = source->segment_nnz;
-    return device_packer_least(nnz < source->nnz ? nnz : source->nnz);
+    return device_segment_packer_least(nnz < source->nnz ? nnz : source->nnz);
 }
 
 /* Device memory for pieces with room for so many nonzeros. */
 static enum status bytes_for(const struct replica_map *map, uint64_t room,
-                             const struct packed *source, uint64_t *bytes, struct error *error)
+                             const struct packed_tensor *source, uint64_t *bytes,
+                             struct error *error)
 {
     *bytes = 0;
-    enum status status = device_piece_bytes(map, room, room_to_pack(source), bytes, error);
-    *bytes += device_packer_bytes(room, source->segment_nnz);
+    enum status status = device_replica_piece_bytes(map, room, room_to_pack(source), bytes, error);
+    *bytes += device_segment_packer_bytes(room, source->segment_nnz);
     return status;
 }
 
 enum status device_replica_bytes(const struct device_stream *s, const struct replica_request *q,
                                  uint64_t *bytes, struct error *error)
 {
-    const struct packed *source = source_of(s, q);
+    const struct packed_tensor *source = source_of(s, q);
     struct replica_map map;
-    device_piece_map(&map, &s->layout, source->dims, q->mode);
+    device_replica_piece_map(&map, &s->layout, source->dims, q->mode);
     return bytes_for(&map, source->nnz, source, bytes, error);
 }
 
 /* As many nonzeros as the device has room for: all, or a piece's and an unfinished segment's. */
-static enum status choose_room(struct build *b, const struct packed *source, struct error *error)
+static enum status choose_room(struct build *b, const struct packed_tensor *source,
+                               struct error *error)
 {
     const struct replica_request *q = b->request;
     uint64_t bytes, most = q->piece_nnz ? q->piece_nnz + b->segment_nnz : source->nnz;
@@ -83,12 +85,12 @@ static enum status choose_room(struct build *b, const struct packed *source, str
     return error->status;
 }
 
-static cudaError_t append(void *context, const struct device_packed *o, uint64_t number,
-                          const struct stream_lane *lane)
+static cudaError_t append(void *context, const struct device_packed_tensor *o, uint64_t number,
+                          const struct device_stream_workspace *lane)
 {
     const struct build *b = context;
-    const struct replica_batch batch = device_piece_batch(o, number, lane);
-    cudaError_t code = stream_lane_ready(lane);
+    const struct replica_batch batch = device_replica_piece_batch(o, number, lane);
+    cudaError_t code = device_stream_workspace_ready(lane);
     return code == cudaSuccess ? replica_append(&batch, &b->map, &b->target, lane->product) : code;
 }
 
@@ -96,7 +98,7 @@ static cudaError_t append(void *context, const struct device_packed *o, uint64_t
 static enum status pass_by(struct build *b, uint64_t piece, struct error *error)
 {
     const struct replica_request *q = b->request;
-    struct stream_pass pass = {
+    struct device_stream_pass pass = {
         .ordering = q->source, .following = STREAM_NOTHING, .consume = append, .context = b};
     if (b->range) {
         pass.batch = b->list;
@@ -114,43 +116,45 @@ static void choose_counts(const struct build *b, bool *wanted)
     const struct device_stream *s = b->stream;
     for (int n = 0; n < s->order; n++)
         wanted[n] = n == q->mode || (q->counts && s->conflict[n] != CONFLICT_ORDERED);
-    uint64_t bytes = row_counts_bytes(s, wanted);
+    uint64_t bytes = device_row_counts_bytes(s, wanted);
     if (bytes > q->device_bytes || bytes > q->host_bytes / COUNTS_SHARE)
         for (int n = 0; n < s->order; n++)
             wanted[n] = n == q->mode;
 }
 
-static enum status count_rows(const struct build *b, struct row_counts *counts, struct error *error)
+static enum status count_rows(const struct build *b, struct device_row_counts *counts,
+                              struct error *error)
 {
     const struct replica_request *q = b->request;
     bool wanted[MAX_ORDER];
     if (counts->count[q->mode])
         return STATUS_OK;
     choose_counts(b, wanted);
-    if (row_counts_bytes(b->stream, wanted) > q->device_bytes)
+    if (device_row_counts_bytes(b->stream, wanted) > q->device_bytes)
         return error_set(error, STATUS_MEMORY, "%s: no room for a count of each row", doing);
-    return row_counts_create(counts, wanted, b->stream, q->source, q->staging->stream, error);
+    return device_row_counts_create(counts, wanted, b->stream, q->source, q->staging->stream,
+                                    error);
 }
 
 /* Pieces as the rows' counts say. */
 static enum status cut_rows(struct build *b, struct error *error)
 {
-    const struct packed *source = source_of(b->stream, b->request);
+    const struct packed_tensor *source = source_of(b->stream, b->request);
     int mode = b->request->mode;
-    struct row_counts own = {0}, *counts = b->request->counts ? b->request->counts : &own;
+    struct device_row_counts own = {0}, *counts = b->request->counts ? b->request->counts : &own;
     if (count_rows(b, counts, error) == STATUS_OK)
         replica_pieces_cut(&b->pieces, counts->count[mode], source->dims[mode], source->nnz,
                            b->room - b->segment_nnz, error);
     memory_free(counts->count[mode]);
     counts->count[mode] = NULL;
-    row_counts_free(&own);
+    device_row_counts_free(&own);
     return error->status;
 }
 
 /* The rows that each batch can have, and room for a list of batches. */
 static enum status find_ranges(struct build *b, struct error *error)
 {
-    const struct device_packed *o = flowing_of(b->stream, b->request);
+    const struct device_packed_tensor *o = flowing_of(b->stream, b->request);
     b->range = memory_array(o->nbatches, sizeof *b->range, error);
     if (b->range)
         b->list = memory_array(o->nbatches, sizeof *b->list, error);
@@ -162,7 +166,7 @@ static enum status find_ranges(struct build *b, struct error *error)
 /* One piece of all rows where there is room for that, else as their counts say. */
 static enum status find_pieces(struct build *b, struct error *error)
 {
-    const struct packed *source = source_of(b->stream, b->request);
+    const struct packed_tensor *source = source_of(b->stream, b->request);
     if (b->room >= source->nnz)
         return replica_pieces_whole(&b->pieces, source->dims[b->request->mode], error);
     return cut_rows(b, error) == STATUS_OK ? find_ranges(b, error) : error->status;
@@ -176,13 +180,14 @@ static void close_build(struct build *b)
 }
 
 /* The rows of piece i, and its whole segments to the host; all of it where it is the last one. */
-static enum status build_piece(struct build *b, struct device_piece *piece,
-                               struct device_packer *packer, uint64_t i, struct error *error)
+static enum status build_piece(struct build *b, struct device_replica_piece *piece,
+                               struct device_segment_packer *packer, uint64_t i,
+                               struct error *error)
 {
     uint64_t before = piece->count;
-    if (device_piece_begin(piece, replica_pieces_begin(&b->pieces, i), b->pieces.end[i], &b->target,
-                           error) != STATUS_OK ||
-        pass_by(b, i, error) != STATUS_OK || device_piece_sort(piece, error) != STATUS_OK)
+    if (device_replica_piece_begin(piece, replica_pieces_begin(&b->pieces, i), b->pieces.end[i],
+                                   &b->target, error) != STATUS_OK ||
+        pass_by(b, i, error) != STATUS_OK || device_replica_piece_sort(piece, error) != STATUS_OK)
         return error->status;
     bool last = i + 1 == b->pieces.count;
     uint64_t nnz = last ? piece->count : piece->count / b->segment_nnz * b->segment_nnz;
@@ -190,43 +195,44 @@ static enum status build_piece(struct build *b, struct device_piece *piece,
     if (last && b->appended != source_of(b->stream, b->request)->nnz)
         return error_set(error, STATUS_INPUT,
                          "the tensor is damaged: its nonzeros are out of order");
-    if (device_pack(packer, device_piece_lines(piece), device_piece_values(piece), nnz,
-                    b->map.words, b->map.bits, piece->arena[1], piece->arena_bytes,
-                    error) != STATUS_OK)
+    if (device_segment_pack(packer, device_replica_piece_lines(piece),
+                            device_replica_piece_values(piece), nnz, b->map.words, b->map.bits,
+                            piece->arena[1], piece->arena_bytes, error) != STATUS_OK)
         return error->status;
-    return device_piece_carry(piece, nnz, error);
+    return device_replica_piece_carry(piece, nnz, error);
 }
 
-static enum status build_pieces(struct build *b, struct packed *replica, uint64_t host_room,
+static enum status build_pieces(struct build *b, struct packed_tensor *replica, uint64_t host_room,
                                 struct error *error)
 {
     uint64_t least = room_to_pack(source_of(b->stream, b->request));
-    struct staging *staging = b->request->staging;
-    struct device_piece piece = {0};
-    struct device_packer packer = {0};
-    enum status status = device_piece_open(&piece, &b->map, b->room, least, staging->stream, error);
+    struct device_staging *staging = b->request->staging;
+    struct device_replica_piece piece = {0};
+    struct device_segment_packer packer = {0};
+    enum status status =
+        device_replica_piece_open(&piece, &b->map, b->room, least, staging->stream, error);
     if (status == STATUS_OK)
-        status = device_packer_open(&packer, replica, host_room, b->room, staging, error);
+        status = device_segment_packer_open(&packer, replica, host_room, b->room, staging, error);
     for (uint64_t i = 0; i < b->pieces.count && status == STATUS_OK; i++)
         status = build_piece(b, &piece, &packer, i, error);
     if (status == STATUS_OK && packer.done != replica->nsegments)
         status = error_set(error, STATUS_INTERNAL, "%s: %ju segments of %ju", doing,
                            (uintmax_t)packer.done, (uintmax_t)replica->nsegments);
     (void)cudaDeviceSynchronize(); /* also after a failure in the middle of a pass */
-    device_packer_close(&packer);
-    device_piece_close(&piece);
+    device_segment_packer_close(&packer);
+    device_replica_piece_close(&piece);
     return status;
 }
 
 /* Everything but the segments. */
-static enum status open_replica(struct packed *replica, const struct packed *source, int mode,
-                                uint64_t room, struct error *error)
+static enum status open_replica(struct packed_tensor *replica, const struct packed_tensor *source,
+                                int mode, uint64_t room, struct error *error)
 {
-    *replica = (struct packed){.order = source->order,
-                               .nnz = source->nnz,
-                               .kind = mode,
-                               .segment_nnz = source->segment_nnz,
-                               .nsegments = source->nsegments};
+    *replica = (struct packed_tensor){.order = source->order,
+                                      .nnz = source->nnz,
+                                      .kind = mode,
+                                      .segment_nnz = source->segment_nnz,
+                                      .nsegments = source->nsegments};
     memcpy(replica->dims, source->dims, sizeof replica->dims);
     replica->segment = memory_array(replica->nsegments, sizeof *replica->segment, error);
     if (error->status == STATUS_OK)
@@ -240,15 +246,15 @@ static uint64_t counts_held(const struct build *b)
     bool held[MAX_ORDER];
     for (int n = 0; n < b->stream->order; n++)
         held[n] = b->request->counts && b->request->counts->count[n];
-    return row_counts_bytes(b->stream, held);
+    return device_row_counts_bytes(b->stream, held);
 }
 
 /* What the packed ordering takes at the most; pages that it does not fill are never touched. */
 static uint64_t host_room(const struct build *b)
 {
-    const struct packed *source = source_of(b->stream, b->request);
+    const struct packed_tensor *source = source_of(b->stream, b->request);
     int line_bits = ordering_line_bits(source->order, source->dims);
-    uint64_t most = blco_pack_at_most(line_bits, source->nnz, source->segment_nnz);
+    uint64_t most = segment_pack_at_most(line_bits, source->nnz, source->segment_nnz);
     uint64_t held = counts_held(b), all = b->request->host_bytes;
     uint64_t left = all > held ? all - held : 0;
     return most < left ? most : left;
@@ -257,18 +263,18 @@ static uint64_t host_room(const struct build *b)
 static enum status open_build(struct build *b, struct device_stream *s,
                               const struct replica_request *q, struct error *error)
 {
-    const struct packed *source = source_of(s, q);
+    const struct packed_tensor *source = source_of(s, q);
     *b = (struct build){.stream = s, .request = q, .segment_nnz = source->segment_nnz};
-    device_piece_map(&b->map, &s->layout, source->dims, q->mode);
+    device_replica_piece_map(&b->map, &s->layout, source->dims, q->mode);
     return choose_room(b, source, error);
 }
 
-enum status device_replica_build(struct packed *replica, struct device_stream *s,
+enum status device_replica_build(struct packed_tensor *replica, struct device_stream *s,
                                  const struct replica_request *q, struct error *error)
 {
-    const struct packed *source = source_of(s, q);
+    const struct packed_tensor *source = source_of(s, q);
     struct build b;
-    *replica = (struct packed){0};
+    *replica = (struct packed_tensor){0};
     if (q->host_bytes < source->size) /* it will hardly be shorter */
         return error_set(error, STATUS_MEMORY, "%s: no host memory for it", doing);
     if (open_build(&b, s, q, error) == STATUS_OK && find_pieces(&b, error) == STATUS_OK &&
@@ -276,27 +282,29 @@ enum status device_replica_build(struct packed *replica, struct device_stream *s
         build_pieces(&b, replica, host_room(&b), error);
     close_build(&b);
     if (error->status != STATUS_OK)
-        packed_free(replica);
+        packed_tensor_free(replica);
     return error->status;
 }
 
 /* Bytes that flow of the batches of a list, or of all where it is NULL; adds their nonzeros. */
-static uint64_t flowing_bytes(const struct device_packed *o, const uint64_t *list, uint64_t count,
-                              uint64_t *nnz)
+static uint64_t flowing_bytes(const struct device_packed_tensor *o, const uint64_t *list,
+                              uint64_t count, uint64_t *nnz)
 {
     uint64_t bytes = 0;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t b = list ? list[i] : i;
-        bytes += b < o->nresident ? 0 : device_packed_bytes(o, b);
-        *nnz += device_packed_nnz(o, b);
+        bytes += b < o->nresident ? 0 : device_packed_tensor_bytes(o, b);
+        *nnz += device_packed_tensor_nnz(o, b);
     }
     return bytes;
 }
 
 /* Of a build in pieces. */
-static void add_pieces(struct replica_cost *cost, struct build *b, const struct device_packed *o)
+static void add_pieces(struct replica_cost *cost, struct build *b,
+                       const struct device_packed_tensor *o)
 {
-    cost->counting = device_packed_at(o, o->nbatches) - device_packed_at(o, o->nresident);
+    cost->counting =
+        device_packed_tensor_at(o, o->nbatches) - device_packed_tensor_at(o, o->nresident);
     for (uint64_t i = 0; i < b->pieces.count; i++) {
         uint64_t count = replica_pieces_batches(&b->pieces, i, b->range, o->nbatches, b->list);
         cost->to_device += flowing_bytes(o, b->list, count, &cost->decoded);
@@ -306,8 +314,8 @@ static void add_pieces(struct replica_cost *cost, struct build *b, const struct 
 enum status device_replica_cost(struct replica_cost *cost, struct device_stream *s,
                                 const struct replica_request *q, struct error *error)
 {
-    const struct device_packed *o = flowing_of(s, q);
-    const struct packed *source = &o->packed;
+    const struct device_packed_tensor *o = flowing_of(s, q);
+    const struct packed_tensor *source = &o->packed;
     struct build b;
     *cost = (struct replica_cost){.pieces = 1, .to_host = source->size};
     if (open_build(&b, s, q, error) == STATUS_OK && b.room >= source->nnz) {

@@ -10,15 +10,16 @@
 #include "backend/cuda/stream/device_stream.h"
 
 struct replica_request {
-    int mode;                  /* whose rows stand together                                       */
-    int source;                /* the stream's ordering to build from                             */
-    uint64_t device_bytes;     /* that building may take                                          */
-    uint64_t host_bytes;       /* that the packed ordering and `counts` may take                  */
-    uint64_t piece_nnz;        /* nonzeros of a piece at most; 0: as many as there is room for    */
-    struct staging *staging;   /* on the stream that everything runs on                           */
-    struct row_counts *counts; /* what the builds of several modes share, or NULL: where one of
-                                * them needs its rows counted, those of all modes that have no
-                                * ordering are, memory allowing; the mode's own are freed       */
+    int mode;              /* whose rows stand together                                       */
+    int source;            /* the stream's ordering to build from                             */
+    uint64_t device_bytes; /* that building may take                                          */
+    uint64_t host_bytes;   /* that the packed ordering and `counts` may take                  */
+    uint64_t piece_nnz;    /* nonzeros of a piece at most; 0: as many as there is room for    */
+    struct device_staging *staging; /* on the stream that everything runs on */
+    struct device_row_counts
+        *counts; /* what the builds of several modes share, or NULL: where one of
+                  * them needs its rows counted, those of all modes that have no
+                  * ordering are, memory allowing; the mode's own are freed       */
 };
 
 /* Device memory for building the ordering from all nonzeros at once. */
@@ -39,12 +40,12 @@ struct replica_cost {
 enum status device_replica_cost(struct replica_cost *cost, struct device_stream *s,
                                 const struct replica_request *q, struct error *error);
 
-/* Builds it into *replica, the caller's to free; the bytes are those of packed_build with the
- * source's segment_nnz, the segments' checksums are 0. The source's coordinates must have been seen
- * to be below the lengths. Waits until all is done. On failure *replica is empty. STATUS_MEMORY
- * where there is not enough memory, or a row has more nonzeros than a piece; STATUS_INPUT where the
- * source's segments do not stand in its order. */
-enum status device_replica_build(struct packed *replica, struct device_stream *s,
+/* Builds it into *replica, the caller's to free; the bytes are those of packed_tensor_build with
+ * the source's segment_nnz, the segments' checksums are 0. The source's coordinates must have been
+ * seen to be below the lengths. Waits until all is done. On failure *replica is empty.
+ * STATUS_MEMORY where there is not enough memory, or a row has more nonzeros than a piece;
+ * STATUS_INPUT where the source's segments do not stand in its order. */
+enum status device_replica_build(struct packed_tensor *replica, struct device_stream *s,
                                  const struct replica_request *q, struct error *error);
 
 #endif

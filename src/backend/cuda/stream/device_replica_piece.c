@@ -6,8 +6,8 @@
 static const char doing[] = "sorting the nonzeros";
 
 /* Along the ordering `mode n` the bits of each mode are neighbours. */
-void device_piece_map(struct replica_map *map, const struct packed_layout *layout,
-                      const uint64_t *dims, int mode)
+void device_replica_piece_map(struct replica_map *map, const struct packed_layout *layout,
+                              const uint64_t *dims, int mode)
 {
     struct ordering o;
     ordering_create(&o, mode, layout->order, dims, 128);
@@ -21,12 +21,12 @@ void device_piece_map(struct replica_map *map, const struct packed_layout *layou
     }
 }
 
-struct replica_batch device_piece_batch(const struct device_packed *o, uint64_t b,
-                                        const struct stream_lane *lane)
+struct replica_batch device_replica_piece_batch(const struct device_packed_tensor *o, uint64_t b,
+                                                const struct device_stream_workspace *lane)
 {
     return (struct replica_batch){.index = {lane->index[0], lane->index[1]},
                                   .value = lane->value,
-                                  .nnz = device_packed_nnz(o, b)};
+                                  .nnz = device_packed_tensor_nnz(o, b)};
 }
 
 static uint64_t line_bytes(const struct replica_map *map)
@@ -40,17 +40,17 @@ static uint64_t arena_size(const struct replica_map *map, uint64_t room, uint64_
     return bytes > least ? bytes : least;
 }
 
-static double *values_of(const struct device_piece *p, int i)
+static double *values_of(const struct device_replica_piece *p, int i)
 {
     return (double *)(void *)(p->arena[i] + p->room * line_bytes(&p->map));
 }
 
-const void *device_piece_lines(const struct device_piece *p)
+const void *device_replica_piece_lines(const struct device_replica_piece *p)
 {
     return p->arena[0];
 }
 
-const double *device_piece_values(const struct device_piece *p)
+const double *device_replica_piece_values(const struct device_replica_piece *p)
 {
     return values_of(p, 0);
 }
@@ -66,8 +66,8 @@ static enum status temporary_size(const struct replica_map *map, uint64_t room, 
     return cuda_status(code, doing, error);
 }
 
-enum status device_piece_bytes(const struct replica_map *map, uint64_t room, uint64_t arena_least,
-                               uint64_t *bytes, struct error *error)
+enum status device_replica_piece_bytes(const struct replica_map *map, uint64_t room,
+                                       uint64_t arena_least, uint64_t *bytes, struct error *error)
 {
     uint64_t temporary;
     if (temporary_size(map, room, &temporary, error) != STATUS_OK)
@@ -76,13 +76,14 @@ enum status device_piece_bytes(const struct replica_map *map, uint64_t room, uin
     return STATUS_OK;
 }
 
-enum status device_piece_open(struct device_piece *p, const struct replica_map *map, uint64_t room,
-                              uint64_t arena_least, cudaStream_t stream, struct error *error)
+enum status device_replica_piece_open(struct device_replica_piece *p, const struct replica_map *map,
+                                      uint64_t room, uint64_t arena_least, cudaStream_t stream,
+                                      struct error *error)
 {
-    *p = (struct device_piece){.map = *map,
-                               .room = room,
-                               .arena_bytes = arena_size(map, room, arena_least),
-                               .stream = stream};
+    *p = (struct device_replica_piece){.map = *map,
+                                       .room = room,
+                                       .arena_bytes = arena_size(map, room, arena_least),
+                                       .stream = stream};
     for (int i = 0; i < 2 && error->status == STATUS_OK; i++)
         p->arena[i] = device_array(p->arena_bytes, 1, error);
     if (error->status == STATUS_OK)
@@ -93,17 +94,18 @@ enum status device_piece_open(struct device_piece *p, const struct replica_map *
     return error->status;
 }
 
-void device_piece_close(struct device_piece *p)
+void device_replica_piece_close(struct device_replica_piece *p)
 {
     device_free(p->arena[0]);
     device_free(p->arena[1]);
     device_free(p->appended);
     device_free(p->temporary);
-    *p = (struct device_piece){0};
+    *p = (struct device_replica_piece){0};
 }
 
-enum status device_piece_begin(const struct device_piece *p, uint32_t begin, uint32_t end,
-                               struct replica_piece *target, struct error *error)
+enum status device_replica_piece_begin(const struct device_replica_piece *p, uint32_t begin,
+                                       uint32_t end, struct replica_piece *target,
+                                       struct error *error)
 {
     *target = (struct replica_piece){.begin = begin,
                                      .end = end,
@@ -116,7 +118,7 @@ enum status device_piece_begin(const struct device_piece *p, uint32_t begin, uin
         doing, error);
 }
 
-enum status device_piece_sort(struct device_piece *p, struct error *error)
+enum status device_replica_piece_sort(struct device_replica_piece *p, struct error *error)
 {
     cudaError_t code =
         cudaMemcpyAsync(&p->count, p->appended, sizeof p->count, cudaMemcpyDeviceToHost, p->stream);
@@ -136,7 +138,8 @@ enum status device_piece_sort(struct device_piece *p, struct error *error)
     return cuda_status(code, doing, error);
 }
 
-enum status device_piece_carry(struct device_piece *p, uint64_t first, struct error *error)
+enum status device_replica_piece_carry(struct device_replica_piece *p, uint64_t first,
+                                       struct error *error)
 {
     uint64_t left = p->count - first, size = line_bytes(&p->map);
     cudaError_t code = cudaSuccess;

@@ -10,7 +10,7 @@
 #include "kernels/packed/replica.h"
 #include "tensor/ordering.h"
 
-struct device_piece {
+struct device_replica_piece {
     struct replica_map map;
     uint64_t room;     /* nonzeros                                                               */
     uint64_t count;    /* that are there: known once sorted                                      */
@@ -24,36 +24,39 @@ struct device_piece {
 };
 
 /* From nonzeros that are decoded to the words of `layout` to lines of the ordering `mode n`. */
-void device_piece_map(struct replica_map *map, const struct packed_layout *layout,
-                      const uint64_t *dims, int mode);
+void device_replica_piece_map(struct replica_map *map, const struct packed_layout *layout,
+                              const uint64_t *dims, int mode);
 
 /* Batch b of an ordering, decoded in a lane. */
-struct replica_batch device_piece_batch(const struct device_packed *o, uint64_t b,
-                                        const struct stream_lane *lane);
+struct replica_batch device_replica_piece_batch(const struct device_packed_tensor *o, uint64_t b,
+                                                const struct device_stream_workspace *lane);
 
 /* Bytes of device memory that a piece with room for so many nonzeros takes. Each of its arenas
  * holds at least arena_least bytes. STATUS_INTERNAL where the device does not tell. */
-enum status device_piece_bytes(const struct replica_map *map, uint64_t room, uint64_t arena_least,
-                               uint64_t *bytes, struct error *error);
+enum status device_replica_piece_bytes(const struct replica_map *map, uint64_t room,
+                                       uint64_t arena_least, uint64_t *bytes, struct error *error);
 
 /* An empty one. The caller closes *p, after a failure too. STATUS_MEMORY. */
-enum status device_piece_open(struct device_piece *p, const struct replica_map *map, uint64_t room,
-                              uint64_t arena_least, cudaStream_t stream, struct error *error);
-void device_piece_close(struct device_piece *p);
+enum status device_replica_piece_open(struct device_replica_piece *p, const struct replica_map *map,
+                                      uint64_t room, uint64_t arena_least, cudaStream_t stream,
+                                      struct error *error);
+void device_replica_piece_close(struct device_replica_piece *p);
 
 /* Where nonzeros of rows [begin, end) are to be appended to those that are there. */
-enum status device_piece_begin(const struct device_piece *p, uint32_t begin, uint32_t end,
-                               struct replica_piece *target, struct error *error);
+enum status device_replica_piece_begin(const struct device_replica_piece *p, uint32_t begin,
+                                       uint32_t end, struct replica_piece *target,
+                                       struct error *error);
 
 /* All have been appended: waits for them, counts and sorts them. STATUS_INTERNAL where there was no
  * room for some. */
-enum status device_piece_sort(struct device_piece *p, struct error *error);
+enum status device_replica_piece_sort(struct device_replica_piece *p, struct error *error);
 
 /* Leaves but the nonzeros from number `first` on. */
-enum status device_piece_carry(struct device_piece *p, uint64_t first, struct error *error);
+enum status device_replica_piece_carry(struct device_replica_piece *p, uint64_t first,
+                                       struct error *error);
 
 /* The lines (count x map.words) and the values (count). */
-const void *device_piece_lines(const struct device_piece *p);
-const double *device_piece_values(const struct device_piece *p);
+const void *device_replica_piece_lines(const struct device_replica_piece *p);
+const double *device_replica_piece_values(const struct device_replica_piece *p);
 
 #endif

@@ -19,7 +19,7 @@ static const uint64_t *lengths(const struct device_stream *s)
     return s->packed[0].packed.dims;
 }
 
-uint64_t row_counts_bytes(const struct device_stream *s, const bool *wanted)
+uint64_t device_row_counts_bytes(const struct device_stream *s, const bool *wanted)
 {
     uint64_t bytes = 0;
     for (int n = 0; n < s->order; n++)
@@ -27,12 +27,12 @@ uint64_t row_counts_bytes(const struct device_stream *s, const bool *wanted)
     return bytes;
 }
 
-static cudaError_t count_rows(void *context, const struct device_packed *o, uint64_t b,
-                              const struct stream_lane *lane)
+static cudaError_t count_rows(void *context, const struct device_packed_tensor *o, uint64_t b,
+                              const struct device_stream_workspace *lane)
 {
     const struct counting *c = context;
-    const struct replica_batch batch = device_piece_batch(o, b, lane);
-    cudaError_t code = stream_lane_ready(lane);
+    const struct replica_batch batch = device_replica_piece_batch(o, b, lane);
+    cudaError_t code = device_stream_workspace_ready(lane);
     for (int n = 0; n < c->order && code == cudaSuccess; n++)
         if (c->count[n])
             code = replica_count_rows(&batch, &c->map[n], c->count[n], lane->product);
@@ -40,7 +40,7 @@ static cudaError_t count_rows(void *context, const struct device_packed *o, uint
 }
 
 /* Zeros, on both sides. */
-static enum status open_counts(struct counting *d, struct row_counts *c, const bool *wanted,
+static enum status open_counts(struct counting *d, struct device_row_counts *c, const bool *wanted,
                                const struct device_stream *s, cudaStream_t stream,
                                struct error *error)
 {
@@ -51,7 +51,7 @@ static enum status open_counts(struct counting *d, struct row_counts *c, const b
             continue;
         memory_free(c->count[n]);
         c->count[n] = memory_array(length, sizeof *c->count[n], error);
-        device_piece_map(&d->map[n], &s->layout, lengths(s), n);
+        device_replica_piece_map(&d->map[n], &s->layout, lengths(s), n);
         if (error->status == STATUS_OK)
             d->count[n] = device_array(length, sizeof *d->count[n], error);
         if (error->status == STATUS_OK)
@@ -61,7 +61,7 @@ static enum status open_counts(struct counting *d, struct row_counts *c, const b
     return error->status;
 }
 
-static enum status fetch_counts(struct row_counts *c, const struct counting *d,
+static enum status fetch_counts(struct device_row_counts *c, const struct counting *d,
                                 const struct device_stream *s, cudaStream_t stream,
                                 struct error *error)
 {
@@ -75,11 +75,12 @@ static enum status fetch_counts(struct row_counts *c, const struct counting *d,
     return cuda_status(code, doing, error);
 }
 
-enum status row_counts_create(struct row_counts *c, const bool *wanted, struct device_stream *s,
-                              int source, cudaStream_t stream, struct error *error)
+enum status device_row_counts_create(struct device_row_counts *c, const bool *wanted,
+                                     struct device_stream *s, int source, cudaStream_t stream,
+                                     struct error *error)
 {
     struct counting d;
-    const struct stream_pass pass = {
+    const struct device_stream_pass pass = {
         .ordering = source, .following = STREAM_NOTHING, .consume = count_rows, .context = &d};
     if (open_counts(&d, c, wanted, s, stream, error) == STATUS_OK &&
         cuda_status(device_stream_pass(s, &pass, stream), doing, error) == STATUS_OK)
@@ -96,9 +97,9 @@ enum status row_counts_create(struct row_counts *c, const bool *wanted, struct d
     return error->status;
 }
 
-void row_counts_free(struct row_counts *c)
+void device_row_counts_free(struct device_row_counts *c)
 {
     for (int n = 0; n < MAX_ORDER; n++)
         memory_free(c->count[n]);
-    *c = (struct row_counts){0};
+    *c = (struct device_row_counts){0};
 }

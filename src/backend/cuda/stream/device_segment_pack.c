@@ -11,7 +11,8 @@ static const char doing[] = "packing the nonzeros";
 
 /* The kernels pack without the headers of this folder. */
 _Static_assert(PACK_SEGMENT_ALIGN == BLCO_SEGMENT_ALIGN, "segments are padded as in files");
-_Static_assert(PACK_MOST_WHOLE == VALUES_MOST_WHOLE && PACK_WHOLE_BITS == VALUES_WHOLE_BITS,
+_Static_assert(PACK_MOST_WHOLE == VALUE_CODEC_MOST_WHOLE &&
+                   PACK_WHOLE_BITS == VALUE_CODEC_WHOLE_BITS,
                "values take the forms that the host gives them");
 
 static uint64_t segments_of(uint64_t nnz, uint64_t segment_nnz)
@@ -19,7 +20,7 @@ static uint64_t segments_of(uint64_t nnz, uint64_t segment_nnz)
     return (nnz + segment_nnz - 1) / segment_nnz;
 }
 
-uint64_t device_packer_bytes(uint64_t nnz, uint64_t segment_nnz)
+uint64_t device_segment_packer_bytes(uint64_t nnz, uint64_t segment_nnz)
 {
     uint64_t groups = pack_groups((uint32_t)segment_nnz);
     return segments_of(nnz, segment_nnz) *
@@ -29,7 +30,7 @@ uint64_t device_packer_bytes(uint64_t nnz, uint64_t segment_nnz)
 
 /* Of one segment: an entry with a line of two words and the three arrays of words, each rounded up,
  * for each group. */
-uint64_t device_packer_least(uint64_t segment_nnz)
+uint64_t device_segment_packer_least(uint64_t segment_nnz)
 {
     uint64_t group = sizeof(struct packed_group) + 2 * sizeof(uint64_t) +
                      (PACKED_UPPER_WORDS + 2) * sizeof(uint32_t);
@@ -37,12 +38,14 @@ uint64_t device_packer_least(uint64_t segment_nnz)
     return pack_groups((uint32_t)segment_nnz) * group + segment_nnz * nonzero + BLCO_SEGMENT_ALIGN;
 }
 
-enum status device_packer_open(struct device_packer *k, struct packed *to, uint64_t room,
-                               uint64_t nnz, struct staging *staging, struct error *error)
+enum status device_segment_packer_open(struct device_segment_packer *k, struct packed_tensor *to,
+                                       uint64_t room, uint64_t nnz, struct device_staging *staging,
+                                       struct error *error)
 {
     uint64_t segments = segments_of(nnz, to->segment_nnz);
     uint64_t groups = segments * pack_groups((uint32_t)to->segment_nnz);
-    *k = (struct device_packer){.to = to, .room = room, .segments = segments, .staging = staging};
+    *k = (struct device_segment_packer){
+        .to = to, .room = room, .segments = segments, .staging = staging};
     k->host_bytes = memory_array(segments, sizeof *k->host_bytes, error);
     if (error->status == STATUS_OK)
         k->host_offset = memory_array(segments + 1, sizeof *k->host_offset, error);
@@ -55,7 +58,7 @@ enum status device_packer_open(struct device_packer *k, struct packed *to, uint6
     return error->status;
 }
 
-void device_packer_close(struct device_packer *k)
+void device_segment_packer_close(struct device_segment_packer *k)
 {
     device_free(k->group);
     device_free(k->bytes);
@@ -66,8 +69,8 @@ void device_packer_close(struct device_packer *k)
 }
 
 /* How many bytes each segment takes and where it begins, here and on the device. */
-static enum status measure(struct device_packer *k, const struct pack_args *args, uint64_t segments,
-                           struct error *error)
+static enum status measure(struct device_segment_packer *k, const struct pack_args *args,
+                           uint64_t segments, struct error *error)
 {
     cudaStream_t stream = k->staging->stream;
     cudaError_t code = pack_measure(args, stream);
@@ -96,10 +99,10 @@ static void copy_bytes(void *target, uint64_t first, uint64_t count, const void 
 }
 
 /* Segments [first, end) by way of `out`, which holds them. */
-static enum status fetch(struct device_packer *k, const struct pack_args *args, uint64_t first,
-                         uint64_t end, uint8_t *out, struct error *error)
+static enum status fetch(struct device_segment_packer *k, const struct pack_args *args,
+                         uint64_t first, uint64_t end, uint8_t *out, struct error *error)
 {
-    struct packed *to = k->to;
+    struct packed_tensor *to = k->to;
     uint64_t bytes = k->host_offset[end] - k->host_offset[first];
     cudaStream_t stream = k->staging->stream;
     cudaError_t code = cudaMemsetAsync(out, 0, bytes, stream);
@@ -107,11 +110,11 @@ static enum status fetch(struct device_packer *k, const struct pack_args *args, 
         code = pack_write(args, first, end - first, k->offset, out, stream);
     if (code != cudaSuccess)
         return cuda_status(code, doing, error);
-    if (staging_fetch(k->staging, out, bytes, 1, copy_bytes, to->bytes + to->size, error) !=
+    if (device_staging_fetch(k->staging, out, bytes, 1, copy_bytes, to->bytes + to->size, error) !=
         STATUS_OK)
         return error->status;
     for (uint64_t s = first; s < end; s++) {
-        uint64_t nnz = packed_nnz(to, k->done, k->done + 1);
+        uint64_t nnz = packed_tensor_nnz(to, k->done, k->done + 1);
         to->segment[k->done++] = (struct blco_file_segment){
             .offset = to->size, .bytes = k->host_bytes[s], .ngroups = pack_groups((uint32_t)nnz)};
         to->size += k->host_bytes[s];
@@ -119,9 +122,9 @@ static enum status fetch(struct device_packer *k, const struct pack_args *args, 
     return STATUS_OK;
 }
 
-enum status device_pack(struct device_packer *k, const void *line, const double *value,
-                        uint64_t nnz, int words, int line_bits, uint8_t *out, uint64_t out_bytes,
-                        struct error *error)
+enum status device_segment_pack(struct device_segment_packer *k, const void *line,
+                                const double *value, uint64_t nnz, int words, int line_bits,
+                                uint8_t *out, uint64_t out_bytes, struct error *error)
 {
     uint64_t segments = segments_of(nnz, k->to->segment_nnz), end;
     const struct pack_args args = {.line = line,

@@ -19,8 +19,8 @@ static enum status allocate(void *array, uint64_t count, uint64_t size, uint64_t
 }
 
 /* What a batch of nnz nonzeros is decoded to; values as they are, where that is asked for. */
-static enum status build_lane(struct device_stream *s, struct stream_lane *lane, uint64_t nnz,
-                              uint64_t *used, struct error *error)
+static enum status build_lane(struct device_stream *s, struct device_stream_workspace *lane,
+                              uint64_t nnz, uint64_t *used, struct error *error)
 {
     enum status status = allocate(&lane->value, nnz, sizeof(double), used, error);
     for (int w = 0; w < s->layout.words && status == STATUS_OK; w++)
@@ -37,7 +37,7 @@ static uint64_t largest_batch(const struct device_stream *s)
     uint64_t bytes = 0;
     for (int i = 0; i < s->orderings; i++)
         for (uint64_t b = 0; b < s->packed[i].nbatches; b++) {
-            uint64_t size = device_packed_bytes(&s->packed[i], b);
+            uint64_t size = device_packed_tensor_bytes(&s->packed[i], b);
             bytes = size > bytes ? size : bytes;
         }
     return bytes;
@@ -48,7 +48,7 @@ static enum status build_slots(struct device_stream *s, uint64_t bytes, struct e
 {
     enum status status = STATUS_OK;
     s->ahead = false; /* whatever they have is lost */
-    for (int q = 0; q < PLAN_QUEUES && status == STATUS_OK; q++) {
+    for (int q = 0; q < PLAN_SLOTS && status == STATUS_OK; q++) {
         uint8_t *old = s->slot[q].bytes;
         status = allocate(&s->slot[q].bytes, bytes, 1, &s->used, error);
         if (status == STATUS_OK)
@@ -57,7 +57,7 @@ static enum status build_slots(struct device_stream *s, uint64_t bytes, struct e
             s->slot[q].bytes = old;
     }
     if (status == STATUS_OK) {
-        s->used -= PLAN_QUEUES * s->slot_bytes;
+        s->used -= PLAN_SLOTS * s->slot_bytes;
         s->slot_bytes = bytes;
     }
     return status;
@@ -68,9 +68,11 @@ static enum status build_rooms(struct device_stream *s, struct error *error)
 {
     uint64_t nnz = 0;
     for (int i = 0; i < s->orderings; i++)
-        nnz = device_packed_nnz(&s->packed[i], 0) > nnz ? device_packed_nnz(&s->packed[i], 0) : nnz;
+        nnz = device_packed_tensor_nnz(&s->packed[i], 0) > nnz
+                  ? device_packed_tensor_nnz(&s->packed[i], 0)
+                  : nnz;
     enum status status = STATUS_OK;
-    for (int l = 0; l < PLAN_LANES && status == STATUS_OK; l++)
+    for (int l = 0; l < PLAN_WORKSPACES && status == STATUS_OK; l++)
         status = build_lane(s, &s->lane[l], nnz, &s->used, error);
     if (status == STATUS_OK)
         status = build_slots(s, largest_batch(s), error);
@@ -86,7 +88,7 @@ static cudaError_t create_event(cudaEvent_t *event)
     return cudaEventCreateWithFlags(event, cudaEventDisableTiming);
 }
 
-static cudaError_t open_lane(struct stream_lane *lane)
+static cudaError_t open_lane(struct device_stream_workspace *lane)
 {
     int least, greatest;
     cudaError_t code = cudaDeviceGetStreamPriorityRange(&least, &greatest);
@@ -109,9 +111,9 @@ static enum status build_queues(struct device_stream *s, struct error *error)
         if (code == cudaSuccess)
             code = cudaEventCreate(&s->ended[n]);
     }
-    for (int l = 0; l < PLAN_LANES && code == cudaSuccess; l++)
+    for (int l = 0; l < PLAN_WORKSPACES && code == cudaSuccess; l++)
         code = open_lane(&s->lane[l]);
-    for (int q = 0; q < PLAN_QUEUES && code == cudaSuccess; q++) {
+    for (int q = 0; q < PLAN_SLOTS && code == cudaSuccess; q++) {
         code = create_event(&s->slot[q].arrived);
         if (code == cudaSuccess)
             code = create_event(&s->slot[q].emptied);
@@ -133,9 +135,9 @@ static enum status keep_shares(struct device_stream *s, struct error *error)
     uint64_t share = device_stream_room(s) / (uint64_t)s->orderings;
     enum status status = STATUS_OK;
     for (int i = 0; i < s->orderings; i++)
-        device_packed_drop(&s->packed[i]);
+        device_packed_tensor_drop(&s->packed[i]);
     for (int i = 0; i < s->orderings && status == STATUS_OK; i++)
-        status = device_packed_keep(&s->packed[i], share, error);
+        status = device_packed_tensor_keep(&s->packed[i], share, error);
     return status;
 }
 
@@ -158,7 +160,7 @@ static void serve_modes(struct device_stream *s)
     }
 }
 
-enum status device_stream_open(struct device_stream *s, struct packed *packed, int count,
+enum status device_stream_open(struct device_stream *s, struct packed_tensor *packed, int count,
                                const enum conflict *conflict, const bool *sorted,
                                uint64_t batch_nnz, uint64_t bytes, int single, struct error *error)
 {
@@ -171,15 +173,15 @@ enum status device_stream_open(struct device_stream *s, struct packed *packed, i
     memcpy(s->conflict, conflict, (size_t)s->order * sizeof *conflict);
     memcpy(s->sorted, sorted, (size_t)s->order * sizeof *sorted);
     enum status status = STATUS_OK;
-    if (!stream_layout_create(&s->layout, s->order, packed[0].dims))
+    if (!decoded_layout_create(&s->layout, s->order, packed[0].dims))
         status = error_set(error, STATUS_MEMORY,
                            "the tensor is too large for the GPU, and its coordinates take too many "
                            "bits to flow through it");
     for (; s->orderings < count && status == STATUS_OK; s->orderings++)
-        status = device_packed_open(&s->packed[s->orderings], &packed[s->orderings], &s->layout,
-                                    batch_nnz, error);
+        status = device_packed_tensor_open(&s->packed[s->orderings], &packed[s->orderings],
+                                           &s->layout, batch_nnz, error);
     for (int i = s->orderings; i < count; i++)
-        packed_free(&packed[i]);
+        packed_tensor_free(&packed[i]);
     serve_modes(s);
     if (status == STATUS_OK)
         status = build(s, error);
@@ -188,16 +190,16 @@ enum status device_stream_open(struct device_stream *s, struct packed *packed, i
     return status;
 }
 
-enum status device_stream_adopt(struct device_stream *s, struct packed *replica,
+enum status device_stream_adopt(struct device_stream *s, struct packed_tensor *replica,
                                 struct error *error)
 {
-    struct device_packed *o = &s->packed[s->orderings++];
+    struct device_packed_tensor *o = &s->packed[s->orderings++];
     int mode = replica->kind;
-    enum status status = device_packed_open(o, replica, &s->layout, s->batch_nnz, error);
+    enum status status = device_packed_tensor_open(o, replica, &s->layout, s->batch_nnz, error);
     if (status == STATUS_OK && largest_batch(s) > s->slot_bytes)
         status = build_slots(s, largest_batch(s), error);
     if (status != STATUS_OK) {
-        device_packed_close(o);
+        device_packed_tensor_close(o);
         s->orderings--;
         return status;
     }
@@ -212,7 +214,7 @@ enum status device_stream_adopt(struct device_stream *s, struct packed *replica,
 void device_stream_vacate(struct device_stream *s, int ordering)
 {
     s->ahead = false; /* the slots have what flowed first before */
-    device_packed_drop(&s->packed[ordering]);
+    device_packed_tensor_drop(&s->packed[ordering]);
 }
 
 enum status device_stream_rearrange(struct device_stream *s, struct error *error)
@@ -223,9 +225,9 @@ enum status device_stream_rearrange(struct device_stream *s, struct error *error
             needed |= s->serves[n] == i;
         if (needed)
             continue;
-        device_packed_close(&s->packed[i]);
+        device_packed_tensor_close(&s->packed[i]);
         s->packed[i] = s->packed[--s->orderings];
-        s->packed[s->orderings] = (struct device_packed){0};
+        s->packed[s->orderings] = (struct device_packed_tensor){0};
         serve_modes(s);
     }
     s->ahead = false;
@@ -249,13 +251,13 @@ void device_stream_close(struct device_stream *s)
     if (s->copy)
         cudaDeviceSynchronize();
     for (int i = 0; i < s->orderings; i++)
-        device_packed_close(&s->packed[i]);
-    for (int q = 0; q < PLAN_QUEUES; q++) {
+        device_packed_tensor_close(&s->packed[i]);
+    for (int q = 0; q < PLAN_SLOTS; q++) {
         device_free(s->slot[q].bytes);
         destroy_event(s->slot[q].arrived);
         destroy_event(s->slot[q].emptied);
     }
-    for (int l = 0; l < PLAN_LANES; l++) {
+    for (int l = 0; l < PLAN_WORKSPACES; l++) {
         for (int w = 0; w < PACKED_WORDS; w++)
             device_free(s->lane[l].index[w]);
         device_free(s->lane[l].value);
@@ -312,12 +314,12 @@ struct product {
     bool sorted; /* each batch is sorted by output row first */
 };
 
-static cudaError_t run_mttkrp(void *context, const struct device_packed *o, uint64_t b,
-                              const struct stream_lane *lane)
+static cudaError_t run_mttkrp(void *context, const struct device_packed_tensor *o, uint64_t b,
+                              const struct device_stream_workspace *lane)
 {
     struct product *product = context;
     struct mttkrp_args *args = &product->args;
-    const struct chunk_table *table = device_packed_chunks(o, b);
+    const struct chunk_table *table = device_packed_tensor_chunks(o, b);
     args->index[0] = lane->index[0];
     args->index[1] = lane->index[1];
     args->value = lane->value;
@@ -325,15 +327,16 @@ static cudaError_t run_mttkrp(void *context, const struct device_packed *o, uint
     args->chunks = table->count;
     cudaError_t code = cudaSuccess;
     if (product->sorted)
-        code = device_batch_sort_run(&lane->sort, args, device_packed_nnz(o, b), lane->stream);
+        code =
+            device_batch_sort_run(&lane->sort, args, device_packed_tensor_nnz(o, b), lane->stream);
     if (code == cudaSuccess)
-        code = stream_lane_ready(lane);
+        code = device_stream_workspace_ready(lane);
     return code == cudaSuccess ? mttkrp_launch(args, lane->product) : code;
 }
 
 /* All batches of an ordering have been decoded once. */
-static enum status check(struct device_stream *s, struct device_packed *o, cudaStream_t stream,
-                         struct error *error)
+static enum status check(struct device_stream *s, struct device_packed_tensor *o,
+                         cudaStream_t stream, struct error *error)
 {
     int mode = 0;
     cudaError_t code =
@@ -350,14 +353,14 @@ static enum status check(struct device_stream *s, struct device_packed *o, cudaS
 enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct device_factors *f,
                                  cudaStream_t stream, struct error *error)
 {
-    struct device_packed *o = &s->packed[s->serves[mode]];
+    struct device_packed_tensor *o = &s->packed[s->serves[mode]];
     struct product product = {.sorted = s->sorted[mode]};
     struct mttkrp_args *args = &product.args;
-    const struct stream_pass pass = {.ordering = s->serves[mode],
-                                     .following = expected_ordering(s, mode),
-                                     .single = s->single,
-                                     .consume = run_mttkrp,
-                                     .context = &product};
+    const struct device_stream_pass pass = {.ordering = s->serves[mode],
+                                            .following = expected_ordering(s, mode),
+                                            .single = s->single,
+                                            .consume = run_mttkrp,
+                                            .context = &product};
     set_args(s, mode, f, args);
     cudaError_t code = mttkrp_prepare(args);
     if (code == cudaSuccess)
@@ -388,16 +391,17 @@ enum status device_stream_seconds(const struct device_stream *s, int mode, doubl
 
 uint64_t device_stream_bytes(const struct device_stream *s, int mode)
 {
-    const struct device_packed *o = &s->packed[s->serves[mode]];
-    return device_packed_at(o, o->nbatches) - device_packed_at(o, o->nresident);
+    const struct device_packed_tensor *o = &s->packed[s->serves[mode]];
+    return device_packed_tensor_at(o, o->nbatches) - device_packed_tensor_at(o, o->nresident);
 }
 
 void device_stream_describe(const struct device_stream *s, int mode, char *text, size_t size)
 {
-    const struct device_packed *o = &s->packed[s->serves[mode]];
-    double all = (double)(device_packed_at(o, o->nbatches) - device_packed_at(o, 0));
+    const struct device_packed_tensor *o = &s->packed[s->serves[mode]];
+    double all = (double)(device_packed_tensor_at(o, o->nbatches) - device_packed_tensor_at(o, 0));
     double resident = all - (double)device_stream_bytes(s, mode);
     snprintf(text, size, "%sstreamed x%u, %s%.0f %% resident",
-             o->packed.kind == ORDERING_ALTO ? "" : "own ordering ", device_packed_chunk_size(o),
-             s->sorted[mode] ? "sorted batches, " : "", 100 * resident / all);
+             o->packed.kind == ORDERING_ALTO ? "" : "own ordering ",
+             device_packed_tensor_chunk_size(o), s->sorted[mode] ? "sorted batches, " : "",
+             100 * resident / all);
 }

@@ -16,12 +16,12 @@
 #include "backend/cuda/stream/device_packed_tensor.h"
 #include "plan/plan.h"
 
-struct stream_slot {
+struct device_stream_slot {
     uint8_t *bytes; /* device, owned */
     cudaEvent_t arrived, emptied;
 };
 
-struct stream_lane {
+struct device_stream_workspace {
     cudaStream_t stream;  /* decodes and sorts, and goes first where kernels wait for processors */
     cudaStream_t product; /* MTTKRP */
     cudaEvent_t ready;    /* its batch is decoded and sorted */
@@ -33,25 +33,25 @@ struct stream_lane {
 };
 
 /* What is done with batch b of an ordering, decoded in a lane, by work in the lane's product stream
- * behind stream_lane_ready, and ahead of that in its other one. */
-typedef cudaError_t stream_consumer(void *context, const struct device_packed *o, uint64_t b,
-                                    const struct stream_lane *lane);
+ * behind device_stream_workspace_ready, and ahead of that in its other one. */
+typedef cudaError_t device_stream_consumer(void *context, const struct device_packed_tensor *o,
+                                           uint64_t b, const struct device_stream_workspace *lane);
 
 #define STREAM_NOTHING (-1)
 
 /* Batches of an ordering, one after the other. */
-struct stream_pass {
+struct device_stream_pass {
     int ordering;
     const uint64_t *batch; /* (batches) those that it takes, ascending; NULL: all of them  */
     uint64_t batches;
     int following; /* ordering that is likely to follow, in all its batches; or STREAM_NOTHING */
     int single;    /* values are decoded to floats                                              */
-    stream_consumer *consume;
+    device_stream_consumer *consume;
     void *context;
 };
 
 /* The batches of a pass: those that stay on the device, and then those that flow. */
-struct stream_batches {
+struct device_stream_batches {
     int ordering;
     const uint64_t *number;   /* (count) ascending; NULL: all of the ordering, 0 to count - 1 */
     uint64_t count, resident; /* of these the first `resident` stay                           */
@@ -59,7 +59,7 @@ struct stream_batches {
 
 struct device_stream {
     int order, orderings;
-    struct device_packed packed[MAX_ORDER + 1];
+    struct device_packed_tensor packed[MAX_ORDER + 1];
     int serves[MAX_ORDER]; /* which ordering each mode is computed from */
     enum conflict conflict[MAX_ORDER];
     bool sorted[MAX_ORDER]; /* batches are sorted by this mode's rows */
@@ -70,17 +70,17 @@ struct device_stream {
     uint64_t bytes, used; /* of device memory that may be used, and that slots and lanes take */
     uint64_t slot_bytes;
 
-    struct stream_lane lane[PLAN_LANES];
+    struct device_stream_workspace lane[PLAN_WORKSPACES];
     cudaEvent_t begun;                                /* a call: M is zero */
     cudaEvent_t started[MAX_ORDER], ended[MAX_ORDER]; /* each mode's latest call */
 
     cudaStream_t copy;
-    struct stream_slot slot[PLAN_QUEUES];
-    uint64_t filled, emptied;   /* so many slots in all, one after the other in a ring */
-    struct stream_batches flow; /* slots are filled with those of these that flow ...          */
-    uint64_t next;              /* ... this one of them next                                   */
-    bool ahead;                 /* for a pass that is still to come                            */
-    int last_mode;              /* that was asked for, or -1                                    */
+    struct device_stream_slot slot[PLAN_SLOTS];
+    uint64_t filled, emptied;          /* so many slots in all, one after the other in a ring */
+    struct device_stream_batches flow; /* slots are filled with those of these that flow ... */
+    uint64_t next; /* ... this one of them next                                   */
+    bool ahead;    /* for a pass that is still to come                            */
+    int last_mode; /* that was asked for, or -1                                    */
 };
 
 /* Takes over `count` packed orderings, which are empty afterwards, whatever is returned. Modes that
@@ -88,7 +88,7 @@ struct device_stream {
  * those that are sorted[n] (no others than CONFLICT_REGISTER) from batches sorted by row. As much
  * of `bytes` of device memory as the slots for batches of batch_nnz nonzeros (but whole segments)
  * leave, shared evenly, is for what stays on the device. On failure *s is empty. STATUS_MEMORY. */
-enum status device_stream_open(struct device_stream *s, struct packed *packed, int count,
+enum status device_stream_open(struct device_stream *s, struct packed_tensor *packed, int count,
                                const enum conflict *conflict, const bool *sorted,
                                uint64_t batch_nnz, uint64_t bytes, int single, struct error *error);
 
@@ -101,17 +101,17 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
                                  cudaStream_t stream, struct error *error);
 
 /* For consumers: what follows in lane->product waits for what is in lane->stream. */
-cudaError_t stream_lane_ready(const struct stream_lane *lane);
+cudaError_t device_stream_workspace_ready(const struct device_stream_workspace *lane);
 
 /* Queues a pass: what its consumer puts into lane->product comes after what is in `stream` and
  * before what will be. */
-cudaError_t device_stream_pass(struct device_stream *s, const struct stream_pass *pass,
+cudaError_t device_stream_pass(struct device_stream *s, const struct device_stream_pass *pass,
                                cudaStream_t stream);
 
 /* Takes over a `mode n` ordering of the same segments, from which mode n is computed from now on;
  * it is empty afterwards, whatever is returned. On failure the stream goes on as before. No work
  * may be under way. STATUS_MEMORY. */
-enum status device_stream_adopt(struct device_stream *s, struct packed *replica,
+enum status device_stream_adopt(struct device_stream *s, struct packed_tensor *replica,
                                 struct error *error);
 
 /* Lets all of an ordering flow, and nothing of it stay on the device. No work may be under way. */

@@ -4,17 +4,17 @@
 #include "backend/cuda/stream/device_stream.h"
 
 /* All of an ordering. */
-static struct stream_batches all_batches(const struct device_stream *s, int ordering)
+static struct device_stream_batches all_batches(const struct device_stream *s, int ordering)
 {
-    const struct device_packed *o = &s->packed[ordering];
-    return (struct stream_batches){
+    const struct device_packed_tensor *o = &s->packed[ordering];
+    return (struct device_stream_batches){
         .ordering = ordering, .count = o->nbatches, .resident = o->nresident};
 }
 
-static struct stream_batches batches_of(const struct device_stream *s,
-                                        const struct stream_pass *pass)
+static struct device_stream_batches batches_of(const struct device_stream *s,
+                                               const struct device_stream_pass *pass)
 {
-    struct stream_batches all = all_batches(s, pass->ordering), some = all;
+    struct device_stream_batches all = all_batches(s, pass->ordering), some = all;
     if (!pass->batch)
         return all;
     some.number = pass->batch;
@@ -25,7 +25,7 @@ static struct stream_batches batches_of(const struct device_stream *s,
     return some;
 }
 
-static uint64_t number_of(const struct stream_batches *l, uint64_t i)
+static uint64_t number_of(const struct device_stream_batches *l, uint64_t i)
 {
     return l->number ? l->number[i] : i;
 }
@@ -33,22 +33,22 @@ static uint64_t number_of(const struct stream_batches *l, uint64_t i)
 /* Queues a copy into the next slot, once it is empty. */
 static cudaError_t fill_slot(struct device_stream *s)
 {
-    struct stream_slot *slot = &s->slot[s->filled++ % PLAN_QUEUES];
-    const struct device_packed *o = &s->packed[s->flow.ordering];
+    struct device_stream_slot *slot = &s->slot[s->filled++ % PLAN_SLOTS];
+    const struct device_packed_tensor *o = &s->packed[s->flow.ordering];
     uint64_t b = number_of(&s->flow, s->flow.resident + s->next++);
     cudaError_t code = cudaStreamWaitEvent(s->copy, slot->emptied, 0);
     if (code == cudaSuccess)
-        code = cudaMemcpyAsync(slot->bytes, o->packed.bytes + device_packed_at(o, b),
-                               device_packed_bytes(o, b), cudaMemcpyHostToDevice, s->copy);
+        code = cudaMemcpyAsync(slot->bytes, o->packed.bytes + device_packed_tensor_at(o, b),
+                               device_packed_tensor_bytes(o, b), cudaMemcpyHostToDevice, s->copy);
     return code == cudaSuccess ? cudaEventRecord(slot->arrived, s->copy) : code;
 }
 
 /* Gives every slot that is done with something to carry: the pass's next batches, and when all of
  * them are on their way, the first ones for the pass that is likely to follow. */
-static cudaError_t fill_slots(struct device_stream *s, const struct stream_pass *pass)
+static cudaError_t fill_slots(struct device_stream *s, const struct device_stream_pass *pass)
 {
     cudaError_t code = cudaSuccess;
-    while (s->filled - s->emptied < PLAN_QUEUES && code == cudaSuccess) {
+    while (s->filled - s->emptied < PLAN_SLOTS && code == cudaSuccess) {
         if (s->next < s->flow.count - s->flow.resident) {
             code = fill_slot(s);
         } else if (!s->ahead && pass->following != STREAM_NOTHING) {
@@ -63,7 +63,7 @@ static cudaError_t fill_slots(struct device_stream *s, const struct stream_pass 
 }
 
 /* The slots hold the first batches of the pass, or are to be filled with them. */
-static void expect_batches(struct device_stream *s, const struct stream_batches *batches)
+static void expect_batches(struct device_stream *s, const struct device_stream_batches *batches)
 {
     if (!s->ahead || s->flow.ordering != batches->ordering || batches->number) {
         s->emptied = s->filled;
@@ -74,16 +74,17 @@ static void expect_batches(struct device_stream *s, const struct stream_batches 
 }
 
 /* Batch b of an ordering, whose bytes are there. */
-static cudaError_t decode(struct device_stream *s, const struct device_packed *o, uint64_t b,
-                          const uint8_t *bytes, int single, const struct stream_lane *lane)
+static cudaError_t decode(struct device_stream *s, const struct device_packed_tensor *o, uint64_t b,
+                          const uint8_t *bytes, int single,
+                          const struct device_stream_workspace *lane)
 {
     struct unpack_args args = {.layout = s->layout,
                                .spread = o->spread,
                                .bytes = bytes,
-                               .offset = device_packed_at(o, b),
+                               .offset = device_packed_tensor_at(o, b),
                                .segment = o->segment + b * o->segments,
                                .segment_nnz = (uint32_t)o->packed.segment_nnz,
-                               .nnz = device_packed_nnz(o, b),
+                               .nnz = device_packed_tensor_nnz(o, b),
                                .index = {lane->index[0], lane->index[1]},
                                .value = lane->value,
                                .single = single,
@@ -92,11 +93,11 @@ static cudaError_t decode(struct device_stream *s, const struct device_packed *o
 }
 
 /* The next batch that flows, number b, from its slot, which takes another one from then on. */
-static cudaError_t decode_flowing(struct device_stream *s, const struct stream_pass *pass,
-                                  uint64_t b, const struct stream_lane *lane)
+static cudaError_t decode_flowing(struct device_stream *s, const struct device_stream_pass *pass,
+                                  uint64_t b, const struct device_stream_workspace *lane)
 {
     cudaError_t code = fill_slots(s, pass);
-    struct stream_slot *slot = &s->slot[s->emptied % PLAN_QUEUES];
+    struct device_stream_slot *slot = &s->slot[s->emptied % PLAN_SLOTS];
     if (code == cudaSuccess)
         code = cudaStreamWaitEvent(lane->stream, slot->arrived, 0);
     if (code == cudaSuccess)
@@ -107,25 +108,26 @@ static cudaError_t decode_flowing(struct device_stream *s, const struct stream_p
     return code == cudaSuccess ? fill_slots(s, pass) : code;
 }
 
-cudaError_t stream_lane_ready(const struct stream_lane *lane)
+cudaError_t device_stream_workspace_ready(const struct device_stream_workspace *lane)
 {
     cudaError_t code = cudaEventRecord(lane->ready, lane->stream);
     return code == cudaSuccess ? cudaStreamWaitEvent(lane->product, lane->ready, 0) : code;
 }
 
 /* Step t of a pass: batches that are there come evenly between those that flow. */
-static cudaError_t run_batch(struct device_stream *s, const struct stream_pass *pass,
-                             const struct stream_batches *batches, uint64_t t)
+static cudaError_t run_batch(struct device_stream *s, const struct device_stream_pass *pass,
+                             const struct device_stream_batches *batches, uint64_t t)
 {
-    const struct device_packed *o = &s->packed[pass->ordering];
-    const struct stream_lane *lane = &s->lane[t % PLAN_LANES];
+    const struct device_packed_tensor *o = &s->packed[pass->ordering];
+    const struct device_stream_workspace *lane = &s->lane[t % PLAN_WORKSPACES];
     uint64_t before = t * batches->resident / batches->count, b;
     cudaError_t code = cudaStreamWaitEvent(lane->stream, lane->done, 0);
     if (code != cudaSuccess)
         return code;
     if ((t + 1) * batches->resident / batches->count > before) {
         b = number_of(batches, before);
-        const uint8_t *bytes = o->resident + device_packed_at(o, b) - device_packed_at(o, 0);
+        const uint8_t *bytes =
+            o->resident + device_packed_tensor_at(o, b) - device_packed_tensor_at(o, 0);
         code = decode(s, o, b, bytes, pass->single, lane);
     } else {
         b = number_of(batches, batches->resident + t - before);
@@ -136,17 +138,17 @@ static cudaError_t run_batch(struct device_stream *s, const struct stream_pass *
     return code == cudaSuccess ? cudaEventRecord(lane->done, lane->product) : code;
 }
 
-cudaError_t device_stream_pass(struct device_stream *s, const struct stream_pass *pass,
+cudaError_t device_stream_pass(struct device_stream *s, const struct device_stream_pass *pass,
                                cudaStream_t stream)
 {
-    const struct stream_batches batches = batches_of(s, pass);
+    const struct device_stream_batches batches = batches_of(s, pass);
     expect_batches(s, &batches);
     cudaError_t code = cudaEventRecord(s->begun, stream);
-    for (int l = 0; l < PLAN_LANES && code == cudaSuccess; l++)
+    for (int l = 0; l < PLAN_WORKSPACES && code == cudaSuccess; l++)
         code = cudaStreamWaitEvent(s->lane[l].product, s->begun, 0);
     for (uint64_t t = 0; t < batches.count && code == cudaSuccess; t++)
         code = run_batch(s, pass, &batches, t);
-    for (int l = 0; l < PLAN_LANES && code == cudaSuccess; l++)
+    for (int l = 0; l < PLAN_WORKSPACES && code == cudaSuccess; l++)
         code = cudaStreamWaitEvent(stream, s->lane[l].done, 0);
     s->ahead = s->ahead && code == cudaSuccess;
     return code;

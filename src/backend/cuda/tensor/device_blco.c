@@ -15,7 +15,7 @@ struct build {
     struct device_coo *x;
     const struct device_pool *pool; /* x's */
     struct device_pairs pairs;      /* lines and values, or keys and positions */
-    struct block_finder blocks;
+    struct device_block_finder blocks;
     int index_bits;
     int real_size;
     bool last;
@@ -49,8 +49,8 @@ static enum status sort_lines(struct device_blco *b, struct build *w, struct err
     cudaError_t code = cudaSuccess;
     if (take_pairs(w, b->nnz, error) != STATUS_OK)
         return error->status;
-    relayout_moves(&moves, &w->x->line, &b->ordering, LAYOUT_LINE, 0);
-    if (p->key[0] != line || !relayout_is_identity(&moves, b->ordering.line_bits))
+    ordering_moves_create(&moves, &w->x->line, &b->ordering, ORDERING_LINE, 0);
+    if (p->key[0] != line || !ordering_moves_identity(&moves, b->ordering.line_bits))
         code = linearise_words(line, p->key[0], b->nnz, &moves, w->stream);
     if (code == cudaSuccess && p->payload[0] != value)
         code = linearise_gather(value, sizeof *value, NULL, 0, p->payload[0], w->real_size, b->nnz,
@@ -66,12 +66,12 @@ static enum status store_lines(struct device_blco *b, struct build *w, struct er
 {
     struct bit_moves moves;
     uint64_t *line = w->pairs.key[0];
-    relayout_moves(&moves, &b->ordering, &b->ordering, LAYOUT_INDEX, 0);
+    ordering_moves_create(&moves, &b->ordering, &b->ordering, ORDERING_INDEX, 0);
     b->index[0] = line;
     b->value = w->pairs.payload[0];
     w->pairs.key[0] = NULL;
     w->pairs.payload[0] = NULL;
-    if (relayout_is_identity(&moves, b->ordering.line_bits))
+    if (ordering_moves_identity(&moves, b->ordering.line_bits))
         return STATUS_OK;
     return cuda_status(linearise_words(line, line, b->nnz, &moves, w->stream), doing, error);
 }
@@ -99,7 +99,7 @@ static enum status gather_nonzeros(struct device_blco *b, struct build *w, struc
         b->index[word] = device_pool_take(w->pool, b->nnz, sizeof *b->index[word], error);
         if (!b->index[word])
             return error->status;
-        relayout_moves(&moves, NULL, &b->ordering, LAYOUT_INDEX, word);
+        ordering_moves_create(&moves, NULL, &b->ordering, ORDERING_INDEX, word);
         code = linearise_gather_words(&coordinates, position, size, b->index[word], b->nnz, &moves,
                                       w->stream);
     }
@@ -118,15 +118,15 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
 {
     struct ordering *o = &b->ordering;
     uint64_t nblocks;
-    if (block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
+    if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
         return error->status;
     if (w->index_bits == 0 && nblocks > 1 && b->nnz / nblocks < BLCO_FEW_NONZEROS) {
         ordering_create(o, o->kind, b->order, b->dims, 128);
-        if (block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
+        if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
             return error->status;
     }
     b->nblocks = nblocks;
-    return block_finder_table(&w->blocks, o, nblocks, &b->block, error);
+    return device_block_finder_table(&w->blocks, o, nblocks, &b->block, error);
 }
 
 enum status device_blco_build(struct device_blco *b, struct device_coo *x, int kind, int index_bits,
@@ -152,7 +152,7 @@ enum status device_blco_build(struct device_blco *b, struct device_coo *x, int k
         (lines ? store_lines : gather_nonzeros)(b, &w, error);
 
 done:
-    block_finder_close(&w.blocks);
+    device_block_finder_close(&w.blocks);
     device_pairs_give(&w.pairs, w.pool);
     if (error->status != STATUS_OK) {
         (void)cudaStreamSynchronize(w.stream);

@@ -15,7 +15,7 @@ struct device_coo {
     int order;
     uint64_t nnz;
     uint64_t dims[MAX_ORDER];
-    struct ordering line; /* relayout_common's: the longest mode lowest */
+    struct ordering line; /* ordering_common's: the longest mode lowest */
     bool sorted;          /* the nonzeros stand in this ordering        */
     uint64_t *packed;     /* (nnz): their lines in this ordering; NULL where a line has more than 64
                            * bits; device, owned */
@@ -31,8 +31,9 @@ void device_coo_init(struct device_coo *d, int order, const uint64_t *dims, uint
 /* Copies x to the device, in arrays of the pool, which works on the staging's stream and stays the
  * caller's. Lines and values go over the bus in fewer bytes where these hold them. x may be freed
  * afterwards. *d is empty on failure. */
-enum status device_coo_upload(struct device_coo *d, const struct coo *x, struct staging *staging,
-                              const struct device_pool *pool, struct error *error);
+enum status device_coo_upload(struct device_coo *d, const struct coo *x,
+                              struct device_staging *staging, const struct device_pool *pool,
+                              struct error *error);
 
 /* Sorts the nonzeros along d->line. Every `mode n` tensor built from them then sorts by mode n's
  * bits alone, so this pays from the second one on. Asynchronous. Device memory while it runs: 16

@@ -8,7 +8,7 @@
 
 static const char doing[] = "cutting the tensor into blocks";
 
-static cudaStream_t stream_of(const struct block_finder *f)
+static cudaStream_t stream_of(const struct device_block_finder *f)
 {
     return f->x->pool->stream;
 }
@@ -18,7 +18,7 @@ static bool is_cut(const struct ordering *o)
     return o->cut < o->line_bits;
 }
 
-static cudaError_t flag_blocks(struct block_finder *f, const struct ordering *o)
+static cudaError_t flag_blocks(struct device_block_finder *f, const struct ordering *o)
 {
     uint64_t nnz = f->x->nnz;
     if (f->line)
@@ -32,8 +32,8 @@ static cudaError_t flag_blocks(struct block_finder *f, const struct ordering *o)
                                       f->flag, f->count, nnz, stream_of(f));
 }
 
-enum status block_finder_count(struct block_finder *f, const struct ordering *o, uint64_t *nblocks,
-                               struct error *error)
+enum status device_block_finder_count(struct device_block_finder *f, const struct ordering *o,
+                                      uint64_t *nblocks, struct error *error)
 {
     const struct device_pool *pool = f->x->pool;
     *nblocks = f->x->nnz > 0;
@@ -56,7 +56,7 @@ enum status block_finder_count(struct block_finder *f, const struct ordering *o,
 }
 
 /* first (nblocks, device) = the first nonzero of each block. */
-static enum status find_first(struct block_finder *f, uint64_t *first, struct error *error)
+static enum status find_first(struct device_block_finder *f, uint64_t *first, struct error *error)
 {
     size_t bytes = 0;
     uint64_t nnz = f->x->nnz;
@@ -73,7 +73,7 @@ static enum status find_first(struct block_finder *f, uint64_t *first, struct er
 
 /* host (words x nblocks) = the words of the lines of nonzeros first[] (nblocks, device), by way of
  * line and at (nblocks each, device). */
-static cudaError_t fetch_lines(struct block_finder *f, const struct ordering *o,
+static cudaError_t fetch_lines(struct device_block_finder *f, const struct ordering *o,
                                const uint64_t *first, uint64_t nblocks, uint64_t *line, void *at,
                                uint64_t *host)
 {
@@ -85,7 +85,7 @@ static cudaError_t fetch_lines(struct block_finder *f, const struct ordering *o,
     for (int w = 0; 64 * w < o->line_bits && code == cudaSuccess; w++) {
         if (!f->line) {
             struct bit_moves moves;
-            relayout_moves(&moves, NULL, o, LAYOUT_LINE, w);
+            ordering_moves_create(&moves, NULL, o, ORDERING_LINE, w);
             code =
                 linearise_gather_words(&coordinates, at, size, line, nblocks, &moves, stream_of(f));
         }
@@ -106,13 +106,13 @@ static void fill_table(const struct ordering *o, uint64_t nnz, const uint64_t *f
             words[w] = line[(uint64_t)w * nblocks + i];
         block[i].first = first[i];
         block[i].count = (i + 1 < nblocks ? first[i + 1] : nnz) - first[i];
-        relayout_base(o, words, block[i].base);
+        ordering_base(o, words, block[i].base);
     }
 }
 
-/* As block_finder_table, for an ordering with a cut; block (nblocks) is zeroed. */
-static enum status find_blocks(struct block_finder *f, const struct ordering *o, uint64_t nblocks,
-                               struct blco_block *block, struct error *error)
+/* As device_block_finder_table, for an ordering with a cut; block (nblocks) is zeroed. */
+static enum status find_blocks(struct device_block_finder *f, const struct ordering *o,
+                               uint64_t nblocks, struct blco_block *block, struct error *error)
 {
     const struct device_pool *pool = f->x->pool;
     uint64_t words = (uint64_t)(o->line_bits + 63) / 64;
@@ -143,8 +143,9 @@ done:
     return error->status;
 }
 
-enum status block_finder_table(struct block_finder *f, const struct ordering *o, uint64_t nblocks,
-                               struct blco_block **block, struct error *error)
+enum status device_block_finder_table(struct device_block_finder *f, const struct ordering *o,
+                                      uint64_t nblocks, struct blco_block **block,
+                                      struct error *error)
 {
     *block = memory_zeros(nblocks, sizeof **block, error);
     if (!*block)
@@ -161,7 +162,7 @@ enum status block_finder_table(struct block_finder *f, const struct ordering *o,
     return error->status;
 }
 
-void block_finder_close(struct block_finder *f)
+void device_block_finder_close(struct device_block_finder *f)
 {
     if (!f->x)
         return;

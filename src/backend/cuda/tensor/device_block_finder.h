@@ -7,7 +7,7 @@
 #include "backend/cuda/tensor/device_blco.h"
 
 /* Nonzeros in line order: their lines, or else their positions in x. */
-struct block_finder {
+struct device_block_finder {
     const struct device_coo *x;
     const uint64_t *line; /* (nnz), device, or NULL          */
     const void *position; /* (nnz), device; device_position_size */
@@ -16,15 +16,16 @@ struct block_finder {
 };
 
 /* The number of blocks that o's cut makes; waits for the pool's stream. */
-enum status block_finder_count(struct block_finder *f, const struct ordering *o, uint64_t *nblocks,
-                               struct error *error);
+enum status device_block_finder_count(struct device_block_finder *f, const struct ordering *o,
+                                      uint64_t *nblocks, struct error *error);
 
-/* Their table (nblocks), which the caller frees; *block is NULL on failure. block_finder_count has
- * counted them for the same ordering. Waits for the stream. */
-enum status block_finder_table(struct block_finder *f, const struct ordering *o, uint64_t nblocks,
-                               struct blco_block **block, struct error *error);
+/* Their table (nblocks), which the caller frees; *block is NULL on failure.
+ * device_block_finder_count has counted them for the same ordering. Waits for the stream. */
+enum status device_block_finder_table(struct device_block_finder *f, const struct ordering *o,
+                                      uint64_t nblocks, struct blco_block **block,
+                                      struct error *error);
 
 /* Hands the arrays back to x; accepts a zeroed one. */
-void block_finder_close(struct block_finder *f);
+void device_block_finder_close(struct device_block_finder *f);
 
 #endif

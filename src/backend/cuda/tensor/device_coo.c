@@ -11,7 +11,7 @@ void device_coo_init(struct device_coo *d, int order, const uint64_t *dims, uint
 {
     *d = (struct device_coo){.order = order, .nnz = nnz, .pool = pool};
     memcpy(d->dims, dims, (size_t)order * sizeof *dims);
-    relayout_common(&d->line, order, dims);
+    ordering_common(&d->line, order, dims);
 }
 
 /* The lines themselves are the keys. */

@@ -56,12 +56,12 @@ static bool copy_checked(const void *source, uint64_t first, uint64_t count, voi
 }
 
 static enum status send_segments(const struct blco_file *f, int line_bits, void *to,
-                                 struct staging *staging, struct error *error)
+                                 struct device_staging *staging, struct error *error)
 {
     const struct blco_file_header *h = f->header;
     uint64_t bad = UINT64_MAX;
     struct sending t = {f, h->data_bytes / BLCO_SEGMENT_ALIGN, line_bits, &bad};
-    staging_send(staging, to, t.units, BLCO_SEGMENT_ALIGN, copy_checked, &t, error);
+    device_staging_send(staging, to, t.units, BLCO_SEGMENT_ALIGN, copy_checked, &t, error);
     if (error->status == STATUS_OK && bad < UINT64_MAX)
         blco_file_damaged(f, bad, error);
     return error->status;
@@ -186,15 +186,15 @@ static enum status finish(const struct device_coo *d, const struct blco_file *f,
 static double norm_sq_of(const struct blco_file *f)
 {
     const struct blco_file_header *h = f->header;
-    struct packed p = {.order = (int)h->order,
-                       .nnz = h->nnz,
-                       .kind = ORDERING_ALTO,
-                       .segment_nnz = h->segment_nnz,
-                       .nsegments = h->nsegments,
-                       .segment = (struct blco_file_segment *)f->segment,
-                       .bytes = (uint8_t *)f->map.bytes};
+    struct packed_tensor p = {.order = (int)h->order,
+                              .nnz = h->nnz,
+                              .kind = ORDERING_ALTO,
+                              .segment_nnz = h->segment_nnz,
+                              .nsegments = h->nsegments,
+                              .segment = (struct blco_file_segment *)f->segment,
+                              .bytes = (uint8_t *)f->map.bytes};
     memcpy(p.dims, h->dims, (size_t)h->order * sizeof *h->dims);
-    return packed_norm_sq(&p);
+    return packed_tensor_norm_sq(&p);
 }
 
 /* The arrays that are decoded to, and how. */
@@ -204,19 +204,19 @@ static void prepare(struct device_coo *d, struct workspace *w, struct packed_spr
     *w = (struct workspace){0};
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
     if (d->line.line_bits <= 64) {
-        stream_layout_of_line(&w->layout, &d->line, d->dims);
+        decoded_layout_of_line(&w->layout, &d->line, d->dims);
         if (d->value)
             d->packed = device_pool_take(d->pool, d->nnz, sizeof *d->packed, error);
     } else {
-        (void)stream_layout_create(&w->layout, d->order, d->dims);
+        (void)decoded_layout_create(&w->layout, d->order, d->dims);
         for (int n = 0; n < d->order && error->status == STATUS_OK; n++)
             d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
     }
-    stream_layout_spread(spread, &w->layout, ORDERING_ALTO, d->dims);
+    decoded_layout_spread(spread, &w->layout, ORDERING_ALTO, d->dims);
 }
 
 enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, double *norm_sq,
-                              struct staging *staging, const struct device_pool *pool,
+                              struct device_staging *staging, const struct device_pool *pool,
                               struct error *error)
 {
     const struct blco_file_header *h = f->header;

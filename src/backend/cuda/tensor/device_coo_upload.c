@@ -108,8 +108,8 @@ static void *take_scratch(const struct device_coo *d, uint64_t bytes, struct err
     return device_pool_take(d->pool, bytes > lines ? bytes : lines, 1, error);
 }
 
-static enum status send_lines(struct device_coo *d, const struct coo *x, struct staging *staging,
-                              struct error *error)
+static enum status send_lines(struct device_coo *d, const struct coo *x,
+                              struct device_staging *staging, struct error *error)
 {
     struct line_packing packing = line_packing_of(x, &d->line);
     uint64_t groups = (d->nnz + WIDEN_GROUP - 1) / WIDEN_GROUP;
@@ -120,7 +120,7 @@ static enum status send_lines(struct device_coo *d, const struct coo *x, struct 
     void *packed = whole || !d->packed ? d->packed : take_scratch(d, groups * size, error);
     if (!packed)
         return error->status;
-    staging_send(staging, packed, groups, size, pack_lines, &packing, error);
+    device_staging_send(staging, packed, groups, size, pack_lines, &packing, error);
     if (whole)
         return error->status;
     if (error->status == STATUS_OK)
@@ -137,12 +137,12 @@ static bool copy_indices(const void *source, uint64_t first, uint64_t count, voi
 }
 
 static enum status send_coordinates(struct device_coo *d, const struct coo *x,
-                                    struct staging *staging, struct error *error)
+                                    struct device_staging *staging, struct error *error)
 {
     for (int n = 0; n < d->order; n++) {
         d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
-        if (!d->index[n] || staging_send(staging, d->index[n], d->nnz, sizeof *d->index[n],
-                                         copy_indices, x->index[n], error) != STATUS_OK)
+        if (!d->index[n] || device_staging_send(staging, d->index[n], d->nnz, sizeof *d->index[n],
+                                                copy_indices, x->index[n], error) != STATUS_OK)
             return error->status;
     }
     return STATUS_OK;
@@ -216,13 +216,14 @@ static size_t sampled_bytes(const double *value, uint64_t nnz)
 
 /* In `bytes` each; *lost where they do not hold them all, and d->value is then undefined. */
 static enum status send_narrow(struct device_coo *d, const struct coo *x, size_t bytes, bool *lost,
-                               struct staging *staging, struct error *error)
+                               struct device_staging *staging, struct error *error)
 {
     struct value_packing packing = {x->value, bytes, lost};
     void *packed = take_scratch(d, d->nnz * bytes, error);
     if (!packed)
         return error->status;
-    if (staging_send(staging, packed, d->nnz, bytes, pack_values, &packing, error) == STATUS_OK &&
+    if (device_staging_send(staging, packed, d->nnz, bytes, pack_values, &packing, error) ==
+            STATUS_OK &&
         !*lost)
         cuda_status(widen_values(packed, (int)bytes, d->value, d->nnz, d->pool->stream), doing,
                     error);
@@ -230,8 +231,8 @@ static enum status send_narrow(struct device_coo *d, const struct coo *x, size_t
     return error->status;
 }
 
-static enum status send_values(struct device_coo *d, const struct coo *x, struct staging *staging,
-                               struct error *error)
+static enum status send_values(struct device_coo *d, const struct coo *x,
+                               struct device_staging *staging, struct error *error)
 {
     struct value_packing wide = {x->value, sizeof *x->value, NULL};
     size_t bytes = sampled_bytes(x->value, x->nnz);
@@ -240,12 +241,13 @@ static enum status send_values(struct device_coo *d, const struct coo *x, struct
     if (d->value && !lost)
         send_narrow(d, x, bytes, &lost, staging, error);
     if (error->status == STATUS_OK && lost)
-        staging_send(staging, d->value, d->nnz, sizeof *d->value, pack_values, &wide, error);
+        device_staging_send(staging, d->value, d->nnz, sizeof *d->value, pack_values, &wide, error);
     return error->status;
 }
 
-enum status device_coo_upload(struct device_coo *d, const struct coo *x, struct staging *staging,
-                              const struct device_pool *pool, struct error *error)
+enum status device_coo_upload(struct device_coo *d, const struct coo *x,
+                              struct device_staging *staging, const struct device_pool *pool,
+                              struct error *error)
 {
     device_coo_init(d, x->order, x->dims, x->nnz, pool);
     if (send_values(d, x, staging, error) != STATUS_OK ||

@@ -9,7 +9,7 @@
 
 _Static_assert(TUPLES_MAX_ORDER == MAX_ORDER, "a map may have any mode");
 
-static const char doing[] = "grouping modes on the GPU";
+static const char doing[] = "mode_groups modes on the GPU";
 
 static struct tuples_source source_of(const struct device_coo *x)
 {
@@ -103,7 +103,8 @@ static enum status count_run(const struct device_coo *x, int first, int last, ui
     struct tuples_map map = {.first = first, .last = last};
     for (int n = first; n < last; n++)
         map.length[n - first] = (uint32_t)x->dims[n];
-    const struct grouping_sample s = grouping_sample(grouping_cells(x->dims, x->nnz, first, last));
+    const struct mode_groups_sample s =
+        mode_groups_sample(mode_groups_possible_tuples(x->dims, x->nnz, first, last));
     const struct tuples_sample sample = {s.cell_bits, s.left_out};
     const uint64_t words = (UINT64_C(1) << (s.cell_bits - s.left_out)) / 64 + 1;
     uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
@@ -133,7 +134,7 @@ static enum status count_runs(const struct device_coo *x, struct tuple_counts *t
         for (int last = first + 1; last <= x->order && last - first < x->order; last++) {
             double *to = &tuples->count[first][last];
             *to = last - first == 1 ? (double)x->dims[first] : INFINITY;
-            if (last - first == 1 || grouping_cells(x->dims, x->nnz, first, last) == 0)
+            if (last - first == 1 || mode_groups_possible_tuples(x->dims, x->nnz, first, last) == 0)
                 continue;
             if (count_run(x, first, last, count + runs, &scale[runs], error) != STATUS_OK)
                 return error->status;
@@ -146,24 +147,24 @@ static enum status count_runs(const struct device_coo *x, struct tuple_counts *t
     return error->status;
 }
 
-enum status device_grouping_choose(struct grouping *g, const struct device_coo *x,
-                                   uint64_t row_bytes, uint64_t cache_bytes, struct error *error)
+enum status device_mode_groups_choose(struct mode_groups *g, const struct device_coo *x,
+                                      uint64_t row_bytes, uint64_t cache_bytes, struct error *error)
 {
     struct tuple_counts tuples;
-    grouping_none(g, x->order);
-    if (!grouping_possible(x->order))
+    mode_groups_none(g, x->order);
+    if (!mode_groups_possible(x->order))
         return STATUS_OK;
     uint32_t *count = device_pool_take(x->pool, RUNS, sizeof *count, error);
     if (count && count_runs(x, &tuples, count, error) == STATUS_OK)
-        grouping_decide(g, x->order, x->nnz, &tuples, row_bytes, cache_bytes,
-                        GROUPING_BEYOND_CACHE);
+        mode_groups_decide(g, x->order, x->nnz, &tuples, row_bytes, cache_bytes,
+                           MODE_GROUPS_BEYOND_CACHE);
     device_pool_give(x->pool, count);
     return error->status;
 }
 
 /* Maps of all groups (g->groups), and their tuples on the host. Those that were made are the
  * caller's to free, also after a failure. */
-static enum status map_groups(struct tuples_map *map, uint32_t *tuples, const struct grouping *g,
+static enum status map_groups(struct tuples_map *map, uint32_t *tuples, const struct mode_groups *g,
                               const struct device_coo *x, struct error *error)
 {
     uint32_t *count = device_pool_take(x->pool, MAX_ORDER, sizeof *count, error);
@@ -173,7 +174,7 @@ static enum status map_groups(struct tuples_map *map, uint32_t *tuples, const st
     if (error->status == STATUS_OK)
         fetch_counts(tuples, count, (uint64_t)g->groups, x->pool, error);
     for (int k = 0; k < g->groups; k++)
-        if (grouping_size(g, k) == 1)
+        if (mode_groups_size(g, k) == 1)
             tuples[k] = (uint32_t)x->dims[g->first[k]];
     device_pool_give(x->pool, count);
     return error->status;
@@ -187,7 +188,7 @@ static void set_shifts(struct tuples_target *to, const struct device_coo *d)
 
 /* x's nonzeros with the tuples' numbers as coordinates. Where lines are too long, a group's numbers
  * take the place of its first mode's coordinates. */
-static enum status reduce(struct device_coo *x, const struct grouping *g,
+static enum status reduce(struct device_coo *x, const struct mode_groups *g,
                           const struct tuples_map *map, const uint32_t *tuples, struct error *error)
 {
     uint64_t dims[MAX_ORDER];
@@ -263,13 +264,13 @@ static enum status list_tuples(struct device_coo *d, uint32_t **coordinate,
     return cuda_status(code, doing, error);
 }
 
-enum status device_grouping_apply(struct device_grouped *out, const struct grouping *g,
-                                  struct device_coo *x, struct error *error)
+enum status device_mode_groups_apply(struct device_grouped_tensor *out, const struct mode_groups *g,
+                                     struct device_coo *x, struct error *error)
 {
     const struct device_pool *pool = x->pool;
     struct tuples_map map[MAX_ORDER] = {0};
     uint32_t tuples[MAX_ORDER];
-    *out = (struct device_grouped){0};
+    *out = (struct device_grouped_tensor){0};
     if (map_groups(map, tuples, g, x, error) == STATUS_OK)
         reduce(x, g, map, tuples, error);
     for (int k = 0; k < g->groups && error->status == STATUS_OK; k++)
@@ -279,15 +280,15 @@ enum status device_grouping_apply(struct device_grouped *out, const struct group
     for (int k = 0; k < g->groups; k++)
         map_free(&map[k], pool);
     if (error->status != STATUS_OK)
-        device_grouped_free(out, pool);
+        device_grouped_tensor_free(out, pool);
     return error->status;
 }
 
-void device_grouped_free(struct device_grouped *g, const struct device_pool *pool)
+void device_grouped_tensor_free(struct device_grouped_tensor *g, const struct device_pool *pool)
 {
     for (int n = 0; n < MAX_ORDER; n++) {
         device_coo_free(&g->tuples[n]);
         device_pool_give(pool, g->coordinate[n]);
     }
-    *g = (struct device_grouped){0};
+    *g = (struct device_grouped_tensor){0};
 }

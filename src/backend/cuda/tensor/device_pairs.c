@@ -89,7 +89,7 @@ enum status device_pairs_sort_positions(struct device_pairs *p, const struct dev
         int begin = sorted > 64 * word ? sorted - 64 * word : 0;
         int end = o->line_bits - 64 * word < 64 ? o->line_bits - 64 * word : 64;
         struct bit_moves moves;
-        relayout_moves(&moves, NULL, o, LAYOUT_LINE, word);
+        ordering_moves_create(&moves, NULL, o, ORDERING_LINE, word);
         code = linearise_gather_words(&coordinates, p->payload[0], position_size, p->key[0], p->n,
                                       &moves, stream);
         if (code != cudaSuccess)
@@ -103,7 +103,7 @@ enum status device_pairs_sort_positions(struct device_pairs *p, const struct dev
 
 int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o)
 {
-    return x->sorted ? relayout_sorted_bits(&x->line, o) : 0;
+    return x->sorted ? ordering_sorted_bits(&x->line, o) : 0;
 }
 
 struct linearise_coordinates device_coo_coordinates(const struct device_coo *x)

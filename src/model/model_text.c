@@ -1,4 +1,4 @@
-#include "model/text_matrix.h"
+#include "model/model_text.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -47,7 +47,7 @@ static size_t line_start(const struct filemap *map, size_t near)
     return newline ? (size_t)(newline - map->bytes) + 1 : map->size;
 }
 
-static void count_lines(const struct textfile *t, uint64_t c)
+static void count_lines(const struct model_text *t, uint64_t c)
 {
     const char *at = t->map.bytes + t->chunk[c].begin;
     const char *end = t->map.bytes + t->chunk[c + 1].begin;
@@ -62,7 +62,7 @@ static void count_lines(const struct textfile *t, uint64_t c)
     t->chunk[c].item = items;
 }
 
-static enum status index_lines(struct textfile *t, struct error *error)
+static enum status index_lines(struct model_text *t, struct error *error)
 {
     t->nchunks = (t->map.size + CHUNK_BYTES - 1) / CHUNK_BYTES;
     t->chunk = memory_array(t->nchunks + 1, sizeof *t->chunk, error);
@@ -89,9 +89,9 @@ static enum status index_lines(struct textfile *t, struct error *error)
     return STATUS_OK;
 }
 
-enum status textfile_open(struct textfile *t, const char *path, struct error *error)
+enum status model_text_open(struct model_text *t, const char *path, struct error *error)
 {
-    *t = (struct textfile){.path = path};
+    *t = (struct model_text){.path = path};
     if (filemap_open(&t->map, path, error) != STATUS_OK)
         goto fail;
     if (t->map.size > 0 && t->map.bytes[t->map.size - 1] != '\n') {
@@ -102,19 +102,19 @@ enum status textfile_open(struct textfile *t, const char *path, struct error *er
         goto fail;
     return STATUS_OK;
 fail:
-    textfile_close(t);
+    model_text_close(t);
     return error->status;
 }
 
-void textfile_close(struct textfile *t)
+void model_text_close(struct model_text *t)
 {
     filemap_close(&t->map);
     memory_free(t->chunk);
-    *t = (struct textfile){0};
+    *t = (struct model_text){0};
 }
 
 /* The last chunk whose first item is `item` or an earlier one. */
-static uint64_t chunk_of(const struct textfile *t, uint64_t item)
+static uint64_t chunk_of(const struct model_text *t, uint64_t item)
 {
     uint64_t low = 0, high = t->nchunks;
     while (high - low > 1) {
@@ -127,7 +127,7 @@ static uint64_t chunk_of(const struct textfile *t, uint64_t item)
     return low;
 }
 
-struct text_line textfile_item(const struct textfile *t, uint64_t item)
+struct text_line model_text_item(const struct model_text *t, uint64_t item)
 {
     const struct text_chunk *chunk = &t->chunk[chunk_of(t, item)];
     const char *at = t->map.bytes + chunk->begin, *end = t->map.bytes + t->map.size;
@@ -141,7 +141,7 @@ struct text_line textfile_item(const struct textfile *t, uint64_t item)
     return line;
 }
 
-uint64_t textfile_count(const struct text_line *line)
+uint64_t model_text_count(const struct text_line *line)
 {
     uint64_t count = 0;
     for (const char *at = line->begin; at < line->end; at++)
@@ -159,7 +159,7 @@ static const char *word_end(const struct text_line *line)
 }
 
 /* "path:line: read WORD, expected ...", the word cut short and fit to be printed. */
-static enum status refuse_word(const struct textfile *t, const struct text_line *line,
+static enum status refuse_word(const struct model_text *t, const struct text_line *line,
                                const char *expected, struct error *error)
 {
     char word[24];
@@ -189,7 +189,7 @@ static bool ends_word(const struct text_line *line, const char *next)
     return next && (next == line->end || is_blank(*next));
 }
 
-/* The fast part of textfile_number, for the loop over a matrix. */
+/* The fast part of model_text_number, for the loop over a matrix. */
 static inline bool take_number(struct text_line *line, double *value)
 {
     const char *next = number_parse(line->begin, line->end, value);
@@ -199,16 +199,16 @@ static inline bool take_number(struct text_line *line, double *value)
     return true;
 }
 
-enum status textfile_number(const struct textfile *t, struct text_line *line, double *value,
-                            struct error *error)
+enum status model_text_number(const struct model_text *t, struct text_line *line, double *value,
+                              struct error *error)
 {
     if (take_number(line, value))
         return STATUS_OK;
     return refuse_word(t, line, "a finite number", error);
 }
 
-enum status textfile_unsigned(const struct textfile *t, struct text_line *line, uint64_t *value,
-                              struct error *error)
+enum status model_text_unsigned(const struct model_text *t, struct text_line *line, uint64_t *value,
+                                struct error *error)
 {
     const char *next = number_parse_unsigned(line->begin, line->end, value);
     if (!ends_word(line, next))
@@ -217,27 +217,27 @@ enum status textfile_unsigned(const struct textfile *t, struct text_line *line, 
     return STATUS_OK;
 }
 
-enum status textfile_line_end(const struct textfile *t, const struct text_line *line,
-                              uint64_t numbers, struct error *error)
+enum status model_text_line_end(const struct model_text *t, const struct text_line *line,
+                                uint64_t numbers, struct error *error)
 {
     if (line->begin == line->end)
         return STATUS_OK;
     return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": %" PRIu64 " numbers, expected %" PRIu64,
-                     t->path, line->number, numbers + textfile_count(line), numbers);
+                     t->path, line->number, numbers + model_text_count(line), numbers);
 }
 
 /* The line is wrong: says how. */
-static enum status refuse_row(const struct textfile *t, struct text_line line, uint64_t cols,
+static enum status refuse_row(const struct model_text *t, struct text_line line, uint64_t cols,
                               struct error *error)
 {
-    uint64_t count = textfile_count(&line);
+    uint64_t count = model_text_count(&line);
     if (count != cols)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": %" PRIu64 " numbers, expected %" PRIu64, t->path,
                          line.number, count, cols);
     double value;
     for (uint64_t c = 0; c < cols; c++)
-        if (textfile_number(t, &line, &value, error) != STATUS_OK)
+        if (model_text_number(t, &line, &value, error) != STATUS_OK)
             break;
     return error->status;
 }
@@ -248,7 +248,7 @@ struct matrix {
 };
 
 /* Parses the chunk's items that belong to the matrix. */
-static enum status read_chunk(const struct textfile *t, uint64_t c, const struct matrix *m,
+static enum status read_chunk(const struct model_text *t, uint64_t c, const struct matrix *m,
                               struct error *error)
 {
     const char *at = t->map.bytes + t->chunk[c].begin;
@@ -274,8 +274,8 @@ static enum status read_chunk(const struct textfile *t, uint64_t c, const struct
     return STATUS_OK;
 }
 
-enum status textfile_matrix(const struct textfile *t, uint64_t first, uint64_t rows, uint64_t cols,
-                            double *matrix, struct error *error)
+enum status model_text_matrix(const struct model_text *t, uint64_t first, uint64_t rows,
+                              uint64_t cols, double *matrix, struct error *error)
 {
     const struct matrix m = {first, rows, cols, matrix};
     uint64_t begin = chunk_of(t, first), end = chunk_of(t, first + rows - 1) + 1;
@@ -287,7 +287,7 @@ enum status textfile_matrix(const struct textfile *t, uint64_t first, uint64_t r
         known = wrong;
         struct error found = {0};
         if (c < known && read_chunk(t, c, &m, &found) != STATUS_OK) {
-#pragma omp critical(textfile_matrix)
+#pragma omp critical(model_text_matrix)
             if (c < wrong) {
                 *error = found;
 #pragma omp atomic write
