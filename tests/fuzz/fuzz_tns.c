@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "formats/tns/tns.h"
-#include "formats/tns/tns_testing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,6 @@
 #include <isa-l/igzip_lib.h>
 
 #include "formats/tns/tns.h"
-#include "formats/tns/tns_testing.h"
 #include "support/naive.h"
 
 static const struct tns_sizes usual = {1 << 20, 1 << 16};

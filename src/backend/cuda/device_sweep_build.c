@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
-#include "backend/cuda/tensor/device_coo_decode.h"
+#include "backend/cuda/tensor/device_coo.h"
 #include "backend/cuda/tensor/device_mode_groups.h"
 #include "base/memory.h"
 

@@ -2,26 +2,26 @@
 
 #include "backend/host/simd_width.h"
 
-static const struct host_dense_tiles *tiles_of(uint64_t lanes)
+static const struct host_dense_tiles *tiles_of(uint64_t simd)
 {
 #if SIMD_X86
-    if (lanes == 8)
-        return &dense_lanes8;
-    if (lanes == 4)
-        return &dense_lanes4;
+    if (simd == 8)
+        return &host_dense_simd8;
+    if (simd == 4)
+        return &host_dense_simd4;
 #endif
-    return lanes == 2 ? &dense_lanes2 : &dense_lanes1;
+    return simd == 2 ? &host_dense_simd2 : &host_dense_simd1;
 }
 
 void host_dense_multiply(const struct host_dense_product *p, bool upper)
 {
     for (uint64_t column = 0, width; column < p->rank; column += width) {
         width = simd_tile_width(p->rank - column);
-        uint64_t lanes = simd_width(width), vectors = (width + lanes - 1) / lanes;
+        uint64_t simd = simd_width(width), vectors = (width + simd - 1) / simd;
         struct host_dense_product part = *p;
         if (upper && part.rows > column + width)
             part.rows = column + width;
-        tiles_of(lanes)->tile[width % lanes != 0][vectors - 1](&part, column, width);
+        tiles_of(simd)->tile[width % simd != 0][vectors - 1](&part, column, width);
     }
 }
 

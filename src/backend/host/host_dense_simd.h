@@ -22,7 +22,8 @@ struct host_dense_tiles {
     host_dense_tile *tile[2][4]; /* by overlap, vectors in the tile */
 };
 
-extern const struct host_dense_tiles dense_lanes1, dense_lanes2, dense_lanes4, dense_lanes8;
+extern const struct host_dense_tiles host_dense_simd1, host_dense_simd2, host_dense_simd4,
+    host_dense_simd8;
 
 /* All columns of the product; of a square C that is symmetric only those rows of a column that
  * reach down to its tile's last, where `upper`: the upper triangle and a little more. */

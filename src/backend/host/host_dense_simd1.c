@@ -1,3 +1,3 @@
 /* Any processor: tiles of one column. */
-#define LANES 1
+#define SIMD_WIDTH 1
 #include "backend/host/host_dense_simd_body.h"

@@ -2,6 +2,6 @@
 #include "backend/host/simd_width.h"
 #if SIMD_X86
 #pragma GCC target("avx2,fma")
-#define LANES 4
+#define SIMD_WIDTH 4
 #include "backend/host/host_dense_simd_body.h"
 #endif

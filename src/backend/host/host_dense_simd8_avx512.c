@@ -2,6 +2,6 @@
 #include "backend/host/simd_width.h"
 #if SIMD_X86
 #pragma GCC target("avx512f,avx512dq")
-#define LANES 8
+#define SIMD_WIDTH 8
 #include "backend/host/host_dense_simd_body.h"
 #endif

@@ -1,5 +1,6 @@
 /* The body of the kernels for products of tall and thin matrices, compiled once for each vector
- * length: dense_lanesL.c defines LANES, says for which processors, and includes this file. */
+ * length: host_dense_simdL*.c defines SIMD_WIDTH, says for which processors, and includes this
+ * file. */
 #include <stddef.h>
 
 #include "backend/host/host_dense_simd.h"
@@ -7,7 +8,7 @@
 
 /* Sums that are kept in registers at a time: as many as hide an addition's latency and leave room
  * for the operands. */
-#define SUMS (LANES == 8 ? 16 : 8)
+#define SUMS (SIMD_WIDTH == 8 ? 16 : 8)
 
 /* A tile of rows [row, row + rows). `rows` and `vectors` are constants, so that the sums live in
  * registers. All of C's tile is read before any of it is written: columns that two vectors share
@@ -40,7 +41,7 @@ INLINE void tile_body(const struct host_dense_product *p, uint64_t column, uint6
                       int vectors, bool exact)
 {
     const int rows = SUMS / vectors;
-    uint64_t last = (exact ? (uint64_t)vectors * LANES : width) - LANES, row = 0;
+    uint64_t last = (exact ? (uint64_t)vectors * SIMD_WIDTH : width) - SIMD_WIDTH, row = 0;
     for (; row + (uint64_t)rows <= p->rows; row += (uint64_t)rows)
         rows_of_tile(p, row, column, last, rows, vectors);
     for (; row < p->rows; row++)
@@ -60,8 +61,8 @@ TILE(tile_2_overlap, 2, false)
 TILE(tile_3_overlap, 3, false)
 TILE(tile_4_overlap, 4, false)
 
-#define TABLE_OF(lanes)   dense_lanes##lanes
-#define TABLE_NAME(lanes) TABLE_OF(lanes)
+#define TABLE_OF(width)   host_dense_simd##width
+#define TABLE_NAME(width) TABLE_OF(width)
 
-const struct host_dense_tiles TABLE_NAME(LANES) = {
+const struct host_dense_tiles TABLE_NAME(SIMD_WIDTH) = {
     {{tile_1, tile_2, tile_3, tile_4}, {NULL, tile_2_overlap, tile_3_overlap, tile_4_overlap}}};

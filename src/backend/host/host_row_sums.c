@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "backend/host/host_mttkrp_simd.h"
 #include "backend/host/simd_width.h"
 
 void row_sums_zero(const struct row_sums *w, uint64_t from, uint64_t to)
@@ -27,23 +26,22 @@ void row_unlock(uint64_t row)
     atomic_store_explicit(&lock[row % LOCKS], 0, memory_order_release);
 }
 
-static const struct row_sum_kernels *kernels_of(uint64_t lanes)
+static const struct row_sum_kernels *kernels_of(uint64_t simd)
 {
 #if SIMD_X86
-    if (lanes == 8)
-        return &mttkrp_lanes8;
-    if (lanes == 4)
-        return &mttkrp_lanes4;
+    if (simd == 8)
+        return &host_row_sums_simd8;
+    if (simd == 4)
+        return &host_row_sums_simd4;
 #endif
-    return lanes == 2 ? &mttkrp_lanes2 : &mttkrp_lanes1;
+    return simd == 2 ? &host_row_sums_simd2 : &host_row_sums_simd1;
 }
 
 void row_sums_add(struct row_sums *w, uint64_t first, uint64_t last)
 {
     int order = w->others >= 2 && w->others <= 4 ? w->others - 2 : 3;
-    uint64_t lanes = simd_width(w->width), vectors = (w->width + lanes - 1) / lanes;
-    kernels_of(lanes)->kernel[w->distant][order][w->width % lanes != 0][vectors - 1](w, first,
-                                                                                     last);
+    uint64_t simd = simd_width(w->width), vectors = (w->width + simd - 1) / simd;
+    kernels_of(simd)->kernel[w->distant][order][w->width % simd != 0][vectors - 1](w, first, last);
 }
 
 void row_sums_begin(struct row_sums *w, uint64_t row)

@@ -2,13 +2,13 @@
 
 static uint64_t limit = 8;
 
-void simd_width_limit(uint64_t lanes)
+void simd_width_limit(uint64_t simd)
 {
-    limit = lanes ? lanes : 8;
+    limit = simd ? simd : 8;
 }
 
 /* Doubles in the longest vectors of this processor. */
-static uint64_t most_lanes(void)
+static uint64_t longest_vector(void)
 {
 #if SIMD_X86
     if (__builtin_cpu_supports("avx512dq"))
@@ -21,16 +21,16 @@ static uint64_t most_lanes(void)
 
 uint64_t simd_width(uint64_t width)
 {
-    uint64_t lanes = most_lanes();
-    while (lanes > width || lanes > limit)
-        lanes /= 2;
-    return lanes;
+    uint64_t simd = longest_vector();
+    while (simd > width || simd > limit)
+        simd /= 2;
+    return simd;
 }
 
 /* As few tiles as possible, about equally wide, so that none is only a few columns. */
 uint64_t simd_tile_width(uint64_t left)
 {
-    uint64_t lanes = simd_width(left), vectors = (left + lanes - 1) / lanes;
+    uint64_t simd = simd_width(left), vectors = (left + simd - 1) / simd;
     uint64_t tiles = (vectors + SIMD_TILE_VECTORS - 1) / SIMD_TILE_VECTORS;
-    return tiles == 1 ? left : (vectors + tiles - 1) / tiles * lanes;
+    return tiles == 1 ? left : (vectors + tiles - 1) / tiles * simd;
 }

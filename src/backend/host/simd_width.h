@@ -1,4 +1,4 @@
-/* Vectors of doubles on the host: kernels are compiled once per length (files *_lanesL.c), and the
+/* Vectors of doubles on the host: kernels are compiled once per length (files *_simdL*.c), and the
  * longest that this processor has and a tile of columns fills is taken. */
 #ifndef BLCO_SIMD_WIDTH_H
 #define BLCO_SIMD_WIDTH_H
@@ -23,6 +23,6 @@ uint64_t simd_tile_width(uint64_t left);
 
 /* Tests only: goes on as if the processor's longest vectors had this many doubles (8, 4 or 2), or,
  * after 0, as it is. */
-void simd_width_limit(uint64_t lanes);
+void simd_width_limit(uint64_t simd);
 
 #endif

@@ -8,7 +8,6 @@
 #include "formats/tns/line_reader.h"
 #include "formats/tns/tns_header.h"
 #include "formats/tns/tns_line.h"
-#include "formats/tns/tns_testing.h"
 
 #define MOST_BATCH   ((size_t)8 << 20) /* bytes of text read ahead at a time */
 #define LEAST_BATCH  ((size_t)64 << 10)

@@ -6,16 +6,8 @@
 #include <stdint.h>
 
 #include "base/progress.h"
+#include "formats/tns/tns_options.h"
 #include "tensor/coo.h"
-
-struct tns_options {
-    int index_base;           /* 0 or 1                                                         */
-    int ndims;                /* how many lengths --dims gives; 0: taken from header or indices */
-    uint64_t dims[MAX_ORDER]; /* an index beyond its length is an error                         */
-    uint64_t memory;          /* that tns_read may take; 0: MEMORY_SHARE of what is available   */
-};
-
-enum tns_header { TNS_HEADER_NONE, TNS_HEADER_DIMS, TNS_HEADER_SPTENSOR };
 
 struct tns_report {
     enum tns_header header;
@@ -49,6 +41,17 @@ struct tns_parts {
  * tensor. A part has at least the entries of 64 kB of text. */
 enum status tns_read_parts(struct coo *x, const char *path, const struct tns_options *options,
                            const struct tns_parts *parts, struct progress *progress,
+                           struct tns_report *report, struct error *error);
+
+/* Tests only: the sizes in which the reader works, to have many pieces of a small file. */
+struct tns_sizes {
+    size_t batch; /* bytes of text read ahead at a time; no line may be longer */
+    size_t chunk; /* bytes that a thread parses at a time                      */
+};
+
+/* tns_read in pieces of these sizes. The result is the same whatever they are. */
+enum status tns_read_sized(struct coo *x, const char *path, const struct tns_options *options,
+                           const struct tns_sizes *sizes, struct progress *progress,
                            struct tns_report *report, struct error *error);
 
 #endif

@@ -4,8 +4,10 @@
 #ifndef BLCO_TNS_HEADER_H
 #define BLCO_TNS_HEADER_H
 
-#include "formats/tns/tns.h"
+#include <stdbool.h>
+
 #include "formats/tns/tns_line.h"
+#include "formats/tns/tns_options.h"
 
 enum tns_awaited {
     TNS_AWAIT_FIRST,

@@ -285,7 +285,7 @@ static void by_position(const struct device_coo *d, const struct ordering *o, in
     struct linearise_coordinates coordinates = device_coo_coordinates(d);
     const uint32_t above[MAX_ORDER] = {~0xfffffu, ~0xfffu, ~0xffu};
     assert_int_equal(device_pairs_take(&p, d->nnz, position_size, d->pool, &error), STATUS_OK);
-    assert_int_equal(device_pairs_sort_positions(&p, d, o, &error), STATUS_OK);
+    assert_int_equal(device_coo_sort_positions(&p, d, o, &error), STATUS_OK);
     void *host = downloaded(p.payload[0], d->nnz, (size_t)position_size);
     for (uint64_t i = 0; i < d->nnz; i++)
         position[i] = position_size == 4 ? ((uint32_t *)host)[i] : ((uint64_t *)host)[i];

@@ -12,7 +12,7 @@
 
 #include "support/scratch.h"
 
-#include "backend/cuda/tensor/device_coo_decode.h"
+#include "backend/cuda/tensor/device_coo.h"
 #include "formats/blco/decoded_layout.h"
 #include "support/blco_files.h"
 #include "support/gpu_arrays.h"

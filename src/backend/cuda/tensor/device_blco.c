@@ -82,7 +82,7 @@ static enum status sort_positions(struct device_blco *b, struct build *w, struct
     if (device_pairs_take(&w->pairs, b->nnz, device_position_size(b->nnz), w->pool, error) !=
         STATUS_OK)
         return error->status;
-    return device_pairs_sort_positions(&w->pairs, w->x, &b->ordering, error);
+    return device_coo_sort_positions(&w->pairs, w->x, &b->ordering, error);
 }
 
 /* Gathers indices, into the room that the keys leave, and values. */

@@ -6,42 +6,8 @@
 #include <cuda_runtime.h>
 #include <stdbool.h>
 
-#include "backend/cuda/runtime/device_memory.h"
-#include "backend/cuda/runtime/device_staging.h"
+#include "backend/cuda/tensor/device_coo.h"
 #include "tensor/blco.h"
-
-/* The nonzeros on the device, in the order of the coordinate tensor until they are sorted. */
-struct device_coo {
-    int order;
-    uint64_t nnz;
-    uint64_t dims[MAX_ORDER];
-    struct ordering line; /* ordering_common's: the longest mode lowest */
-    bool sorted;          /* the nonzeros stand in this ordering        */
-    uint64_t *packed;     /* (nnz): their lines in this ordering; NULL where a line has more than 64
-                           * bits; device, owned */
-    uint32_t *index[MAX_ORDER];     /* (nnz) each where packed is NULL; device, owned */
-    double *value;                  /* (nnz); device, owned                           */
-    const struct device_pool *pool; /* of these arrays and of what is built from them */
-};
-
-/* Everything but the arrays, which are NULL. */
-void device_coo_init(struct device_coo *d, int order, const uint64_t *dims, uint64_t nnz,
-                     const struct device_pool *pool);
-
-/* Copies x to the device, in arrays of the pool, which works on the staging's stream and stays the
- * caller's. Lines and values go over the bus in fewer bytes where these hold them. x may be freed
- * afterwards. *d is empty on failure. */
-enum status device_coo_upload(struct device_coo *d, const struct coo *x,
-                              struct device_staging *staging, const struct device_pool *pool,
-                              struct error *error);
-
-/* Sorts the nonzeros along d->line. Every `mode n` tensor built from them then sorts by mode n's
- * bits alone, so this pays from the second one on. Asynchronous. Device memory while it runs: 16
- * bytes a nonzero where d->packed is used, 28 otherwise (36 from 2^32 nonzeros on).
- * STATUS_MEMORY leaves *d as it was. */
-enum status device_coo_sort(struct device_coo *d, struct error *error);
-
-void device_coo_free(struct device_coo *d);
 
 struct device_blco {
     int order;

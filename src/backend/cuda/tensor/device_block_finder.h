@@ -4,7 +4,8 @@
 
 #include <cuda_runtime.h>
 
-#include "backend/cuda/tensor/device_blco.h"
+#include "backend/cuda/tensor/device_coo.h"
+#include "tensor/blco.h"
 
 /* Nonzeros in line order: their lines, or else their positions in x. */
 struct device_block_finder {

@@ -1,10 +1,12 @@
+#include "backend/cuda/tensor/device_coo.h"
+
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
-#include "backend/cuda/tensor/device_blco.h"
-#include "backend/cuda/tensor/device_pairs.h"
 #include "kernels/tensor/linearise.h"
 #include "tensor/ordering_moves.h"
+
+static const char doing[] = "sorting the nonzeros";
 
 void device_coo_init(struct device_coo *d, int order, const uint64_t *dims, uint64_t nnz,
                      const struct device_pool *pool)
@@ -12,6 +14,46 @@ void device_coo_init(struct device_coo *d, int order, const uint64_t *dims, uint
     *d = (struct device_coo){.order = order, .nnz = nnz, .pool = pool};
     memcpy(d->dims, dims, (size_t)order * sizeof *dims);
     ordering_common(&d->line, order, dims);
+}
+
+enum status device_coo_sort_positions(struct device_pairs *p, const struct device_coo *x,
+                                      const struct ordering *o, struct error *error)
+{
+    struct linearise_coordinates coordinates = device_coo_coordinates(x);
+    cudaStream_t stream = x->pool->stream;
+    int sorted = device_coo_sorted_bits(x, o);
+    int position_size = 0; /* until the first sort, pair i is nonzero i */
+    cudaError_t code = linearise_positions(p->payload[0], p->payload_size, p->n, stream);
+    if (code != cudaSuccess)
+        return cuda_status(code, doing, error);
+
+    for (int word = sorted / 64; sorted < o->line_bits && 64 * word < o->line_bits; word++) {
+        int begin = sorted > 64 * word ? sorted - 64 * word : 0;
+        int end = o->line_bits - 64 * word < 64 ? o->line_bits - 64 * word : 64;
+        struct bit_moves moves;
+        ordering_moves_create(&moves, NULL, o, ORDERING_LINE, word);
+        code = linearise_gather_words(&coordinates, p->payload[0], position_size, p->key[0], p->n,
+                                      &moves, stream);
+        if (code != cudaSuccess)
+            return cuda_status(code, doing, error);
+        if (device_pairs_sort(p, begin, end, x->pool, error) != STATUS_OK)
+            return error->status;
+        position_size = p->payload_size;
+    }
+    return STATUS_OK;
+}
+
+int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o)
+{
+    return x->sorted ? ordering_sorted_bits(&x->line, o) : 0;
+}
+
+struct linearise_coordinates device_coo_coordinates(const struct device_coo *x)
+{
+    struct linearise_coordinates c = {.order = x->order};
+    for (int n = 0; n < x->order; n++)
+        c.index[n] = x->index[n];
+    return c;
 }
 
 /* The lines themselves are the keys. */
@@ -55,7 +97,7 @@ static enum status sort_coordinates(struct device_coo *d, struct error *error)
     double *value = NULL;
     if (device_pairs_take(&pairs, d->nnz, device_position_size(d->nnz), d->pool, error) !=
             STATUS_OK ||
-        device_pairs_sort_positions(&pairs, d, &d->line, error) != STATUS_OK)
+        device_coo_sort_positions(&pairs, d, &d->line, error) != STATUS_OK)
         goto done;
     device_pairs_give_keys(&pairs, d->pool);
     index = device_pool_take(d->pool, d->nnz, sizeof *index, error);

@@ -1,4 +1,4 @@
-#include "backend/cuda/tensor/device_coo_decode.h"
+#include "backend/cuda/tensor/device_coo.h"
 
 #include <string.h>
 

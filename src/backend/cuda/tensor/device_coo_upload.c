@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
-#include "backend/cuda/tensor/device_blco.h"
+#include "backend/cuda/tensor/device_coo.h"
 #include "kernels/tensor/widen.h"
 
 /* Compiled once for each of x86's vector lengths, by an attribute that GCC has; other processors

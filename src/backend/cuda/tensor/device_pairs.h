@@ -4,7 +4,7 @@
 
 #include <cuda_runtime.h>
 
-#include "backend/cuda/tensor/device_blco.h"
+#include "backend/cuda/runtime/device_memory.h"
 
 /* Keys that carry a payload along: the pairs are in [0]; [1] is the room that sorting takes. */
 struct device_pairs {
@@ -32,16 +32,5 @@ enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
 
 /* Bytes of a nonzero's position. */
 int device_position_size(uint64_t nnz);
-
-/* The payload becomes the positions (device_position_size) of x's nonzeros, given by their
- * coordinates, along the line of o. The keys are undefined afterwards. */
-enum status device_pairs_sort_positions(struct device_pairs *p, const struct device_coo *x,
-                                        const struct ordering *o, struct error *error);
-
-/* Lowest bits of o's line by which x's nonzeros need not be sorted. */
-int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o);
-
-/* x's index arrays for a kernel. */
-struct linearise_coordinates device_coo_coordinates(const struct device_coo *x);
 
 #endif

@@ -1,17 +1,17 @@
-/* The body of the MTTKRP kernels, compiled once for each vector length: mttkrp_lanesL.c defines
- * LANES (doubles in a vector), says for which processors, and includes this file.
+/* The body of the MTTKRP kernels, compiled once for each vector length: host_row_sums_simdL.c
+ * defines SIMD_WIDTH (doubles in a vector), says for which processors, and includes this file.
  *
  * Columns that two vectors of a tile share are computed twice, alike, and handed on once. Products
- * and sums are rounded alike for every LANES. */
+ * and sums are rounded alike for every SIMD_WIDTH. */
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "backend/host/host_mttkrp_simd.h"
+#include "backend/host/host_row_sums.h"
 #include "backend/host/simd_vector.h"
 
 struct tile {
     uint64_t last;  /* the column of the last vector                      */
-    vec_bits fresh; /* which of its lanes are not in the one before it    */
+    vec_bits fresh; /* which of its width are not in the one before it    */
 };
 
 INLINE void hand_on_row(const struct row_sums *w, const struct tile *t, uint64_t row,
@@ -93,7 +93,7 @@ INLINE void prefetch_rows(const struct decoded *d, const struct tile *t, uint64_
 {
     for (uint64_t i = j; i < j + n; i++)
         for (int o = 0; o < others; o++)
-            for (uint64_t c = 0; c < t->last + LANES; c += CACHE_LINE)
+            for (uint64_t c = 0; c < t->last + SIMD_WIDTH; c += CACHE_LINE)
                 __builtin_prefetch(d->at[(uint64_t)o * batch + i] + c);
 }
 
@@ -117,9 +117,9 @@ INLINE void add_product(vec *sum, const struct decoded *d, const struct tile *t,
 INLINE void row_sums_body(struct row_sums *w, uint64_t first, uint64_t last, int others,
                           int vectors, bool exact, bool distant)
 {
-    struct tile t = {.last = (exact ? (uint64_t)vectors * LANES : w->width) - LANES};
-    for (int lane = 0; lane < LANES; lane++)
-        t.fresh[lane] = -(int64_t)(t.last + (uint64_t)lane >= (uint64_t)(vectors - 1) * LANES);
+    struct tile t = {.last = (exact ? (uint64_t)vectors * SIMD_WIDTH : w->width) - SIMD_WIDTH};
+    for (int lane = 0; lane < SIMD_WIDTH; lane++)
+        t.fresh[lane] = -(int64_t)(t.last + (uint64_t)lane >= (uint64_t)(vectors - 1) * SIMD_WIDTH);
     /* The present row; no row at all where each nonzero is handed on by itself. */
     const uint64_t each = w->sink == ROW_ATOMIC_EACH ? UINT64_MAX : 0;
     uint64_t row = w->row, same = row | each;
@@ -199,9 +199,9 @@ KERNELS(distant_any, w->others, true)
             NULL, name##_2_overlap, name##_3_overlap, name##_4_overlap                             \
         }                                                                                          \
     }
-#define TABLE_OF(lanes)   mttkrp_lanes##lanes
-#define TABLE_NAME(lanes) TABLE_OF(lanes)
+#define TABLE_OF(width)   host_row_sums_simd##width
+#define TABLE_NAME(width) TABLE_OF(width)
 
-const struct row_sum_kernels TABLE_NAME(LANES) = {
+const struct row_sum_kernels TABLE_NAME(SIMD_WIDTH) = {
     {{ROW(order_3), ROW(order_4), ROW(order_5), ROW(order_any)},
      {ROW(distant_3), ROW(distant_4), ROW(distant_5), ROW(distant_any)}}};

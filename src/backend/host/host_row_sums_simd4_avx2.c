@@ -2,6 +2,6 @@
 #include "backend/host/simd_width.h"
 #if SIMD_X86
 #pragma GCC target("avx2")
-#define LANES 4
-#include "backend/host/host_mttkrp_simd_body.h"
+#define SIMD_WIDTH 4
+#include "backend/host/host_row_sums_simd_body.h"
 #endif

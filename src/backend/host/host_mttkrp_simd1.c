@@ -1,3 +1,0 @@
-/* Any processor: tiles of one column. */
-#define LANES 1
-#include "backend/host/host_mttkrp_simd_body.h"

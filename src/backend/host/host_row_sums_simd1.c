@@ -1,0 +1,3 @@
+/* Any processor: tiles of one column. */
+#define SIMD_WIDTH 1
+#include "backend/host/host_row_sums_simd_body.h"
