@@ -7,18 +7,18 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "kernels/shared/max_order.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define DENSE_MAX_ORDER 16
 
 /* The modes' unit-column Grams and column norms, and the mode that is being solved for. */
 struct dense_modes {
     int order, mode;
     uint32_t rank;
-    const double *gram[DENSE_MAX_ORDER]; /* (R x R) each            */
-    const double *norm[DENSE_MAX_ORDER]; /* (R) each; 0 counts as 1 */
+    const double *gram[MAX_ORDER]; /* (R x R) each            */
+    const double *norm[MAX_ORDER]; /* (R) each; 0 counts as 1 */
 };
 
 /* What became of V's inverse, on the device. */

@@ -299,12 +299,12 @@ __global__ void __launch_bounds__(threads<PATH>, (resident<GATHERS, PATH>))
     using shared_type = shared_layout<T, GATHERS, LANES, PATH>;
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     shared_type &shared = *reinterpret_cast<shared_type *>(shared_bytes);
-    __shared__ uint32_t base[MTTKRP_MAX_ORDER];
+    __shared__ uint32_t base[MAX_ORDER];
 
     const mttkrp_chunk c = a.chunk[blockIdx.x];
-    if (threadIdx.x < MTTKRP_MAX_ORDER)
+    if (threadIdx.x < MAX_ORDER)
         base[threadIdx.x] =
-            a.base ? a.base[static_cast<uint64_t>(c.block) * MTTKRP_MAX_ORDER + threadIdx.x] : 0;
+            a.base ? a.base[static_cast<uint64_t>(c.block) * MAX_ORDER + threadIdx.x] : 0;
     __syncthreads();
 
     constexpr uint32_t GROUPS = threads<PATH> / LANES;

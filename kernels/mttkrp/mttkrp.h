@@ -6,12 +6,13 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "kernels/shared/max_order.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define MTTKRP_MAX_ORDER 16
-#define VECTOR_BYTES     16 /* rows of all matrices are whole vectors of so many bytes */
+#define VECTOR_BYTES 16 /* rows of all matrices are whole vectors of so many bytes */
 
 /* Where a row number stands in the index. */
 struct mttkrp_field {
@@ -48,9 +49,9 @@ struct mttkrp_args {
     const void *value;                /* (nnz), double or float                                   */
     const struct mttkrp_chunk *chunk; /* (chunks)                                                 */
     uint64_t chunks;
-    const uint32_t *base; /* (blocks x MTTKRP_MAX_ORDER), or NULL where all of its bits are zero  */
-    int gathers;          /* 0 to MTTKRP_MAX_ORDER - 1                                            */
-    struct mttkrp_gather gather[MTTKRP_MAX_ORDER - 1];
+    const uint32_t *base; /* (blocks x MAX_ORDER), or NULL where all of its bits are zero  */
+    int gathers;          /* 0 to MAX_ORDER - 1                                            */
+    struct mttkrp_gather gather[MAX_ORDER - 1];
     struct mttkrp_field output;
     void *m;            /* (copies x I_n x vectors * 16 bytes)                                    */
     uint64_t copy_size; /* vectors in one copy of M                                               */
@@ -94,8 +95,8 @@ cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_rows, const
 struct mttkrp_tuples {
     int modes;
     uint64_t count;
-    const uint32_t *coordinate[MTTKRP_MAX_ORDER]; /* (count) for each mode                        */
-    const void *rows[MTTKRP_MAX_ORDER];           /* (I_n x vectors * 16 bytes) for each mode     */
+    const uint32_t *coordinate[MAX_ORDER]; /* (count) for each mode                        */
+    const void *rows[MAX_ORDER];           /* (I_n x vectors * 16 bytes) for each mode     */
 };
 
 /* Row f of product (count x vectors * 16 bytes) = product over the modes of row coordinate[f]. */

@@ -13,7 +13,7 @@ __device__ inline uint32_t output_row(const mttkrp_args &a, uint64_t i, uint32_t
 /* For all nonzeros of a chunk. */
 __device__ inline uint32_t output_base(const mttkrp_args &a, const mttkrp_chunk &c)
 {
-    return a.base ? a.base[static_cast<uint64_t>(c.block) * MTTKRP_MAX_ORDER + a.output.mode] : 0;
+    return a.base ? a.base[static_cast<uint64_t>(c.block) * MAX_ORDER + a.output.mode] : 0;
 }
 
 #endif

@@ -33,7 +33,7 @@ struct replica_map {
         uint8_t word;
         uint8_t shift;
         uint8_t place; /* of its lowest bit on the line */
-    } mode[PACKED_MAX_ORDER];
+    } mode[MAX_ORDER];
 };
 
 /* Nonzeros of rows [begin, end). A line has 8 * words bytes, aligned to that. */

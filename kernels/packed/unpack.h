@@ -41,7 +41,7 @@ struct unpack_coordinates_args {
     struct packed_layout layout;
     const uint64_t *index[PACKED_WORDS]; /* (nnz) each; [1] NULL where layout.words is 1 */
     uint64_t nnz;
-    uint32_t *coordinate[PACKED_MAX_ORDER];
+    uint32_t *coordinate[MAX_ORDER];
 };
 
 cudaError_t unpack_coordinates_launch(const struct unpack_coordinates_args *args,

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernels/shared/max_order.h"
+
 #ifdef __CUDACC__
 #define PACKED_FUNCTION static __host__ __device__ __forceinline__
 #else
@@ -108,9 +110,8 @@ PACKED_FUNCTION double packed_value(const struct packed_group *g, double power, 
 
 /* Of a tensor whose lines have at most two 64-bit words: how its groups' entries are laid out, and
  * the words that its nonzeros are decoded to, in which every mode's coordinate has its place. */
-#define PACKED_MAX_ORDER 16
-#define PACKED_WORDS     2
-#define PACKED_NIBBLES   (PACKED_WORDS * 16)
+#define PACKED_WORDS   2
+#define PACKED_NIBBLES (PACKED_WORDS * 16)
 
 struct packed_layout {
     int order;
@@ -122,7 +123,7 @@ struct packed_layout {
         uint32_t mask;   /* the bits that coordinates below it have                         */
         uint8_t word;    /* which one the coordinate is in                                  */
         uint8_t shift;   /* its lowest bit's place there                                    */
-    } mode[PACKED_MAX_ORDER];
+    } mode[MAX_ORDER];
 };
 
 /* What four bits of the line, from place 4 k on, become in the decoded words, for each of their

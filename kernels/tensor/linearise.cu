@@ -20,7 +20,7 @@ struct Itself {
 };
 
 struct Above {
-    uint32_t mask[LINEARISE_MAX_ORDER];
+    uint32_t mask[MAX_ORDER];
 };
 
 struct LineChanges {

@@ -10,16 +10,15 @@
 #include <stdint.h>
 
 #include "kernels/shared/bit_move.h"
+#include "kernels/shared/max_order.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define LINEARISE_MAX_ORDER 16
-
 struct linearise_coordinates {
     int order;
-    const uint32_t *index[LINEARISE_MAX_ORDER]; /* (nonzeros) each */
+    const uint32_t *index[MAX_ORDER]; /* (nonzeros) each */
 };
 
 /* out[i] (n) = the word that `moves` builds from in[i] (n); in and out may be the same. */

@@ -105,7 +105,7 @@ __device__ uint32_t number_of(const tuples_map &map, uint32_t cell)
 /* All maps of a tensor, as one argument of a kernel. */
 struct Maps {
     int count;
-    tuples_map map[TUPLES_MAX_ORDER];
+    tuples_map map[MAX_ORDER];
 };
 
 /* In place: a nonzero's line is read whole before it is written, and a number may be written over

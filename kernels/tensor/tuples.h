@@ -9,35 +9,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/shared/max_order.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define TUPLES_MAX_ORDER 16
-
 /* Coordinates of nonzeros: fields of a line, or an array for each mode. */
 struct tuples_source {
     const uint64_t *line; /* (nonzeros), or NULL */
-    int shift[TUPLES_MAX_ORDER];
-    uint32_t mask[TUPLES_MAX_ORDER];
-    const uint32_t *index[TUPLES_MAX_ORDER]; /* (nonzeros) each where line is NULL */
+    int shift[MAX_ORDER];
+    uint32_t mask[MAX_ORDER];
+    const uint32_t *index[MAX_ORDER]; /* (nonzeros) each where line is NULL */
 };
 
 /* Where coordinates go: or-ed together into a line, and into an array for each mode. */
 struct tuples_target {
     uint64_t *line; /* (nonzeros), or NULL */
-    int shift[TUPLES_MAX_ORDER];
-    uint32_t *index[TUPLES_MAX_ORDER]; /* (nonzeros) each, or NULL */
+    int shift[MAX_ORDER];
+    uint32_t *index[MAX_ORDER]; /* (nonzeros) each, or NULL */
 };
 
 /* The modes [first, last) as a map of their possible tuples, at most 2^31. */
 struct tuples_map {
     int first, last;
-    uint32_t length[TUPLES_MAX_ORDER]; /* of mode first + k                                      */
-    uint64_t words;                    /* with a bit for every cell                              */
-    uint64_t *bits;                    /* (words): the cells that have a nonzero; NULL for a map of
-                                        * one mode, whose tuples are its indices                 */
-    uint32_t *before;                  /* (words + 1): tuples in the words before                */
+    uint32_t length[MAX_ORDER]; /* of mode first + k                                      */
+    uint64_t words;             /* with a bit for every cell                              */
+    uint64_t *bits;             /* (words): the cells that have a nonzero; NULL for a map of
+                                 * one mode, whose tuples are its indices                 */
+    uint32_t *before;           /* (words + 1): tuples in the words before                */
 };
 
 /* Every cell, or one in 2^left_out of them, as good as at random. */

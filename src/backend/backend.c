@@ -108,7 +108,7 @@ static enum status plan_at(const struct backend *b, const struct coo *x,
     other.rank = rank;
     other.memory = r->budget;
     other.host_memory = r->can_stream ? r->host_budget : r->budget;
-    return b->ops->plan(x->order, x->dims, x->nnz, &other, plan, error);
+    return b->ops->plan(x->shape.order, x->shape.dims, x->nnz, &other, plan, error);
 }
 
 /* Says what the plan needs and which rank would fit instead. */
@@ -137,8 +137,8 @@ static enum status make_plan(struct backend *b, const struct backend_ops *ops, c
 {
     memset(b, 0, sizeof *b);
     b->ops = ops;
-    b->order = x->order;
-    enum status status = ops->plan(x->order, x->dims, x->nnz, options, &b->plan, error);
+    b->order = x->shape.order;
+    enum status status = ops->plan(x->shape.order, x->shape.dims, x->nnz, options, &b->plan, error);
     if (status == STATUS_OK && !b->plan.fits)
         status = refuse(b, x, options, error);
     if (status != STATUS_OK)

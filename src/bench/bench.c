@@ -273,10 +273,10 @@ static enum status look_ahead(const struct bench_request *q, const struct backen
     struct plan plan;
     *given = false;
     const struct coo *x = &q->input->x;
-    if (q->ops->plan(x->order, x->dims, x->nnz, options, &plan, error) != STATUS_OK)
+    if (q->ops->plan(x->shape.order, x->shape.dims, x->nnz, options, &plan, error) != STATUS_OK)
         return error->status;
     *fits = plan.fits;
-    for (int n = 0; n < x->order; n++)
+    for (int n = 0; n < x->shape.order; n++)
         *given |= resolves(&plan, n, conflict);
     return STATUS_OK;
 }
@@ -330,11 +330,11 @@ static struct bench_result empty_result(const struct bench_request *request)
 {
     const struct coo *x = &request->input->x;
     bool single = request->options.precision == PRECISION_SINGLE;
-    struct bench_result r = {.order = x->order,
+    struct bench_result r = {.shape.order = x->shape.order,
                              .nnz = x->nnz,
                              .rank = request->options.rank,
                              .real_size = single ? sizeof(float) : sizeof(double)};
-    memcpy(r.dims, x->dims, sizeof r.dims);
+    memcpy(r.shape.dims, x->shape.dims, sizeof r.shape.dims);
     return r;
 }
 
@@ -358,7 +358,7 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
     enum status status = prepare(request, progress, error);
     progress_stage(progress, STAGE);
     if (status == STATUS_OK)
-        status = ktensor_create(&run.start, r->order, r->dims, r->rank, error);
+        status = ktensor_create(&run.start, r->shape.order, r->shape.dims, r->rank, error);
     if (status == STATUS_OK) {
         ktensor_randomise(&run.start, KTENSOR_RANDOM, SEED);
         status = bench_reference_create(&run.reference, request, &run.start, progress, error);
@@ -371,7 +371,8 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
     ktensor_free(&run.start);
     if (status == STATUS_OK) {
         progress_update(progress, -1, "limits of the machine");
-        status = request->ops->limits(r->order, r->dims, &request->options, &r->limits, error);
+        status = request->ops->limits(r->shape.order, r->shape.dims, &request->options, &r->limits,
+                                      error);
     }
     return status;
 }

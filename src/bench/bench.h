@@ -52,8 +52,7 @@ struct bench_request {
 };
 
 struct bench_result {
-    int order;
-    uint64_t dims[MAX_ORDER];
+    struct shape shape;
     uint64_t nnz, rank, real_size;
     struct backend_limits limits;
     char reference[64]; /* what results were compared with                             */

@@ -2,14 +2,14 @@
 
 double bench_gathered_bytes(const struct bench_result *r)
 {
-    return (double)r->nnz * (double)(r->order - 1) * (double)(r->rank * r->real_size);
+    return (double)r->nnz * (double)(r->shape.order - 1) * (double)(r->rank * r->real_size);
 }
 
 double bench_floor(const struct bench_result *r, int mode)
 {
     double row = (double)(r->rank * r->real_size);
-    double seconds = (double)r->dims[mode] * row / r->limits.copy_bytes_per_second;
-    for (int n = 0; n < r->order; n++)
+    double seconds = (double)r->shape.dims[mode] * row / r->limits.copy_bytes_per_second;
+    for (int n = 0; n < r->shape.order; n++)
         if (n != mode)
             seconds += (double)r->nnz * row / r->limits.gather_bytes_per_second[n];
     return seconds;

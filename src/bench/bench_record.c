@@ -6,8 +6,8 @@ static void put_tensor(struct json *j, const char *tensor, const struct bench_re
 {
     json_object(j, "tensor");
     json_string(j, "name", tensor);
-    json_unsigned(j, "order", (uint64_t)r->order);
-    json_unsigneds(j, "lengths", r->dims, (size_t)r->order);
+    json_unsigned(j, "order", (uint64_t)r->shape.order);
+    json_unsigneds(j, "lengths", r->shape.dims, (size_t)r->shape.order);
     json_unsigned(j, "nonzeros", r->nnz);
     json_end(j);
 }
@@ -29,15 +29,17 @@ static void put_options(struct json *j, const struct bench_request *request)
 static void put_limits(struct json *j, const struct bench_result *r)
 {
     double floors[MAX_ORDER];
-    for (int n = 0; n < r->order; n++)
+    for (int n = 0; n < r->shape.order; n++)
         floors[n] = bench_floor(r, n);
     json_object(j, "limits");
     json_number(j, "copy_bytes_per_second", r->limits.copy_bytes_per_second);
     if (r->limits.upload_bytes_per_second > 0)
         json_number(j, "upload_bytes_per_second", r->limits.upload_bytes_per_second);
-    json_numbers(j, "gather_bytes_per_second", r->limits.gather_bytes_per_second, (size_t)r->order);
-    json_numbers(j, "atomic_rows_per_second", r->limits.atomic_rows_per_second, (size_t)r->order);
-    json_numbers(j, "floor_seconds", floors, (size_t)r->order);
+    json_numbers(j, "gather_bytes_per_second", r->limits.gather_bytes_per_second,
+                 (size_t)r->shape.order);
+    json_numbers(j, "atomic_rows_per_second", r->limits.atomic_rows_per_second,
+                 (size_t)r->shape.order);
+    json_numbers(j, "floor_seconds", floors, (size_t)r->shape.order);
     json_end(j);
 }
 
@@ -79,7 +81,7 @@ static void put_build(struct json *j, const struct bench_result *r,
     json_number(j, "upload", c->build.upload);
     json_number(j, "presort", c->build.presort);
     json_number(j, "alto", c->build.alto);
-    json_numbers(j, "orderings", c->build.replica, (size_t)r->order);
+    json_numbers(j, "orderings", c->build.replica, (size_t)r->shape.order);
     json_number(j, "mode_groups", c->build.mode_groups);
     json_number(j, "sum", backend_build_seconds(&c->build));
     json_end(j);
@@ -91,7 +93,7 @@ static void put_modes(struct json *j, const struct bench_result *r,
     if (c->open_seconds > 0)
         put_build(j, r, c);
     json_array(j, "modes");
-    for (int n = 0; n < r->order; n++)
+    for (int n = 0; n < r->shape.order; n++)
         if (c->mode[n].measured)
             put_series(j, r, n, &c->mode[n]);
     json_end(j);
@@ -113,7 +115,7 @@ static void put_plan(struct json *j, const struct plan *plan)
 {
     uint64_t first[MAX_ORDER];
     json_array(j, "conflict");
-    for (int n = 0; n < plan->request.order; n++)
+    for (int n = 0; n < plan->request.shape.order; n++)
         json_string(j, NULL, conflict_name(plan->conflict[n]));
     json_end(j);
     for (int g = 0; g < plan->mode_groups.groups; g++)
@@ -137,7 +139,8 @@ static void put_als(struct json *j, const struct bench_result *r)
     json_numbers(j, "samples", als->seconds, als->count);
     json_object(j, "operations");
     for (int op = OP_MTTKRP; op <= OP_FIT; op++)
-        json_numbers(j, operation_name((enum operation)op), als->operation[op], (size_t)r->order);
+        json_numbers(j, operation_name((enum operation)op), als->operation[op],
+                     (size_t)r->shape.order);
     json_end(j);
     json_number(j, "fit", als->fit);
     json_end(j);

@@ -11,8 +11,8 @@
 static enum status allocate_other(struct bench_reference *f, struct error *error)
 {
     uint64_t longest = 0;
-    for (int n = 0; n < f->order; n++)
-        longest = f->dims[n] > longest ? f->dims[n] : longest;
+    for (int n = 0; n < f->shape.order; n++)
+        longest = f->shape.dims[n] > longest ? f->shape.dims[n] : longest;
     f->other = memory_array(longest, f->rank * sizeof(double), error);
     return error->status;
 }
@@ -35,7 +35,8 @@ static enum status choose(struct source *s, const struct bench_request *request,
     s->options.conflict = atomic_only ? CONFLICT_REGISTER : CONFLICT_ATOMIC;
     if (strcmp(request->ops->name, backend_host.name) == 0)
         return STATUS_OK;
-    if (request->ops->plan(x->order, x->dims, x->nnz, &s->options, &plan, error) != STATUS_OK)
+    if (request->ops->plan(x->shape.order, x->shape.dims, x->nnz, &s->options, &plan, error) !=
+        STATUS_OK)
         return error->status;
     bool soon = x->nnz <= HOST_PRODUCTS / s->options.rank;
     if (request->input->unread || (plan.streamed && !soon)) {
@@ -64,15 +65,15 @@ static enum status compute(struct bench_reference *f, const struct source *s, co
 {
     struct backend b = {0};
     enum status status = STATUS_OK;
-    for (int n = 0; n < f->order && status == STATUS_OK; n++) {
-        f->m[n] = memory_array(f->dims[n], f->rank * sizeof(double), error);
+    for (int n = 0; n < f->shape.order && status == STATUS_OK; n++) {
+        f->m[n] = memory_array(f->shape.dims[n], f->rank * sizeof(double), error);
         status = error->status;
     }
     if (status == STATUS_OK)
         status = backend_open(&b, s->ops, x, &s->options, progress, error);
     if (status == STATUS_OK)
         status = backend_load(&b, start, error);
-    for (int n = 0; n < f->order && status == STATUS_OK; n++) {
+    for (int n = 0; n < f->shape.order && status == STATUS_OK; n++) {
         status = backend_mttkrp(&b, n, error);
         if (status == STATUS_OK)
             status = s->ops->fetch(b.state, n, f->m[n], error);
@@ -87,8 +88,8 @@ enum status bench_reference_create(struct bench_reference *f, const struct bench
 {
     const struct coo *x = &request->input->x;
     struct source source;
-    *f = (struct bench_reference){.order = x->order, .rank = request->options.rank};
-    memcpy(f->dims, x->dims, sizeof f->dims);
+    *f = (struct bench_reference){.shape.order = x->shape.order, .rank = request->options.rank};
+    memcpy(f->shape.dims, x->shape.dims, sizeof f->shape.dims);
     if (choose(&source, request, error) != STATUS_OK || allocate_other(f, error) != STATUS_OK)
         return error->status;
     name_it(f, &source);
@@ -120,7 +121,7 @@ enum status bench_reference_compare(const struct bench_reference *f, struct back
     if (b->ops->fetch(b->state, mode, f->other, error) != STATUS_OK)
         return error->status;
     if (f->m[mode])
-        compare_rows(f->other, f->m[mode], f->dims[mode] * f->rank, &difference_sq, &norm_sq);
+        compare_rows(f->other, f->m[mode], f->shape.dims[mode] * f->rank, &difference_sq, &norm_sq);
     for (uint64_t i = 0; i < s->rows[mode]; i++)
         compare_rows(f->other + s->row[mode][i] * f->rank, s->m[mode] + i * f->rank, f->rank,
                      &difference_sq, &norm_sq);
@@ -130,7 +131,7 @@ enum status bench_reference_compare(const struct bench_reference *f, struct back
 
 void bench_reference_free(struct bench_reference *f)
 {
-    for (int n = 0; n < f->order; n++)
+    for (int n = 0; n < f->shape.order; n++)
         memory_free(f->m[n]);
     memory_free(f->other);
     bench_reference_rows_free(&f->sample);

@@ -11,8 +11,8 @@
 
 struct bench_reference {
     char name[64]; /* "the host", "atomic on cuda"            */
-    int order;
-    uint64_t rank, dims[MAX_ORDER];
+    struct shape shape;
+    uint64_t rank;
     double *m[MAX_ORDER]; /* (I_n x R) each; NULL where there is a sample; owned */
     struct bench_reference_rows sample;
     double *other; /* (longest mode x R); owned                           */

@@ -32,7 +32,7 @@ static enum status pieces_open(struct pieces *p, const struct tensor_input *inpu
     uint64_t segment = input->file.header->segment_nnz;
     p->length = segment * (segment < PIECE ? PIECE / segment : 1);
     uint64_t room = p->length < input->x.nnz ? p->length : input->x.nnz;
-    return coo_create(&p->room, input->x.order, input->x.dims, room, error);
+    return coo_create(&p->room, input->x.shape.order, input->x.shape.dims, room, error);
 }
 
 /* Piece number i to p->piece. */
@@ -49,7 +49,7 @@ static enum status pieces_load(struct pieces *p, uint64_t i, struct error *error
         return blco_file_decode(&p->input->file, begin,
                                 begin + segments < all ? begin + segments : all, &p->room, error);
     }
-    for (int n = 0; n < x->order; n++)
+    for (int n = 0; n < x->shape.order; n++)
         p->piece.index[n] = x->index[n] + first;
     p->piece.value = x->value + first;
     return STATUS_OK;
@@ -155,7 +155,7 @@ enum status bench_reference_rows_create(struct bench_reference_rows *s,
                                         struct error *error)
 {
     struct pieces p = {0};
-    *s = (struct bench_reference_rows){.order = input->x.order, .rank = k->rank};
+    *s = (struct bench_reference_rows){.order = input->x.shape.order, .rank = k->rank};
     struct mode_sums *sums = memory_zeros((size_t)s->order, sizeof *sums, error);
     if (sums && pieces_open(&p, input, error) == STATUS_OK &&
         choose_rows(s, &p, error) == STATUS_OK && allocate(s, sums, error) == STATUS_OK)

@@ -25,8 +25,8 @@ static void show_limits(FILE *stream, const struct bench_result *r)
         fprintf(stream, ", upload %.4g GB/s", r->limits.upload_bytes_per_second / 1e9);
     fprintf(stream, "\n\n%4s %12s %12s %15s %10s\n", "mode", "length", "gather GB/s",
             "atomic Mrows/s", "floor ms");
-    for (int n = 0; n < r->order; n++) {
-        fprintf(stream, "%4d %12ju", n + 1, (uintmax_t)r->dims[n]);
+    for (int n = 0; n < r->shape.order; n++) {
+        fprintf(stream, "%4d %12ju", n + 1, (uintmax_t)r->shape.dims[n]);
         cell(stream, 13, r->limits.gather_bytes_per_second[n] / 1e9);
         cell(stream, 16, r->limits.atomic_rows_per_second[n] / 1e6);
         cell(stream, 11, 1e3 * bench_floor(r, n));
@@ -61,14 +61,14 @@ static void show_mttkrp(FILE *stream, const struct bench_result *r)
     fprintf(stream, "\n%17s%s\n%4s %-12s%8s%8s%8s%8s%8s%8s%7s %s\n", "",
             "  MTTKRP, ms: least, quartiles", "mode", "conflict", "least", "lower", "median",
             "upper", "Mnnz/s", "GB/s", "floor", "kernel");
-    for (int n = 0; n < r->order; n++)
+    for (int n = 0; n < r->shape.order; n++)
         for (int i = 0; i <= r->resolutions; i++)
             if (opened(r, i)->mode[n].measured)
                 show_series(stream, r, opened(r, i), n);
     for (int i = 0; i < r->resolutions; i++) {
         const struct bench_resolution *c = &r->resolution[i];
         bool any = false;
-        for (int n = 0; n < r->order; n++)
+        for (int n = 0; n < r->shape.order; n++)
             any |= c->mode[n].measured;
         if (!any)
             fprintf(stream, "%s: %s\n", c->name,
@@ -83,7 +83,7 @@ static void show_mttkrp(FILE *stream, const struct bench_result *r)
 static void show_bus(FILE *stream, const struct bench_result *r)
 {
     bool head = false;
-    for (int n = 0; n < r->order; n++)
+    for (int n = 0; n < r->shape.order; n++)
         for (int i = 0; i <= r->resolutions; i++) {
             const struct bench_series *s = &opened(r, i)->mode[n];
             if (!s->measured || s->bus_bytes == 0)
@@ -149,7 +149,7 @@ static void show_build(FILE *stream, const struct bench_result *r)
     show_stage(stream, r, "upload", UPLOAD);
     show_stage(stream, r, "presort", PRESORT);
     show_stage(stream, r, "alto", ALTO);
-    for (int n = 0; n < r->order; n++) {
+    for (int n = 0; n < r->shape.order; n++) {
         char name[2 * CELL];
         snprintf(name, sizeof name, "ordering %d", n + 1);
         show_stage(stream, r, name, ORDERINGS + n);

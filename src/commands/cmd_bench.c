@@ -138,8 +138,8 @@ static enum status show_head(const struct job *job, struct error *error)
     run_record_processor(processor, sizeof processor);
     printf("tensor       %s\nlengths      ",
            strcmp(job->tensor, "-") == 0 ? "standard input" : job->tensor);
-    for (int n = 0; n < job->input.x.order; n++)
-        printf("%s%ju", n ? " x " : "", (uintmax_t)job->input.x.dims[n]);
+    for (int n = 0; n < job->input.x.shape.order; n++)
+        printf("%s%ju", n ? " x " : "", (uintmax_t)job->input.x.shape.dims[n]);
     printf("\nnonzeros     %ju\nrank         %ju, %s precision\n", (uintmax_t)job->input.x.nnz,
            (uintmax_t)job->common.options.rank,
            job->common.options.precision == PRECISION_SINGLE ? "single" : "double");

@@ -88,14 +88,15 @@ static enum status check_start(const struct job *job, struct error *error)
 {
     const char *stem = job->settings.init_stem;
     const struct ktensor *k = &job->model;
-    if (k->order != job->input.x.order)
+    if (k->shape.order != job->input.x.shape.order)
         return error_set(error, STATUS_INPUT, "--init %s: %d modes, but the tensor has %d", stem,
-                         k->order, job->input.x.order);
-    for (int n = 0; n < k->order; n++)
-        if (k->dims[n] != job->input.x.dims[n])
+                         k->shape.order, job->input.x.shape.order);
+    for (int n = 0; n < k->shape.order; n++)
+        if (k->shape.dims[n] != job->input.x.shape.dims[n])
             return error_set(error, STATUS_INPUT,
                              "--init %s: mode %d has %ju rows, but the tensor's has length %ju",
-                             stem, n + 1, (uintmax_t)k->dims[n], (uintmax_t)job->input.x.dims[n]);
+                             stem, n + 1, (uintmax_t)k->shape.dims[n],
+                             (uintmax_t)job->input.x.shape.dims[n]);
     return STATUS_OK;
 }
 
@@ -112,8 +113,8 @@ static enum status make_start(struct job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
     const struct coo *x = &job->input.x;
-    if (!s->init_stem &&
-        ktensor_create(&job->model, x->order, x->dims, s->common.options.rank, error) == STATUS_OK)
+    if (!s->init_stem && ktensor_create(&job->model, x->shape.order, x->shape.dims,
+                                        s->common.options.rank, error) == STATUS_OK)
         ktensor_randomise(&job->model, s->init, s->seed);
     return error->status;
 }
@@ -184,7 +185,7 @@ static enum status run(struct job *job, struct error *error)
         decompose(job, error) != STATUS_OK || write_model(job, error) != STATUS_OK)
         return error->status;
     cpd_warn_zeros(&job->progress, &job->model);
-    cpd_summarise(&job->progress, &job->result, &job->times, job->model.order,
+    cpd_summarise(&job->progress, &job->result, &job->times, job->model.shape.order,
                   job->settings.verbose, &job->files);
     return STATUS_OK;
 }

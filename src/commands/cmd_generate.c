@@ -197,8 +197,8 @@ static enum status make_spec(const struct settings *s, struct generate_spec *spe
         return find_preset(s, spec, error);
     if (!s->common.tns.ndims || !s->nnz)
         return error_set(error, STATUS_INPUT, "--dims and --nnz, or --preset, are required");
-    spec->order = s->common.tns.ndims;
-    memcpy(spec->dims, s->common.tns.dims, sizeof spec->dims);
+    spec->shape.order = s->common.tns.ndims;
+    memcpy(spec->shape.dims, s->common.tns.dims, sizeof spec->shape.dims);
     spec->nnz = s->nnz;
     if ((s->skew && generate_parse_skew(s->skew, spec, error) != STATUS_OK) ||
         (s->fibers && generate_parse_fibers(s->fibers, spec, error) != STATUS_OK) ||
@@ -212,8 +212,8 @@ static void list_presets(void)
     printf("%-10s %12s  %s\n", "preset", "nonzeros", "lengths");
     for (const struct generate_preset *p = generate_presets; p->name; p++) {
         printf("%-10s %12ju  ", p->name, (uintmax_t)p->spec.nnz);
-        for (int n = 0; n < p->spec.order; n++)
-            printf("%s%ju", n ? " x " : "", (uintmax_t)p->spec.dims[n]);
+        for (int n = 0; n < p->spec.shape.order; n++)
+            printf("%s%ju", n ? " x " : "", (uintmax_t)p->spec.shape.dims[n]);
         printf("\n");
     }
 }
@@ -232,8 +232,8 @@ static enum status write_skewed(const struct settings *s, const struct generate_
     struct generate_taker taker = {append, &writer};
     uint64_t memory = cli_host_memory(&s->common), share = memory / WRITER_SHARE;
     progress_stage(progress, "writing %s", path);
-    if (tensor_writer_open(&writer, path, spec->order, spec->dims, spec->nnz, share, options,
-                           error) == STATUS_OK &&
+    if (tensor_writer_open(&writer, path, spec->shape.order, spec->shape.dims, spec->nnz, share,
+                           options, error) == STATUS_OK &&
         generate_skewed(spec, s->seed, memory - share, &taker, progress, error) == STATUS_OK)
         tensor_writer_commit(&writer, report, error);
     tensor_writer_free(&writer);
@@ -250,8 +250,8 @@ static enum status write_planted(const struct settings *s, const struct generate
     struct external_sort_report written = {0};
     uint64_t memory = cli_host_memory(&s->common);
     struct generate_plant plant = {
-        .order = spec->order, .nnz = spec->nnz, .rank = s->rank, .noise = s->noise};
-    memcpy(plant.dims, spec->dims, sizeof plant.dims);
+        .shape.order = spec->shape.order, .nnz = spec->nnz, .rank = s->rank, .noise = s->noise};
+    memcpy(plant.shape.dims, spec->shape.dims, sizeof plant.shape.dims);
     external_sort_init(&runs);
     if (generate_planted(&x, &plant, s->seed, memory, progress, error) == STATUS_OK) {
         *nnz = x.nnz;

@@ -84,10 +84,11 @@ static enum status decode(void *source, coo_taker take, void *context, struct er
 static enum status decode_statistics(struct findings *f, struct decoder *d,
                                      struct progress *progress, struct error *error)
 {
-    struct coo_pieces pieces = {.order = f->x.order, .nnz = f->x.nnz, .each = decode, .source = d};
-    memcpy(pieces.dims, f->x.dims, sizeof pieces.dims);
+    struct coo_pieces pieces = {
+        .shape.order = f->x.shape.order, .nnz = f->x.nnz, .each = decode, .source = d};
+    memcpy(pieces.shape.dims, f->x.shape.dims, sizeof pieces.shape.dims);
     d->segments = blco_pieces_length(&d->file, f->memory / 4);
-    uint64_t piece = blco_file_nnz(&d->file, 0, d->segments) * (4 * (uint64_t)f->x.order + 8);
+    uint64_t piece = blco_file_nnz(&d->file, 0, d->segments) * (4 * (uint64_t)f->x.shape.order + 8);
     uint64_t counters = f->memory > piece + LEAST_COUNTERS ? f->memory - piece : LEAST_COUNTERS;
     double start = progress_now();
     progress_stage(progress, "reading %s", d->file.name);
@@ -109,9 +110,10 @@ static enum status gather_blco(struct findings *f, const char *path,
     const struct blco_file_header *h = d.file.header;
     f->file_bytes = h->file_bytes;
     f->entries = h->nnz;
-    f->x = (struct coo){.order = (int)h->order, .nnz = h->nnz};
-    memcpy(f->x.dims, h->dims, (size_t)h->order * sizeof *h->dims);
-    if (tensor_check_lengths(path, f->x.order, f->x.dims, options, error) == STATUS_OK &&
+    f->x = (struct coo){.shape.order = (int)h->order, .nnz = h->nnz};
+    memcpy(f->x.shape.dims, h->dims, (size_t)h->order * sizeof *h->dims);
+    if (tensor_check_lengths(path, f->x.shape.order, f->x.shape.dims, options, error) ==
+            STATUS_OK &&
         h->nnz > 0)
         decode_statistics(f, &d, progress, error);
     blco_file_close(&d.file);
@@ -135,7 +137,7 @@ static enum status gather(struct findings *f, const char *path, const struct cli
         gather_text(f, path, &common->tns, &progress, error);
     if (error->status == STATUS_OK && f->x.nnz > 0) {
         options.alto_bytes = f->file_bytes;
-        f->ops->plan(f->x.order, f->x.dims, f->x.nnz, &options, &f->plan, error);
+        f->ops->plan(f->x.shape.order, f->x.shape.dims, f->x.nnz, &options, &f->plan, error);
     }
     progress_clear(&progress);
     return error->status;
@@ -151,9 +153,9 @@ static void show_lengths(const struct coo *x)
 {
     printf("lengths      ");
     double cells = 1;
-    for (int n = 0; n < x->order; n++) {
-        printf("%s%ju", n ? " x " : "", (uintmax_t)x->dims[n]);
-        cells *= (double)x->dims[n];
+    for (int n = 0; n < x->shape.order; n++) {
+        printf("%s%ju", n ? " x " : "", (uintmax_t)x->shape.dims[n]);
+        cells *= (double)x->shape.dims[n];
     }
     printf("\nnonzeros     %ju\n", (uintmax_t)x->nnz);
     printf("density      %.3g\n", (double)x->nnz / cells);
@@ -161,9 +163,9 @@ static void show_lengths(const struct coo *x)
 
 static void show_line_bits(const struct coo *x)
 {
-    printf("line         %d bits", ordering_line_bits(x->order, x->dims));
-    for (int n = 0; n < x->order; n++)
-        printf("%s%d", n ? " + " : " = ", ordering_bits(x->dims[n]));
+    printf("line         %d bits", ordering_line_bits(x->shape.order, x->shape.dims));
+    for (int n = 0; n < x->shape.order; n++)
+        printf("%s%d", n ? " + " : " = ", ordering_bits(x->shape.dims[n]));
     printf("\n");
 }
 
@@ -178,8 +180,8 @@ static void show_values(const struct coo_statistics *s)
 static void show_modes(const struct coo *x, const struct coo_statistics *s)
 {
     printf("\nmode      length  empty slices  nonzeros of the fullest slice\n");
-    for (int n = 0; n < x->order; n++)
-        printf("%4d  %10ju  %12ju  %29ju\n", n + 1, (uintmax_t)x->dims[n],
+    for (int n = 0; n < x->shape.order; n++)
+        printf("%4d  %10ju  %12ju  %29ju\n", n + 1, (uintmax_t)x->shape.dims[n],
                (uintmax_t)s->empty_slices[n], (uintmax_t)s->largest_slice[n]);
 }
 
@@ -214,7 +216,7 @@ static void show(const struct findings *f, const char *path)
 {
     printf("tensor       %s\n", strcmp(path, "-") == 0 ? "standard input" : path);
     show_format(f);
-    printf("order        %d\n", f->x.order);
+    printf("order        %d\n", f->x.shape.order);
     printf("entries      %ju\n", (uintmax_t)f->entries);
     printf("duplicates   %ju\n", (uintmax_t)f->report.cleaning.duplicates);
     printf("zeros        %ju\n", (uintmax_t)f->report.cleaning.zeros);

@@ -5,15 +5,15 @@
 
 void cpd_warn_shape(struct progress *progress, const struct coo *x, uint64_t rank)
 {
-    if (x->order == 1)
+    if (x->shape.order == 1)
         progress_note(progress, "warning: a tensor of one mode is a vector: one component gives "
                                 "fit 1 and any further ones say nothing");
-    for (int n = 0; x->order > 1 && n < x->order; n++)
-        if (x->dims[n] < rank)
+    for (int n = 0; x->shape.order > 1 && n < x->shape.order; n++)
+        if (x->shape.dims[n] < rank)
             progress_note(progress,
                           "warning: rank %ju is larger than mode %d (length %ju): its columns "
                           "cannot be independent",
-                          (uintmax_t)rank, n + 1, (uintmax_t)x->dims[n]);
+                          (uintmax_t)rank, n + 1, (uintmax_t)x->shape.dims[n]);
 }
 
 void cpd_warn_zeros(struct progress *progress, const struct ktensor *k)

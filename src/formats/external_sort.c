@@ -41,7 +41,7 @@ static enum status write_run(struct external_sort *r, const struct coo *x, const
 {
     uint32_t *index = scratch;
     double *value = scratch;
-    for (int n = 0; n < x->order; n++) {
+    for (int n = 0; n < x->shape.order; n++) {
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < x->nnz; i++)
             index[i] = x->index[n][position[i]];
@@ -64,7 +64,7 @@ enum status external_sort_spill(struct external_sort *r, const char *path, const
                                 struct error *error)
 {
     struct ordering alto;
-    ordering_create(&alto, ORDERING_ALTO, part->order, part->dims, 64);
+    ordering_create(&alto, ORDERING_ALTO, part->shape.order, part->shape.dims, 64);
     uint64_t *position = count_up(part->nnz, error);
     uint64_t *key = memory_array(part->nnz, sizeof *key, error);
     if (!position || !key ||
@@ -109,7 +109,7 @@ static bool goes_on(const struct merger *m, uint64_t k)
 
 static void move_entries(struct coo *x, uint64_t to, uint64_t from, uint64_t count)
 {
-    for (int n = 0; n < x->order; n++)
+    for (int n = 0; n < x->shape.order; n++)
         memmove(x->index[n] + to, x->index[n] + from, count * sizeof *x->index[n]);
     memmove(x->value + to, x->value + from, count * sizeof *x->value);
 }
@@ -122,7 +122,7 @@ static enum status refill(struct merger *m, uint64_t k, struct error *error)
     uint64_t room = m->length - m->filled[k], left = run->count - run->read;
     uint64_t count = room < left ? room : left, to = k * m->length + m->filled[k];
     uint64_t at = run->offset;
-    for (int n = 0; n < x->order && count > 0; n++) {
+    for (int n = 0; n < x->shape.order && count > 0; n++) {
         if (outfile_read_at(&m->runs->file, x->index[n] + to, count * sizeof *x->index[n],
                             at + run->read * sizeof *x->index[n], error) != STATUS_OK)
             return error->status;
@@ -242,7 +242,7 @@ static enum status merge_in_memory(struct coo *x, struct blco_writer *w,
                                    struct coo_cleaning *report, struct error *error)
 {
     struct ordering alto;
-    ordering_create(&alto, ORDERING_ALTO, x->order, x->dims, 64);
+    ordering_create(&alto, ORDERING_ALTO, x->shape.order, x->shape.dims, 64);
     uint64_t *position = count_up(x->nnz, error);
     if (position)
         external_sort_emit(&alto, x, position, x->nnz, w, report, error);
@@ -262,7 +262,7 @@ static enum status merge(struct external_sort *r, struct coo *last, const char *
     coo_free(last);
     struct merger m = {0};
     if (error->status == STATUS_OK &&
-        merger_create(&m, r, shape.order, shape.dims, memory, error) == STATUS_OK)
+        merger_create(&m, r, shape.shape.order, shape.shape.dims, memory, error) == STATUS_OK)
         merge_runs(&m, w, report, progress, error);
     merger_free(&m);
     return error->status;
@@ -274,8 +274,8 @@ enum status external_sort_write(struct external_sort *r, struct coo *last, const
 {
     struct blco_writer w;
     *report = (struct external_sort_report){0};
-    if (blco_writer_open(&w, path, last->order, last->dims, memory / WRITER_SHARE, error) ==
-            STATUS_OK &&
+    if (blco_writer_open(&w, path, last->shape.order, last->shape.dims, memory / WRITER_SHARE,
+                         error) == STATUS_OK &&
         merge(r, last, path, memory - memory / WRITER_SHARE, &w, &report->cleaning, progress,
               error) == STATUS_OK) {
         report->nnz = w.nnz + w.filled;

@@ -19,7 +19,7 @@ static bool repeats(const struct sorted *s, uint64_t i)
 {
     if (s->key[i] != s->key[i - 1])
         return false;
-    for (int n = 0; n < s->x->order; n++)
+    for (int n = 0; n < s->x->shape.order; n++)
         if (s->x->index[n][s->position[i]] != s->x->index[n][s->position[i - 1]])
             return false;
     return true;

@@ -11,11 +11,11 @@ static enum status open_blco(struct tensor_input *input, const char *path,
         return error->status;
     const struct blco_file_header *h = input->file.header;
     input->unread = true;
-    input->x = (struct coo){.order = (int)h->order, .nnz = h->nnz};
-    memcpy(input->x.dims, h->dims, (size_t)h->order * sizeof *h->dims);
+    input->x = (struct coo){.shape.order = (int)h->order, .nnz = h->nnz};
+    memcpy(input->x.shape.dims, h->dims, (size_t)h->order * sizeof *h->dims);
     if (h->nnz == 0)
         return error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
-    return tensor_check_lengths(path, input->x.order, input->x.dims, options, error);
+    return tensor_check_lengths(path, input->x.shape.order, input->x.shape.dims, options, error);
 }
 
 static enum status read_text(struct tensor_input *input, const char *path,

@@ -40,7 +40,7 @@ struct alto_box alto_box_at(const struct alto_keys *line, coordinate_key key, in
 uint64_t alto_box_cells(const struct key_layout *layout, const struct alto_box *box)
 {
     uint64_t cells = 1;
-    for (int n = 0; n < layout->order; n++)
+    for (int n = 0; n < layout->shape.order; n++)
         if (__builtin_mul_overflow(cells, alto_box_end(layout, box, n) - box->begin[n], &cells) ||
             cells > KEYS_MANY)
             return KEYS_MANY;

@@ -30,13 +30,13 @@ static inline uint64_t alto_box_end(const struct key_layout *layout, const struc
                                     int mode)
 {
     uint64_t end = box->begin[mode] + (UINT64_C(1) << box->bits[mode]);
-    return end < layout->dims[mode] ? end : layout->dims[mode];
+    return end < layout->shape.dims[mode] ? end : layout->shape.dims[mode];
 }
 
 static inline bool alto_box_is_empty(const struct key_layout *layout, const struct alto_box *box)
 {
-    for (int n = 0; n < layout->order; n++)
-        if (box->begin[n] >= layout->dims[n])
+    for (int n = 0; n < layout->shape.order; n++)
+        if (box->begin[n] >= layout->shape.dims[n])
             return true;
     return false;
 }

@@ -11,10 +11,10 @@ enum status key_layout_create(struct key_layout *layout, int order, const uint64
                               struct error *error)
 {
     memset(layout, 0, sizeof *layout);
-    layout->order = order;
+    layout->shape.order = order;
     for (int n = order - 1; n >= 0; n--) {
         int bits = ordering_bits(dims[n]);
-        layout->dims[n] = dims[n];
+        layout->shape.dims[n] = dims[n];
         layout->mask[n] = (UINT64_C(1) << bits) - 1;
         layout->shift[n] = bits ? layout->bits : 0;
         layout->bits += bits;
@@ -30,8 +30,8 @@ enum status key_layout_create(struct key_layout *layout, int order, const uint64
 coordinate_key key_layout_cells(const struct key_layout *layout)
 {
     coordinate_key cells = 1;
-    for (int n = 0; n < layout->order; n++)
-        if (__builtin_mul_overflow(cells, layout->dims[n], &cells))
+    for (int n = 0; n < layout->shape.order; n++)
+        if (__builtin_mul_overflow(cells, layout->shape.dims[n], &cells))
             return ~(coordinate_key)0;
     return cells;
 }
@@ -91,12 +91,12 @@ enum status coordinate_keys_to_coo(const struct coordinate_keys *cells,
                                    const struct key_layout *layout, struct coo *x,
                                    struct error *error)
 {
-    if (coo_create(x, layout->order, layout->dims, cells->count, error) != STATUS_OK)
+    if (coo_create(x, layout->shape.order, layout->shape.dims, cells->count, error) != STATUS_OK)
         return error->status;
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < cells->count; i++) {
         coordinate_key key = coordinate_keys_get(cells, i);
-        for (int n = 0; n < layout->order; n++)
+        for (int n = 0; n < layout->shape.order; n++)
             x->index[n][i] = (uint32_t)key_coordinate(layout, key, n);
     }
     return STATUS_OK;

@@ -12,9 +12,8 @@
 __extension__ typedef unsigned __int128 coordinate_key;
 
 struct key_layout {
-    int order;
+    struct shape shape;
     int bits; /* of a key */
-    uint64_t dims[MAX_ORDER];
     int shift[MAX_ORDER];
     uint64_t mask[MAX_ORDER];
 };
@@ -34,7 +33,7 @@ coordinate_key key_layout_cells(const struct key_layout *layout);
 static inline coordinate_key key_pack(const struct key_layout *layout, const uint64_t *coordinate)
 {
     coordinate_key key = 0;
-    for (int n = 0; n < layout->order; n++)
+    for (int n = 0; n < layout->shape.order; n++)
         key |= (coordinate_key)coordinate[n] << layout->shift[n];
     return key;
 }

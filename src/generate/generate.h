@@ -33,8 +33,7 @@ struct generate_skew {
 };
 
 struct generate_spec {
-    int order;
-    uint64_t dims[MAX_ORDER];
+    struct shape shape;
     uint64_t nnz;
     struct generate_skew skew;
 };
@@ -68,8 +67,7 @@ enum status generate_skewed(const struct generate_spec *spec, uint64_t seed, uin
                             struct error *error);
 
 struct generate_plant {
-    int order;
-    uint64_t dims[MAX_ORDER];
+    struct shape shape;
     uint64_t nnz; /* aimed at                                                   */
     uint64_t rank;
     double noise; /* norm of the noise on the nonzeros, relative to the model's */

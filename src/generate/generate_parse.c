@@ -29,9 +29,9 @@ static bool take_count(const char **text, const char *separators, uint64_t *valu
 enum status generate_parse_skew(const char *text, struct generate_spec *spec, struct error *error)
 {
     const char *rest = text;
-    for (int n = 0; n < spec->order; n++) {
+    for (int n = 0; n < spec->shape.order; n++) {
         size_t word = strcspn(rest, ",");
-        bool last = n == spec->order - 1;
+        bool last = n == spec->shape.order - 1;
         if (word == 4 && strncmp(rest, "even", word) == 0) {
             spec->skew.exponent[n] = GENERATE_EVEN;
             rest += rest[word] ? word + 1 : word;
@@ -48,7 +48,7 @@ enum status generate_parse_skew(const char *text, struct generate_spec *spec, st
     return error_set(error, STATUS_INPUT,
                      "--skew: '%s', expected %d Zipf exponents of 0 or more, or `even`, as "
                      "0.5,even,1",
-                     text, spec->order);
+                     text, spec->shape.order);
 }
 
 /* "100000:3,4:1.5" */
@@ -60,7 +60,7 @@ enum status generate_parse_fibers(const char *text, struct generate_spec *spec, 
     for (bool more = good; more;) {
         uint64_t mode = 0;
         const char *end = number_parse_unsigned(rest, rest + strlen(rest), &mode);
-        good = end && mode >= 1 && mode <= (uint64_t)spec->order;
+        good = end && mode >= 1 && mode <= (uint64_t)spec->shape.order;
         if (!good)
             break;
         skew->pool_modes |= UINT32_C(1) << (mode - 1);
@@ -75,7 +75,7 @@ enum status generate_parse_fibers(const char *text, struct generate_spec *spec, 
         return error_set(error, STATUS_INPUT,
                          "--fibers: '%s', expected the number of tuples, modes from 1 to %d and "
                          "perhaps a Zipf exponent, as 100000:1,2:0.5",
-                         text, spec->order);
+                         text, spec->shape.order);
     return STATUS_OK;
 }
 
@@ -85,7 +85,7 @@ enum status generate_parse_runs(const char *text, struct generate_spec *spec, st
     const char *rest = text;
     struct generate_skew *skew = &spec->skew;
     uint64_t mode = 0;
-    bool good = take_count(&rest, ":", &mode) && mode >= 1 && mode <= (uint64_t)spec->order &&
+    bool good = take_count(&rest, ":", &mode) && mode >= 1 && mode <= (uint64_t)spec->shape.order &&
                 take_number(&rest, ':', &skew->run_share) && skew->run_share >= 0 &&
                 skew->run_share <= 1 && take_number(&rest, ':', &skew->run_length) &&
                 skew->run_length >= 1;
@@ -95,6 +95,6 @@ enum status generate_parse_runs(const char *text, struct generate_spec *spec, st
         return error_set(error, STATUS_INPUT,
                          "--runs: '%s', expected a mode from 1 to %d, a share from 0 to 1, a mean "
                          "length of 1 or more and perhaps `scattered`, as 2:0.5:4",
-                         text, spec->order);
+                         text, spec->shape.order);
     return STATUS_OK;
 }

@@ -87,24 +87,24 @@ static enum status check_plant(const struct generate_plant *plant, double cells,
 static enum status plan_blocks(struct blocks *b, const struct generate_plant *plant,
                                uint64_t memory, struct error *error)
 {
-    if (key_layout_create(&b->layout, plant->order, plant->dims, error) != STATUS_OK ||
+    if (key_layout_create(&b->layout, plant->shape.order, plant->shape.dims, error) != STATUS_OK ||
         check_plant(plant, (double)key_layout_cells(&b->layout), error) != STATUS_OK)
         return error->status;
     double nnz = (double)plant->nnz, rounding = 1 + 1e-9;
-    fit_box(plant->dims, plant->order, nnz / CORE_DENSITY * rounding, b->core);
-    double core = product(b->core, plant->order);
+    fit_box(plant->shape.dims, plant->shape.order, nnz / CORE_DENSITY * rounding, b->core);
+    double core = product(b->core, plant->shape.order);
     double p = nnz < core ? -expm1(log1p(-nnz / core) / (double)plant->rank) : 1;
-    fit_box(b->core, plant->order, p * core * rounding, b->side);
-    double cells = product(b->side, plant->order), listed = cells * (double)plant->rank;
+    fit_box(b->core, plant->shape.order, p * core * rounding, b->side);
+    double cells = product(b->side, plant->shape.order), listed = cells * (double)plant->rank;
     if (listed > (double)MAX_NNZ)
         return error_set(error, STATUS_INPUT,
                          "%ju overlapping blocks of %.0f nonzeros are more than %ju",
                          (uintmax_t)plant->rank, cells, (uintmax_t)MAX_NNZ);
     b->cells = (uint64_t)cells;
     double factors = 0;
-    for (int n = 0; n < plant->order; n++)
-        factors += (double)plant->dims[n] * (double)plant->rank * sizeof(double);
-    return coordinate_keys_check_memory(plant->order, listed, factors, memory, error);
+    for (int n = 0; n < plant->shape.order; n++)
+        factors += (double)plant->shape.dims[n] * (double)plant->rank * sizeof(double);
+    return coordinate_keys_check_memory(plant->shape.order, listed, factors, memory, error);
 }
 
 /* Which indices of a mode a component has: those of the core that stand at its side's first places.
@@ -119,7 +119,7 @@ static struct support support_create(const struct blocks *b, int mode, uint64_t 
 {
     uint64_t stream = STREAM_SUPPORT + (uint64_t)mode;
     return (struct support){
-        permutation_create(b->layout.dims[mode], random_stream_at(seed, stream, UINT64_MAX)),
+        permutation_create(b->layout.shape.dims[mode], random_stream_at(seed, stream, UINT64_MAX)),
         permutation_create(b->core[mode], random_stream_at(seed, stream, component))};
 }
 
@@ -132,7 +132,7 @@ static uint64_t support_index(const struct support *s, uint64_t i)
  * columns on the same indices still differ well (a cosine of 1/2). */
 static void set_factor(struct ktensor *k, const struct blocks *b, int mode, uint64_t seed)
 {
-    uint64_t entries = k->dims[mode] * k->rank;
+    uint64_t entries = k->shape.dims[mode] * k->rank;
     double *factor = k->factor[mode];
 #pragma omp parallel
     {
@@ -156,12 +156,12 @@ static void list_blocks(const struct blocks *b, uint64_t rank, uint64_t seed,
 {
     for (uint64_t r = 0; r < rank; r++) {
         struct support s[MAX_ORDER];
-        for (int n = 0; n < b->layout.order; n++)
+        for (int n = 0; n < b->layout.shape.order; n++)
             s[n] = support_create(b, n, r, seed);
 #pragma omp parallel for schedule(static)
         for (uint64_t j = 0; j < b->cells; j++) {
             uint64_t coordinate[MAX_ORDER], rest = j;
-            for (int n = 0; n < b->layout.order; n++) {
+            for (int n = 0; n < b->layout.shape.order; n++) {
                 coordinate[n] = support_index(&s[n], rest % b->side[n]);
                 rest /= b->side[n];
             }
@@ -189,7 +189,7 @@ static void set_values(const struct ktensor *k, struct coo *x)
         double value = 0;
         for (uint64_t r = 0; r < k->rank; r++) {
             double product = 1;
-            for (int n = 0; n < k->order; n++)
+            for (int n = 0; n < k->shape.order; n++)
                 product *= k->factor[n][x->index[n][i] * k->rank + r];
             value += product;
         }
@@ -221,10 +221,11 @@ enum status generate_planted(struct coo *x, const struct generate_plant *plant, 
         return error->status;
     progress_stage(progress, "planting a model of rank %ju", (uintmax_t)plant->rank);
     if (find_cells(&blocks, plant->rank, seed, &cells, error) != STATUS_OK ||
-        ktensor_create(&model, plant->order, plant->dims, plant->rank, error) != STATUS_OK ||
+        ktensor_create(&model, plant->shape.order, plant->shape.dims, plant->rank, error) !=
+            STATUS_OK ||
         coordinate_keys_to_coo(&cells, &blocks.layout, x, error) != STATUS_OK)
         goto done;
-    for (int n = 0; n < plant->order; n++)
+    for (int n = 0; n < plant->shape.order; n++)
         set_factor(&model, &blocks, n, seed);
     set_values(&model, x);
     if (plant->noise > 0)

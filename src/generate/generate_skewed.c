@@ -14,7 +14,7 @@
 static enum status check_size(const struct generate_spec *spec, struct error *error)
 {
     struct key_layout layout;
-    if (key_layout_create(&layout, spec->order, spec->dims, error) != STATUS_OK)
+    if (key_layout_create(&layout, spec->shape.order, spec->shape.dims, error) != STATUS_OK)
         return error->status;
     if (spec->nnz < 1 || spec->nnz > MAX_NNZ)
         return error_set(error, STATUS_INPUT, "%ju nonzeros, expected 1 to %ju",
@@ -37,22 +37,22 @@ static enum status check_exponent(double exponent, const char *what, struct erro
 static enum status check_skew(const struct generate_spec *spec, struct error *error)
 {
     const struct generate_skew *s = &spec->skew;
-    for (int n = 0; n < spec->order; n++)
+    for (int n = 0; n < spec->shape.order; n++)
         if (check_exponent(s->exponent[n], "skew", error) != STATUS_OK)
             return error->status;
     if (s->pool > MAX_NNZ || (s->pool > 0 && s->pool_modes == 0) ||
-        (uint64_t)s->pool_modes >> spec->order != 0)
+        (uint64_t)s->pool_modes >> spec->shape.order != 0)
         return error_set(error, STATUS_INPUT,
                          "fibers: expected up to %ju tuples of some of the %d modes",
-                         (uintmax_t)MAX_NNZ, spec->order);
+                         (uintmax_t)MAX_NNZ, spec->shape.order);
     if (s->pool_exponent < 0 || check_exponent(s->pool_exponent, "fibers", error) != STATUS_OK)
         return error_set(error, STATUS_INPUT, "fibers: Zipf exponent %g, expected 0 to %g",
                          s->pool_exponent, GENERATE_MOST_SKEW);
     if (!(s->run_share >= 0 && s->run_share <= 1))
         return error_set(error, STATUS_INPUT, "runs: share %g, expected 0 to 1", s->run_share);
-    if (s->run_share > 0 && (s->run_mode < 0 || s->run_mode >= spec->order))
+    if (s->run_share > 0 && (s->run_mode < 0 || s->run_mode >= spec->shape.order))
         return error_set(error, STATUS_INPUT, "runs: mode %d, expected 1 to %d", s->run_mode + 1,
-                         spec->order);
+                         spec->shape.order);
     if (s->run_share > 0 && !(s->run_length >= 1 && isfinite(s->run_length)))
         return error_set(error, STATUS_INPUT, "runs: length %g, expected 1 or more", s->run_length);
     return STATUS_OK;
@@ -143,7 +143,7 @@ static void put_part(const struct key_set *set, const struct sampler *s, struct 
     uint64_t salt = random_mix(s->seed);
     for (uint64_t i = 0; i < set->count; i++) {
         coordinate_key cell = alto_keys_key(&s->line, set->key[i]);
-        for (int n = 0; n < x->order; n++)
+        for (int n = 0; n < x->shape.order; n++)
             x->index[n][at + i] = (uint32_t)key_coordinate(&s->layout, cell, n);
         uint64_t bits = random_mix((uint64_t)cell ^ random_mix((uint64_t)(cell >> 64) + salt));
         x->value[at + i] = 1 + __builtin_ctzll(bits | UINT64_C(1) << 62);
@@ -177,7 +177,7 @@ static enum status maker_create(struct maker *m, const struct sampler *s,
                                 struct error *error)
 {
     *m = (struct maker){.sampler = s, .plan = plan, .threads = omp_get_max_threads()};
-    double entry = 4.0 * s->layout.order + 8, threads = m->threads;
+    double entry = 4.0 * s->layout.shape.order + 8, threads = m->threads;
     double largest = (double)plan->largest;
     double fixed =
         threads * (3 * 2.5 * sizeof(coordinate_key) * largest + sizeof *m->worker->sampler) +
@@ -193,8 +193,8 @@ static enum status maker_create(struct maker *m, const struct sampler *s,
     for (int t = 0; t < m->threads && error->status == STATUS_OK; t++)
         m->worker[t].sampler = memory_zeros(1, sizeof *m->worker[t].sampler, error);
     if (error->status == STATUS_OK)
-        coo_create(&m->x, s->layout.order, s->layout.dims, (uint64_t)(room < fit ? room : fit),
-                   error);
+        coo_create(&m->x, s->layout.shape.order, s->layout.shape.dims,
+                   (uint64_t)(room < fit ? room : fit), error);
     return error->status;
 }
 
@@ -232,7 +232,7 @@ static enum status pass_on(struct maker *m, bool all, const struct generate_take
     uint64_t left = m->filled - piece.nnz;
     if (taker->take(taker->context, &piece, error) != STATUS_OK)
         return error->status;
-    for (int n = 0; n < m->x.order; n++)
+    for (int n = 0; n < m->x.shape.order; n++)
         memmove(m->x.index[n], m->x.index[n] + piece.nnz, left * sizeof *m->x.index[n]);
     memmove(m->x.value, m->x.value + piece.nnz, left * sizeof *m->x.value);
     m->filled = left;

@@ -20,10 +20,10 @@ enum status sampler_create(struct sampler *s, const struct generate_spec *spec, 
     memset(s, 0, sizeof *s);
     s->skew = spec->skew;
     s->seed = seed;
-    key_layout_create(&s->layout, spec->order, spec->dims, error);
+    key_layout_create(&s->layout, spec->shape.order, spec->shape.dims, error);
     alto_keys_create(&s->line, &s->layout);
-    for (int n = 0; n < spec->order && error->status == STATUS_OK; n++)
-        index_distribution_create(&s->law[n], spec->dims[n], spec->skew.exponent[n],
+    for (int n = 0; n < spec->shape.order && error->status == STATUS_OK; n++)
+        index_distribution_create(&s->law[n], spec->shape.dims[n], spec->skew.exponent[n],
                                   random_stream_at(seed, STREAM_LABELS, (uint64_t)n), error);
     if (error->status == STATUS_OK)
         fiber_pool_create(&s->pool, &s->skew, &s->line, s->law, spec->nnz, seed, error);
@@ -76,7 +76,7 @@ struct sampler_part sampler_half(const struct sampler *s, const struct sampler_p
         return half;
     coordinate_key upper =
         0; /* what the pooled modes are on the line where the upper half begins */
-    for (int n = 0; n < s->layout.order; n++)
+    for (int n = 0; n < s->layout.shape.order; n++)
         if (is_pooled(s, n))
             upper |= alto_keys_place(&s->line, n, part->box.begin[n]);
     upper |= (coordinate_key)1 << (part->box.line_bits - 1);
@@ -92,7 +92,7 @@ double sampler_share(const struct sampler *s, const struct sampler_part *part)
         return 0;
     if (s->skew.pool_modes)
         share = s->pool.sum[part->last_tuple] - s->pool.sum[part->first_tuple];
-    for (int n = 0; n < s->layout.order; n++)
+    for (int n = 0; n < s->layout.shape.order; n++)
         if (!is_pooled(s, n))
             share *= index_distribution_share(&s->law[n], part->box.begin[n],
                                               alto_box_end(&s->layout, &part->box, n));
@@ -106,7 +106,7 @@ void part_sampler_open(struct part_sampler *p, const struct sampler *s,
 {
     p->sampler = s;
     p->part = part;
-    for (int n = 0; n < s->layout.order; n++)
+    for (int n = 0; n < s->layout.shape.order; n++)
         index_range_create(&p->range[n], &s->law[n], part->box.begin[n],
                            alto_box_end(&s->layout, &part->box, n));
     if (p->first_tuple == part->first_tuple && p->last_tuple == part->last_tuple)
@@ -181,7 +181,7 @@ static inline coordinate_key draw_rest(struct drawing *d, coordinate_key key, in
 {
     const struct sampler *s = d->part->sampler;
     double one = 1;
-    for (int n = 0; n < s->layout.order; n++) {
+    for (int n = 0; n < s->layout.shape.order; n++) {
         if (n == apart || is_pooled(s, n))
             continue;
         key |= alto_keys_place(&s->line, n, draw_index(d, n, &one));
@@ -240,7 +240,7 @@ static void draw_one_run(struct drawing *d, coordinate_key *key)
 
 static bool has_even_mode(const struct sampler *s)
 {
-    for (int n = 0; n < s->layout.order; n++)
+    for (int n = 0; n < s->layout.shape.order; n++)
         if (s->law[n].even && !is_pooled(s, n))
             return true;
     return false;
@@ -272,7 +272,7 @@ void part_sampler_spread(const struct part_sampler *p, uint64_t round, uint64_t 
     struct random_stream stream = random_stream_at(s->seed, STREAM_SPREAD + round, number);
     for (uint64_t i = 0; i < count; i++) {
         key[i] = 0;
-        for (int n = 0; n < s->layout.order; n++)
+        for (int n = 0; n < s->layout.shape.order; n++)
             key[i] |= alto_keys_place(&s->line, n, index_range_even(&p->range[n], &stream));
     }
 }

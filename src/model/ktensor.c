@@ -11,7 +11,7 @@
 enum status ktensor_create(struct ktensor *k, int order, const uint64_t *dims, uint64_t rank,
                            struct error *error)
 {
-    *k = (struct ktensor){.order = order, .rank = rank};
+    *k = (struct ktensor){.shape.order = order, .rank = rank};
     if (order < 1 || order > MAX_ORDER || rank < 1) {
         error_set(error, STATUS_INPUT,
                   "a model of %d modes and rank %llu, expected 1 to %d modes and rank 1 or more",
@@ -24,7 +24,7 @@ enum status ktensor_create(struct ktensor *k, int order, const uint64_t *dims, u
     for (uint64_t r = 0; r < rank; r++)
         k->lambda[r] = 1;
     for (int n = 0; n < order; n++) {
-        k->dims[n] = dims[n];
+        k->shape.dims[n] = dims[n];
         k->factor[n] = memory_array(dims[n], rank * sizeof *k->factor[n], error);
         if (!k->factor[n])
             goto fail;
@@ -76,9 +76,9 @@ void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed)
 {
     for (uint64_t r = 0; r < k->rank; r++)
         k->lambda[r] = 1;
-    for (int n = 0; n < k->order; n++) {
+    for (int n = 0; n < k->shape.order; n++) {
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < k->dims[n]; i++)
+        for (uint64_t i = 0; i < k->shape.dims[n]; i++)
             randomise_row(k->factor[n] + i * k->rank, k->rank, init, seed, n, i);
     }
 }
@@ -109,7 +109,7 @@ struct arrangement {
 static enum status arrangement_create(struct arrangement *p, const struct ktensor *k,
                                       struct error *error)
 {
-    size_t order = (size_t)k->order;
+    size_t order = (size_t)k->shape.order;
     if (!(p->norm = memory_array(order * k->rank, sizeof *p->norm, error)) ||
         !(p->largest = memory_array(order * k->rank, sizeof *p->largest, error)) ||
         !(p->component = memory_array(k->rank, sizeof *p->component, error)) ||
@@ -118,8 +118,9 @@ static enum status arrangement_create(struct arrangement *p, const struct ktenso
         !(p->buffer =
               memory_array((size_t)omp_get_max_threads(), k->rank * sizeof *p->buffer, error)))
         return error->status;
-    for (int n = 0; n < k->order; n++)
-        if (factor_columns_norms(k->factor[n], k->dims[n], k->rank, p->norm + (uint64_t)n * k->rank,
+    for (int n = 0; n < k->shape.order; n++)
+        if (factor_columns_norms(k->factor[n], k->shape.dims[n], k->rank,
+                                 p->norm + (uint64_t)n * k->rank,
                                  p->largest + (uint64_t)n * k->rank, error) != STATUS_OK)
             return error->status;
     return STATUS_OK;
@@ -142,10 +143,10 @@ static void arrangement_plan(struct arrangement *p, const struct ktensor *k)
     for (uint64_t r = 0; r < k->rank; r++) {
         double lambda = k->lambda[r];
         int odd = lambda < 0, zero = 0;
-        for (int n = 0; n < k->order; n++) {
+        for (int n = 0; n < k->shape.order; n++) {
             uint64_t at = (uint64_t)n * k->rank + r;
             lambda *= p->norm[at];
-            int flip = n < k->order - 1 ? p->largest[at] < 0 : odd;
+            int flip = n < k->shape.order - 1 ? p->largest[at] < 0 : odd;
             odd ^= flip;
             zero |= p->norm[at] == 0;
             p->norm[at] = p->norm[at] == 0 ? 1 : flip ? -p->norm[at] : p->norm[at];
@@ -163,10 +164,11 @@ enum status ktensor_arrange(struct ktensor *k, struct error *error)
     if (arrangement_create(&p, k, error) != STATUS_OK)
         goto end;
     arrangement_plan(&p, k);
-    for (int n = 0; n < k->order; n++) {
+    for (int n = 0; n < k->shape.order; n++) {
         for (uint64_t r = 0; r < k->rank; r++)
             p.divisor[r] = p.norm[(uint64_t)n * k->rank + p.source[r]];
-        factor_columns_rearrange(k->factor[n], k->dims[n], k->rank, p.source, p.divisor, p.buffer);
+        factor_columns_rearrange(k->factor[n], k->shape.dims[n], k->rank, p.source, p.divisor,
+                                 p.buffer);
     }
     for (uint64_t r = 0; r < k->rank; r++)
         k->lambda[r] = p.component[r].lambda;

@@ -8,9 +8,8 @@
 #include "tensor/coo.h"
 
 struct ktensor {
-    int order;                 /* N                                       */
+    struct shape shape;
     uint64_t rank;             /* R                                       */
-    uint64_t dims[MAX_ORDER];  /* I_n                                     */
     double *lambda;            /* (R); owned                              */
     double *factor[MAX_ORDER]; /* (I_n x R), row-major, for n < order; owned */
 };

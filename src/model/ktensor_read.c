@@ -255,8 +255,8 @@ static enum status read_ktns(struct ktensor *k, const char *path, int expected, 
         ktensor_create(k, (int)order, dims, rank, error) != STATUS_OK ||
         model_text_matrix(&f.text, f.next++, 1, rank, k->lambda, error) != STATUS_OK)
         goto end;
-    for (int n = 0; n < k->order; n++)
-        if (take_matrix(&f, k->factor[n], k->dims[n], rank, error) != STATUS_OK)
+    for (int n = 0; n < k->shape.order; n++)
+        if (take_matrix(&f, k->factor[n], k->shape.dims[n], rank, error) != STATUS_OK)
             goto end;
 end:
     model_text_close(&f.text);
@@ -283,8 +283,8 @@ enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct 
         read_ktns(k, path, order, error);
         goto end;
     }
-    if (read_matrices(k, stem, true, order, error) == STATUS_OK && k->order == 0 &&
-        read_matrices(k, stem, false, order, error) == STATUS_OK && k->order == 0)
+    if (read_matrices(k, stem, true, order, error) == STATUS_OK && k->shape.order == 0 &&
+        read_matrices(k, stem, false, order, error) == STATUS_OK && k->shape.order == 0)
         error_set(error, STATUS_INPUT,
                   "%s: no model of that name: neither %s.ktns nor %s.mode1.npy nor %s.mode1.mat",
                   stem, stem, stem, stem);

@@ -32,7 +32,7 @@ static enum status side_take_mode(struct side *s, int n, struct error *error)
 {
     const struct ktensor *k = s->model;
     enum status status =
-        factor_columns_norms(k->factor[n], k->dims[n], k->rank, s->norm, s->largest, error);
+        factor_columns_norms(k->factor[n], k->shape.dims[n], k->rank, s->norm, s->largest, error);
     for (uint64_t r = 0; r < k->rank && status == STATUS_OK; r++)
         s->weight[r] *= s->norm[r];
     return status;
@@ -53,10 +53,10 @@ static enum status cosines(struct side *a, struct side *b, double *product, doub
     const struct ktensor *ka = a->model, *kb = b->model;
     for (uint64_t i = 0; i < ka->rank * kb->rank; i++)
         match[i] = 1;
-    for (int n = 0; n < ka->order; n++) {
+    for (int n = 0; n < ka->shape.order; n++) {
         if (side_take_mode(a, n, error) != STATUS_OK || side_take_mode(b, n, error) != STATUS_OK ||
-            factor_columns_products(ka->factor[n], ka->rank, kb->factor[n], kb->rank, ka->dims[n],
-                                    product, error) != STATUS_OK)
+            factor_columns_products(ka->factor[n], ka->rank, kb->factor[n], kb->rank,
+                                    ka->shape.dims[n], product, error) != STATUS_OK)
             return error->status;
         for (uint64_t r = 0; r < ka->rank; r++)
             for (uint64_t s = 0; s < kb->rank; s++) {
@@ -107,15 +107,15 @@ static double match_greedily(struct side *a, struct side *b, const double *match
 static enum status check_shapes(const struct ktensor *a, const struct ktensor *b,
                                 struct error *error)
 {
-    if (a->order != b->order)
+    if (a->shape.order != b->shape.order)
         return error_set(error, STATUS_INPUT,
-                         "a model of %d modes and one of %d cannot be compared", a->order,
-                         b->order);
-    for (int n = 0; n < a->order; n++)
-        if (a->dims[n] != b->dims[n])
-            return error_set(error, STATUS_INPUT,
-                             "mode %d: a length of %llu and one of %llu cannot be compared", n + 1,
-                             (unsigned long long)a->dims[n], (unsigned long long)b->dims[n]);
+                         "a model of %d modes and one of %d cannot be compared", a->shape.order,
+                         b->shape.order);
+    for (int n = 0; n < a->shape.order; n++)
+        if (a->shape.dims[n] != b->shape.dims[n])
+            return error_set(
+                error, STATUS_INPUT, "mode %d: a length of %llu and one of %llu cannot be compared",
+                n + 1, (unsigned long long)a->shape.dims[n], (unsigned long long)b->shape.dims[n]);
     return STATUS_OK;
 }
 

@@ -130,18 +130,19 @@ static enum status write_ktns(struct outfile *f, const struct ktensor *k, struct
 {
     size_t position = 0;
     char text[MAX_ORDER * 24 + 64];
-    int used = snprintf(text, sizeof text, "ktensor\n%d\n", k->order);
-    for (int n = 0; n < k->order; n++)
-        used += snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 "%c", k->dims[n],
-                         n + 1 < k->order ? ' ' : '\n');
+    int used = snprintf(text, sizeof text, "ktensor\n%d\n", k->shape.order);
+    for (int n = 0; n < k->shape.order; n++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 "%c", k->shape.dims[n],
+                         n + 1 < k->shape.order ? ' ' : '\n');
     snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 "\n", k->rank);
     if (write_text(f, &position, text, error) != STATUS_OK ||
         write_matrix(f, &position, k->lambda, 1, k->rank, error) != STATUS_OK)
         return error->status;
-    for (int n = 0; n < k->order; n++) {
-        snprintf(text, sizeof text, "matrix\n2\n%" PRIu64 " %" PRIu64 "\n", k->dims[n], k->rank);
+    for (int n = 0; n < k->shape.order; n++) {
+        snprintf(text, sizeof text, "matrix\n2\n%" PRIu64 " %" PRIu64 "\n", k->shape.dims[n],
+                 k->rank);
         if (write_text(f, &position, text, error) != STATUS_OK ||
-            write_matrix(f, &position, k->factor[n], k->dims[n], k->rank, error) != STATUS_OK)
+            write_matrix(f, &position, k->factor[n], k->shape.dims[n], k->rank, error) != STATUS_OK)
             return error->status;
     }
     return STATUS_OK;
@@ -156,9 +157,9 @@ struct target {
 static enum status write_target(const struct target *t, struct outfile *f, const struct ktensor *k,
                                 struct error *error)
 {
-    bool lambda = t->n == k->order;
+    bool lambda = t->n == k->shape.order;
     const double *a = lambda ? k->lambda : k->factor[t->n];
-    uint64_t rows = lambda ? k->rank : k->dims[t->n];
+    uint64_t rows = lambda ? k->rank : k->shape.dims[t->n];
     size_t position = 0;
     if (t->format == KTENSOR_TEXT)
         return write_matrix(f, &position, a, rows, lambda ? 1 : k->rank, error);
@@ -194,10 +195,10 @@ enum status ktensor_write(const struct ktensor *k, const char *stem, unsigned fo
 {
     struct target target[MAX_FILES];
     struct outfile file[MAX_FILES] = {0};
-    int count = list_targets(target, k->order, formats);
+    int count = list_targets(target, k->shape.order, formats);
     *files = (struct ktensor_files){0};
     for (int i = 0; i < count; i++) {
-        char *name = target_name(&target[i], k->order, stem, error);
+        char *name = target_name(&target[i], k->shape.order, stem, error);
         if (!name)
             goto end;
         files->path[files->count++] = name;

@@ -83,7 +83,7 @@ static void coordinate_keys_at(const struct tuple_map *m, uint64_t i, uint64_t c
 {
     memcpy(cell, m->x->index[m->first] + i, count * sizeof *cell);
     for (int n = m->first + 1; n < m->last; n++) {
-        const uint32_t *index = m->x->index[n] + i, length = (uint32_t)m->x->dims[n];
+        const uint32_t *index = m->x->index[n] + i, length = (uint32_t)m->x->shape.dims[n];
         for (uint64_t j = 0; j < count; j++)
             cell[j] = cell[j] * length + index[j];
     }
@@ -122,7 +122,7 @@ static enum status tuple_map_create(struct tuple_map *m, const struct coo *x, in
                                     struct error *error)
 {
     *m = (struct tuple_map){.x = x, .first = first, .last = last};
-    m->words = (cells_of(x->dims, first, last) + 63) / 64;
+    m->words = (cells_of(x->shape.dims, first, last) + 63) / 64;
     m->bits = memory_zeros(m->words, sizeof *m->bits, error);
     m->before = memory_array(m->words + 1, sizeof *m->before, error);
     if (!m->bits || !m->before) {
@@ -186,8 +186,8 @@ static enum status sample_tuples(const struct coo *x, int first, int last, uint6
 static enum status count_tuples(const struct coo *x, int first, int last, double *count,
                                 struct error *error)
 {
-    uint64_t cells = mode_groups_possible_tuples(x->dims, x->nnz, first, last);
-    *count = last - first == 1 ? (double)x->dims[first] : INFINITY;
+    uint64_t cells = mode_groups_possible_tuples(x->shape.dims, x->nnz, first, last);
+    *count = last - first == 1 ? (double)x->shape.dims[first] : INFINITY;
     if (last - first == 1 || cells == 0)
         return STATUS_OK;
     if (cells > x->nnz / NONZEROS_OF_A_CELL)
@@ -279,14 +279,14 @@ enum status mode_groups_choose_for(struct mode_groups *g, const struct coo *x, u
                                    uint64_t cache_bytes, double beyond, struct error *error)
 {
     struct tuple_counts tuples;
-    mode_groups_none(g, x->order);
-    if (!mode_groups_possible(x->order))
+    mode_groups_none(g, x->shape.order);
+    if (!mode_groups_possible(x->shape.order))
         return STATUS_OK;
-    for (int size = 1; size < x->order; size++)
-        for (int first = 0; first + size <= x->order; first++)
+    for (int size = 1; size < x->shape.order; size++)
+        for (int first = 0; first + size <= x->shape.order; first++)
             if (count_group(&tuples, x, first, first + size, error) != STATUS_OK)
                 return error->status;
-    mode_groups_decide(g, x->order, x->nnz, &tuples, row_bytes, cache_bytes, beyond);
+    mode_groups_decide(g, x->shape.order, x->nnz, &tuples, row_bytes, cache_bytes, beyond);
     return STATUS_OK;
 }
 
@@ -300,8 +300,8 @@ static void list_tuples(const struct tuple_map *m, struct coo *tuples)
         for (uint64_t bits = m->bits[w]; bits; bits &= bits - 1, number++) {
             uint64_t cell = w * 64 + (uint64_t)__builtin_ctzll(bits);
             for (int n = size - 1; n >= 0; n--) {
-                tuples->index[n][number] = (uint32_t)(cell % tuples->dims[n]);
-                cell /= tuples->dims[n];
+                tuples->index[n][number] = (uint32_t)(cell % tuples->shape.dims[n]);
+                cell /= tuples->shape.dims[n];
             }
             tuples->index[size][number] = (uint32_t)number;
             tuples->value[number] = 1;
@@ -318,11 +318,11 @@ static enum status apply_to_group(struct grouped_tensor *out, int group, const s
         return error->status;
 
     uint64_t dims[MAX_ORDER];
-    memcpy(dims, x->dims + first, (size_t)(last - first) * sizeof *dims);
+    memcpy(dims, x->shape.dims + first, (size_t)(last - first) * sizeof *dims);
     dims[last - first] = tuple_count(&m);
     uint32_t *number = memory_array(x->nnz, sizeof *number, error);
     out->reduced.index[group] = number;
-    out->reduced.dims[group] = tuple_count(&m);
+    out->reduced.shape.dims[group] = tuple_count(&m);
     if (number && coo_create(&out->tuples[group], last - first + 1, dims, tuple_count(&m), error) ==
                       STATUS_OK) {
 #pragma omp parallel for schedule(static)
@@ -343,13 +343,13 @@ enum status mode_groups_apply(struct grouped_tensor *out, const struct mode_grou
                               const struct coo *x, struct error *error)
 {
     *out = (struct grouped_tensor){.mode_groups = *g};
-    out->reduced.order = g->groups;
+    out->reduced.shape.order = g->groups;
     out->reduced.nnz = x->nnz;
     out->reduced.value = x->value;
     for (int k = 0; k < g->groups; k++) {
         if (mode_groups_size(g, k) == 1) {
             out->reduced.index[k] = x->index[g->first[k]];
-            out->reduced.dims[k] = x->dims[g->first[k]];
+            out->reduced.shape.dims[k] = x->shape.dims[g->first[k]];
         } else if (apply_to_group(out, k, x, error) != STATUS_OK) {
             grouped_tensor_free(out);
             return error->status;

@@ -51,27 +51,27 @@ static uint64_t multiply(uint64_t a, uint64_t b)
 
 static uint64_t factor_size(const struct plan_request *r, int mode)
 {
-    return multiply(multiply(r->dims[mode], r->rank), r->real_size);
+    return multiply(multiply(r->shape.dims[mode], r->rank), r->real_size);
 }
 
 /* Factors, an M as large as the largest of them, and the Grams with their product V in double. */
 static uint64_t factor_bytes(const struct plan_request *r)
 {
     uint64_t sum = 0, largest = 0;
-    for (int n = 0; n < r->order; n++) {
+    for (int n = 0; n < r->shape.order; n++) {
         uint64_t size = factor_size(r, n);
         sum = add(sum, size);
         largest = size > largest ? size : largest;
     }
     uint64_t grams =
-        multiply(multiply(r->rank, r->rank), (uint64_t)(r->order + 1) * sizeof(double));
+        multiply(multiply(r->rank, r->rank), (uint64_t)(r->shape.order + 1) * sizeof(double));
     return add(add(sum, largest), grams);
 }
 
 /* 64-bit words of a nonzero's index. */
 static uint64_t index_words(const struct plan_request *r)
 {
-    return ordering_line_bits(r->order, r->dims) > 64 ? 2 : 1;
+    return ordering_line_bits(r->shape.order, r->shape.dims) > 64 ? 2 : 1;
 }
 
 static uint64_t tensor_bytes(const struct plan_request *r)
@@ -85,9 +85,9 @@ static uint64_t tensor_bytes(const struct plan_request *r)
 static int next_replica(const struct plan *p)
 {
     int longest = -1;
-    for (int n = 0; n < p->request.order; n++)
+    for (int n = 0; n < p->request.shape.order; n++)
         if (p->conflict[n] != CONFLICT_ORDERED &&
-            (longest < 0 || p->request.dims[n] > p->request.dims[longest]))
+            (longest < 0 || p->request.shape.dims[n] > p->request.shape.dims[longest]))
             longest = n;
     return longest;
 }
@@ -98,18 +98,19 @@ static void lay_out(struct plan *p, int replicas, enum conflict on_alto)
 {
     const struct plan_request *r = &p->request;
     p->replicas = replicas;
-    p->alto = replicas < r->order;
+    p->alto = replicas < r->shape.order;
     p->copy_bytes = 0;
-    for (int n = 0; n < r->order; n++)
+    for (int n = 0; n < r->shape.order; n++)
         p->conflict[n] = CONFLICT_AUTO;
     for (int i = 0; i < replicas; i++)
         p->conflict[next_replica(p)] = CONFLICT_ORDERED;
-    for (int n = 0; n < r->order; n++) {
+    for (int n = 0; n < r->shape.order; n++) {
         if (p->conflict[n] == CONFLICT_ORDERED)
             continue;
         p->conflict[n] = on_alto;
         if (on_alto == CONFLICT_AUTO)
-            p->conflict[n] = r->dims[n] < r->short_mode ? CONFLICT_HIERARCHICAL : CONFLICT_REGISTER;
+            p->conflict[n] =
+                r->shape.dims[n] < r->short_mode ? CONFLICT_HIERARCHICAL : CONFLICT_REGISTER;
         uint64_t copies = multiply(r->copies, factor_size(r, n));
         if (p->conflict[n] == CONFLICT_HIERARCHICAL && copies > p->copy_bytes)
             p->copy_bytes = copies;
@@ -122,7 +123,8 @@ static void lay_out(struct plan *p, int replicas, enum conflict on_alto)
 /* Packed nonzeros in segments of so many. */
 static uint64_t packed_at_most(const struct plan_request *r, uint64_t nnz, uint64_t segment_nnz)
 {
-    return segment_pack_at_most(ordering_line_bits(r->order, r->dims), nnz, segment_nnz);
+    return segment_pack_at_most(ordering_line_bits(r->shape.order, r->shape.dims), nnz,
+                                segment_nnz);
 }
 
 /* Whether batches are sorted by the rows of mode n. */
@@ -159,7 +161,7 @@ static void choose_queues(struct plan *p, uint64_t left)
 {
     const struct plan_request *r = &p->request;
     bool sorted = false;
-    for (int n = 0; n < r->order; n++)
+    for (int n = 0; n < r->shape.order; n++)
         sorted |= p->sorted[n] = sorts_batches(p, n);
     p->batch_nnz = choose_batch(r, left, sorted);
     if (sorted && p->batch_nnz < LEAST_SORTED * BLCO_SEGMENT_NNZ) {
@@ -180,7 +182,7 @@ uint64_t plan_segment_nnz(const struct plan *p)
 static bool can_stream(const struct plan_request *r)
 {
     struct ordering o;
-    ordering_create(&o, ORDERING_ALTO, r->order, r->dims, 128);
+    ordering_create(&o, ORDERING_ALTO, r->shape.order, r->shape.dims, 128);
     return r->can_stream && r->nnz > 0 && o.cut == o.line_bits;
 }
 
@@ -194,7 +196,7 @@ bool plan_takes_packed(const struct plan *p, uint64_t segment_nnz)
 
 bool plan_can_unpack(const struct plan_request *r)
 {
-    uint64_t bytes = (uint64_t)r->order * sizeof(uint32_t) + sizeof(double);
+    uint64_t bytes = (uint64_t)r->shape.order * sizeof(uint32_t) + sizeof(double);
     return !r->can_stream || r->nnz <= r->host_budget / bytes;
 }
 
@@ -213,7 +215,7 @@ static uint64_t useful_bytes(const struct plan *p)
 {
     uint64_t nonzero = index_words(&p->request) * sizeof(uint64_t) + sizeof(double);
     uint64_t building = multiply(p->request.nnz, 2 * nonzero + 2);
-    uint64_t packed = multiply((uint64_t)p->request.order, p->host_bytes);
+    uint64_t packed = multiply((uint64_t)p->request.shape.order, p->host_bytes);
     if (!p->replicate)
         return p->host_bytes;
     return packed > building ? packed : building;
@@ -237,7 +239,7 @@ static void stream(struct plan *p, int replicas)
     lay_out(p, replicas, r->conflict);
     uint64_t fixed = add(p->factor_bytes, p->copy_bytes);
     uint64_t left = r->budget > fixed ? r->budget - fixed : 0;
-    uint64_t coordinates = (uint64_t)r->order * sizeof(uint32_t) + sizeof(double);
+    uint64_t coordinates = (uint64_t)r->shape.order * sizeof(uint32_t) + sizeof(double);
     p->streamed = true;
     p->replicate = r->conflict == CONFLICT_AUTO && !r->no_replicas;
     choose_queues(p, left);
@@ -253,8 +255,8 @@ void plan_make(struct plan *plan, const struct plan_request *request)
 {
     bool chosen = request->conflict == CONFLICT_AUTO;
     bool ordered = request->conflict == CONFLICT_ORDERED;
-    int most = ordered || (chosen && !request->no_replicas) ? request->order : 0;
-    int least = ordered ? request->order : 0;
+    int most = ordered || (chosen && !request->no_replicas) ? request->shape.order : 0;
+    int least = ordered ? request->shape.order : 0;
     memset(plan, 0, sizeof *plan);
     plan->request = *request;
     plan->tensor_bytes = tensor_bytes(request);

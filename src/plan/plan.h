@@ -23,8 +23,7 @@ const char *conflict_name(enum conflict c);
 int conflict_by_name(const char *name);
 
 struct plan_request {
-    int order;
-    uint64_t dims[MAX_ORDER];
+    struct shape shape;
     uint64_t nnz;
     uint64_t rank;
     uint64_t budget;        /* bytes that may be used, factors included        */

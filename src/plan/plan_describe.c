@@ -33,14 +33,14 @@ static double gigabytes(uint64_t bytes)
 /* Of an M that `hierarchical` makes of mode n. */
 static double copies(const struct plan_request *r, int n)
 {
-    return (double)r->copies * (double)r->dims[n] * (double)(r->rank * r->real_size) / 1e9;
+    return (double)r->copies * (double)r->shape.dims[n] * (double)(r->rank * r->real_size) / 1e9;
 }
 
 static void describe_mode(const struct plan *plan, int n, struct text *t)
 {
     const struct plan_request *r = &plan->request;
     const char *streamed = plan->streamed ? ", streamed" : "";
-    append(t, "mode %d: length %" PRIu64 ", %s, ", n + 1, r->dims[n],
+    append(t, "mode %d: length %" PRIu64 ", %s, ", n + 1, r->shape.dims[n],
            conflict_name(plan->conflict[n]));
     if (plan->conflict[n] != CONFLICT_ORDERED)
         append(t, "the shared alto ordering%s", streamed);
@@ -69,7 +69,7 @@ static void describe_in_memory(const struct plan *plan, struct text *t)
 /* Once each mode has an ordering as large as alto. */
 static void describe_replicas(const struct plan *plan, struct text *t)
 {
-    double all = (double)plan->request.order * gigabytes(plan->host_bytes);
+    double all = (double)plan->request.shape.order * gigabytes(plan->host_bytes);
     double flows = all - gigabytes(plan->resident_bytes);
     append(t,
            "once that pays: each mode from its own ordering, built on the device, "
@@ -81,7 +81,7 @@ static void describe_replicas(const struct plan *plan, struct text *t)
 static void describe_streamed(const struct plan *plan, struct text *t)
 {
     int orderings = plan->replicas + plan->alto;
-    uint64_t passes = plan->alto ? (uint64_t)plan->request.order : 1;
+    uint64_t passes = plan->alto ? (uint64_t)plan->request.shape.order : 1;
     uint64_t stay =
         plan->resident_bytes < plan->host_bytes ? plan->resident_bytes : plan->host_bytes;
     append(t,
@@ -103,7 +103,7 @@ void plan_describe(const struct plan *plan, char *text, uint64_t size)
 {
     struct text t = {.to = text, .size = size};
     char obstacle[256];
-    for (int n = 0; n < plan->request.order; n++)
+    for (int n = 0; n < plan->request.shape.order; n++)
         describe_mode(plan, n, &t);
     for (int g = 0; g < plan->mode_groups.groups; g++)
         if (mode_groups_size(&plan->mode_groups, g) > 1)
@@ -137,7 +137,7 @@ void plan_obstacle(const struct plan *plan, char *text, uint64_t size)
             factors, number_size(plan->tensor_bytes, tensor), budget);
         if (r->can_stream)
             append(&t, ", and lines of as many bits as the %d of this tensor cannot be streamed",
-                   ordering_line_bits(r->order, r->dims));
+                   ordering_line_bits(r->shape.order, r->shape.dims));
     } else if (plan->total_bytes > r->budget) {
         append(&t,
                "factors of %s and queues of %s, through which the tensor flows, do not fit into "

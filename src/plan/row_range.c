@@ -101,7 +101,7 @@ void row_range_of_batches(struct row_range *range, const struct packed_tensor *p
                           uint64_t segments)
 {
     struct ordering o;
-    ordering_create(&o, p->kind, p->order, p->dims, 64);
+    ordering_create(&o, p->kind, p->shape.order, p->shape.dims, 64);
     uint64_t batches = (p->nsegments + segments - 1) / segments;
 #pragma omp parallel for schedule(static)
     for (uint64_t b = 0; b < batches; b++) {
@@ -109,7 +109,7 @@ void row_range_of_batches(struct row_range *range, const struct packed_tensor *p
         range[b] = range_of_segment(&o, p, mode, begin);
         for (uint64_t s = begin + 1; s < end && s < p->nsegments; s++)
             range[b] = both(range[b], range_of_segment(&o, p, mode, s));
-        if (range[b].last >= p->dims[mode])
-            range[b].last = (uint32_t)(p->dims[mode] - 1);
+        if (range[b].last >= p->shape.dims[mode])
+            range[b].last = (uint32_t)(p->shape.dims[mode] - 1);
     }
 }

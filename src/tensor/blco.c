@@ -106,7 +106,7 @@ static void widen_index(struct blco *b, const struct sorted *s)
 {
     uint64_t before[SLICES], keys = count_keys(&b->ordering, s, before);
     if (keys > 1 && b->nnz / keys < FEW_NONZEROS)
-        ordering_create(&b->ordering, b->ordering.kind, b->order, b->dims, 128);
+        ordering_create(&b->ordering, b->ordering.kind, b->shape.order, b->shape.dims, 128);
 }
 
 /* The bits above the cut of the coordinates of nonzero i of the line order. */
@@ -217,11 +217,11 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
                        struct error *error)
 {
     memset(b, 0, sizeof *b);
-    b->order = x->order;
+    b->shape.order = x->shape.order;
     b->nnz = x->nnz;
-    memcpy(b->dims, x->dims, sizeof b->dims);
+    memcpy(b->shape.dims, x->shape.dims, sizeof b->shape.dims);
     b->norm_sq = coo_norm_sq(x);
-    ordering_create(&b->ordering, options->kind, x->order, x->dims,
+    ordering_create(&b->ordering, options->kind, x->shape.order, x->shape.dims,
                     options->index_bits ? options->index_bits : 64);
 
     struct sorted s = {.x = x, .nnz = x->nnz};
@@ -271,9 +271,10 @@ static enum status move_lines(struct blco *b, struct sorted *s, struct blco_pres
 enum status blco_build_from(struct blco *b, struct blco_presort *source, int mode, bool take,
                             struct error *error)
 {
-    *b = (struct blco){.order = source->order, .nnz = source->nnz, .norm_sq = source->norm_sq};
-    memcpy(b->dims, source->dims, sizeof b->dims);
-    ordering_create(&b->ordering, mode, b->order, b->dims, 64);
+    *b = (struct blco){
+        .shape.order = source->shape.order, .nnz = source->nnz, .norm_sq = source->norm_sq};
+    memcpy(b->shape.dims, source->shape.dims, sizeof b->shape.dims);
+    ordering_create(&b->ordering, mode, b->shape.order, b->shape.dims, 64);
     struct sorted s = {.nnz = b->nnz};
     if (move_lines(b, &s, source, take, error) == STATUS_OK &&
         cut_blocks(b, &s, BLCO_MAX_BLOCK_NNZ, error) == STATUS_OK)
@@ -309,7 +310,7 @@ void blco_decode(const struct blco *b, uint64_t first, uint64_t count, struct co
     for (uint64_t k = blco_block_of(b, first); first < end; k++) {
         const struct blco_block *block = &b->block[k];
         uint64_t behind = block->first + block->count, part = (behind < end ? behind : end) - first;
-        for (int n = 0; n < b->order; n++) {
+        for (int n = 0; n < b->shape.order; n++) {
             const struct field *f = &b->ordering.field[n];
             const uint64_t *index = b->index[f->word] + first;
             uint32_t *coordinate = x->index[n] + to;
@@ -324,7 +325,7 @@ void blco_decode(const struct blco *b, uint64_t first, uint64_t count, struct co
 
 enum status blco_to_coo(const struct blco *b, struct coo *x, struct error *error)
 {
-    if (coo_create(x, b->order, b->dims, b->nnz, error) != STATUS_OK)
+    if (coo_create(x, b->shape.order, b->shape.dims, b->nnz, error) != STATUS_OK)
         return error->status;
     uint64_t length = b->nnz / SLICES + 1;
 #pragma omp parallel for schedule(static)

@@ -16,9 +16,8 @@ struct blco_block {
 };
 
 struct blco {
-    int order;
+    struct shape shape;
     uint64_t nnz;
-    uint64_t dims[MAX_ORDER];
     struct ordering ordering;
     uint64_t *index[2]; /* (nnz) each; index[1] is NULL where ordering.words is 1; owned */
     double *value;      /* (nnz); owned                                                  */

@@ -27,7 +27,7 @@ static bool ascends(const uint64_t *line, uint64_t nnz)
 static uint64_t *natural_lines(struct ordering *natural, const struct coo *x, struct error *error)
 {
     uint64_t *line = memory_array(x->nnz, sizeof *line, error);
-    ordering_natural(natural, x->order, x->dims);
+    ordering_natural(natural, x->shape.order, x->shape.dims);
     if (line && ordering_line_words(natural, x, 0, NULL, line, error) != STATUS_OK) {
         memory_free(line);
         return NULL;
@@ -37,10 +37,10 @@ static uint64_t *natural_lines(struct ordering *natural, const struct coo *x, st
 
 enum status blco_presort_create(struct blco_presort *s, const struct coo *x, struct error *error)
 {
-    *s = (struct blco_presort){.order = x->order, .nnz = x->nnz};
-    memcpy(s->dims, x->dims, sizeof s->dims);
+    *s = (struct blco_presort){.shape.order = x->shape.order, .nnz = x->nnz};
+    memcpy(s->shape.dims, x->shape.dims, sizeof s->shape.dims);
     s->norm_sq = coo_norm_sq(x);
-    ordering_common(&s->line_order, x->order, x->dims);
+    ordering_common(&s->line_order, x->shape.order, x->shape.dims);
 
     struct ordering natural;
     uint64_t *line = natural_lines(&natural, x, error);

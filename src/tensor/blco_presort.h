@@ -7,9 +7,8 @@
 #include "tensor/ordering.h"
 
 struct blco_presort {
-    int order;
+    struct shape shape;
     uint64_t nnz;
-    uint64_t dims[MAX_ORDER];
     struct ordering line_order; /* of the lines                       */
     uint64_t *line;             /* (nnz), ascending; owned            */
     double *value;              /* (nnz); owned                       */

@@ -10,9 +10,9 @@ enum status coo_create(struct coo *x, int order, const uint64_t *dims, uint64_t 
                        struct error *error)
 {
     memset(x, 0, sizeof *x);
-    x->order = order;
+    x->shape.order = order;
     x->nnz = nnz;
-    memcpy(x->dims, dims, (size_t)order * sizeof *dims);
+    memcpy(x->shape.dims, dims, (size_t)order * sizeof *dims);
     for (int n = 0; n < order && error->status == STATUS_OK; n++)
         x->index[n] = memory_array(nnz, sizeof *x->index[n], error);
     if (error->status == STATUS_OK)
@@ -35,7 +35,7 @@ enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error)
 {
     enum status status = STATUS_OK;
     bool shrinks = nnz < x->nnz;
-    for (int n = 0; n < x->order && status == STATUS_OK; n++)
+    for (int n = 0; n < x->shape.order && status == STATUS_OK; n++)
         status = resize_array(&x->index[n], nnz, sizeof *x->index[n], shrinks, error);
     if (status == STATUS_OK)
         status = resize_array(&x->value, nnz, sizeof *x->value, shrinks, error);
@@ -46,7 +46,7 @@ enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error)
 
 void coo_coordinates(const struct coo *x, uint64_t i, uint32_t *coordinate)
 {
-    for (int n = 0; n < x->order; n++)
+    for (int n = 0; n < x->shape.order; n++)
         coordinate[n] = x->index[n][i];
 }
 

@@ -5,15 +5,11 @@
 #include <stdint.h>
 
 #include "base/error.h"
-
-#define MAX_ORDER  16
-#define MAX_LENGTH UINT32_MAX /* of a mode      */
-#define MAX_NNZ    (UINT64_C(1) << 40)
+#include "tensor/shape.h"
 
 struct coo {
-    int order; /* N, 1 to MAX_ORDER                       */
+    struct shape shape;
     uint64_t nnz;
-    uint64_t dims[MAX_ORDER];   /* I_n, 1 to MAX_LENGTH, for n < order     */
     uint32_t *index[MAX_ORDER]; /* (nnz) for n < order, zero-based; owned  */
     double *value;              /* (nnz); owned                            */
 };

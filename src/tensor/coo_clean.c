@@ -31,7 +31,7 @@ static uint64_t count_zeros(const struct coo *x)
 static void drop_zeros(struct coo *x)
 {
 #pragma omp parallel for schedule(dynamic)
-    for (int n = 0; n < x->order; n++) {
+    for (int n = 0; n < x->shape.order; n++) {
         uint64_t kept = 0;
         for (uint64_t i = 0; i < x->nnz; i++) {
             x->index[n][kept] = x->index[n][i];
@@ -50,7 +50,7 @@ static void drop_zeros(struct coo *x)
 /* Lexicographic order of entries i and j: negative, 0 or positive. */
 static int compare_entries(const struct coo *x, uint64_t i, uint64_t j)
 {
-    for (int n = 0; n < x->order; n++)
+    for (int n = 0; n < x->shape.order; n++)
         if (x->index[n][i] != x->index[n][j])
             return x->index[n][i] < x->index[n][j] ? -1 : 1;
     return 0;
@@ -68,8 +68,8 @@ static bool strictly_ascending(const struct coo *x)
 static int longest_mode(const struct coo *x)
 {
     int longest = 0;
-    for (int n = 1; n < x->order; n++)
-        if (x->dims[n] > x->dims[longest])
+    for (int n = 1; n < x->shape.order; n++)
+        if (x->shape.dims[n] > x->shape.dims[longest])
             longest = n;
     return longest;
 }
@@ -91,7 +91,8 @@ static void choose_slabs(const struct coo *x, int mode, int shift, uint8_t *slab
  * position[first[s], first[s + 1]). */
 static void list_slabs(const struct coo *x, int mode, uint64_t *position, uint64_t *first)
 {
-    int bits = ordering_bits(x->dims[mode]), shift = bits > BUCKET_BITS ? bits - BUCKET_BITS : 0;
+    int bits = ordering_bits(x->shape.dims[mode]),
+        shift = bits > BUCKET_BITS ? bits - BUCKET_BITS : 0;
     uint8_t slab[BUCKETS];
     choose_slabs(x, mode, shift, slab);
 
@@ -147,7 +148,7 @@ static enum status sort_and_merge(struct coo *x, uint64_t *position, uint64_t *d
 {
     int mode = longest_mode(x);
     struct ordering o;
-    ordering_create(&o, mode, x->order, x->dims, 64);
+    ordering_create(&o, mode, x->shape.order, x->shape.dims, 64);
     uint64_t first[SLABS + 1], longest = 0;
     list_slabs(x, mode, position, first);
     for (int s = 0; s < SLABS; s++)
@@ -176,7 +177,7 @@ static enum status rearrange(struct coo *x, const uint64_t *position, struct err
         value[i] = x->value[position[i]];
     memcpy(x->value, value, x->nnz * sizeof *value);
     uint32_t *index = scratch;
-    for (int n = 0; n < x->order; n++) {
+    for (int n = 0; n < x->shape.order; n++) {
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < x->nnz; i++)
             index[i] = x->index[n][position[i]];

@@ -9,9 +9,8 @@
 typedef enum status (*coo_taker)(void *context, struct coo *piece, struct error *error);
 
 struct coo_pieces {
-    int order;
+    struct shape shape;
     uint64_t nnz; /* of all pieces */
-    uint64_t dims[MAX_ORDER];
     /* Gives all pieces to `take`, one after the other, the same at each call; ends with the first
      * failure. */
     enum status (*each)(void *source, coo_taker take, void *context, struct error *error);

@@ -58,13 +58,13 @@ static void choose_shares(struct gatherer *g, uint64_t memory)
 {
     const struct coo_pieces *p = g->pieces;
     uint64_t threads = (uint64_t)omp_get_max_threads();
-    for (int n = 0; n < p->order; n++) {
-        int most = ordering_bits(p->dims[n]), *bits = &g->bits[n];
+    for (int n = 0; n < p->shape.order; n++) {
+        int most = ordering_bits(p->shape.dims[n]), *bits = &g->bits[n];
         if (most > MOST_BITS)
             most = MOST_BITS;
         for (*bits = 0; *bits < most; ++*bits)
-            if ((uint64_t)p->order << *bits >= threads &&
-                slice_counts_bytes(p->dims[n], p->nnz, *bits) <= memory)
+            if ((uint64_t)p->shape.order << *bits >= threads &&
+                slice_counts_bytes(p->shape.dims[n], p->nnz, *bits) <= memory)
                 break;
         g->room += UINT64_C(1) << *bits;
     }
@@ -72,7 +72,7 @@ static void choose_shares(struct gatherer *g, uint64_t memory)
 
 static bool is_left(const struct gatherer *g)
 {
-    return g->next.mode < g->pieces->order;
+    return g->next.mode < g->pieces->shape.order;
 }
 
 /* The shares from `next` on that fit into memory together; at least one. */
@@ -82,8 +82,8 @@ static void choose_pass(struct gatherer *g, uint64_t memory)
     g->count = g->seen = 0;
     while (is_left(g)) {
         struct share *next = &g->next;
-        used +=
-            slice_counts_bytes(g->pieces->dims[next->mode], g->pieces->nnz, g->bits[next->mode]);
+        used += slice_counts_bytes(g->pieces->shape.dims[next->mode], g->pieces->nnz,
+                                   g->bits[next->mode]);
         if (g->count > 0 && used > memory)
             break;
         g->share[g->count++] = *next;
@@ -163,7 +163,7 @@ static enum status run_pass(struct gatherer *g, uint64_t memory, struct error *e
     choose_pass(g, memory);
     for (uint64_t i = 0; i < g->count && error->status == STATUS_OK; i++) {
         int n = g->share[i].mode;
-        slice_counts_create(&g->counts[i], p->dims[n], p->nnz, g->bits[n], g->share[i].number,
+        slice_counts_create(&g->counts[i], p->shape.dims[n], p->nnz, g->bits[n], g->share[i].number,
                             error);
     }
     if (error->status == STATUS_OK && p->each(p->source, take, g, error) == STATUS_OK)
@@ -179,7 +179,8 @@ enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memo
 {
     struct gatherer g = {.pieces = pieces, .s = s, .progress = progress};
     *s = (struct coo_statistics){.least = INFINITY, .largest = -INFINITY, .all_integer = 1};
-    memcpy(s->empty_slices, pieces->dims, (size_t)pieces->order * sizeof *pieces->dims);
+    memcpy(s->empty_slices, pieces->shape.dims,
+           (size_t)pieces->shape.order * sizeof *pieces->shape.dims);
     norm_sum_begin(&g.norm);
     choose_shares(&g, memory);
     g.share = memory_array(g.room, sizeof *g.share, error);
@@ -207,7 +208,7 @@ enum status coo_statistics(const struct coo *x, uint64_t memory, struct coo_stat
 {
     struct coo borrowed = *x; /* is only read */
     struct coo_pieces pieces = {
-        .order = x->order, .nnz = x->nnz, .each = whole, .source = &borrowed};
-    memcpy(pieces.dims, x->dims, sizeof pieces.dims);
+        .shape.order = x->shape.order, .nnz = x->nnz, .each = whole, .source = &borrowed};
+    memcpy(pieces.shape.dims, x->shape.dims, sizeof pieces.shape.dims);
     return coo_pieces_statistics(&pieces, memory, s, progress, error);
 }

@@ -50,7 +50,7 @@ static struct cpals_result run(const struct coo *x, uint64_t rank, uint64_t seed
     struct cpals_result result;
     struct backend_options machine = {.rank = rank};
     struct cpals_options options = {.max_iterations = iterations, .tolerance = tolerance};
-    assert_int_equal(ktensor_create(k, x->order, x->dims, rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(k, x->shape.order, x->shape.dims, rank, &error), STATUS_OK);
     ktensor_randomise(k, KTENSOR_RANDOM, seed);
     if (run_from(x, k, &machine, &options, &result, &error) != STATUS_OK)
         fail_msg("%s", error.message);
@@ -109,11 +109,11 @@ static void start_amino_acids(struct ktensor *k, const struct coo *x)
 {
     static const uint64_t offset[3][3] = {{0, 1, 2}, {0, 49, 89}, {0, 14, 29}};
     struct error error = {0};
-    assert_int_equal(ktensor_create(k, 3, x->dims, 3, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(k, 3, x->shape.dims, 3, &error), STATUS_OK);
     for (int n = 0; n < 3; n++)
-        for (uint64_t i = 0; i < x->dims[n]; i++)
+        for (uint64_t i = 0; i < x->shape.dims[n]; i++)
             for (uint64_t r = 0; r < 3; r++)
-                k->factor[n][i * 3 + r] = (double)(1 + (i + offset[n][r]) % x->dims[n]);
+                k->factor[n][i * 3 + r] = (double)(1 + (i + offset[n][r]) % x->shape.dims[n]);
 }
 
 static struct cpals_result run_amino_acids(const struct coo *x, int iterations, double tolerance,
@@ -235,7 +235,7 @@ static double model_at(const struct ktensor *k, const uint32_t *coordinate)
     double sum = 0.0;
     for (uint64_t r = 0; r < k->rank; r++) {
         double product = k->lambda[r];
-        for (int n = 0; n < k->order; n++)
+        for (int n = 0; n < k->shape.order; n++)
             product *= k->factor[n][coordinate[n] * k->rank + r];
         sum += product;
     }
@@ -247,14 +247,14 @@ static void plant(struct coo *x, const struct ktensor *k)
 {
     uint64_t cells = 1, kept = 0;
     uint32_t at[MAX_ORDER] = {0};
-    for (int n = 0; n < k->order; n++)
-        cells *= k->dims[n];
-    create_coo(x, k->order, k->dims, cells);
+    for (int n = 0; n < k->shape.order; n++)
+        cells *= k->shape.dims[n];
+    create_coo(x, k->shape.order, k->shape.dims, cells);
     for (uint64_t c = 0; c < cells; c++) {
         uint64_t rest = c;
-        for (int n = 0; n < k->order; n++) {
-            at[n] = (uint32_t)(rest % k->dims[n]);
-            rest /= k->dims[n];
+        for (int n = 0; n < k->shape.order; n++) {
+            at[n] = (uint32_t)(rest % k->shape.dims[n]);
+            rest /= k->shape.dims[n];
             x->index[n][kept] = at[n];
         }
         x->value[kept] = model_at(k, at);

@@ -21,9 +21,9 @@ static void naive_v(const struct ktensor *k, int mode, double ridge, long double
     for (uint64_t i = 0; i < k->rank; i++)
         for (uint64_t j = 0; j < k->rank; j++) {
             long double product = 1;
-            for (int n = 0; n < k->order; n++) {
+            for (int n = 0; n < k->shape.order; n++) {
                 long double dot = 0;
-                for (uint64_t l = 0; l < k->dims[n]; l++)
+                for (uint64_t l = 0; l < k->shape.dims[n]; l++)
                     dot +=
                         (long double)k->factor[n][l * k->rank + i] * k->factor[n][l * k->rank + j];
                 product *= n == mode ? 1 : dot;
@@ -36,7 +36,7 @@ static void naive_v(const struct ktensor *k, int mode, double ridge, long double
 static void assert_solved(const struct ktensor *k, int n, const long double *v, const double *m)
 {
     long double difference = 0, norm = 0;
-    for (uint64_t i = 0; i < k->dims[n]; i++)
+    for (uint64_t i = 0; i < k->shape.dims[n]; i++)
         for (uint64_t j = 0; j < k->rank; j++) {
             long double sum = 0, expected = m[i * k->rank + j];
             for (uint64_t r = 0; r < k->rank; r++)
@@ -54,18 +54,18 @@ static void assert_normalised(const struct ktensor *before, const struct ktensor
     uint64_t rank = before->rank;
     for (uint64_t r = 0; r < rank; r++) {
         long double norm_sq = 0;
-        for (uint64_t i = 0; i < before->dims[n]; i++)
+        for (uint64_t i = 0; i < before->shape.dims[n]; i++)
             norm_sq +=
                 (long double)before->factor[n][i * rank + r] * before->factor[n][i * rank + r];
         long double norm = sqrtl(norm_sq);
         assert_true(fabsl(after->lambda[r] - norm) <= 1e-14L * norm);
-        for (uint64_t i = 0; i < before->dims[n]; i++)
+        for (uint64_t i = 0; i < before->shape.dims[n]; i++)
             assert_true(fabsl(after->factor[n][i * rank + r] * norm -
                               before->factor[n][i * rank + r]) <= 1e-14L * norm);
     }
 }
 
-static void check_update(const struct backend_ops *ops, const struct shape *s, uint64_t rank,
+static void check_update(const struct backend_ops *ops, const struct tensor_case *s, uint64_t rank,
                          enum conflict conflict, enum flow flow, double ridge)
 {
     struct error error = {0};
@@ -86,8 +86,8 @@ static void check_update(const struct backend_ops *ops, const struct shape *s, u
     long double *v = memory_array(rank * rank, sizeof *v, &error);
     assert_non_null(v);
     assert_int_equal(backend_store(&b, &normalised, &error), STATUS_OK);
-    for (int n = 0; n < x.order; n++) {
-        double fit, *m = memory_array(x.dims[n] * rank, sizeof *m, &error);
+    for (int n = 0; n < x.shape.order; n++) {
+        double fit, *m = memory_array(x.shape.dims[n] * rank, sizeof *m, &error);
         assert_non_null(m);
         naive_v(&normalised, n, ridge, v);
         assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
@@ -106,7 +106,7 @@ static void check_update(const struct backend_ops *ops, const struct shape *s, u
         memory_free(m);
     }
     assert_int_equal(b.calls[OP_MTTKRP][0], 1);
-    assert_int_equal(b.calls[OP_STORE][0], 1 + 2 * x.order);
+    assert_int_equal(b.calls[OP_STORE][0], 1 + 2 * x.shape.order);
     assert_true(b.seconds[OP_MTTKRP][0] > 0);
     backend_close(&b);
     memory_free(v);
@@ -119,7 +119,7 @@ static void check_update(const struct backend_ops *ops, const struct shape *s, u
 static void test_update(void **state)
 {
     const struct backend_ops *ops = backend_of(state);
-    static const struct shape shapes[] = {
+    static const struct tensor_case shapes[] = {
         {1, {300}, 200, 0},
         {2, {40, 45}, 500, 0},
         {3, {60, 50, 90}, 6000, 1},
@@ -235,7 +235,7 @@ static enum status small_run(const struct backend_ops *ops, const struct coo *x,
     enum status status = backend_open(&b, ops, x, options, NULL, error);
     if (status == STATUS_OK)
         status = backend_load(&b, k, error);
-    for (int n = 0; n < x->order; n++) {
+    for (int n = 0; n < x->shape.order; n++) {
         if (status == STATUS_OK)
             status = backend_mttkrp(&b, n, error);
         if (status == STATUS_OK)
@@ -246,7 +246,7 @@ static enum status small_run(const struct backend_ops *ops, const struct coo *x,
             status = backend_gram(&b, n, error);
     }
     if (status == STATUS_OK)
-        status = backend_fit(&b, x->order - 1, &fit, error);
+        status = backend_fit(&b, x->shape.order - 1, &fit, error);
     backend_close(&b);
     return status;
 }
@@ -320,17 +320,18 @@ static double fit_after_sweeps(const struct backend_ops *ops, const struct coo *
     struct backend b;
     struct ktensor k;
     double fit = 0;
-    assert_int_equal(ktensor_create(&k, x->order, x->dims, start->rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(&k, x->shape.order, x->shape.dims, start->rank, &error),
+                     STATUS_OK);
     assert_int_equal(backend_open(&b, ops, x, options, NULL, &error), STATUS_OK);
     assert_int_equal(backend_load(&b, start, &error), STATUS_OK);
-    for (int n = 0; n < 3 * x->order; n++) {
-        int mode = n % x->order;
+    for (int n = 0; n < 3 * x->shape.order; n++) {
+        int mode = n % x->shape.order;
         assert_int_equal(backend_mttkrp(&b, mode, &error), STATUS_OK);
         assert_int_equal(backend_solve(&b, mode, &error), STATUS_OK);
         assert_int_equal(backend_normalise(&b, mode, &error), STATUS_OK);
         assert_int_equal(backend_gram(&b, mode, &error), STATUS_OK);
     }
-    assert_int_equal(backend_fit(&b, x->order - 1, &fit, &error), STATUS_OK);
+    assert_int_equal(backend_fit(&b, x->shape.order - 1, &fit, &error), STATUS_OK);
     assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
     assert_true(fabsl(fit - naive_fit(x, &k)) < (options->precision ? 1e-5 : 1e-10));
     backend_close(&b);
@@ -343,7 +344,7 @@ static double fit_after_sweeps(const struct backend_ops *ops, const struct coo *
 static void test_sharing(void **state)
 {
     const struct backend_ops *ops = backend_of(state);
-    static const struct shape shapes[] = {
+    static const struct tensor_case shapes[] = {
         {4, {12, 9, 14, 10}, 9000, 0},
         {4, {300, 6, 5, 7}, 20000, 0},
         {3, {500, 40, 2}, 15000, 1},
@@ -352,7 +353,7 @@ static void test_sharing(void **state)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct coo x;
         struct ktensor k;
-        const struct shape *s = &shapes[i];
+        const struct tensor_case *s = &shapes[i];
         naive_random_coo(&x, s->order, s->dims, s->nnz, i, s->skewed);
         create_model(&k, &x, 5, 3);
         struct backend_options options = {.rank = 5};

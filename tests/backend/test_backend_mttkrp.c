@@ -44,16 +44,16 @@ static void compare_modes(struct backend *b, const struct ktensor *k,
 {
     struct error error = {0};
     assert_int_equal(backend_load(b, k, &error), STATUS_OK);
-    for (int n = 0; n < k->order; n++) {
-        double *m = memory_array(k->dims[n] * k->rank, sizeof *m, &error);
+    for (int n = 0; n < k->shape.order; n++) {
+        double *m = memory_array(k->shape.dims[n] * k->rank, sizeof *m, &error);
         assert_non_null(m);
         assert_int_equal(backend_mttkrp(b, n, &error), STATUS_OK);
         assert_int_equal(b->ops->fetch(b->state, n, m, &error), STATUS_OK);
-        long double off = relative_error(m, expected[n], k->dims[n] * k->rank);
+        long double off = relative_error(m, expected[n], k->shape.dims[n] * k->rank);
         if (!(off <= (options->precision == PRECISION_SINGLE ? 1e-5L : MTTKRP_TOLERANCE)))
-            fail_msg("order %d, rank %d, %s%s, mode %d: relative error %Lg", k->order, (int)k->rank,
-                     b->plan.streamed ? "streamed, " : "", conflict_name(options->conflict), n + 1,
-                     off);
+            fail_msg("order %d, rank %d, %s%s, mode %d: relative error %Lg", k->shape.order,
+                     (int)k->rank, b->plan.streamed ? "streamed, " : "",
+                     conflict_name(options->conflict), n + 1, off);
         memory_free(m);
     }
 }
@@ -73,15 +73,15 @@ static void check_modes(const struct backend_ops *ops, const struct coo *x, cons
 static void expect_modes(const struct coo *x, const struct ktensor *k, long double **expected)
 {
     struct error error = {0};
-    for (int n = 0; n < x->order; n++) {
-        expected[n] = memory_array(x->dims[n] * k->rank, sizeof *expected[n], &error);
+    for (int n = 0; n < x->shape.order; n++) {
+        expected[n] = memory_array(x->shape.dims[n] * k->rank, sizeof *expected[n], &error);
         assert_non_null(expected[n]);
         naive_mttkrp(x, k, n, expected[n]);
     }
 }
 
 /* On every conflict resolution, against the oracle. */
-static void check_mttkrp(const struct backend_ops *ops, const struct shape *s, uint64_t rank,
+static void check_mttkrp(const struct backend_ops *ops, const struct tensor_case *s, uint64_t rank,
                          enum precision precision)
 {
     struct coo x;
@@ -100,7 +100,7 @@ static void check_mttkrp(const struct backend_ops *ops, const struct shape *s, u
             if (set_flow(&options, flow, ops, &x))
                 check_modes(ops, &x, &k, &options, expected);
         }
-    for (int n = 0; n < x.order; n++)
+    for (int n = 0; n < x.shape.order; n++)
         memory_free(expected[n]);
     ktensor_free(&k);
     coo_free(&x);
@@ -110,7 +110,7 @@ static void test_mttkrp_ranks(void **state)
 {
     const struct backend_ops *ops = backend_of(state);
     static const uint64_t ranks[] = {1, 2, 7, 16, 17, 32, 33, 64, 100};
-    static const struct shape shapes[] = {
+    static const struct tensor_case shapes[] = {
         {3, {50, 31, 400}, 5000, 1},
         {4, {17, 5, 90, 33}, 2500, 0},
     };
@@ -122,7 +122,7 @@ static void test_mttkrp_ranks(void **state)
 static void test_mttkrp_orders(void **state)
 {
     const struct backend_ops *ops = backend_of(state);
-    static const struct shape shapes[] = {
+    static const struct tensor_case shapes[] = {
         {1, {300}, 100, 0},
         {2, {60, 7}, 300, 0},
         {3, {3, 500, 70}, 9000, 1},
@@ -140,7 +140,7 @@ static void test_mttkrp_orders(void **state)
 static void test_mttkrp_modes_of_length_one(void **state)
 {
     const struct backend_ops *ops = backend_of(state);
-    static const struct shape shapes[] = {
+    static const struct tensor_case shapes[] = {
         {1, {1}, 1, 0},
         {3, {1, 1, 1}, 1, 0},
         {3, {1, 60, 1}, 40, 0},
@@ -153,7 +153,7 @@ static void test_mttkrp_modes_of_length_one(void **state)
 static void test_mttkrp_hot_and_empty_rows(void **state)
 {
     const struct backend_ops *ops = backend_of(state);
-    static const struct shape shapes[] = {
+    static const struct tensor_case shapes[] = {
         {3, {2, 3000, 2500}, 20000, 1},
         {3, {100000, 12, 3000}, 3000, 1},
         {4, {30000, 2, 20000, 3}, 15000, 1},
@@ -165,7 +165,7 @@ static void test_mttkrp_hot_and_empty_rows(void **state)
 static void test_mttkrp_long_lines(void **state)
 {
     const struct backend_ops *ops = backend_of(state);
-    static const struct shape shapes[] = {
+    static const struct tensor_case shapes[] = {
         {11, {64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64}, 5000, 1},    /*  66 bits */
         {8, {4096, 4096, 4096, 4096, 4096, 4096, 4096, 4096}, 5000, 0}, /*  96 */
         {5, {100000, 70000, 90000, 100000, 80000}, 5000, 1},            /*  85 */
@@ -183,7 +183,7 @@ static void test_single(void **state)
 {
     const struct backend_ops *ops = backend_of(state);
     static const uint64_t ranks[] = {1, 3, 16, 33, 100};
-    static const struct shape shapes[] = {
+    static const struct tensor_case shapes[] = {
         {1, {50}, 40, 0},
         {3, {50, 31, 4000}, 9000, 1},
         {5, {17, 5, 90, 1, 33}, 2500, 0},

@@ -192,7 +192,8 @@ static void test_little_memory(void **state)
     struct plan plan;
     const struct backend_options options = {.rank = 5, .no_replicas = true};
     make_tensor(&x);
-    assert_int_equal(backend_host.plan(x.order, x.dims, x.nnz, &options, &plan, &error), STATUS_OK);
+    assert_int_equal(backend_host.plan(x.shape.order, x.shape.dims, x.nnz, &options, &plan, &error),
+                     STATUS_OK);
     assert_int_equal(run(&r, &x, CONFLICT_AUTO, 1, plan.total_bytes, &error), STATUS_OK);
     for (int n = 0; n < 3; n++) {
         assert_false(r.resolution[0].mode[n].measured);

@@ -18,7 +18,7 @@ static void assert_near(double a, double b)
 static void test_floor(void **state)
 {
     (void)state;
-    struct bench_result r = {.order = 3, .dims = {10, 20, 40}, .nnz = 1000, .rank = 4};
+    struct bench_result r = {.shape.order = 3, .shape.dims = {10, 20, 40}, .nnz = 1000, .rank = 4};
     r.real_size = 8;
     r.limits = (struct backend_limits){.copy_bytes_per_second = 100,
                                        .gather_bytes_per_second = {1000, 2000, 4000}};

@@ -19,9 +19,9 @@ static const struct tns_options no_options = {.index_base = 1};
 static void check_sample(const struct bench_reference_rows *s, const struct coo *x,
                          const struct ktensor *k)
 {
-    for (int n = 0; n < x->order; n++) {
+    for (int n = 0; n < x->shape.order; n++) {
         struct error error = {0};
-        long double *m = memory_array(x->dims[n] * k->rank, sizeof *m, &error);
+        long double *m = memory_array(x->shape.dims[n] * k->rank, sizeof *m, &error);
         assert_non_null(m);
         naive_mttkrp(x, k, n, m);
         assert_in_range(s->rows[n], 1, BENCH_REFERENCE_NNZ);

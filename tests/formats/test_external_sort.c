@@ -35,12 +35,12 @@ static void cut_part(struct coo *part, const struct coo *x, uint64_t begin, uint
     *part = *x;
     part->nnz = end - begin;
     part->value = x->value + begin;
-    for (int n = 0; n < x->order; n++) {
+    for (int n = 0; n < x->shape.order; n++) {
         part->index[n] = x->index[n] + begin;
-        part->dims[n] = 1;
+        part->shape.dims[n] = 1;
         for (uint64_t i = begin; i < end; i++)
-            if (x->index[n][i] >= part->dims[n])
-                part->dims[n] = (uint64_t)x->index[n][i] + 1;
+            if (x->index[n][i] >= part->shape.dims[n])
+                part->shape.dims[n] = (uint64_t)x->index[n][i] + 1;
     }
 }
 
@@ -61,8 +61,8 @@ static enum status write_in_runs(const struct coo *x, const char *path, uint64_t
     }
     if (error->status == STATUS_OK) {
         cut_part(&part, &copy, parts * length, x->nnz);
-        if (coo_create(&rest, x->order, x->dims, part.nnz, error) == STATUS_OK) {
-            for (int n = 0; n < x->order; n++)
+        if (coo_create(&rest, x->shape.order, x->shape.dims, part.nnz, error) == STATUS_OK) {
+            for (int n = 0; n < x->shape.order; n++)
                 memcpy(rest.index[n], part.index[n], part.nnz * sizeof *part.index[n]);
             memcpy(rest.value, part.value, part.nnz * sizeof *part.value);
             external_sort_write(&runs, &rest, path, memory, report, NULL, error);

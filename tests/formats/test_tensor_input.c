@@ -35,9 +35,9 @@ static void test_blco_waits(void **state)
     assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
                      STATUS_OK);
     assert_true(input.unread);
-    assert_int_equal(input.x.order, x.order);
+    assert_int_equal(input.x.shape.order, x.shape.order);
     assert_int_equal(input.x.nnz, x.nnz);
-    assert_memory_equal(input.x.dims, x.dims, sizeof x.dims);
+    assert_memory_equal(input.x.shape.dims, x.shape.dims, sizeof x.shape.dims);
     assert_null(input.x.value);
     assert_non_null(input.file.header);
     for (int twice = 0; twice < 2; twice++) {
@@ -106,7 +106,7 @@ static enum status fake_plan(int order, const uint64_t *dims, uint64_t nnz,
                              struct error *error)
 {
     (void)error;
-    struct plan_request request = {.order = order,
+    struct plan_request request = {.shape.order = order,
                                    .nnz = nnz,
                                    .rank = options->rank,
                                    .budget = options->memory,
@@ -118,7 +118,7 @@ static enum status fake_plan(int order, const uint64_t *dims, uint64_t nnz,
                                    .host_budget = options->host_memory,
                                    .batch_nnz = options->batch_nnz,
                                    .alto_bytes = options->alto_bytes};
-    memcpy(request.dims, dims, (size_t)order * sizeof *dims);
+    memcpy(request.shape.dims, dims, (size_t)order * sizeof *dims);
     plan_make(plan, &request);
     return STATUS_OK;
 }
@@ -253,7 +253,7 @@ static void test_refusal(void **state)
     struct backend b;
     struct error error = {0};
     struct tensor_input input = {
-        .x = {.order = 3, .dims = {30000, 40000, 50000}, .nnz = 3000000000}};
+        .x = {.shape.order = 3, .shape.dims = {30000, 40000, 50000}, .nnz = 3000000000}};
     struct backend_options options = {
         .rank = 1000, .memory = 100000000, .host_memory = UINT64_C(60000000000)};
     assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, &error), STATUS_MEMORY);

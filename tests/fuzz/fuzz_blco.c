@@ -112,7 +112,7 @@ static size_t make_seed(const uint8_t *data, size_t size, uint8_t *seed, size_t 
     for (uint64_t i = 0; i < nnz; i++) {
         const double value[] = {data[i], data[i] / 100.0 - 1, (float)data[i] / 7, data[i] / 7.0};
         x.value[i] = value[data[i] % 50 ? kind : 3];
-        for (int n = 0; n < x.order; n++)
+        for (int n = 0; n < x.shape.order; n++)
             x.index[n][i] = (uint32_t)(data[(i + (uint64_t)n) % size] * 2654435761u % dims[n]);
     }
     external_sort_init(&runs);
@@ -153,8 +153,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
 static void check(const struct coo *x)
 {
     for (uint64_t i = 0; i < x->nnz; i++)
-        for (int n = 0; n < x->order; n++)
-            if (x->index[n][i] >= x->dims[n])
+        for (int n = 0; n < x->shape.order; n++)
+            if (x->index[n][i] >= x->shape.dims[n])
                 abort();
 }
 

@@ -47,11 +47,11 @@ static void remove_folder(void)
 
 static int same_bits(const struct ktensor *a, const struct ktensor *b)
 {
-    int same = a->order == b->order && a->rank == b->rank &&
+    int same = a->shape.order == b->shape.order && a->rank == b->rank &&
                memcmp(a->lambda, b->lambda, a->rank * sizeof(double)) == 0;
-    for (int n = 0; same && n < a->order; n++)
-        same = a->dims[n] == b->dims[n] &&
-               memcmp(a->factor[n], b->factor[n], a->dims[n] * a->rank * sizeof(double)) == 0;
+    for (int n = 0; same && n < a->shape.order; n++)
+        same = a->shape.dims[n] == b->shape.dims[n] &&
+               memcmp(a->factor[n], b->factor[n], a->shape.dims[n] * a->rank * sizeof(double)) == 0;
     return same;
 }
 
@@ -62,7 +62,8 @@ static void check_round_trip(const struct ktensor *k, unsigned format)
     struct ktensor back;
     clear_folder();
     if (ktensor_write(k, path_of("m"), format, &files, &error) != STATUS_OK ||
-        ktensor_read(&back, path_of("m"), k->order, &error) != STATUS_OK || !same_bits(k, &back))
+        ktensor_read(&back, path_of("m"), k->shape.order, &error) != STATUS_OK ||
+        !same_bits(k, &back))
         abort();
     for (int i = 0; i < files.count; i++)
         unlink(files.path[i]);

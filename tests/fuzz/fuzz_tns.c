@@ -32,8 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if ((status == STATUS_OK) != (error.message[0] == '\0') || (status != STATUS_OK && x.value))
         abort();
     for (uint64_t i = 0; status == STATUS_OK && i < x.nnz; i++)
-        for (int n = 0; n < x.order; n++)
-            if (x.index[n][i] >= x.dims[n])
+        for (int n = 0; n < x.shape.order; n++)
+            if (x.index[n][i] >= x.shape.dims[n])
                 abort();
     coo_free(&x);
     return 0;

@@ -37,7 +37,7 @@ static enum status collect(void *context, const struct coo *piece, struct error 
     struct collector *c = context;
     assert_int_equal(c->filled % GENERATE_PIECE, 0);
     assert_true(piece->nnz <= c->x.nnz - c->filled);
-    for (int n = 0; n < piece->order; n++)
+    for (int n = 0; n < piece->shape.order; n++)
         memcpy(c->x.index[n] + c->filled, piece->index[n], piece->nnz * sizeof *piece->index[n]);
     memcpy(c->x.value + c->filled, piece->value, piece->nnz * sizeof *piece->value);
     c->filled += piece->nnz;
@@ -49,7 +49,7 @@ static struct coo skewed_within(const struct generate_spec *spec, uint64_t seed,
     struct error error = {0};
     struct collector c = {.filled = 0};
     struct generate_taker taker = {collect, &c};
-    if (coo_create(&c.x, spec->order, spec->dims, spec->nnz, &error) != STATUS_OK ||
+    if (coo_create(&c.x, spec->shape.order, spec->shape.dims, spec->nnz, &error) != STATUS_OK ||
         generate_skewed(spec, seed, memory, &taker, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_int_equal(c.filled, spec->nnz);
@@ -85,13 +85,13 @@ static void check_line(const struct coo *x)
 {
     struct ordering alto;
     uint64_t line[2][MAX_LINE_WORDS] = {{0}};
-    ordering_create(&alto, ORDERING_ALTO, x->order, x->dims, 64);
+    ordering_create(&alto, ORDERING_ALTO, x->shape.order, x->shape.dims, 64);
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint32_t coordinate[MAX_ORDER];
         uint64_t *own = line[i % 2], *before = line[(i + 1) % 2];
-        for (int n = 0; n < x->order; n++) {
+        for (int n = 0; n < x->shape.order; n++) {
             coordinate[n] = x->index[n][i];
-            assert_true(coordinate[n] < x->dims[n]);
+            assert_true(coordinate[n] < x->shape.dims[n]);
         }
         ordering_encode(&alto, coordinate, own);
         int word = MAX_LINE_WORDS - 1;
@@ -107,18 +107,18 @@ static void check_cells(const struct coo *x)
 {
     for (uint64_t i = 0; i < x->nnz; i++) {
         int n = 0;
-        while (i > 0 && n < x->order && x->index[n][i] == x->index[n][i - 1])
+        while (i > 0 && n < x->shape.order && x->index[n][i] == x->index[n][i - 1])
             n++;
-        if (i > 0 && (n == x->order || x->index[n][i] < x->index[n][i - 1]))
+        if (i > 0 && (n == x->shape.order || x->index[n][i] < x->index[n][i - 1]))
             fail_msg("nonzero %ju does not follow the one before", (uintmax_t)i);
-        for (n = 0; n < x->order; n++)
-            assert_true(x->index[n][i] < x->dims[n]);
+        for (n = 0; n < x->shape.order; n++)
+            assert_true(x->index[n][i] < x->shape.dims[n]);
     }
 }
 
 static uint64_t *slice_counts(const struct coo *x, int mode)
 {
-    uint64_t *count = calloc(x->dims[mode], sizeof *count);
+    uint64_t *count = calloc(x->shape.dims[mode], sizeof *count);
     assert_non_null(count);
     for (uint64_t i = 0; i < x->nnz; i++)
         count[x->index[mode][i]]++;
@@ -128,14 +128,13 @@ static uint64_t *slice_counts(const struct coo *x, int mode)
 static bool same_tensor(const struct coo *x, const struct coo *y)
 {
     bool same = x->nnz == y->nnz && memcmp(x->value, y->value, x->nnz * sizeof *x->value) == 0;
-    for (int n = 0; same && n < x->order; n++)
+    for (int n = 0; same && n < x->shape.order; n++)
         same = memcmp(x->index[n], y->index[n], x->nnz * sizeof *x->index[n]) == 0;
     return same;
 }
 
 /* Every way of drawing at once. */
-static const struct generate_spec mixed = {4,
-                                           {500, 300, 70000, 40},
+static const struct generate_spec mixed = {{4, {500, 300, 70000, 40}},
                                            200000,
                                            {.exponent = {0.5, 1.0, GENERATE_EVEN, 0.8},
                                             .pool = 20000,
@@ -145,35 +144,32 @@ static const struct generate_spec mixed = {4,
                                             .run_share = 0.3,
                                             .run_length = 3}};
 
-static const struct generate_plant plant = {4, {40, 30, 20, 25}, 60000, 6, 0.2};
+static const struct generate_plant plant = {{4, {40, 30, 20, 25}}, 60000, 6, 0.2};
 
 static void test_exact_count(void **state)
 {
     (void)state;
     static const struct generate_spec specs[] = {
-        {1, {10}, 7, {.exponent = {1.5}}},
-        {1, {10}, 10, {.exponent = {1.5}}},
-        {3, {1, 1, 1}, 1, {.exponent = {0}}},
-        {3, {40, 1, 30}, 1200, {.exponent = {2, 2, 2}}},               /* every cell        */
-        {3, {40, 20, 30}, 23999, {.exponent = {2, 0, GENERATE_EVEN}}}, /* all but one       */
-        {3, {100, 100, 100}, 50000, {.exponent = {6, 8, 4}}},          /* frequent ones used up */
-        {3, {100, 200, 10}, 5000, {.pool = 3, .pool_modes = 3}},       /* 30 cells in the pool */
-        {5, {3000000, 500000, 17, 4000000, 2000}, 100000, {.exponent = {0.5}}}, /* 92 bits */
-        {4, {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH}, 100000, {.exponent = {1, 0, 1, 0}}},
-        {4,
-         {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH},
+        {{1, {10}}, 7, {.exponent = {1.5}}},
+        {{1, {10}}, 10, {.exponent = {1.5}}},
+        {{3, {1, 1, 1}}, 1, {.exponent = {0}}},
+        {{3, {40, 1, 30}}, 1200, {.exponent = {2, 2, 2}}},               /* every cell        */
+        {{3, {40, 20, 30}}, 23999, {.exponent = {2, 0, GENERATE_EVEN}}}, /* all but one       */
+        {{3, {100, 100, 100}}, 50000, {.exponent = {6, 8, 4}}},          /* frequent ones used up */
+        {{3, {100, 200, 10}}, 5000, {.pool = 3, .pool_modes = 3}},       /* 30 cells in the pool */
+        {{5, {3000000, 500000, 17, 4000000, 2000}}, 100000, {.exponent = {0.5}}}, /* 92 bits */
+        {{4, {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH}}, 100000, {.exponent = {1, 0, 1, 0}}},
+        {{4, {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH}},
          1000,
          {.pool = 1, .pool_modes = 15}}, /* one cell in the pool */
-        {16, {2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3}, 30000, {.exponent = {0}}},
-        {3, {120, 110, 100}, 1320000, {.exponent = {2, 0.5, 1}}},   /* many parts, every cell */
-        {3, {300, 400, 100}, 500000, {.pool = 3, .pool_modes = 3}}, /* 300 of many in the pool */
-        {2, {100000, 90000}, 300000, {.exponent = {8, 1}}},         /* a row and a bit        */
-        {2,
-         {5000, 5000},
+        {{16, {2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3}}, 30000, {.exponent = {0}}},
+        {{3, {120, 110, 100}}, 1320000, {.exponent = {2, 0.5, 1}}},   /* many parts, every cell */
+        {{3, {300, 400, 100}}, 500000, {.pool = 3, .pool_modes = 3}}, /* 300 of many in the pool */
+        {{2, {100000, 90000}}, 300000, {.exponent = {8, 1}}},         /* a row and a bit        */
+        {{2, {5000, 5000}},
          300000,
          {.exponent = {1, 1}, .pool = 9000, .pool_modes = 3}}, /* no rest */
-        {3,
-         {50, 60, 5},
+        {{3, {50, 60, 5}},
          14000,
          {.run_mode = 2, .run_share = 1, .run_length = 1e9, .run_scattered = true}},
     };
@@ -238,8 +234,7 @@ static void test_parts_make_a_whole(void **state)
 {
     (void)state;
     struct generate_spec spec = {
-        3,
-        {3000, 2500, 60},
+        {3, {3000, 2500, 60}},
         600000,
         {.exponent = {0.2, 0, 0}, .pool = 40000, .pool_modes = 3, .pool_exponent = 1.0}};
     struct coo x = skewed(&spec, 1);
@@ -300,7 +295,7 @@ static int descending(const void *a, const void *b)
 static double rank_frequency_slope(const struct coo *x, int mode, int first, int last)
 {
     uint64_t *count = slice_counts(x, mode);
-    qsort(count, x->dims[mode], sizeof *count, descending);
+    qsort(count, x->shape.dims[mode], sizeof *count, descending);
     double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
     for (int rank = first; rank <= last; rank++) {
         double lx = log(rank), ly = log((double)count[rank - 1]);
@@ -317,7 +312,7 @@ static double rank_frequency_slope(const struct coo *x, int mode, int first, int
 static void test_zipf_exponents(void **state)
 {
     (void)state;
-    struct generate_spec spec = {3, {2000, 2000, 60000}, 400000, {.exponent = {0.8, 1.2, 0}}};
+    struct generate_spec spec = {{3, {2000, 2000, 60000}}, 400000, {.exponent = {0.8, 1.2, 0}}};
     struct coo x = skewed(&spec, 1);
     check_near(rank_frequency_slope(&x, 0, 5, 300), -0.8, 0.06);
     check_near(rank_frequency_slope(&x, 1, 5, 200), -1.2, 0.06);
@@ -345,7 +340,7 @@ static void test_even_mode(void **state)
 {
     (void)state;
     struct generate_spec spec = {
-        3, {1000, 1000, 10000}, 40000, {.exponent = {0.5, 0.5, GENERATE_EVEN}}};
+        {3, {1000, 1000, 10000}}, 40000, {.exponent = {0.5, 0.5, GENERATE_EVEN}}};
     struct coo x = skewed(&spec, 1);
     uint64_t *count = slice_counts(&x, 2);
     for (int i = 0; i < 10000; i++)
@@ -358,15 +353,15 @@ static void test_even_mode(void **state)
  * index in mode b is the next. */
 static void count_pairs(const struct coo *x, int a, int b, uint64_t *pairs, uint64_t *followed)
 {
-    unsigned char *seen = calloc(x->dims[a] * (x->dims[b] + 1), 1);
+    unsigned char *seen = calloc(x->shape.dims[a] * (x->shape.dims[b] + 1), 1);
     assert_non_null(seen);
     for (uint64_t i = 0; i < x->nnz; i++)
-        seen[x->index[a][i] * (x->dims[b] + 1) + x->index[b][i]] = 1;
+        seen[x->index[a][i] * (x->shape.dims[b] + 1) + x->index[b][i]] = 1;
     *pairs = *followed = 0;
-    for (uint64_t i = 0; i < x->dims[a] * (x->dims[b] + 1); i++)
+    for (uint64_t i = 0; i < x->shape.dims[a] * (x->shape.dims[b] + 1); i++)
         *pairs += seen[i];
     for (uint64_t i = 0; i < x->nnz; i++)
-        *followed += seen[x->index[a][i] * (x->dims[b] + 1) + x->index[b][i] + 1];
+        *followed += seen[x->index[a][i] * (x->shape.dims[b] + 1) + x->index[b][i] + 1];
     free(seen);
 }
 
@@ -374,7 +369,7 @@ static void test_fibers_from_the_pool(void **state)
 {
     (void)state;
     struct generate_spec spec = {
-        3, {1000, 1000, 2000}, 20000, {.pool = 60, .pool_modes = 3, .pool_exponent = 0.3}};
+        {3, {1000, 1000, 2000}}, 20000, {.pool = 60, .pool_modes = 3, .pool_exponent = 0.3}};
     struct coo x = skewed(&spec, 5);
     uint64_t pairs, followed;
     count_pairs(&x, 0, 1, &pairs, &followed);
@@ -386,7 +381,7 @@ static void test_runs(void **state)
 {
     (void)state;
     struct generate_spec spec = {
-        2, {5000, 8000}, 60000, {.run_mode = 1, .run_share = 0.9, .run_length = 6}};
+        {2, {5000, 8000}}, 60000, {.run_mode = 1, .run_share = 0.9, .run_length = 6}};
     uint64_t pairs, followed;
     struct coo x = skewed(&spec, 5);
     count_pairs(&x, 0, 1, &pairs, &followed);
@@ -450,10 +445,10 @@ static void test_presets(void **state)
         while (i < count && strcmp(published[i].name, p->name) != 0)
             i++;
         assert_true(i < count);
-        assert_int_equal(p->spec.order, published[i].order);
+        assert_int_equal(p->spec.shape.order, published[i].order);
         assert_int_equal(p->spec.nnz, published[i].nnz);
-        for (int n = 0; n < p->spec.order; n++)
-            assert_int_equal(p->spec.dims[n], published[i].dims[n]);
+        for (int n = 0; n < p->spec.shape.order; n++)
+            assert_int_equal(p->spec.shape.dims[n], published[i].dims[n]);
         struct generate_spec small = p->spec;
         small.nnz = 3000;
         struct coo x = skewed(&small, 1);
@@ -466,15 +461,15 @@ static void test_presets(void **state)
 /* The rank of the mode's unfolding, by elimination with full pivoting. */
 static int unfolding_rank(const struct coo *x, int mode)
 {
-    uint64_t rows = x->dims[mode], columns = 1;
-    for (int n = 0; n < x->order; n++)
-        columns *= n == mode ? 1 : x->dims[n];
+    uint64_t rows = x->shape.dims[mode], columns = 1;
+    for (int n = 0; n < x->shape.order; n++)
+        columns *= n == mode ? 1 : x->shape.dims[n];
     long double *a = calloc(rows * columns, sizeof *a);
     assert_non_null(a);
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint64_t column = 0;
-        for (int n = 0; n < x->order; n++)
-            column = n == mode ? column : column * x->dims[n] + x->index[n][i];
+        for (int n = 0; n < x->shape.order; n++)
+            column = n == mode ? column : column * x->shape.dims[n] + x->index[n][i];
         a[x->index[mode][i] * columns + column] = x->value[i];
     }
     long double first = 0;
@@ -505,18 +500,18 @@ static int unfolding_rank(const struct coo *x, int mode)
 static void test_planted_rank(void **state)
 {
     (void)state;
-    static const struct generate_plant plants[] = {{3, {20, 14, 16}, 900, 4, 0},
-                                                   {3, {9, 8, 7}, 504, 5, 0},
-                                                   {4, {8, 6, 7, 5}, 300, 3, 0},
-                                                   {2, {30, 40}, 200, 2, 0},
-                                                   {3, {12, 9, 10}, 300, 1, 0}};
+    static const struct generate_plant plants[] = {{{3, {20, 14, 16}}, 900, 4, 0},
+                                                   {{3, {9, 8, 7}}, 504, 5, 0},
+                                                   {{4, {8, 6, 7, 5}}, 300, 3, 0},
+                                                   {{2, {30, 40}}, 200, 2, 0},
+                                                   {{3, {12, 9, 10}}, 300, 1, 0}};
     for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
         struct coo x = planted(&plants[i], 4);
         check_cells(&x);
         check_near((double)x.nnz / (double)plants[i].nnz, 1, 0.3); /* few cells, little choice */
         for (uint64_t e = 0; e < x.nnz; e++)
             assert_true(x.value[e] > 0);
-        for (int n = 0; n < x.order; n++)
+        for (int n = 0; n < x.shape.order; n++)
             assert_int_equal(unfolding_rank(&x, n), plants[i].rank);
         coo_free(&x);
     }
@@ -532,7 +527,7 @@ static void test_planted_noise(void **state)
     check_near((double)x.nnz / (double)clean.nnz, 1, 0.1);
     double noise = 0, norm = 0, sum = 0;
     for (uint64_t i = 0; i < x.nnz; i++) {
-        for (int n = 0; n < x.order; n++)
+        for (int n = 0; n < x.shape.order; n++)
             assert_int_equal(x.index[n][i], y.index[n][i]);
         double difference = y.value[i] - x.value[i];
         noise += difference * difference;
@@ -550,22 +545,22 @@ static void test_refused(void **state)
 {
     (void)state;
     static const struct generate_spec specs[] = {
-        {2, {3, 3}, 10, {.exponent = {0}}},
-        {2, {3, 3}, 0, {.exponent = {0}}},
-        {2, {100, 100}, 5, {.exponent = {0, -0.5}}},
-        {2, {100, 100}, 5, {.exponent = {0, GENERATE_MOST_SKEW + 1}}},
-        {2, {100, 100}, 5, {.exponent = {0, NAN}}},
-        {5, {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, 2}, 5, {.exponent = {0}}},
-        {2, {100, 100}, 5, {.pool = 4}},
-        {2, {100, 100}, 5, {.pool = 4, .pool_modes = 4}},
-        {2, {100, 100}, 5, {.pool = 4, .pool_modes = 1, .pool_exponent = GENERATE_EVEN}},
-        {2, {100, 100}, 5, {.run_mode = 2, .run_share = 0.5, .run_length = 2}},
-        {2, {100, 100}, 5, {.run_mode = 1, .run_share = 1.5, .run_length = 2}},
-        {2, {100, 100}, 5, {.run_mode = 1, .run_share = 0.5, .run_length = 0.5}},
+        {{2, {3, 3}}, 10, {.exponent = {0}}},
+        {{2, {3, 3}}, 0, {.exponent = {0}}},
+        {{2, {100, 100}}, 5, {.exponent = {0, -0.5}}},
+        {{2, {100, 100}}, 5, {.exponent = {0, GENERATE_MOST_SKEW + 1}}},
+        {{2, {100, 100}}, 5, {.exponent = {0, NAN}}},
+        {{5, {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, 2}}, 5, {.exponent = {0}}},
+        {{2, {100, 100}}, 5, {.pool = 4}},
+        {{2, {100, 100}}, 5, {.pool = 4, .pool_modes = 4}},
+        {{2, {100, 100}}, 5, {.pool = 4, .pool_modes = 1, .pool_exponent = GENERATE_EVEN}},
+        {{2, {100, 100}}, 5, {.run_mode = 2, .run_share = 0.5, .run_length = 2}},
+        {{2, {100, 100}}, 5, {.run_mode = 1, .run_share = 1.5, .run_length = 2}},
+        {{2, {100, 100}}, 5, {.run_mode = 1, .run_share = 0.5, .run_length = 0.5}},
     };
     static const struct generate_plant plants[] = {
-        {2, {3, 3}, 10, 1, 0}, {2, {30, 30}, 3, 4, 0},      {2, {30, 30}, 30, 0, 0},
-        {2, {3, 3}, 5, 1, -1}, {2, {3, 3}, 5, 1, INFINITY}, {1, {3}, MAX_NNZ + 1, 1, 0}};
+        {{2, {3, 3}}, 10, 1, 0}, {{2, {30, 30}}, 3, 4, 0},      {{2, {30, 30}}, 30, 0, 0},
+        {{2, {3, 3}}, 5, 1, -1}, {{2, {3, 3}}, 5, 1, INFINITY}, {{1, {3}}, MAX_NNZ + 1, 1, 0}};
     struct coo x;
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         struct error error = {0};
@@ -580,7 +575,7 @@ static void test_refused(void **state)
         assert_true(error.message[0] && x.nnz == 0 && !x.value);
     }
     struct generate_spec pool = {
-        2, {MAX_LENGTH, MAX_LENGTH}, MAX_NNZ, {.pool = MAX_NNZ, .pool_modes = 1}};
+        {2, {MAX_LENGTH, MAX_LENGTH}}, MAX_NNZ, {.pool = MAX_NNZ, .pool_modes = 1}};
     struct error error = {0};
     assert_int_equal(generate_skewed(&pool, 1, PLENTY, &nobody, NULL, &error), STATUS_MEMORY);
     error = (struct error){0};
@@ -591,8 +586,8 @@ static void test_allocation_failures(void **state)
 {
     (void)state;
     static const struct generate_spec crowded = {
-        3, {20, 10, 10}, 1500, {.exponent = {3, 1, 0.5}, .pool = 50, .pool_modes = 3}};
-    static const struct generate_plant small = {3, {8, 7, 6}, 90, 2, 0.1};
+        {3, {20, 10, 10}}, 1500, {.exponent = {3, 1, 0.5}, .pool = 50, .pool_modes = 3}};
+    static const struct generate_plant small = {{3, {8, 7, 6}}, 90, 2, 0.1};
     for (int skew = 0; skew < 2; skew++) {
         int fired = 1;
         for (long k = 0; fired; k++) {

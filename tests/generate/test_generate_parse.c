@@ -15,7 +15,7 @@ typedef enum status parse(const char *text, struct generate_spec *spec, struct e
 static struct generate_skew parsed(parse *function, int order, const char *text)
 {
     struct error error = {0};
-    struct generate_spec spec = {.order = order};
+    struct generate_spec spec = {.shape.order = order};
     if (function(text, &spec, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     return spec.skew;
@@ -25,7 +25,7 @@ static void refused(parse *function, int order, const char *option, const char *
 {
     char begin[64];
     struct error error = {0};
-    struct generate_spec spec = {.order = order};
+    struct generate_spec spec = {.shape.order = order};
     snprintf(begin, sizeof begin, "%s: '%s', expected ", option, text);
     if (function(text, &spec, &error) != STATUS_INPUT)
         fail_msg("%s", text);

@@ -33,18 +33,18 @@ static struct ktensor make_random(int order, const uint64_t *dims, uint64_t rank
 
 static struct ktensor copy(const struct ktensor *k)
 {
-    struct ktensor c = make(k->order, k->dims, k->rank);
+    struct ktensor c = make(k->shape.order, k->shape.dims, k->rank);
     memcpy(c.lambda, k->lambda, k->rank * sizeof *k->lambda);
-    for (int n = 0; n < k->order; n++)
-        memcpy(c.factor[n], k->factor[n], k->dims[n] * k->rank * sizeof(double));
+    for (int n = 0; n < k->shape.order; n++)
+        memcpy(c.factor[n], k->factor[n], k->shape.dims[n] * k->rank * sizeof(double));
     return c;
 }
 
 static uint64_t cells(const struct ktensor *k)
 {
     uint64_t product = 1;
-    for (int n = 0; n < k->order; n++)
-        product *= k->dims[n];
+    for (int n = 0; n < k->shape.order; n++)
+        product *= k->shape.dims[n];
     return product;
 }
 
@@ -55,9 +55,9 @@ static long double entry(const struct ktensor *k, uint64_t cell)
     for (uint64_t r = 0; r < k->rank; r++) {
         long double product = k->lambda[r];
         uint64_t rest = cell;
-        for (int n = 0; n < k->order; n++) {
-            product *= k->factor[n][rest % k->dims[n] * k->rank + r];
-            rest /= k->dims[n];
+        for (int n = 0; n < k->shape.order; n++) {
+            product *= k->factor[n][rest % k->shape.dims[n] * k->rank + r];
+            rest /= k->shape.dims[n];
         }
         sum += product;
     }
@@ -79,7 +79,7 @@ static double column(const struct ktensor *k, int n, uint64_t r, double *largest
 {
     long double sum = 0;
     *largest = 0;
-    for (uint64_t i = 0; i < k->dims[n]; i++) {
+    for (uint64_t i = 0; i < k->shape.dims[n]; i++) {
         double x = k->factor[n][i * k->rank + r];
         sum += (long double)x * x;
         if (fabs(x) > fabs(*largest))
@@ -92,9 +92,9 @@ static void test_create(void **state)
 {
     (void)state;
     struct ktensor k = make(3, (uint64_t[]){2, 3, 4}, 5);
-    assert_int_equal(k.order, 3);
+    assert_int_equal(k.shape.order, 3);
     assert_int_equal(k.rank, 5);
-    assert_int_equal(k.dims[2], 4);
+    assert_int_equal(k.shape.dims[2], 4);
     for (int r = 0; r < 5; r++)
         assert_true(k.lambda[r] == 1);
     ktensor_free(&k);
@@ -121,7 +121,7 @@ static void test_create(void **state)
         assert_int_equal(ktensor_create(&k, bad[i].order, dims, bad[i].rank, &error),
                          bad[i].status);
         assert_null(k.lambda);
-        assert_int_equal(k.order, 0);
+        assert_int_equal(k.shape.order, 0);
     }
 }
 
@@ -226,10 +226,10 @@ static void assert_arranged(const struct ktensor *k)
     for (uint64_t r = 0; r < k->rank; r++) {
         assert_true(k->lambda[r] >= 0 && !signbit(k->lambda[r]));
         assert_true(r == 0 || k->lambda[r - 1] >= k->lambda[r]);
-        for (int n = 0; n < k->order; n++) {
+        for (int n = 0; n < k->shape.order; n++) {
             double largest, norm = column(k, n, r, &largest);
             assert_true(fabs(norm - 1) < 1e-14);
-            assert_true(n == k->order - 1 || largest > 0);
+            assert_true(n == k->shape.order - 1 || largest > 0);
         }
     }
 }
@@ -259,7 +259,7 @@ static void test_arrange_signs(void **state)
         struct ktensor k = make(3, (uint64_t[]){3, 2, 3}, 1);
         for (int n = 0; n < 3; n++) {
             double sign = pattern >> n & 1 ? -1 : 1;
-            for (uint64_t i = 0; i < k.dims[n]; i++)
+            for (uint64_t i = 0; i < k.shape.dims[n]; i++)
                 k.factor[n][i] = sign * (i == 1 ? 4.0 : -1.0);
         }
         k.lambda[0] = pattern & 8 ? -2 : 2;
@@ -379,7 +379,7 @@ static void test_score_permuted(void **state)
         uint64_t from = (r + 1) % 4;
         b.lambda[r] = -a.lambda[from] / 2;
         for (int n = 0; n < 3; n++)
-            for (uint64_t i = 0; i < a.dims[n]; i++)
+            for (uint64_t i = 0; i < a.shape.dims[n]; i++)
                 b.factor[n][i * 4 + r] = (n == 0 ? -1 : n == 1 ? 2 : 1) * a.factor[n][i * 4 + from];
     }
     for (int with_lambda = 0; with_lambda < 2; with_lambda++) {

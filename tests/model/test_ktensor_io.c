@@ -20,13 +20,13 @@
 static void assert_round_trip(const struct ktensor *k)
 {
     for (unsigned format = KTENSOR_TEXT; format <= KTENSOR_KTNS; format <<= 1) {
-        assert_int_equal(model_write(k, format), format == KTENSOR_KTNS ? 1 : k->order + 1);
+        assert_int_equal(model_write(k, format), format == KTENSOR_KTNS ? 1 : k->shape.order + 1);
         struct error error = {0};
         struct ktensor back;
-        assert_int_equal(ktensor_read(&back, scratch_path("m"), k->order, &error), STATUS_OK);
+        assert_int_equal(ktensor_read(&back, scratch_path("m"), k->shape.order, &error), STATUS_OK);
         assert_true(model_same_bits(k, &back));
         ktensor_free(&back);
-        assert_int_equal(scratch_entries(1), format == KTENSOR_KTNS ? 1 : k->order + 1);
+        assert_int_equal(scratch_entries(1), format == KTENSOR_KTNS ? 1 : k->shape.order + 1);
     }
 }
 

@@ -23,7 +23,7 @@ static enum status read_model(int order, struct error *error)
     if (status == STATUS_OK)
         assert_true(model_same_bits(&k, &expected));
     else
-        assert_true(k.lambda == NULL && k.order == 0 && k.factor[0] == NULL);
+        assert_true(k.lambda == NULL && k.shape.order == 0 && k.factor[0] == NULL);
     ktensor_free(&k);
     ktensor_free(&expected);
     return status;

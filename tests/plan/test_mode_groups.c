@@ -54,7 +54,7 @@ static void check_tuples(const struct mode_groups *g)
     struct grouped_tensor out;
     random_tensor(&x);
     assert_int_equal(mode_groups_apply(&out, g, &x, &error), STATUS_OK);
-    assert_int_equal(out.reduced.order, g->groups);
+    assert_int_equal(out.reduced.shape.order, g->groups);
     assert_int_equal(out.reduced.nnz, x.nnz);
     for (int k = 0; k < g->groups; k++) {
         const struct coo *t = &out.tuples[k];
@@ -63,8 +63,8 @@ static void check_tuples(const struct mode_groups *g)
             assert_ptr_equal(out.reduced.index[k], x.index[g->first[k]]);
             continue;
         }
-        assert_int_equal(t->order, size + 1);
-        assert_int_equal(t->nnz, out.reduced.dims[k]);
+        assert_int_equal(t->shape.order, size + 1);
+        assert_int_equal(t->nnz, out.reduced.shape.dims[k]);
         for (uint64_t i = 0; i < x.nnz; i++)
             for (int n = 0; n < size; n++)
                 assert_int_equal(t->index[n][out.reduced.index[k][i]], x.index[g->first[k] + n][i]);
@@ -92,7 +92,7 @@ static void tuple_products(const struct coo *tuples, double *const *factor, uint
     for (uint64_t f = 0; f < tuples->nnz; f++)
         for (uint64_t r = 0; r < rank; r++) {
             product[f * rank + r] = 1;
-            for (int n = 0; n < tuples->order - 1; n++)
+            for (int n = 0; n < tuples->shape.order - 1; n++)
                 product[f * rank + r] *= factor[n][tuples->index[n][f] * rank + r];
         }
 }
@@ -113,16 +113,17 @@ static void check_mttkrp(const struct mode_groups *g)
     struct ktensor k;
     struct grouped_tensor out;
     random_tensor(&x);
-    assert_int_equal(ktensor_create(&k, 4, x.dims, rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(&k, 4, x.shape.dims, rank, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_NORMAL, 5);
     assert_int_equal(mode_groups_apply(&out, g, &x, &error), STATUS_OK);
 
-    struct ktensor outer = {.order = g->groups, .rank = rank, .lambda = k.lambda};
+    struct ktensor outer = {.shape.order = g->groups, .rank = rank, .lambda = k.lambda};
     for (int s = 0; s < g->groups; s++) {
-        outer.dims[s] = out.reduced.dims[s];
-        outer.factor[s] = array(outer.dims[s] * rank, sizeof(double));
+        outer.shape.dims[s] = out.reduced.shape.dims[s];
+        outer.factor[s] = array(outer.shape.dims[s] * rank, sizeof(double));
         if (mode_groups_size(g, s) == 1)
-            memcpy(outer.factor[s], k.factor[g->first[s]], outer.dims[s] * rank * sizeof(double));
+            memcpy(outer.factor[s], k.factor[g->first[s]],
+                   outer.shape.dims[s] * rank * sizeof(double));
         else
             tuple_products(&out.tuples[s], &k.factor[g->first[s]], rank, outer.factor[s]);
     }
@@ -130,16 +131,16 @@ static void check_mttkrp(const struct mode_groups *g)
         int first = g->first[s], size = mode_groups_size(g, s);
         if (size == 1)
             continue;
-        long double *partial = array(out.reduced.dims[s] * rank, sizeof *partial);
+        long double *partial = array(out.reduced.shape.dims[s] * rank, sizeof *partial);
         naive_mttkrp(&out.reduced, &outer, s, partial);
-        struct ktensor inner = {.order = size + 1, .rank = rank, .lambda = k.lambda};
+        struct ktensor inner = {.shape.order = size + 1, .rank = rank, .lambda = k.lambda};
         for (int n = 0; n < size; n++)
             inner.factor[n] = k.factor[first + n];
-        inner.factor[size] = array(out.reduced.dims[s] * rank, sizeof(double));
-        for (uint64_t i = 0; i < out.reduced.dims[s] * rank; i++)
+        inner.factor[size] = array(out.reduced.shape.dims[s] * rank, sizeof(double));
+        for (uint64_t i = 0; i < out.reduced.shape.dims[s] * rank; i++)
             inner.factor[size][i] = (double)partial[i];
         for (int n = 0; n < size; n++) {
-            uint64_t entries = x.dims[first + n] * rank;
+            uint64_t entries = x.shape.dims[first + n] * rank;
             long double *m = array(entries, sizeof *m), *expected = array(entries, sizeof *m);
             naive_mttkrp(&out.tuples[s], &inner, n, m);
             naive_mttkrp(&x, &k, first + n, expected);

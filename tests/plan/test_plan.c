@@ -15,8 +15,8 @@
 /* A tensor whose orderings take 16 MB each, with one short mode (24). */
 static struct plan_request request_of(uint64_t budget)
 {
-    return (struct plan_request){.order = 4,
-                                 .dims = {183, 24, 1140, 1717},
+    return (struct plan_request){.shape.order = 4,
+                                 .shape.dims = {183, 24, 1140, 1717},
                                  .nnz = 1000000,
                                  .rank = 16,
                                  .budget = budget,
@@ -37,12 +37,12 @@ static struct plan plan_with(uint64_t budget)
 static void check_conflicts(const struct plan *p)
 {
     int ordered = 0;
-    for (int n = 0; n < p->request.order; n++) {
+    for (int n = 0; n < p->request.shape.order; n++) {
         ordered += p->conflict[n] == CONFLICT_ORDERED;
         assert_int_not_equal(p->conflict[n], CONFLICT_AUTO);
     }
     assert_int_equal(ordered, p->replicas);
-    assert_int_equal(p->alto, p->replicas < p->request.order);
+    assert_int_equal(p->alto, p->replicas < p->request.shape.order);
 }
 
 static void check_in_memory(const struct plan *p)
@@ -59,13 +59,13 @@ static void check_streamed(const struct plan *p)
 {
     const struct plan_request *r = &p->request;
     assert_true(p->streamed && r->can_stream);
-    assert_true(p->alto == (p->replicas < r->order));
+    assert_true(p->alto == (p->replicas < r->shape.order));
     assert_int_equal(p->total_bytes,
                      p->factor_bytes + p->copy_bytes + p->queue_bytes + p->resident_bytes);
     assert_int_equal(p->fits, p->total_bytes <= r->budget &&
                                   p->host_bytes + p->packing_bytes <= r->host_budget);
     uint64_t orderings = (uint64_t)p->replicas + p->alto;
-    int bits = ordering_line_bits(r->order, r->dims);
+    int bits = ordering_line_bits(r->shape.order, r->shape.dims);
     if (!r->alto_bytes)
         assert_int_equal(p->host_bytes,
                          orderings * segment_pack_at_most(bits, r->nnz, plan_segment_nnz(p)));
@@ -73,10 +73,10 @@ static void check_streamed(const struct plan *p)
     assert_true(p->replicate || p->resident_bytes <= p->host_bytes);
     assert_true(p->batch_nnz > 0);
     bool sorted = false;
-    for (int n = 0; n < r->order; n++)
+    for (int n = 0; n < r->shape.order; n++)
         sorted |= p->sorted[n];
-    for (int n = 0; n < r->order; n++) {
-        bool is_long = r->dims[n] * r->rank * r->real_size > 32 << 20;
+    for (int n = 0; n < r->shape.order; n++) {
+        bool is_long = r->shape.dims[n] * r->rank * r->real_size > 32 << 20;
         assert_int_equal(p->sorted[n], sorted && is_long && p->conflict[n] == CONFLICT_REGISTER);
         assert_true(p->batch_nnz >= 1 << 19 || !p->sorted[n]);
         assert_true(p->batch_nnz <= 1 << 20 || sorted || r->batch_nnz);
@@ -107,7 +107,7 @@ static void test_sizes(void **state)
     assert_int_equal(p.factor_bytes, (3064 + 1717) * 16 * 8 + 5 * 16 * 16 * 8);
 
     struct plan_request r = request_of(UINT64_MAX);
-    r.dims[0] = r.dims[1] = MAX_LENGTH; /* 32 + 32 + 11 + 11 bits: two index words */
+    r.shape.dims[0] = r.shape.dims[1] = MAX_LENGTH; /* 32 + 32 + 11 + 11 bits: two index words */
     plan_make(&p, &r);
     assert_in_range(p.tensor_bytes, 24000000, 24100000);
     r.real_size = 4;
@@ -186,8 +186,8 @@ static void test_equal_lengths(void **state)
 {
     (void)state;
     struct plan_request r = request_of(36000000);
-    r.order = 3;
-    r.dims[0] = r.dims[1] = r.dims[2] = 500;
+    r.shape.order = 3;
+    r.shape.dims[0] = r.shape.dims[1] = r.shape.dims[2] = 500;
     struct plan p;
     plan_make(&p, &r);
     check_sums(&p);
@@ -206,7 +206,7 @@ static void test_forced(void **state)
             struct plan p;
             plan_make(&p, &r);
             check_sums(&p);
-            for (int n = 0; n < r.order; n++)
+            for (int n = 0; n < r.shape.order; n++)
                 assert_int_equal(p.conflict[n], c);
             assert_int_equal(p.replicas, c == CONFLICT_ORDERED ? 4 : 0);
             assert_int_equal(p.copy_bytes, c == CONFLICT_HIERARCHICAL ? 4 * 1717 * 16 * 8 : 0);
@@ -329,7 +329,7 @@ static void test_streamed_alto(void **state)
         plan_make(&p, &r);
         check_streamed(&p);
         assert_true(p.fits);
-        for (int n = 0; n < r.order; n++)
+        for (int n = 0; n < r.shape.order; n++)
             assert_int_equal(p.conflict[n], c);
         assert_int_equal(p.copy_bytes, c == CONFLICT_HIERARCHICAL ? 4 * 1717 * 16 * 8 : 0);
     }
@@ -341,7 +341,7 @@ static void test_streamed_sorted(void **state)
     (void)state;
     struct plan_request r = large_request(20 * GB, 500 * GB);
     struct plan p;
-    r.dims[2] = 300000; /* M of 38 MB */
+    r.shape.dims[2] = 300000; /* M of 38 MB */
     plan_make(&p, &r);
     check_streamed(&p);
     assert_true(p.fits && p.sorted[2] && !p.sorted[3]);
@@ -446,15 +446,15 @@ static void test_streamed_lines(void **state)
     r.rank = 1;
     r.nnz = 10 * GB;
     r.no_replicas = true;
-    for (int n = 0; n < r.order; n++)
-        r.dims[n] = 100000000; /* 4 * 27 bits */
+    for (int n = 0; n < r.shape.order; n++)
+        r.shape.dims[n] = 100000000; /* 4 * 27 bits */
     plan_make(&p, &r);
     check_streamed(&p);
     assert_true(p.fits);
 
-    r.order = 5; /* 5 * 26 bits */
-    for (int n = 0; n < r.order; n++)
-        r.dims[n] = 60000000;
+    r.shape.order = 5; /* 5 * 26 bits */
+    for (int n = 0; n < r.shape.order; n++)
+        r.shape.dims[n] = 60000000;
     plan_make(&p, &r);
     check_in_memory(&p);
     assert_false(p.fits);
@@ -462,11 +462,11 @@ static void test_streamed_lines(void **state)
     assert_non_null(strstr(text, "lines of as many bits as the 130 of this tensor cannot be "
                                  "streamed"));
 
-    for (int n = 0; n < r.order; n++)
-        r.dims[n] = n ? 5 : UINT64_C(1) << 25;
-    r.dims[1] = r.dims[2] = UINT64_C(1) << 25;
-    r.dims[3] = UINT64_C(1) << 25;
-    r.dims[4] = UINT64_C(1) << 20; /* 120 bits, but 50 + 50 leave no word for 20 more */
+    for (int n = 0; n < r.shape.order; n++)
+        r.shape.dims[n] = n ? 5 : UINT64_C(1) << 25;
+    r.shape.dims[1] = r.shape.dims[2] = UINT64_C(1) << 25;
+    r.shape.dims[3] = UINT64_C(1) << 25;
+    r.shape.dims[4] = UINT64_C(1) << 20; /* 120 bits, but 50 + 50 leave no word for 20 more */
     plan_make(&p, &r);
     check_in_memory(&p);
     assert_false(p.fits);
@@ -537,11 +537,11 @@ static void test_monotone_in_budget(void **state)
     uint64_t seed = 1;
     for (int trial = 0; trial < 50; trial++) {
         struct plan_request r = request_of(0);
-        r.order = 1 + (int)(naive_random(&seed) % MAX_ORDER);
+        r.shape.order = 1 + (int)(naive_random(&seed) % MAX_ORDER);
         r.can_stream = trial % 2;
         r.host_budget = trial % 4 == 1 ? 100 * GB : 17000000;
-        for (int n = 0; n < r.order; n++)
-            r.dims[n] = 1 + (naive_random(&seed) >> (34 + naive_random(&seed) % 30));
+        for (int n = 0; n < r.shape.order; n++)
+            r.shape.dims[n] = 1 + (naive_random(&seed) >> (34 + naive_random(&seed) % 30));
         struct plan p = {0}, last = {0};
         for (; !p.fits || p.alto; r.budget += 3000000 + r.budget / 4) {
             plan_make(&p, &r);
@@ -551,7 +551,7 @@ static void test_monotone_in_budget(void **state)
             assert_true(p.fits >= last.fits);
             last = p;
         }
-        assert_int_equal(p.replicas, r.order);
+        assert_int_equal(p.replicas, r.shape.order);
     }
 }
 

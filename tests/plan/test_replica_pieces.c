@@ -105,7 +105,7 @@ static uint64_t count_passes(const struct packed_tensor *packed, const struct co
 {
     struct error error = {0};
     struct replica_pieces p;
-    uint64_t length = x->dims[mode], batches = (packed->nsegments + segments - 1) / segments;
+    uint64_t length = x->shape.dims[mode], batches = (packed->nsegments + segments - 1) / segments;
     uint32_t *count = memory_zeros(length, sizeof *count, &error);
     struct row_range *range = memory_array(batches, sizeof *range, &error);
     uint64_t *list = memory_array(batches, sizeof *list, &error);

@@ -121,12 +121,12 @@ static double check_batches(const struct packed_tensor *p, int mode, uint64_t se
         assert_true(r->first <= x.index[mode][i] && x.index[mode][i] <= r->last);
     }
     for (uint64_t b = 0; b < batches; b++) {
-        assert_true(range[b].last < p->dims[mode]);
+        assert_true(range[b].last < p->shape.dims[mode]);
         rows += range[b].last - range[b].first + 1;
     }
     coo_free(&x);
     memory_free(range);
-    return (double)rows / (double)(p->dims[mode] * batches);
+    return (double)rows / (double)(p->shape.dims[mode] * batches);
 }
 
 static void test_batches(void **state)

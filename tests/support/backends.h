@@ -9,7 +9,7 @@
 static const enum conflict conflicts[] = {CONFLICT_AUTO, CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
                                           CONFLICT_REGISTER, CONFLICT_ATOMIC};
 
-struct shape {
+struct tensor_case {
     int order;
     uint64_t dims[MAX_ORDER];
     uint64_t nnz;
@@ -41,7 +41,8 @@ static inline uint64_t smallest_memory(const struct backend_options *options,
     struct backend_options least = *options;
     struct plan plan;
     least.memory = 1;
-    assert_int_equal(ops->plan(x->order, x->dims, x->nnz, &least, &plan, &error), STATUS_OK);
+    assert_int_equal(ops->plan(x->shape.order, x->shape.dims, x->nnz, &least, &plan, &error),
+                     STATUS_OK);
     return plan.total_bytes;
 }
 
@@ -55,10 +56,12 @@ static inline bool set_flow(struct backend_options *options, enum flow flow,
         return true;
     options->batch_nnz = (x->nnz - 1) / (flow == IN_MANY_BATCHES ? 500 : 20) + 1;
     options->memory = smallest_memory(options, ops, x);
-    assert_int_equal(ops->plan(x->order, x->dims, x->nnz, options, &plan, &error), STATUS_OK);
+    assert_int_equal(ops->plan(x->shape.order, x->shape.dims, x->nnz, options, &plan, &error),
+                     STATUS_OK);
     if (flow == IN_PART) /* a third of each ordering stays */
         options->memory += plan.host_bytes / 3;
-    assert_int_equal(ops->plan(x->order, x->dims, x->nnz, options, &plan, &error), STATUS_OK);
+    assert_int_equal(ops->plan(x->shape.order, x->shape.dims, x->nnz, options, &plan, &error),
+                     STATUS_OK);
     flowed += plan.streamed && plan.fits;
     return plan.streamed && plan.fits;
 }
@@ -76,7 +79,7 @@ static inline void create_model(struct ktensor *k, const struct coo *x, uint64_t
                                 uint64_t seed)
 {
     struct error error = {0};
-    assert_int_equal(ktensor_create(k, x->order, x->dims, rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(k, x->shape.order, x->shape.dims, rank, &error), STATUS_OK);
     ktensor_randomise(k, KTENSOR_NORMAL, seed);
 }
 

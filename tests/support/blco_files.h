@@ -12,8 +12,8 @@
 static inline void copy_coo(struct coo *to, const struct coo *x)
 {
     struct error error = {0};
-    assert_int_equal(coo_create(to, x->order, x->dims, x->nnz, &error), STATUS_OK);
-    for (int n = 0; n < x->order; n++)
+    assert_int_equal(coo_create(to, x->shape.order, x->shape.dims, x->nnz, &error), STATUS_OK);
+    for (int n = 0; n < x->shape.order; n++)
         memcpy(to->index[n], x->index[n], x->nnz * sizeof *x->index[n]);
     memcpy(to->value, x->value, x->nnz * sizeof *x->value);
 }
@@ -48,10 +48,10 @@ static inline int compare_lines(const struct ordering *o, const struct coo *x, u
 {
     uint64_t a[MAX_LINE_WORDS] = {0}, b[MAX_LINE_WORDS] = {0};
     uint32_t coordinate[MAX_ORDER];
-    for (int n = 0; n < x->order; n++)
+    for (int n = 0; n < x->shape.order; n++)
         coordinate[n] = x->index[n][i];
     ordering_encode(o, coordinate, a);
-    for (int n = 0; n < x->order; n++)
+    for (int n = 0; n < x->shape.order; n++)
         coordinate[n] = y->index[n][j];
     ordering_encode(o, coordinate, b);
     for (int w = MAX_LINE_WORDS - 1; w >= 0; w--)
@@ -79,13 +79,13 @@ static inline void assert_sorted_along(const struct coo *got, const struct coo *
     assert_non_null(position);
     for (uint64_t i = 0; i < x->nnz; i++)
         position[i] = i;
-    ordering_create(&compared.o, kind, x->order, x->dims, 64);
+    ordering_create(&compared.o, kind, x->shape.order, x->shape.dims, 64);
     compared.x = x;
     qsort(position, x->nnz, sizeof *position, compare_positions);
-    assert_int_equal(got->order, x->order);
+    assert_int_equal(got->shape.order, x->shape.order);
     assert_int_equal(got->nnz, x->nnz);
-    for (int n = 0; n < x->order; n++) {
-        assert_int_equal(got->dims[n], x->dims[n]);
+    for (int n = 0; n < x->shape.order; n++) {
+        assert_int_equal(got->shape.dims[n], x->shape.dims[n]);
         for (uint64_t i = 0; i < x->nnz; i++)
             assert_int_equal(got->index[n][i], x->index[n][position[i]]);
     }

@@ -23,12 +23,12 @@ static inline struct ktensor model_make(int order, const uint64_t *dims, uint64_
 
 static inline int model_same_bits(const struct ktensor *a, const struct ktensor *b)
 {
-    if (a->order != b->order || a->rank != b->rank ||
+    if (a->shape.order != b->shape.order || a->rank != b->rank ||
         memcmp(a->lambda, b->lambda, a->rank * sizeof(double)) != 0)
         return 0;
-    for (int n = 0; n < a->order; n++)
-        if (a->dims[n] != b->dims[n] ||
-            memcmp(a->factor[n], b->factor[n], a->dims[n] * a->rank * sizeof(double)) != 0)
+    for (int n = 0; n < a->shape.order; n++)
+        if (a->shape.dims[n] != b->shape.dims[n] ||
+            memcmp(a->factor[n], b->factor[n], a->shape.dims[n] * a->rank * sizeof(double)) != 0)
             return 0;
     return 1;
 }

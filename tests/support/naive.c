@@ -19,11 +19,11 @@ uint64_t naive_random(uint64_t *state)
 
 void naive_mttkrp(const struct coo *x, const struct ktensor *k, int mode, long double *m)
 {
-    memset(m, 0, x->dims[mode] * k->rank * sizeof *m);
+    memset(m, 0, x->shape.dims[mode] * k->rank * sizeof *m);
     for (uint64_t i = 0; i < x->nnz; i++) {
         for (uint64_t r = 0; r < k->rank; r++) {
             long double product = x->value[i];
-            for (int n = 0; n < x->order; n++)
+            for (int n = 0; n < x->shape.order; n++)
                 if (n != mode)
                     product *= k->factor[n][x->index[n][i] * k->rank + r];
             m[x->index[mode][i] * k->rank + r] += product;
@@ -36,7 +36,7 @@ static long double model_at(const struct coo *x, const struct ktensor *k, uint64
     long double sum = 0;
     for (uint64_t r = 0; r < k->rank; r++) {
         long double product = k->lambda[r];
-        for (int n = 0; n < x->order; n++)
+        for (int n = 0; n < x->shape.order; n++)
             product *= k->factor[n][x->index[n][i] * k->rank + r];
         sum += product;
     }
@@ -49,9 +49,9 @@ static long double model_norm_sq(const struct ktensor *k)
     for (uint64_t r = 0; r < k->rank; r++) {
         for (uint64_t s = 0; s < k->rank; s++) {
             long double product = (long double)k->lambda[r] * k->lambda[s];
-            for (int n = 0; n < k->order; n++) {
+            for (int n = 0; n < k->shape.order; n++) {
                 long double dot = 0;
-                for (uint64_t i = 0; i < k->dims[n]; i++)
+                for (uint64_t i = 0; i < k->shape.dims[n]; i++)
                     dot +=
                         (long double)k->factor[n][i * k->rank + r] * k->factor[n][i * k->rank + s];
                 product *= dot;

@@ -70,9 +70,9 @@ static inline void unpack_all(const struct packed_tensor *p, struct coo *x)
     struct error error = {0};
     struct linear_decoder decoder;
     struct ordering ordering;
-    ordering_create(&ordering, p->kind, p->order, p->dims, 64);
+    ordering_create(&ordering, p->kind, p->shape.order, p->shape.dims, 64);
     assert_int_equal(linear_decoder_create(&decoder, &ordering, &error), STATUS_OK);
-    assert_int_equal(coo_create(x, p->order, p->dims, p->nnz, &error), STATUS_OK);
+    assert_int_equal(coo_create(x, p->shape.order, p->shape.dims, p->nnz, &error), STATUS_OK);
     for (uint64_t s = 0; s < p->nsegments; s++)
         if (segment_unpack(&decoder, p->bytes + p->segment[s].offset, &p->segment[s], x,
                            s * p->segment_nnz, (uint32_t)packed_tensor_nnz(p, s, s + 1), "x",

@@ -25,8 +25,9 @@ static inline void make_positive(struct coo *x)
 static inline void expect_products(struct problem *q)
 {
     struct error error = {0};
-    for (int n = 0; n < q->x.order; n++) {
-        q->expected[n] = memory_array(q->x.dims[n] * q->k.rank, sizeof *q->expected[n], &error);
+    for (int n = 0; n < q->x.shape.order; n++) {
+        q->expected[n] =
+            memory_array(q->x.shape.dims[n] * q->k.rank, sizeof *q->expected[n], &error);
         assert_non_null(q->expected[n]);
         naive_mttkrp(&q->x, &q->k, n, q->expected[n]);
     }
@@ -34,7 +35,7 @@ static inline void expect_products(struct problem *q)
 
 static inline void free_problem(struct problem *q)
 {
-    for (int n = 0; n < q->x.order; n++)
+    for (int n = 0; n < q->x.shape.order; n++)
         memory_free(q->expected[n]);
     ktensor_free(&q->k);
     coo_free(&q->x);

@@ -95,10 +95,10 @@ static inline void naive_parse(const char *text, uint32_t base, struct entries *
 
 static inline void assert_entries(const struct coo *x, const struct entries *e)
 {
-    assert_int_equal(x->order, e->order);
+    assert_int_equal(x->shape.order, e->order);
     assert_int_equal(x->nnz, e->count);
     for (int n = 0; n < e->order; n++)
-        assert_int_equal(x->dims[n], e->dims[n]);
+        assert_int_equal(x->shape.dims[n], e->dims[n]);
     for (size_t i = 0; i < e->count; i++) {
         for (int n = 0; n < e->order; n++)
             if (x->index[n][i] != e->index[i][n])

@@ -55,7 +55,7 @@ static struct line *sorted_lines(const struct ordering *o, const struct coo *x)
     assert_non_null(lines);
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint32_t coordinate[MAX_ORDER];
-        for (int n = 0; n < x->order; n++)
+        for (int n = 0; n < x->shape.order; n++)
             coordinate[n] = x->index[n][i];
         lines[i] = line_of(o, coordinate, x->value[i]);
     }
@@ -72,10 +72,10 @@ static void check_blocks(const struct blco *b, uint64_t most)
         const struct blco_block *block = &b->block[k];
         assert_int_equal(block->first, next);
         assert_in_range(block->count, 1, most);
-        for (int n = 0; n < b->order; n++)
+        for (int n = 0; n < b->shape.order; n++)
             assert_int_equal(block->base[n] & b->ordering.field[n].mask, 0);
         if (k > 0 &&
-            memcmp(block->base, block[-1].base, (size_t)b->order * sizeof *block->base) == 0)
+            memcmp(block->base, block[-1].base, (size_t)b->shape.order * sizeof *block->base) == 0)
             assert_int_equal(block[-1].count, most);
         next += block->count;
     }
@@ -99,7 +99,7 @@ static void check_contents(const struct blco *b, const struct coo *x)
             struct line line = line_of(&b->ordering, coordinate, b->value[i]);
             assert_int_equal(compare_lines(&line, &expected[i]), 0);
             assert_true(line.value == expected[i].value);
-            for (int n = 0; n < x->order; n++)
+            for (int n = 0; n < x->shape.order; n++)
                 assert_int_equal(back.index[n][i], coordinate[n]);
             assert_true(back.value[i] == b->value[i]);
         }
@@ -148,13 +148,13 @@ static void test_figure_6(void **state)
     coo_free(&x);
 }
 
-struct shape {
+struct tensor_case {
     int order;
     uint64_t dims[MAX_ORDER], nnz;
 };
 
 #define LONG MAX_LENGTH
-static const struct shape shapes[] = {
+static const struct tensor_case shapes[] = {
     {1, {100}, 60},
     {2, {1, 1}, 1},
     {3, {50, 1, 70}, 0},
@@ -181,7 +181,7 @@ static void test_every_nonzero_once(void **state)
     for (size_t s = 0; s < SHAPES; s++) {
         struct coo x;
         naive_random_coo(&x, shapes[s].order, shapes[s].dims, shapes[s].nnz, s + 1, s % 2 == 0);
-        for (int kind = ORDERING_ALTO; kind<x.order; kind += x.order> 6 ? 5 : 1)
+        for (int kind = ORDERING_ALTO; kind<x.shape.order; kind += x.shape.order> 6 ? 5 : 1)
             for (size_t i = 0; i < sizeof index_bits / sizeof *index_bits; i++)
                 for (size_t m = 0; m < sizeof most / sizeof *most; m++) {
                     struct blco b = build(&x, kind, index_bits[i], most[m]);
@@ -198,7 +198,7 @@ static void test_choice_of_index_words(void **state)
 {
     (void)state;
     static const struct {
-        struct shape shape;
+        struct tensor_case shape;
         int words;
     } cases[] = {
         {{2, {LONG, LONG}, 300}, 1},
@@ -214,9 +214,9 @@ static void test_choice_of_index_words(void **state)
         struct blco b = build(&x, 0, 0, 0);
         assert_int_equal(b.ordering.words, cases[c].words);
         blco_free(&b);
-        for (int n = 0; n < x.order; n++) /* all in one corner: all in one block */
+        for (int n = 0; n < x.shape.order; n++) /* all in one corner: all in one block */
             for (uint64_t i = 0; i < x.nnz; i++)
-                x.index[n][i] = n == x.order - 1 ? (uint32_t)i : 0;
+                x.index[n][i] = n == x.shape.order - 1 ? (uint32_t)i : 0;
         b = build(&x, ORDERING_ALTO, 0, 0);
         assert_int_equal(b.ordering.words, 1);
         assert_int_equal(b.nblocks, 1);
@@ -228,8 +228,8 @@ static void test_choice_of_index_words(void **state)
 static void test_threads_do_not_matter(void **state)
 {
     (void)state;
-    static const struct shape both[] = {{3, {200, 300, 400}, 60000},
-                                        {3, {LONG, LONG, LONG}, 60000}};
+    static const struct tensor_case both[] = {{3, {200, 300, 400}, 60000},
+                                              {3, {LONG, LONG, LONG}, 60000}};
     int threads = omp_get_max_threads();
     for (int s = 0; s < 2; s++) {
         struct coo x;
@@ -261,8 +261,8 @@ static enum status sort_coordinates(struct coo *x)
     struct error error = {0};
     struct ordering natural;
     struct coo sorted;
-    ordering_natural(&natural, x->order, x->dims);
-    assert_int_equal(coo_create(&sorted, x->order, x->dims, x->nnz, &error), STATUS_OK);
+    ordering_natural(&natural, x->shape.order, x->shape.dims);
+    assert_int_equal(coo_create(&sorted, x->shape.order, x->shape.dims, x->nnz, &error), STATUS_OK);
     uint64_t *key = memory_array(x->nnz, sizeof *key, &error);
     uint64_t *position = memory_array(x->nnz, sizeof *position, &error);
     assert_true(key && position);
@@ -270,7 +270,7 @@ static enum status sort_coordinates(struct coo *x)
         position[i] = i;
     ordering_sort(&natural, x, position, x->nnz, key, &error);
     for (uint64_t i = 0; i < x->nnz; i++) {
-        for (int n = 0; n < x->order; n++)
+        for (int n = 0; n < x->shape.order; n++)
             sorted.index[n][i] = x->index[n][position[i]];
         sorted.value[i] = x->value[position[i]];
     }
@@ -300,13 +300,13 @@ static void check_source(const struct coo *x)
 {
     struct error error = {0};
     struct blco_presort source;
-    assert_true(blco_presort_possible(x->order, x->dims));
+    assert_true(blco_presort_possible(x->shape.order, x->shape.dims));
     assert_int_equal(blco_presort_create(&source, x, &error), STATUS_OK);
     int common = source.line_order.kind;
-    for (int i = 0; i <= x->order; i++) {
-        int n = i < x->order ? i : common;
+    for (int i = 0; i <= x->shape.order; i++) {
+        int n = i < x->shape.order ? i : common;
         struct blco b, expected = build(x, n, 64, 0);
-        assert_int_equal(blco_build_from(&b, &source, n, i == x->order, &error), STATUS_OK);
+        assert_int_equal(blco_build_from(&b, &source, n, i == x->shape.order, &error), STATUS_OK);
         assert_same(&b, &expected);
         blco_free(&b);
         blco_free(&expected);
@@ -317,7 +317,7 @@ static void check_source(const struct coo *x)
 static void test_source(void **state)
 {
     (void)state;
-    static const struct shape some[] = {
+    static const struct tensor_case some[] = {
         {1, {100}, 60},
         {2, {1, 1}, 1},
         {3, {50, 1, 70}, 0},

@@ -42,7 +42,7 @@ static struct entry *entries_of(const struct coo *x)
     struct entry *e = calloc(x->nnz + 1, sizeof *e);
     assert_non_null(e);
     for (uint64_t i = 0; i < x->nnz; i++) {
-        for (int n = 0; n < x->order; n++)
+        for (int n = 0; n < x->shape.order; n++)
             e[i].index[n] = x->index[n][i];
         e[i].place = i;
         e[i].value = x->value[i];
@@ -83,8 +83,9 @@ static uint64_t naive_clean(struct entry *e, uint64_t n, struct coo_cleaning *re
 static void copy_coo(struct coo *to, const struct coo *from)
 {
     struct error error = {0};
-    assert_int_equal(coo_create(to, from->order, from->dims, from->nnz, &error), STATUS_OK);
-    for (int n = 0; n < from->order; n++)
+    assert_int_equal(coo_create(to, from->shape.order, from->shape.dims, from->nnz, &error),
+                     STATUS_OK);
+    for (int n = 0; n < from->shape.order; n++)
         memcpy(to->index[n], from->index[n], from->nnz * sizeof *from->index[n]);
     memcpy(to->value, from->value, from->nnz * sizeof *from->value);
 }
@@ -155,7 +156,7 @@ static void test_clean_against_naive(void **state)
         messy_coo(&x, shapes[s].order, shapes[s].dims, shapes[s].nnz, s + 1);
         check_clean(&x);
         for (uint64_t i = 1; i < x.nnz; i += 2) /* every other entry repeats its predecessor */
-            for (int n = 0; n < x.order; n++)
+            for (int n = 0; n < x.shape.order; n++)
                 x.index[n][i] = x.index[n][i - 1];
         check_clean(&x);
         coo_free(&x);

@@ -33,7 +33,7 @@ static enum status each_cut(void *source, coo_taker take, void *context, struct 
     for (uint64_t begin = 0; begin < x->nnz && error->status == STATUS_OK; begin += cut->length) {
         struct coo piece = *x;
         piece.nnz = x->nnz - begin < cut->length ? x->nnz - begin : cut->length;
-        for (int n = 0; n < x->order; n++)
+        for (int n = 0; n < x->shape.order; n++)
             piece.index[n] = x->index[n] + begin;
         piece.value = x->value + begin;
         take(context, &piece, error);
@@ -45,8 +45,8 @@ static enum status cut_statistics(struct cut *cut, uint64_t memory, struct coo_s
                                   struct error *error)
 {
     struct coo_pieces pieces = {
-        .order = cut->x->order, .nnz = cut->x->nnz, .each = each_cut, .source = cut};
-    memcpy(pieces.dims, cut->x->dims, sizeof pieces.dims);
+        .shape.order = cut->x->shape.order, .nnz = cut->x->nnz, .each = each_cut, .source = cut};
+    memcpy(pieces.shape.dims, cut->x->shape.dims, sizeof pieces.shape.dims);
     return coo_pieces_statistics(&pieces, memory, s, NULL, error);
 }
 
@@ -63,7 +63,7 @@ static void naive_slices(const struct coo *x, int n, uint64_t *empty, uint64_t *
     assert_non_null(index);
     memcpy(index, x->index[n], x->nnz * sizeof *index);
     qsort(index, x->nnz, sizeof *index, compare_indices);
-    *empty = x->dims[n];
+    *empty = x->shape.dims[n];
     *largest = 0;
     for (uint64_t i = 0, first = 0; i < x->nnz; i++) {
         if (i == 0 || index[i] != index[i - 1]) {
@@ -89,7 +89,7 @@ static void check_against_naive(const struct coo *x, const struct coo_statistics
     assert_true(fabsl(s->norm_sq - norm_sq) <= 1e-13L * norm_sq);
     assert_true(s->least == least && s->largest == largest);
     assert_int_equal(s->all_integer, all_integer);
-    for (int n = 0; n < x->order; n++) {
+    for (int n = 0; n < x->shape.order; n++) {
         uint64_t empty, fullest;
         naive_slices(x, n, &empty, &fullest);
         assert_int_equal(s->empty_slices[n], empty);
@@ -107,8 +107,8 @@ static void check_all_ways(const struct coo *x)
     assert_int_equal(coo_statistics(x, PLENTY, &whole, NULL, &error), STATUS_OK);
     check_against_naive(x, &whole);
     uint64_t counters = 0;
-    for (int n = 0; n < x->order; n++)
-        counters += slice_counts_bytes(x->dims[n], x->nnz, 0);
+    for (int n = 0; n < x->shape.order; n++)
+        counters += slice_counts_bytes(x->shape.dims[n], x->nnz, 0);
     int threads = omp_get_max_threads();
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
         for (size_t m = 0; m < sizeof memories / sizeof *memories; m++) {
@@ -216,7 +216,7 @@ static void test_failures_come_through(void **state)
     struct error error = {0};
     struct coo_statistics s;
     struct coo_pieces pieces = {
-        .order = 1, .nnz = 1, .dims = {1}, .each = refuse, .source = reason};
+        .shape.order = 1, .nnz = 1, .shape.dims = {1}, .each = refuse, .source = reason};
     assert_int_equal(coo_pieces_statistics(&pieces, PLENTY, &s, NULL, &error), STATUS_INPUT);
     assert_string_equal(error.message, reason);
 

@@ -239,7 +239,7 @@ static void check_line_words(const struct ordering *o, const struct coo *x, uint
                 STATUS_OK);
             for (uint64_t i = 0; i < x->nnz; i++) {
                 uint32_t coordinate[MAX_ORDER];
-                for (int n = 0; n < x->order; n++)
+                for (int n = 0; n < x->shape.order; n++)
                     coordinate[n] = x->index[n][by_position ? position[i] : i];
                 ordering_encode(o, coordinate, line);
                 assert_int_equal(key[i], line[word]);

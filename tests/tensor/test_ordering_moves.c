@@ -12,15 +12,15 @@
 
 #define SHAPES 300
 
-struct shape {
+struct tensor_case {
     int order;
     uint64_t dims[MAX_ORDER];
 };
 
 /* Lengths of 1 to 2^most_bits, a third of them the same as an earlier mode's. */
-static struct shape random_shape(uint64_t *seed, int most_order, int most_bits)
+static struct tensor_case random_shape(uint64_t *seed, int most_order, int most_bits)
 {
-    struct shape s = {.order = 1 + (int)(naive_random(seed) % (uint64_t)most_order)};
+    struct tensor_case s = {.order = 1 + (int)(naive_random(seed) % (uint64_t)most_order)};
     for (int n = 0; n < s.order; n++) {
         uint64_t most = UINT64_C(1) << naive_random(seed) % (uint64_t)(most_bits + 1);
         s.dims[n] = 1 + naive_random(seed) % (most < MAX_LENGTH ? most : MAX_LENGTH);
@@ -30,7 +30,7 @@ static struct shape random_shape(uint64_t *seed, int most_order, int most_bits)
     return s;
 }
 
-static void random_coordinate(uint64_t *seed, const struct shape *s, uint32_t *coordinate)
+static void random_coordinate(uint64_t *seed, const struct tensor_case *s, uint32_t *coordinate)
 {
     for (int n = 0; n < s->order; n++)
         coordinate[n] = (uint32_t)(naive_random(seed) % s->dims[n]);
@@ -59,7 +59,7 @@ static void check_words(const struct ordering *from, const struct ordering *o,
     }
 }
 
-static void check_ordering(uint64_t *seed, const struct shape *s, const struct ordering *o)
+static void check_ordering(uint64_t *seed, const struct tensor_case *s, const struct ordering *o)
 {
     struct ordering common;
     ordering_common(&common, s->order, s->dims);
@@ -92,7 +92,7 @@ static void test_moves_build_lines_and_indices(void **state)
     static const int index_bits[] = {1, 5, 33, 64, 100, 128};
     uint64_t seed = 1;
     for (int i = 0; i < SHAPES; i++) {
-        struct shape s = random_shape(&seed, i % 2 ? 4 : MAX_ORDER, i % 3 ? 32 : 20);
+        struct tensor_case s = random_shape(&seed, i % 2 ? 4 : MAX_ORDER, i % 3 ? 32 : 20);
         for (int kind = ORDERING_ALTO; kind < s.order; kind++) {
             struct ordering o;
             ordering_create(&o, kind, s.order, s.dims, index_bits[i % 6]);
@@ -104,7 +104,7 @@ static void test_moves_build_lines_and_indices(void **state)
 static void test_all_bits_of_full_modes(void **state)
 {
     (void)state;
-    struct shape s = {2, {MAX_LENGTH, MAX_LENGTH}};
+    struct tensor_case s = {2, {MAX_LENGTH, MAX_LENGTH}};
     uint32_t coordinate[2] = {MAX_LENGTH - 1, MAX_LENGTH - 2};
     uint64_t source[2] = {coordinate[0], coordinate[1]};
     for (int kind = ORDERING_ALTO; kind < 2; kind++) {
@@ -167,7 +167,7 @@ static void test_sorted_bits_of_every_mode(void **state)
     (void)state;
     uint64_t seed = 2;
     for (int i = 0; i < SHAPES; i++) {
-        struct shape s = random_shape(&seed, MAX_ORDER, 31);
+        struct tensor_case s = random_shape(&seed, MAX_ORDER, 31);
         struct ordering common, o;
         ordering_common(&common, s.order, s.dims);
         for (int n = 0; n < s.order; n++) {
@@ -187,7 +187,7 @@ static void test_sorted_bits_need_no_sorting(void **state)
     uint64_t seed = 3;
     int agreed = 0;
     for (int i = 0; i < 20 * SHAPES; i++) {
-        struct shape s = random_shape(&seed, 5, 4);
+        struct tensor_case s = random_shape(&seed, 5, 4);
         int from_kind = (int)(naive_random(&seed) % (uint64_t)(s.order + 1)) - 1;
         int to_kind = (int)(naive_random(&seed) % (uint64_t)(s.order + 1)) - 1;
         struct ordering from, to;

@@ -80,7 +80,7 @@ static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
         return cuda_status(code, "asking for the device's memory", error);
 
     struct plan_request request = {
-        .order = order,
+        .shape.order = order,
         .nnz = nnz,
         .rank = padded_rank(options),
         .budget = free_bytes - free_bytes / 16,
@@ -97,7 +97,7 @@ static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
         .host_budget = host_budget(options),
         .batch_nnz = options->batch_nnz,
         .alto_bytes = options->alto_bytes};
-    memcpy(request.dims, dims, (size_t)order * sizeof *dims);
+    memcpy(request.shape.dims, dims, (size_t)order * sizeof *dims);
     if (options->memory && options->memory < request.budget)
         request.budget = options->memory;
     plan_make(plan, &request);
@@ -180,7 +180,7 @@ static enum status cuda_open(void **state, const struct tensor_source *source, s
     *state = NULL;
     if (!s)
         return error->status;
-    s->order = source->x->order;
+    s->order = source->x->shape.order;
     s->rank = options->rank;
     s->ld = padded_rank(options);
     s->ridge = options->ridge;
@@ -216,11 +216,12 @@ static enum status cuda_load(void *state, const struct ktensor *k, struct error 
     enum status status =
         cuda_status(cudaMemset(s->scalars, 0, sizeof *s->scalars), "the result", error);
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        status = device_factor_upload(&s->staging, k->factor[n], s->sweep.factors.factor[n],
-                                      k->dims[n], s->rank, s->ld, s->sweep.factors.single, error);
+        status =
+            device_factor_upload(&s->staging, k->factor[n], s->sweep.factors.factor[n],
+                                 k->shape.dims[n], s->rank, s->ld, s->sweep.factors.single, error);
         if (status == STATUS_OK)
-            status = device_dense_gram(s->dense, s->sweep.factors.factor[n], k->dims[n], s->gram[n],
-                                       s->stream, error);
+            status = device_dense_gram(s->dense, s->sweep.factors.factor[n], k->shape.dims[n],
+                                       s->gram[n], s->stream, error);
         if (status == STATUS_OK)
             status = cuda_status(cudaMemcpyAsync(s->norm[n], ones, s->rank * sizeof *ones,
                                                  cudaMemcpyHostToDevice, s->stream),
@@ -263,8 +264,8 @@ static enum status cuda_store(void *state, struct ktensor *k, struct error *erro
         status = inverse_norms(s, n, scale, error);
         if (status == STATUS_OK)
             status = device_factor_download(&s->staging, s->sweep.factors.factor[n], k->factor[n],
-                                            k->dims[n], s->rank, s->ld, s->sweep.factors.single,
-                                            scale, error);
+                                            k->shape.dims[n], s->rank, s->ld,
+                                            s->sweep.factors.single, scale, error);
     }
     memory_free(scale);
     return status;
@@ -290,9 +291,9 @@ static enum status cuda_fetch(void *state, int mode, double *m, struct error *er
             scale[r] *= one[r];
     }
     if (status == STATUS_OK)
-        status =
-            device_factor_download(&s->staging, s->sweep.factors.m, m, s->sweep.factors.dims[mode],
-                                   s->rank, s->ld, s->sweep.factors.single, scale, error);
+        status = device_factor_download(&s->staging, s->sweep.factors.m, m,
+                                        s->sweep.factors.shape.dims[mode], s->rank, s->ld,
+                                        s->sweep.factors.single, scale, error);
     memory_free(scale);
     return status;
 }

@@ -39,9 +39,9 @@ static enum status queue_solve(struct cuda_state *s, int mode, struct error *err
     if (status == STATUS_OK)
         status = cuda_status(cudaStreamWaitEvent(s->stream, s->weights_ready, 0), "V", error);
     if (status == STATUS_OK)
-        status = device_dense_solve(s->dense, s->sweep.factors.m, s->weights,
-                                    s->sweep.factors.factor[mode], s->sweep.factors.dims[mode],
-                                    s->raw, s->stream, s->side, error);
+        status = device_dense_solve(
+            s->dense, s->sweep.factors.m, s->weights, s->sweep.factors.factor[mode],
+            s->sweep.factors.shape.dims[mode], s->raw, s->stream, s->side, error);
     if (s->careful > 0)
         s->careful = device_dense_singular(s->dense) ? CAREFUL_UPDATES : s->careful - 1;
     return status;

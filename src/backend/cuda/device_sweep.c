@@ -13,7 +13,7 @@ uint64_t device_sweep_row_bytes(const struct device_sweep *s)
 
 bool device_sweep_is_shared(const struct device_sweep *s)
 {
-    return s->mode_groups.groups < s->order;
+    return s->mode_groups.groups < s->shape.order;
 }
 
 static enum status open_mttkrps(struct device_sweep *s, const struct plan *plan,
@@ -36,7 +36,7 @@ static enum status open_mttkrps(struct device_sweep *s, const struct plan *plan,
 static uint64_t longest_table(const struct device_sweep *s)
 {
     uint64_t longest = 0;
-    for (int n = 0; n < s->order; n++) {
+    for (int n = 0; n < s->shape.order; n++) {
         uint64_t outer = s->outer[n].tensor ? device_mttkrp_table_rows(&s->outer[n]) : 0;
         uint64_t inner = s->inner[n].tensor ? device_mttkrp_table_rows(&s->inner[n]) : 0;
         longest = outer > longest ? outer : longest;
@@ -50,14 +50,14 @@ static enum status allocate_factors(struct device_sweep *s, const struct plan *p
 {
     struct device_factors *f = &s->factors;
     uint64_t longest = 0;
-    f->order = s->order;
+    f->shape.order = s->shape.order;
     f->single = plan->request.real_size == sizeof(float);
     f->copies = (uint32_t)plan->request.copies;
-    memcpy(f->dims, s->dims, sizeof f->dims);
-    for (int n = 0; n < s->order && error->status == STATUS_OK; n++) {
+    memcpy(f->shape.dims, s->shape.dims, sizeof f->shape.dims);
+    for (int n = 0; n < s->shape.order && error->status == STATUS_OK; n++) {
         uint64_t copies = plan->conflict[n] == CONFLICT_HIERARCHICAL ? f->copies : 1;
-        longest = copies * f->dims[n] > longest ? copies * f->dims[n] : longest;
-        f->factor[n] = device_array(f->dims[n], device_sweep_row_bytes(s), error);
+        longest = copies * f->shape.dims[n] > longest ? copies * f->shape.dims[n] : longest;
+        f->factor[n] = device_array(f->shape.dims[n], device_sweep_row_bytes(s), error);
     }
     f->table_rows = longest_table(s);
     if (error->status == STATUS_OK)
@@ -73,11 +73,11 @@ enum status device_sweep_open(struct device_sweep *s, const struct tensor_source
 {
     const struct coo *x = source->x;
     memset(s, 0, sizeof *s);
-    s->order = x->order;
+    s->shape.order = x->shape.order;
     s->norm_sq = source->norm_sq;
-    memcpy(s->dims, x->dims, sizeof s->dims);
+    memcpy(s->shape.dims, x->shape.dims, sizeof s->shape.dims);
     s->factors.vectors = vectors;
-    mode_groups_none(&s->mode_groups, s->order);
+    mode_groups_none(&s->mode_groups, s->shape.order);
     double start = progress_now();
     enum status status = device_sweep_build(s, source, plan, staging, progress, error);
     if (plan->request.share)
@@ -159,9 +159,9 @@ static enum status run_outer(struct device_sweep *s, int group, cudaStream_t str
                              struct error *error)
 {
     struct device_factors f = s->factors;
-    f.order = s->mode_groups.groups;
+    f.shape.order = s->mode_groups.groups;
     for (int g = 0; g < s->mode_groups.groups; g++) {
-        f.dims[g] = s->tuples[g];
+        f.shape.dims[g] = s->tuples[g];
         f.factor[g] = s->product[g] ? s->product[g] : s->factors.factor[s->mode_groups.first[g]];
     }
     if (s->partial[group])
@@ -175,12 +175,12 @@ static enum status run_inner(struct device_sweep *s, int group, int mode, cudaSt
 {
     int first = s->mode_groups.first[group], size = mode_groups_size(&s->mode_groups, group);
     struct device_factors f = s->factors;
-    f.order = size + 1;
+    f.shape.order = size + 1;
     for (int k = 0; k < size; k++) {
-        f.dims[k] = s->dims[first + k];
+        f.shape.dims[k] = s->shape.dims[first + k];
         f.factor[k] = s->factors.factor[first + k];
     }
-    f.dims[size] = s->tuples[group];
+    f.shape.dims[size] = s->tuples[group];
     f.factor[size] = s->partial[group];
     return device_mttkrp_run(&s->inner[mode], &f, stream, error);
 }

@@ -12,8 +12,7 @@
 #include "plan/partial_cache.h"
 
 struct device_sweep {
-    int order;
-    uint64_t dims[MAX_ORDER];
+    struct shape shape;
     double norm_sq; /* ||X||^2 */
     struct mode_groups mode_groups;
     struct device_factors factors; /* of the tensor's modes, and M; owned */

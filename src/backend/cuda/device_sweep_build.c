@@ -53,7 +53,7 @@ static int list_orderings(int *kind, bool alto, const bool *wanted, const struct
     int count = 0;
     if (alto)
         kind[count++] = ORDERING_ALTO;
-    for (int n = 0; n < x->order; n++)
+    for (int n = 0; n < x->shape.order; n++)
         if (wanted[n] && n != x->line.kind)
             kind[count++] = n;
     if (wanted[x->line.kind])
@@ -92,9 +92,9 @@ static enum status build_plain(struct device_sweep *s, struct device_coo *x,
                                struct error *error)
 {
     bool wanted[MAX_ORDER];
-    for (int n = 0; n < s->order; n++)
+    for (int n = 0; n < s->shape.order; n++)
         wanted[n] = plan->conflict[n] == CONFLICT_ORDERED;
-    memcpy(s->tuples, s->dims, sizeof s->tuples);
+    memcpy(s->tuples, s->shape.dims, sizeof s->tuples);
     return build_orderings(plan->alto ? &s->alto : NULL, s->ordered, wanted, x,
                            (int)plan->request.real_size, &s->build, progress, error);
 }
@@ -106,7 +106,7 @@ static enum status build_tuples(struct device_sweep *s, int group, struct device
     const struct device_pool *pool = tuples->pool;
     struct backend_build unused = {0};
     bool wanted[MAX_ORDER] = {false};
-    for (int k = 0; k < tuples->order - 1; k++)
+    for (int k = 0; k < tuples->shape.order - 1; k++)
         wanted[k] = true;
     enum status status = build_orderings(NULL, &s->tuple_tensor[s->mode_groups.first[group]],
                                          wanted, tuples, real_size, &unused, NULL, error);
@@ -136,7 +136,7 @@ static enum status build_shared(struct device_sweep *s, struct device_coo *x,
     memset(grouped.coordinate, 0, sizeof grouped.coordinate);
     bool wanted[MAX_ORDER];
     for (int g = 0; g < s->mode_groups.groups; g++) {
-        s->tuples[g] = x->dims[g];
+        s->tuples[g] = x->shape.dims[g];
         wanted[g] = true;
     }
     status = build_orderings(NULL, s->ordered, wanted, x, size, &s->build, progress, error);
@@ -168,7 +168,7 @@ static enum status pack(struct packed_tensor *packed, int *count,
         status = pack_alto(&packed[(*count)++], source, plan, progress, error);
         times->alto = progress_lap(&start);
     }
-    for (int n = 0; n < source->x->order && status == STATUS_OK; n++)
+    for (int n = 0; n < source->x->shape.order && status == STATUS_OK; n++)
         if (plan->conflict[n] == CONFLICT_ORDERED) {
             status = packed_tensor_build(&packed[(*count)++], source->x, n, plan_segment_nnz(plan),
                                          progress, error);
@@ -260,7 +260,7 @@ static enum status choose_groups(struct device_sweep *s, const struct device_coo
                                  const struct plan *plan, struct error *error)
 {
     int device, cache = 0;
-    if (!plan->request.share || plan->replicas < s->order || plan->alto)
+    if (!plan->request.share || plan->replicas < s->shape.order || plan->alto)
         return STATUS_OK;
     enum status status = cuda_status(cudaGetDevice(&device), "the device", error);
     if (status == STATUS_OK)
@@ -290,7 +290,7 @@ static bool retreat(struct device_sweep *s, struct plan *plan)
 {
     device_sweep_free_tensors(s);
     if (device_sweep_is_shared(s)) {
-        mode_groups_none(&s->mode_groups, s->order);
+        mode_groups_none(&s->mode_groups, s->shape.order);
         return true;
     }
     return plan_less(plan);

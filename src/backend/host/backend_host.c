@@ -18,9 +18,9 @@
  * over the rows, and whatever is made from factor[n] is R or R x R numbers away from what it stands
  * for. Solving divides by the last lambda, which keeps factor[n]'s own norms near 1. */
 struct host {
-    int order;
+    struct shape shape;
     uint64_t rank;
-    uint64_t dims[MAX_ORDER], longest;
+    uint64_t longest;
     double ridge, norm_sq;
     struct host_sweep sweep;
     double *factor[MAX_ORDER];     /* (I_n x R); owned, as all below                    */
@@ -46,7 +46,7 @@ static enum status host_plan(int order, const uint64_t *dims, uint64_t nnz,
 {
     if (options->precision != PRECISION_DOUBLE)
         return error_set(error, STATUS_INPUT, "the host backend computes in double precision only");
-    struct plan_request request = {.order = order,
+    struct plan_request request = {.shape.order = order,
                                    .nnz = nnz,
                                    .rank = options->rank,
                                    .budget = options->host_memory,
@@ -56,7 +56,7 @@ static enum status host_plan(int order, const uint64_t *dims, uint64_t nnz,
                                    .share =
                                        options->conflict == CONFLICT_AUTO && !options->no_sharing,
                                    .no_replicas = options->no_replicas};
-    memcpy(request.dims, dims, (size_t)order * sizeof *dims);
+    memcpy(request.shape.dims, dims, (size_t)order * sizeof *dims);
     if (request.budget == 0)
         request.budget = (uint64_t)(MEMORY_SHARE * (double)memory_available());
     /* Private copies pay while merging them costs less than the nonzeros themselves. */
@@ -87,9 +87,9 @@ static void host_close(void *state)
 static enum status allocate_matrices(struct host *h, struct error *error)
 {
     uint64_t row = h->rank * sizeof(double);
-    for (int n = 0; n < h->order; n++) {
-        h->longest = h->dims[n] > h->longest ? h->dims[n] : h->longest;
-        h->factor[n] = memory_array(h->dims[n], row, error);
+    for (int n = 0; n < h->shape.order; n++) {
+        h->longest = h->shape.dims[n] > h->longest ? h->shape.dims[n] : h->longest;
+        h->factor[n] = memory_array(h->shape.dims[n], row, error);
         h->gram[n] = memory_array(h->rank, row, error);
         h->scale[n] = memory_array(1, row, error);
         if (!h->factor[n] || !h->gram[n] || !h->scale[n])
@@ -113,12 +113,12 @@ static enum status host_open(void **state, const struct tensor_source *source, s
     if (!h)
         return error->status;
     host_dense_init();
-    h->order = x->order;
+    h->shape.order = x->shape.order;
     h->rank = options->rank;
     h->ridge = options->ridge;
     h->norm_sq = source->norm_sq;
     h->mode_of_m = h->mode_of_inner = -1;
-    memcpy(h->dims, x->dims, sizeof h->dims);
+    memcpy(h->shape.dims, x->shape.dims, sizeof h->shape.dims);
 
     enum status status = host_sweep_open(&h->sweep, x, plan, progress, error);
     if (status == STATUS_OK)
@@ -159,11 +159,12 @@ static enum status host_load(void *state, const struct ktensor *k, struct error 
     struct host *h = state;
     memcpy(h->lambda, k->lambda, h->rank * sizeof *h->lambda);
     h->mode_of_m = h->mode_of_inner = -1;
-    for (int n = 0; n < h->order; n++) {
+    for (int n = 0; n < h->shape.order; n++) {
         fill(h->scale[n], h->rank, 1.0);
         host_sweep_changed(&h->sweep, n);
-        copy_rows(h->factor[n], k->factor[n], h->dims[n], h->rank, h->scale[n]);
-        if (host_dense_gram(h->factor[n], h->dims[n], h->rank, h->gram[n], error) != STATUS_OK)
+        copy_rows(h->factor[n], k->factor[n], h->shape.dims[n], h->rank, h->scale[n]);
+        if (host_dense_gram(h->factor[n], h->shape.dims[n], h->rank, h->gram[n], error) !=
+            STATUS_OK)
             return error->status;
     }
     return STATUS_OK;
@@ -174,8 +175,8 @@ static enum status host_store(void *state, struct ktensor *k, struct error *erro
     (void)error;
     struct host *h = state;
     memcpy(k->lambda, h->lambda, h->rank * sizeof *h->lambda);
-    for (int n = 0; n < h->order; n++)
-        copy_rows(k->factor[n], h->factor[n], h->dims[n], h->rank, h->scale[n]);
+    for (int n = 0; n < h->shape.order; n++)
+        copy_rows(k->factor[n], h->factor[n], h->shape.dims[n], h->rank, h->scale[n]);
     return STATUS_OK;
 }
 
@@ -183,7 +184,7 @@ static enum status host_store(void *state, struct ktensor *k, struct error *erro
 static void scale_of_m(struct host *h, int mode)
 {
     fill(h->row, h->rank, 1.0);
-    for (int n = 0; n < h->order; n++)
+    for (int n = 0; n < h->shape.order; n++)
         for (uint64_t r = 0; n != mode && r < h->rank; r++)
             h->row[r] *= h->scale[n][r];
 }
@@ -213,7 +214,7 @@ static enum status host_fetch(void *state, int mode, double *m, struct error *er
     if (need_m(h, mode, error) != STATUS_OK)
         return error->status;
     scale_of_m(h, mode);
-    copy_rows(m, h->m, h->dims[mode], h->rank, h->row);
+    copy_rows(m, h->m, h->shape.dims[mode], h->rank, h->row);
     return STATUS_OK;
 }
 
@@ -226,7 +227,7 @@ static void hadamard(struct host *h, int mode)
         double *v = h->v + i * rank;
         for (uint64_t j = 0; j < rank; j++)
             v[j] = 1.0;
-        for (int n = 0; n < h->order; n++)
+        for (int n = 0; n < h->shape.order; n++)
             if (n != mode)
                 for (uint64_t j = 0; j < rank; j++)
                     v[j] *= h->gram[n][i * rank + j];
@@ -267,10 +268,10 @@ static enum status host_solve(void *state, int mode, struct error *error)
     expect_norms(h, h->column);
     host_dense_inverse_scale(&inverse, h->row, h->column);
     double *inner = h->v; /* which is free again */
-    double *a = h->dims[mode] == h->longest ? h->m : h->factor[mode];
+    double *a = h->shape.dims[mode] == h->longest ? h->m : h->factor[mode];
     h->mode_of_m = -1;
     host_sweep_changed(&h->sweep, mode);
-    if (host_dense_update(&inverse, h->m, a, h->dims[mode], h->gram[mode], inner, error) ==
+    if (host_dense_update(&inverse, h->m, a, h->shape.dims[mode], h->gram[mode], inner, error) ==
         STATUS_OK) {
         if (a == h->m) { /* the new factor takes M's place: arrays as long trade theirs */
             h->m = h->factor[mode];
@@ -296,7 +297,7 @@ static enum status host_normalise(void *state, int mode, struct error *error)
 {
     struct host *h = state;
     double *gram = h->gram[mode], *scale = h->scale[mode];
-    bool near = h->dims[mode] * h->rank > FEW_ENTRIES;
+    bool near = h->shape.dims[mode] * h->rank > FEW_ENTRIES;
     for (uint64_t r = 0; r < h->rank; r++) {
         double norm_sq = gram[r * h->rank + r];
         if (!isfinite(norm_sq))
@@ -311,7 +312,7 @@ static enum status host_normalise(void *state, int mode, struct error *error)
     scale_gram(h, mode, h->row);
     if (!near) {
         host_sweep_changed(&h->sweep, mode);
-        host_dense_scale_columns(h->factor[mode], h->dims[mode], h->rank, scale);
+        host_dense_scale_columns(h->factor[mode], h->shape.dims[mode], h->rank, scale);
         fill(scale, h->rank, 1.0);
     }
     return STATUS_OK;

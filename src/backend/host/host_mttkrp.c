@@ -71,8 +71,8 @@ enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int
     p->mode = mode;
     p->conflict = conflict;
     p->near_entries = CACHES * memory_core_cache() / sizeof(double);
-    for (int n = 0; n < x->order; n++)
-        p->other_rows += n == mode ? 0 : x->dims[n];
+    for (int n = 0; n < x->shape.order; n++)
+        p->other_rows += n == mode ? 0 : x->shape.dims[n];
     p->nruns = runs;
 
 #pragma omp parallel for schedule(static) if (runs > 1)
@@ -109,7 +109,7 @@ static void sum_run(struct row_sums *w, const struct blco *x, int mode, const st
     for (uint64_t b = blco_block_of(x, i); i < run->last; b++) {
         uint64_t end = least_of(run->last, x->block[b].first + x->block[b].count);
         w->target = operand_of(x, mode, b);
-        for (int n = 0, k = 0; n < x->order; n++) {
+        for (int n = 0, k = 0; n < x->shape.order; n++) {
             if (n == mode)
                 continue;
             const double *rows = w->other[k].rows;
@@ -126,12 +126,12 @@ static void sum_run(struct row_sums *w, const struct blco *x, int mode, const st
 static void row_sums_columns(struct row_sums *w, const struct host_mttkrp *p,
                              const struct host_run *run, double *const *factor)
 {
-    w->others = p->x->order - 1;
+    w->others = p->x->shape.order - 1;
     w->value = p->x->value;
     w->distant = p->other_rows * w->rank > p->near_entries;
     for (w->column = 0; w->column < w->rank; w->column += w->width) {
         w->width = simd_tile_width(w->rank - w->column);
-        for (int n = 0, k = 0; n < p->x->order; n++)
+        for (int n = 0, k = 0; n < p->x->shape.order; n++)
             if (n != p->mode)
                 w->other[k++].rows = factor[n] + w->column;
         sum_run(w, p->x, p->mode, run);
@@ -175,7 +175,7 @@ static void add_boundaries(const struct host_mttkrp *p, uint64_t rank, double *m
 static void run_ordered(const struct host_mttkrp *p, uint64_t rank, double *const *factor,
                         double *m, double *scratch)
 {
-    uint64_t rows = p->x->dims[p->mode];
+    uint64_t rows = p->x->shape.dims[p->mode];
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
         const struct host_run *run = &p->run[k];
@@ -206,7 +206,7 @@ static void run_windows(const struct host_mttkrp *p, uint64_t rank, double *cons
             .sink = ROW_ADD, .rank = rank, .m = scratch + run->scratch * rank, .low = run->low};
         row_sums_columns(&w, p, run, factor);
     }
-    uint64_t rows = p->x->dims[p->mode];
+    uint64_t rows = p->x->shape.dims[p->mode];
 #pragma omp parallel for schedule(static) if (p->nruns > 1)
     for (uint64_t i = 0; i < rows; i++) {
         double *to = m + i * rank;
@@ -225,7 +225,7 @@ static void run_windows(const struct host_mttkrp *p, uint64_t rank, double *cons
 /* Segments of equal rows (or, as the baseline, single nonzeros) are added atomically. */
 static void run_atomic(const struct host_mttkrp *p, uint64_t rank, double *const *factor, double *m)
 {
-    zero_rows(m, p->x->dims[p->mode], rank);
+    zero_rows(m, p->x->shape.dims[p->mode], rank);
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
         struct row_sums w = {.sink = p->conflict == CONFLICT_ATOMIC ? ROW_ATOMIC_EACH : ROW_ATOMIC,
@@ -239,7 +239,7 @@ void host_mttkrp(const struct host_mttkrp *p, uint64_t rank, double *const *fact
                  double *scratch)
 {
     if (p->nruns == 0)
-        zero_rows(m, p->x->dims[p->mode], rank);
+        zero_rows(m, p->x->shape.dims[p->mode], rank);
     else if (p->conflict == CONFLICT_ORDERED)
         run_ordered(p, rank, factor, m, scratch);
     else if (p->conflict == CONFLICT_HIERARCHICAL)

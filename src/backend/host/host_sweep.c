@@ -14,7 +14,7 @@
  * mode they are per group. */
 static bool is_shared(const struct host_sweep *s)
 {
-    return s->mode_groups.groups < s->order;
+    return s->mode_groups.groups < s->shape.order;
 }
 
 static void free_tensors(struct host_sweep *s)
@@ -81,7 +81,7 @@ static enum status build_from_common(struct building *b, struct error *error)
     if (blco_presort_create(&source, b->x, error) != STATUS_OK)
         return error->status;
     b->times->presort = progress_lap(&start);
-    int order = b->x->order, common = source.line_order.kind;
+    int order = b->x->shape.order, common = source.line_order.kind;
     for (int i = 0; i <= order && error->status == STATUS_OK; i++) {
         int n = i < order ? i : common;
         if (!b->wanted[n] || (n == common && i < order))
@@ -97,14 +97,14 @@ static enum status build_from_common(struct building *b, struct error *error)
 static enum status build_orderings(struct building *b, struct error *error)
 {
     int replicas = 0;
-    for (int n = 0; n < b->x->order; n++)
+    for (int n = 0; n < b->x->shape.order; n++)
         replicas += b->wanted[n];
     b->all = replicas + (b->alto != NULL);
     if (b->alto && build_one(b, ORDERING_ALTO, error) != STATUS_OK)
         return error->status;
-    if (replicas > 1 && blco_presort_possible(b->x->order, b->x->dims))
+    if (replicas > 1 && blco_presort_possible(b->x->shape.order, b->x->shape.dims))
         return build_from_common(b, error);
-    for (int n = 0; n < b->x->order; n++)
+    for (int n = 0; n < b->x->shape.order; n++)
         if (b->wanted[n] && build_one(b, n, error) != STATUS_OK)
             return error->status;
     return STATUS_OK;
@@ -114,9 +114,9 @@ static enum status build_plain(struct host_sweep *s, const struct coo *x, const 
                                struct progress *progress, struct error *error)
 {
     bool wanted[MAX_ORDER];
-    for (int n = 0; n < s->order; n++)
+    for (int n = 0; n < s->shape.order; n++)
         wanted[n] = plan->conflict[n] == CONFLICT_ORDERED;
-    memcpy(s->tuples, x->dims, sizeof s->tuples);
+    memcpy(s->tuples, x->shape.dims, sizeof s->tuples);
     struct building b = {.x = x,
                          .alto = plan->alto ? &s->alto : NULL,
                          .ordered = s->ordered,
@@ -130,7 +130,7 @@ static enum status build_plain(struct host_sweep *s, const struct coo *x, const 
 static enum status build_tuples(struct host_sweep *s, int group, struct coo *tuples,
                                 struct error *error)
 {
-    int first = s->mode_groups.first[group], size = tuples->order - 1;
+    int first = s->mode_groups.first[group], size = tuples->shape.order - 1;
     bool wanted[MAX_ORDER] = {false};
     struct backend_build unused;
     for (int k = 0; k < size; k++)
@@ -160,7 +160,7 @@ static enum status build_shared(struct host_sweep *s, struct grouped_tensor *gro
                          .progress = progress};
     enum status status = build_orderings(&b, error);
     for (int g = 0; g < s->mode_groups.groups && status == STATUS_OK; g++) {
-        s->tuples[g] = grouped->reduced.dims[g];
+        s->tuples[g] = grouped->reduced.shape.dims[g];
         if (mode_groups_size(&s->mode_groups, g) > 1)
             status = build_tuples(s, g, &grouped->tuples[g], error);
     }
@@ -175,7 +175,7 @@ static uint64_t bytes_of_groups(const struct host_sweep *s, const struct grouped
     for (int g = 0; g < s->mode_groups.groups; g++) {
         uint64_t size = (uint64_t)mode_groups_size(&s->mode_groups, g);
         if (size > 1)
-            bytes += grouped->reduced.dims[g] *
+            bytes += grouped->reduced.shape.dims[g] *
                      (2 * s->rank * sizeof(double) +
                       size * (sizeof(uint32_t) + 2 * sizeof(uint64_t) + sizeof(double)));
     }
@@ -186,7 +186,7 @@ static uint64_t bytes_of_groups(const struct host_sweep *s, const struct grouped
 static bool groups_fit(const struct host_sweep *s, const struct grouped_tensor *grouped,
                        const struct plan *plan)
 {
-    uint64_t fewer = (uint64_t)(s->order - s->mode_groups.groups) * plan->tensor_bytes;
+    uint64_t fewer = (uint64_t)(s->shape.order - s->mode_groups.groups) * plan->tensor_bytes;
     return bytes_of_groups(s, grouped) <= plan->request.budget - plan->total_bytes + fewer;
 }
 
@@ -202,7 +202,7 @@ static enum status try_shared(struct host_sweep *s, const struct coo *x, const s
     if (groups_fit(s, &grouped, plan))
         build_shared(s, &grouped, progress, error);
     else
-        mode_groups_none(&s->mode_groups, s->order);
+        mode_groups_none(&s->mode_groups, s->shape.order);
     grouped_tensor_free(&grouped);
     return error->status;
 }
@@ -211,7 +211,7 @@ static enum status build(struct host_sweep *s, const struct coo *x, const struct
                          struct progress *progress, struct error *error)
 {
     double start = progress_now();
-    if (plan->request.share && plan->replicas == s->order && !plan->alto && plan->fits) {
+    if (plan->request.share && plan->replicas == s->shape.order && !plan->alto && plan->fits) {
         if (try_shared(s, x, plan, progress, error) != STATUS_OK)
             return error->status;
         s->build.mode_groups = progress_now() - start - backend_build_seconds(&s->build);
@@ -249,10 +249,10 @@ enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct pl
                             struct progress *progress, struct error *error)
 {
     memset(s, 0, sizeof *s);
-    s->order = x->order;
+    s->shape.order = x->shape.order;
     s->rank = plan->request.rank;
-    memcpy(s->dims, x->dims, sizeof s->dims);
-    mode_groups_none(&s->mode_groups, s->order);
+    memcpy(s->shape.dims, x->shape.dims, sizeof s->shape.dims);
+    mode_groups_none(&s->mode_groups, s->shape.order);
     enum status status = build(s, x, plan, progress, error);
     if (status == STATUS_OK)
         status = prepare_mttkrps(s, plan, error);

@@ -11,9 +11,8 @@
 #include "tensor/blco.h"
 
 struct host_sweep {
-    int order;
+    struct shape shape;
     uint64_t rank;
-    uint64_t dims[MAX_ORDER];
     struct mode_groups mode_groups;
 
     /* The reduced tensor, per group; `ordered` is empty where not built. */

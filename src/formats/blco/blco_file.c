@@ -166,7 +166,7 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
     struct error worst = {0};
     struct ordering alto;
     struct linear_decoder decoder;
-    ordering_create(&alto, ORDERING_ALTO, x->order, x->dims, 64);
+    ordering_create(&alto, ORDERING_ALTO, x->shape.order, x->shape.dims, 64);
     if (linear_decoder_create(&decoder, &alto, error) != STATUS_OK)
         return error->status;
 #pragma omp parallel for schedule(dynamic)

@@ -82,6 +82,4 @@ static inline uint32_t blco_group_words(const struct packed_group *g)
 _Static_assert(sizeof(struct blco_file_header) == 224, "the header has no padding");
 _Static_assert(sizeof(struct blco_file_segment) == 24, "the directory has no padding");
 _Static_assert(sizeof(struct packed_group) == 24, "an entry has no padding");
-_Static_assert(PACKED_MAX_ORDER == MAX_ORDER, "every mode has its place");
-
 #endif

@@ -100,7 +100,7 @@ static void copy_pending(struct blco_writer *w, const struct coo *x, const uint6
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < count; i++) {
         uint64_t at = position ? position[from + i] : from + i;
-        for (int n = 0; n < to->order; n++)
+        for (int n = 0; n < to->shape.order; n++)
             to->index[n][w->filled + i] = x->index[n][at];
         to->value[w->filled + i] = x->value[at];
     }
@@ -167,9 +167,9 @@ enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct er
                                  .segment_nnz = BLCO_SEGMENT_NNZ,
                                  .nsegments = w->nsegments,
                                  .data_offset = BLCO_PAGE,
-                                 .order = (uint32_t)w->pending.order};
+                                 .order = (uint32_t)w->pending.shape.order};
     memcpy(h.magic, BLCO_MAGIC, BLCO_MAGIC_BYTES);
-    memcpy(h.dims, w->pending.dims, (size_t)w->pending.order * sizeof *h.dims);
+    memcpy(h.dims, w->pending.shape.dims, (size_t)w->pending.shape.order * sizeof *h.dims);
     if (write_directory(w, &h, error) != STATUS_OK || write_header(w, &h, error) != STATUS_OK)
         goto end;
     outfile_commit(&w->file, 1, error);

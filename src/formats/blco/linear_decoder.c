@@ -128,8 +128,8 @@ bool linear_decoder_run(const struct linear_decoder *d, const struct line_run *r
             spread_word(d, r, w = d->mode[n].word, word, &bits);
         uint32_t *coordinate = x->index[n] + to, mask = d->mode[n].mask;
         take_mode(word, r->count, d->mode[n].shift, mask, coordinate);
-        if (((bits >> d->mode[n].shift) & mask) >= x->dims[n])
-            within = within && largest_of(coordinate, r->count) < x->dims[n];
+        if (((bits >> d->mode[n].shift) & mask) >= x->shape.dims[n])
+            within = within && largest_of(coordinate, r->count) < x->shape.dims[n];
     }
     return within;
 }

@@ -47,7 +47,7 @@ static enum status builder_open(struct builder *b, const struct coo *x, struct e
     b->p->segment = memory_array(b->p->nsegments, sizeof *b->p->segment, error);
     b->piece = memory_zeros((size_t)b->threads, sizeof *b->piece, error);
     for (int t = 0; t < b->threads && error->status == STATUS_OK; t++)
-        coo_create(&b->piece[t], x->order, x->dims, room, error);
+        coo_create(&b->piece[t], x->shape.order, x->shape.dims, room, error);
     if (error->status != STATUS_OK || blco_build(&b->sorted, x, &options, error) != STATUS_OK)
         return error->status;
     return line_encoder_create(&b->encoder, &b->sorted.ordering, error);
@@ -90,11 +90,11 @@ enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, in
                                 struct error *error)
 {
     struct builder b = {.p = p, .threads = omp_get_max_threads()};
-    *p = (struct packed_tensor){.order = x->order,
+    *p = (struct packed_tensor){.shape.order = x->shape.order,
                                 .nnz = x->nnz,
                                 .kind = kind,
                                 .segment_nnz = segment_nnz ? segment_nnz : BLCO_SEGMENT_NNZ};
-    memcpy(p->dims, x->dims, sizeof p->dims);
+    memcpy(p->shape.dims, x->shape.dims, sizeof p->shape.dims);
     p->nsegments = (p->nnz + p->segment_nnz - 1) / p->segment_nnz;
     progress_update(progress, -1, "sorting");
     if (builder_open(&b, x, error) == STATUS_OK) {
@@ -114,7 +114,7 @@ enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, in
 static uint64_t copy_segments(struct packed_tensor *p, const struct blco_file *f)
 {
     uint64_t bad = p->nsegments;
-    int line_bits = ordering_line_bits(p->order, p->dims);
+    int line_bits = ordering_line_bits(p->shape.order, p->shape.dims);
 #pragma omp parallel for schedule(dynamic) reduction(min : bad)
     for (uint64_t s = 0; s < p->nsegments; s++) {
         struct blco_file_segment *segment = &p->segment[s];
@@ -132,13 +132,13 @@ enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *
                                struct progress *progress, struct error *error)
 {
     const struct blco_file_header *h = f->header;
-    *p = (struct packed_tensor){.order = (int)h->order,
+    *p = (struct packed_tensor){.shape.order = (int)h->order,
                                 .nnz = h->nnz,
                                 .kind = ORDERING_ALTO,
                                 .segment_nnz = h->segment_nnz,
                                 .nsegments = h->nsegments,
                                 .size = h->data_bytes};
-    memcpy(p->dims, h->dims, (size_t)h->order * sizeof *p->dims);
+    memcpy(p->shape.dims, h->dims, (size_t)h->order * sizeof *p->shape.dims);
     progress_update(progress, -1, "loading %s", f->name);
     p->segment = memory_array(p->nsegments, sizeof *p->segment, error);
     p->bytes = memory_pages(p->size, error);
@@ -172,7 +172,7 @@ double packed_tensor_norm_sq(const struct packed_tensor *p)
 {
     double partial[NORM_SLICES], sum = 0;
     uint64_t length = p->nsegments / NORM_SLICES + 1;
-    int line_bits = ordering_line_bits(p->order, p->dims);
+    int line_bits = ordering_line_bits(p->shape.order, p->shape.dims);
 #pragma omp parallel for schedule(static)
     for (uint64_t slice = 0; slice < NORM_SLICES; slice++) {
         uint64_t end = (slice + 1) * length;

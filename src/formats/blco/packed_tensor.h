@@ -8,9 +8,8 @@
 #include "tensor/coo.h"
 
 struct packed_tensor {
-    int order;
+    struct shape shape;
     uint64_t nnz;
-    uint64_t dims[MAX_ORDER];
     int kind;             /* ORDERING_ALTO, or the mode whose rows stand together               */
     uint64_t segment_nnz; /* of every segment but the last                                      */
     uint64_t nsegments;

@@ -108,8 +108,8 @@ static enum status hand_over(struct reader *r, uint64_t more, struct error *erro
         return STATUS_OK;
     struct coo part = *r->x;
     part.nnz = r->used;
-    for (int n = 0; n < part.order; n++)
-        part.dims[n] = (uint64_t)r->largest[n] + 1;
+    for (int n = 0; n < part.shape.order; n++)
+        part.shape.dims[n] = (uint64_t)r->largest[n] + 1;
     r->handed_over += r->used;
     r->used = 0;
     return r->parts->take(r->parts->context, &part, error);
@@ -141,7 +141,7 @@ static enum status make_room(struct reader *r, uint64_t more, struct error *erro
         room = expected;
     if (room > most)
         room = needed > most ? needed : most;
-    if (r->x->order == 0) {
+    if (r->x->shape.order == 0) {
         const struct tns_format *f = &r->head.format;
         return coo_create(r->x, f->order, f->limit, room, error);
     }
@@ -151,7 +151,7 @@ static enum status make_room(struct reader *r, uint64_t more, struct error *erro
 static struct tns_place place_at(const struct coo *x, uint64_t at)
 {
     struct tns_place place = {.value = x->value + at};
-    for (int n = 0; n < x->order; n++)
+    for (int n = 0; n < x->shape.order; n++)
         place.index[n] = x->index[n] + at;
     return place;
 }
@@ -160,7 +160,7 @@ static void parse_chunk(const struct reader *r, struct chunk *c, const char *rea
 {
     struct tns_place place = place_at(r->x, r->used + c->first_line);
     c->bad = tns_lines_parse(&r->head.format, c->begin, c->end, readable, &place, &c->entries);
-    for (int n = 0; n < r->x->order; n++) {
+    for (int n = 0; n < r->x->shape.order; n++) {
         uint32_t largest = 0;
         for (uint64_t i = 0; i < c->entries; i++)
             largest = place.index[n][i] > largest ? place.index[n][i] : largest;
@@ -176,7 +176,7 @@ static void gather(struct reader *r)
         const struct chunk *c = &r->chunk[i];
         struct tns_place from = place_at(r->x, r->used + c->first_line);
         struct tns_place to = place_at(r->x, used);
-        for (int n = 0; n < r->x->order; n++) {
+        for (int n = 0; n < r->x->shape.order; n++) {
             if (to.value != from.value)
                 memmove(to.index[n], from.index[n], c->entries * sizeof *to.index[n]);
             if (c->largest[n] > r->largest[n])
@@ -300,7 +300,7 @@ static enum status finish(struct reader *r, struct error *error)
         return error_set(error, STATUS_INPUT, "%s: no entries behind the header", r->name);
     const struct tns_format *f = &r->head.format;
     for (int n = 0; n < f->order; n++)
-        r->x->dims[n] = f->limit_origin ? f->limit[n] : (uint64_t)r->largest[n] + 1;
+        r->x->shape.dims[n] = f->limit_origin ? f->limit[n] : (uint64_t)r->largest[n] + 1;
     return coo_resize(r->x, r->used, error);
 }
 

@@ -30,7 +30,7 @@ static enum status ready(struct tns_head *h, int order, const char *origin, stru
     bool header = h->dialect != TNS_HEADER_NONE;
     f->limit_origin = o->ndims ? "--dims" : header ? "the header" : NULL;
     for (int n = 0; n < order; n++)
-        f->limit[n] = o->ndims ? o->dims[n] : header ? h->dims[n] : MAX_LENGTH;
+        f->limit[n] = o->ndims ? o->dims[n] : header ? h->shape.dims[n] : MAX_LENGTH;
     h->awaited = TNS_READY;
     return STATUS_OK;
 }
@@ -44,7 +44,7 @@ static enum status header_order(struct tns_head *h, struct tns_token token, uint
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": %s, expected the header's number of modes, 1 to %d",
                          h->name, number, tns_quote(token, quoted), MAX_ORDER);
-    h->order = (int)order;
+    h->shape.order = (int)order;
     h->awaited = TNS_AWAIT_LENGTHS;
     return STATUS_OK;
 }
@@ -53,18 +53,19 @@ static enum status header_lengths(struct tns_head *h, const struct tns_token *to
                                   uint64_t columns, uint64_t number, struct error *error)
 {
     char quoted[TNS_QUOTED_BYTES];
-    if (columns != (uint64_t)h->order)
+    if (columns != (uint64_t)h->shape.order)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": %" PRIu64 " column%s, expected the header's %d length%s",
-                         h->name, number, columns, columns == 1 ? "" : "s", h->order,
-                         h->order == 1 ? "" : "s");
-    for (int n = 0; n < h->order; n++)
-        if (!tns_token_unsigned(token[n], &h->dims[n]) || h->dims[n] < 1 || h->dims[n] > MAX_LENGTH)
+                         h->name, number, columns, columns == 1 ? "" : "s", h->shape.order,
+                         h->shape.order == 1 ? "" : "s");
+    for (int n = 0; n < h->shape.order; n++)
+        if (!tns_token_unsigned(token[n], &h->shape.dims[n]) || h->shape.dims[n] < 1 ||
+            h->shape.dims[n] > MAX_LENGTH)
             return error_set(error, STATUS_INPUT,
                              "%s:%" PRIu64 ": mode %d: length %s, expected 1 to %" PRIu32, h->name,
                              number, n + 1, tns_quote(token[n], quoted), MAX_LENGTH);
     if (h->dialect == TNS_HEADER_DIMS)
-        return ready(h, h->order, "the header", error);
+        return ready(h, h->shape.order, "the header", error);
     h->awaited = TNS_AWAIT_COUNT;
     return STATUS_OK;
 }
@@ -77,7 +78,7 @@ static enum status header_count(struct tns_head *h, struct tns_token token, uint
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": %s, expected the header's number of entries", h->name,
                          number, tns_quote(token, quoted));
-    return ready(h, h->order, "the header", error);
+    return ready(h, h->shape.order, "the header", error);
 }
 
 /* A line of one column cannot be an entry, so it begins a header; any other is the first entry. */

@@ -22,8 +22,7 @@ struct tns_head {
     const struct tns_options *options;
     enum tns_awaited awaited; /* by the next line that is not blank    */
     enum tns_header dialect;
-    int order;
-    uint64_t dims[MAX_ORDER]; /* from the header                       */
+    struct shape shape;
     uint64_t count;           /* entries that `sptensor` declares      */
     struct tns_format format; /* of the entries, where TNS_READY       */
 };

@@ -44,7 +44,7 @@ static bool ends_in_gz(const char *path)
 static size_t slice_room(const struct coo *x)
 {
     size_t lines = x->nnz < SLICE ? (size_t)x->nnz : SLICE;
-    return HEADER_TEXT + lines * ((size_t)x->order * INDEX_TEXT + NUMBER_MAX_TEXT + 1);
+    return HEADER_TEXT + lines * ((size_t)x->shape.order * INDEX_TEXT + NUMBER_MAX_TEXT + 1);
 }
 
 static enum status prepare(struct tns_writer *w, const char *path, struct error *error)
@@ -71,10 +71,10 @@ static char *format_header(const struct tns_writer *w, char *text)
         return text;
     if (w->options.header == TNS_HEADER_SPTENSOR)
         text = stpcpy(text, "sptensor\n");
-    text = number_format_unsigned((uint64_t)w->shape.order, text);
-    for (int n = 0; n < w->shape.order; n++) {
+    text = number_format_unsigned((uint64_t)w->shape.shape.order, text);
+    for (int n = 0; n < w->shape.shape.order; n++) {
         *text++ = n == 0 ? '\n' : ' ';
-        text = number_format_unsigned(w->shape.dims[n], text);
+        text = number_format_unsigned(w->shape.shape.dims[n], text);
     }
     *text++ = '\n';
     if (w->options.header == TNS_HEADER_SPTENSOR) {
@@ -92,7 +92,7 @@ static char *format_slice(const struct tns_writer *w, uint64_t slice, char *text
     if (slice == 0 && !w->begun)
         text = format_header(w, text);
     for (uint64_t i = begin; i < end; i++) {
-        for (int n = 0; n < x->order; n++) {
+        for (int n = 0; n < x->shape.order; n++) {
             text = number_format_unsigned(x->index[n][i] + base, text);
             *text++ = ' ';
         }
@@ -177,14 +177,14 @@ enum status tns_writer_open(struct tns_writer **writer, const char *path, int or
     struct tns_writer *w = *writer = memory_array(1, sizeof *w, error);
     if (!w)
         return error->status;
-    *w = (struct tns_writer){.shape = {.order = order, .nnz = nnz},
+    *w = (struct tns_writer){.shape = {.shape.order = order, .nnz = nnz},
                              .options = *options,
                              .progress = progress,
                              .file = {.fd = -1},
                              .gzip = ends_in_gz(path),
                              .to_stdout = strcmp(path, "-") == 0,
                              .threads = omp_get_max_threads()};
-    memcpy(w->shape.dims, dims, (size_t)order * sizeof *dims);
+    memcpy(w->shape.shape.dims, dims, (size_t)order * sizeof *dims);
     if (w->to_stdout)
         w->file = (struct outfile){.fd = STDOUT_FILENO, .path = stdout_name};
     progress_stage(progress, "writing %s", w->to_stdout ? stdout_name : path);
@@ -219,8 +219,8 @@ enum status tns_write(const struct coo *x, const char *path,
                       struct tns_write_report *report, struct error *error)
 {
     struct tns_writer *w;
-    if (tns_writer_open(&w, path, x->order, x->dims, x->nnz, options, progress, error) ==
-            STATUS_OK &&
+    if (tns_writer_open(&w, path, x->shape.order, x->shape.dims, x->nnz, options, progress,
+                        error) == STATUS_OK &&
         tns_writer_append(w, x, error) == STATUS_OK)
         tns_writer_commit(w, report, error);
     tns_writer_free(w);

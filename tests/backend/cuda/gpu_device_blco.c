@@ -111,11 +111,11 @@ static void check_tensor(const struct coo *x, uint64_t *seed, struct met *met)
     for (int sorted = 0; sorted < 2; sorted++) {
         if (sorted)
             assert_int_equal(device_coo_sort(&d, &error), STATUS_OK);
-        for (int kind = ORDERING_ALTO; kind < x->order; kind++)
+        for (int kind = ORDERING_ALTO; kind < x->shape.order; kind++)
             check_build(x, &d, kind, index_bits[naive_random(seed) % 4],
                         naive_random(seed) % 2 ? 8 : 4, false, met);
     }
-    check_build(x, &d, (int)(naive_random(seed) % (uint64_t)(x->order + 1)) - 1, 0,
+    check_build(x, &d, (int)(naive_random(seed) % (uint64_t)(x->shape.order + 1)) - 1, 0,
                 naive_random(seed) % 2 ? 8 : 4, true, met);
     device_coo_free(&d);
 }
@@ -202,7 +202,7 @@ static void check_upload(const struct coo *x, int bytes)
     uint64_t *line = downloaded(d.packed, d.nnz, sizeof *line);
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint64_t expected = 0;
-        for (int n = 0; n < x->order; n++)
+        for (int n = 0; n < x->shape.order; n++)
             expected |= (uint64_t)x->index[n][i] << d.line.place[n][0];
         if (line[i] != expected)
             fail_msg("line %llu", (unsigned long long)i);

@@ -26,7 +26,7 @@ static struct device_pool pool;
 static void compare_coordinates(const struct device_coo *d, const struct coo *x)
 {
     assert_null(d->packed);
-    for (int n = 0; n < x->order; n++) {
+    for (int n = 0; n < x->shape.order; n++) {
         uint32_t *index = downloaded(d->index[n], x->nnz, sizeof *index);
         assert_memory_equal(index, x->index[n], x->nnz * sizeof *index);
         free(index);
@@ -50,7 +50,7 @@ static void compare(const struct device_coo *d, const struct coo *x)
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint32_t coordinate[MAX_ORDER];
         uint64_t expected[1] = {0};
-        for (int n = 0; n < x->order; n++)
+        for (int n = 0; n < x->shape.order; n++)
             coordinate[n] = x->index[n][i];
         ordering_encode(&d->line, coordinate, expected);
         if (line[i] != expected[0])

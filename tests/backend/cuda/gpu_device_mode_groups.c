@@ -34,7 +34,7 @@ static void compare(const struct device_coo *d, const struct coo *expected)
     assert_memory_equal(d->dims, expected->dims, (size_t)d->order * sizeof *d->dims);
     assert_int_equal(d->packed != NULL, d->line.line_bits <= 64);
     assert_false(d->sorted);
-    for (int n = 0; n < d->order; n++) {
+    for (int n = 0; n < d->shape.order; n++) {
         uint32_t *index = coordinates(d, n);
         assert_memory_equal(index, expected->index[n], d->nnz * sizeof *index);
         free(index);

@@ -34,7 +34,7 @@ static void open_packed(struct streaming *t, const struct coo *x, struct packed_
     struct error error = {0};
     enum conflict conflict[MAX_ORDER];
     bool sorted[MAX_ORDER];
-    for (int n = 0; n < x->order; n++) {
+    for (int n = 0; n < x->shape.order; n++) {
         conflict[n] = CONFLICT_REGISTER;
         sorted[n] = n % 2;
     }
@@ -68,7 +68,7 @@ static void close_stream(struct streaming *t)
 static uint64_t most_in_a_row(const struct coo *x, int mode)
 {
     struct error error = {0};
-    uint32_t *count = memory_zeros(x->dims[mode], sizeof *count, &error), most = 0;
+    uint32_t *count = memory_zeros(x->shape.dims[mode], sizeof *count, &error), most = 0;
     assert_non_null(count);
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint32_t here = ++count[x->index[mode][i]];
@@ -80,7 +80,7 @@ static uint64_t most_in_a_row(const struct coo *x, int mode)
 
 static void compare(const struct packed_tensor *got, const struct packed_tensor *expected)
 {
-    int line_bits = ordering_line_bits(got->order, got->dims);
+    int line_bits = ordering_line_bits(got->shape.order, got->shape.dims);
     assert_int_equal(got->kind, expected->kind);
     assert_int_equal(got->nnz, expected->nnz);
     assert_int_equal(got->segment_nnz, expected->segment_nnz);
@@ -325,7 +325,7 @@ static void compare_mode(struct backend *b, const struct ktensor *k, int n,
                          enum precision precision, const long double *expected)
 {
     struct error error = {0};
-    uint64_t entries = k->dims[n] * k->rank;
+    uint64_t entries = k->shape.dims[n] * k->rank;
     long double difference = 0, norm = 0;
     double *m = memory_array(entries, sizeof *m, &error);
     assert_non_null(m);
@@ -342,7 +342,7 @@ static void compare_mode(struct backend *b, const struct ktensor *k, int n,
     memory_free(m);
 }
 
-static void make_problem(struct problem *q, const struct shape *s, uint64_t rank)
+static void make_problem(struct problem *q, const struct tensor_case *s, uint64_t rank)
 {
     naive_random_coo(&q->x, s->order, s->dims, s->nnz, 3, s->skewed);
     create_model(&q->k, &q->x, rank, 7);
@@ -364,7 +364,7 @@ static int check_sweeps(struct problem *q, const struct backend_options *options
     assert_true(b.plan.streamed && b.plan.replicate);
     assert_int_equal(backend_load(&b, &q->k, &error), STATUS_OK);
     for (int sweep = 0; sweep < 3; sweep++)
-        for (int n = 0; n < q->x.order; n++) {
+        for (int n = 0; n < q->x.shape.order; n++) {
             char text[96];
             bool settled = b.ops->describe(b.state, n, text, sizeof text);
             assert_true(settled == (sweep > 1 || (sweep == 1 && n > 0)));
@@ -383,7 +383,7 @@ static int check_sweeps(struct problem *q, const struct backend_options *options
     return built;
 }
 
-static const struct shape shapes[] = {
+static const struct tensor_case shapes[] = {
     {1, {300}, 200, 0},
     {3, {50, 31, 4000}, 9000, 1},
     {3, {2, 3000, 2500}, 20000, 1},
@@ -416,7 +416,7 @@ static void test_sweeps(void **state)
                     if (!plan.streamed) /* it fits now */
                         continue;
                     built += check_sweeps(&q, &options, -1, &failed);
-                    all += q.x.order;
+                    all += q.x.shape.order;
                 }
         free_problem(&q);
     }

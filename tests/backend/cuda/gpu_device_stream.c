@@ -19,14 +19,14 @@
 
 #define COPIES 5
 
-struct shape {
+struct tensor_case {
     int order;
     uint64_t dims[MAX_ORDER];
     uint64_t nnz, rank;
     int skewed;
 };
 
-static void make_problem(struct problem *q, const struct shape *s, int single)
+static void make_problem(struct problem *q, const struct tensor_case *s, int single)
 {
     struct error error = {0};
     naive_random_coo(&q->x, s->order, s->dims, s->nnz, s->rank, s->skewed);
@@ -41,14 +41,14 @@ static void make_problem(struct problem *q, const struct shape *s, int single)
 static void make_factors(struct device_factors *f, const struct ktensor *k, int single)
 {
     uint64_t entries = single ? 4 : 2, longest = 0;
-    *f = (struct device_factors){.order = k->order, .single = single, .copies = COPIES};
+    *f = (struct device_factors){.shape.order = k->shape.order, .single = single, .copies = COPIES};
     f->vectors = (uint32_t)((k->rank + entries - 1) / entries);
-    for (int n = 0; n < k->order; n++) {
+    for (int n = 0; n < k->shape.order; n++) {
         uint64_t ld = f->vectors * entries;
-        double *wide = calloc(k->dims[n] * ld, sizeof *wide);
+        double *wide = calloc(k->shape.dims[n] * ld, sizeof *wide);
         assert_non_null(wide);
         float *narrow = (float *)wide;
-        for (uint64_t i = 0; i < k->dims[n]; i++)
+        for (uint64_t i = 0; i < k->shape.dims[n]; i++)
             for (uint64_t r = 0; r < ld; r++) {
                 double entry = r < k->rank ? k->factor[n][i * k->rank + r] : 0;
                 if (single)
@@ -56,9 +56,9 @@ static void make_factors(struct device_factors *f, const struct ktensor *k, int 
                 else
                     wide[i * ld + r] = entry;
             }
-        f->dims[n] = k->dims[n];
-        f->factor[n] = uploaded(wide, k->dims[n] * f->vectors * 16);
-        longest = f->dims[n] > longest ? f->dims[n] : longest;
+        f->shape.dims[n] = k->shape.dims[n];
+        f->factor[n] = uploaded(wide, k->shape.dims[n] * f->vectors * 16);
+        longest = f->shape.dims[n] > longest ? f->shape.dims[n] : longest;
         free(wide);
     }
     f->m = uploaded(NULL, COPIES * longest * f->vectors * 16);
@@ -66,7 +66,7 @@ static void make_factors(struct device_factors *f, const struct ktensor *k, int 
 
 static void free_factors(struct device_factors *f)
 {
-    for (int n = 0; n < f->order; n++)
+    for (int n = 0; n < f->shape.order; n++)
         cudaFree(f->factor[n]);
     cudaFree(f->m);
 }
@@ -75,9 +75,9 @@ static void free_factors(struct device_factors *f)
 static long double difference(const struct problem *q, const struct device_factors *f, int mode)
 {
     uint64_t ld = f->vectors * (f->single ? 4u : 2u);
-    void *m = downloaded(f->m, f->dims[mode], f->vectors * 16);
+    void *m = downloaded(f->m, f->shape.dims[mode], f->vectors * 16);
     long double off = 0, norm = 0;
-    for (uint64_t i = 0; i < f->dims[mode]; i++)
+    for (uint64_t i = 0; i < f->shape.dims[mode]; i++)
         for (uint64_t r = 0; r < q->k.rank; r++) {
             long double expected = q->expected[mode][i * q->k.rank + r];
             long double got = f->single ? (long double)((float *)m)[i * ld + r]
@@ -96,7 +96,7 @@ static int pack(struct packed_tensor *packed, const struct coo *x, const enum co
     struct error error = {0};
     bool alto = false;
     int count = 0;
-    for (int n = 0; n < x->order; n++) {
+    for (int n = 0; n < x->shape.order; n++) {
         alto |= conflict[n] != CONFLICT_ORDERED;
         if (conflict[n] == CONFLICT_ORDERED)
             assert_int_equal(packed_tensor_build(&packed[count++], x, n, segment_nnz, NULL, &error),
@@ -196,7 +196,7 @@ static void set_conflicts(struct streaming *t, int order, int which)
     }
 }
 
-static const struct shape shapes[] = {
+static const struct tensor_case shapes[] = {
     {1, {300}, 100, 3, 0},
     {2, {60, 7}, 300, 16, 0},
     {3, {50, 31, 4000}, 9000, 33, 1},
@@ -225,7 +225,7 @@ static void check_batches(int single)
                     (which != (int)(i + 4) % WAYS || q.x.nnz > 5000)) /* launches */
                     continue;
                 struct streaming t = {.segment_nnz = sizes[b].segment, .batch_nnz = sizes[b].batch};
-                set_conflicts(&t, q.x.order, which);
+                set_conflicts(&t, q.x.shape.order, which);
                 check_stream(&q, &f, &t);
             }
         free_factors(&f);
@@ -250,7 +250,7 @@ static void test_batches_in_single_precision(void **state)
 static void test_residents(void **state)
 {
     (void)state;
-    static const struct shape shape = {3, {50, 310, 4000}, 30000, 8, 1};
+    static const struct tensor_case shape = {3, {50, 310, 4000}, 30000, 8, 1};
     struct problem q;
     struct device_factors f;
     make_problem(&q, &shape, 0);
@@ -348,7 +348,7 @@ static uint64_t choose_list(int which, uint64_t batches, uint64_t *seed, uint64_
 static void test_lists(void **state)
 {
     (void)state;
-    static const struct shape shape = {3, {50, 310, 4000}, 30000, 8, 1};
+    static const struct tensor_case shape = {3, {50, 310, 4000}, 30000, 8, 1};
     struct problem q;
     struct device_factors f;
     uint64_t seed = 1, list[1000];
@@ -423,7 +423,7 @@ static void test_memory(void **state)
 static void test_damaged_stream(void **state)
 {
     (void)state;
-    static const struct shape shape = {3, {50, 310, 4000}, 20000, 4, 0};
+    static const struct tensor_case shape = {3, {50, 310, 4000}, 20000, 4, 0};
     static const enum conflict conflict[] = {CONFLICT_HIERARCHICAL, CONFLICT_REGISTER,
                                              CONFLICT_ATOMIC};
     static const bool sorted[] = {false, true, false};
@@ -436,7 +436,8 @@ static void test_damaged_stream(void **state)
         struct packed_tensor packed;
         struct device_stream s;
         assert_int_equal(pack(&packed, &q.x, conflict, 100), 1);
-        packed.dims[n] -= packed.dims[n] / 8; /* as many bits, and coordinates that are not below */
+        packed.shape.dims[n] -=
+            packed.shape.dims[n] / 8; /* as many bits, and coordinates that are not below */
         assert_int_equal(device_stream_open(&s, &packed, 1, conflict, sorted, 1000, 0, 0, &error),
                          STATUS_OK);
         assert_int_equal(device_stream_mttkrp(&s, n, &f, NULL, &error), STATUS_INPUT);
@@ -454,7 +455,7 @@ static void test_damaged_stream(void **state)
 static void test_failing_allocations(void **state)
 {
     (void)state;
-    static const struct shape shape = {3, {50, 310, 4000}, 30000, 8, 1};
+    static const struct tensor_case shape = {3, {50, 310, 4000}, 30000, 8, 1};
     struct problem q;
     struct device_factors f;
     struct streaming t;

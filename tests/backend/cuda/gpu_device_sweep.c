@@ -63,7 +63,7 @@ static enum status open_sweep(struct device_sweep *s, const struct coo *x,
 {
     struct error error = {0};
     struct plan plan;
-    struct plan_request request = {.order = ORDER,
+    struct plan_request request = {.shape.order = ORDER,
                                    .nnz = x->nnz,
                                    .rank = 32,
                                    .budget = UINT64_C(1) << 32,
@@ -71,10 +71,10 @@ static enum status open_sweep(struct device_sweep *s, const struct coo *x,
                                    .copies = 32,
                                    .short_mode = 132,
                                    .share = true};
-    memcpy(request.dims, x->dims, sizeof request.dims);
+    memcpy(request.shape.dims, x->shape.dims, sizeof request.shape.dims);
     plan_make(&plan, &request);
-    struct coo shape = {.order = ORDER, .nnz = x->nnz};
-    memcpy(shape.dims, x->dims, sizeof shape.dims);
+    struct coo shape = {.shape.order = ORDER, .nnz = x->nnz};
+    memcpy(shape.shape.dims, x->shape.dims, sizeof shape.shape.dims);
     const struct tensor_source source = {.x = file ? &shape : x, .file = file};
     return device_sweep_open(s, &source, &plan, VECTORS, &staging, NULL, &error);
 }

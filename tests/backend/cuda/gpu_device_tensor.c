@@ -34,7 +34,7 @@ static void check_chunks(const struct device_tensor *t, int table)
 static void check_zero_rows(const struct device_tensor *t, const struct coo *x, int mode)
 {
     const struct device_blco *b = &t->blco;
-    uint64_t rows = x->dims[mode], listed = 0;
+    uint64_t rows = x->shape.dims[mode], listed = 0;
     uint8_t *wanted = malloc(rows);
     assert_non_null(wanted);
     memset(wanted, 1, rows);

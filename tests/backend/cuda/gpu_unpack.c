@@ -39,7 +39,7 @@ static void decode(const struct packed_tensor *p, const struct packed_layout *la
 {
     uint64_t at = p->segment[begin].offset;
     struct packed_spread spread;
-    decoded_layout_spread(&spread, layout, p->kind, p->dims);
+    decoded_layout_spread(&spread, layout, p->kind, p->shape.dims);
     d->first = begin * p->segment_nnz;
     d->nnz = packed_tensor_nnz(p, begin, end);
     d->damaged = 0;
@@ -85,7 +85,7 @@ static void decoded_free(struct decoded *d)
 static void words_of(const struct packed_layout *l, const struct coo *x, uint64_t i, uint64_t *word)
 {
     word[0] = word[1] = 0;
-    for (int n = 0; n < x->order; n++)
+    for (int n = 0; n < x->shape.order; n++)
         word[l->mode[n].word] |= (uint64_t)x->index[n][i] << l->mode[n].shift;
 }
 
@@ -232,7 +232,7 @@ static void test_coordinates_beyond_a_length(void **state)
             ok(packed_tensor_build(&p, &x, n % 2 ? ORDERING_ALTO : 0, 1000, NULL, &error), &error);
             coo_free(&x);
             unpack_all(&p, &x);
-            p.dims[n] = less[n];
+            p.shape.dims[n] = less[n];
             assert_true(decoded_layout_create(&layout, order, p.dims));
             struct decoded d;
             decode(&p, &layout, 0, p.nsegments, n % 2, &d);

@@ -38,10 +38,10 @@ static void check(const struct coo *x, uint64_t rank, struct blco_options cut)
 {
     struct error error = {0};
     struct ktensor k;
-    assert_int_equal(ktensor_create(&k, x->order, x->dims, rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(&k, x->shape.order, x->shape.dims, rank, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_NORMAL, 5);
-    for (int n = 0; n < x->order; n++) {
-        uint64_t entries = x->dims[n] * rank;
+    for (int n = 0; n < x->shape.order; n++) {
+        uint64_t entries = x->shape.dims[n] * rank;
         long double *expected = memory_array(entries, sizeof *expected, &error);
         double *m = memory_array(entries, sizeof *m, &error);
         double *first = memory_array(entries, sizeof *first, &error);

@@ -200,7 +200,7 @@ static void test_no_nonzeros(void **state)
     assert_int_equal(report.nnz, 0);
     assert_int_equal(read_blco(&got, scratch_path("x.blco"), &error), STATUS_OK);
     assert_int_equal(got.nnz, 0);
-    assert_int_equal(got.dims[1], 4);
+    assert_int_equal(got.shape.dims[1], 4);
     coo_free(&got);
     coo_free(&x);
 }

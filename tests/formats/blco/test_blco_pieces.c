@@ -27,7 +27,7 @@ static enum status join(void *context, struct coo *piece, struct error *error)
     struct joined *j = context;
     uint64_t at = j->x.nnz;
     assert_int_equal(coo_resize(&j->x, at + piece->nnz, error), STATUS_OK);
-    for (int n = 0; n < piece->order; n++)
+    for (int n = 0; n < piece->shape.order; n++)
         memcpy(j->x.index[n] + at, piece->index[n], piece->nnz * sizeof *piece->index[n]);
     memcpy(j->x.value + at, piece->value, piece->nnz * sizeof *piece->value);
     j->most = piece->nnz > j->most ? piece->nnz : j->most;

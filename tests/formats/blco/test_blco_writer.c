@@ -23,7 +23,7 @@ static struct coo window(const struct coo *x, uint64_t from, uint64_t count)
     struct coo part = *x;
     part.nnz = count;
     part.value += from;
-    for (int n = 0; n < x->order; n++)
+    for (int n = 0; n < x->shape.order; n++)
         part.index[n] += from;
     return part;
 }

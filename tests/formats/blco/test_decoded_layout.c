@@ -193,7 +193,7 @@ static void check_group(const struct naive_group *g, const struct packed_layout 
     for (uint32_t i = 0; i < g->head.count; i++) {
         uint64_t at = first + g->head.first + i, expected[PACKED_WORDS];
         uint32_t coordinate[MAX_ORDER];
-        for (int n = 0; n < x->order; n++)
+        for (int n = 0; n < x->shape.order; n++)
             coordinate[n] = x->index[n][at];
         expected_words(l, coordinate, expected);
         assert_memory_equal(g->word[i], expected, sizeof expected);
@@ -213,7 +213,7 @@ static void check_packed(const struct packed_layout *l, const struct packed_tens
     struct packed_spread spread;
     struct naive_group group;
     struct coo x;
-    decoded_layout_spread(&spread, l, p->kind, p->dims);
+    decoded_layout_spread(&spread, l, p->kind, p->shape.dims);
     unpack_all(p, &x);
     for (uint64_t s = 0; s < p->nsegments; s++)
         for (uint32_t k = 0; k < p->segment[s].ngroups; k++) {

@@ -34,10 +34,10 @@ static void unpack_all(const struct packed_tensor *p, struct coo *x)
     struct linear_decoder d;
     struct ordering o;
     uint64_t at = 0, done = 0;
-    ordering_create(&o, p->kind, p->order, p->dims, 64);
+    ordering_create(&o, p->kind, p->shape.order, p->shape.dims, 64);
     assert_int_equal(linear_decoder_create(&d, &o, &error), STATUS_OK);
     assert_int_equal((uintptr_t)p->bytes % BLCO_PAGE, 0);
-    assert_int_equal(coo_create(x, p->order, p->dims, p->nnz, &error), STATUS_OK);
+    assert_int_equal(coo_create(x, p->shape.order, p->shape.dims, p->nnz, &error), STATUS_OK);
     for (uint64_t s = 0; s < p->nsegments; s++) {
         const struct blco_file_segment *segment = &p->segment[s];
         const uint8_t *bytes = p->bytes + segment->offset;
@@ -83,7 +83,7 @@ static void check_build(const struct coo *x, int kind, uint64_t segment_nnz)
     packed_tensor_free(&p);
 }
 
-static const struct shape {
+static const struct tensor_case {
     int order;
     uint64_t dims[MAX_ORDER];
     uint64_t nnz;
@@ -118,7 +118,7 @@ static void test_every_ordering(void **state)
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         struct coo x;
         naive_random_coo(&x, shapes[s].order, shapes[s].dims, shapes[s].nnz, seed, (int)s % 2);
-        for (int kind = ORDERING_ALTO; kind < x.order; kind++)
+        for (int kind = ORDERING_ALTO; kind < x.shape.order; kind++)
             for (int i = x.nnz > 4000 ? 2 : 0; i < 3; i++) {
                 set_values(&x, (int)(naive_random(&seed) % 6), &seed);
                 check_build(&x, kind, lengths[i]);
@@ -189,12 +189,12 @@ static void test_load(void **state)
         assert_int_equal(packed_tensor_build(&built, &x, ORDERING_ALTO, 0, NULL, &error),
                          STATUS_OK);
         assert_int_equal(loaded.kind, ORDERING_ALTO);
-        assert_int_equal(loaded.order, built.order);
+        assert_int_equal(loaded.shape.order, built.shape.order);
         assert_int_equal(loaded.nnz, built.nnz);
         assert_int_equal(loaded.segment_nnz, built.segment_nnz);
         assert_int_equal(loaded.nsegments, built.nsegments);
         assert_int_equal(loaded.size, built.size);
-        assert_memory_equal(loaded.dims, built.dims, sizeof built.dims);
+        assert_memory_equal(loaded.shape.dims, built.shape.dims, sizeof built.shape.dims);
         assert_memory_equal(loaded.segment, built.segment, built.nsegments * sizeof *built.segment);
         assert_memory_equal(loaded.bytes, built.bytes, built.size);
         packed_tensor_free(&loaded);

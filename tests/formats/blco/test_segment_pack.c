@@ -54,7 +54,7 @@ static void test_bytes(void **state)
     for (int form = 0; form < 2; form++) {
         for (uint64_t i = 0; i < x.nnz; i++)
             x.value[i] = form ? (double)(naive_random(&seed) % 255 + 1) : 1;
-        for (int kind = ORDERING_ALTO; kind < x.order; kind++) {
+        for (int kind = ORDERING_ALTO; kind < x.shape.order; kind++) {
             double bytes = bytes_of(&x, kind, 0), entry = 32.0 / PACKED_GROUP_NNZ;
             assert_true(bytes <= expected[form] + entry + 0.01);
         }
@@ -120,7 +120,7 @@ static struct packed_group only_group(const struct coo *x, uint64_t *line)
     struct error error = {0};
     assert_int_equal(packed_tensor_build(&p, x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
     assert_int_equal(p.segment[0].ngroups, 1);
-    segment_group_load(p.bytes, 0, ordering_line_bits(x->order, x->dims), &g, line);
+    segment_group_load(p.bytes, 0, ordering_line_bits(x->shape.order, x->shape.dims), &g, line);
     packed_tensor_free(&p);
     check_build(x, ORDERING_ALTO, 0);
     return g;

@@ -18,10 +18,10 @@ struct collector {
 
 static void collect(struct collector *c, const struct coo *part)
 {
-    for (int n = 0; n < part->order; n++) {
+    for (int n = 0; n < part->shape.order; n++) {
         memcpy(c->x.index[n] + c->used, part->index[n], part->nnz * sizeof *part->index[n]);
         for (uint64_t i = 0; i < part->nnz; i++)
-            assert_true(part->index[n][i] < part->dims[n]);
+            assert_true(part->index[n][i] < part->shape.dims[n]);
     }
     memcpy(c->x.value + c->used, part->value, part->nnz * sizeof *part->value);
     c->used += part->nnz;
@@ -51,16 +51,16 @@ static uint64_t check(uint64_t memory, const struct tns_options *options)
     struct tns_report report, other;
     struct error error;
     assert_int_equal(read_file(&all, options, &usual, &report, &error), STATUS_OK);
-    struct collector c = {{0}, 0, 0, 0};
-    assert_int_equal(coo_create(&c.x, all.order, all.dims, all.nnz, &error), STATUS_OK);
+    struct collector c = {0};
+    assert_int_equal(coo_create(&c.x, all.shape.order, all.shape.dims, all.nnz, &error), STATUS_OK);
     struct tns_parts parts = {memory, 0, take, &c};
     if (tns_read_parts(&last, path, options, &parts, NULL, &other, &error) != STATUS_OK)
         fail_msg("%s", error.message);
-    for (int n = 0; n < all.order; n++)
-        assert_int_equal(last.dims[n], all.dims[n]);
+    for (int n = 0; n < all.shape.order; n++)
+        assert_int_equal(last.shape.dims[n], all.shape.dims[n]);
     collect(&c, &last);
     assert_int_equal(c.used, all.nnz);
-    for (int n = 0; n < all.order; n++)
+    for (int n = 0; n < all.shape.order; n++)
         assert_memory_equal(c.x.index[n], all.index[n], all.nnz * sizeof *all.index[n]);
     assert_memory_equal(c.x.value, all.value, all.nnz * sizeof *all.value);
     assert_int_equal(report.header, other.header);
@@ -69,7 +69,7 @@ static uint64_t check(uint64_t memory, const struct tns_options *options)
     assert_int_equal(report.entries, other.entries);
     if (c.parts > 1) /* 64 kB of text have that many lines at the most */
         assert_true(c.largest_part <= 65536 / 4 ||
-                    c.largest_part * (4 * (uint64_t)all.order + 8) <= memory);
+                    c.largest_part * (4 * (uint64_t)all.shape.order + 8) <= memory);
     coo_free(&all);
     coo_free(&last);
     coo_free(&c.x);
@@ -118,7 +118,7 @@ static void test_header_counts_all_parts(void **state)
     write_sptensor(30000);
     assert_true(check(1, &one_based) > 2);
     write_sptensor(29999);
-    struct collector c = {{0}, 0, 0, 0};
+    struct collector c = {0};
     uint64_t dims[] = {40, 90000};
     assert_int_equal(coo_create(&c.x, 2, dims, 30000, &error), STATUS_OK);
     struct tns_parts parts = {1, 0, take, &c};

@@ -91,7 +91,7 @@ static void test_layout(void **state)
     (void)state;
     uint32_t i[] = {0, 6, MAX_LENGTH - 1}, j[] = {2, 0, 9};
     double value[] = {1, -0.1, 2.5e-300};
-    struct coo x = {2, 3, {MAX_LENGTH, 10}, {i, j}, value};
+    struct coo x = {{2, {MAX_LENGTH, 10}}, 3, {i, j}, value};
     static const struct {
         int base;
         enum tns_header header;
@@ -123,7 +123,7 @@ static void test_layout(void **state)
 static void test_no_nonzeros(void **state)
 {
     (void)state;
-    struct coo x = {.order = 2, .dims = {3, 4}};
+    struct coo x = {.shape.order = 2, .shape.dims = {3, 4}};
     size_t size;
     write_tensor(&x, plain, 1, TNS_HEADER_NONE, NULL);
     char *text = read_file(plain, &size);
@@ -140,7 +140,7 @@ static void check_text(const struct coo *x, const char *text)
 {
     for (uint64_t i = 0; i < x->nnz; i++) {
         char *end;
-        for (int n = 0; n < x->order; n++) {
+        for (int n = 0; n < x->shape.order; n++) {
             assert_int_equal(strtoull(text, &end, 10), x->index[n][i] + UINT64_C(1));
             assert_true(*end == ' ');
             text = end;
@@ -207,14 +207,15 @@ static void test_pieces(void **state)
         write_tensor(&x, path, 1, TNS_HEADER_SPTENSOR, &report);
         char *bytes = read_file(path, &size);
         struct tns_writer *w;
-        assert_int_equal(tns_writer_open(&w, path, x.order, x.dims, x.nnz, &options, NULL, &error),
-                         STATUS_OK);
+        assert_int_equal(
+            tns_writer_open(&w, path, x.shape.order, x.shape.dims, x.nnz, &options, NULL, &error),
+            STATUS_OK);
         for (uint64_t begin = 0; begin < x.nnz; begin += 2 * TNS_WRITE_PIECE) {
             struct coo piece = x;
             uint64_t left = x.nnz - begin;
             piece.nnz = left < 2 * TNS_WRITE_PIECE ? left : 2 * TNS_WRITE_PIECE;
             piece.value += begin;
-            for (int n = 0; n < x.order; n++)
+            for (int n = 0; n < x.shape.order; n++)
                 piece.index[n] += begin;
             assert_int_equal(tns_writer_append(w, &piece, &error), STATUS_OK);
         }
@@ -262,7 +263,7 @@ static void test_full_disk(void **state)
 static void test_refused_paths(void **state)
 {
     (void)state;
-    struct coo x = {.order = 1, .dims = {3}};
+    struct coo x = {.shape.order = 1, .shape.dims = {3}};
     struct tns_write_options options = {1, TNS_HEADER_NONE};
     char missing[96];
     snprintf(missing, sizeof missing, "%s/none/x.tns", folder);
@@ -278,7 +279,7 @@ static void test_allocation_failures(void **state)
     (void)state;
     uint32_t i[] = {0, 2};
     double value[] = {1, 2};
-    struct coo x = {1, 2, {3}, {i}, value};
+    struct coo x = {{1, {3}}, 2, {i}, value};
     struct tns_write_options options = {1, TNS_HEADER_NONE};
     for (int gzip = 0; gzip < 2; gzip++) {
         const char *path = gzip ? packed : plain;

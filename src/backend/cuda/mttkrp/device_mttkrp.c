@@ -25,7 +25,7 @@ static int field_bits(struct mttkrp_field f)
 static void sort_gathers(struct device_mttkrp *w)
 {
     int count = 0;
-    for (int n = 0; n < w->tensor->blco.order; n++) {
+    for (int n = 0; n < w->tensor->blco.shape.order; n++) {
         if (n == w->mode)
             continue;
         struct mttkrp_field f = device_tensor_field(w->tensor, n);
@@ -45,7 +45,7 @@ static void find_fusion(struct device_mttkrp *w)
 {
     w->fused = -1;
     int least = MAX_TABLE_BITS + 1;
-    for (int g = 0; g + 2 < w->tensor->blco.order; g++) {
+    for (int g = 0; g + 2 < w->tensor->blco.shape.order; g++) {
         struct mttkrp_field upper = device_tensor_field(w->tensor, w->gather[g]);
         struct mttkrp_field lower = device_tensor_field(w->tensor, w->gather[g + 1]);
         int bits = field_bits(upper) + field_bits(lower);
@@ -94,7 +94,7 @@ static void list_variants(struct device_mttkrp *w)
 static enum status find_unshared_rows(struct device_mttkrp *w, cudaStream_t stream,
                                       struct error *error)
 {
-    const uint64_t rows = w->tensor->blco.dims[w->mode];
+    const uint64_t rows = w->tensor->blco.shape.dims[w->mode];
     struct mttkrp_args args;
     device_tensor_args(w->tensor, 0, w->mode, &args);
     uint32_t *first = device_array(rows, sizeof *first, error);
@@ -123,7 +123,7 @@ enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tens
     if (status == STATUS_OK)
         status = cuda_status(cudaEventCreate(&w->stop), "an event", error);
     if (status == STATUS_OK && conflict == CONFLICT_REGISTER &&
-        tensor->blco.nnz / UNSHARED_NONZEROS < tensor->blco.dims[mode])
+        tensor->blco.nnz / UNSHARED_NONZEROS < tensor->blco.shape.dims[mode])
         status = find_unshared_rows(w, stream, error);
     return status;
 }
@@ -145,7 +145,7 @@ static cudaError_t set_gathers(const struct device_mttkrp *w, int fused,
 {
     cudaError_t code = cudaSuccess;
     args->gathers = 0;
-    for (int g = 0; g < f->order - 1; g++) {
+    for (int g = 0; g < f->shape.order - 1; g++) {
         int n = w->gather[g];
         struct mttkrp_gather *gather = &args->gather[args->gathers++];
         gather->field = device_tensor_field(w->tensor, n);
@@ -155,8 +155,8 @@ static cudaError_t set_gathers(const struct device_mttkrp *w, int fused,
         int lower = w->gather[++g];
         struct mttkrp_field field = device_tensor_field(w->tensor, lower);
         int bits = field_bits(field);
-        code = mttkrp_khatri_rao(f->table, f->factor[n], f->dims[n], f->factor[lower],
-                                 f->dims[lower], bits, f->vectors, f->single, stream);
+        code = mttkrp_khatri_rao(f->table, f->factor[n], f->shape.dims[n], f->factor[lower],
+                                 f->shape.dims[lower], bits, f->vectors, f->single, stream);
         field.mask |= gather->field.mask << bits;
         gather->field = field;
         gather->rows = f->table;
@@ -167,9 +167,9 @@ static cudaError_t set_gathers(const struct device_mttkrp *w, int fused,
 void device_mttkrp_output(struct mttkrp_args *args, int mode, enum conflict conflict,
                           const struct device_factors *f)
 {
-    args->gathers = f->order - 1;
+    args->gathers = f->shape.order - 1;
     args->m = f->m;
-    args->copy_size = f->dims[mode] * f->vectors;
+    args->copy_size = f->shape.dims[mode] * f->vectors;
     args->copies = conflict == CONFLICT_HIERARCHICAL ? f->copies : 1;
     args->vectors = f->vectors;
     args->single = f->single;
@@ -204,8 +204,8 @@ static cudaError_t zero_m(const struct device_mttkrp *w, const struct mttkrp_arg
     if (args->owned)
         return mttkrp_zero_rows(args->m, args->vectors, t->zero_row, t->zero_rows, stream);
     if (args->sole)
-        return unshared_rows_zero_others(args->m, args->vectors, args->sole, t->blco.dims[w->mode],
-                                         stream);
+        return unshared_rows_zero_others(args->m, args->vectors, args->sole,
+                                         t->blco.shape.dims[w->mode], stream);
     return device_mttkrp_zero(args, stream);
 }
 

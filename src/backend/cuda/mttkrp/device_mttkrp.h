@@ -10,8 +10,7 @@
 
 /* What the kernels read and write beside the tensor; all pointers are to device memory. */
 struct device_factors {
-    int order;
-    uint64_t dims[MAX_ORDER];
+    struct shape shape;
     int single;              /* entries are float instead of double                     */
     uint32_t vectors;        /* 16-byte vectors in a row of every matrix                */
     void *factor[MAX_ORDER]; /* (I_n x vectors * 16 bytes)                             */

@@ -62,7 +62,7 @@ enum status device_replica_bytes(const struct device_stream *s, const struct rep
 {
     const struct packed_tensor *source = source_of(s, q);
     struct replica_map map;
-    device_replica_piece_map(&map, &s->layout, source->dims, q->mode);
+    device_replica_piece_map(&map, &s->layout, source->shape.dims, q->mode);
     return bytes_for(&map, source->nnz, source, bytes, error);
 }
 
@@ -143,7 +143,7 @@ static enum status cut_rows(struct build *b, struct error *error)
     int mode = b->request->mode;
     struct device_row_counts own = {0}, *counts = b->request->counts ? b->request->counts : &own;
     if (count_rows(b, counts, error) == STATUS_OK)
-        replica_pieces_cut(&b->pieces, counts->count[mode], source->dims[mode], source->nnz,
+        replica_pieces_cut(&b->pieces, counts->count[mode], source->shape.dims[mode], source->nnz,
                            b->room - b->segment_nnz, error);
     memory_free(counts->count[mode]);
     counts->count[mode] = NULL;
@@ -168,7 +168,7 @@ static enum status find_pieces(struct build *b, struct error *error)
 {
     const struct packed_tensor *source = source_of(b->stream, b->request);
     if (b->room >= source->nnz)
-        return replica_pieces_whole(&b->pieces, source->dims[b->request->mode], error);
+        return replica_pieces_whole(&b->pieces, source->shape.dims[b->request->mode], error);
     return cut_rows(b, error) == STATUS_OK ? find_ranges(b, error) : error->status;
 }
 
@@ -228,12 +228,12 @@ static enum status build_pieces(struct build *b, struct packed_tensor *replica, 
 static enum status open_replica(struct packed_tensor *replica, const struct packed_tensor *source,
                                 int mode, uint64_t room, struct error *error)
 {
-    *replica = (struct packed_tensor){.order = source->order,
+    *replica = (struct packed_tensor){.shape.order = source->shape.order,
                                       .nnz = source->nnz,
                                       .kind = mode,
                                       .segment_nnz = source->segment_nnz,
                                       .nsegments = source->nsegments};
-    memcpy(replica->dims, source->dims, sizeof replica->dims);
+    memcpy(replica->shape.dims, source->shape.dims, sizeof replica->shape.dims);
     replica->segment = memory_array(replica->nsegments, sizeof *replica->segment, error);
     if (error->status == STATUS_OK)
         replica->bytes = memory_pages(room, error);
@@ -253,7 +253,7 @@ static uint64_t counts_held(const struct build *b)
 static uint64_t host_room(const struct build *b)
 {
     const struct packed_tensor *source = source_of(b->stream, b->request);
-    int line_bits = ordering_line_bits(source->order, source->dims);
+    int line_bits = ordering_line_bits(source->shape.order, source->shape.dims);
     uint64_t most = segment_pack_at_most(line_bits, source->nnz, source->segment_nnz);
     uint64_t held = counts_held(b), all = b->request->host_bytes;
     uint64_t left = all > held ? all - held : 0;
@@ -265,7 +265,7 @@ static enum status open_build(struct build *b, struct device_stream *s,
 {
     const struct packed_tensor *source = source_of(s, q);
     *b = (struct build){.stream = s, .request = q, .segment_nnz = source->segment_nnz};
-    device_replica_piece_map(&b->map, &s->layout, source->dims, q->mode);
+    device_replica_piece_map(&b->map, &s->layout, source->shape.dims, q->mode);
     return choose_room(b, source, error);
 }
 
@@ -321,7 +321,7 @@ enum status device_replica_cost(struct replica_cost *cost, struct device_stream 
     if (open_build(&b, s, q, error) == STATUS_OK && b.room >= source->nnz) {
         cost->to_device = flowing_bytes(o, NULL, o->nbatches, &cost->decoded);
     } else if (error->status == STATUS_OK && find_ranges(&b, error) == STATUS_OK &&
-               replica_pieces_guess(&b.pieces, b.range, o->nbatches, source->dims[q->mode],
+               replica_pieces_guess(&b.pieces, b.range, o->nbatches, source->shape.dims[q->mode],
                                     source->nnz, b.room - b.segment_nnz, error) == STATUS_OK) {
         cost->pieces = b.pieces.count;
         add_pieces(cost, &b, o);

@@ -16,7 +16,7 @@ struct counting {
 
 static const uint64_t *lengths(const struct device_stream *s)
 {
-    return s->packed[0].packed.dims;
+    return s->packed[0].packed.shape.dims;
 }
 
 uint64_t device_row_counts_bytes(const struct device_stream *s, const bool *wanted)

@@ -165,7 +165,7 @@ enum status device_stream_open(struct device_stream *s, struct packed_tensor *pa
                                uint64_t batch_nnz, uint64_t bytes, int single, struct error *error)
 {
     memset(s, 0, sizeof *s);
-    s->order = packed[0].order;
+    s->order = packed[0].shape.order;
     s->single = single;
     s->bytes = bytes;
     s->batch_nnz = batch_nnz;
@@ -173,7 +173,7 @@ enum status device_stream_open(struct device_stream *s, struct packed_tensor *pa
     memcpy(s->conflict, conflict, (size_t)s->order * sizeof *conflict);
     memcpy(s->sorted, sorted, (size_t)s->order * sizeof *sorted);
     enum status status = STATUS_OK;
-    if (!decoded_layout_create(&s->layout, s->order, packed[0].dims))
+    if (!decoded_layout_create(&s->layout, s->order, packed[0].shape.dims))
         status = error_set(error, STATUS_MEMORY,
                            "the tensor is too large for the GPU, and its coordinates take too many "
                            "bits to flow through it");

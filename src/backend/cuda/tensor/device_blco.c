@@ -121,7 +121,7 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
     if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
         return error->status;
     if (w->index_bits == 0 && nblocks > 1 && b->nnz / nblocks < BLCO_FEW_NONZEROS) {
-        ordering_create(o, o->kind, b->order, b->dims, 128);
+        ordering_create(o, o->kind, b->shape.order, b->shape.dims, 128);
         if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
             return error->status;
     }
@@ -140,9 +140,10 @@ enum status device_blco_build(struct device_blco *b, struct device_coo *x, int k
                       .real_size = real_size,
                       .last = last,
                       .stream = x->pool->stream};
-    *b = (struct device_blco){.order = x->order, .nnz = x->nnz};
-    memcpy(b->dims, x->dims, sizeof b->dims);
-    ordering_create(&b->ordering, kind, x->order, x->dims, index_bits ? index_bits : 64);
+    *b = (struct device_blco){.shape.order = x->shape.order, .nnz = x->nnz};
+    memcpy(b->shape.dims, x->shape.dims, sizeof b->shape.dims);
+    ordering_create(&b->ordering, kind, x->shape.order, x->shape.dims,
+                    index_bits ? index_bits : 64);
 
     if ((lines ? sort_lines : sort_positions)(b, &w, error) != STATUS_OK)
         goto done;

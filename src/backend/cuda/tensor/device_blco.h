@@ -10,9 +10,8 @@
 #include "tensor/blco.h"
 
 struct device_blco {
-    int order;
+    struct shape shape;
     uint64_t nnz;
-    uint64_t dims[MAX_ORDER];
     struct ordering ordering;
     uint64_t *index[2]; /* (nnz) each; [1] NULL where ordering.words is 1; device, owned     */
     void *value;        /* (nnz), double or float; device, owned                             */

@@ -11,8 +11,8 @@ static const char doing[] = "sorting the nonzeros";
 void device_coo_init(struct device_coo *d, int order, const uint64_t *dims, uint64_t nnz,
                      const struct device_pool *pool)
 {
-    *d = (struct device_coo){.order = order, .nnz = nnz, .pool = pool};
-    memcpy(d->dims, dims, (size_t)order * sizeof *dims);
+    *d = (struct device_coo){.shape.order = order, .nnz = nnz, .pool = pool};
+    memcpy(d->shape.dims, dims, (size_t)order * sizeof *dims);
     ordering_common(&d->line, order, dims);
 }
 
@@ -50,8 +50,8 @@ int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o)
 
 struct linearise_coordinates device_coo_coordinates(const struct device_coo *x)
 {
-    struct linearise_coordinates c = {.order = x->order};
-    for (int n = 0; n < x->order; n++)
+    struct linearise_coordinates c = {.order = x->shape.order};
+    for (int n = 0; n < x->shape.order; n++)
         c.index[n] = x->index[n];
     return c;
 }
@@ -77,7 +77,7 @@ static enum status permute(struct device_coo *d, const void *position, uint32_t 
     int size = device_position_size(d->nnz);
     cudaError_t code = linearise_gather(d->value, sizeof *value, position, size, value,
                                         sizeof *value, d->nnz, stream);
-    for (int n = 0; n < d->order && code == cudaSuccess; n++) {
+    for (int n = 0; n < d->shape.order && code == cudaSuccess; n++) {
         uint32_t *old = d->index[n];
         code = linearise_gather(old, sizeof *old, position, size, index, sizeof *index, d->nnz,
                                 stream);

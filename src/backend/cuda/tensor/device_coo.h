@@ -14,9 +14,8 @@
 
 /* The nonzeros on the device, in the order of the coordinate tensor until they are sorted. */
 struct device_coo {
-    int order;
+    struct shape shape;
     uint64_t nnz;
-    uint64_t dims[MAX_ORDER];
     struct ordering line; /* ordering_common's: the longest mode lowest */
     bool sorted;          /* the nonzeros stand in this ordering        */
     uint64_t *packed;     /* (nnz): their lines in this ordering; NULL where a line has more than 64

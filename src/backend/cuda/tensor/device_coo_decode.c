@@ -152,7 +152,7 @@ static cudaError_t decode_batch(const struct device_coo *d, const struct blco_fi
         args.index[0] = d->packed + first;
         return unpack_launch(&args, d->pool->stream);
     }
-    for (int n = 0; n < d->order; n++)
+    for (int n = 0; n < d->shape.order; n++)
         split.coordinate[n] = d->index[n] + first;
     cudaError_t code = unpack_launch(&args, d->pool->stream);
     return code == cudaSuccess ? unpack_coordinates_launch(&split, d->pool->stream) : code;
@@ -186,14 +186,14 @@ static enum status finish(const struct device_coo *d, const struct blco_file *f,
 static double norm_sq_of(const struct blco_file *f)
 {
     const struct blco_file_header *h = f->header;
-    struct packed_tensor p = {.order = (int)h->order,
+    struct packed_tensor p = {.shape.order = (int)h->order,
                               .nnz = h->nnz,
                               .kind = ORDERING_ALTO,
                               .segment_nnz = h->segment_nnz,
                               .nsegments = h->nsegments,
                               .segment = (struct blco_file_segment *)f->segment,
                               .bytes = (uint8_t *)f->map.bytes};
-    memcpy(p.dims, h->dims, (size_t)h->order * sizeof *h->dims);
+    memcpy(p.shape.dims, h->dims, (size_t)h->order * sizeof *h->dims);
     return packed_tensor_norm_sq(&p);
 }
 
@@ -204,15 +204,15 @@ static void prepare(struct device_coo *d, struct workspace *w, struct packed_spr
     *w = (struct workspace){0};
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
     if (d->line.line_bits <= 64) {
-        decoded_layout_of_line(&w->layout, &d->line, d->dims);
+        decoded_layout_of_line(&w->layout, &d->line, d->shape.dims);
         if (d->value)
             d->packed = device_pool_take(d->pool, d->nnz, sizeof *d->packed, error);
     } else {
-        (void)decoded_layout_create(&w->layout, d->order, d->dims);
-        for (int n = 0; n < d->order && error->status == STATUS_OK; n++)
+        (void)decoded_layout_create(&w->layout, d->shape.order, d->shape.dims);
+        for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
             d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
     }
-    decoded_layout_spread(spread, &w->layout, ORDERING_ALTO, d->dims);
+    decoded_layout_spread(spread, &w->layout, ORDERING_ALTO, d->shape.dims);
 }
 
 enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, double *norm_sq,

@@ -34,7 +34,7 @@ static struct line_packing line_packing_of(const struct coo *x, const struct ord
     struct line_packing p = {.nnz = x->nnz, .bytes = (line->line_bits + 7) / 8};
     if (p.bytes < SHORTEST_LINE)
         p.bytes = SHORTEST_LINE;
-    for (int n = 0; n < x->order; n++)
+    for (int n = 0; n < x->shape.order; n++)
         if (line->mode_bits[n] > 0) {
             p.index[p.modes] = x->index[n];
             p.shift[p.modes++] = line->place[n][0];
@@ -139,7 +139,7 @@ static bool copy_indices(const void *source, uint64_t first, uint64_t count, voi
 static enum status send_coordinates(struct device_coo *d, const struct coo *x,
                                     struct device_staging *staging, struct error *error)
 {
-    for (int n = 0; n < d->order; n++) {
+    for (int n = 0; n < d->shape.order; n++) {
         d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
         if (!d->index[n] || device_staging_send(staging, d->index[n], d->nnz, sizeof *d->index[n],
                                                 copy_indices, x->index[n], error) != STATUS_OK)
@@ -249,7 +249,7 @@ enum status device_coo_upload(struct device_coo *d, const struct coo *x,
                               struct device_staging *staging, const struct device_pool *pool,
                               struct error *error)
 {
-    device_coo_init(d, x->order, x->dims, x->nnz, pool);
+    device_coo_init(d, x->shape.order, x->shape.dims, x->nnz, pool);
     if (send_values(d, x, staging, error) != STATUS_OK ||
         (d->line.line_bits <= 64 ? send_lines : send_coordinates)(d, x, staging, error) !=
             STATUS_OK)

@@ -7,14 +7,12 @@
 #include "kernels/tensor/linearise.h"
 #include "kernels/tensor/tuples.h"
 
-_Static_assert(TUPLES_MAX_ORDER == MAX_ORDER, "a map may have any mode");
-
 static const char doing[] = "mode_groups modes on the GPU";
 
 static struct tuples_source source_of(const struct device_coo *x)
 {
     struct tuples_source s = {.line = x->packed};
-    for (int n = 0; n < x->order; n++) {
+    for (int n = 0; n < x->shape.order; n++) {
         s.shift[n] = x->line.place[n][0];
         s.mask[n] = (uint32_t)((UINT64_C(1) << x->line.mode_bits[n]) - 1);
         s.index[n] = x->index[n];
@@ -52,8 +50,8 @@ static enum status map_create(struct tuples_map *map, const struct device_coo *x
     uint64_t cells = 1;
     *map = (struct tuples_map){.first = first, .last = last};
     for (int n = first; n < last; n++) {
-        cells *= x->dims[n];
-        map->length[n - first] = (uint32_t)x->dims[n];
+        cells *= x->shape.dims[n];
+        map->length[n - first] = (uint32_t)x->shape.dims[n];
     }
     if (last - first == 1)
         return STATUS_OK;
@@ -102,9 +100,9 @@ static enum status count_run(const struct device_coo *x, int first, int last, ui
 {
     struct tuples_map map = {.first = first, .last = last};
     for (int n = first; n < last; n++)
-        map.length[n - first] = (uint32_t)x->dims[n];
+        map.length[n - first] = (uint32_t)x->shape.dims[n];
     const struct mode_groups_sample s =
-        mode_groups_sample(mode_groups_possible_tuples(x->dims, x->nnz, first, last));
+        mode_groups_sample(mode_groups_possible_tuples(x->shape.dims, x->nnz, first, last));
     const struct tuples_sample sample = {s.cell_bits, s.left_out};
     const uint64_t words = (UINT64_C(1) << (s.cell_bits - s.left_out)) / 64 + 1;
     uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
@@ -130,11 +128,13 @@ static enum status count_runs(const struct device_coo *x, struct tuple_counts *t
     uint32_t host[RUNS];
     double *run[RUNS], scale[RUNS];
     uint64_t runs = 0;
-    for (int first = 0; first < x->order; first++)
-        for (int last = first + 1; last <= x->order && last - first < x->order; last++) {
+    for (int first = 0; first < x->shape.order; first++)
+        for (int last = first + 1; last <= x->shape.order && last - first < x->shape.order;
+             last++) {
             double *to = &tuples->count[first][last];
-            *to = last - first == 1 ? (double)x->dims[first] : INFINITY;
-            if (last - first == 1 || mode_groups_possible_tuples(x->dims, x->nnz, first, last) == 0)
+            *to = last - first == 1 ? (double)x->shape.dims[first] : INFINITY;
+            if (last - first == 1 ||
+                mode_groups_possible_tuples(x->shape.dims, x->nnz, first, last) == 0)
                 continue;
             if (count_run(x, first, last, count + runs, &scale[runs], error) != STATUS_OK)
                 return error->status;
@@ -151,12 +151,12 @@ enum status device_mode_groups_choose(struct mode_groups *g, const struct device
                                       uint64_t row_bytes, uint64_t cache_bytes, struct error *error)
 {
     struct tuple_counts tuples;
-    mode_groups_none(g, x->order);
-    if (!mode_groups_possible(x->order))
+    mode_groups_none(g, x->shape.order);
+    if (!mode_groups_possible(x->shape.order))
         return STATUS_OK;
     uint32_t *count = device_pool_take(x->pool, RUNS, sizeof *count, error);
     if (count && count_runs(x, &tuples, count, error) == STATUS_OK)
-        mode_groups_decide(g, x->order, x->nnz, &tuples, row_bytes, cache_bytes,
+        mode_groups_decide(g, x->shape.order, x->nnz, &tuples, row_bytes, cache_bytes,
                            MODE_GROUPS_BEYOND_CACHE);
     device_pool_give(x->pool, count);
     return error->status;
@@ -175,14 +175,14 @@ static enum status map_groups(struct tuples_map *map, uint32_t *tuples, const st
         fetch_counts(tuples, count, (uint64_t)g->groups, x->pool, error);
     for (int k = 0; k < g->groups; k++)
         if (mode_groups_size(g, k) == 1)
-            tuples[k] = (uint32_t)x->dims[g->first[k]];
+            tuples[k] = (uint32_t)x->shape.dims[g->first[k]];
     device_pool_give(x->pool, count);
     return error->status;
 }
 
 static void set_shifts(struct tuples_target *to, const struct device_coo *d)
 {
-    for (int n = 0; n < d->order; n++)
+    for (int n = 0; n < d->shape.order; n++)
         to->shift[n] = d->packed ? d->line.place[n][0] : 0;
 }
 
@@ -229,11 +229,11 @@ static enum status take_tuples(struct device_coo *d, uint32_t **coordinate,
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
     if (d->line.line_bits <= 64)
         to->line = d->packed = device_pool_take(d->pool, d->nnz, sizeof *d->packed, error);
-    for (int n = 0; n < d->order && error->status == STATUS_OK; n++) {
+    for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++) {
         if (!d->packed)
             d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
         to->index[n] = d->index[n];
-        if (n < d->order - 1)
+        if (n < d->shape.order - 1)
             to->index[n] = coordinate[n] =
                 device_pool_keep(d->pool, d->nnz, sizeof *coordinate[n], error);
     }

@@ -8,8 +8,6 @@
 #include "kernels/mttkrp/chunks.h"
 #include "kernels/mttkrp/empty_rows.h"
 
-_Static_assert(MTTKRP_MAX_ORDER == MAX_ORDER, "a block's base has an entry for every mode");
-
 /* Large tensors fill the card with chunks that are worth starting; small ones are cut finer. */
 #define SMALLEST_CHUNK 512
 #define SMALL_TENSOR   (UINT64_C(1) << 20)
@@ -87,7 +85,7 @@ static enum status build_tables(struct device_tensor *t, const struct device_poo
 static bool has_bases(const struct device_blco *b)
 {
     for (uint64_t k = 0; k < b->nblocks; k++)
-        for (int n = 0; n < b->order; n++)
+        for (int n = 0; n < b->shape.order; n++)
             if (b->block[k].base[n])
                 return true;
     return false;
@@ -127,7 +125,7 @@ static enum status keep_zero_rows(struct device_tensor *t, const uint32_t *row,
 static enum status list_zero_rows(struct device_tensor *t, int mode, const struct device_pool *pool,
                                   struct error *error)
 {
-    uint64_t rows = t->blco.dims[mode];
+    uint64_t rows = t->blco.shape.dims[mode];
     struct mttkrp_args args;
     device_tensor_args(t, 0, mode, &args);
 

@@ -15,7 +15,7 @@ struct chunk_table {
 
 struct device_tensor {
     struct device_blco blco;
-    uint32_t *base; /* (nblocks x MTTKRP_MAX_ORDER); device, owned; NULL where all bits are zero */
+    uint32_t *base; /* (nblocks x MAX_ORDER); device, owned; NULL where all bits are zero */
     struct mttkrp_chunk *chunk; /* of all tables; device, owned */
     struct chunk_table table[CHUNK_TABLES];
     uint32_t *zero_row; /* (zero_rows): see empty_rows.h; `mode n` orderings only; device, owned */

@@ -1,0 +1,24 @@
+#include "tensor/shape.h"
+
+#include <string.h>
+
+struct shape shape_of(int order, const uint64_t *dims)
+{
+    struct shape s = {.order = order};
+    memcpy(s.dims, dims, (size_t)order * sizeof *dims);
+    return s;
+}
+
+bool shape_equal(const struct shape *a, const struct shape *b)
+{
+    return a->order == b->order &&
+           memcmp(a->dims, b->dims, (size_t)a->order * sizeof *a->dims) == 0;
+}
+
+uint64_t shape_longest(const struct shape *s)
+{
+    uint64_t longest = 0;
+    for (int n = 0; n < s->order; n++)
+        longest = s->dims[n] > longest ? s->dims[n] : longest;
+    return longest;
+}

@@ -1,0 +1,27 @@
+/* The shape of a tensor: how many modes it has, and how long each is. */
+#ifndef BLCO_SHAPE_H
+#define BLCO_SHAPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/shared/max_order.h"
+
+#define MAX_LENGTH UINT32_MAX /* of a mode */
+#define MAX_NNZ    (UINT64_C(1) << 40)
+
+struct shape {
+    int order;                /* N, 1 to MAX_ORDER                       */
+    uint64_t dims[MAX_ORDER]; /* I_n, 1 to MAX_LENGTH, for n < order     */
+};
+
+/* A shape of `order` modes of these lengths (order); the lengths behind them are 0. */
+struct shape shape_of(int order, const uint64_t *dims);
+
+/* Whether both have the same order and the same lengths. */
+bool shape_equal(const struct shape *a, const struct shape *b);
+
+/* The length of the longest mode. */
+uint64_t shape_longest(const struct shape *s);
+
+#endif
