@@ -358,7 +358,7 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
     enum status status = prepare(request, progress, error);
     progress_stage(progress, STAGE);
     if (status == STATUS_OK)
-        status = ktensor_create(&run.start, r->shape.order, r->shape.dims, r->rank, error);
+        status = ktensor_create(&run.start, &r->shape, r->rank, error);
     if (status == STATUS_OK) {
         ktensor_randomise(&run.start, KTENSOR_RANDOM, SEED);
         status = bench_reference_create(&run.reference, request, &run.start, progress, error);

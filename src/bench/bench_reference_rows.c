@@ -32,7 +32,7 @@ static enum status pieces_open(struct pieces *p, const struct tensor_input *inpu
     uint64_t segment = input->file.header->segment_nnz;
     p->length = segment * (segment < PIECE ? PIECE / segment : 1);
     uint64_t room = p->length < input->x.nnz ? p->length : input->x.nnz;
-    return coo_create(&p->room, input->x.shape.order, input->x.shape.dims, room, error);
+    return coo_create(&p->room, &input->x.shape, room, error);
 }
 
 /* Piece number i to p->piece. */

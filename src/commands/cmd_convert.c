@@ -161,8 +161,8 @@ static enum status blco_to_blco(const struct settings *s, struct progress *progr
     if (blco_file_open(&f, s->in, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "writing %s", s->out);
-    if (tensor_check_lengths(s->in, (int)f.header->order, f.header->dims, &s->common.tns, error) ==
-            STATUS_OK &&
+    if (tensor_check_lengths(s->in, SHAPE((int)f.header->order, f.header->dims), &s->common.tns,
+                             error) == STATUS_OK &&
         blco_copy(&f, s->out, s->memory, &bytes, progress, error) == STATUS_OK)
         show_blco(progress, f.header->nnz, bytes, "", progress_now() - start);
     blco_file_close(&f);
@@ -203,7 +203,8 @@ static enum status blco_to_text(const struct settings *s, struct progress *progr
         return error->status;
     const struct blco_file_header *h = f.header;
     uint64_t length = blco_pieces_length(&f, s->memory / 2);
-    if (tensor_check_lengths(s->in, (int)h->order, h->dims, &s->common.tns, error) == STATUS_OK &&
+    if (tensor_check_lengths(s->in, SHAPE((int)h->order, h->dims), &s->common.tns, error) ==
+            STATUS_OK &&
         tns_writer_open(&w, s->out, (int)h->order, h->dims, h->nnz, &options, progress, error) ==
             STATUS_OK &&
         blco_pieces_each(&f, length, append, w, error) == STATUS_OK &&

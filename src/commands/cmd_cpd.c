@@ -113,8 +113,8 @@ static enum status make_start(struct job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
     const struct coo *x = &job->input.x;
-    if (!s->init_stem && ktensor_create(&job->model, x->shape.order, x->shape.dims,
-                                        s->common.options.rank, error) == STATUS_OK)
+    if (!s->init_stem &&
+        ktensor_create(&job->model, &x->shape, s->common.options.rank, error) == STATUS_OK)
         ktensor_randomise(&job->model, s->init, s->seed);
     return error->status;
 }

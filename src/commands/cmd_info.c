@@ -112,9 +112,7 @@ static enum status gather_blco(struct findings *f, const char *path,
     f->entries = h->nnz;
     f->x = (struct coo){.shape.order = (int)h->order, .nnz = h->nnz};
     memcpy(f->x.shape.dims, h->dims, (size_t)h->order * sizeof *h->dims);
-    if (tensor_check_lengths(path, f->x.shape.order, f->x.shape.dims, options, error) ==
-            STATUS_OK &&
-        h->nnz > 0)
+    if (tensor_check_lengths(path, &f->x.shape, options, error) == STATUS_OK && h->nnz > 0)
         decode_statistics(f, &d, progress, error);
     blco_file_close(&d.file);
     return error->status;
@@ -163,7 +161,7 @@ static void show_lengths(const struct coo *x)
 
 static void show_line_bits(const struct coo *x)
 {
-    printf("line         %d bits", ordering_line_bits(x->shape.order, x->shape.dims));
+    printf("line         %d bits", ordering_line_bits(&x->shape));
     for (int n = 0; n < x->shape.order; n++)
         printf("%s%d", n ? " + " : " = ", ordering_bits(x->shape.dims[n]));
     printf("\n");

@@ -64,7 +64,7 @@ enum status external_sort_spill(struct external_sort *r, const char *path, const
                                 struct error *error)
 {
     struct ordering alto;
-    ordering_create(&alto, ORDERING_ALTO, part->shape.order, part->shape.dims, 64);
+    ordering_create(&alto, ORDERING_ALTO, &part->shape, 64);
     uint64_t *position = count_up(part->nnz, error);
     uint64_t *key = memory_array(part->nnz, sizeof *key, error);
     if (!position || !key ||
@@ -199,14 +199,14 @@ static enum status merger_create(struct merger *m, struct external_sort *r, int 
                                  const uint64_t *dims, uint64_t memory, struct error *error)
 {
     *m = (struct merger){.runs = r};
-    ordering_create(&m->alto, ORDERING_ALTO, order, dims, 64);
+    ordering_create(&m->alto, ORDERING_ALTO, SHAPE(order, dims), 64);
     m->length = memory / r->count / (4 * (uint64_t)order + 8 + EXTERNAL_SORT_OVERHEAD);
     if (m->length < LEAST_WINDOW)
         m->length = LEAST_WINDOW;
     m->filled = memory_zeros(2 * r->count, sizeof *m->filled, error);
     m->position = memory_array(r->count * m->length, sizeof *m->position, error);
     if (error->status == STATUS_OK)
-        coo_create(&m->window, order, dims, r->count * m->length, error);
+        coo_create(&m->window, SHAPE(order, dims), r->count * m->length, error);
     return error->status;
 }
 
@@ -242,7 +242,7 @@ static enum status merge_in_memory(struct coo *x, struct blco_writer *w,
                                    struct coo_cleaning *report, struct error *error)
 {
     struct ordering alto;
-    ordering_create(&alto, ORDERING_ALTO, x->shape.order, x->shape.dims, 64);
+    ordering_create(&alto, ORDERING_ALTO, &x->shape, 64);
     uint64_t *position = count_up(x->nnz, error);
     if (position)
         external_sort_emit(&alto, x, position, x->nnz, w, report, error);

@@ -48,18 +48,19 @@ enum tensor_format tensor_format_named(const char *path)
     return ends ? TENSOR_BLCO : TENSOR_TEXT;
 }
 
-enum status tensor_check_lengths(const char *path, int order, const uint64_t *dims,
+enum status tensor_check_lengths(const char *path, const struct shape *shape,
                                  const struct tns_options *options, struct error *error)
 {
-    if (options->ndims && options->ndims != order)
-        return error_set(error, STATUS_INPUT, "%s: %d modes, but --dims gives %d", path, order,
-                         options->ndims);
+    if (options->ndims && options->ndims != shape->order)
+        return error_set(error, STATUS_INPUT, "%s: %d modes, but --shape->dims gives %d", path,
+                         shape->order, options->ndims);
     for (int n = 0; n < options->ndims; n++)
-        if (options->dims[n] != dims[n])
-            return error_set(error, STATUS_INPUT,
-                             "%s: mode %d: length %ju, but --dims gives %ju (only for text do they "
-                             "change it)",
-                             path, n + 1, (uintmax_t)dims[n], (uintmax_t)options->dims[n]);
+        if (options->dims[n] != shape->dims[n])
+            return error_set(
+                error, STATUS_INPUT,
+                "%s: mode %d: length %ju, but --shape->dims gives %ju (only for text do they "
+                "change it)",
+                path, n + 1, (uintmax_t)shape->dims[n], (uintmax_t)options->dims[n]);
     return STATUS_OK;
 }
 

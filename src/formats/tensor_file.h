@@ -30,7 +30,7 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
                              struct error *error);
 
 /* STATUS_INPUT where --dims gives other lengths than those of a .blco file. */
-enum status tensor_check_lengths(const char *path, int order, const uint64_t *dims,
+enum status tensor_check_lengths(const char *path, const struct shape *shape,
                                  const struct tns_options *options, struct error *error);
 
 /* Tells people what cleaning did, where it did anything. */

@@ -15,7 +15,7 @@ static enum status open_blco(struct tensor_input *input, const char *path,
     memcpy(input->x.shape.dims, h->dims, (size_t)h->order * sizeof *h->dims);
     if (h->nnz == 0)
         return error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
-    return tensor_check_lengths(path, input->x.shape.order, input->x.shape.dims, options, error);
+    return tensor_check_lengths(path, &input->x.shape, options, error);
 }
 
 static enum status read_text(struct tensor_input *input, const char *path,

@@ -5,7 +5,7 @@
 void alto_keys_create(struct alto_keys *line, const struct key_layout *layout)
 {
     memset(line, 0, sizeof *line);
-    ordering_create(&line->alto, ORDERING_ALTO, layout->shape.order, layout->shape.dims, 64);
+    ordering_create(&line->alto, ORDERING_ALTO, &layout->shape, 64);
     line->line_bytes = (layout->bits + 7) / 8;
     for (int n = 0; n < layout->shape.order; n++) {
         int bits = line->alto.mode_bits[n];

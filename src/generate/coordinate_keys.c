@@ -7,14 +7,14 @@
 #include "base/radix_sort.h"
 #include "tensor/ordering.h"
 
-enum status key_layout_create(struct key_layout *layout, int order, const uint64_t *dims,
+enum status key_layout_create(struct key_layout *layout, const struct shape *shape,
                               struct error *error)
 {
     memset(layout, 0, sizeof *layout);
-    layout->shape.order = order;
-    for (int n = order - 1; n >= 0; n--) {
-        int bits = ordering_bits(dims[n]);
-        layout->shape.dims[n] = dims[n];
+    layout->shape.order = shape->order;
+    for (int n = shape->order - 1; n >= 0; n--) {
+        int bits = ordering_bits(shape->dims[n]);
+        layout->shape.dims[n] = shape->dims[n];
         layout->mask[n] = (UINT64_C(1) << bits) - 1;
         layout->shift[n] = bits ? layout->bits : 0;
         layout->bits += bits;
@@ -91,7 +91,7 @@ enum status coordinate_keys_to_coo(const struct coordinate_keys *cells,
                                    const struct key_layout *layout, struct coo *x,
                                    struct error *error)
 {
-    if (coo_create(x, layout->shape.order, layout->shape.dims, cells->count, error) != STATUS_OK)
+    if (coo_create(x, &layout->shape, cells->count, error) != STATUS_OK)
         return error->status;
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < cells->count; i++) {

@@ -24,7 +24,7 @@ struct coordinate_keys {
 };
 
 /* STATUS_INPUT where the lengths need more than KEY_BITS bits. */
-enum status key_layout_create(struct key_layout *layout, int order, const uint64_t *dims,
+enum status key_layout_create(struct key_layout *layout, const struct shape *shape,
                               struct error *error);
 
 /* How many cells the tensor has; the largest number where that does not fit. */

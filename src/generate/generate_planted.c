@@ -87,7 +87,7 @@ static enum status check_plant(const struct generate_plant *plant, double cells,
 static enum status plan_blocks(struct blocks *b, const struct generate_plant *plant,
                                uint64_t memory, struct error *error)
 {
-    if (key_layout_create(&b->layout, plant->shape.order, plant->shape.dims, error) != STATUS_OK ||
+    if (key_layout_create(&b->layout, &plant->shape, error) != STATUS_OK ||
         check_plant(plant, (double)key_layout_cells(&b->layout), error) != STATUS_OK)
         return error->status;
     double nnz = (double)plant->nnz, rounding = 1 + 1e-9;
@@ -221,8 +221,7 @@ enum status generate_planted(struct coo *x, const struct generate_plant *plant, 
         return error->status;
     progress_stage(progress, "planting a model of rank %ju", (uintmax_t)plant->rank);
     if (find_cells(&blocks, plant->rank, seed, &cells, error) != STATUS_OK ||
-        ktensor_create(&model, plant->shape.order, plant->shape.dims, plant->rank, error) !=
-            STATUS_OK ||
+        ktensor_create(&model, &plant->shape, plant->rank, error) != STATUS_OK ||
         coordinate_keys_to_coo(&cells, &blocks.layout, x, error) != STATUS_OK)
         goto done;
     for (int n = 0; n < plant->shape.order; n++)

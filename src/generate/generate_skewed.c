@@ -14,7 +14,7 @@
 static enum status check_size(const struct generate_spec *spec, struct error *error)
 {
     struct key_layout layout;
-    if (key_layout_create(&layout, spec->shape.order, spec->shape.dims, error) != STATUS_OK)
+    if (key_layout_create(&layout, &spec->shape, error) != STATUS_OK)
         return error->status;
     if (spec->nnz < 1 || spec->nnz > MAX_NNZ)
         return error_set(error, STATUS_INPUT, "%ju nonzeros, expected 1 to %ju",
@@ -193,8 +193,7 @@ static enum status maker_create(struct maker *m, const struct sampler *s,
     for (int t = 0; t < m->threads && error->status == STATUS_OK; t++)
         m->worker[t].sampler = memory_zeros(1, sizeof *m->worker[t].sampler, error);
     if (error->status == STATUS_OK)
-        coo_create(&m->x, s->layout.shape.order, s->layout.shape.dims,
-                   (uint64_t)(room < fit ? room : fit), error);
+        coo_create(&m->x, &s->layout.shape, (uint64_t)(room < fit ? room : fit), error);
     return error->status;
 }
 

@@ -20,7 +20,7 @@ enum status sampler_create(struct sampler *s, const struct generate_spec *spec, 
     memset(s, 0, sizeof *s);
     s->skew = spec->skew;
     s->seed = seed;
-    key_layout_create(&s->layout, spec->shape.order, spec->shape.dims, error);
+    key_layout_create(&s->layout, &spec->shape, error);
     alto_keys_create(&s->line, &s->layout);
     for (int n = 0; n < spec->shape.order && error->status == STATUS_OK; n++)
         index_distribution_create(&s->law[n], spec->shape.dims[n], spec->skew.exponent[n],

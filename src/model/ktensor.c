@@ -8,14 +8,14 @@
 #include "base/random_counter.h"
 #include "model/factor_columns.h"
 
-enum status ktensor_create(struct ktensor *k, int order, const uint64_t *dims, uint64_t rank,
+enum status ktensor_create(struct ktensor *k, const struct shape *shape, uint64_t rank,
                            struct error *error)
 {
-    *k = (struct ktensor){.shape.order = order, .rank = rank};
-    if (order < 1 || order > MAX_ORDER || rank < 1) {
+    *k = (struct ktensor){.shape.order = shape->order, .rank = rank};
+    if (shape->order < 1 || shape->order > MAX_ORDER || rank < 1) {
         error_set(error, STATUS_INPUT,
                   "a model of %d modes and rank %llu, expected 1 to %d modes and rank 1 or more",
-                  order, (unsigned long long)rank, MAX_ORDER);
+                  shape->order, (unsigned long long)rank, MAX_ORDER);
         goto fail;
     }
     k->lambda = memory_array(rank, sizeof *k->lambda, error); /* refuses a rank that overflows */
@@ -23,9 +23,9 @@ enum status ktensor_create(struct ktensor *k, int order, const uint64_t *dims, u
         goto fail;
     for (uint64_t r = 0; r < rank; r++)
         k->lambda[r] = 1;
-    for (int n = 0; n < order; n++) {
-        k->shape.dims[n] = dims[n];
-        k->factor[n] = memory_array(dims[n], rank * sizeof *k->factor[n], error);
+    for (int n = 0; n < shape->order; n++) {
+        k->shape.dims[n] = shape->dims[n];
+        k->factor[n] = memory_array(shape->dims[n], rank * sizeof *k->factor[n], error);
         if (!k->factor[n])
             goto fail;
     }

@@ -15,7 +15,7 @@ struct ktensor {
 };
 
 /* Factors uninitialised, lambda all one. On failure *k is empty. */
-enum status ktensor_create(struct ktensor *k, int order, const uint64_t *dims, uint64_t rank,
+enum status ktensor_create(struct ktensor *k, const struct shape *shape, uint64_t rank,
                            struct error *error);
 void ktensor_free(struct ktensor *k);
 

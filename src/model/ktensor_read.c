@@ -140,7 +140,7 @@ static enum status read_matrices(struct ktensor *k, const char *stem, bool npy, 
         goto end;
     for (int n = 0; n < order; n++)
         dims[n] = mode[n].rows;
-    if (ktensor_create(k, order, dims, mode[0].cols, error) != STATUS_OK)
+    if (ktensor_create(k, SHAPE(order, dims), mode[0].cols, error) != STATUS_OK)
         goto end;
     for (int n = 0; n < order; n++)
         if (source_read(&mode[n], k->factor[n], error) != STATUS_OK)
@@ -252,7 +252,7 @@ static enum status read_ktns(struct ktensor *k, const char *path, int expected, 
     if (model_text_open(&f.text, path, error) != STATUS_OK ||
         take_header(&f, &order, dims, &rank, error) != STATUS_OK ||
         check_order(path, (int)order, expected, error) != STATUS_OK ||
-        ktensor_create(k, (int)order, dims, rank, error) != STATUS_OK ||
+        ktensor_create(k, SHAPE((int)order, dims), rank, error) != STATUS_OK ||
         model_text_matrix(&f.text, f.next++, 1, rank, k->lambda, error) != STATUS_OK)
         goto end;
     for (int n = 0; n < k->shape.order; n++)

@@ -323,8 +323,8 @@ static enum status apply_to_group(struct grouped_tensor *out, int group, const s
     uint32_t *number = memory_array(x->nnz, sizeof *number, error);
     out->reduced.index[group] = number;
     out->reduced.shape.dims[group] = tuple_count(&m);
-    if (number && coo_create(&out->tuples[group], last - first + 1, dims, tuple_count(&m), error) ==
-                      STATUS_OK) {
+    if (number && coo_create(&out->tuples[group], SHAPE(last - first + 1, dims), tuple_count(&m),
+                             error) == STATUS_OK) {
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < x->nnz; i += BATCH) {
             uint32_t cell[BATCH];

@@ -71,7 +71,7 @@ static uint64_t factor_bytes(const struct plan_request *r)
 /* 64-bit words of a nonzero's index. */
 static uint64_t index_words(const struct plan_request *r)
 {
-    return ordering_line_bits(r->shape.order, r->shape.dims) > 64 ? 2 : 1;
+    return ordering_line_bits(&r->shape) > 64 ? 2 : 1;
 }
 
 static uint64_t tensor_bytes(const struct plan_request *r)
@@ -123,8 +123,7 @@ static void lay_out(struct plan *p, int replicas, enum conflict on_alto)
 /* Packed nonzeros in segments of so many. */
 static uint64_t packed_at_most(const struct plan_request *r, uint64_t nnz, uint64_t segment_nnz)
 {
-    return segment_pack_at_most(ordering_line_bits(r->shape.order, r->shape.dims), nnz,
-                                segment_nnz);
+    return segment_pack_at_most(ordering_line_bits(&r->shape), nnz, segment_nnz);
 }
 
 /* Whether batches are sorted by the rows of mode n. */
@@ -182,7 +181,7 @@ uint64_t plan_segment_nnz(const struct plan *p)
 static bool can_stream(const struct plan_request *r)
 {
     struct ordering o;
-    ordering_create(&o, ORDERING_ALTO, r->shape.order, r->shape.dims, 128);
+    ordering_create(&o, ORDERING_ALTO, &r->shape, 128);
     return r->can_stream && r->nnz > 0 && o.cut == o.line_bits;
 }
 

@@ -137,7 +137,7 @@ void plan_obstacle(const struct plan *plan, char *text, uint64_t size)
             factors, number_size(plan->tensor_bytes, tensor), budget);
         if (r->can_stream)
             append(&t, ", and lines of as many bits as the %d of this tensor cannot be streamed",
-                   ordering_line_bits(r->shape.order, r->shape.dims));
+                   ordering_line_bits(&r->shape));
     } else if (plan->total_bytes > r->budget) {
         append(&t,
                "factors of %s and queues of %s, through which the tensor flows, do not fit into "

@@ -101,7 +101,7 @@ void row_range_of_batches(struct row_range *range, const struct packed_tensor *p
                           uint64_t segments)
 {
     struct ordering o;
-    ordering_create(&o, p->kind, p->shape.order, p->shape.dims, 64);
+    ordering_create(&o, p->kind, &p->shape, 64);
     uint64_t batches = (p->nsegments + segments - 1) / segments;
 #pragma omp parallel for schedule(static)
     for (uint64_t b = 0; b < batches; b++) {

@@ -106,7 +106,7 @@ static void widen_index(struct blco *b, const struct sorted *s)
 {
     uint64_t before[SLICES], keys = count_keys(&b->ordering, s, before);
     if (keys > 1 && b->nnz / keys < FEW_NONZEROS)
-        ordering_create(&b->ordering, b->ordering.kind, b->shape.order, b->shape.dims, 128);
+        ordering_create(&b->ordering, b->ordering.kind, &b->shape, 128);
 }
 
 /* The bits above the cut of the coordinates of nonzero i of the line order. */
@@ -221,7 +221,7 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
     b->nnz = x->nnz;
     memcpy(b->shape.dims, x->shape.dims, sizeof b->shape.dims);
     b->norm_sq = coo_norm_sq(x);
-    ordering_create(&b->ordering, options->kind, x->shape.order, x->shape.dims,
+    ordering_create(&b->ordering, options->kind, &x->shape,
                     options->index_bits ? options->index_bits : 64);
 
     struct sorted s = {.x = x, .nnz = x->nnz};
@@ -274,7 +274,7 @@ enum status blco_build_from(struct blco *b, struct blco_presort *source, int mod
     *b = (struct blco){
         .shape.order = source->shape.order, .nnz = source->nnz, .norm_sq = source->norm_sq};
     memcpy(b->shape.dims, source->shape.dims, sizeof b->shape.dims);
-    ordering_create(&b->ordering, mode, b->shape.order, b->shape.dims, 64);
+    ordering_create(&b->ordering, mode, &b->shape, 64);
     struct sorted s = {.nnz = b->nnz};
     if (move_lines(b, &s, source, take, error) == STATUS_OK &&
         cut_blocks(b, &s, BLCO_MAX_BLOCK_NNZ, error) == STATUS_OK)
@@ -325,7 +325,7 @@ void blco_decode(const struct blco *b, uint64_t first, uint64_t count, struct co
 
 enum status blco_to_coo(const struct blco *b, struct coo *x, struct error *error)
 {
-    if (coo_create(x, b->shape.order, b->shape.dims, b->nnz, error) != STATUS_OK)
+    if (coo_create(x, &b->shape, b->nnz, error) != STATUS_OK)
         return error->status;
     uint64_t length = b->nnz / SLICES + 1;
 #pragma omp parallel for schedule(static)

@@ -6,11 +6,11 @@
 #include "base/radix_sort.h"
 #include "tensor/ordering_moves.h"
 
-int blco_presort_possible(int order, const uint64_t *dims)
+int blco_presort_possible(const struct shape *shape)
 {
     int bits = 0;
-    for (int n = 0; n < order; n++)
-        bits += ordering_bits(dims[n]);
+    for (int n = 0; n < shape->order; n++)
+        bits += ordering_bits(shape->dims[n]);
     return bits <= 64;
 }
 
@@ -27,7 +27,7 @@ static bool ascends(const uint64_t *line, uint64_t nnz)
 static uint64_t *natural_lines(struct ordering *natural, const struct coo *x, struct error *error)
 {
     uint64_t *line = memory_array(x->nnz, sizeof *line, error);
-    ordering_natural(natural, x->shape.order, x->shape.dims);
+    ordering_natural(natural, &x->shape);
     if (line && ordering_line_words(natural, x, 0, NULL, line, error) != STATUS_OK) {
         memory_free(line);
         return NULL;
@@ -40,7 +40,7 @@ enum status blco_presort_create(struct blco_presort *s, const struct coo *x, str
     *s = (struct blco_presort){.shape.order = x->shape.order, .nnz = x->nnz};
     memcpy(s->shape.dims, x->shape.dims, sizeof s->shape.dims);
     s->norm_sq = coo_norm_sq(x);
-    ordering_common(&s->line_order, x->shape.order, x->shape.dims);
+    ordering_common(&s->line_order, &x->shape);
 
     struct ordering natural;
     uint64_t *line = natural_lines(&natural, x, error);

@@ -16,7 +16,7 @@ struct blco_presort {
 };
 
 /* Whether the lines of such a tensor have at most 64 bits. */
-int blco_presort_possible(int order, const uint64_t *dims);
+int blco_presort_possible(const struct shape *shape);
 
 /* From x, whose coordinates are distinct; faster where they ascend, mode by mode. x is only read.
  * Parallel. On failure *s is empty. */

@@ -6,14 +6,13 @@
 #include "base/memory.h"
 #include "tensor/norm_sum.h"
 
-enum status coo_create(struct coo *x, int order, const uint64_t *dims, uint64_t nnz,
-                       struct error *error)
+enum status coo_create(struct coo *x, const struct shape *shape, uint64_t nnz, struct error *error)
 {
     memset(x, 0, sizeof *x);
-    x->shape.order = order;
+    x->shape.order = shape->order;
     x->nnz = nnz;
-    memcpy(x->shape.dims, dims, (size_t)order * sizeof *dims);
-    for (int n = 0; n < order && error->status == STATUS_OK; n++)
+    memcpy(x->shape.dims, shape->dims, (size_t)shape->order * sizeof *shape->dims);
+    for (int n = 0; n < shape->order && error->status == STATUS_OK; n++)
         x->index[n] = memory_array(nnz, sizeof *x->index[n], error);
     if (error->status == STATUS_OK)
         x->value = memory_array(nnz, sizeof *x->value, error);

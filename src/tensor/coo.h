@@ -15,8 +15,7 @@ struct coo {
 };
 
 /* Makes room for `nnz` nonzeros; the contents are uninitialised. On failure *x is empty. */
-enum status coo_create(struct coo *x, int order, const uint64_t *dims, uint64_t nnz,
-                       struct error *error);
+enum status coo_create(struct coo *x, const struct shape *shape, uint64_t nnz, struct error *error);
 
 /* Changes the room to `nnz` nonzeros, keeping the first ones. On failure *x is as it was, or
  * larger. Giving room back never fails. */

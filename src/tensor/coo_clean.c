@@ -148,7 +148,7 @@ static enum status sort_and_merge(struct coo *x, uint64_t *position, uint64_t *d
 {
     int mode = longest_mode(x);
     struct ordering o;
-    ordering_create(&o, mode, x->shape.order, x->shape.dims, 64);
+    ordering_create(&o, mode, &x->shape, 64);
     uint64_t first[SLABS + 1], longest = 0;
     list_slabs(x, mode, position, first);
     for (int s = 0; s < SLABS; s++)

@@ -13,11 +13,11 @@ int ordering_bits(uint64_t length)
     return length > 1 ? 64 - __builtin_clzll(length - 1) : 0;
 }
 
-int ordering_line_bits(int order, const uint64_t *dims)
+int ordering_line_bits(const struct shape *shape)
 {
     int bits = 0;
-    for (int n = 0; n < order; n++)
-        bits += ordering_bits(dims[n]);
+    for (int n = 0; n < shape->order; n++)
+        bits += ordering_bits(shape->dims[n]);
     return bits;
 }
 
@@ -95,27 +95,27 @@ static void pack_fields(struct ordering *o, const int *bits, const int *word)
     }
 }
 
-void ordering_create(struct ordering *o, int kind, int order, const uint64_t *dims, int index_bits)
+void ordering_create(struct ordering *o, int kind, const struct shape *shape, int index_bits)
 {
     memset(o, 0, sizeof *o);
     o->kind = kind;
-    o->order = order;
-    for (int n = 0; n < order; n++) {
-        o->mode_bits[n] = ordering_bits(dims[n]);
+    o->order = shape->order;
+    for (int n = 0; n < shape->order; n++) {
+        o->mode_bits[n] = ordering_bits(shape->dims[n]);
         o->line_bits += o->mode_bits[n];
     }
     if (kind == ORDERING_ALTO)
         place_alto(o);
     else
-        place_mode(o, kind, dims);
+        place_mode(o, kind, shape->dims);
 
     int bits[MAX_ORDER], word[MAX_ORDER] = {0};
     o->cut = index_bits < o->line_bits ? index_bits : o->line_bits;
     o->words = o->cut > 64 ? 2 : 1;
     for (;; o->cut--) {
-        for (int n = 0; n < order; n++)
+        for (int n = 0; n < shape->order; n++)
             bits[n] = stored_bits(o, n, o->cut);
-        if (o->words == 1 || assign_words(bits, order, word))
+        if (o->words == 1 || assign_words(bits, shape->order, word))
             break;
     }
     pack_fields(o, bits, word);

@@ -44,7 +44,7 @@ struct ordering {
  * `index_bits` (1 to 128) line bits are stored per nonzero; above 64 the index has two words, each
  * mode's stored bits lie within one of them, and the cut is lowered until they do. In each word the
  * modes stand in the order of their lowest line bits. */
-void ordering_create(struct ordering *o, int kind, int order, const uint64_t *dims, int index_bits);
+void ordering_create(struct ordering *o, int kind, const struct shape *shape, int index_bits);
 
 /* Coordinates (order) to the line, in ceil(B/64) words of line[], least significant first. */
 void ordering_encode(const struct ordering *o, const uint32_t *coordinate, uint64_t *line);
@@ -87,6 +87,6 @@ void ordering_decode(const struct ordering *o, const uint64_t *index, const uint
 int ordering_bits(uint64_t length);
 
 /* B: those of all modes. */
-int ordering_line_bits(int order, const uint64_t *dims);
+int ordering_line_bits(const struct shape *shape);
 
 #endif

@@ -64,21 +64,21 @@ int ordering_sorted_bits(const struct ordering *from, const struct ordering *to)
     return bits;
 }
 
-void ordering_common(struct ordering *o, int order, const uint64_t *dims)
+void ordering_common(struct ordering *o, const struct shape *shape)
 {
     int shortest = 0;
-    for (int n = 1; n < order; n++)
-        if (dims[n] < dims[shortest])
+    for (int n = 1; n < shape->order; n++)
+        if (shape->dims[n] < shape->dims[shortest])
             shortest = n;
-    ordering_create(o, shortest, order, dims, 64);
+    ordering_create(o, shortest, SHAPE(shape->order, shape->dims), 64);
 }
 
-void ordering_natural(struct ordering *o, int order, const uint64_t *dims)
+void ordering_natural(struct ordering *o, const struct shape *shape)
 {
     memset(o, 0, sizeof *o);
-    o->order = order;
-    for (int n = order - 1; n >= 0; n--) {
-        o->mode_bits[n] = ordering_bits(dims[n]);
+    o->order = shape->order;
+    for (int n = shape->order - 1; n >= 0; n--) {
+        o->mode_bits[n] = ordering_bits(shape->dims[n]);
         for (int k = 0; k < o->mode_bits[n]; k++)
             o->place[n][k] = (uint16_t)o->line_bits++;
     }

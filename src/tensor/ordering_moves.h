@@ -25,11 +25,11 @@ int ordering_sorted_bits(const struct ordering *from, const struct ordering *to)
 
 /* The ordering, as with ordering_create, that shares the most with the `mode n` orderings of all n:
  * that of the mode that comes first among the others in them. */
-void ordering_common(struct ordering *o, int order, const uint64_t *dims);
+void ordering_common(struct ordering *o, const struct shape *shape);
 
 /* The ordering along whose lines nonzeros stand that are sorted by their coordinates, mode by mode:
  * the first mode's bits on top, the last one's lowest, nothing cut off. */
-void ordering_natural(struct ordering *o, int order, const uint64_t *dims);
+void ordering_natural(struct ordering *o, const struct shape *shape);
 
 /* base (order): the coordinate bits above the cut, from a line in ceil(B/64) words. */
 void ordering_base(const struct ordering *o, const uint64_t *line, uint32_t *base);

@@ -18,6 +18,9 @@ struct shape {
 /* A shape of `order` modes of these lengths (order); the lengths behind them are 0. */
 struct shape shape_of(int order, const uint64_t *dims);
 
+/* The same, as a pointer that is valid to the end of the enclosing block. */
+#define SHAPE(order, dims) ((struct shape[]){shape_of((order), (dims))})
+
 /* Whether both have the same order and the same lengths. */
 bool shape_equal(const struct shape *a, const struct shape *b);
 

@@ -50,7 +50,7 @@ static struct cpals_result run(const struct coo *x, uint64_t rank, uint64_t seed
     struct cpals_result result;
     struct backend_options machine = {.rank = rank};
     struct cpals_options options = {.max_iterations = iterations, .tolerance = tolerance};
-    assert_int_equal(ktensor_create(k, x->shape.order, x->shape.dims, rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(k, &x->shape, rank, &error), STATUS_OK);
     ktensor_randomise(k, KTENSOR_RANDOM, seed);
     if (run_from(x, k, &machine, &options, &result, &error) != STATUS_OK)
         fail_msg("%s", error.message);
@@ -69,10 +69,10 @@ static double best_fit(const struct coo *x, uint64_t rank, int seeds, int iterat
     return best;
 }
 
-static void create_coo(struct coo *x, int order, const uint64_t *dims, uint64_t nnz)
+static void create_coo(struct coo *x, const struct shape *shape, uint64_t nnz)
 {
     struct error error = {0};
-    assert_int_equal(coo_create(x, order, dims, nnz, &error), STATUS_OK);
+    assert_int_equal(coo_create(x, SHAPE(shape->order, shape->dims), nnz, &error), STATUS_OK);
 }
 
 /* The amino acid fluorescence data (Bro 1997), 5 x 201 x 61, one-based text. */
@@ -85,7 +85,7 @@ static void load_amino_acids(struct coo *x)
     if (!file)
         skip();
     const uint64_t dims[] = {5, 201, 61};
-    create_coo(x, 3, dims, 5 * 201 * 61);
+    create_coo(x, SHAPE(3, dims), 5 * 201 * 61);
     char line[256];
     uint64_t kept = 0;
     unsigned i, j, k;
@@ -109,7 +109,7 @@ static void start_amino_acids(struct ktensor *k, const struct coo *x)
 {
     static const uint64_t offset[3][3] = {{0, 1, 2}, {0, 49, 89}, {0, 14, 29}};
     struct error error = {0};
-    assert_int_equal(ktensor_create(k, 3, x->shape.dims, 3, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(k, SHAPE(3, x->shape.dims), 3, &error), STATUS_OK);
     for (int n = 0; n < 3; n++)
         for (uint64_t i = 0; i < x->shape.dims[n]; i++)
             for (uint64_t r = 0; r < 3; r++)
@@ -187,7 +187,7 @@ static void test_superdiagonal(void **state)
     static const double fit[] = {.2614511, .4954750, .6984887, .8651600};
     const uint64_t dims[] = {5, 5, 5};
     struct coo x;
-    create_coo(&x, 3, dims, 5);
+    create_coo(&x, SHAPE(3, dims), 5);
     for (uint32_t i = 0; i < 5; i++) {
         x.index[0][i] = x.index[1][i] = x.index[2][i] = i;
         x.value[i] = 5.0 - i;
@@ -201,7 +201,7 @@ static void test_superdiagonal(void **state)
 static void create_multiplication(struct coo *x)
 {
     const uint64_t dims[] = {4, 4, 4};
-    create_coo(x, 3, dims, 8);
+    create_coo(x, SHAPE(3, dims), 8);
     uint32_t entry = 0;
     for (uint32_t i = 0; i < 2; i++)
         for (uint32_t j = 0; j < 2; j++)
@@ -249,7 +249,7 @@ static void plant(struct coo *x, const struct ktensor *k)
     uint32_t at[MAX_ORDER] = {0};
     for (int n = 0; n < k->shape.order; n++)
         cells *= k->shape.dims[n];
-    create_coo(x, k->shape.order, k->shape.dims, cells);
+    create_coo(x, &k->shape, cells);
     for (uint64_t c = 0; c < cells; c++) {
         uint64_t rest = c;
         for (int n = 0; n < k->shape.order; n++) {
@@ -287,7 +287,7 @@ static void test_planted_dense(void **state)
     for (int order = 3; order <= 4; order++) {
         struct error error = {0};
         struct ktensor planted;
-        assert_int_equal(ktensor_create(&planted, order, dims, 4, &error), STATUS_OK);
+        assert_int_equal(ktensor_create(&planted, SHAPE(order, dims), 4, &error), STATUS_OK);
         ktensor_randomise(&planted, KTENSOR_NORMAL, 99);
         for (uint64_t r = 0; r < 4; r++)
             planted.lambda[r] = 1.0 + (double)r;
@@ -305,7 +305,7 @@ static void test_planted_sparse(void **state)
     struct error error = {0};
     struct ktensor planted;
     uint64_t seed = 4;
-    assert_int_equal(ktensor_create(&planted, 3, dims, 5, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(&planted, SHAPE(3, dims), 5, &error), STATUS_OK);
     ktensor_randomise(&planted, KTENSOR_RANDOM, 3);
     for (int n = 0; n < 3; n++)
         for (uint64_t i = 0; i < dims[n] * 5; i++)
@@ -322,7 +322,7 @@ static void test_thread_count(void **state)
     static const uint64_t dims[] = {70, 900, 400};
     int before = omp_get_max_threads();
     struct coo x;
-    naive_random_coo(&x, 3, dims, 20000, 8, 1);
+    naive_random_coo(&x, SHAPE(3, dims), 20000, 8, 1);
     for (enum conflict c = CONFLICT_AUTO; c <= CONFLICT_ATOMIC; c++) {
         double fit[4];
         for (int threads = 1; threads <= 3; threads++) {
@@ -332,7 +332,7 @@ static void test_thread_count(void **state)
             struct backend_options machine = {.rank = 10, .conflict = c};
             struct cpals_options options = {.max_iterations = 10};
             omp_set_num_threads(threads);
-            assert_int_equal(ktensor_create(&k, 3, dims, 10, &error), STATUS_OK);
+            assert_int_equal(ktensor_create(&k, SHAPE(3, dims), 10, &error), STATUS_OK);
             ktensor_randomise(&k, KTENSOR_RANDOM, 1);
             assert_int_equal(run_from(&x, &k, &machine, &options, &result, &error), STATUS_OK);
             fit[threads] = result.fit;
@@ -356,8 +356,8 @@ static void test_ridge(void **state)
     struct cpals_options options = {.max_iterations = 3};
     struct coo x;
     struct ktensor k;
-    naive_random_coo(&x, 1, dims, 15, 8, 0);
-    assert_int_equal(ktensor_create(&k, 1, dims, 1, &error), STATUS_OK);
+    naive_random_coo(&x, SHAPE(1, dims), 15, 8, 0);
+    assert_int_equal(ktensor_create(&k, SHAPE(1, dims), 1, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_RANDOM, 1);
     assert_int_equal(run_from(&x, &k, &machine, &options, &result, &error), STATUS_OK);
     assert_true(fabs(result.fit - 1.0 / 1.25) < 1e-12);
@@ -373,7 +373,7 @@ static void test_singular(void **state)
     static const uint64_t dims[] = {3, 2, 2};
     struct coo x;
     struct ktensor k;
-    naive_random_coo(&x, 3, dims, 12, 8, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 12, 8, 0);
     struct cpals_result result = run(&x, 20, 1, 200, 1e-9, &k);
     assert_true(result.fit > 0.9999 && result.fit <= 1.0);
     assert_true(fabsl(naive_fit(&x, &k) - (long double)result.fit) < 1e-6L);
@@ -387,14 +387,14 @@ static void test_not_finite(void **state)
     static const uint64_t dims[] = {6, 7, 8};
     static const double bad[] = {NAN, INFINITY, -INFINITY};
     struct coo x;
-    naive_random_coo(&x, 3, dims, 60, 8, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 60, 8, 0);
     for (int i = 0; i < 3; i++) {
         struct error error = {0};
         struct cpals_result result;
         struct backend_options machine = {.rank = 2};
         struct cpals_options options = {.max_iterations = 3};
         struct ktensor k;
-        assert_int_equal(ktensor_create(&k, 3, dims, 2, &error), STATUS_OK);
+        assert_int_equal(ktensor_create(&k, SHAPE(3, dims), 2, &error), STATUS_OK);
         ktensor_randomise(&k, KTENSOR_RANDOM, 1);
         k.factor[1][4] = bad[i];
         assert_int_equal(run_from(&x, &k, &machine, &options, &result, &error), STATUS_NUMERICAL);
@@ -422,8 +422,8 @@ static void test_interrupted(void **state)
     struct cpals_options options = {.max_iterations = 9, .interrupted = &interrupted};
     struct coo x;
     struct ktensor k;
-    naive_random_coo(&x, 3, dims, 60, 8, 0);
-    assert_int_equal(ktensor_create(&k, 3, dims, 2, &error), STATUS_OK);
+    naive_random_coo(&x, SHAPE(3, dims), 60, 8, 0);
+    assert_int_equal(ktensor_create(&k, SHAPE(3, dims), 2, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_RANDOM, 1);
     assert_int_equal(run_from(&x, &k, &machine, &options, &result, &error), STATUS_OK);
     assert_int_equal(result.stop, CPALS_INTERRUPTED);
@@ -443,8 +443,8 @@ static void test_allocation_fails(void **state)
     struct ktensor k;
     struct error error = {0};
     int failures = 0;
-    naive_random_coo(&x, 3, dims, 60, 8, 0);
-    assert_int_equal(ktensor_create(&k, 3, dims, 2, &error), STATUS_OK);
+    naive_random_coo(&x, SHAPE(3, dims), 60, 8, 0);
+    assert_int_equal(ktensor_create(&k, SHAPE(3, dims), 2, &error), STATUS_OK);
     for (long i = 0, fired = 1; fired; i++) {
         struct cpals_result result;
         error = (struct error){0};

@@ -73,7 +73,7 @@ static void check_update(const struct backend_ops *ops, const struct tensor_case
     struct backend b;
     struct coo x;
     struct ktensor k, solved, normalised;
-    naive_random_coo(&x, s->order, s->dims, s->nnz, 3, s->skewed);
+    naive_random_coo(&x, SHAPE(s->order, s->dims), s->nnz, 3, s->skewed);
     if (!set_flow(&options, flow, ops, &x)) {
         coo_free(&x);
         return;
@@ -159,7 +159,7 @@ static void test_infinite_factor(void **state)
         struct backend b;
         struct coo x;
         struct ktensor k;
-        naive_random_coo(&x, 3, dims, 40, 3, 0);
+        naive_random_coo(&x, SHAPE(3, dims), 40, 3, 0);
         create_model(&k, &x, 2, 1);
         k.factor[2][3] = bad[i];
         open_backend(&b, ops, &x, 2, CONFLICT_AUTO);
@@ -185,7 +185,7 @@ static void test_bad_norm(void **state)
         struct backend_options options = {.rank = 2};
         struct backend b;
         struct coo x;
-        naive_random_coo(&x, 2, dims, 1, 3, 0);
+        naive_random_coo(&x, SHAPE(2, dims), 1, 3, 0);
         x.value[0] = value[i];
         assert_int_equal(backend_open(&b, ops, &x, &options, NULL, &error), expected[i]);
         assert_null(b.state);
@@ -203,7 +203,7 @@ static void test_does_not_fit(void **state)
     struct backend b;
     struct coo x;
     struct plan plan;
-    naive_random_coo(&x, 3, dims, 400, 3, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 400, 3, 0);
     assert_int_equal(ops->plan(3, dims, x.nnz, &options, &plan, &error), STATUS_OK);
     options.memory = options.host_memory = plan.tensor_bytes / 2;
     assert_int_equal(backend_open(&b, ops, &x, &options, NULL, &error), STATUS_MEMORY);
@@ -276,7 +276,7 @@ static void test_allocation_fails(void **state)
     const uint64_t dims[] = {30, 20};
     struct coo x;
     struct ktensor k;
-    naive_random_coo(&x, 2, dims, 300, 1, 0);
+    naive_random_coo(&x, SHAPE(2, dims), 300, 1, 0);
     create_model(&k, &x, 3, 1);
     for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
         for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
@@ -320,8 +320,7 @@ static double fit_after_sweeps(const struct backend_ops *ops, const struct coo *
     struct backend b;
     struct ktensor k;
     double fit = 0;
-    assert_int_equal(ktensor_create(&k, x->shape.order, x->shape.dims, start->rank, &error),
-                     STATUS_OK);
+    assert_int_equal(ktensor_create(&k, &x->shape, start->rank, &error), STATUS_OK);
     assert_int_equal(backend_open(&b, ops, x, options, NULL, &error), STATUS_OK);
     assert_int_equal(backend_load(&b, start, &error), STATUS_OK);
     for (int n = 0; n < 3 * x->shape.order; n++) {
@@ -354,7 +353,7 @@ static void test_sharing(void **state)
         struct coo x;
         struct ktensor k;
         const struct tensor_case *s = &shapes[i];
-        naive_random_coo(&x, s->order, s->dims, s->nnz, i, s->skewed);
+        naive_random_coo(&x, SHAPE(s->order, s->dims), s->nnz, i, s->skewed);
         create_model(&k, &x, 5, 3);
         struct backend_options options = {.rank = 5};
         double reference = fit_after_sweeps(&backend_host, &x, &k, &options);

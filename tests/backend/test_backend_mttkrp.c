@@ -87,7 +87,7 @@ static void check_mttkrp(const struct backend_ops *ops, const struct tensor_case
     struct coo x;
     struct ktensor k;
     long double *expected[MAX_ORDER];
-    naive_random_coo(&x, s->order, s->dims, s->nnz, rank, s->skewed);
+    naive_random_coo(&x, SHAPE(s->order, s->dims), s->nnz, rank, s->skewed);
     create_model(&k, &x, rank, 7);
     if (precision == PRECISION_SINGLE) /* terms of one sign: sums that do not cancel */
         make_positive(&x, &k);
@@ -202,7 +202,7 @@ static void test_streamed(void **state)
     struct coo x;
     struct ktensor k;
     assert_true(flowed > 200);
-    naive_random_coo(&x, 3, dims, 9000, 1, 1);
+    naive_random_coo(&x, SHAPE(3, dims), 9000, 1, 1);
     create_model(&k, &x, 8, 1);
     for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
         struct backend_options options = {.rank = 8, .no_replicas = true};
@@ -240,7 +240,7 @@ static void check_from_file(void **state, struct backend_options options, bool s
     long double *expected[MAX_ORDER];
     double fit;
     assert_int_equal(scratch_make(state), 0);
-    naive_random_coo(&x, 3, dims, 600000, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 600000, 1, 0);
     create_model(&k, &x, 4, 1);
     expect_modes(&x, &k, expected);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);

@@ -116,7 +116,7 @@ static int set_up_scratch(void **state)
 static void make_tensor(struct coo *x)
 {
     const uint64_t dims[] = {20, 3, 15};
-    naive_random_coo(x, 3, dims, 300, 5, 1);
+    naive_random_coo(x, SHAPE(3, dims), 300, 5, 1);
 }
 
 static enum status run(struct bench_result *r, const struct coo *x, enum conflict conflict,
@@ -397,7 +397,7 @@ static void test_limits_of_the_host(void **state)
     const uint64_t dims[] = {1, 5000};
     struct error error = {0};
     struct backend_limits limits;
-    assert_int_equal(host_rates(2, dims, 3, &limits, &error), STATUS_OK);
+    assert_int_equal(host_rates(SHAPE(2, dims), 3, &limits, &error), STATUS_OK);
     assert_true(limits.copy_bytes_per_second > 1e6);
     assert_true(limits.upload_bytes_per_second == 0);
     for (int n = 0; n < 2; n++) {
@@ -409,7 +409,7 @@ static void test_limits_of_the_host(void **state)
     for (long k = 0; k < 3; k++) { /* two arrays to copy, one table */
         error = (struct error){0};
         memory_hook_set(k);
-        assert_int_equal(host_rates(2, dims, 3, &limits, &error), STATUS_MEMORY);
+        assert_int_equal(host_rates(SHAPE(2, dims), 3, &limits, &error), STATUS_MEMORY);
         memory_hook_set(-1);
     }
 }

@@ -47,8 +47,8 @@ static void check_tensor(int order, const uint64_t *dims, uint64_t nnz)
     struct external_sort_report report;
     struct bench_reference_rows s;
     struct error error = {0};
-    naive_random_coo(&x, order, dims, nnz, 3, 1);
-    assert_int_equal(ktensor_create(&k, order, dims, 5, &error), STATUS_OK);
+    naive_random_coo(&x, SHAPE(order, dims), nnz, 3, 1);
+    assert_int_equal(ktensor_create(&k, SHAPE(order, dims), 5, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_NORMAL, 1);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
 
@@ -94,8 +94,8 @@ static void test_failures(void **state)
     struct tensor_input input;
     struct error error = {0};
     const uint64_t dims[] = {20, 30};
-    naive_random_coo(&x, 2, dims, 100, 3, 0);
-    assert_int_equal(ktensor_create(&k, 2, dims, 2, &error), STATUS_OK);
+    naive_random_coo(&x, SHAPE(2, dims), 100, 3, 0);
+    assert_int_equal(ktensor_create(&k, SHAPE(2, dims), 2, &error), STATUS_OK);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
                      STATUS_OK);

@@ -15,15 +15,16 @@
 #include "support/scratch.h"
 
 /* Entries with duplicates near and far, zeros, and sums that depend on their order. */
-static void messy_coo(struct coo *x, int order, const uint64_t *dims, uint64_t nnz, uint64_t seed)
+static void messy_coo(struct coo *x, const struct shape *shape, uint64_t nnz, uint64_t seed)
 {
     struct error error = {0};
-    assert_int_equal(coo_create(x, order, dims, nnz, &error), STATUS_OK);
+    assert_int_equal(coo_create(x, SHAPE(shape->order, shape->dims), nnz, &error), STATUS_OK);
     for (uint64_t i = 0; i < nnz; i++) {
         uint64_t r = naive_random(&seed), again = naive_random(&seed) % (i + 1);
-        for (int n = 0; n < order; n++)
-            x->index[n][i] = r % 4 == 0 && again < i ? x->index[n][again]
-                                                     : (uint32_t)(naive_random(&seed) % dims[n]);
+        for (int n = 0; n < shape->order; n++)
+            x->index[n][i] = r % 4 == 0 && again < i
+                                 ? x->index[n][again]
+                                 : (uint32_t)(naive_random(&seed) % shape->dims[n]);
         const double value[] = {0, -0.0, 1e16, -1e16, 1, 0.1, 3, -1};
         x->value[i] = value[(r >> 8) % 8];
     }
@@ -61,7 +62,7 @@ static enum status write_in_runs(const struct coo *x, const char *path, uint64_t
     }
     if (error->status == STATUS_OK) {
         cut_part(&part, &copy, parts * length, x->nnz);
-        if (coo_create(&rest, x->shape.order, x->shape.dims, part.nnz, error) == STATUS_OK) {
+        if (coo_create(&rest, &x->shape, part.nnz, error) == STATUS_OK) {
             for (int n = 0; n < x->shape.order; n++)
                 memcpy(rest.index[n], part.index[n], part.nnz * sizeof *part.index[n]);
             memcpy(rest.value, part.value, part.nnz * sizeof *part.value);
@@ -130,7 +131,7 @@ static void test_runs_and_memory_make_the_same_file(void **state)
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct coo x;
-        messy_coo(&x, cases[c].order, cases[c].dims, cases[c].nnz, c + 1);
+        messy_coo(&x, SHAPE(cases[c].order, cases[c].dims), cases[c].nnz, c + 1);
         check(&x);
         coo_free(&x);
     }
@@ -142,7 +143,7 @@ static void test_long_runs_of_duplicates(void **state)
     (void)state;
     static const uint64_t dims[] = {8, 8};
     struct coo x;
-    messy_coo(&x, 2, dims, 20000, 5);
+    messy_coo(&x, SHAPE(2, dims), 20000, 5);
     for (uint64_t i = 0; i < x.nnz; i++)
         for (int n = 0; n < 2; n++)
             if (i % 16 != 0)
@@ -158,7 +159,7 @@ static void test_full_disk(void **state)
     struct coo x;
     struct external_sort_report report;
     struct rlimit limit, small;
-    messy_coo(&x, 3, dims, 100000, 1);
+    messy_coo(&x, SHAPE(3, dims), 100000, 1);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     small = limit;
     signal(SIGXFSZ, SIG_IGN);
@@ -188,7 +189,7 @@ static void test_refused_paths(void **state)
     struct coo x;
     struct external_sort_report report;
     struct error error;
-    messy_coo(&x, 2, dims, 100, 1);
+    messy_coo(&x, SHAPE(2, dims), 100, 1);
     for (uint64_t parts = 0; parts < 2; parts++) {
         assert_int_equal(write_in_runs(&x, scratch_path("none/x.blco"), parts, 1, &report, &error),
                          STATUS_OUTPUT);
@@ -202,7 +203,7 @@ static void test_allocation_failures(void **state)
     (void)state;
     static const uint64_t dims[] = {30, 70, 50};
     struct coo x;
-    messy_coo(&x, 3, dims, 3000, 1);
+    messy_coo(&x, SHAPE(3, dims), 3000, 1);
     struct coo part[2], rest;
     cut_part(&part[0], &x, 0, 1000);
     cut_part(&part[1], &x, 1000, 3000);
@@ -212,7 +213,7 @@ static void test_allocation_failures(void **state)
         struct external_sort_report report;
         struct error error = {0};
         external_sort_init(&runs);
-        assert_int_equal(coo_create(&rest, 3, dims, 0, &error), STATUS_OK);
+        assert_int_equal(coo_create(&rest, SHAPE(3, dims), 0, &error), STATUS_OK);
         memory_hook_set(k);
         enum status status = external_sort_spill(&runs, scratch_path("x.blco"), &part[0], &error);
         if (status == STATUS_OK)

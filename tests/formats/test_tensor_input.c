@@ -20,7 +20,7 @@ static void write_tensor(struct coo *x)
 {
     struct external_sort_report report;
     struct error error = {0};
-    naive_random_coo(x, 3, (uint64_t[]){30, 40, 50}, 3000, 1, 0);
+    naive_random_coo(x, &(struct shape){3, {30, 40, 50}}, 3000, 1, 0);
     assert_int_equal(write_blco(x, scratch_path("x.blco"), &report, &error), STATUS_OK);
 }
 
@@ -87,7 +87,7 @@ static void test_refused(void **state)
     write_tensor(&x);
     expect_refused(scratch_path("x.blco"), &lengths, "3 modes, but --dims gives 2");
     coo_free(&x);
-    assert_int_equal(coo_create(&x, 2, (uint64_t[]){3, 4}, 0, &error), STATUS_OK);
+    assert_int_equal(coo_create(&x, &(struct shape){2, {3, 4}}, 0, &error), STATUS_OK);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     expect_refused(scratch_path("x.blco"), &no_options, "no nonzeros");
     expect_refused(scratch_file("x.tns", "1 1 0\n", 6), &no_options, "all 1 entries are zero");
@@ -228,7 +228,7 @@ static void test_file_is_decoded_on_the_device(void **state)
             struct external_sort_report report;
             struct tensor_input input;
             struct error error = {0};
-            naive_random_coo(&x, order, dims, 2000, 1, 0);
+            naive_random_coo(&x, SHAPE(order, dims), 2000, 1, 0);
             assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
             coo_free(&x);
             assert_int_equal(

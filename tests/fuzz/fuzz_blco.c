@@ -107,7 +107,7 @@ static size_t make_seed(const uint8_t *data, size_t size, uint8_t *seed, size_t 
     struct external_sort runs;
     struct external_sort_report report;
     struct error error = {0};
-    if (coo_create(&x, size ? data[0] % 7 + 1 : 3, dims, nnz, &error) != STATUS_OK)
+    if (coo_create(&x, SHAPE(size ? data[0] % 7 + 1 : 3, dims), nnz, &error) != STATUS_OK)
         abort();
     for (uint64_t i = 0; i < nnz; i++) {
         const double value[] = {data[i], data[i] / 100.0 - 1, (float)data[i] / 7, data[i] / 7.0};

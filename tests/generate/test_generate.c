@@ -49,7 +49,7 @@ static struct coo skewed_within(const struct generate_spec *spec, uint64_t seed,
     struct error error = {0};
     struct collector c = {.filled = 0};
     struct generate_taker taker = {collect, &c};
-    if (coo_create(&c.x, spec->shape.order, spec->shape.dims, spec->nnz, &error) != STATUS_OK ||
+    if (coo_create(&c.x, &spec->shape, spec->nnz, &error) != STATUS_OK ||
         generate_skewed(spec, seed, memory, &taker, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_int_equal(c.filled, spec->nnz);
@@ -85,7 +85,7 @@ static void check_line(const struct coo *x)
 {
     struct ordering alto;
     uint64_t line[2][MAX_LINE_WORDS] = {{0}};
-    ordering_create(&alto, ORDERING_ALTO, x->shape.order, x->shape.dims, 64);
+    ordering_create(&alto, ORDERING_ALTO, &x->shape, 64);
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint32_t coordinate[MAX_ORDER];
         uint64_t *own = line[i % 2], *before = line[(i + 1) % 2];

@@ -18,7 +18,7 @@ static struct ktensor make(int order, const uint64_t *dims, uint64_t rank)
 {
     struct error error = {0};
     struct ktensor k;
-    assert_int_equal(ktensor_create(&k, order, dims, rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(&k, SHAPE(order, dims), rank, &error), STATUS_OK);
     return k;
 }
 
@@ -118,7 +118,7 @@ static void test_create(void **state)
         for (int n = 0; n < 17; n++)
             dims[n] = bad[i].dim;
         struct error error = {0};
-        assert_int_equal(ktensor_create(&k, bad[i].order, dims, bad[i].rank, &error),
+        assert_int_equal(ktensor_create(&k, SHAPE(bad[i].order, dims), bad[i].rank, &error),
                          bad[i].status);
         assert_null(k.lambda);
         assert_int_equal(k.shape.order, 0);
@@ -459,7 +459,7 @@ static void test_allocation_fails(void **state)
         struct error error = {0};
         memory_hook_set(k);
         struct ktensor made;
-        enum status status = ktensor_create(&made, 3, dims, 2, &error);
+        enum status status = ktensor_create(&made, SHAPE(3, dims), 2, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);

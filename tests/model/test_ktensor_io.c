@@ -36,7 +36,7 @@ static void test_round_trips(void **state)
     const uint64_t dims[16] = {3, 1, 7, 2, 5, 1, 1, 4, 2, 9, 1, 3, 2, 2, 1, 6};
     for (int order = 1; order <= 16; order++)
         for (uint64_t rank = 1; rank <= 17; rank += order % 3 == 0 ? 4 : 8) {
-            struct ktensor k = model_make(order, dims, rank);
+            struct ktensor k = model_make(SHAPE(order, dims), rank);
             assert_round_trip(&k);
             ktensor_free(&k);
         }
@@ -51,7 +51,7 @@ static void test_round_trips_of_large_files(void **state)
     for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++)
         for (int t = 1; t <= 4; t += 3) {
             omp_set_num_threads(t);
-            struct ktensor k = model_make(2, (uint64_t[]){shape[i][0], 2}, shape[i][1]);
+            struct ktensor k = model_make(&(struct shape){2, {shape[i][0], 2}}, shape[i][1]);
             assert_round_trip(&k);
             ktensor_free(&k);
         }
@@ -84,7 +84,7 @@ static void test_round_trips_of_extreme_values(void **state)
                             9007199254740993.0,
                             1.7976931348623157e308};
     const uint64_t count = sizeof value / sizeof value[0];
-    struct ktensor k = model_make(1, &count, 1);
+    struct ktensor k = model_make(SHAPE(1, &count), 1);
     memcpy(k.factor[0], value, sizeof value);
     k.lambda[0] = -0.1;
     assert_round_trip(&k);
@@ -159,7 +159,7 @@ static void test_full_disk(void **state)
     signal(SIGXFSZ, SIG_IGN);
     struct rlimit old;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
-    struct ktensor k = model_make(2, (uint64_t[]){5, 6000}, 16);
+    struct ktensor k = model_make(&(struct shape){2, {5, 6000}}, 16);
     const rlim_t room[] = {10, 100, 1000, 10000, 100000, 600000};
     for (unsigned format = KTENSOR_TEXT; format <= KTENSOR_KTNS; format <<= 1)
         for (size_t i = 0; i < sizeof room / sizeof room[0]; i++) {

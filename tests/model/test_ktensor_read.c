@@ -139,7 +139,7 @@ static void test_bad_text(void **state)
 static void test_first_bad_line(void **state)
 {
     (void)state;
-    struct ktensor k = model_make(1, (uint64_t[]){200000}, 2);
+    struct ktensor k = model_make(&(struct shape){1, {200000}}, 2);
     model_write(&k, KTENSOR_TEXT);
     ktensor_free(&k);
     int fd = open(scratch_path("m.mode1.mat"), O_RDWR);

@@ -21,7 +21,7 @@ static const struct mode_groups triple = {.groups = 2, .first = {0, 3, 4}};
 static void random_tensor(struct coo *x)
 {
     const uint64_t dims[] = {7, 5, 11, 64};
-    naive_random_coo(x, 4, dims, 900, 3, 1);
+    naive_random_coo(x, SHAPE(4, dims), 900, 3, 1);
 }
 
 static void test_groups_of_modes(void **state)
@@ -113,7 +113,7 @@ static void check_mttkrp(const struct mode_groups *g)
     struct ktensor k;
     struct grouped_tensor out;
     random_tensor(&x);
-    assert_int_equal(ktensor_create(&k, 4, x.shape.dims, rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(&k, SHAPE(4, x.shape.dims), rank, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_NORMAL, 5);
     assert_int_equal(mode_groups_apply(&out, g, &x, &error), STATUS_OK);
 
@@ -175,12 +175,12 @@ static void test_choice(void **state)
     struct coo x;
     struct mode_groups g;
     const uint64_t full[] = {9, 8, 9, 8}, wide[] = {90000, 80000, 70000};
-    naive_random_coo(&x, 4, full, 4000, 1, 0);
+    naive_random_coo(&x, SHAPE(4, full), 4000, 1, 0);
     assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, &error), STATUS_OK);
     assert_int_equal(g.groups, 2);
     assert_int_equal(g.first[1], 2);
     coo_free(&x);
-    naive_random_coo(&x, 3, wide, 3000, 1, 0); /* hardly a tuple twice */
+    naive_random_coo(&x, SHAPE(3, wide), 3000, 1, 0); /* hardly a tuple twice */
     assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, &error), STATUS_OK);
     assert_int_equal(g.groups, 3);
     coo_free(&x);

@@ -65,7 +65,7 @@ static void check_streamed(const struct plan *p)
     assert_int_equal(p->fits, p->total_bytes <= r->budget &&
                                   p->host_bytes + p->packing_bytes <= r->host_budget);
     uint64_t orderings = (uint64_t)p->replicas + p->alto;
-    int bits = ordering_line_bits(r->shape.order, r->shape.dims);
+    int bits = ordering_line_bits(&r->shape);
     if (!r->alto_bytes)
         assert_int_equal(p->host_bytes,
                          orderings * segment_pack_at_most(bits, r->nnz, plan_segment_nnz(p)));

@@ -143,7 +143,7 @@ static void test_guess(void **state)
         struct error error = {0};
         struct packed_tensor p;
         struct coo x;
-        naive_random_coo(&x, 3, dims, 300000, 1, skewed);
+        naive_random_coo(&x, SHAPE(3, dims), 300000, 1, skewed);
         assert_int_equal(packed_tensor_build(&p, &x, ORDERING_ALTO, 100, NULL, &error), STATUS_OK);
         for (int n = 0; n < 3; n++)
             for (uint64_t pieces = 1; pieces <= 16; pieces *= 2) {

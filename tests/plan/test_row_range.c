@@ -55,7 +55,7 @@ static void test_all_runs(void **state)
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
         for (int kind = ORDERING_ALTO; kind < 4; kind++) {
             struct ordering o;
-            ordering_create(&o, kind, 4, dims[i], 64);
+            ordering_create(&o, kind, SHAPE(4, dims[i]), 64);
             assert_true(o.line_bits <= 9);
             for (int mode = 0; mode < 4; mode++)
                 check_all_runs(&o, dims[i], mode);
@@ -81,7 +81,7 @@ static void test_long_lines(void **state)
         uint32_t c[3][MAX_ORDER];
         uint64_t line[3][MAX_LINE_WORDS] = {{0}};
         random_lengths(&seed, order, 10 + i % 200, dims);
-        ordering_create(&o, i % 3 ? ORDERING_ALTO : i % order, order, dims, 64);
+        ordering_create(&o, i % 3 ? ORDERING_ALTO : i % order, SHAPE(order, dims), 64);
         words = (o.line_bits + 63) / 64;
         words = words ? words : 1;
         for (int k = 0; k < 3; k++) {
@@ -140,7 +140,7 @@ static void test_batches(void **state)
         struct coo x;
         int order = 1 + i % 8;
         random_lengths(&seed, order, 8 + i * 2, dims);
-        coo_in_form(&x, order, dims, 1 + naive_random(&seed) % 5000, naive_random(&seed),
+        coo_in_form(&x, SHAPE(order, dims), 1 + naive_random(&seed) % 5000, naive_random(&seed),
                     i % SAMPLE_FORMS);
         int kind = i % 3 ? ORDERING_ALTO : i % order;
         assert_int_equal(packed_tensor_build(&p, &x, kind, segments[i % 4], NULL, &error),
@@ -161,7 +161,7 @@ static void test_boxes(void **state)
     struct error error = {0};
     struct packed_tensor p;
     struct coo x;
-    naive_random_coo(&x, 3, dims, 256000, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 256000, 1, 0);
     assert_int_equal(packed_tensor_build(&p, &x, ORDERING_ALTO, 100, NULL, &error), STATUS_OK);
     for (int n = 0; n < 3; n++)
         assert_true(check_batches(&p, n, 5) < 0.3);

@@ -79,7 +79,7 @@ static inline void create_model(struct ktensor *k, const struct coo *x, uint64_t
                                 uint64_t seed)
 {
     struct error error = {0};
-    assert_int_equal(ktensor_create(k, x->shape.order, x->shape.dims, rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(k, &x->shape, rank, &error), STATUS_OK);
     ktensor_randomise(k, KTENSOR_NORMAL, seed);
 }
 

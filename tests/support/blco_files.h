@@ -12,7 +12,7 @@
 static inline void copy_coo(struct coo *to, const struct coo *x)
 {
     struct error error = {0};
-    assert_int_equal(coo_create(to, x->shape.order, x->shape.dims, x->nnz, &error), STATUS_OK);
+    assert_int_equal(coo_create(to, &x->shape, x->nnz, &error), STATUS_OK);
     for (int n = 0; n < x->shape.order; n++)
         memcpy(to->index[n], x->index[n], x->nnz * sizeof *x->index[n]);
     memcpy(to->value, x->value, x->nnz * sizeof *x->value);
@@ -79,7 +79,7 @@ static inline void assert_sorted_along(const struct coo *got, const struct coo *
     assert_non_null(position);
     for (uint64_t i = 0; i < x->nnz; i++)
         position[i] = i;
-    ordering_create(&compared.o, kind, x->shape.order, x->shape.dims, 64);
+    ordering_create(&compared.o, kind, &x->shape, 64);
     compared.x = x;
     qsort(position, x->nnz, sizeof *position, compare_positions);
     assert_int_equal(got->shape.order, x->shape.order);

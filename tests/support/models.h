@@ -10,11 +10,11 @@
 #define ALL_FORMATS (KTENSOR_TEXT | KTENSOR_NPY | KTENSOR_KTNS)
 
 /* Random factors, falling weights. */
-static inline struct ktensor model_make(int order, const uint64_t *dims, uint64_t rank)
+static inline struct ktensor model_make(const struct shape *shape, uint64_t rank)
 {
     struct error error = {0};
     struct ktensor k;
-    assert_int_equal(ktensor_create(&k, order, dims, rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(&k, SHAPE(shape->order, shape->dims), rank, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_NORMAL, rank + 1);
     for (uint64_t r = 0; r < rank; r++)
         k.lambda[r] = 1000.0 / (double)(r + 3);
@@ -36,7 +36,7 @@ static inline int model_same_bits(const struct ktensor *a, const struct ktensor 
 /* Two modes of lengths 2 and 1, rank 3. */
 static inline struct ktensor model_small(void)
 {
-    struct ktensor k = model_make(2, (uint64_t[]){2, 1}, 3);
+    struct ktensor k = model_make(&(struct shape){2, {2, 1}}, 3);
     memcpy(k.lambda, (double[]){3, 2.5, 0.1}, 3 * sizeof(double));
     memcpy(k.factor[0], (double[]){1, 0.5, -2, 0, 1e-7, 4}, 6 * sizeof(double));
     memcpy(k.factor[1], (double[]){1, -1, 0.25}, 3 * sizeof(double));

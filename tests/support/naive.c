@@ -82,32 +82,33 @@ static int compare_lines(const void *a, const void *b)
     return 0;
 }
 
-void naive_random_coo(struct coo *x, int order, const uint64_t *dims, uint64_t nnz, uint64_t seed,
+void naive_random_coo(struct coo *x, const struct shape *shape, uint64_t nnz, uint64_t seed,
                       int skewed)
 {
     struct error error = {0};
     uint32_t(*line)[MAX_ORDER] = calloc(nnz ? nnz : 1, sizeof *line);
     assert_non_null(line);
     for (uint64_t i = 0; i < nnz; i++)
-        for (int n = 0; n < order; n++) {
+        for (int n = 0; n < shape->order; n++) {
             double u = (double)(naive_random(&seed) >> 11) * 0x1p-53;
-            line[i][n] = (uint32_t)((double)dims[n] * (skewed ? u * u * u * u : u));
+            line[i][n] = (uint32_t)((double)shape->dims[n] * (skewed ? u * u * u * u : u));
         }
     qsort(line, nnz, sizeof *line, compare_lines);
     uint64_t kept = 0;
     for (uint64_t i = 0; i < nnz; i++)
         if (i == 0 || compare_lines(line[i], line[kept - 1]) != 0)
             memmove(line[kept++], line[i], sizeof *line);
-    for (uint64_t i = kept; i > 1; i--) { /* shuffled: a reader's order is any order */
+    for (uint64_t i = kept; i > 1;
+         i--) { /* shuffled: a reader's shape->order is any shape->order */
         uint64_t j = naive_random(&seed) % i;
         uint32_t swap[MAX_ORDER];
         memcpy(swap, line[j], sizeof swap);
         memmove(line[j], line[i - 1], sizeof swap);
         memcpy(line[i - 1], swap, sizeof swap);
     }
-    assert_int_equal(coo_create(x, order, dims, kept, &error), STATUS_OK);
+    assert_int_equal(coo_create(x, SHAPE(shape->order, shape->dims), kept, &error), STATUS_OK);
     for (uint64_t i = 0; i < kept; i++) {
-        for (int n = 0; n < order; n++)
+        for (int n = 0; n < shape->order; n++)
             x->index[n][i] = line[i][n];
         x->value[i] = ((double)(naive_random(&seed) >> 11) + 0.5) * 0x1p-52 - 1.0;
     }

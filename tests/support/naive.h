@@ -14,7 +14,7 @@ long double naive_fit(const struct coo *x, const struct ktensor *k);
 /* A tensor of `nnz` entries with distinct coordinates (fewer where the lengths do not allow as
  * many), values in [-1, 1) without zero, coordinates skewed towards low indices where `skewed`. The
  * test fails where memory runs out; free it with coo_free. */
-void naive_random_coo(struct coo *x, int order, const uint64_t *dims, uint64_t nnz, uint64_t seed,
+void naive_random_coo(struct coo *x, const struct shape *shape, uint64_t nnz, uint64_t seed,
                       int skewed);
 
 /* Deterministic 64-bit mixer for tests. */

@@ -54,12 +54,12 @@ static inline double value_in_form(int form, uint64_t i)
 }
 
 /* A tensor with values whose narrowest form is (mostly) this one. */
-static inline void coo_in_form(struct coo *x, int order, const uint64_t *dims, uint64_t nnz,
+static inline void coo_in_form(struct coo *x, const struct shape *shape, uint64_t nnz,
                                uint64_t seed, int form)
 {
-    naive_random_coo(x, order, dims, nnz, seed, (int)(seed % 2));
+    naive_random_coo(x, SHAPE(shape->order, shape->dims), nnz, seed, (int)(seed % 2));
     for (uint64_t i = 0; i < x->nnz; i++) {
-        int region = (int)(x->index[0][i] * (uint64_t)SAMPLE_FORMS / dims[0]);
+        int region = (int)(x->index[0][i] * (uint64_t)SAMPLE_FORMS / shape->dims[0]);
         x->value[i] = value_in_form(form == SAMPLE_BY_REGION ? region : form, i + seed);
     }
 }
@@ -70,9 +70,9 @@ static inline void unpack_all(const struct packed_tensor *p, struct coo *x)
     struct error error = {0};
     struct linear_decoder decoder;
     struct ordering ordering;
-    ordering_create(&ordering, p->kind, p->shape.order, p->shape.dims, 64);
+    ordering_create(&ordering, p->kind, &p->shape, 64);
     assert_int_equal(linear_decoder_create(&decoder, &ordering, &error), STATUS_OK);
-    assert_int_equal(coo_create(x, p->shape.order, p->shape.dims, p->nnz, &error), STATUS_OK);
+    assert_int_equal(coo_create(x, &p->shape, p->nnz, &error), STATUS_OK);
     for (uint64_t s = 0; s < p->nsegments; s++)
         if (segment_unpack(&decoder, p->bytes + p->segment[s].offset, &p->segment[s], x,
                            s * p->segment_nnz, (uint32_t)packed_tensor_nnz(p, s, s + 1), "x",

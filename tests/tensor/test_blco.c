@@ -124,7 +124,7 @@ static void test_figure_6(void **state)
     static const uint64_t dims[3] = {4, 4, 4};
     struct error error = {0};
     struct coo x;
-    assert_int_equal(coo_create(&x, 3, dims, 12, &error), STATUS_OK);
+    assert_int_equal(coo_create(&x, SHAPE(3, dims), 12, &error), STATUS_OK);
     for (int i = 0; i < 12; i++) {
         for (int n = 0; n < 3; n++)
             x.index[n][i] = coordinate[i][n];
@@ -180,7 +180,8 @@ static void test_every_nonzero_once(void **state)
     static const uint64_t most[] = {0, 1, 7};
     for (size_t s = 0; s < SHAPES; s++) {
         struct coo x;
-        naive_random_coo(&x, shapes[s].order, shapes[s].dims, shapes[s].nnz, s + 1, s % 2 == 0);
+        naive_random_coo(&x, SHAPE(shapes[s].order, shapes[s].dims), shapes[s].nnz, s + 1,
+                         s % 2 == 0);
         for (int kind = ORDERING_ALTO; kind<x.shape.order; kind += x.shape.order> 6 ? 5 : 1)
             for (size_t i = 0; i < sizeof index_bits / sizeof *index_bits; i++)
                 for (size_t m = 0; m < sizeof most / sizeof *most; m++) {
@@ -209,8 +210,8 @@ static void test_choice_of_index_words(void **state)
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct coo x;
-        naive_random_coo(&x, cases[c].shape.order, cases[c].shape.dims, cases[c].shape.nnz, c + 1,
-                         0);
+        naive_random_coo(&x, SHAPE(cases[c].shape.order, cases[c].shape.dims), cases[c].shape.nnz,
+                         c + 1, 0);
         struct blco b = build(&x, 0, 0, 0);
         assert_int_equal(b.ordering.words, cases[c].words);
         blco_free(&b);
@@ -233,7 +234,7 @@ static void test_threads_do_not_matter(void **state)
     int threads = omp_get_max_threads();
     for (int s = 0; s < 2; s++) {
         struct coo x;
-        naive_random_coo(&x, 3, both[s].dims, both[s].nnz, 11, 1);
+        naive_random_coo(&x, SHAPE(3, both[s].dims), both[s].nnz, 11, 1);
         struct blco one = {0};
         for (int t = 1; t <= 3; t++) {
             omp_set_num_threads(t);
@@ -261,8 +262,8 @@ static enum status sort_coordinates(struct coo *x)
     struct error error = {0};
     struct ordering natural;
     struct coo sorted;
-    ordering_natural(&natural, x->shape.order, x->shape.dims);
-    assert_int_equal(coo_create(&sorted, x->shape.order, x->shape.dims, x->nnz, &error), STATUS_OK);
+    ordering_natural(&natural, &x->shape);
+    assert_int_equal(coo_create(&sorted, &x->shape, x->nnz, &error), STATUS_OK);
     uint64_t *key = memory_array(x->nnz, sizeof *key, &error);
     uint64_t *position = memory_array(x->nnz, sizeof *position, &error);
     assert_true(key && position);
@@ -300,7 +301,7 @@ static void check_source(const struct coo *x)
 {
     struct error error = {0};
     struct blco_presort source;
-    assert_true(blco_presort_possible(x->shape.order, x->shape.dims));
+    assert_true(blco_presort_possible(&x->shape));
     assert_int_equal(blco_presort_create(&source, x, &error), STATUS_OK);
     int common = source.line_order.kind;
     for (int i = 0; i <= x->shape.order; i++) {
@@ -330,7 +331,7 @@ static void test_source(void **state)
     for (size_t s = 0; s < sizeof some / sizeof *some; s++)
         for (int sorted = 0; sorted <= 1; sorted++) {
             struct coo x;
-            naive_random_coo(&x, some[s].order, some[s].dims, some[s].nnz, s, s % 2);
+            naive_random_coo(&x, SHAPE(some[s].order, some[s].dims), some[s].nnz, s, s % 2);
             omp_set_num_threads(1 + (int)s % 3);
             if (sorted)
                 assert_int_equal(sort_coordinates(&x), STATUS_OK);
@@ -338,8 +339,8 @@ static void test_source(void **state)
             coo_free(&x);
         }
     const uint64_t dims[] = {UINT64_C(1) << 32, UINT64_C(1) << 32, 2};
-    assert_true(blco_presort_possible(2, dims));
-    assert_false(blco_presort_possible(3, dims));
+    assert_true(blco_presort_possible(SHAPE(2, dims)));
+    assert_false(blco_presort_possible(SHAPE(3, dims)));
 }
 
 static void test_source_allocation_failures(void **state)
@@ -348,7 +349,7 @@ static void test_source_allocation_failures(void **state)
     const uint64_t dims[] = {30, 200, 9};
     struct coo x;
     int failures = 0;
-    naive_random_coo(&x, 3, dims, 3000, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 3000, 1, 0);
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
         struct blco_presort source;
@@ -374,7 +375,7 @@ static void test_allocation_failures(void **state)
     for (int long_line = 0; long_line <= 1; long_line++) {
         static const uint64_t dims[2][3] = {{20, 30, 40}, {LONG, LONG, LONG}};
         struct coo x;
-        naive_random_coo(&x, 3, dims[long_line], 300, 12, 0);
+        naive_random_coo(&x, SHAPE(3, dims[long_line]), 300, 12, 0);
         int failures = 0;
         for (long k = 0, fired = 1; fired; k++) {
             struct error error = {0};

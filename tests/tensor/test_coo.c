@@ -83,8 +83,7 @@ static uint64_t naive_clean(struct entry *e, uint64_t n, struct coo_cleaning *re
 static void copy_coo(struct coo *to, const struct coo *from)
 {
     struct error error = {0};
-    assert_int_equal(coo_create(to, from->shape.order, from->shape.dims, from->nnz, &error),
-                     STATUS_OK);
+    assert_int_equal(coo_create(to, &from->shape, from->nnz, &error), STATUS_OK);
     for (int n = 0; n < from->shape.order; n++)
         memcpy(to->index[n], from->index[n], from->nnz * sizeof *from->index[n]);
     memcpy(to->value, from->value, from->nnz * sizeof *from->value);
@@ -92,14 +91,15 @@ static void copy_coo(struct coo *to, const struct coo *from)
 
 /* Entries of few distinct coordinates, values that cancel and round: thirds of -3 to 3 times powers
  * of ten. */
-static void messy_coo(struct coo *x, int order, const uint64_t *dims, uint64_t nnz, uint64_t seed)
+static void messy_coo(struct coo *x, const struct shape *shape, uint64_t nnz, uint64_t seed)
 {
     struct error error = {0};
-    assert_int_equal(coo_create(x, order, dims, nnz, &error), STATUS_OK);
+    assert_int_equal(coo_create(x, SHAPE(shape->order, shape->dims), nnz, &error), STATUS_OK);
     for (uint64_t i = 0; i < nnz; i++) {
-        for (int n = 0; n < order; n++) {
+        for (int n = 0; n < shape->order; n++) {
             uint64_t random = naive_random(&seed);
-            x->index[n][i] = (uint32_t)(random % 8 == 0 ? dims[n] - 1 : random / 8 % dims[n]);
+            x->index[n][i] =
+                (uint32_t)(random % 8 == 0 ? shape->dims[n] - 1 : random / 8 % shape->dims[n]);
         }
         int third = (int)(naive_random(&seed) % 7) - 3;
         x->value[i] = third / 3.0 * pow(10, (double)(naive_random(&seed) % 4));
@@ -153,7 +153,7 @@ static void test_clean_against_naive(void **state)
     };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         struct coo x;
-        messy_coo(&x, shapes[s].order, shapes[s].dims, shapes[s].nnz, s + 1);
+        messy_coo(&x, SHAPE(shapes[s].order, shapes[s].dims), shapes[s].nnz, s + 1);
         check_clean(&x);
         for (uint64_t i = 1; i < x.nnz; i += 2) /* every other entry repeats its predecessor */
             for (int n = 0; n < x.shape.order; n++)
@@ -174,7 +174,7 @@ static void test_sums_in_file_order(void **state)
         struct error error = {0};
         struct coo x;
         struct coo_cleaning report;
-        assert_int_equal(coo_create(&x, 2, dims, 4, &error), STATUS_OK);
+        assert_int_equal(coo_create(&x, SHAPE(2, dims), 4, &error), STATUS_OK);
         for (uint64_t i = 0; i < 4; i++) {
             x.index[0][i] = i == 1 ? 0 : 2;
             x.index[1][i] = 1;
@@ -199,7 +199,7 @@ static void test_order_is_kept(void **state)
     for (int sorted = 0; sorted <= 1; sorted++) {
         struct error error = {0};
         struct coo x;
-        naive_random_coo(&x, 3, dims, 3000, 7, 0);
+        naive_random_coo(&x, SHAPE(3, dims), 3000, 7, 0);
         struct entry *e = sorted ? sorted_entries(&x) : entries_of(&x);
         uint64_t kept = 0;
         for (uint64_t i = 0; i < x.nnz; i++) {
@@ -233,7 +233,7 @@ static void test_ascending_needs_no_memory(void **state)
     struct error error = {0};
     struct coo x;
     struct coo_cleaning report;
-    assert_int_equal(coo_create(&x, 2, dims, 100, &error), STATUS_OK);
+    assert_int_equal(coo_create(&x, SHAPE(2, dims), 100, &error), STATUS_OK);
     for (uint32_t i = 0; i < 100; i++) {
         x.index[0][i] = i / 10;
         x.index[1][i] = i % 10;
@@ -255,7 +255,7 @@ static void test_resize(void **state)
     static const uint64_t dims[3] = {9, 9, 9};
     struct error error = {0};
     struct coo x;
-    naive_random_coo(&x, 3, dims, 100, 8, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 100, 8, 0);
     struct entry *e = entries_of(&x);
     uint64_t nnz = x.nnz;
     assert_int_equal(coo_resize(&x, 2 * nnz, &error), STATUS_OK);
@@ -277,7 +277,7 @@ static void test_norm_does_not_depend_on_threads(void **state)
     (void)state;
     static const uint64_t dims[2] = {1000, 1000};
     struct coo x;
-    naive_random_coo(&x, 2, dims, 20000, 10, 0);
+    naive_random_coo(&x, SHAPE(2, dims), 20000, 10, 0);
     int threads = omp_get_max_threads();
     double norm_sq[3];
     for (int t = 1; t <= 3; t++) {
@@ -293,7 +293,7 @@ static void test_norm_does_not_depend_on_threads(void **state)
 static enum status create_grow_and_free(struct coo *x, struct error *error)
 {
     static const uint64_t dims[3] = {5, 5, 5};
-    enum status status = coo_create(x, 3, dims, 10, error);
+    enum status status = coo_create(x, SHAPE(3, dims), 10, error);
     if (status != STATUS_OK) {
         assert_null(x->value);
         assert_null(x->index[0]);

@@ -136,7 +136,7 @@ static void test_any_pieces_memory_and_threads(void **state)
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
         for (int integer = 0; integer <= 1; integer++) {
             struct coo x;
-            naive_random_coo(&x, 5, dims, lengths[l], 9, 1);
+            naive_random_coo(&x, SHAPE(5, dims), lengths[l], 9, 1);
             for (uint64_t i = 0; integer && i < x.nnz; i++)
                 x.value[i] = (double)(i % 11) - 3;
             check_all_ways(&x);
@@ -222,7 +222,7 @@ static void test_failures_come_through(void **state)
 
     struct coo x;
     int failures = 0;
-    naive_random_coo(&x, 3, dims, 1000, 4, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 1000, 4, 0);
     for (long k = 0, fired = 1; fired; k++) {
         struct cut cut = {.x = &x, .length = 300};
         error = (struct error){0};

@@ -35,15 +35,14 @@ static void random_coordinate(uint32_t *coordinate, int order, const uint64_t *d
 }
 
 /* A few nonzeros of random coordinates; duplicates may occur and do not matter here. */
-static void random_entries(struct coo *x, int order, const uint64_t *dims, uint64_t nnz,
-                           uint64_t *seed)
+static void random_entries(struct coo *x, const struct shape *shape, uint64_t nnz, uint64_t *seed)
 {
     struct error error = {0};
-    assert_int_equal(coo_create(x, order, dims, nnz, &error), STATUS_OK);
+    assert_int_equal(coo_create(x, SHAPE(shape->order, shape->dims), nnz, &error), STATUS_OK);
     for (uint64_t i = 0; i < nnz; i++) {
         uint32_t coordinate[MAX_ORDER];
-        random_coordinate(coordinate, order, dims, seed);
-        for (int n = 0; n < order; n++)
+        random_coordinate(coordinate, shape->order, shape->dims, seed);
+        for (int n = 0; n < shape->order; n++)
             x->index[n][i] = coordinate[n];
         x->value[i] = 1;
     }
@@ -72,7 +71,7 @@ static void test_figure_6(void **state)
     static const uint64_t indices[12] = {0, 16, 8, 17, 1, 18, 30, 7, 23, 11, 27, 31};
     static const uint64_t dims[3] = {4, 4, 4};
     struct ordering o;
-    ordering_create(&o, ORDERING_ALTO, 3, dims, 5);
+    ordering_create(&o, ORDERING_ALTO, SHAPE(3, dims), 5);
     assert_int_equal(o.line_bits, 6);
     assert_int_equal(o.cut, 5);
     assert_int_equal(o.words, 1);
@@ -96,7 +95,7 @@ static void test_places_alto(void **state)
     static const uint64_t dims[5] = {8, 2, 9, 1, 4};
     static const uint16_t expected[5][4] = {{0, 4, 7}, {1}, {2, 5, 8, 9}, {0}, {3, 6}};
     struct ordering o;
-    ordering_create(&o, ORDERING_ALTO, 5, dims, 64);
+    ordering_create(&o, ORDERING_ALTO, SHAPE(5, dims), 64);
     assert_int_equal(o.line_bits, 10);
     assert_int_equal(o.cut, 10);
     for (int n = 0; n < 5; n++)
@@ -111,7 +110,7 @@ static void test_places_mode(void **state)
     static const uint64_t dims[5] = {5, 2, 9, 8, 8};
     static const uint16_t lowest[5] = {11, 10, 0, 7, 4};
     struct ordering o;
-    ordering_create(&o, 0, 5, dims, 64);
+    ordering_create(&o, 0, SHAPE(5, dims), 64);
     assert_int_equal(o.line_bits, 14);
     for (int n = 0; n < 5; n++) {
         for (int k = 0; k < o.mode_bits[n]; k++)
@@ -119,7 +118,7 @@ static void test_places_mode(void **state)
         assert_int_equal(o.field[n].shift, lowest[n]);
         assert_int_equal(o.field[n].word, 0);
     }
-    ordering_create(&o, 2, 5, dims, 64); /* a mode on top though it is the longest */
+    ordering_create(&o, 2, SHAPE(5, dims), 64); /* a mode on top though it is the longest */
     assert_int_equal(o.place[2][0], 10);
     assert_int_equal(o.place[1][0], 9);
     assert_int_equal(o.place[4][0], 0);
@@ -189,7 +188,7 @@ static void test_layout_of_random_shapes(void **state)
         for (int kind = ORDERING_ALTO; kind < order; kind++)
             for (int c = 0; c < CUTS; c++) {
                 struct ordering o;
-                ordering_create(&o, kind, order, dims, cuts[c]);
+                ordering_create(&o, kind, SHAPE(order, dims), cuts[c]);
                 check_bijection(&o);
                 check_fields(&o, cuts[c]);
                 int wanted = cuts[c] < o.line_bits ? cuts[c] : o.line_bits;
@@ -210,7 +209,7 @@ static void test_round_trip(void **state)
         int order = random_shape(dims, &seed);
         int kind = (int)(naive_random(&seed) % (uint64_t)(order + 1)) - 1;
         struct ordering o;
-        ordering_create(&o, kind, order, dims, cuts[trial % CUTS]);
+        ordering_create(&o, kind, SHAPE(order, dims), cuts[trial % CUTS]);
         for (int i = 0; i < 20; i++) {
             uint32_t coordinate[MAX_ORDER], base[MAX_ORDER], decoded[MAX_ORDER];
             uint64_t index[2] = {0};
@@ -264,10 +263,10 @@ static void test_line_words(void **state)
     for (int trial = 0; trial < 25; trial++) {
         int order = random_shape(dims, &seed);
         struct coo x;
-        random_entries(&x, order, dims, trial == 0 ? 5000 : 50, &seed);
+        random_entries(&x, SHAPE(order, dims), trial == 0 ? 5000 : 50, &seed);
         for (int kind = ORDERING_ALTO; kind < order; kind++) {
             struct ordering o;
-            ordering_create(&o, kind, order, dims, 64);
+            ordering_create(&o, kind, SHAPE(order, dims), 64);
             check_line_words(&o, &x, &seed);
         }
         coo_free(&x);
@@ -280,9 +279,9 @@ static void test_allocation_failures(void **state)
     static const uint64_t dims[2] = {100, 100};
     uint64_t seed = 6, key[10];
     struct coo x;
-    random_entries(&x, 2, dims, 10, &seed);
+    random_entries(&x, SHAPE(2, dims), 10, &seed);
     struct ordering o;
-    ordering_create(&o, ORDERING_ALTO, 2, dims, 64);
+    ordering_create(&o, ORDERING_ALTO, SHAPE(2, dims), 64);
     int failures = 0;
     for (long k = 0;; k++) {
         struct error error = {0};
@@ -310,7 +309,7 @@ static void test_precedes(void **state)
         uint32_t a[MAX_ORDER], b[MAX_ORDER];
         uint64_t line[2][MAX_LINE_WORDS] = {{0}};
         struct ordering o;
-        ordering_create(&o, kind, order, dims, 128);
+        ordering_create(&o, kind, SHAPE(order, dims), 128);
         random_coordinate(a, order, dims, &seed);
         random_coordinate(b, order, dims, &seed);
         for (int n = 0; n < order && i % 3 > 0; n++) /* all but at most one are equal */

@@ -62,7 +62,7 @@ static void check_words(const struct ordering *from, const struct ordering *o,
 static void check_ordering(uint64_t *seed, const struct tensor_case *s, const struct ordering *o)
 {
     struct ordering common;
-    ordering_common(&common, s->order, s->dims);
+    ordering_common(&common, SHAPE(s->order, s->dims));
     for (int i = 0; i < 5; i++) {
         uint32_t coordinate[MAX_ORDER], base[MAX_ORDER], expected_base[MAX_ORDER];
         uint64_t line[MAX_LINE_WORDS], index[2], common_line[MAX_LINE_WORDS] = {0};
@@ -95,7 +95,7 @@ static void test_moves_build_lines_and_indices(void **state)
         struct tensor_case s = random_shape(&seed, i % 2 ? 4 : MAX_ORDER, i % 3 ? 32 : 20);
         for (int kind = ORDERING_ALTO; kind < s.order; kind++) {
             struct ordering o;
-            ordering_create(&o, kind, s.order, s.dims, index_bits[i % 6]);
+            ordering_create(&o, kind, SHAPE(s.order, s.dims), index_bits[i % 6]);
             check_ordering(&seed, &s, &o);
         }
     }
@@ -110,7 +110,7 @@ static void test_all_bits_of_full_modes(void **state)
     for (int kind = ORDERING_ALTO; kind < 2; kind++) {
         struct ordering o;
         uint64_t line[1];
-        ordering_create(&o, kind, s.order, s.dims, 64);
+        ordering_create(&o, kind, SHAPE(s.order, s.dims), 64);
         ordering_encode(&o, coordinate, line);
         check_words(NULL, &o, ORDERING_LINE, source, line, 1);
     }
@@ -122,11 +122,11 @@ static void test_few_moves_for_a_mode(void **state)
     (void)state;
     uint64_t dims[4] = {6066, 5699, 244268, 1176};
     struct ordering common;
-    ordering_common(&common, 4, dims);
+    ordering_common(&common, SHAPE(4, dims));
     for (int n = 0; n < 4; n++) {
         struct ordering o;
         struct bit_moves m;
-        ordering_create(&o, n, 4, dims, 64);
+        ordering_create(&o, n, SHAPE(4, dims), 64);
         ordering_moves_create(&m, NULL, &o, ORDERING_LINE, 0);
         assert_int_equal(m.count, 4);
         ordering_moves_create(&m, &common, &o, ORDERING_LINE, 0);
@@ -169,9 +169,9 @@ static void test_sorted_bits_of_every_mode(void **state)
     for (int i = 0; i < SHAPES; i++) {
         struct tensor_case s = random_shape(&seed, MAX_ORDER, 31);
         struct ordering common, o;
-        ordering_common(&common, s.order, s.dims);
+        ordering_common(&common, SHAPE(s.order, s.dims));
         for (int n = 0; n < s.order; n++) {
-            ordering_create(&o, n, s.order, s.dims, 64);
+            ordering_create(&o, n, SHAPE(s.order, s.dims), 64);
             int sorted = ordering_sorted_bits(&common, &o);
             assert_in_range(sorted, o.line_bits - o.mode_bits[n], o.line_bits);
             if (n == common.kind)
@@ -191,8 +191,8 @@ static void test_sorted_bits_need_no_sorting(void **state)
         int from_kind = (int)(naive_random(&seed) % (uint64_t)(s.order + 1)) - 1;
         int to_kind = (int)(naive_random(&seed) % (uint64_t)(s.order + 1)) - 1;
         struct ordering from, to;
-        ordering_create(&from, from_kind, s.order, s.dims, 64);
-        ordering_create(&to, to_kind, s.order, s.dims, 64);
+        ordering_create(&from, from_kind, SHAPE(s.order, s.dims), 64);
+        ordering_create(&to, to_kind, SHAPE(s.order, s.dims), 64);
         int sorted = ordering_sorted_bits(&from, &to);
         for (int j = 0; j < 20; j++) {
             uint32_t a[MAX_ORDER], b[MAX_ORDER];

@@ -348,7 +348,7 @@ static enum status host_limits(int order, const uint64_t *dims,
                                const struct backend_options *options, struct backend_limits *limits,
                                struct error *error)
 {
-    return host_rates(order, dims, options->rank, limits, error);
+    return host_rates(SHAPE(order, dims), options->rank, limits, error);
 }
 
 const struct backend_ops backend_host = {.name = "host",

@@ -103,12 +103,12 @@ static double rate_of(row_work work, double *table, uint64_t rows, uint64_t rank
     return best;
 }
 
-static enum status measure_modes(int order, const uint64_t *dims, uint64_t rank,
+static enum status measure_modes(const struct shape *shape, uint64_t rank,
                                  struct backend_limits *limits, struct error *error)
 {
     uint64_t longest = 1, most = TABLE_BYTES / sizeof(double) / rank;
-    for (int n = 0; n < order; n++)
-        longest = dims[n] > longest ? dims[n] : longest;
+    for (int n = 0; n < shape->order; n++)
+        longest = shape->dims[n] > longest ? shape->dims[n] : longest;
     longest = longest > most ? most : longest;
     double *table = memory_array(longest, rank * sizeof *table, error);
     if (!table)
@@ -117,16 +117,16 @@ static enum status measure_modes(int order, const uint64_t *dims, uint64_t rank,
     for (uint64_t i = 0; i < longest * rank; i++)
         table[i] = 1;
 
-    for (int n = 0; n < order; n++) {
+    for (int n = 0; n < shape->order; n++) {
         int same = 0;
-        while (dims[same] != dims[n])
+        while (shape->dims[same] != shape->dims[n])
             same++;
         if (same < n) {
             limits->gather_bytes_per_second[n] = limits->gather_bytes_per_second[same];
             limits->atomic_rows_per_second[n] = limits->atomic_rows_per_second[same];
             continue;
         }
-        uint64_t rows = dims[n] < longest ? dims[n] : longest;
+        uint64_t rows = shape->dims[n] < longest ? shape->dims[n] : longest;
         limits->gather_bytes_per_second[n] =
             rate_of(gather_rows, table, rows, rank) * (double)rank * (double)sizeof(double);
         limits->atomic_rows_per_second[n] = rate_of(add_rows_atomically, table, rows, rank);
@@ -158,11 +158,11 @@ static enum status measure_copy(struct backend_limits *limits, struct error *err
     return error->status;
 }
 
-enum status host_rates(int order, const uint64_t *dims, uint64_t rank,
-                       struct backend_limits *limits, struct error *error)
+enum status host_rates(const struct shape *shape, uint64_t rank, struct backend_limits *limits,
+                       struct error *error)
 {
     *limits = (struct backend_limits){0};
     if (measure_copy(limits, error) == STATUS_OK)
-        measure_modes(order, dims, rank, limits, error);
+        measure_modes(shape, rank, limits, error);
     return error->status;
 }

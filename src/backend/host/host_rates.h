@@ -5,7 +5,7 @@
 #include "backend/backend.h"
 
 /* By all OpenMP threads, for factors of these lengths and `rank` doubles a row. */
-enum status host_rates(int order, const uint64_t *dims, uint64_t rank,
-                       struct backend_limits *limits, struct error *error);
+enum status host_rates(const struct shape *shape, uint64_t rank, struct backend_limits *limits,
+                       struct error *error);
 
 #endif

@@ -102,7 +102,7 @@ static enum status build_orderings(struct building *b, struct error *error)
     b->all = replicas + (b->alto != NULL);
     if (b->alto && build_one(b, ORDERING_ALTO, error) != STATUS_OK)
         return error->status;
-    if (replicas > 1 && blco_presort_possible(b->x->shape.order, b->x->shape.dims))
+    if (replicas > 1 && blco_presort_possible(&b->x->shape))
         return build_from_common(b, error);
     for (int n = 0; n < b->x->shape.order; n++)
         if (b->wanted[n] && build_one(b, n, error) != STATUS_OK)

@@ -166,7 +166,7 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
     struct error worst = {0};
     struct ordering alto;
     struct linear_decoder decoder;
-    ordering_create(&alto, ORDERING_ALTO, x->shape.order, x->shape.dims, 64);
+    ordering_create(&alto, ORDERING_ALTO, &x->shape, 64);
     if (linear_decoder_create(&decoder, &alto, error) != STATUS_OK)
         return error->status;
 #pragma omp parallel for schedule(dynamic)
@@ -190,7 +190,7 @@ enum status blco_file_read(const struct blco_file *f, struct coo *x, struct prog
     const struct blco_file_header *h = f->header;
     double start = progress_now();
     progress_stage(progress, "reading %s", f->name);
-    if (coo_create(x, (int)h->order, h->dims, h->nnz, error) == STATUS_OK &&
+    if (coo_create(x, SHAPE((int)h->order, h->dims), h->nnz, error) == STATUS_OK &&
         blco_file_decode(f, 0, h->nsegments, x, error) != STATUS_OK)
         coo_free(x);
     if (error->status != STATUS_OK) {

@@ -28,7 +28,8 @@ enum status blco_pieces_each(const struct blco_file *f, uint64_t length, coo_tak
     const struct blco_file_header *h = f->header;
     struct coo piece;
     uint64_t begin = 0;
-    if (coo_create(&piece, (int)h->order, h->dims, blco_file_nnz(f, 0, length), error) != STATUS_OK)
+    if (coo_create(&piece, SHAPE((int)h->order, h->dims), blco_file_nnz(f, 0, length), error) !=
+        STATUS_OK)
         return error->status;
     do {
         uint64_t end = h->nsegments - begin < length ? h->nsegments : begin + length;

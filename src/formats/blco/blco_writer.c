@@ -23,13 +23,13 @@ enum status blco_writer_open(struct blco_writer *w, const char *path, int order,
     *w = (struct blco_writer){
         .file = {.fd = -1}, .position = BLCO_PAGE, .threads = omp_get_max_threads()};
     struct ordering alto;
-    ordering_create(&alto, ORDERING_ALTO, order, dims, 64);
+    ordering_create(&alto, ORDERING_ALTO, SHAPE(order, dims), 64);
     w->packed_room = segment_pack_at_most(alto.line_bits, BLCO_SEGMENT_NNZ, BLCO_SEGMENT_NNZ);
     w->packed = memory_pages((size_t)w->threads * w->packed_room, error);
     if (w->packed)
         line_encoder_create(&w->alto, &alto, error);
     if (error->status == STATUS_OK)
-        coo_create(&w->pending, order, dims, pending_room(w, order, memory), error);
+        coo_create(&w->pending, SHAPE(order, dims), pending_room(w, order, memory), error);
     if (error->status == STATUS_OK)
         outfile_open(&w->file, path, error);
     if (error->status != STATUS_OK)

@@ -4,18 +4,17 @@
 
 #include "formats/blco/blco_format.h"
 
-bool decoded_layout_create(struct packed_layout *layout, int order, const uint64_t *dims)
+bool decoded_layout_create(struct packed_layout *layout, const struct shape *shape)
 {
     struct ordering o;
     memset(layout, 0, sizeof *layout);
-    ordering_create(&o, ORDERING_ALTO, order, dims,
-                    ordering_line_bits(order, dims) > 64 ? 128 : 64);
-    layout->order = order;
+    ordering_create(&o, ORDERING_ALTO, shape, ordering_line_bits(shape) > 64 ? 128 : 64);
+    layout->order = shape->order;
     layout->words = o.words;
     layout->line_bits = o.line_bits;
     layout->stride = (uint32_t)blco_group_stride(o.line_bits);
-    for (int n = 0; n < order; n++) {
-        layout->mode[n].length = (uint32_t)dims[n];
+    for (int n = 0; n < shape->order; n++) {
+        layout->mode[n].length = (uint32_t)shape->dims[n];
         layout->mode[n].mask = (uint32_t)o.field[n].mask;
         layout->mode[n].word = (uint8_t)o.field[n].word;
         layout->mode[n].shift = (uint8_t)o.field[n].shift;
@@ -51,7 +50,7 @@ void decoded_layout_spread(struct packed_spread *spread, const struct packed_lay
 {
     struct ordering o;
     memset(spread, 0, sizeof *spread);
-    ordering_create(&o, kind, layout->order, dims, 64);
+    ordering_create(&o, kind, SHAPE(layout->order, dims), 64);
     for (int n = 0; n < o.order; n++)
         for (int k = 0; k < o.mode_bits[n]; k++)
             add_bit(spread, o.place[n][k], layout->mode[n].word, layout->mode[n].shift + k);

@@ -11,7 +11,7 @@
 
 /* For a tensor of these lengths (order): the fields of an ordering (ordering.h) without a cut.
  * False where its coordinates do not fit into two words. */
-bool decoded_layout_create(struct packed_layout *layout, int order, const uint64_t *dims);
+bool decoded_layout_create(struct packed_layout *layout, const struct shape *shape);
 
 /* For words that are themselves the lines of another ordering: one of at most 64 bits on which each
  * mode's stand side by side, as those of `mode n` do. */

@@ -47,7 +47,7 @@ static enum status builder_open(struct builder *b, const struct coo *x, struct e
     b->p->segment = memory_array(b->p->nsegments, sizeof *b->p->segment, error);
     b->piece = memory_zeros((size_t)b->threads, sizeof *b->piece, error);
     for (int t = 0; t < b->threads && error->status == STATUS_OK; t++)
-        coo_create(&b->piece[t], x->shape.order, x->shape.dims, room, error);
+        coo_create(&b->piece[t], &x->shape, room, error);
     if (error->status != STATUS_OK || blco_build(&b->sorted, x, &options, error) != STATUS_OK)
         return error->status;
     return line_encoder_create(&b->encoder, &b->sorted.ordering, error);
@@ -114,7 +114,7 @@ enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, in
 static uint64_t copy_segments(struct packed_tensor *p, const struct blco_file *f)
 {
     uint64_t bad = p->nsegments;
-    int line_bits = ordering_line_bits(p->shape.order, p->shape.dims);
+    int line_bits = ordering_line_bits(&p->shape);
 #pragma omp parallel for schedule(dynamic) reduction(min : bad)
     for (uint64_t s = 0; s < p->nsegments; s++) {
         struct blco_file_segment *segment = &p->segment[s];
@@ -172,7 +172,7 @@ double packed_tensor_norm_sq(const struct packed_tensor *p)
 {
     double partial[NORM_SLICES], sum = 0;
     uint64_t length = p->nsegments / NORM_SLICES + 1;
-    int line_bits = ordering_line_bits(p->shape.order, p->shape.dims);
+    int line_bits = ordering_line_bits(&p->shape);
 #pragma omp parallel for schedule(static)
     for (uint64_t slice = 0; slice < NORM_SLICES; slice++) {
         uint64_t end = (slice + 1) * length;

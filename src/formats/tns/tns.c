@@ -143,7 +143,7 @@ static enum status make_room(struct reader *r, uint64_t more, struct error *erro
         room = needed > most ? needed : most;
     if (r->x->shape.order == 0) {
         const struct tns_format *f = &r->head.format;
-        return coo_create(r->x, f->order, f->limit, room, error);
+        return coo_create(r->x, SHAPE(f->order, f->limit), room, error);
     }
     return coo_resize(r->x, room, error);
 }

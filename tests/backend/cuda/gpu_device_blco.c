@@ -138,7 +138,7 @@ static void test_random_tensors(void **state)
         uint64_t dims[MAX_ORDER];
         struct coo x;
         random_lengths(&seed, order, bits[naive_random(&seed) % 9], dims);
-        naive_random_coo(&x, order, dims, random_nnz(&seed), naive_random(&seed), i % 2);
+        naive_random_coo(&x, SHAPE(order, dims), random_nnz(&seed), naive_random(&seed), i % 2);
         check_tensor(&x, &seed, &met);
         coo_free(&x);
     }
@@ -159,7 +159,7 @@ static void test_choice_of_words(void **state)
     for (int i = 0; i < 3; i++) {
         struct coo x;
         struct device_coo d;
-        naive_random_coo(&x, 3, dims[i], MOST_NNZ, 5, 0);
+        naive_random_coo(&x, SHAPE(3, dims[i]), MOST_NNZ, 5, 0);
         upload_coo(&d, &x);
         for (int kind = ORDERING_ALTO; kind < 3; kind++)
             check_build(&x, &d, kind, 0, 8, false, &met);
@@ -178,13 +178,13 @@ static void test_small_tensors(void **state)
     uint64_t seed = 2;
     for (uint64_t nnz = 0; nnz < 3; nnz++) {
         struct coo x;
-        naive_random_coo(&x, 16, ones, nnz, 3, 0);
+        naive_random_coo(&x, SHAPE(16, ones), nnz, 3, 0);
         check_tensor(&x, &seed, &met);
         coo_free(&x);
-        naive_random_coo(&x, 2, full, nnz, 4, 0);
+        naive_random_coo(&x, SHAPE(2, full), nnz, 4, 0);
         check_tensor(&x, &seed, &met);
         coo_free(&x);
-        naive_random_coo(&x, 4, full, nnz, 5, 0);
+        naive_random_coo(&x, SHAPE(4, full), nnz, 5, 0);
         check_tensor(&x, &seed, &met);
         coo_free(&x);
     }
@@ -224,7 +224,7 @@ static void test_narrow_lines(void **state)
     for (int t = 0; t < 6; t++)
         for (uint64_t nnz = 1; nnz <= MOST_NNZ; nnz = nnz * 53 + 970) {
             struct coo x;
-            naive_random_coo(&x, 5, dims[t], nnz, nnz, 1);
+            naive_random_coo(&x, SHAPE(5, dims[t]), nnz, nnz, 1);
             check_upload(&x, bytes[t]);
             coo_free(&x);
         }
@@ -238,7 +238,7 @@ static void test_narrow_values(void **state)
     static const uint64_t dims[3] = {300, 200, 100};
     static const double odd[] = {1, -0.0, 256, 0.5, -3, 1e300, 0.1, 1e-320};
     struct coo x;
-    naive_random_coo(&x, 3, dims, MOST_NNZ, 9, 0);
+    naive_random_coo(&x, SHAPE(3, dims), MOST_NNZ, 9, 0);
     for (int form = 0; form < 2; form++)
         for (int o = 0; o < 8; o++)
             for (int late = 0; late < 2; late++) {
@@ -261,7 +261,7 @@ static void test_many_nonzeros(void **state)
     uint64_t seed = 3;
     for (int t = 0; t < 2; t++) {
         struct coo x;
-        assert_int_equal(coo_create(&x, 3, dims[t], nnz, &error), STATUS_OK);
+        assert_int_equal(coo_create(&x, SHAPE(3, dims[t]), nnz, &error), STATUS_OK);
         for (uint64_t i = 0; i < nnz; i++) { /* distinct: an odd factor modulo 2^24 */
             uint32_t line = (uint32_t)(i * 10368889) & 0xffffff, spread = t ? 1 << 20 : 1;
             x.index[0][i] = (line & 0xff) * spread;
@@ -316,11 +316,11 @@ static void test_wide_positions(void **state)
     static uint8_t flag[2][NNZ];
     struct coo x;
     struct device_coo d;
-    naive_random_coo(&x, 3, dims, NNZ, 7, 1);
+    naive_random_coo(&x, SHAPE(3, dims), NNZ, 7, 1);
     upload_coo(&d, &x);
     for (int kind = ORDERING_ALTO; kind < 3; kind++) {
         struct ordering o;
-        ordering_create(&o, kind, 3, dims, 128);
+        ordering_create(&o, kind, SHAPE(3, dims), 128);
         for (int wide = 0; wide < 2; wide++)
             by_position(&d, &o, wide ? 8 : 4, position[wide], word[wide], flag[wide]);
         assert_memory_equal(position[0], position[1], x.nnz * sizeof *position[0]);
@@ -385,7 +385,7 @@ static void test_failing_allocations(void **state)
     for (int t = 0; t < 4; t++) {
         struct coo x;
         int index_bits = t / 2 ? 20 : 0;
-        naive_random_coo(&x, 3, dims[t % 2], MOST_NNZ, 6, 0);
+        naive_random_coo(&x, SHAPE(3, dims[t % 2]), MOST_NNZ, 6, 0);
         assert_int_equal(try_build(&x, index_bits), STATUS_OK);
         uint64_t before = free_memory();
         int failures = 0, fired = 1;

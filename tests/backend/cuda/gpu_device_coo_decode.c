@@ -96,9 +96,9 @@ static void test_random_tensors(void **state)
         uint64_t dims[MAX_ORDER], nnz = 1 + naive_random(&seed) % (i % 8 == 7 ? 400000 : 5000);
         int order = i % 9 < 8 ? i % 9 + 1 : 16;
         random_lengths(&seed, order, i % 7 * 18, dims);
-        if (!decoded_layout_create(&layout, order, dims))
+        if (!decoded_layout_create(&layout, SHAPE(order, dims)))
             continue;
-        coo_in_form(&x, order, dims, nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
+        coo_in_form(&x, SHAPE(order, dims), nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
         for (uint64_t k = 0; k < x.nnz; k++) /* zeros are not written */
             x.value[k] = x.value[k] == 0 ? 1 : x.value[k];
         check_tensor(&x);
@@ -139,7 +139,7 @@ static void test_damaged(void **state)
     struct error error = {0};
     struct blco_file f;
     struct coo x;
-    naive_random_coo(&x, 3, dims, 400000, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 400000, 1, 0);
     open_file(&f, &x);
     struct blco_file_header less = *f.header, *header = &less;
     less.dims[1] = 600;
@@ -164,7 +164,7 @@ static void check_failing_allocations(const uint64_t *dims)
     struct blco_file f;
     struct coo x;
     int failures = 0;
-    naive_random_coo(&x, 3, dims, 100000, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 100000, 1, 0);
     open_file(&f, &x);
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};

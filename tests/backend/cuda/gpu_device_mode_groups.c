@@ -84,7 +84,7 @@ static void test_all_groupings(void **state)
     for (int order = 2; order <= 5; order++)
         for (int i = 0; i < 4; i++) {
             struct coo x;
-            naive_random_coo(&x, order, dims, nonzeros[i], (uint64_t)(order + i), i % 2);
+            naive_random_coo(&x, SHAPE(order, dims), nonzeros[i], (uint64_t)(order + i), i % 2);
             for (unsigned cuts = 0; cuts < 1u << (order - 1); cuts++) {
                 struct mode_groups g;
                 mode_groups_from_cuts(&g, order, cuts);
@@ -108,10 +108,10 @@ static void test_long_lines(void **state)
         {.groups = 4, .first = {0, 1, 2, 3, 5}},
     };
     struct coo x;
-    naive_random_coo(&x, 5, dims[0], 70000, 1, 1);
+    naive_random_coo(&x, SHAPE(5, dims[0]), 70000, 1, 1);
     check_apply(&x, &groupings[0]);
     coo_free(&x);
-    naive_random_coo(&x, 5, dims[1], 70000, 2, 1);
+    naive_random_coo(&x, SHAPE(5, dims[1]), 70000, 2, 1);
     check_apply(&x, &groupings[1]);
     check_apply(&x, &groupings[2]);
     coo_free(&x);
@@ -132,7 +132,7 @@ static void test_choice(void **state)
         struct mode_groups expected, g;
         for (int n = 0; n < order; n++)
             dims[n] = 2 + naive_random(&seed) % (n == order - 1 ? 3000 : i % 3 ? 40 : 700);
-        naive_random_coo(&x, order, dims, 1 + naive_random(&seed) % 200000, seed, i % 2);
+        naive_random_coo(&x, SHAPE(order, dims), 1 + naive_random(&seed) % 200000, seed, i % 2);
         uint64_t cache = UINT64_C(1) << naive_random(&seed) % 28;
         assert_int_equal(mode_groups_choose(&expected, &x, 256, cache, &error), STATUS_OK);
         upload_coo(&d, &x);
@@ -170,7 +170,7 @@ static void test_failing_allocations(void **state)
     static const struct mode_groups middle = {.groups = 3, .first = {0, 1, 3, 4}};
     for (int t = 0; t < 2; t++) {
         struct coo x;
-        naive_random_coo(&x, 4, dims[t], 2000, 3, 1);
+        naive_random_coo(&x, SHAPE(4, dims[t]), 2000, 3, 1);
         int failures = 0;
         for (long k = 0, fired = 1; fired; k++) {
             memory_hook_set(k);

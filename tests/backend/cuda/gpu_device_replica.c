@@ -80,7 +80,7 @@ static uint64_t most_in_a_row(const struct coo *x, int mode)
 
 static void compare(const struct packed_tensor *got, const struct packed_tensor *expected)
 {
-    int line_bits = ordering_line_bits(got->shape.order, got->shape.dims);
+    int line_bits = ordering_line_bits(&got->shape);
     assert_int_equal(got->kind, expected->kind);
     assert_int_equal(got->nnz, expected->nnz);
     assert_int_equal(got->segment_nnz, expected->segment_nnz);
@@ -162,9 +162,9 @@ static void test_bytes_of_the_host(void **state)
         random_lengths(&seed, order, bits[naive_random(&seed) % 8], dims);
         for (int n = 0; n < order; n++) /* rows are counted here */
             dims[n] = dims[n] < 1 << 26 ? dims[n] : 1 << 26;
-        if (!decoded_layout_create(&layout, order, dims))
+        if (!decoded_layout_create(&layout, SHAPE(order, dims)))
             continue;
-        coo_in_form(&x, order, dims, nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
+        coo_in_form(&x, SHAPE(order, dims), nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
         uint64_t batch = 1 + naive_random(&seed) % (2 * x.nnz);
         batch = batch < x.nnz / 20 ? x.nnz / 20 : batch; /* a launch or two for each */
         open_stream(&t, &x, segments[i % 4], batch, naive_random(&seed) % (1 << 20), i % 2);
@@ -188,7 +188,7 @@ static void test_values_at_the_limits(void **state)
     struct streaming t;
     struct coo x;
     int refused = 0;
-    naive_random_coo(&x, 3, dims, 100000, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 100000, 1, 0);
     uint64_t seed = 3;
     for (uint64_t i = 0; i < x.nnz; i++) { /* few kinds side by side, in most orders */
         uint64_t kind = x.index[0][i] * 31 % (2 * COUNT);
@@ -209,7 +209,7 @@ static void test_memory(void **state)
     struct streaming t;
     struct coo x;
     int built = 0, refused = 0;
-    coo_in_form(&x, 3, dims, 60000, 1, SAMPLE_BY_REGION);
+    coo_in_form(&x, SHAPE(3, dims), 60000, 1, SAMPLE_BY_REGION);
     open_stream(&t, &x, 500, 3000, 1 << 18, 0);
     for (uint64_t bytes = 1 << 10; bytes <= 1 << 24; bytes += bytes / 3) {
         struct replica_request q = request_of(&t, 0);
@@ -246,7 +246,7 @@ static void test_skipped_batches(void **state)
         struct device_row_counts counts = {0};
         struct streaming t;
         struct coo x;
-        naive_random_coo(&x, 3, dims, 200000, 1, 0);
+        naive_random_coo(&x, SHAPE(3, dims), 200000, 1, 0);
         open_stream(&t, &x, 100, 1000, bytes, 0);
         const struct device_packed_tensor *o = &t.stream.packed[0];
         uint64_t flowing = o->nbatches - o->nresident;
@@ -308,7 +308,7 @@ static void test_segments_out_of_order(void **state)
     struct packed_tensor alto, replica;
     struct streaming t;
     struct coo x;
-    naive_random_coo(&x, 3, dims, 100000, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 100000, 1, 0);
     x.nnz -= x.nnz % 1000;
     assert_int_equal(packed_tensor_build(&alto, &x, ORDERING_ALTO, 1000, NULL, &error), STATUS_OK);
     reverse_segments(&alto);
@@ -344,7 +344,7 @@ static void compare_mode(struct backend *b, const struct ktensor *k, int n,
 
 static void make_problem(struct problem *q, const struct tensor_case *s, uint64_t rank)
 {
-    naive_random_coo(&q->x, s->order, s->dims, s->nnz, 3, s->skewed);
+    naive_random_coo(&q->x, SHAPE(s->order, s->dims), s->nnz, 3, s->skewed);
     create_model(&q->k, &q->x, rank, 7);
     ktensor_randomise(&q->k, KTENSOR_RANDOM, 7);
     make_positive(&q->x);

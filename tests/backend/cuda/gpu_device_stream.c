@@ -29,8 +29,8 @@ struct tensor_case {
 static void make_problem(struct problem *q, const struct tensor_case *s, int single)
 {
     struct error error = {0};
-    naive_random_coo(&q->x, s->order, s->dims, s->nnz, s->rank, s->skewed);
-    assert_int_equal(ktensor_create(&q->k, s->order, s->dims, s->rank, &error), STATUS_OK);
+    naive_random_coo(&q->x, SHAPE(s->order, s->dims), s->nnz, s->rank, s->skewed);
+    assert_int_equal(ktensor_create(&q->k, SHAPE(s->order, s->dims), s->rank, &error), STATUS_OK);
     ktensor_randomise(&q->k, single ? KTENSOR_RANDOM : KTENSOR_NORMAL, 7);
     if (single)
         make_positive(&q->x);
@@ -408,7 +408,7 @@ static void test_memory(void **state)
     struct device_stream s;
     struct coo x;
     size_t before, after, all;
-    naive_random_coo(&x, 3, dims, 6000000, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 6000000, 1, 0);
     assert_int_equal(packed_tensor_build(&packed, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
     good(cudaMemGetInfo(&before, &all));
     assert_int_equal(
@@ -505,7 +505,7 @@ static void test_line_too_long(void **state)
     struct coo x;
     for (int n = 0; n < 5; n++)
         conflict[n] = CONFLICT_REGISTER;
-    naive_random_coo(&x, 5, dims, 100, 1, 0);
+    naive_random_coo(&x, SHAPE(5, dims), 100, 1, 0);
     assert_int_equal(pack(&packed, &x, conflict, 0), 1);
     assert_int_equal(device_stream_open(&s, &packed, 1, conflict, sorted, 100, 0, 0, &error),
                      STATUS_MEMORY);

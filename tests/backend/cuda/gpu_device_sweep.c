@@ -119,7 +119,7 @@ static void check_tensor(const uint64_t *dims, uint64_t nnz, int groups)
     struct external_sort_report report;
     struct blco_file file;
     struct coo x;
-    naive_random_coo(&x, ORDER, dims, nnz, 1, 0);
+    naive_random_coo(&x, SHAPE(ORDER, dims), nnz, 1, 0);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     assert_int_equal(blco_file_open(&file, scratch_path("x.blco"), &error), STATUS_OK);
     check_source(&x, NULL, groups);

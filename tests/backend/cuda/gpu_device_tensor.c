@@ -73,7 +73,7 @@ static void test_tables(void **state)
     for (int t = 0; t < 4; t++) {
         struct coo x;
         struct device_coo d;
-        naive_random_coo(&x, 3, dims[t], nonzeros[t], 5, t % 2);
+        naive_random_coo(&x, SHAPE(3, dims[t]), nonzeros[t], 5, t % 2);
         upload_coo(&d, &x);
         for (int kind = ORDERING_ALTO; kind < 3; kind++) {
             struct device_tensor tensor;
@@ -97,7 +97,7 @@ static void test_failing_allocations(void **state)
     static const uint64_t dims[3] = {1 << 23, 1 << 22, 5};
     struct coo x;
     struct device_coo d;
-    naive_random_coo(&x, 3, dims, 50000, 6, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 50000, 6, 0);
     upload_coo(&d, &x);
     int failures = 0;
     for (long k = 0, fired = 1; fired; k++) {

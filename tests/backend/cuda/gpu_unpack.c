@@ -138,7 +138,7 @@ static void check_tensor(const struct coo *x, int kind, uint64_t segment_nnz, ui
     struct error error = {0};
     struct packed_layout layout;
     struct packed_tensor p;
-    assert_true(decoded_layout_create(&layout, x->order, x->dims));
+    assert_true(decoded_layout_create(&layout, SHAPE(x->order, x->dims)));
     assert_int_equal(packed_tensor_build(&p, x, kind, segment_nnz, NULL, &error), STATUS_OK);
     check_packed(&p, &layout, seed);
     packed_tensor_free(&p);
@@ -157,9 +157,9 @@ static void test_decoded_as_on_the_host(void **state)
         uint64_t dims[MAX_ORDER], nnz = 1 + naive_random(&seed) % (i % 4 == 3 ? 100000 : 3000);
         int order = i % 9 < 8 ? i % 9 + 1 : 16;
         random_lengths(&seed, order, bits[naive_random(&seed) % 8], dims);
-        if (!decoded_layout_create(&layout, order, dims))
+        if (!decoded_layout_create(&layout, SHAPE(order, dims)))
             continue;
-        coo_in_form(&x, order, dims, nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
+        coo_in_form(&x, SHAPE(order, dims), nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
         int kind = (int)(naive_random(&seed) % (uint64_t)(order + 1)) - 1;
         check_tensor(&x, kind, segments[i % 4], &seed);
         words[layout.words]++;
@@ -182,7 +182,7 @@ static void test_all_lengths_of_lines(void **state)
             dims[n] = share < 32 ? UINT64_C(1) << share : MAX_LENGTH;
         }
         struct coo x;
-        coo_in_form(&x, order, dims, 1 + naive_random(&seed) % most, naive_random(&seed),
+        coo_in_form(&x, SHAPE(order, dims), 1 + naive_random(&seed) % most, naive_random(&seed),
                     bits % SAMPLE_FORMS);
         check_tensor(&x, bits % (order + 1) - 1, bits % 2 ? 0 : 600, &seed);
         coo_free(&x);
@@ -198,12 +198,12 @@ static void test_dense_and_scattered(void **state)
     uint64_t seed = 5;
     struct error error = {0};
     struct coo x;
-    coo_in_form(&x, 3, dense, 1 << 18, 1, SAMPLE_BYTES);
+    coo_in_form(&x, SHAPE(3, dense), 1 << 18, 1, SAMPLE_BYTES);
     check_tensor(&x, ORDERING_ALTO, 0, &seed);
     check_tensor(&x, 1, 0, &seed);
     coo_free(&x);
     for (int order = 2; order <= 4; order += 2) {
-        ok(coo_create(&x, order, order == 2 ? wide : wider, 2, &error), &error);
+        ok(coo_create(&x, SHAPE(order, order == 2 ? wide : wider), 2, &error), &error);
         for (int n = 0; n < order; n++) {
             x.index[n][0] = 0;
             x.index[n][1] = (uint32_t)(MAX_LENGTH - 1);
@@ -228,12 +228,12 @@ static void test_coordinates_beyond_a_length(void **state)
             struct packed_tensor p;
             struct coo x;
             uint64_t beyond = 0;
-            naive_random_coo(&x, order, dims, 5000, 1, 0);
+            naive_random_coo(&x, SHAPE(order, dims), 5000, 1, 0);
             ok(packed_tensor_build(&p, &x, n % 2 ? ORDERING_ALTO : 0, 1000, NULL, &error), &error);
             coo_free(&x);
             unpack_all(&p, &x);
             p.shape.dims[n] = less[n];
-            assert_true(decoded_layout_create(&layout, order, p.dims));
+            assert_true(decoded_layout_create(&layout, SHAPE(order, p.dims)));
             struct decoded d;
             decode(&p, &layout, 0, p.nsegments, n % 2, &d);
             assert_int_equal(d.damaged, n + 1);

@@ -38,7 +38,7 @@ static void check(const struct coo *x, uint64_t rank, struct blco_options cut)
 {
     struct error error = {0};
     struct ktensor k;
-    assert_int_equal(ktensor_create(&k, x->shape.order, x->shape.dims, rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(&k, &x->shape, rank, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_NORMAL, 5);
     for (int n = 0; n < x->shape.order; n++) {
         uint64_t entries = x->shape.dims[n] * rank;
@@ -96,7 +96,7 @@ static void test_blocks(void **state)
     const uint64_t dims[] = {40, 300, 7, 25};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         struct coo x;
-        naive_random_coo(&x, 4, dims, 7000, i, i % 2);
+        naive_random_coo(&x, SHAPE(4, dims), 7000, i, i % 2);
         check(&x, 5 + i, cuts[i]);
         coo_free(&x);
     }
@@ -112,7 +112,7 @@ static void test_kernels(void **state)
     const enum conflict ordered = CONFLICT_ORDERED;
     for (int order = 1; order <= 6; order++) {
         struct coo x;
-        naive_random_coo(&x, order, dims, order == 1 ? 4 : order == 2 ? 200 : 300, 1, 0);
+        naive_random_coo(&x, SHAPE(order, dims), order == 1 ? 4 : order == 2 ? 200 : 300, 1, 0);
         for (uint64_t rank = 1; rank <= 75; rank += rank < 36 ? 1 : 13)
             for (size_t i = 0; i < 3; i++) {
                 simd_width_limit(lanes[i]);
@@ -123,7 +123,7 @@ static void test_kernels(void **state)
         struct host_mttkrp p;
         struct ktensor k;
         double m[3][60 * 29], scratch[2 * 29];
-        assert_int_equal(ktensor_create(&k, order, dims, 29, &error), STATUS_OK);
+        assert_int_equal(ktensor_create(&k, SHAPE(order, dims), 29, &error), STATUS_OK);
         ktensor_randomise(&k, KTENSOR_NORMAL, 5);
         int mode = order > 1;
         assert_int_equal(blco_build(&b, &x, &(struct blco_options){.kind = mode}, &error),
@@ -148,7 +148,7 @@ static void test_gaps(void **state)
     (void)state;
     const uint64_t dims[] = {100000, 9, 3000};
     struct coo x;
-    naive_random_coo(&x, 3, dims, 9000, 3, 1);
+    naive_random_coo(&x, SHAPE(3, dims), 9000, 3, 1);
     for (uint64_t i = 0; i < x.nnz; i++)
         x.index[0][i] = (x.index[0][i] % 5 + 1) * 12345; /* five hot rows */
     uint32_t *swap = x.index[2];
@@ -167,7 +167,7 @@ static void test_few_nonzeros(void **state)
     const uint64_t dims[] = {5, 1, 4};
     for (uint64_t nnz = 0; nnz <= 2; nnz++) {
         struct coo x;
-        naive_random_coo(&x, 3, dims, nnz, nnz, 0);
+        naive_random_coo(&x, SHAPE(3, dims), nnz, nnz, 0);
         check(&x, 3, (struct blco_options){0});
         coo_free(&x);
     }
@@ -180,7 +180,7 @@ static void test_allocation_fails(void **state)
     struct error error = {0};
     struct coo x;
     struct blco b;
-    naive_random_coo(&x, 3, dims, 500, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 500, 1, 0);
     assert_int_equal(blco_build(&b, &x, &(struct blco_options){.kind = ORDERING_ALTO}, &error),
                      STATUS_OK);
     int failures = 0;

@@ -35,7 +35,7 @@ static void test_the_same_bytes(void **state)
                 struct coo x;
                 struct external_sort_report report;
                 size_t size, copied;
-                naive_random_coo(&x, order, order == 3 ? few : many, lengths[l], 5, 0);
+                naive_random_coo(&x, SHAPE(order, order == 3 ? few : many), lengths[l], 5, 0);
                 assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error),
                                  STATUS_OK);
                 assert_int_equal(
@@ -61,7 +61,7 @@ static const char *misplaced_file(uint64_t at, uint32_t first, int64_t shift)
     struct blco_writer w;
     uint64_t nnz = 2 * BLCO_SEGMENT_NNZ + 10;
     const char *path = scratch_path("bad.blco");
-    assert_int_equal(coo_create(&x, 2, dims, nnz, &error), STATUS_OK);
+    assert_int_equal(coo_create(&x, SHAPE(2, dims), nnz, &error), STATUS_OK);
     for (uint64_t i = 0; i < nnz; i++) {
         x.index[0][i] = i == at ? first : 4;
         x.index[1][i] = (uint32_t)(i == at ? i + (uint64_t)shift : i);
@@ -112,7 +112,7 @@ static void test_allocation_failures(void **state)
     struct coo x;
     struct external_sort_report report;
     int failures = 0;
-    naive_random_coo(&x, 3, dims, 1000, 5, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 1000, 5, 0);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     for (long k = 0, fired = 1; fired; k++) {
         memory_hook_set(k);

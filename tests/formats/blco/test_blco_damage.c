@@ -22,7 +22,7 @@ static char *small_file(size_t *size)
     struct external_sort_report report;
     struct error error;
     static const uint64_t dims[] = {MAX_LENGTH, 9, 70000};
-    naive_random_coo(&x, 3, dims, 40, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 40, 1, 0);
     for (uint64_t i = 0; i < x.nnz; i++)
         x.index[0][i] >>= i % 2 ? 0 : 20;
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
@@ -281,7 +281,7 @@ static void test_bad_whole_numbers(void **state)
     struct coo x;
     struct external_sort_report report;
     struct error error;
-    naive_random_coo(&x, 2, (uint64_t[]){300, 20}, 100, 1, 0);
+    naive_random_coo(&x, &(struct shape){2, {300, 20}}, 100, 1, 0);
     for (uint64_t i = 0; i < x.nnz; i++)
         x.value[i] = (double)i + 1;
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
@@ -310,7 +310,7 @@ static void test_coordinates_beyond_their_modes(void **state)
         struct error error;
         size_t size;
         uint64_t dims[] = {300, 400, 500}, beyond = 0;
-        naive_random_coo(&x, 3, dims, 3000, 1, 0);
+        naive_random_coo(&x, SHAPE(3, dims), 3000, 1, 0);
         assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
         for (uint64_t i = 0; i < x.nnz; i++)
             beyond = x.index[n][i] > beyond ? x.index[n][i] : beyond;
@@ -344,7 +344,7 @@ static void test_first_damage_is_named(void **state)
     struct external_sort_report report;
     struct error error;
     size_t size;
-    naive_random_coo(&x, 2, dims, 4 * BLCO_SEGMENT_NNZ, 1, 0);
+    naive_random_coo(&x, SHAPE(2, dims), 4 * BLCO_SEGMENT_NNZ, 1, 0);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     char *bytes = file_bytes(scratch_path("x.blco"), &size);
     for (int s = 1; s < 4; s++)

@@ -69,7 +69,8 @@ static void test_shapes_and_values(void **state)
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int kind = 0; kind < 6; kind++) {
             struct coo x;
-            naive_random_coo(&x, shapes[s].order, shapes[s].dims, shapes[s].nnz, seed, kind % 2);
+            naive_random_coo(&x, SHAPE(shapes[s].order, shapes[s].dims), shapes[s].nnz, seed,
+                             kind % 2);
             set_values(&x, kind, &seed);
             round_trip(&x);
             coo_free(&x);
@@ -89,7 +90,7 @@ static void test_widths_of_lines(void **state)
             struct coo x, kept;
             struct error error = {0};
             struct coo_cleaning cleaning;
-            assert_int_equal(coo_create(&x, 2, dims, COUNT, &error), STATUS_OK);
+            assert_int_equal(coo_create(&x, SHAPE(2, dims), COUNT, &error), STATUS_OK);
             for (int i = 0; i < COUNT; i++) {
                 for (int n = 0; n < 2; n++) {
                     uint32_t mask = (uint32_t)((UINT64_C(1) << width[n]) - 1);
@@ -117,7 +118,7 @@ static void test_many_segments_whatever_the_threads(void **state)
     int before = omp_get_max_threads();
     char *first = NULL;
     size_t size, first_size = 0;
-    naive_random_coo(&x, 3, dims, 2 * BLCO_SEGMENT_NNZ + 5000, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 2 * BLCO_SEGMENT_NNZ + 5000, 1, 0);
     for (uint64_t i = 0; i < x.nnz; i++)
         x.value[i] = 1 + (double)(i % 3);
     for (int threads = 1; threads <= 3; threads++) {
@@ -145,7 +146,8 @@ static void test_many_segments_whatever_the_threads(void **state)
     assert_int_equal(blco_file_nnz(&f, 1, 2), BLCO_SEGMENT_NNZ);
     assert_int_equal(blco_file_nnz(&f, 1, 9), x.nnz - BLCO_SEGMENT_NNZ);
     assert_int_equal(blco_file_read(&f, &all, NULL, &error), STATUS_OK);
-    assert_int_equal(coo_create(&piece, 3, dims, blco_file_nnz(&f, 1, 3), &error), STATUS_OK);
+    assert_int_equal(coo_create(&piece, SHAPE(3, dims), blco_file_nnz(&f, 1, 3), &error),
+                     STATUS_OK);
     assert_int_equal(blco_file_decode(&f, 1, 3, &piece, &error), STATUS_OK);
     assert_memory_equal(piece.value, all.value + BLCO_SEGMENT_NNZ, piece.nnz * sizeof(double));
     for (int n = 0; n < 3; n++)
@@ -177,9 +179,9 @@ static void test_bytes_a_nonzero(void **state)
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         struct coo x;
         double line = (shapes[s].gap_bits + 2) / 8.0;
-        assert_int_equal(ordering_line_bits(shapes[s].order, shapes[s].dims) - 16,
+        assert_int_equal(ordering_line_bits(SHAPE(shapes[s].order, shapes[s].dims)) - 16,
                          shapes[s].gap_bits);
-        naive_random_coo(&x, shapes[s].order, shapes[s].dims, 100000, s + 1, 1);
+        naive_random_coo(&x, SHAPE(shapes[s].order, shapes[s].dims), 100000, s + 1, 1);
         for (uint64_t i = 0; i < x.nnz; i++)
             x.value[i] = (double)(naive_random(&seed) % 300 + 1);
         assert_true(round_trip(&x) <= line + 9.0 / 8 + 0.25);
@@ -195,7 +197,7 @@ static void test_no_nonzeros(void **state)
     struct coo x, got;
     struct external_sort_report report;
     struct error error = {0};
-    assert_int_equal(coo_create(&x, 2, (uint64_t[]){3, 4}, 0, &error), STATUS_OK);
+    assert_int_equal(coo_create(&x, &(struct shape){2, {3, 4}}, 0, &error), STATUS_OK);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     assert_int_equal(report.nnz, 0);
     assert_int_equal(read_blco(&got, scratch_path("x.blco"), &error), STATUS_OK);
@@ -226,7 +228,7 @@ static void test_bytes_of_a_file(void **state)
     struct external_sort_report report;
     struct error error = {0};
     size_t size;
-    assert_int_equal(coo_create(&x, 3, (uint64_t[]){2, 40, 3}, 5, &error), STATUS_OK);
+    assert_int_equal(coo_create(&x, &(struct shape){3, {2, 40, 3}}, 5, &error), STATUS_OK);
     for (int n = 0; n < 3; n++)
         memcpy(x.index[n], index[n], sizeof index[n]);
     memcpy(x.value, value, sizeof value);
@@ -254,7 +256,7 @@ static void test_allocation_failures(void **state)
     (void)state;
     static const uint64_t dims[] = {300, 700, 50};
     struct coo x, copy, got;
-    naive_random_coo(&x, 3, dims, 2000, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 2000, 1, 0);
     const char *path = scratch_path("x.blco");
     int fired = 1;
     for (long k = 0; fired; k++) {

@@ -41,7 +41,7 @@ static enum status join_file(struct joined *j, const char *path, uint64_t length
 {
     struct blco_file f;
     *error = (struct error){0};
-    assert_int_equal(coo_create(&j->x, 3, dims, 0, error), STATUS_OK);
+    assert_int_equal(coo_create(&j->x, SHAPE(3, dims), 0, error), STATUS_OK);
     assert_int_equal(blco_file_open(&f, path, error), STATUS_OK);
     blco_pieces_each(&f, length, join, j, error);
     blco_file_close(&f);
@@ -54,7 +54,7 @@ static const char *random_file(struct coo *x, uint64_t nnz)
     struct error error = {0};
     struct external_sort_report report;
     const char *path = scratch_path("x.blco");
-    naive_random_coo(x, 3, dims, nnz, 5, 0);
+    naive_random_coo(x, SHAPE(3, dims), nnz, 5, 0);
     assert_int_equal(write_blco(x, path, &report, &error), STATUS_OK);
     return path;
 }

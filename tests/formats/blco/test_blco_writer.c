@@ -53,7 +53,7 @@ static void test_pieces(void **state)
     struct external_sort_report report;
     struct error error = {0};
     size_t size, expected_size;
-    naive_random_coo(&x, 3, dims, 8 * BLCO_SEGMENT_NNZ + 5000, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 8 * BLCO_SEGMENT_NNZ + 5000, 1, 0);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     assert_int_equal(read_blco(&sorted, scratch_path("x.blco"), &error), STATUS_OK);
     char *expected = file_bytes(scratch_path("x.blco"), &expected_size);

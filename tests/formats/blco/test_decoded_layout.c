@@ -31,7 +31,7 @@ static void test_layouts(void **state)
     (void)state;
     struct packed_layout l;
     const uint64_t one_word[] = {UINT64_C(1) << 31, 1, MAX_LENGTH, 2};
-    assert_true(decoded_layout_create(&l, 4, one_word));
+    assert_true(decoded_layout_create(&l, SHAPE(4, one_word)));
     assert_int_equal(l.words, 1);
     assert_int_equal(l.line_bits, 64);
     assert_int_equal(l.stride, sizeof(struct packed_group) + 8);
@@ -40,7 +40,7 @@ static void test_layouts(void **state)
     assert_int_equal(l.mode[2].mask, UINT32_MAX);
 
     const uint64_t four[] = {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, 1};
-    assert_true(decoded_layout_create(&l, 5, four));
+    assert_true(decoded_layout_create(&l, SHAPE(5, four)));
     assert_int_equal(l.words, 2);
     assert_int_equal(l.line_bits, 128);
     assert_int_equal(l.stride, sizeof(struct packed_group) + 16);
@@ -54,9 +54,9 @@ static void test_layouts(void **state)
 
     /* 125 bits, of which a word holds only 50; 129 bits */
     const uint64_t unlucky[] = {1 << 25, 1 << 25, 1 << 25, 1 << 25, 1 << 25};
-    assert_false(decoded_layout_create(&l, 5, unlucky));
+    assert_false(decoded_layout_create(&l, SHAPE(5, unlucky)));
     const uint64_t too_many[] = {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, 2};
-    assert_false(decoded_layout_create(&l, 5, too_many));
+    assert_false(decoded_layout_create(&l, SHAPE(5, too_many)));
 }
 
 /* Lines of a kind of ordering, of random coordinates and of the least and the largest ones. */
@@ -66,7 +66,7 @@ static void check_spread(const struct packed_layout *l, int kind, const uint64_t
     struct packed_spread spread;
     struct ordering o;
     decoded_layout_spread(&spread, l, kind, dims);
-    ordering_create(&o, kind, l->order, dims, 64);
+    ordering_create(&o, kind, SHAPE(l->order, dims), 64);
     for (int i = 0; i < 40; i++) {
         uint32_t coordinate[MAX_ORDER];
         uint64_t line[PACKED_WORDS] = {0, 0}, word[PACKED_WORDS], expected[PACKED_WORDS];
@@ -94,7 +94,7 @@ static void test_lines_become_words(void **state)
         uint64_t dims[MAX_ORDER];
         int order = i % MAX_ORDER + 1;
         random_lengths(&seed, order, i == 0 ? 0 : (int)(naive_random(&seed) % 129), dims);
-        if (!decoded_layout_create(&layout, order, dims))
+        if (!decoded_layout_create(&layout, SHAPE(order, dims)))
             continue;
         for (int kind = ORDERING_ALTO; kind < order; kind++)
             check_spread(&layout, kind, dims, &seed);
@@ -115,8 +115,8 @@ static void test_lines_become_other_lines(void **state)
         uint64_t dims[MAX_ORDER];
         int order = i % MAX_ORDER + 1;
         random_lengths(&seed, order, i == 0 ? 0 : (int)(naive_random(&seed) % 65), dims);
-        ordering_common(&common, order, dims);
-        ordering_create(&alto, ORDERING_ALTO, order, dims, 64);
+        ordering_common(&common, SHAPE(order, dims));
+        ordering_create(&alto, ORDERING_ALTO, SHAPE(order, dims), 64);
         if (common.line_bits > 64)
             continue;
         decoded_layout_of_line(&layout, &common, dims);
@@ -169,14 +169,15 @@ static void test_coordinates_beyond_their_mode(void **state)
     struct packed_layout layout;
     uint64_t seed = 2;
     int beyond = 0;
-    assert_true(decoded_layout_create(&layout, 2, full)); /* up to the uppermost bit of the word */
+    assert_true(
+        decoded_layout_create(&layout, SHAPE(2, full))); /* up to the uppermost bit of the word */
     check_limits(&layout, &seed, &beyond);
     assert_true(beyond > 0);
     for (int i = 0; i < SHAPES; i++) {
         uint64_t dims[MAX_ORDER];
         int order = i % MAX_ORDER + 1;
         random_lengths(&seed, order, (int)(naive_random(&seed) % 129), dims);
-        if (decoded_layout_create(&layout, order, dims))
+        if (decoded_layout_create(&layout, SHAPE(order, dims)))
             check_limits(&layout, &seed, &beyond);
     }
     assert_true(beyond > 5000);
@@ -239,9 +240,9 @@ static void test_groups_decoded_by_their_definition(void **state)
         uint64_t dims[MAX_ORDER], nnz = 1 + naive_random(&seed) % 4000;
         int order = i % 9 < 8 ? i % 9 + 1 : 16;
         random_lengths(&seed, order, bits[naive_random(&seed) % 8], dims);
-        if (!decoded_layout_create(&layout, order, dims))
+        if (!decoded_layout_create(&layout, SHAPE(order, dims)))
             continue;
-        coo_in_form(&x, order, dims, nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
+        coo_in_form(&x, SHAPE(order, dims), nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
         int kind = (int)(naive_random(&seed) % (uint64_t)(order + 1)) - 1;
         assert_int_equal(packed_tensor_build(&p, &x, kind, segments[i % 4], NULL, &error),
                          STATUS_OK);

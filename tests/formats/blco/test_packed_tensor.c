@@ -34,10 +34,10 @@ static void unpack_all(const struct packed_tensor *p, struct coo *x)
     struct linear_decoder d;
     struct ordering o;
     uint64_t at = 0, done = 0;
-    ordering_create(&o, p->kind, p->shape.order, p->shape.dims, 64);
+    ordering_create(&o, p->kind, &p->shape, 64);
     assert_int_equal(linear_decoder_create(&d, &o, &error), STATUS_OK);
     assert_int_equal((uintptr_t)p->bytes % BLCO_PAGE, 0);
-    assert_int_equal(coo_create(x, p->shape.order, p->shape.dims, p->nnz, &error), STATUS_OK);
+    assert_int_equal(coo_create(x, &p->shape, p->nnz, &error), STATUS_OK);
     for (uint64_t s = 0; s < p->nsegments; s++) {
         const struct blco_file_segment *segment = &p->segment[s];
         const uint8_t *bytes = p->bytes + segment->offset;
@@ -117,7 +117,8 @@ static void test_every_ordering(void **state)
     uint64_t seed = 1;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         struct coo x;
-        naive_random_coo(&x, shapes[s].order, shapes[s].dims, shapes[s].nnz, seed, (int)s % 2);
+        naive_random_coo(&x, SHAPE(shapes[s].order, shapes[s].dims), shapes[s].nnz, seed,
+                         (int)s % 2);
         for (int kind = ORDERING_ALTO; kind < x.shape.order; kind++)
             for (int i = x.nnz > 4000 ? 2 : 0; i < 3; i++) {
                 set_values(&x, (int)(naive_random(&seed) % 6), &seed);
@@ -136,7 +137,7 @@ static void test_same_whatever_the_threads(void **state)
     struct error error = {0};
     uint64_t seed = 1;
     int before = omp_get_max_threads();
-    naive_random_coo(&x, 3, dims, 2 * BLCO_SEGMENT_NNZ + 5000, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 2 * BLCO_SEGMENT_NNZ + 5000, 1, 0);
     set_values(&x, 4, &seed);
     omp_set_num_threads(1);
     assert_int_equal(packed_tensor_build(&one, &x, 1, 1000, NULL, &error), STATUS_OK);
@@ -161,7 +162,7 @@ static void test_no_nonzeros(void **state)
     struct coo x;
     struct packed_tensor p;
     struct error error = {0};
-    assert_int_equal(coo_create(&x, 2, (uint64_t[]){3, 4}, 0, &error), STATUS_OK);
+    assert_int_equal(coo_create(&x, &(struct shape){2, {3, 4}}, 0, &error), STATUS_OK);
     assert_int_equal(packed_tensor_build(&p, &x, 0, 0, NULL, &error), STATUS_OK);
     assert_int_equal(p.nsegments, 0);
     assert_true(packed_tensor_norm_sq(&p) == 0);
@@ -180,7 +181,7 @@ static void test_load(void **state)
         struct error error = {0};
         struct blco_file f;
         struct packed_tensor loaded, built;
-        naive_random_coo(&x, shapes[s].order, shapes[s].dims, shapes[s].nnz, seed, 0);
+        naive_random_coo(&x, SHAPE(shapes[s].order, shapes[s].dims), shapes[s].nnz, seed, 0);
         set_values(&x, 5, &seed);
         assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
         assert_int_equal(blco_file_open(&f, scratch_path("x.blco"), &error), STATUS_OK);
@@ -241,10 +242,10 @@ static void test_damaged_file(void **state)
     struct coo x;
     struct external_sort_report report;
     struct error error = {0};
-    naive_random_coo(&x, 3, dims, 40, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 40, 1, 0);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     coo_free(&x);
-    size_t size, table = blco_group_stride(ordering_line_bits(3, dims));
+    size_t size, table = blco_group_stride(ordering_line_bits(SHAPE(3, dims)));
     char *good = file_bytes(scratch_path("x.blco"), &size);
     for (size_t at = 0; at < table + 200; at++) {
         error = (struct error){0};
@@ -268,7 +269,7 @@ static void test_allocation_fails(void **state)
     struct blco_file f;
     struct external_sort_report report;
     struct error error = {0};
-    naive_random_coo(&x, 3, (uint64_t[]){50, 60, 70}, 500, 1, 0);
+    naive_random_coo(&x, &(struct shape){3, {50, 60, 70}}, 500, 1, 0);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     assert_int_equal(blco_file_open(&f, scratch_path("x.blco"), &error), STATUS_OK);
     for (int from_file = 0; from_file < 2; from_file++) {

@@ -49,7 +49,7 @@ static void test_bytes(void **state)
     static const uint64_t dims[] = {200, 30, 1100, 4000}; /* 8 + 5 + 11 + 12 bits */
     struct coo x;
     uint64_t seed = 1;
-    naive_random_coo(&x, 4, dims, 300000, 5, 0);
+    naive_random_coo(&x, SHAPE(4, dims), 300000, 5, 0);
     const double expected[] = {19.81 / 8, 27.81 / 8};
     for (int form = 0; form < 2; form++) {
         for (uint64_t i = 0; i < x.nnz; i++)
@@ -79,8 +79,9 @@ static void test_bytes_at_most(void **state)
     uint64_t seed = 1;
     for (size_t l = 0; l < sizeof lines / sizeof *lines; l++) {
         struct coo x;
-        int bits = ordering_line_bits(lines[l].order, lines[l].dims);
-        naive_random_coo(&x, lines[l].order, lines[l].dims, 2 * BLCO_SEGMENT_NNZ + 1, seed, 0);
+        int bits = ordering_line_bits(SHAPE(lines[l].order, lines[l].dims));
+        naive_random_coo(&x, SHAPE(lines[l].order, lines[l].dims), 2 * BLCO_SEGMENT_NNZ + 1, seed,
+                         0);
         for (uint64_t i = 0; i < x.nnz; i++)
             x.value[i] = 1 / (double)(naive_random(&seed) >> 11 | 1);
         assert_true(bytes_of(&x, ORDERING_ALTO, 0) <= lines[l].bytes);
@@ -94,7 +95,7 @@ static void test_bytes_at_most(void **state)
         }
         coo_free(&x);
         /* one group on the whole line, which nearly takes what is the most */
-        naive_random_coo(&x, lines[l].order, lines[l].dims, PACKED_GROUP_NNZ, seed, 0);
+        naive_random_coo(&x, SHAPE(lines[l].order, lines[l].dims), PACKED_GROUP_NNZ, seed, 0);
         for (uint64_t i = 0; i < x.nnz; i++)
             x.value[i] = 1 / (double)(naive_random(&seed) >> 11 | 1);
         assert_true((double)segment_pack_at_most(bits, x.nnz, BLCO_SEGMENT_NNZ) <=
@@ -120,7 +121,7 @@ static struct packed_group only_group(const struct coo *x, uint64_t *line)
     struct error error = {0};
     assert_int_equal(packed_tensor_build(&p, x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
     assert_int_equal(p.segment[0].ngroups, 1);
-    segment_group_load(p.bytes, 0, ordering_line_bits(x->shape.order, x->shape.dims), &g, line);
+    segment_group_load(p.bytes, 0, ordering_line_bits(&x->shape), &g, line);
     packed_tensor_free(&p);
     check_build(x, ORDERING_ALTO, 0);
     return g;
@@ -146,7 +147,7 @@ static void test_low_bits(void **state)
     struct coo x;
     struct error error = {0};
     uint64_t line, longest = 0;
-    assert_int_equal(coo_create(&x, 1, dims, PACKED_GROUP_NNZ, &error), STATUS_OK);
+    assert_int_equal(coo_create(&x, SHAPE(1, dims), PACKED_GROUP_NNZ, &error), STATUS_OK);
     /* a single one, neighbours */
     set_lines(&x, 1, 12345, 0, 12345);
     struct packed_group g = only_group(&x, &line);
@@ -176,7 +177,7 @@ static void test_upper_bits_end_a_group(void **state)
     struct coo x;
     struct packed_tensor p;
     struct error error = {0};
-    assert_int_equal(coo_create(&x, 5, dims, 1300, &error), STATUS_OK);
+    assert_int_equal(coo_create(&x, SHAPE(5, dims), 1300, &error), STATUS_OK);
     for (uint64_t i = 0; i < x.nnz; i++) {
         /* 500 below bit 26 of the first mode (place 130), 1 and 799 above */
         uint32_t above = i < 500 ? 0 : i == 500 ? 1 : 2;
@@ -212,7 +213,7 @@ static void test_wide_gaps(void **state)
         struct packed_tensor p;
         struct packed_group g;
         struct error error = {0};
-        naive_random_coo(&x, 4, dims, 400, seed + (uint64_t)bits, 0);
+        naive_random_coo(&x, SHAPE(4, dims), 400, seed + (uint64_t)bits, 0);
         for (uint64_t i = 0; i < x.nnz; i++)
             for (int n = 0; n < 4; n++) {
                 int kept = (bits - n + 3) / 4;

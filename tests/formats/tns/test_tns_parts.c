@@ -52,7 +52,7 @@ static uint64_t check(uint64_t memory, const struct tns_options *options)
     struct error error;
     assert_int_equal(read_file(&all, options, &usual, &report, &error), STATUS_OK);
     struct collector c = {0};
-    assert_int_equal(coo_create(&c.x, all.shape.order, all.shape.dims, all.nnz, &error), STATUS_OK);
+    assert_int_equal(coo_create(&c.x, &all.shape, all.nnz, &error), STATUS_OK);
     struct tns_parts parts = {memory, 0, take, &c};
     if (tns_read_parts(&last, path, options, &parts, NULL, &other, &error) != STATUS_OK)
         fail_msg("%s", error.message);
@@ -120,7 +120,7 @@ static void test_header_counts_all_parts(void **state)
     write_sptensor(29999);
     struct collector c = {0};
     uint64_t dims[] = {40, 90000};
-    assert_int_equal(coo_create(&c.x, 2, dims, 30000, &error), STATUS_OK);
+    assert_int_equal(coo_create(&c.x, SHAPE(2, dims), 30000, &error), STATUS_OK);
     struct tns_parts parts = {1, 0, take, &c};
     assert_int_equal(tns_read_parts(&x, path, &one_based, &parts, NULL, &report, &error),
                      STATUS_INPUT);

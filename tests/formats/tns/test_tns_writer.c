@@ -158,7 +158,7 @@ static void test_round_trip_whatever_the_threads(void **state)
     (void)state;
     static const uint64_t dims[] = {3000, 70000, 9, 1200};
     struct coo x;
-    naive_random_coo(&x, 4, dims, 150000, 1, 1);
+    naive_random_coo(&x, SHAPE(4, dims), 150000, 1, 1);
     int before = omp_get_max_threads();
     char *first[2] = {NULL, NULL};
     size_t sizes[2], size;
@@ -197,7 +197,7 @@ static void test_pieces(void **state)
     (void)state;
     static const uint64_t dims[] = {3000, 70000, 9};
     struct coo x;
-    naive_random_coo(&x, 3, dims, 3 * TNS_WRITE_PIECE + 100, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 3 * TNS_WRITE_PIECE + 100, 1, 0);
     for (int gzip = 0; gzip < 2; gzip++) {
         const char *path = gzip ? packed : plain;
         struct tns_write_options options = {1, TNS_HEADER_SPTENSOR};
@@ -237,7 +237,7 @@ static void test_full_disk(void **state)
     (void)state;
     static const uint64_t dims[] = {3000, 70000, 9};
     struct coo x;
-    naive_random_coo(&x, 3, dims, 200000, 1, 0);
+    naive_random_coo(&x, SHAPE(3, dims), 200000, 1, 0);
     unlink(plain);
     unlink(packed);
     struct rlimit limit, small;

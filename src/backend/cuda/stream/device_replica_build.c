@@ -253,7 +253,7 @@ static uint64_t counts_held(const struct build *b)
 static uint64_t host_room(const struct build *b)
 {
     const struct packed_tensor *source = source_of(b->stream, b->request);
-    int line_bits = ordering_line_bits(source->shape.order, source->shape.dims);
+    int line_bits = ordering_line_bits(&source->shape);
     uint64_t most = segment_pack_at_most(line_bits, source->nnz, source->segment_nnz);
     uint64_t held = counts_held(b), all = b->request->host_bytes;
     uint64_t left = all > held ? all - held : 0;

@@ -10,7 +10,7 @@ void device_replica_piece_map(struct replica_map *map, const struct packed_layou
                               const uint64_t *dims, int mode)
 {
     struct ordering o;
-    ordering_create(&o, mode, layout->order, dims, 128);
+    ordering_create(&o, mode, SHAPE(layout->order, dims), 128);
     *map = (struct replica_map){
         .order = layout->order, .words = layout->words, .bits = o.line_bits, .kind = mode};
     for (int n = 0; n < layout->order; n++) {

@@ -121,7 +121,7 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
     if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
         return error->status;
     if (w->index_bits == 0 && nblocks > 1 && b->nnz / nblocks < BLCO_FEW_NONZEROS) {
-        ordering_create(o, o->kind, b->shape.order, b->shape.dims, 128);
+        ordering_create(o, o->kind, &b->shape, 128);
         if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
             return error->status;
     }
@@ -142,8 +142,7 @@ enum status device_blco_build(struct device_blco *b, struct device_coo *x, int k
                       .stream = x->pool->stream};
     *b = (struct device_blco){.shape.order = x->shape.order, .nnz = x->nnz};
     memcpy(b->shape.dims, x->shape.dims, sizeof b->shape.dims);
-    ordering_create(&b->ordering, kind, x->shape.order, x->shape.dims,
-                    index_bits ? index_bits : 64);
+    ordering_create(&b->ordering, kind, &x->shape, index_bits ? index_bits : 64);
 
     if ((lines ? sort_lines : sort_positions)(b, &w, error) != STATUS_OK)
         goto done;

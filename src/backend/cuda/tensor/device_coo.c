@@ -8,12 +8,12 @@
 
 static const char doing[] = "sorting the nonzeros";
 
-void device_coo_init(struct device_coo *d, int order, const uint64_t *dims, uint64_t nnz,
+void device_coo_init(struct device_coo *d, const struct shape *shape, uint64_t nnz,
                      const struct device_pool *pool)
 {
-    *d = (struct device_coo){.shape.order = order, .nnz = nnz, .pool = pool};
-    memcpy(d->shape.dims, dims, (size_t)order * sizeof *dims);
-    ordering_common(&d->line, order, dims);
+    *d = (struct device_coo){.shape.order = shape->order, .nnz = nnz, .pool = pool};
+    memcpy(d->shape.dims, shape->dims, (size_t)shape->order * sizeof *shape->dims);
+    ordering_common(&d->line, shape);
 }
 
 enum status device_coo_sort_positions(struct device_pairs *p, const struct device_coo *x,

@@ -26,7 +26,7 @@ struct device_coo {
 };
 
 /* Everything but the arrays, which are NULL. */
-void device_coo_init(struct device_coo *d, int order, const uint64_t *dims, uint64_t nnz,
+void device_coo_init(struct device_coo *d, const struct shape *shape, uint64_t nnz,
                      const struct device_pool *pool);
 
 /* Copies x to the device, in arrays of the pool, which works on the staging's stream and stays the

@@ -208,7 +208,7 @@ static void prepare(struct device_coo *d, struct workspace *w, struct packed_spr
         if (d->value)
             d->packed = device_pool_take(d->pool, d->nnz, sizeof *d->packed, error);
     } else {
-        (void)decoded_layout_create(&w->layout, d->shape.order, d->shape.dims);
+        (void)decoded_layout_create(&w->layout, &d->shape);
         for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
             d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
     }
@@ -222,7 +222,7 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, d
     const struct blco_file_header *h = f->header;
     struct packed_spread spread;
     struct workspace w;
-    device_coo_init(d, (int)h->order, h->dims, h->nnz, pool);
+    device_coo_init(d, SHAPE((int)h->order, h->dims), h->nnz, pool);
     prepare(d, &w, &spread, error);
     if (error->status == STATUS_OK)
         workspace_open(&w, d, f, &spread, error);

@@ -249,7 +249,7 @@ enum status device_coo_upload(struct device_coo *d, const struct coo *x,
                               struct device_staging *staging, const struct device_pool *pool,
                               struct error *error)
 {
-    device_coo_init(d, x->shape.order, x->shape.dims, x->nnz, pool);
+    device_coo_init(d, &x->shape, x->nnz, pool);
     if (send_values(d, x, staging, error) != STATUS_OK ||
         (d->line.line_bits <= 64 ? send_lines : send_coordinates)(d, x, staging, error) !=
             STATUS_OK)

@@ -197,7 +197,7 @@ static enum status reduce(struct device_coo *x, const struct mode_groups *g,
     struct tuples_target to = {0};
     for (int k = 0; k < g->groups; k++)
         dims[k] = tuples[k];
-    device_coo_init(&reduced, g->groups, dims, x->nnz, x->pool);
+    device_coo_init(&reduced, SHAPE(g->groups, dims), x->nnz, x->pool);
     if (x->packed) {
         reduced.packed = x->packed;
         x->packed = NULL;
@@ -252,7 +252,7 @@ static enum status list_tuples(struct device_coo *d, uint32_t **coordinate,
     for (int n = 0; n < size; n++)
         dims[n] = map->length[n];
     dims[size] = tuples;
-    device_coo_init(d, size + 1, dims, tuples, pool);
+    device_coo_init(d, SHAPE(size + 1, dims), tuples, pool);
     if (take_tuples(d, coordinate, &to, error) != STATUS_OK)
         return error->status;
     cudaError_t code = tuples_list(map, &to, pool->stream);
