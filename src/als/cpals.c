@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/clock.h"
+
 /* One update of mode n; the other modes stay as they are. */
 static enum status update_mode(struct backend *b, int n, struct error *error)
 {
@@ -50,7 +52,7 @@ static enum status finish(struct backend *b, struct ktensor *k, struct progress 
 enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                       struct progress *progress, struct cpals_result *result, struct error *error)
 {
-    double start = progress_now();
+    double start = clock_now();
     *result = (struct cpals_result){.stop = CPALS_ITERATIONS};
     progress_stage(progress, "decomposing");
     enum status status = backend_load(b, k, error);
@@ -76,6 +78,6 @@ enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_o
             break;
         }
     }
-    result->seconds = progress_now() - start;
+    result->seconds = clock_now() - start;
     return finish(b, k, progress, result, error);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "formats/tensor_input.h"
 
 static const struct backend_ops *const backends[] = {&backend_cuda, &backend_host};
@@ -68,7 +69,7 @@ static enum status account(struct backend *b, enum operation op, int mode, doubl
 {
     b->calls[op][mode]++;
     if (op == OP_OPEN || op == OP_LOAD || !b->ops->stamp) {
-        b->seconds[op][mode] += progress_now() - start;
+        b->seconds[op][mode] += clock_now() - start;
         return status == STATUS_OK && op == OP_LOAD && b->ops->stamp
                    ? b->ops->stamp(b->state, 0, error)
                    : status;
@@ -151,7 +152,7 @@ static enum status build(struct backend *b, const struct tensor_source *source,
                          const struct backend_options *options, struct progress *progress,
                          struct error *error)
 {
-    double start = progress_now();
+    double start = clock_now();
     struct tensor_source known = *source;
     enum status status = STATUS_OK;
     if (!source->file) {
@@ -213,49 +214,49 @@ enum status backend_open_prepared(struct backend *b, const struct tensor_input *
 
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)
 {
-    double start = progress_now();
+    double start = clock_now();
     enum status status = b->ops->load(b->state, k, error);
     return account(b, OP_LOAD, 0, start, status, error);
 }
 
 enum status backend_mttkrp(struct backend *b, int mode, struct error *error)
 {
-    double start = progress_now();
+    double start = clock_now();
     enum status status = b->ops->mttkrp(b->state, mode, error);
     return account(b, OP_MTTKRP, mode, start, status, error);
 }
 
 enum status backend_solve(struct backend *b, int mode, struct error *error)
 {
-    double start = progress_now();
+    double start = clock_now();
     enum status status = b->ops->solve(b->state, mode, error);
     return account(b, OP_SOLVE, mode, start, status, error);
 }
 
 enum status backend_normalise(struct backend *b, int mode, struct error *error)
 {
-    double start = progress_now();
+    double start = clock_now();
     enum status status = b->ops->normalise(b->state, mode, error);
     return account(b, OP_NORMALISE, mode, start, status, error);
 }
 
 enum status backend_gram(struct backend *b, int mode, struct error *error)
 {
-    double start = progress_now();
+    double start = clock_now();
     enum status status = b->ops->gram(b->state, mode, error);
     return account(b, OP_GRAM, mode, start, status, error);
 }
 
 enum status backend_fit(struct backend *b, int mode, double *fit, struct error *error)
 {
-    double start = progress_now();
+    double start = clock_now();
     enum status status = b->ops->fit(b->state, mode, fit, error);
     return account(b, OP_FIT, mode, start, status, error);
 }
 
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error)
 {
-    double start = progress_now();
+    double start = clock_now();
     enum status status = b->ops->store(b->state, k, error);
     return account(b, OP_STORE, 0, start, status, error);
 }

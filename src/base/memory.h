@@ -30,22 +30,6 @@ char *memory_text(struct error *error, const char *format, ...)
 
 void memory_free(void *array);
 
-/* Bytes of memory that this process may still take: what the system calls available, or what the
- * control group's limit leaves, whichever is less. */
-uint64_t memory_available(void);
-
-/* Of that, what is used where the user sets no limit. */
-#define MEMORY_SHARE 0.8
-
-/* Bytes that this process holds in memory of its own now. */
-uint64_t memory_in_use(void);
-
-/* Bytes of the largest cache that a processor core has to itself. */
-uint64_t memory_core_cache(void);
-
-/* Largest resident size of this process so far, in bytes. */
-uint64_t memory_peak(void);
-
 /* Tests only: the allocation after the next `k` fails, once; a negative k switches the hook off.
  * memory_hook_fired says whether it has failed one since. */
 void memory_hook_set(long k);

@@ -8,6 +8,7 @@
 
 #include "base/digits.h"
 #include "base/powers_of_ten.h"
+#include "base/uint128.h"
 
 /* No double needs more digits than this to tell which side of a rounding border a number is on. */
 #define MAX_DIGITS 768
@@ -15,8 +16,6 @@
 /* Exponents of this size and more are as good as infinite, even behind or before every digit that
  * an address space can hold. */
 #define HUGE_EXPONENT INT64_C(100000000000000000)
-
-__extension__ typedef unsigned __int128 uint128;
 
 /* The number mantissa * 10^exponent, its digits in [text, end) with at most one point. */
 struct decimal {

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/powers_of_ten.h"
-
-__extension__ typedef unsigned __int128 uint128;
+#include "base/uint128.h"
 
 /* The number digits * 10^exponent. */
 struct shortest {

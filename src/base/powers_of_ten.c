@@ -3,10 +3,10 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "base/uint128.h"
+
 /* A natural number of 960 bits, least significant word first. */
 #define WORDS 15
-
-__extension__ typedef unsigned __int128 uint128;
 
 static struct power_of_ten table[POWER_MAX - POWER_MIN + 1];
 static pthread_once_t table_once = PTHREAD_ONCE_INIT;

@@ -3,8 +3,9 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 #define INTERVAL      0.1 /* seconds between two looks of a line */
 #define DEFAULT_WIDTH 80
@@ -12,23 +13,9 @@
 /* Takes a terminal's cursor back to the line's beginning and wipes it. */
 #define WIPE "\r\033[K"
 
-double progress_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-double progress_lap(double *start)
-{
-    double before = *start;
-    *start = progress_now();
-    return *start - before;
-}
-
 void progress_init(struct progress *p, FILE *stream)
 {
-    *p = (struct progress){.stream = stream, .stage_start = progress_now()};
+    *p = (struct progress){.stream = stream, .stage_start = clock_now()};
     p->terminal = stream && isatty(fileno(stream));
 }
 
@@ -70,7 +57,7 @@ void progress_stage(struct progress *p, const char *format, ...)
     va_start(args, format);
     vsnprintf(p->stage, sizeof p->stage, format, args);
     va_end(args);
-    p->stage_start = progress_now();
+    p->stage_start = clock_now();
     p->last_shown = 0;
     if (p->terminal)
         show(p, p->stage);
@@ -91,7 +78,7 @@ void progress_update(struct progress *p, double fraction, const char *format, ..
 {
     if (is_quiet(p) || !p->terminal)
         return;
-    double now = progress_now();
+    double now = clock_now();
     if (now - p->last_shown < INTERVAL)
         return;
     p->last_shown = now;

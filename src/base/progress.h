@@ -9,17 +9,11 @@
 struct progress {
     FILE *stream;
     bool terminal;      /* rewrite one line in place                  */
-    double stage_start; /* seconds, progress_now                      */
+    double stage_start; /* seconds, clock_now                      */
     double last_shown;
     bool open; /* a line stands on the terminal, unfinished  */
     char stage[64];
 };
-
-/* Monotonic seconds. */
-double progress_now(void);
-
-/* Seconds since *start, which becomes now. */
-double progress_lap(double *start);
 
 /* `stream` NULL: quiet. */
 void progress_init(struct progress *p, FILE *stream);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "als/cpals.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "bench/bench_reference.h"
 
@@ -52,9 +53,9 @@ static enum status time_calls(struct backend *b, int mode, uint64_t count, doubl
     const struct backend_ops *ops = b->ops;
     enum status status = ops->stamp ? ops->stamp(b->state, 0, error) : STATUS_OK;
     for (uint64_t i = 0; i < count && status == STATUS_OK; i++) {
-        double start = progress_now();
+        double start = clock_now();
         status = ops->mttkrp(b->state, mode, error);
-        seconds[i] = progress_now() - start;
+        seconds[i] = clock_now() - start;
         if (status == STATUS_OK && ops->stamp)
             status = ops->stamp(b->state, (int)i + 1, error);
     }
@@ -174,10 +175,10 @@ static enum status allocate_als(struct bench_als *als, int order, uint64_t count
 /* One timed iteration, and the part of it that MTTKRP of each mode took. */
 static enum status time_sweep(struct backend *b, struct bench_als *als, struct error *error)
 {
-    double before[MAX_ORDER], start = progress_now();
+    double before[MAX_ORDER], start = clock_now();
     memcpy(before, b->seconds[OP_MTTKRP], sizeof before);
     enum status status = cpals_sweep(b, &als->fit, error);
-    als->seconds[als->count++] = progress_now() - start;
+    als->seconds[als->count++] = clock_now() - start;
     for (int n = 0; n < b->order; n++) {
         struct bench_series *s = &als->own.mode[n];
         s->seconds[s->count++] = b->seconds[OP_MTTKRP][n] - before[n];

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/machine.h"
 #include "base/memory.h"
 #include "base/number.h"
 
@@ -352,7 +353,7 @@ static int edit_distance(const char *a, const char *b)
 uint64_t cli_host_memory(const struct cli_common *common)
 {
     uint64_t given = common->options.host_memory;
-    return given ? given : (uint64_t)(MEMORY_SHARE * (double)memory_available());
+    return given ? given : (uint64_t)(MACHINE_MEMORY_SHARE * (double)machine_memory_available());
 }
 
 const char *cli_nearest(const char *word, const char *const *names, int count)

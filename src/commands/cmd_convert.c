@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/machine.h"
 #include "base/number.h"
 #include "base/outfile.h"
 #include "base/version.h"
@@ -138,13 +140,13 @@ static enum status text_to_blco(const struct settings *s, struct progress *progr
     char runs[64] = "";
     external_sort_init(&spiller.runs);
     enum status status = text_to_runs(s, &spiller, &last, progress, error);
-    double start = progress_now();
+    double start = clock_now();
     progress_stage(progress, "writing %s", s->out);
     if (status == STATUS_OK && external_sort_write(&spiller.runs, &last, s->out, s->memory, &report,
                                                    progress, error) == STATUS_OK) {
         if (spiller.runs.count > 0)
             snprintf(runs, sizeof runs, " from %ju runs", (uintmax_t)spiller.runs.count);
-        show_blco(progress, report.nnz, report.bytes, runs, progress_now() - start);
+        show_blco(progress, report.nnz, report.bytes, runs, clock_now() - start);
         tensor_note_cleaning(progress, &report.cleaning);
     }
     coo_free(&last);
@@ -157,14 +159,13 @@ static enum status blco_to_blco(const struct settings *s, struct progress *progr
 {
     struct blco_file f;
     uint64_t bytes;
-    double start = progress_now();
+    double start = clock_now();
     if (blco_file_open(&f, s->in, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "writing %s", s->out);
-    if (tensor_check_lengths(s->in, SHAPE((int)f.header->order, f.header->dims), &s->common.tns,
-                             error) == STATUS_OK &&
+    if (tensor_check_lengths(s->in, &f.shape, &s->common.tns, error) == STATUS_OK &&
         blco_copy(&f, s->out, s->memory, &bytes, progress, error) == STATUS_OK)
-        show_blco(progress, f.header->nnz, bytes, "", progress_now() - start);
+        show_blco(progress, f.header->nnz, bytes, "", clock_now() - start);
     blco_file_close(&f);
     return error->status;
 }
@@ -198,18 +199,16 @@ static enum status blco_to_text(const struct settings *s, struct progress *progr
     struct tns_writer *w = NULL;
     struct tns_write_options options = text_options(s);
     struct tns_write_report report;
-    double start = progress_now();
+    double start = clock_now();
     if (blco_file_open(&f, s->in, error) != STATUS_OK)
         return error->status;
     const struct blco_file_header *h = f.header;
     uint64_t length = blco_pieces_length(&f, s->memory / 2);
-    if (tensor_check_lengths(s->in, SHAPE((int)h->order, h->dims), &s->common.tns, error) ==
-            STATUS_OK &&
-        tns_writer_open(&w, s->out, (int)h->order, h->dims, h->nnz, &options, progress, error) ==
-            STATUS_OK &&
+    if (tensor_check_lengths(s->in, &f.shape, &s->common.tns, error) == STATUS_OK &&
+        tns_writer_open(&w, s->out, &f.shape, h->nnz, &options, progress, error) == STATUS_OK &&
         blco_pieces_each(&f, length, append, w, error) == STATUS_OK &&
         tns_writer_commit(w, &report, error) == STATUS_OK)
-        show_text(progress, &report, h->nnz, progress_now() - start);
+        show_text(progress, &report, h->nnz, clock_now() - start);
     tns_writer_free(w);
     blco_file_close(&f);
     return error->status;
@@ -234,10 +233,10 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
     struct tns_parts parts = {
         .memory = s->memory, .overhead = EXTERNAL_SORT_OVERHEAD, .take = refuse, .context = s};
     if (tns_read_parts(&x, s->in, &s->common.tns, &parts, progress, &report, error) == STATUS_OK) {
-        double start = progress_now();
+        double start = clock_now();
         if (coo_clean(&x, &cleaning, error) == STATUS_OK &&
             tns_write(&x, s->out, &options, progress, &written, error) == STATUS_OK) {
-            show_text(progress, &written, x.nnz, progress_now() - start);
+            show_text(progress, &written, x.nnz, clock_now() - start);
             tensor_note_cleaning(progress, &cleaning);
         }
         coo_free(&x);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "als/cpals.h"
+#include "base/clock.h"
 #include "base/version.h"
 #include "commands/cpd_settings.h"
 #include "commands/cpd_summary.h"
@@ -169,12 +170,12 @@ static enum status write_model(struct job *job, struct error *error)
     const struct cpd_settings *s = &job->settings;
     if (s->nowrite)
         return STATUS_OK;
-    double start = progress_now();
+    double start = clock_now();
     progress_stage(&job->progress, "writing");
     if (ktensor_write(&job->model, s->stem, s->formats, &job->files, error) != STATUS_OK)
         return error->status;
     progress_done(&job->progress, "%d files", job->files.count);
-    job->times.write = progress_now() - start;
+    job->times.write = clock_now() - start;
     return STATUS_OK;
 }
 
@@ -192,7 +193,7 @@ static enum status run(struct job *job, struct error *error)
 
 int cmd_cpd(int argc, char **argv, struct error *error)
 {
-    struct job job = {.times.start = progress_now()};
+    struct job job = {.times.start = clock_now()};
     if (cpd_settings_parse(&job.settings, argc, argv, error) == STATUS_OK) {
         if (job.settings.common.help) {
             cmd_cpd_help(stdout);

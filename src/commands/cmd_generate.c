@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/machine.h"
 #include "base/number.h"
 #include "base/outfile.h"
 #include "base/version.h"
@@ -232,8 +234,8 @@ static enum status write_skewed(const struct settings *s, const struct generate_
     struct generate_taker taker = {append, &writer};
     uint64_t memory = cli_host_memory(&s->common), share = memory / WRITER_SHARE;
     progress_stage(progress, "writing %s", path);
-    if (tensor_writer_open(&writer, path, spec->shape.order, spec->shape.dims, spec->nnz, share,
-                           options, error) == STATUS_OK &&
+    if (tensor_writer_open(&writer, path, &spec->shape, spec->nnz, share, options, error) ==
+            STATUS_OK &&
         generate_skewed(spec, s->seed, memory - share, &taker, progress, error) == STATUS_OK)
         tensor_writer_commit(&writer, report, error);
     tensor_writer_free(&writer);
@@ -287,14 +289,14 @@ static enum status generate(const struct settings *s, const char *path, struct e
         return error->status;
     cli_set_threads(s->common.threads);
     progress_init(&progress, s->common.quiet ? NULL : stderr);
-    double start = progress_now();
+    double start = clock_now();
     uint64_t nnz = spec.nnz;
     if (s->rank)
         write_planted(s, &spec, path, &options, &report, &progress, &nnz, error);
     else
         write_skewed(s, &spec, path, &options, &report, &progress, error);
     if (error->status == STATUS_OK) {
-        double seconds = progress_now() - start;
+        double seconds = clock_now() - start;
         progress_done(&progress,
                       "%ju nonzeros, %s, %.2f bytes a nonzero, in %.1f s (%.1f million a second), "
                       "seed %ju",

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/number.h"
 #include "base/version.h"
 #include "commands/cli.h"
@@ -90,10 +91,10 @@ static enum status decode_statistics(struct findings *f, struct decoder *d,
     d->segments = blco_pieces_length(&d->file, f->memory / 4);
     uint64_t piece = blco_file_nnz(&d->file, 0, d->segments) * (4 * (uint64_t)f->x.shape.order + 8);
     uint64_t counters = f->memory > piece + LEAST_COUNTERS ? f->memory - piece : LEAST_COUNTERS;
-    double start = progress_now();
+    double start = clock_now();
     progress_stage(progress, "reading %s", d->file.name);
     if (coo_pieces_statistics(&pieces, counters, &f->statistics, progress, error) == STATUS_OK) {
-        double seconds = progress_now() - start;
+        double seconds = clock_now() - start;
         progress_done(progress, "%ju nonzeros, %.1f MB in %.2f s", (uintmax_t)f->x.nnz,
                       (double)f->file_bytes / 1e6, seconds);
     }
@@ -110,8 +111,7 @@ static enum status gather_blco(struct findings *f, const char *path,
     const struct blco_file_header *h = d.file.header;
     f->file_bytes = h->file_bytes;
     f->entries = h->nnz;
-    f->x = (struct coo){.shape.order = (int)h->order, .nnz = h->nnz};
-    memcpy(f->x.shape.dims, h->dims, (size_t)h->order * sizeof *h->dims);
+    f->x = (struct coo){.shape = d.file.shape, .nnz = h->nnz};
     if (tensor_check_lengths(path, &f->x.shape, options, error) == STATUS_OK && h->nnz > 0)
         decode_statistics(f, &d, progress, error);
     blco_file_close(&d.file);

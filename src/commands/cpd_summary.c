@@ -1,5 +1,7 @@
 #include "commands/cpd_summary.h"
 
+#include "base/clock.h"
+#include "base/machine.h"
 #include "base/memory.h"
 #include "base/number.h"
 
@@ -43,7 +45,7 @@ static void show_stage(struct progress *progress, const char *name, double secon
 static void show_times(struct progress *progress, const struct cpd_times *times, int order,
                        bool per_mode)
 {
-    double total = progress_now() - times->start;
+    double total = clock_now() - times->start;
     double other = total - times->read - times->clean - times->write;
     show_stage(progress, "read", times->read, total);
     show_stage(progress, "clean", times->clean, total);
@@ -75,7 +77,7 @@ void cpd_summarise(struct progress *progress, const struct cpals_result *result,
                   result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
                   result->change);
     show_times(progress, times, order, per_mode);
-    progress_note(progress, "peak memory %s", number_size(memory_peak(), size));
+    progress_note(progress, "peak memory %s", number_size(machine_memory_peak(), size));
     for (int i = 0; i < files->count; i++)
         progress_note(progress, "wrote %s", files->path[i]);
 }

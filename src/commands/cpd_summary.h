@@ -8,7 +8,7 @@
 #include "model/ktensor_io.h"
 
 struct cpd_times {
-    double start; /* of the program, as progress_now gives it */
+    double start; /* of the program, as clock_now gives it */
     double read, clean, write;
     double operation[OP_COUNT][MAX_ORDER];
 };

@@ -195,18 +195,18 @@ static enum status widen(struct merger *m, struct error *error)
     return STATUS_OK;
 }
 
-static enum status merger_create(struct merger *m, struct external_sort *r, int order,
-                                 const uint64_t *dims, uint64_t memory, struct error *error)
+static enum status merger_create(struct merger *m, struct external_sort *r,
+                                 const struct shape *shape, uint64_t memory, struct error *error)
 {
     *m = (struct merger){.runs = r};
-    ordering_create(&m->alto, ORDERING_ALTO, SHAPE(order, dims), 64);
-    m->length = memory / r->count / (4 * (uint64_t)order + 8 + EXTERNAL_SORT_OVERHEAD);
+    ordering_create(&m->alto, ORDERING_ALTO, shape, 64);
+    m->length = memory / r->count / (4 * (uint64_t)shape->order + 8 + EXTERNAL_SORT_OVERHEAD);
     if (m->length < LEAST_WINDOW)
         m->length = LEAST_WINDOW;
     m->filled = memory_zeros(2 * r->count, sizeof *m->filled, error);
     m->position = memory_array(r->count * m->length, sizeof *m->position, error);
     if (error->status == STATUS_OK)
-        coo_create(&m->window, SHAPE(order, dims), r->count * m->length, error);
+        coo_create(&m->window, shape, r->count * m->length, error);
     return error->status;
 }
 
@@ -262,7 +262,7 @@ static enum status merge(struct external_sort *r, struct coo *last, const char *
     coo_free(last);
     struct merger m = {0};
     if (error->status == STATUS_OK &&
-        merger_create(&m, r, shape.shape.order, shape.shape.dims, memory, error) == STATUS_OK)
+        merger_create(&m, r, &shape.shape, memory, error) == STATUS_OK)
         merge_runs(&m, w, report, progress, error);
     merger_free(&m);
     return error->status;
@@ -274,8 +274,7 @@ enum status external_sort_write(struct external_sort *r, struct coo *last, const
 {
     struct blco_writer w;
     *report = (struct external_sort_report){0};
-    if (blco_writer_open(&w, path, last->shape.order, last->shape.dims, memory / WRITER_SHARE,
-                         error) == STATUS_OK &&
+    if (blco_writer_open(&w, path, &last->shape, memory / WRITER_SHARE, error) == STATUS_OK &&
         merge(r, last, path, memory - memory / WRITER_SHARE, &w, &report->cleaning, progress,
               error) == STATUS_OK) {
         report->nnz = w.nnz + w.filled;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "formats/blco/blco_file.h"
 
 /* The first bytes of a regular file, where the descriptor stands. Nothing is read from a pipe. */
@@ -52,15 +53,14 @@ enum status tensor_check_lengths(const char *path, const struct shape *shape,
                                  const struct tns_options *options, struct error *error)
 {
     if (options->ndims && options->ndims != shape->order)
-        return error_set(error, STATUS_INPUT, "%s: %d modes, but --shape->dims gives %d", path,
+        return error_set(error, STATUS_INPUT, "%s: %d modes, but --dims gives %d", path,
                          shape->order, options->ndims);
     for (int n = 0; n < options->ndims; n++)
         if (options->dims[n] != shape->dims[n])
-            return error_set(
-                error, STATUS_INPUT,
-                "%s: mode %d: length %ju, but --shape->dims gives %ju (only for text do they "
-                "change it)",
-                path, n + 1, (uintmax_t)shape->dims[n], (uintmax_t)options->dims[n]);
+            return error_set(error, STATUS_INPUT,
+                             "%s: mode %d: length %ju, but --dims gives %ju (only for text do they "
+                             "change it)",
+                             path, n + 1, (uintmax_t)shape->dims[n], (uintmax_t)options->dims[n]);
     return STATUS_OK;
 }
 
@@ -70,13 +70,13 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
 {
     *x = (struct coo){0};
     *report = (struct tensor_report){0};
-    double start = progress_now();
+    double start = clock_now();
     tns_read(x, path, options, progress, &report->text, error);
-    double middle = progress_now();
+    double middle = clock_now();
     report->read_seconds = middle - start;
     if (error->status == STATUS_OK && coo_clean(x, &report->cleaning, error) != STATUS_OK)
         coo_free(x);
-    report->clean_seconds = progress_now() - middle;
+    report->clean_seconds = clock_now() - middle;
     return error->status;
 }
 

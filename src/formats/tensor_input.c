@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "formats/tensor_file.h"
 
 static enum status open_blco(struct tensor_input *input, const char *path,
@@ -11,8 +12,7 @@ static enum status open_blco(struct tensor_input *input, const char *path,
         return error->status;
     const struct blco_file_header *h = input->file.header;
     input->unread = true;
-    input->x = (struct coo){.shape.order = (int)h->order, .nnz = h->nnz};
-    memcpy(input->x.shape.dims, h->dims, (size_t)h->order * sizeof *h->dims);
+    input->x = (struct coo){.shape = input->file.shape, .nnz = h->nnz};
     if (h->nnz == 0)
         return error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
     return tensor_check_lengths(path, &input->x.shape, options, error);
@@ -53,10 +53,10 @@ enum status tensor_input_read(struct tensor_input *input, struct progress *progr
 {
     if (!input->unread)
         return STATUS_OK;
-    double start = progress_now();
+    double start = clock_now();
     if (blco_file_read(&input->file, &input->x, progress, error) != STATUS_OK)
         return error->status;
-    input->read_seconds = progress_now() - start;
+    input->read_seconds = clock_now() - start;
     input->unread = false;
     blco_file_close(&input->file);
     return STATUS_OK;

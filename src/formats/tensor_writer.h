@@ -16,8 +16,8 @@ struct tensor_writer {
 /* Begins a file for a tensor of this order, these lengths (order) and `nnz` nonzeros; `memory`
  * bounds the bytes of nonzeros that wait, above one segment. The options are for text. On failure
  * *w is empty. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status tensor_writer_open(struct tensor_writer *w, const char *path, int order,
-                               const uint64_t *dims, uint64_t nnz, uint64_t memory,
+enum status tensor_writer_open(struct tensor_writer *w, const char *path, const struct shape *shape,
+                               uint64_t nnz, uint64_t memory,
                                const struct tns_write_options *options, struct error *error);
 
 /* The next nonzeros; all pieces but the last have multiples of BLCO_SEGMENT_NNZ. */

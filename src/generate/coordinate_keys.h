@@ -5,11 +5,12 @@
 
 #include <stdint.h>
 
+#include "base/uint128.h"
 #include "tensor/coo.h"
 
 #define KEY_BITS 128
 
-__extension__ typedef unsigned __int128 coordinate_key;
+typedef uint128 coordinate_key;
 
 struct key_layout {
     struct shape shape;

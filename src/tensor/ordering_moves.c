@@ -70,7 +70,7 @@ void ordering_common(struct ordering *o, const struct shape *shape)
     for (int n = 1; n < shape->order; n++)
         if (shape->dims[n] < shape->dims[shortest])
             shortest = n;
-    ordering_create(o, shortest, SHAPE(shape->order, shape->dims), 64);
+    ordering_create(o, shortest, shape, 64);
 }
 
 void ordering_natural(struct ordering *o, const struct shape *shape)

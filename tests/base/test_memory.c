@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/machine.h"
 #include "base/memory.h"
 
 static void test_alignment(void **state)
@@ -121,8 +122,8 @@ static void test_hook(void **state)
 static void test_use(void **state)
 {
     (void)state;
-    assert_true(memory_available() > (1 << 20));
-    uint64_t before = memory_peak();
+    assert_true(machine_memory_available() > (1 << 20));
+    uint64_t before = machine_memory_peak();
     assert_true(before > 0);
     struct error error = {0};
     size_t size = (size_t)64 << 20;
@@ -130,8 +131,9 @@ static void test_use(void **state)
     assert_non_null(array);
     memset(array, 1, size);
     assert_true(array[size / 2] == 1);
-    assert_true(memory_peak() >= size);
-    assert_true(memory_in_use() >= size && memory_in_use() <= memory_peak());
+    assert_true(machine_memory_peak() >= size);
+    assert_true(machine_memory_in_use() >= size &&
+                machine_memory_in_use() <= machine_memory_peak());
     memory_free(array);
     for (size = 1; size < (size_t)64 << 20; size = size * 5 + 1) {
         array = memory_pages(size, &error);

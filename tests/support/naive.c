@@ -98,8 +98,7 @@ void naive_random_coo(struct coo *x, const struct shape *shape, uint64_t nnz, ui
     for (uint64_t i = 0; i < nnz; i++)
         if (i == 0 || compare_lines(line[i], line[kept - 1]) != 0)
             memmove(line[kept++], line[i], sizeof *line);
-    for (uint64_t i = kept; i > 1;
-         i--) { /* shuffled: a reader's shape->order is any shape->order */
+    for (uint64_t i = kept; i > 1; i--) { /* shuffled: a reader's order is any order */
         uint64_t j = naive_random(&seed) % i;
         uint32_t swap[MAX_ORDER];
         memcpy(swap, line[j], sizeof swap);

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/uint128.h"
 #include "formats/blco/packed_tensor.h"
 #include "formats/blco/segment_pack.h"
 #include "support/naive.h"

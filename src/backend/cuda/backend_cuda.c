@@ -15,6 +15,7 @@
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_rates.h"
+#include "base/machine.h"
 #include "base/memory.h"
 
 #define OUTPUT_COPIES 32 /* of a short mode's M, for `hierarchical` */
@@ -62,7 +63,8 @@ static uint64_t host_budget(const struct backend_options *options)
 {
     if (options->host_memory)
         return options->host_memory;
-    return (uint64_t)(MEMORY_SHARE * (double)(memory_available() + memory_in_use()));
+    return (uint64_t)(MACHINE_MEMORY_SHARE *
+                      (double)(machine_memory_available() + machine_memory_in_use()));
 }
 
 static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,

@@ -5,6 +5,7 @@
 #include "backend/cuda/device_sweep_build.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "base/clock.h"
 
 uint64_t device_sweep_row_bytes(const struct device_sweep *s)
 {
@@ -78,10 +79,10 @@ enum status device_sweep_open(struct device_sweep *s, const struct tensor_source
     memcpy(s->shape.dims, x->shape.dims, sizeof s->shape.dims);
     s->factors.vectors = vectors;
     mode_groups_none(&s->mode_groups, s->shape.order);
-    double start = progress_now();
+    double start = clock_now();
     enum status status = device_sweep_build(s, source, plan, staging, progress, error);
     if (plan->request.share)
-        s->build.mode_groups = progress_now() - start - backend_build_seconds(&s->build);
+        s->build.mode_groups = clock_now() - start - backend_build_seconds(&s->build);
     if (status == STATUS_OK)
         status = open_mttkrps(s, plan, staging->stream, error);
     if (status == STATUS_OK)

@@ -5,6 +5,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/tensor/device_coo.h"
 #include "backend/cuda/tensor/device_mode_groups.h"
+#include "base/clock.h"
 #include "base/memory.h"
 
 /* Memory for a build is asked for at once while it is this small, against what may be used too. */
@@ -32,7 +33,7 @@ static enum status finish(cudaStream_t stream, double *start, double *seconds, s
 {
     enum status status =
         cuda_status(cudaStreamSynchronize(stream), "building the tensor on the GPU", error);
-    *seconds += progress_lap(start);
+    *seconds += clock_lap(start);
     return status;
 }
 
@@ -70,7 +71,7 @@ static enum status build_orderings(struct device_tensor *alto, struct device_ten
 {
     cudaStream_t stream = x->pool->stream;
     int kind[MAX_ORDER + 1], count = list_orderings(kind, alto, wanted, x);
-    double start = progress_now();
+    double start = clock_now();
     enum status status = count > 1 ? presort(x, error) : STATUS_OK;
     if (status == STATUS_OK)
         status = finish(stream, &start, &times->presort, error);
@@ -162,17 +163,17 @@ static enum status pack(struct packed_tensor *packed, int *count,
                         const struct tensor_source *source, const struct plan *plan,
                         struct backend_build *times, struct progress *progress, struct error *error)
 {
-    double start = progress_now();
+    double start = clock_now();
     enum status status = STATUS_OK;
     if (plan->alto) {
         status = pack_alto(&packed[(*count)++], source, plan, progress, error);
-        times->alto = progress_lap(&start);
+        times->alto = clock_lap(&start);
     }
     for (int n = 0; n < source->x->shape.order && status == STATUS_OK; n++)
         if (plan->conflict[n] == CONFLICT_ORDERED) {
             status = packed_tensor_build(&packed[(*count)++], source->x, n, plan_segment_nnz(plan),
                                          progress, error);
-            times->replica[n] = progress_lap(&start);
+            times->replica[n] = clock_lap(&start);
         }
     return status;
 }
@@ -206,7 +207,7 @@ static enum status build_streamed(struct device_sweep *s, const struct tensor_so
     }
     enum status status = pack(packed, &count, &from, plan, &s->build, progress, error);
     coo_free(&read);
-    double start = progress_now();
+    double start = clock_now();
     if (status == STATUS_OK && source->file)
         s->norm_sq = packed_tensor_norm_sq(&packed[0]);
     if (status == STATUS_OK)
@@ -216,7 +217,7 @@ static enum status build_streamed(struct device_sweep *s, const struct tensor_so
     else
         while (count > 0)
             packed_tensor_free(&packed[--count]);
-    s->build.upload = progress_lap(&start);
+    s->build.upload = clock_lap(&start);
     s->streamed = status == STATUS_OK;
     if (s->streamed)
         expect_replicas(s, plan, staging);
@@ -247,7 +248,7 @@ static enum status upload(struct device_sweep *s, struct device_coo *coo,
                           const struct tensor_source *source, struct device_staging *staging,
                           const struct device_pool *pool, struct error *error)
 {
-    double start = progress_now();
+    double start = clock_now();
     enum status status =
         source->file ? device_coo_decode(coo, source->file, &s->norm_sq, staging, pool, error)
                      : device_coo_upload(coo, source->x, staging, pool, error);

@@ -9,6 +9,7 @@
 #include "backend/host/host_dense.h"
 #include "backend/host/host_rates.h"
 #include "backend/host/host_sweep.h"
+#include "base/machine.h"
 #include "base/memory.h"
 
 #define FAR         256.0 /* a scale of 16 modes multiplied up is still a harmless number */
@@ -58,7 +59,7 @@ static enum status host_plan(int order, const uint64_t *dims, uint64_t nnz,
                                    .no_replicas = options->no_replicas};
     memcpy(request.shape.dims, dims, (size_t)order * sizeof *dims);
     if (request.budget == 0)
-        request.budget = (uint64_t)(MEMORY_SHARE * (double)memory_available());
+        request.budget = (uint64_t)(MACHINE_MEMORY_SHARE * (double)machine_memory_available());
     /* Private copies pay while merging them costs less than the nonzeros themselves. */
     request.short_mode = nnz / request.copies;
     plan_make(plan, &request);

@@ -4,6 +4,7 @@
 
 #include "backend/host/host_row_sums.h"
 #include "backend/host/simd_width.h"
+#include "base/machine.h"
 #include "base/memory.h"
 
 /* Runs of nonzeros are cut without regard to the number of threads, so that sums, and the order in
@@ -70,7 +71,7 @@ enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int
     p->x = x;
     p->mode = mode;
     p->conflict = conflict;
-    p->near_entries = CACHES * memory_core_cache() / sizeof(double);
+    p->near_entries = CACHES * machine_core_cache() / sizeof(double);
     for (int n = 0; n < x->shape.order; n++)
         p->other_rows += n == mode ? 0 : x->shape.dims[n];
     p->nruns = runs;

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
+#include "base/vector_clones.h"
 #include "base/random_stream.h"
 
 #define REPEATS     3    /* of which the fastest counts                       */
@@ -20,19 +22,10 @@ static uint64_t random_row(struct random_stream *stream, uint64_t rows)
     return (random_next(stream) >> 32) * rows >> 32;
 }
 
-/* A version for each vector width, of which the loader takes the machine's; sanitizers cannot
- * instrument what the loader calls that early. */
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) &&                            \
-    !defined(__SANITIZE_ADDRESS__)
-#define VERSIONS __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define VERSIONS
-#endif
-
 /* Sums random rows, four at a time. What comes out depends on all that was read, so that none of it
  * is left out. */
-VERSIONS static double gather_slice(const double *table, uint64_t rows, uint64_t rank,
-                                    struct random_stream stream)
+VECTOR_CLONES static double gather_slice(const double *table, uint64_t rows, uint64_t rank,
+                                         struct random_stream stream)
 {
     double sum[COLUMNS] = {0}, total = 0;
     for (uint64_t i = 0; i < SLICE; i += 4) {
@@ -88,9 +81,9 @@ static double rate_of(row_work work, double *table, uint64_t rows, uint64_t rank
     uint64_t count = FIRST_COUNT, seed = 0;
     double best = 0;
     for (int repeat = 0; repeat < REPEATS;) {
-        double start = progress_now();
+        double start = clock_now();
         result = work(table, rows, rank, count, seed++);
-        double seconds = progress_now() - start;
+        double seconds = clock_now() - start;
         if (seconds < ENOUGH && count < MOST_COUNT) {
             count *= 2;
             continue;
@@ -141,7 +134,7 @@ static enum status measure_copy(struct backend_limits *limits, struct error *err
     char *from = memory_array(COPY_BYTES, 1, error);
     char *to = memory_array(COPY_BYTES, 1, error);
     for (int repeat = 0; repeat <= REPEATS && error->status == STATUS_OK; repeat++) {
-        double start = progress_now();
+        double start = clock_now();
         /* The first time puts the pages where they will be read. */
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < COPY_BYTES; i += slice)
@@ -149,7 +142,7 @@ static enum status measure_copy(struct backend_limits *limits, struct error *err
                 memset(from + i, 1, slice);
             else
                 memcpy(to + i, from + i, slice);
-        double rate = 2.0 * (double)COPY_BYTES / (progress_now() - start);
+        double rate = 2.0 * (double)COPY_BYTES / (clock_now() - start);
         if (repeat > 0 && rate > limits->copy_bytes_per_second)
             limits->copy_bytes_per_second = rate;
     }

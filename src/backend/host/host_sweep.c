@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/machine.h"
 #include "base/memory.h"
 
 /* Tables of rows up to so many caches of a core are gathered from at about the same speed, and
@@ -66,10 +68,10 @@ static enum status build_one(struct building *b, int kind, struct error *error)
 {
     struct blco_options options = {.kind = kind};
     bool alto = kind == ORDERING_ALTO;
-    double start = progress_now();
+    double start = clock_now();
     announce(b);
     enum status status = blco_build(alto ? b->alto : &b->ordered[kind], b->x, &options, error);
-    *(alto ? &b->times->alto : &b->times->replica[kind]) = progress_lap(&start);
+    *(alto ? &b->times->alto : &b->times->replica[kind]) = clock_lap(&start);
     return status;
 }
 
@@ -77,10 +79,10 @@ static enum status build_one(struct building *b, int kind, struct error *error)
 static enum status build_from_common(struct building *b, struct error *error)
 {
     struct blco_presort source;
-    double start = progress_now();
+    double start = clock_now();
     if (blco_presort_create(&source, b->x, error) != STATUS_OK)
         return error->status;
-    b->times->presort = progress_lap(&start);
+    b->times->presort = clock_lap(&start);
     int order = b->x->shape.order, common = source.line_order.kind;
     for (int i = 0; i <= order && error->status == STATUS_OK; i++) {
         int n = i < order ? i : common;
@@ -88,7 +90,7 @@ static enum status build_from_common(struct building *b, struct error *error)
             continue;
         announce(b);
         blco_build_from(&b->ordered[n], &source, n, i == order, error);
-        b->times->replica[n] = progress_lap(&start);
+        b->times->replica[n] = clock_lap(&start);
     }
     blco_presort_free(&source);
     return error->status;
@@ -196,7 +198,7 @@ static enum status try_shared(struct host_sweep *s, const struct coo *x, const s
 {
     struct grouped_tensor grouped;
     if (mode_groups_choose_for(&s->mode_groups, x, s->rank * sizeof(double),
-                               CACHES * memory_core_cache(), BEYOND, error) != STATUS_OK ||
+                               CACHES * machine_core_cache(), BEYOND, error) != STATUS_OK ||
         !is_shared(s) || mode_groups_apply(&grouped, &s->mode_groups, x, error) != STATUS_OK)
         return error->status;
     if (groups_fit(s, &grouped, plan))
@@ -210,11 +212,11 @@ static enum status try_shared(struct host_sweep *s, const struct coo *x, const s
 static enum status build(struct host_sweep *s, const struct coo *x, const struct plan *plan,
                          struct progress *progress, struct error *error)
 {
-    double start = progress_now();
+    double start = clock_now();
     if (plan->request.share && plan->replicas == s->shape.order && !plan->alto && plan->fits) {
         if (try_shared(s, x, plan, progress, error) != STATUS_OK)
             return error->status;
-        s->build.mode_groups = progress_now() - start - backend_build_seconds(&s->build);
+        s->build.mode_groups = clock_now() - start - backend_build_seconds(&s->build);
     }
     return is_shared(s) ? STATUS_OK : build_plain(s, x, plan, progress, error);
 }

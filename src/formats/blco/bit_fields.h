@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-__extension__ typedef unsigned __int128 uint128;
+#include "base/uint128.h"
 
 /* The bits that a number needs. */
 static inline int bit_length(uint128 number)

@@ -52,8 +52,7 @@ enum status blco_copy(const struct blco_file *f, const char *path, uint64_t memo
 {
     struct copier c = {.from = f, .progress = progress};
     uint64_t share = memory / WRITER_SHARE;
-    if (blco_writer_open(&c.writer, path, (int)f->header->order, f->header->dims, share, error) !=
-        STATUS_OK)
+    if (blco_writer_open(&c.writer, path, &f->shape, share, error) != STATUS_OK)
         return error->status;
     if (blco_pieces_each(f, blco_pieces_length(f, memory - share), copy_piece, &c, error) ==
         STATUS_OK)

@@ -4,6 +4,7 @@
 
 #include <isa-l/crc64.h>
 
+#include "base/clock.h"
 #include "formats/blco/segment_pack.h"
 
 bool blco_file_magic(const void *bytes, size_t size)
@@ -113,6 +114,8 @@ enum status blco_file_open(struct blco_file *f, const char *path, struct error *
     f->header = (const void *)f->map.bytes;
     if (check_version(f, error) != STATUS_OK || check_directory(f, error) != STATUS_OK)
         blco_file_close(f);
+    else
+        f->shape = shape_of((int)f->header->order, f->header->dims);
     return error->status;
 }
 
@@ -188,16 +191,16 @@ enum status blco_file_read(const struct blco_file *f, struct coo *x, struct prog
                            struct error *error)
 {
     const struct blco_file_header *h = f->header;
-    double start = progress_now();
+    double start = clock_now();
     progress_stage(progress, "reading %s", f->name);
-    if (coo_create(x, SHAPE((int)h->order, h->dims), h->nnz, error) == STATUS_OK &&
+    if (coo_create(x, &f->shape, h->nnz, error) == STATUS_OK &&
         blco_file_decode(f, 0, h->nsegments, x, error) != STATUS_OK)
         coo_free(x);
     if (error->status != STATUS_OK) {
         progress_clear(progress);
         return error->status;
     }
-    double seconds = progress_now() - start;
+    double seconds = clock_now() - start;
     progress_done(progress, "%ju nonzeros, %.1f MB in %.2f s, %.2f GB/s", (uintmax_t)h->nnz,
                   (double)h->file_bytes / 1e6, seconds, (double)h->file_bytes / 1e9 / seconds);
     return STATUS_OK;

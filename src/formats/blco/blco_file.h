@@ -11,6 +11,7 @@
 struct blco_file {
     const char *name; /* for messages; not owned                      */
     struct filemap map;
+    struct shape shape;
     const struct blco_file_header *header;   /* in the map            */
     const struct blco_file_segment *segment; /* (nsegments) in the map */
 };

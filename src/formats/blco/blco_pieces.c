@@ -6,7 +6,7 @@
 
 uint64_t blco_pieces_length(const struct blco_file *f, uint64_t memory)
 {
-    uint64_t nonzero = 4 * (uint64_t)f->header->order + 8;
+    uint64_t nonzero = 4 * (uint64_t)f->shape.order + 8;
     uint64_t enough = (uint64_t)omp_get_max_threads() * NNZ_A_THREAD;
     uint64_t nnz = memory / nonzero < enough ? memory / nonzero : enough;
     uint64_t fit = nnz / f->header->segment_nnz;
@@ -28,8 +28,7 @@ enum status blco_pieces_each(const struct blco_file *f, uint64_t length, coo_tak
     const struct blco_file_header *h = f->header;
     struct coo piece;
     uint64_t begin = 0;
-    if (coo_create(&piece, SHAPE((int)h->order, h->dims), blco_file_nnz(f, 0, length), error) !=
-        STATUS_OK)
+    if (coo_create(&piece, &f->shape, blco_file_nnz(f, 0, length), error) != STATUS_OK)
         return error->status;
     do {
         uint64_t end = h->nsegments - begin < length ? h->nsegments : begin + length;

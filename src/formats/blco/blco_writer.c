@@ -17,19 +17,19 @@ static uint64_t pending_room(const struct blco_writer *w, int order, uint64_t me
     return BLCO_SEGMENT_NNZ * (fit < 1 ? 1 : fit < most ? fit : most);
 }
 
-enum status blco_writer_open(struct blco_writer *w, const char *path, int order,
-                             const uint64_t *dims, uint64_t memory, struct error *error)
+enum status blco_writer_open(struct blco_writer *w, const char *path, const struct shape *shape,
+                             uint64_t memory, struct error *error)
 {
     *w = (struct blco_writer){
         .file = {.fd = -1}, .position = BLCO_PAGE, .threads = omp_get_max_threads()};
     struct ordering alto;
-    ordering_create(&alto, ORDERING_ALTO, SHAPE(order, dims), 64);
+    ordering_create(&alto, ORDERING_ALTO, shape, 64);
     w->packed_room = segment_pack_at_most(alto.line_bits, BLCO_SEGMENT_NNZ, BLCO_SEGMENT_NNZ);
     w->packed = memory_pages((size_t)w->threads * w->packed_room, error);
     if (w->packed)
         line_encoder_create(&w->alto, &alto, error);
     if (error->status == STATUS_OK)
-        coo_create(&w->pending, SHAPE(order, dims), pending_room(w, order, memory), error);
+        coo_create(&w->pending, shape, pending_room(w, shape->order, memory), error);
     if (error->status == STATUS_OK)
         outfile_open(&w->file, path, error);
     if (error->status != STATUS_OK)

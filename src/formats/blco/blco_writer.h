@@ -25,8 +25,8 @@ struct blco_writer {
 /* Creates the file, which appears when it is committed. The tensor's lengths (order) must bound all
  * coordinates. `memory` bounds the bytes of nonzeros that wait, above one segment. On failure *w is
  * empty. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status blco_writer_open(struct blco_writer *w, const char *path, int order,
-                             const uint64_t *dims, uint64_t memory, struct error *error);
+enum status blco_writer_open(struct blco_writer *w, const char *path, const struct shape *shape,
+                             uint64_t memory, struct error *error);
 
 /* Nonzeros position[0..count) of x, or the first `count` where position is NULL: they follow in
  * alto order on those before, and are distinct. */

@@ -23,7 +23,7 @@ bool decoded_layout_create(struct packed_layout *layout, const struct shape *sha
 }
 
 void decoded_layout_of_line(struct packed_layout *layout, const struct ordering *line,
-                            const uint64_t *dims)
+                            const struct shape *shape)
 {
     memset(layout, 0, sizeof *layout);
     layout->order = line->order;
@@ -31,7 +31,7 @@ void decoded_layout_of_line(struct packed_layout *layout, const struct ordering 
     layout->line_bits = line->line_bits;
     layout->stride = (uint32_t)blco_group_stride(line->line_bits);
     for (int n = 0; n < line->order; n++) {
-        layout->mode[n].length = (uint32_t)dims[n];
+        layout->mode[n].length = (uint32_t)shape->dims[n];
         layout->mode[n].mask = (uint32_t)((UINT64_C(1) << line->mode_bits[n]) - 1);
         layout->mode[n].shift = line->mode_bits[n] ? (uint8_t)line->place[n][0] : 0;
     }
@@ -46,11 +46,11 @@ static void add_bit(struct packed_spread *spread, int place, int word, int shift
 }
 
 void decoded_layout_spread(struct packed_spread *spread, const struct packed_layout *layout,
-                           int kind, const uint64_t *dims)
+                           int kind, const struct shape *shape)
 {
     struct ordering o;
     memset(spread, 0, sizeof *spread);
-    ordering_create(&o, kind, SHAPE(layout->order, dims), 64);
+    ordering_create(&o, kind, shape, 64);
     for (int n = 0; n < o.order; n++)
         for (int k = 0; k < o.mode_bits[n]; k++)
             add_bit(spread, o.place[n][k], layout->mode[n].word, layout->mode[n].shift + k);

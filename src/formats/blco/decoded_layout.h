@@ -16,10 +16,10 @@ bool decoded_layout_create(struct packed_layout *layout, const struct shape *sha
 /* For words that are themselves the lines of another ordering: one of at most 64 bits on which each
  * mode's stand side by side, as those of `mode n` do. */
 void decoded_layout_of_line(struct packed_layout *layout, const struct ordering *line,
-                            const uint64_t *dims);
+                            const struct shape *shape);
 
 /* How the lines of the ordering `kind` (ordering.h) of such a tensor become those words. */
 void decoded_layout_spread(struct packed_spread *spread, const struct packed_layout *layout,
-                           int kind, const uint64_t *dims);
+                           int kind, const struct shape *shape);
 
 #endif

@@ -132,13 +132,12 @@ enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *
                                struct progress *progress, struct error *error)
 {
     const struct blco_file_header *h = f->header;
-    *p = (struct packed_tensor){.shape.order = (int)h->order,
+    *p = (struct packed_tensor){.shape = f->shape,
                                 .nnz = h->nnz,
                                 .kind = ORDERING_ALTO,
                                 .segment_nnz = h->segment_nnz,
                                 .nsegments = h->nsegments,
                                 .size = h->data_bytes};
-    memcpy(p->shape.dims, h->dims, (size_t)h->order * sizeof *p->shape.dims);
     progress_update(progress, -1, "loading %s", f->name);
     p->segment = memory_array(p->nsegments, sizeof *p->segment, error);
     p->bytes = memory_pages(p->size, error);

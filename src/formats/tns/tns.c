@@ -4,6 +4,8 @@
 #include <omp.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/machine.h"
 #include "base/memory.h"
 #include "formats/tns/line_reader.h"
 #include "formats/tns/tns_header.h"
@@ -122,7 +124,7 @@ static uint64_t expected_entries(const struct reader *r, uint64_t needed)
     double read = line_reader_fraction(r->source); /* with this batch, or more of it */
     double entries = read > 0 ? (double)needed * MARGIN / read : 0;
     double bytes = entries * (4 * r->head.format.order + 8);
-    return bytes < (double)memory_available() ? (uint64_t)entries : 0;
+    return bytes < (double)machine_memory_available() ? (uint64_t)entries : 0;
 }
 
 /* Room for `more` entries, and for those expected, so that nothing need be moved. Pages that are
@@ -258,7 +260,7 @@ static int parsing_threads(const struct line_reader *source)
 
 static enum status read_batches(struct reader *r, struct error *error)
 {
-    double start = progress_now();
+    double start = clock_now();
     for (;;) {
         struct line_batch batch;
         enum status status = line_reader_next(r->source, &batch, error);
@@ -280,7 +282,7 @@ static enum status read_batches(struct reader *r, struct error *error)
             return status;
         double bytes = (double)line_reader_bytes(r->source);
         progress_update(r->progress, line_reader_fraction(r->source), "%.0f MB, %.0f MB/s",
-                        bytes / 1e6, bytes / 1e6 / (progress_now() - start));
+                        bytes / 1e6, bytes / 1e6 / (clock_now() - start));
     }
 }
 
@@ -319,7 +321,7 @@ static enum status read_file(struct coo *x, const char *path, const struct tns_o
 {
     struct reader r = {.x = x, .sizes = *sizes, .parts = parts, .progress = progress};
     *x = (struct coo){0};
-    double start = progress_now();
+    double start = clock_now();
     enum status status = line_reader_open(&r.source, path, sizes->batch, mapped, error);
     if (status != STATUS_OK)
         return status;
@@ -332,7 +334,7 @@ static enum status read_file(struct coo *x, const char *path, const struct tns_o
         status = finish(&r, error);
     if (status == STATUS_OK) {
         fill_report(&r, report);
-        double seconds = progress_now() - start, megabytes = (double)report->text_bytes / 1e6;
+        double seconds = clock_now() - start, megabytes = (double)report->text_bytes / 1e6;
         progress_done(progress, "%" PRIu64 " entries, %.1f MB of text in %.2f s, %.0f MB/s",
                       report->entries, megabytes, seconds, megabytes / seconds);
     } else {
@@ -359,7 +361,7 @@ static enum status read_whole(struct coo *x, const char *path, const struct tns_
                               struct progress *progress, struct tns_report *report,
                               struct error *error)
 {
-    uint64_t share = (uint64_t)(MEMORY_SHARE * (double)memory_available());
+    uint64_t share = (uint64_t)(MACHINE_MEMORY_SHARE * (double)machine_memory_available());
     const struct tns_parts limit = {.memory = options->memory ? options->memory : share,
                                     .overhead = TNS_CLEAN_BYTES,
                                     .take = refuse,

@@ -168,23 +168,21 @@ void tns_writer_free(struct tns_writer *w)
     memory_free(w);
 }
 
-enum status tns_writer_open(struct tns_writer **writer, const char *path, int order,
-                            const uint64_t *dims, uint64_t nnz,
-                            const struct tns_write_options *options, struct progress *progress,
-                            struct error *error)
+enum status tns_writer_open(struct tns_writer **writer, const char *path, const struct shape *shape,
+                            uint64_t nnz, const struct tns_write_options *options,
+                            struct progress *progress, struct error *error)
 {
     static char stdout_name[] = "standard output";
     struct tns_writer *w = *writer = memory_array(1, sizeof *w, error);
     if (!w)
         return error->status;
-    *w = (struct tns_writer){.shape = {.shape.order = order, .nnz = nnz},
+    *w = (struct tns_writer){.shape = {.shape = *shape, .nnz = nnz},
                              .options = *options,
                              .progress = progress,
                              .file = {.fd = -1},
                              .gzip = ends_in_gz(path),
                              .to_stdout = strcmp(path, "-") == 0,
                              .threads = omp_get_max_threads()};
-    memcpy(w->shape.shape.dims, dims, (size_t)order * sizeof *dims);
     if (w->to_stdout)
         w->file = (struct outfile){.fd = STDOUT_FILENO, .path = stdout_name};
     progress_stage(progress, "writing %s", w->to_stdout ? stdout_name : path);
@@ -219,8 +217,7 @@ enum status tns_write(const struct coo *x, const char *path,
                       struct tns_write_report *report, struct error *error)
 {
     struct tns_writer *w;
-    if (tns_writer_open(&w, path, x->shape.order, x->shape.dims, x->nnz, options, progress,
-                        error) == STATUS_OK &&
+    if (tns_writer_open(&w, path, &x->shape, x->nnz, options, progress, error) == STATUS_OK &&
         tns_writer_append(w, x, error) == STATUS_OK)
         tns_writer_commit(w, report, error);
     tns_writer_free(w);

@@ -31,10 +31,9 @@ struct tns_writer;
 
 /* Begins a file for a tensor of this order, these lengths (order) and `nnz` nonzeros. The caller
  * frees *w; it is NULL on failure. */
-enum status tns_writer_open(struct tns_writer **w, const char *path, int order,
-                            const uint64_t *dims, uint64_t nnz,
-                            const struct tns_write_options *options, struct progress *progress,
-                            struct error *error);
+enum status tns_writer_open(struct tns_writer **w, const char *path, const struct shape *shape,
+                            uint64_t nnz, const struct tns_write_options *options,
+                            struct progress *progress, struct error *error);
 
 /* The next nonzeros. Pieces of multiples of TNS_WRITE_PIECE nonzeros, but for the last, make the
  * same file as one piece does. A tensor without nonzeros is one piece of none. */

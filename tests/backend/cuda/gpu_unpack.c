@@ -39,7 +39,7 @@ static void decode(const struct packed_tensor *p, const struct packed_layout *la
 {
     uint64_t at = p->segment[begin].offset;
     struct packed_spread spread;
-    decoded_layout_spread(&spread, layout, p->kind, p->shape.dims);
+    decoded_layout_spread(&spread, layout, p->kind, &p->shape);
     d->first = begin * p->segment_nnz;
     d->nnz = packed_tensor_nnz(p, begin, end);
     d->damaged = 0;

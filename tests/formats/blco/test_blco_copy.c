@@ -67,7 +67,7 @@ static const char *misplaced_file(uint64_t at, uint32_t first, int64_t shift)
         x.index[1][i] = (uint32_t)(i == at ? i + (uint64_t)shift : i);
         x.value[i] = 1;
     }
-    assert_int_equal(blco_writer_open(&w, path, 2, dims, 1 << 20, &error), STATUS_OK);
+    assert_int_equal(blco_writer_open(&w, path, SHAPE(2, dims), 1 << 20, &error), STATUS_OK);
     assert_int_equal(blco_writer_append(&w, &x, NULL, nnz, &error), STATUS_OK);
     assert_int_equal(blco_writer_commit(&w, NULL, &error), STATUS_OK);
     coo_free(&x);

@@ -61,7 +61,7 @@ static void test_pieces(void **state)
         for (int by_position = 0; by_position < 3; by_position++) {
             struct blco_writer w;
             uint64_t bytes, done = 0;
-            assert_int_equal(blco_writer_open(&w, scratch_path("y.blco"), 3, dims,
+            assert_int_equal(blco_writer_open(&w, scratch_path("y.blco"), SHAPE(3, dims),
                                               first % 2 ? 1 : 1 << 24, &error),
                              STATUS_OK);
             for (int i = first; done < sorted.nnz; i++) {

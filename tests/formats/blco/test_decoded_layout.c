@@ -65,7 +65,7 @@ static void check_spread(const struct packed_layout *l, int kind, const uint64_t
 {
     struct packed_spread spread;
     struct ordering o;
-    decoded_layout_spread(&spread, l, kind, dims);
+    decoded_layout_spread(&spread, l, kind, SHAPE(l->order, dims));
     ordering_create(&o, kind, SHAPE(l->order, dims), 64);
     for (int i = 0; i < 40; i++) {
         uint32_t coordinate[MAX_ORDER];
@@ -119,8 +119,8 @@ static void test_lines_become_other_lines(void **state)
         ordering_create(&alto, ORDERING_ALTO, SHAPE(order, dims), 64);
         if (common.line_bits > 64)
             continue;
-        decoded_layout_of_line(&layout, &common, dims);
-        decoded_layout_spread(&spread, &layout, ORDERING_ALTO, dims);
+        decoded_layout_of_line(&layout, &common, SHAPE(order, dims));
+        decoded_layout_spread(&spread, &layout, ORDERING_ALTO, SHAPE(order, dims));
         assert_int_equal(layout.words, 1);
         assert_int_equal(layout.stride, blco_group_stride(alto.line_bits));
         for (int k = 0; k < 40; k++) {
@@ -214,7 +214,7 @@ static void check_packed(const struct packed_layout *l, const struct packed_tens
     struct packed_spread spread;
     struct naive_group group;
     struct coo x;
-    decoded_layout_spread(&spread, l, p->kind, p->shape.dims);
+    decoded_layout_spread(&spread, l, p->kind, &p->shape);
     unpack_all(p, &x);
     for (uint64_t s = 0; s < p->nsegments; s++)
         for (uint32_t k = 0; k < p->segment[s].ngroups; k++) {

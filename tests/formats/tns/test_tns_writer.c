@@ -207,9 +207,8 @@ static void test_pieces(void **state)
         write_tensor(&x, path, 1, TNS_HEADER_SPTENSOR, &report);
         char *bytes = read_file(path, &size);
         struct tns_writer *w;
-        assert_int_equal(
-            tns_writer_open(&w, path, x.shape.order, x.shape.dims, x.nnz, &options, NULL, &error),
-            STATUS_OK);
+        assert_int_equal(tns_writer_open(&w, path, &x.shape, x.nnz, &options, NULL, &error),
+                         STATUS_OK);
         for (uint64_t begin = 0; begin < x.nnz; begin += 2 * TNS_WRITE_PIECE) {
             struct coo piece = x;
             uint64_t left = x.nnz - begin;

@@ -89,7 +89,7 @@ static enum status build_spread(struct device_packed_tensor *p, const struct pac
                                 struct error *error)
 {
     struct packed_spread spread;
-    decoded_layout_spread(&spread, layout, p->packed.kind, p->packed.shape.dims);
+    decoded_layout_spread(&spread, layout, p->packed.kind, &p->packed.shape);
     p->spread = to_device(&spread, 1, sizeof spread, error);
     return error->status;
 }

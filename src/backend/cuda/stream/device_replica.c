@@ -5,6 +5,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_rates.h"
 #include "backend/cuda/stream/device_replica_build.h"
+#include "base/clock.h"
 #include "base/progress.h"
 #include "tensor/ordering.h"
 
@@ -118,7 +119,7 @@ static enum status build_one(struct device_replicas *r, struct device_stream *s,
                                 .piece_nnz = r->piece_nnz,
                                 .staging = r->staging,
                                 .counts = counts};
-    double start = progress_now();
+    double start = clock_now();
     if (make_room(s, &q, error) != STATUS_OK ||
         device_replica_build(&replica, s, &q, error) != STATUS_OK)
         return error->status;
@@ -126,7 +127,7 @@ static enum status build_one(struct device_replicas *r, struct device_stream *s,
     if (device_stream_adopt(s, &replica, error) != STATUS_OK)
         return error->status;
     r->host_bytes -= size;
-    r->seconds[mode] = progress_now() - start;
+    r->seconds[mode] = clock_now() - start;
     return STATUS_OK;
 }
 

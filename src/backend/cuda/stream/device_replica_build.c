@@ -62,7 +62,7 @@ enum status device_replica_bytes(const struct device_stream *s, const struct rep
 {
     const struct packed_tensor *source = source_of(s, q);
     struct replica_map map;
-    device_replica_piece_map(&map, &s->layout, source->shape.dims, q->mode);
+    device_replica_piece_map(&map, &s->layout, &source->shape, q->mode);
     return bytes_for(&map, source->nnz, source, bytes, error);
 }
 
@@ -265,7 +265,7 @@ static enum status open_build(struct build *b, struct device_stream *s,
 {
     const struct packed_tensor *source = source_of(s, q);
     *b = (struct build){.stream = s, .request = q, .segment_nnz = source->segment_nnz};
-    device_replica_piece_map(&b->map, &s->layout, source->shape.dims, q->mode);
+    device_replica_piece_map(&b->map, &s->layout, &source->shape, q->mode);
     return choose_room(b, source, error);
 }
 

@@ -7,10 +7,10 @@ static const char doing[] = "sorting the nonzeros";
 
 /* Along the ordering `mode n` the bits of each mode are neighbours. */
 void device_replica_piece_map(struct replica_map *map, const struct packed_layout *layout,
-                              const uint64_t *dims, int mode)
+                              const struct shape *shape, int mode)
 {
     struct ordering o;
-    ordering_create(&o, mode, SHAPE(layout->order, dims), 128);
+    ordering_create(&o, mode, shape, 128);
     *map = (struct replica_map){
         .order = layout->order, .words = layout->words, .bits = o.line_bits, .kind = mode};
     for (int n = 0; n < layout->order; n++) {

@@ -25,7 +25,7 @@ struct device_replica_piece {
 
 /* From nonzeros that are decoded to the words of `layout` to lines of the ordering `mode n`. */
 void device_replica_piece_map(struct replica_map *map, const struct packed_layout *layout,
-                              const uint64_t *dims, int mode);
+                              const struct shape *shape, int mode);
 
 /* Batch b of an ordering, decoded in a lane. */
 struct replica_batch device_replica_piece_batch(const struct device_packed_tensor *o, uint64_t b,

@@ -51,7 +51,7 @@ static enum status open_counts(struct counting *d, struct device_row_counts *c, 
             continue;
         memory_free(c->count[n]);
         c->count[n] = memory_array(length, sizeof *c->count[n], error);
-        device_replica_piece_map(&d->map[n], &s->layout, lengths(s), n);
+        device_replica_piece_map(&d->map[n], &s->layout, &s->packed[0].packed.shape, n);
         if (error->status == STATUS_OK)
             d->count[n] = device_array(length, sizeof *d->count[n], error);
         if (error->status == STATUS_OK)

@@ -173,7 +173,7 @@ enum status device_stream_open(struct device_stream *s, struct packed_tensor *pa
     memcpy(s->conflict, conflict, (size_t)s->order * sizeof *conflict);
     memcpy(s->sorted, sorted, (size_t)s->order * sizeof *sorted);
     enum status status = STATUS_OK;
-    if (!decoded_layout_create(&s->layout, SHAPE(s->order, packed[0].shape.dims)))
+    if (!decoded_layout_create(&s->layout, &packed[0].shape))
         status = error_set(error, STATUS_MEMORY,
                            "the tensor is too large for the GPU, and its coordinates take too many "
                            "bits to flow through it");

@@ -4,6 +4,7 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "base/memory.h"
+#include "base/uint128.h"
 #include "formats/blco/decoded_layout.h"
 #include "formats/blco/packed_tensor.h"
 #include "formats/blco/segment_pack.h"
@@ -24,12 +25,10 @@ struct sending {
     uint64_t *bad; /* the first segment that is damaged */
 };
 
-__extension__ typedef unsigned __int128 wide;
-
 /* Segments that go with the first `units`. */
 static uint64_t segments_with(const struct sending *t, uint64_t units)
 {
-    return (uint64_t)((wide)t->file->header->nsegments * units / t->units);
+    return (uint64_t)((uint128)t->file->header->nsegments * units / t->units);
 }
 
 static bool segment_is_good(const struct sending *t, uint64_t s)
@@ -186,14 +185,13 @@ static enum status finish(const struct device_coo *d, const struct blco_file *f,
 static double norm_sq_of(const struct blco_file *f)
 {
     const struct blco_file_header *h = f->header;
-    struct packed_tensor p = {.shape.order = (int)h->order,
+    struct packed_tensor p = {.shape = f->shape,
                               .nnz = h->nnz,
                               .kind = ORDERING_ALTO,
                               .segment_nnz = h->segment_nnz,
                               .nsegments = h->nsegments,
                               .segment = (struct blco_file_segment *)f->segment,
                               .bytes = (uint8_t *)f->map.bytes};
-    memcpy(p.shape.dims, h->dims, (size_t)h->order * sizeof *h->dims);
     return packed_tensor_norm_sq(&p);
 }
 
@@ -204,7 +202,7 @@ static void prepare(struct device_coo *d, struct workspace *w, struct packed_spr
     *w = (struct workspace){0};
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
     if (d->line.line_bits <= 64) {
-        decoded_layout_of_line(&w->layout, &d->line, d->shape.dims);
+        decoded_layout_of_line(&w->layout, &d->line, &d->shape);
         if (d->value)
             d->packed = device_pool_take(d->pool, d->nnz, sizeof *d->packed, error);
     } else {
@@ -212,7 +210,7 @@ static void prepare(struct device_coo *d, struct workspace *w, struct packed_spr
         for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
             d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
     }
-    decoded_layout_spread(spread, &w->layout, ORDERING_ALTO, d->shape.dims);
+    decoded_layout_spread(spread, &w->layout, ORDERING_ALTO, &d->shape);
 }
 
 enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, double *norm_sq,
@@ -222,7 +220,7 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, d
     const struct blco_file_header *h = f->header;
     struct packed_spread spread;
     struct workspace w;
-    device_coo_init(d, SHAPE((int)h->order, h->dims), h->nnz, pool);
+    device_coo_init(d, &f->shape, h->nnz, pool);
     prepare(d, &w, &spread, error);
     if (error->status == STATUS_OK)
         workspace_open(&w, d, f, &spread, error);

@@ -5,15 +5,8 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/tensor/device_coo.h"
+#include "base/vector_clones.h"
 #include "kernels/tensor/widen.h"
-
-/* Compiled once for each of x86's vector lengths, by an attribute that GCC has; other processors
- * have one. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define VECTORISED
-#endif
 
 #define SHORTEST_LINE 4
 #define SAMPLES       64 /* values by which the form is chosen, from each of as many places */
@@ -43,26 +36,26 @@ static struct line_packing line_packing_of(const struct coo *x, const struct ord
 }
 
 /* Two modes at a time: each load and store of a line serves both. */
-VECTORISED static void add_pair(uint64_t *restrict line, const uint32_t *a, int a_shift,
-                                const uint32_t *b, int b_shift, uint64_t count)
+VECTOR_CLONES static void add_pair(uint64_t *restrict line, const uint32_t *a, int a_shift,
+                                   const uint32_t *b, int b_shift, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
         line[i] |= (uint64_t)a[i] << a_shift | (uint64_t)b[i] << b_shift;
 }
 
-VECTORISED static void split_32(const uint64_t *restrict line, uint32_t *restrict to)
+VECTOR_CLONES static void split_32(const uint64_t *restrict line, uint32_t *restrict to)
 {
     for (uint64_t i = 0; i < WIDEN_GROUP; i++)
         to[i] = (uint32_t)line[i];
 }
 
-VECTORISED static void split_16(const uint64_t *restrict line, int shift, uint16_t *restrict to)
+VECTOR_CLONES static void split_16(const uint64_t *restrict line, int shift, uint16_t *restrict to)
 {
     for (uint64_t i = 0; i < WIDEN_GROUP; i++)
         to[i] = (uint16_t)(line[i] >> shift);
 }
 
-VECTORISED static void split_8(const uint64_t *restrict line, int shift, uint8_t *restrict to)
+VECTOR_CLONES static void split_8(const uint64_t *restrict line, int shift, uint8_t *restrict to)
 {
     for (uint64_t i = 0; i < WIDEN_GROUP; i++)
         to[i] = (uint8_t)(line[i] >> shift);
@@ -156,8 +149,8 @@ static uint64_t bits_of(double value)
 }
 
 /* to[i] (count) = the values, whole numbers from 0 to 255; false where one is not, to the bit. */
-VECTORISED static bool pack_whole(const double *restrict value, uint64_t count,
-                                  uint8_t *restrict to)
+VECTOR_CLONES static bool pack_whole(const double *restrict value, uint64_t count,
+                                     uint8_t *restrict to)
 {
     uint64_t differing = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -168,7 +161,8 @@ VECTORISED static bool pack_whole(const double *restrict value, uint64_t count,
     return differing == 0;
 }
 
-VECTORISED static bool pack_float(const double *restrict value, uint64_t count, float *restrict to)
+VECTOR_CLONES static bool pack_float(const double *restrict value, uint64_t count,
+                                     float *restrict to)
 {
     uint64_t differing = 0;
     for (uint64_t i = 0; i < count; i++) {
