@@ -1,0 +1,80 @@
+# scripts/check-layers on small trees: what is as it should be passes, and every fault is found.
+load ../commands/cli_helpers
+
+setup_file() { command -v python3 >/dev/null || skip "no python3"; }
+
+# A tree of two layers, low and high, and a program.
+tree() {
+    mkdir -p src/low src/high kernels
+    printf 'low\nhigh low\nmain high\n' >src/LAYERS
+    printf '#include "low/low.h"\n' >src/low/low.c
+    printf 'int low(void);\n' >src/low/low.h
+    printf '#include "low/low.h"\nint high(void);\n' >src/high/high.h
+    printf '#include "high/high.h"\n' >src/main.c
+    printf '| `src/low` | low |\n| `src/high` | high |\n' >ARCHITECTURE.md
+}
+
+check() { run "$ROOT/scripts/check-layers" .; }
+
+@test "check-layers: this project" {
+    run -0 "$ROOT/scripts/check-layers"
+}
+
+@test "check-layers: a tree without a fault" {
+    tree
+    check
+    [ "$status" -eq 0 ] && [ -z "$output" ]
+}
+
+@test "check-layers: an include that goes upwards" {
+    tree
+    printf '\n#include "high/high.h"\n' >>src/low/low.c
+    check
+    [ "$status" -eq 1 ]
+    [ "$output" = "src/low/low.c:3: low may not include high (src/LAYERS)" ]
+}
+
+@test "check-layers: an include that skips a layer, or does not name its folder" {
+    tree
+    printf '#include "low/low.h"\n#include "high.h"\n' >src/main.c
+    check
+    [ "$status" -eq 1 ]
+    [[ $output == *"src/main.c:1: main may not include low"* ]]
+    [[ $output == *'src/main.c:2: "high.h" is no file of the project, named with its folder'* ]]
+}
+
+@test "check-layers: a circle of modules" {
+    tree
+    printf '#include "low/b.h"\n' >src/low/a.h
+    printf '#include "low/c.h"\n' >src/low/b.c
+    printf 'int b(void);\n' >src/low/b.h
+    printf '#include "low/a.h"\n' >src/low/c.h
+    check
+    [ "$status" -eq 1 ]
+    [ "$output" = "circle: src/low/a -> src/low/b -> src/low/c -> src/low/a" ]
+}
+
+@test "check-layers: folders, lines and files out of place" {
+    tree
+    mkdir src/other src/high/more
+    touch src/stray.c src/other/low.h
+    printf 'gone low\nlow\nhigh later\n' >>src/LAYERS
+    check
+    [ "$status" -eq 1 ]
+    for fault in "src/stray.c: only main.c lies directly in src/" \
+        "src/other/low.h: src/low/low.h has the same name" \
+        "src/LAYERS: other has no line" "src/LAYERS: gone has a line, but no files" \
+        "src/LAYERS:5: low has a line already" \
+        "src/LAYERS:6: high names later, which does not stand above" \
+        "ARCHITECTURE.md: src/gone is missing from the table of folders"; do
+        [[ $output == *"$fault"* ]] || { echo "not found: $fault" && false; }
+    done
+}
+
+@test "check-layers: a map with a folder that is gone" {
+    tree
+    printf '| `src/gone` | gone |\n' >>ARCHITECTURE.md
+    check
+    [ "$status" -eq 1 ]
+    [ "$output" = "ARCHITECTURE.md: src/gone is in the table of folders, but not in src/LAYERS" ]
+}
