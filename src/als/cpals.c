@@ -9,16 +9,9 @@ static enum status update_mode(struct backend *b, int n, struct error *error)
 {
     /* M = X_(n) (A_N kr ... A_n+1 kr A_n-1 ... kr A_1) */
     enum status status = backend_mttkrp(b, n, error);
-    /* V = A_1'A_1 * ... (without n) ... * A_N'A_N;  A_n = M V^+ */
-    if (status == STATUS_OK)
-        status = backend_solve(b, n, error);
-    /* lambda_r = ||A_n(:,r)||;  A_n(:,r) /= lambda_r */
-    if (status == STATUS_OK)
-        status = backend_normalise(b, n, error);
-    /* G_n = A_n'A_n */
-    if (status == STATUS_OK)
-        status = backend_gram(b, n, error);
-    return status;
+    /* V = G_1 * ... (without n) ... * G_N;  A_n = M V^+
+     * lambda_r = ||A_n(:,r)||;  A_n(:,r) /= lambda_r;  G_n = A_n'A_n */
+    return status == STATUS_OK ? backend_update(b, n, error) : status;
 }
 
 enum status cpals_sweep(struct backend *b, double *fit, struct error *error)

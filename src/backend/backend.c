@@ -1,64 +1,34 @@
 #include "backend/backend.h"
 
-#include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "formats/tensor_input.h"
 
-static const struct backend_ops *const backends[] = {&backend_cuda, &backend_host};
-
 const char *operation_name(enum operation op)
 {
-    static const char *const names[OP_COUNT] = {"open",      "load", "mttkrp", "solve",
-                                                "normalise", "gram", "fit",    "store"};
+    static const char *const names[OP_COUNT] = {"open", "load", "mttkrp", "update", "fit", "store"};
     return names[op];
 }
 
-enum status backend_choose(const struct backend_ops **ops, const char *name, struct error *why_not,
-                           struct error *error)
+bool operation_has_modes(enum operation op)
 {
-    *ops = NULL;
-    if (strcmp(name, "auto") == 0) {
-        struct error reason = {0};
-        *ops = backend_cuda.available(&reason) == STATUS_OK ? &backend_cuda : &backend_host;
-        if (why_not)
-            *why_not = reason;
-        return STATUS_OK;
-    }
-    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
-        if (strcmp(name, backends[i]->name) != 0)
-            continue;
-        if (backends[i]->available(error) != STATUS_OK)
-            return error_prefix(error, "backend %s: ", name);
-        *ops = backends[i];
-        return STATUS_OK;
-    }
-    return error_set(error, STATUS_INPUT, "unknown backend \"%s\", expected auto, cuda or host",
-                     name);
-}
-
-double backend_build_seconds(const struct backend_build *build)
-{
-    double seconds = build->upload + build->presort + build->alto + build->mode_groups;
-    for (int n = 0; n < MAX_ORDER; n++)
-        seconds += build->replica[n];
-    return seconds;
+    return op == OP_MTTKRP || op == OP_UPDATE;
 }
 
 /* Adds up the time between the stamps that have come together; the next ones count from now on. */
 static enum status collect(struct backend *b, struct error *error)
 {
+    const struct backend_ops *ops = b->kind->ops;
     enum status status = STATUS_OK;
     for (int i = 1; i <= b->stamps && status == STATUS_OK; i++) {
         double seconds = 0;
-        status = b->ops->elapsed(b->state, i - 1, i, &seconds, error);
+        status = ops->elapsed(b->state, i - 1, i, &seconds, error);
         b->seconds[b->stamped[i].op][b->stamped[i].mode] += seconds;
     }
     b->stamps = 0;
-    return status == STATUS_OK ? b->ops->stamp(b->state, 0, error) : status;
+    return status == STATUS_OK ? ops->stamp(b->state, 0, error) : status;
 }
 
 /* Books the operation that `status` comes from. Where a backend works on after its calls have
@@ -67,81 +37,100 @@ static enum status collect(struct backend *b, struct error *error)
 static enum status account(struct backend *b, enum operation op, int mode, double start,
                            enum status status, struct error *error)
 {
+    const struct backend_ops *ops = b->kind->ops;
     b->calls[op][mode]++;
-    if (op == OP_OPEN || op == OP_LOAD || !b->ops->stamp) {
+    if (op == OP_OPEN || op == OP_LOAD || !ops->stamp) {
         b->seconds[op][mode] += clock_now() - start;
-        return status == STATUS_OK && op == OP_LOAD && b->ops->stamp
-                   ? b->ops->stamp(b->state, 0, error)
-                   : status;
+        return status == STATUS_OK && op == OP_LOAD && ops->stamp ? ops->stamp(b->state, 0, error)
+                                                                  : status;
     }
     if (status != STATUS_OK)
         return status;
     b->stamps++;
     b->stamped[b->stamps].op = op;
     b->stamped[b->stamps].mode = mode;
-    status = b->ops->stamp(b->state, b->stamps, error);
+    status = ops->stamp(b->state, b->stamps, error);
     if (status == STATUS_OK && (op == OP_FIT || op == OP_STORE || b->stamps == BACKEND_STAMPS - 1))
         status = collect(b, error);
     return status;
 }
 
-enum status backend_check_norm(double norm_sq, struct error *error)
+struct plan_tensor backend_tensor_of_file(const struct blco_file *file)
 {
-    if (!isfinite(norm_sq))
-        return error_set(error, STATUS_NUMERICAL,
-                         "the squared norm of the tensor is %g: values are not finite or too large",
-                         norm_sq);
-    if (norm_sq < DBL_MIN)
-        return error_set(error, STATUS_INPUT,
-                         "the squared norm of the tensor is %g: there is nothing to decompose, or "
-                         "values are too small",
-                         norm_sq);
+    return (struct plan_tensor){.shape = file->shape,
+                                .nnz = file->header->nnz,
+                                .alto_bytes = file->header->data_bytes,
+                                .segment_nnz = file->header->segment_nnz};
+}
+
+struct plan_tensor backend_tensor_of_input(const struct tensor_input *input)
+{
+    return input->unread ? backend_tensor_of_file(&input->file)
+                         : (struct plan_tensor){.shape = input->x.shape, .nnz = input->x.nnz};
+}
+
+enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
+                         const struct plan_tensor *tensor, const struct backend_options *options,
+                         const struct plan_forced *forced, struct error *error)
+{
+    struct plan_request request;
+    if (kind->request(&request, tensor, options, error) != STATUS_OK)
+        return error->status;
+    if (forced)
+        request.forced = *forced;
+    plan_make(plan, &request);
+    bool unpacks = plan->fits && tensor->segment_nnz > 0 && !plan_takes_packed(plan);
+    if (unpacks && !plan->streamed && !plan_can_unpack(&request)) {
+        request.must_stream = true;
+        plan_make(plan, &request);
+    }
     return STATUS_OK;
 }
 
-/* The plan for `rank` with the budgets of b->plan. */
-static enum status plan_at(const struct backend *b, const struct coo *x,
-                           const struct backend_options *options, uint64_t rank, struct plan *plan,
-                           struct error *error)
+/* The plan for `rank` with the budgets of *plan. */
+static enum status plan_at(struct plan *other, const struct backend_kind *kind,
+                           const struct plan *plan, const struct backend_options *options,
+                           uint64_t rank, struct error *error)
 {
-    const struct plan_request *r = &b->plan.request;
-    struct backend_options other = *options;
-    other.rank = rank;
-    other.memory = r->budget;
-    other.host_memory = r->can_stream ? r->host_budget : r->budget;
-    return b->ops->plan(x->shape.order, x->shape.dims, x->nnz, &other, plan, error);
+    const struct plan_request *r = &plan->request;
+    struct backend_options with = *options;
+    with.rank = rank;
+    with.memory = r->budget;
+    with.host_memory = r->can_stream ? r->host_budget : r->budget;
+    return backend_plan(other, kind, &r->tensor, &with, &r->forced, error);
 }
 
 /* Says what the plan needs and which rank would fit instead. */
-static enum status refuse(const struct backend *b, const struct coo *x,
+static enum status refuse(const struct backend_kind *kind, const struct plan *plan,
                           const struct backend_options *options, struct error *error)
 {
     uint64_t fits = 0, too_large = options->rank;
-    struct plan plan;
+    struct plan other;
     while (too_large - fits > 1) {
         uint64_t rank = fits + (too_large - fits) / 2;
-        if (plan_at(b, x, options, rank, &plan, error) != STATUS_OK)
+        if (plan_at(&other, kind, plan, options, rank, error) != STATUS_OK)
             return error->status;
-        *(plan.fits ? &fits : &too_large) = rank;
+        *(other.fits ? &fits : &too_large) = rank;
     }
     char obstacle[256], remedy[96] = "no lower rank would fit";
     if (fits > 0)
         snprintf(remedy, sizeof remedy, "rank %llu would fit", (unsigned long long)fits);
-    plan_obstacle(&b->plan, obstacle, sizeof obstacle);
-    return error_set(error, STATUS_MEMORY, "backend %s, rank %llu: %s; %s", b->ops->name,
+    plan_obstacle(plan, obstacle, sizeof obstacle);
+    return error_set(error, STATUS_MEMORY, "backend %s, rank %llu: %s; %s", kind->name,
                      (unsigned long long)options->rank, obstacle, remedy);
 }
 
-/* Plans for a tensor of x's shape. On failure *b is closed. */
-static enum status make_plan(struct backend *b, const struct backend_ops *ops, const struct coo *x,
-                             const struct backend_options *options, struct error *error)
+/* Begins *b with a plan that fits. On failure *b is closed. */
+static enum status begin(struct backend *b, const struct backend_kind *kind,
+                         const struct plan_tensor *tensor, const struct backend_options *options,
+                         const struct plan_forced *forced, struct error *error)
 {
     memset(b, 0, sizeof *b);
-    b->ops = ops;
-    b->order = x->shape.order;
-    enum status status = ops->plan(x->shape.order, x->shape.dims, x->nnz, options, &b->plan, error);
+    b->kind = kind;
+    b->order = tensor->shape.order;
+    enum status status = backend_plan(&b->plan, kind, tensor, options, forced, error);
     if (status == STATUS_OK && !b->plan.fits)
-        status = refuse(b, x, options, error);
+        status = refuse(kind, &b->plan, options, error);
     if (status != STATUS_OK)
         backend_close(b);
     return status;
@@ -160,42 +149,31 @@ static enum status build(struct backend *b, const struct tensor_source *source,
         status = backend_check_norm(known.norm_sq, error);
     }
     if (status == STATUS_OK)
-        status = b->ops->open(&b->state, &known, &b->plan, options, progress, error);
+        status = b->kind->open(&b->state, &known, &b->plan, options, progress, error);
     status = account(b, OP_OPEN, 0, start, status, error);
     if (status != STATUS_OK)
         backend_close(b);
     return status;
 }
 
-enum status backend_open(struct backend *b, const struct backend_ops *ops, const struct coo *x,
-                         const struct backend_options *options, struct progress *progress,
-                         struct error *error)
+enum status backend_open(struct backend *b, const struct backend_kind *kind, const struct coo *x,
+                         const struct backend_options *options, const struct plan_forced *forced,
+                         struct progress *progress, struct error *error)
 {
     const struct tensor_source source = {.x = x};
-    enum status status = make_plan(b, ops, x, options, error);
+    const struct plan_tensor tensor = {.shape = x->shape, .nnz = x->nnz};
+    enum status status = begin(b, kind, &tensor, options, forced, error);
     return status == STATUS_OK ? build(b, &source, options, progress, error) : status;
 }
 
-/* Nonzeros that are still in the input's file can stay there until they are built from. */
-static bool takes_file(const struct plan *plan, const struct tensor_input *input)
-{
-    return input->unread && plan_takes_packed(plan, input->file.header->segment_nnz);
-}
-
-enum status backend_prepare(struct backend *b, const struct backend_ops *ops,
+enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
                             struct tensor_input *input, const struct backend_options *options,
-                            struct progress *progress, struct error *error)
+                            const struct plan_forced *forced, struct progress *progress,
+                            struct error *error)
 {
-    struct backend_options known = *options;
-    if (input->unread)
-        known.alto_bytes = input->file.header->data_bytes;
-    enum status status = make_plan(b, ops, &input->x, &known, error);
-    if (status == STATUS_OK && input->unread && !b->plan.streamed && !takes_file(&b->plan, input) &&
-        !plan_can_unpack(&b->plan.request)) {
-        known.must_stream = true;
-        status = make_plan(b, ops, &input->x, &known, error);
-    }
-    if (status != STATUS_OK || takes_file(&b->plan, input))
+    const struct plan_tensor tensor = backend_tensor_of_input(input);
+    enum status status = begin(b, kind, &tensor, options, forced, error);
+    if (status != STATUS_OK || plan_takes_packed(&b->plan))
         return status;
     status = tensor_input_read(input, progress, error);
     if (status != STATUS_OK)
@@ -215,55 +193,85 @@ enum status backend_open_prepared(struct backend *b, const struct tensor_input *
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)
 {
     double start = clock_now();
-    enum status status = b->ops->load(b->state, k, error);
+    enum status status = b->kind->ops->load(b->state, k, error);
     return account(b, OP_LOAD, 0, start, status, error);
 }
 
 enum status backend_mttkrp(struct backend *b, int mode, struct error *error)
 {
     double start = clock_now();
-    enum status status = b->ops->mttkrp(b->state, mode, error);
+    enum status status = b->kind->ops->mttkrp(b->state, mode, error);
     return account(b, OP_MTTKRP, mode, start, status, error);
 }
 
-enum status backend_solve(struct backend *b, int mode, struct error *error)
+enum status backend_update(struct backend *b, int mode, struct error *error)
 {
     double start = clock_now();
-    enum status status = b->ops->solve(b->state, mode, error);
-    return account(b, OP_SOLVE, mode, start, status, error);
-}
-
-enum status backend_normalise(struct backend *b, int mode, struct error *error)
-{
-    double start = clock_now();
-    enum status status = b->ops->normalise(b->state, mode, error);
-    return account(b, OP_NORMALISE, mode, start, status, error);
-}
-
-enum status backend_gram(struct backend *b, int mode, struct error *error)
-{
-    double start = clock_now();
-    enum status status = b->ops->gram(b->state, mode, error);
-    return account(b, OP_GRAM, mode, start, status, error);
+    enum status status = b->kind->ops->update(b->state, mode, error);
+    return account(b, OP_UPDATE, mode, start, status, error);
 }
 
 enum status backend_fit(struct backend *b, int mode, double *fit, struct error *error)
 {
     double start = clock_now();
-    enum status status = b->ops->fit(b->state, mode, fit, error);
+    enum status status = b->kind->ops->fit(b->state, mode, fit, error);
     return account(b, OP_FIT, mode, start, status, error);
 }
 
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error)
 {
     double start = clock_now();
-    enum status status = b->ops->store(b->state, k, error);
+    enum status status = b->kind->ops->store(b->state, k, error);
     return account(b, OP_STORE, 0, start, status, error);
+}
+
+enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error)
+{
+    return b->kind->ops->fetch(b->state, mode, m, error);
+}
+
+bool backend_describe(struct backend *b, int mode, char *text, size_t size)
+{
+    text[0] = '\0';
+    return !b->kind->ops->describe || b->kind->ops->describe(b->state, mode, text, size);
+}
+
+uint64_t backend_bus_bytes(struct backend *b, int mode)
+{
+    return b->kind->ops->bus_bytes ? b->kind->ops->bus_bytes(b->state, mode) : 0;
+}
+
+void backend_built(struct backend *b, struct backend_built *built)
+{
+    b->kind->ops->built(b->state, built);
+}
+
+enum status backend_time_mttkrp(struct backend *b, int mode, uint64_t count, double *seconds,
+                                struct error *error)
+{
+    const struct backend_ops *ops = b->kind->ops;
+    enum status status = ops->stamp ? ops->stamp(b->state, 0, error) : STATUS_OK;
+    for (uint64_t i = 0; i < count && status == STATUS_OK; i++) {
+        double start = clock_now();
+        status = ops->mttkrp(b->state, mode, error);
+        seconds[i] = clock_now() - start;
+        if (status == STATUS_OK && ops->stamp)
+            status = ops->stamp(b->state, (int)i + 1, error);
+    }
+    for (uint64_t i = 0; i < count && status == STATUS_OK && ops->stamp; i++)
+        status = ops->elapsed(b->state, (int)i, (int)i + 1, &seconds[i], error);
+    return status;
+}
+
+void backend_restart_clock(struct backend *b)
+{
+    memset(b->seconds, 0, sizeof b->seconds);
+    memset(b->calls, 0, sizeof b->calls);
 }
 
 void backend_close(struct backend *b)
 {
-    if (b->ops && b->state)
-        b->ops->close(b->state);
+    if (b->kind && b->state)
+        b->kind->ops->close(b->state);
     memset(b, 0, sizeof *b);
 }

@@ -38,29 +38,9 @@ static enum status warm_up(struct backend *b, int mode, struct bench_series *s, 
     enum status status = STATUS_OK;
     bool settled = false;
     for (int call = 0; call < MOST_WARMUP && !settled && status == STATUS_OK; call++) {
-        status = b->ops->mttkrp(b->state, mode, error);
-        settled =
-            !b->ops->describe || b->ops->describe(b->state, mode, s->variant, sizeof s->variant);
+        status = backend_mttkrp(b, mode, error);
+        settled = backend_describe(b, mode, s->variant, sizeof s->variant);
     }
-    return status;
-}
-
-/* Seconds of `count` calls that follow each other. Where the backend works on after its calls have
- * returned, the next call is queued before the present one is done. */
-static enum status time_calls(struct backend *b, int mode, uint64_t count, double *seconds,
-                              struct error *error)
-{
-    const struct backend_ops *ops = b->ops;
-    enum status status = ops->stamp ? ops->stamp(b->state, 0, error) : STATUS_OK;
-    for (uint64_t i = 0; i < count && status == STATUS_OK; i++) {
-        double start = clock_now();
-        status = ops->mttkrp(b->state, mode, error);
-        seconds[i] = clock_now() - start;
-        if (status == STATUS_OK && ops->stamp)
-            status = ops->stamp(b->state, (int)i + 1, error);
-    }
-    for (uint64_t i = 0; i < count && status == STATUS_OK && ops->stamp; i++)
-        status = ops->elapsed(b->state, (int)i, (int)i + 1, &seconds[i], error);
     return status;
 }
 
@@ -75,7 +55,7 @@ static enum status take_samples(struct backend *b, int mode, uint64_t wanted,
     while (s->count < least || (s->count < most && total < BENCH_SECONDS)) {
         uint64_t left = s->count < least ? least - s->count : most - s->count;
         uint64_t batch = left < BATCH ? left : BATCH;
-        if (time_calls(b, mode, batch, s->seconds + s->count, error) != STATUS_OK)
+        if (backend_time_mttkrp(b, mode, batch, s->seconds + s->count, error) != STATUS_OK)
             return error->status;
         for (uint64_t i = 0; i < batch; i++)
             total += s->seconds[s->count + i];
@@ -90,7 +70,7 @@ static enum status check(const struct run *run, struct backend *b, int mode, enu
 {
     const struct bench_request *q = run->request;
     double tolerance = bench_tolerance(q->options.precision, conflict, q->input->x.nnz);
-    s->bus_bytes = b->ops->bus_bytes ? b->ops->bus_bytes(b->state, mode) : 0;
+    s->bus_bytes = backend_bus_bytes(b, mode);
     if (bench_reference_compare(&run->reference, b, mode, &s->difference, error) != STATUS_OK)
         return error->status;
     if (!(s->difference <= tolerance))
@@ -113,19 +93,21 @@ static bool resolves(const struct plan *plan, int mode, enum conflict conflict)
 static enum status measure_modes(struct run *run, struct backend *b, struct bench_resolution *c,
                                  struct error *error)
 {
+    struct backend_built built;
+    backend_built(b, &built);
     enum status status = backend_load(b, &run->start, error);
     for (int n = 0; n < b->order && status == STATUS_OK; n++) {
         struct bench_series *s = &c->mode[n];
-        if (!resolves(&b->plan, n, c->conflict))
+        if (!resolves(&built.plan, n, c->conflict))
             continue;
         progress_update(run->progress, -1, "%s, mode %d", conflict_name(c->conflict), n + 1);
         status = warm_up(b, n, s, error);
         if (status == STATUS_OK)
-            status = b->ops->mttkrp(b->state, n, error);
+            status = backend_mttkrp(b, n, error);
         if (status == STATUS_OK)
             status = check(run, b, n, c->conflict, s, error);
         if (status == STATUS_OK)
-            status = b->ops->mttkrp(b->state, n, error);
+            status = backend_mttkrp(b, n, error);
         if (status == STATUS_OK)
             status = take_samples(b, n, run->request->samples, s, error);
         s->measured = status == STATUS_OK;
@@ -142,8 +124,8 @@ static enum status settle(struct backend *b, double *fit, struct error *error)
     for (int sweep = 0; sweep < MOST_WARMUP && !settled && status == STATUS_OK; sweep++) {
         status = cpals_sweep(b, fit, error);
         settled = true;
-        for (int n = 0; n < b->order && b->ops->describe; n++)
-            settled = b->ops->describe(b->state, n, text, sizeof text) && settled;
+        for (int n = 0; n < b->order; n++)
+            settled = backend_describe(b, n, text, sizeof text) && settled;
     }
     return status;
 }
@@ -151,14 +133,15 @@ static enum status settle(struct backend *b, double *fit, struct error *error)
 /* MTTKRP of all modes for the start, with the kernels that were chosen. */
 static enum status check_sweep(struct run *run, struct backend *b, struct error *error)
 {
+    struct backend_built built;
+    backend_built(b, &built);
     enum status status = backend_load(b, &run->start, error);
     for (int n = 0; n < b->order && status == STATUS_OK; n++) {
         struct bench_series *s = &run->result->als.own.mode[n];
-        if (b->ops->describe)
-            b->ops->describe(b->state, n, s->variant, sizeof s->variant);
+        backend_describe(b, n, s->variant, sizeof s->variant);
         status = backend_mttkrp(b, n, error);
         if (status == STATUS_OK)
-            status = check(run, b, n, b->plan.conflict[n], s, error);
+            status = check(run, b, n, built.plan.conflict[n], s, error);
     }
     return status;
 }
@@ -213,7 +196,7 @@ static enum status run_als(struct run *run, struct backend *b, struct error *err
         status = check_sweep(run, b, error);
     if (status == STATUS_OK)
         status = cpals_sweep(b, &als->fit, error);
-    memset(b->seconds, 0, sizeof b->seconds);
+    backend_restart_clock(b);
     while (als->count < wanted && status == STATUS_OK) {
         progress_update(run->progress, -1, "ALS iteration %d", (int)als->count + 1);
         status = time_sweep(b, als, error);
@@ -223,10 +206,11 @@ static enum status run_als(struct run *run, struct backend *b, struct error *err
 
 /* On failure *b is closed. */
 static enum status open_backend(struct run *run, struct backend *b,
-                                const struct backend_options *options, struct error *error)
+                                const struct backend_options *options,
+                                const struct plan_forced *forced, struct error *error)
 {
     const struct bench_request *q = run->request;
-    if (backend_prepare(b, q->ops, q->input, options, run->progress, error) != STATUS_OK)
+    if (backend_prepare(b, q->kind, q->input, options, forced, run->progress, error) != STATUS_OK)
         return error->status;
     progress_stage(run->progress, STAGE); /* also where the nonzeros were read only now */
     return backend_open_prepared(b, q->input, options, run->progress, error);
@@ -240,14 +224,14 @@ static enum status measure_als(struct run *run, struct error *error)
     struct backend_options options = q->options;
     struct backend b = {0};
     options.iterations = UINT64_MAX; /* the state that long runs reach */
-    enum status status = open_backend(run, &b, &options, error);
+    enum status status = open_backend(run, &b, &options, NULL, error);
     if (status == STATUS_OK) {
-        als->plan = b.plan;
         als->own.name = "in ALS";
         als->own.fits = true;
         als->own.open_seconds = b.seconds[OP_OPEN][0];
         status = run_als(run, &b, error);
-        q->ops->build(b.state, &als->own.build); /* some orderings are built later */
+        backend_built(&b, &als->built); /* some orderings are built later */
+        als->own.build = als->built.seconds;
     }
     backend_close(&b);
     return status;
@@ -255,31 +239,24 @@ static enum status measure_als(struct run *run, struct error *error)
 
 /* How the backend is opened so that (some) modes are resolved in this way. Where any way will do,
  * `ordered` is what memory has room for, and `hierarchical` goes to the short modes only. */
-static struct backend_options options_for(const struct bench_request *q, enum conflict conflict)
+static void force(const struct bench_request *q, enum conflict conflict,
+                  struct backend_options *options, struct plan_forced *forced)
 {
-    struct backend_options options = q->options;
     bool ordered = conflict == CONFLICT_ORDERED && q->options.conflict == CONFLICT_AUTO;
     bool hierarchical = conflict == CONFLICT_HIERARCHICAL;
-    options.conflict = ordered || hierarchical ? CONFLICT_AUTO : conflict;
-    options.no_replicas = hierarchical;
-    options.replicas_at_once = ordered;
-    options.no_sharing = true; /* each mode by itself */
-    return options;
+    *options = q->options;
+    options->conflict = ordered || hierarchical ? CONFLICT_AUTO : conflict;
+    options->no_sharing = true; /* each mode by itself */
+    *forced = (struct plan_forced){.one_copy = hierarchical, .replicas_at_once = ordered};
 }
 
-/* Whether the plan gives this resolution to a mode, and fits. */
-static enum status look_ahead(const struct bench_request *q, const struct backend_options *options,
-                              enum conflict conflict, bool *given, bool *fits, struct error *error)
+/* Whether the plan gives this resolution to a mode. */
+static bool gives(const struct plan *plan, enum conflict conflict)
 {
-    struct plan plan;
-    *given = false;
-    const struct coo *x = &q->input->x;
-    if (q->ops->plan(x->shape.order, x->shape.dims, x->nnz, options, &plan, error) != STATUS_OK)
-        return error->status;
-    *fits = plan.fits;
-    for (int n = 0; n < x->shape.order; n++)
-        *given |= resolves(&plan, n, conflict);
-    return STATUS_OK;
+    bool given = false;
+    for (int n = 0; n < plan->request.tensor.shape.order; n++)
+        given |= resolves(plan, n, conflict);
+    return given;
 }
 
 static enum status measure_resolution(struct run *run, enum conflict conflict, struct error *error)
@@ -287,22 +264,28 @@ static enum status measure_resolution(struct run *run, enum conflict conflict, s
     const struct bench_request *q = run->request;
     struct bench_result *r = run->result;
     struct bench_resolution *c = &r->resolution[r->resolutions];
-    struct backend_options options = options_for(q, conflict);
-    bool given;
-    if (look_ahead(q, &options, conflict, &given, &c->fits, error) != STATUS_OK)
+    const struct plan_tensor tensor = backend_tensor_of_input(q->input);
+    struct backend_options options;
+    struct plan_forced forced;
+    struct plan plan;
+    force(q, conflict, &options, &forced);
+    if (backend_plan(&plan, q->kind, &tensor, &options, &forced, error) != STATUS_OK)
         return error->status;
+    c->fits = plan.fits;
     c->conflict = conflict;
     c->name = conflict_name(conflict);
     r->resolutions++;
-    if (!given || !c->fits)
+    if (!plan.fits || !gives(&plan, conflict))
         return STATUS_OK;
 
     struct backend b = {0};
-    enum status status = open_backend(run, &b, &options, error);
+    enum status status = open_backend(run, &b, &options, &forced, error);
     if (status == STATUS_OK) {
+        struct backend_built built;
         c->open_seconds = b.seconds[OP_OPEN][0];
         status = measure_modes(run, &b, c, error);
-        q->ops->build(b.state, &c->build);
+        backend_built(&b, &built);
+        c->build = built.seconds;
     }
     backend_close(&b);
     return status;
@@ -330,13 +313,10 @@ static enum status measure_all(struct run *run, struct error *error)
 static struct bench_result empty_result(const struct bench_request *request)
 {
     const struct coo *x = &request->input->x;
-    bool single = request->options.precision == PRECISION_SINGLE;
-    struct bench_result r = {.shape.order = x->shape.order,
-                             .nnz = x->nnz,
-                             .rank = request->options.rank,
-                             .real_size = single ? sizeof(float) : sizeof(double)};
-    memcpy(r.shape.dims, x->shape.dims, sizeof r.shape.dims);
-    return r;
+    return (struct bench_result){.shape = x->shape,
+                                 .nnz = x->nnz,
+                                 .rank = request->options.rank,
+                                 .precision = request->options.precision};
 }
 
 /* What cannot be measured is refused at once. Nonzeros are read, for a reference to be computed
@@ -345,7 +325,7 @@ static enum status prepare(const struct bench_request *q, struct progress *progr
                            struct error *error)
 {
     struct backend b;
-    enum status status = backend_prepare(&b, q->ops, q->input, &q->options, progress, error);
+    enum status status = backend_prepare(&b, q->kind, q->input, &q->options, NULL, progress, error);
     bool read = status == STATUS_OK && !b.plan.streamed && plan_can_unpack(&b.plan.request);
     backend_close(&b);
     return read ? tensor_input_read(q->input, progress, error) : status;
@@ -362,7 +342,8 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
         status = ktensor_create(&run.start, &r->shape, r->rank, error);
     if (status == STATUS_OK) {
         ktensor_randomise(&run.start, KTENSOR_RANDOM, SEED);
-        status = bench_reference_create(&run.reference, request, &run.start, progress, error);
+        status = bench_reference_create(&run.reference, request->kind, request->input,
+                                        &request->options, &run.start, progress, error);
     }
     if (status == STATUS_OK) {
         memcpy(r->reference, run.reference.name, sizeof r->reference);
@@ -372,8 +353,7 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
     ktensor_free(&run.start);
     if (status == STATUS_OK) {
         progress_update(progress, -1, "limits of the machine");
-        status = request->ops->limits(r->shape.order, r->shape.dims, &request->options, &r->limits,
-                                      error);
+        status = request->kind->rates(&r->shape, &request->options, &r->rates, error);
     }
     return status;
 }

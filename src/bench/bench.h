@@ -29,13 +29,13 @@ struct bench_resolution {
     enum conflict conflict;
     bool fits; /* otherwise nothing of it was measured               */
     double open_seconds;
-    struct backend_build build;
+    struct backend_seconds build; /* of the stages of opening                           */
     struct bench_series mode[MAX_ORDER];
 };
 
 /* ALS iterations as `blco cpd` would make them. */
 struct bench_als {
-    struct plan plan;
+    struct backend_built built;
     struct bench_resolution own; /* MTTKRP of each mode within the iterations            */
     uint64_t count;
     double *seconds; /* (count) each; owned                                  */
@@ -45,7 +45,7 @@ struct bench_als {
 };
 
 struct bench_request {
-    const struct backend_ops *ops;
+    const struct backend_kind *kind;
     struct tensor_input *input;     /* read where a plan needs its nonzeros */
     struct backend_options options; /* CONFLICT_AUTO: all resolutions; otherwise this one only */
     uint64_t samples; /* of each series, and iterations of ALS; 0: as above                   */
@@ -53,8 +53,9 @@ struct bench_request {
 
 struct bench_result {
     struct shape shape;
-    uint64_t nnz, rank, real_size;
-    struct backend_limits limits;
+    uint64_t nnz, rank;
+    enum precision precision;
+    struct backend_rates rates;
     char reference[64]; /* what results were compared with                             */
     int resolutions;
     struct bench_resolution resolution[BENCH_RESOLUTIONS];

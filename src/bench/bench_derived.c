@@ -2,16 +2,17 @@
 
 double bench_gathered_bytes(const struct bench_result *r)
 {
-    return (double)r->nnz * (double)(r->shape.order - 1) * (double)(r->rank * r->real_size);
+    return (double)r->nnz * (double)(r->shape.order - 1) *
+           (double)(r->rank * precision_bytes(r->precision));
 }
 
 double bench_floor(const struct bench_result *r, int mode)
 {
-    double row = (double)(r->rank * r->real_size);
-    double seconds = (double)r->shape.dims[mode] * row / r->limits.copy_bytes_per_second;
+    double row = (double)(r->rank * precision_bytes(r->precision));
+    double seconds = (double)r->shape.dims[mode] * row / r->rates.copy_bytes_per_second;
     for (int n = 0; n < r->shape.order; n++)
         if (n != mode)
-            seconds += (double)r->nnz * row / r->limits.gather_bytes_per_second[n];
+            seconds += (double)r->nnz * row / r->rates.gather_bytes_per_second[n];
     return seconds;
 }
 
@@ -25,5 +26,5 @@ double bench_als_seconds(const struct bench_als *als, enum operation op)
 
 double bench_transfer(const struct bench_result *r)
 {
-    return 16 * (double)r->nnz / r->limits.upload_bytes_per_second;
+    return 16 * (double)r->nnz / r->rates.upload_bytes_per_second;
 }

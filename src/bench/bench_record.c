@@ -17,7 +17,7 @@ static void put_options(struct json *j, const struct bench_request *request)
     const struct backend_options *o = &request->options;
     json_object(j, "options");
     json_unsigned(j, "rank", o->rank);
-    json_string(j, "precision", o->precision == PRECISION_SINGLE ? "single" : "double");
+    json_string(j, "precision", precision_name(o->precision));
     json_string(j, "conflict", conflict_name(o->conflict));
     json_bool(j, "sharing", !o->no_sharing);
     json_unsigned(j, "samples", request->samples);
@@ -32,12 +32,12 @@ static void put_limits(struct json *j, const struct bench_result *r)
     for (int n = 0; n < r->shape.order; n++)
         floors[n] = bench_floor(r, n);
     json_object(j, "limits");
-    json_number(j, "copy_bytes_per_second", r->limits.copy_bytes_per_second);
-    if (r->limits.upload_bytes_per_second > 0)
-        json_number(j, "upload_bytes_per_second", r->limits.upload_bytes_per_second);
-    json_numbers(j, "gather_bytes_per_second", r->limits.gather_bytes_per_second,
+    json_number(j, "copy_bytes_per_second", r->rates.copy_bytes_per_second);
+    if (r->rates.upload_bytes_per_second > 0)
+        json_number(j, "upload_bytes_per_second", r->rates.upload_bytes_per_second);
+    json_numbers(j, "gather_bytes_per_second", r->rates.gather_bytes_per_second,
                  (size_t)r->shape.order);
-    json_numbers(j, "atomic_rows_per_second", r->limits.atomic_rows_per_second,
+    json_numbers(j, "atomic_rows_per_second", r->rates.atomic_rows_per_second,
                  (size_t)r->shape.order);
     json_numbers(j, "floor_seconds", floors, (size_t)r->shape.order);
     json_end(j);
@@ -67,7 +67,7 @@ static void put_series(struct json *j, const struct bench_result *r, int mode,
         double rate = (double)s->bus_bytes / s->statistics.median;
         json_unsigned(j, "bus_bytes", s->bus_bytes);
         json_number(j, "bus_bytes_per_second", rate);
-        json_number(j, "share_of_upload", rate / r->limits.upload_bytes_per_second);
+        json_number(j, "share_of_upload", rate / r->rates.upload_bytes_per_second);
     }
     json_numbers(j, "samples", s->seconds, s->count);
     json_end(j);
@@ -82,7 +82,7 @@ static void put_build(struct json *j, const struct bench_result *r,
     json_number(j, "presort", c->build.presort);
     json_number(j, "alto", c->build.alto);
     json_numbers(j, "orderings", c->build.replica, (size_t)r->shape.order);
-    json_number(j, "mode_groups", c->build.mode_groups);
+    json_number(j, "grouping", c->build.grouping);
     json_number(j, "sum", backend_build_seconds(&c->build));
     json_end(j);
 }
@@ -111,16 +111,18 @@ static void put_resolution(struct json *j, const struct bench_result *r,
 
 /* How the decomposition keeps the tensor; groups of modes that share partial products by the
  * number of their first mode. */
-static void put_plan(struct json *j, const struct plan *plan)
+static void put_built(struct json *j, const struct backend_built *built)
 {
+    const struct plan *plan = &built->plan;
+    const struct mode_groups *groups = &built->groups;
     uint64_t first[MAX_ORDER];
     json_array(j, "conflict");
-    for (int n = 0; n < plan->request.shape.order; n++)
+    for (int n = 0; n < plan->request.tensor.shape.order; n++)
         json_string(j, NULL, conflict_name(plan->conflict[n]));
     json_end(j);
-    for (int g = 0; g < plan->mode_groups.groups; g++)
-        first[g] = (uint64_t)plan->mode_groups.first[g] + 1;
-    json_unsigneds(j, "groups", first, (size_t)plan->mode_groups.groups);
+    for (int g = 0; g < groups->groups; g++)
+        first[g] = (uint64_t)groups->first[g] + 1;
+    json_unsigneds(j, "groups", first, (size_t)groups->groups);
     json_bool(j, "streamed", plan->streamed);
     if (!plan->streamed)
         return;
@@ -133,7 +135,7 @@ static void put_als(struct json *j, const struct bench_result *r)
 {
     const struct bench_als *als = &r->als;
     json_object(j, "als");
-    put_plan(j, &als->plan);
+    put_built(j, &als->built);
     put_modes(j, r, &als->own);
     put_statistics(j, &als->statistics);
     json_numbers(j, "samples", als->seconds, als->count);

@@ -10,39 +10,36 @@
 
 static enum status allocate_other(struct bench_reference *f, struct error *error)
 {
-    uint64_t longest = 0;
-    for (int n = 0; n < f->shape.order; n++)
-        longest = f->shape.dims[n] > longest ? f->shape.dims[n] : longest;
-    f->other = memory_array(longest, f->rank * sizeof(double), error);
+    f->other = memory_array(shape_longest(&f->shape), f->rank * sizeof(double), error);
     return error->status;
 }
 
-/* What computes the reference: a backend with these options, or, where there is none, a sample. */
+/* What computes the reference: a backend with these options, or, where there is none, some rows. */
 struct source {
-    const struct backend_ops *ops;
+    const struct backend_kind *kind;
     struct backend_options options;
 };
 
-static enum status choose(struct source *s, const struct bench_request *request,
+static enum status choose(struct source *s, const struct backend_kind *kind,
+                          const struct tensor_input *input, const struct backend_options *options,
                           struct error *error)
 {
-    const struct coo *x = &request->input->x;
-    bool atomic_only = request->options.conflict == CONFLICT_ATOMIC;
+    const struct plan_tensor tensor = backend_tensor_of_input(input);
+    bool atomic_only = options->conflict == CONFLICT_ATOMIC;
     struct plan plan = {0};
-    *s = (struct source){.ops = request->ops, .options = request->options};
+    *s = (struct source){.kind = kind, .options = *options};
     s->options.precision = PRECISION_DOUBLE;
     s->options.no_sharing = true;
     s->options.conflict = atomic_only ? CONFLICT_REGISTER : CONFLICT_ATOMIC;
-    if (strcmp(request->ops->name, backend_host.name) == 0)
+    if (kind == &backend_host)
         return STATUS_OK;
-    if (request->ops->plan(x->shape.order, x->shape.dims, x->nnz, &s->options, &plan, error) !=
-        STATUS_OK)
+    if (backend_plan(&plan, kind, &tensor, &s->options, NULL, error) != STATUS_OK)
         return error->status;
-    bool soon = x->nnz <= HOST_PRODUCTS / s->options.rank;
-    if (request->input->unread || (plan.streamed && !soon)) {
-        s->ops = NULL;
+    bool soon = tensor.nnz <= HOST_PRODUCTS / s->options.rank;
+    if (input->unread || (plan.streamed && !soon)) {
+        s->kind = NULL;
     } else if (!plan.fits || soon) {
-        s->ops = &backend_host;
+        s->kind = &backend_host;
         s->options.conflict = CONFLICT_AUTO;
     }
     return STATUS_OK;
@@ -50,13 +47,13 @@ static enum status choose(struct source *s, const struct bench_request *request,
 
 static void name_it(struct bench_reference *f, const struct source *s)
 {
-    if (!s->ops)
+    if (!s->kind)
         snprintf(f->name, sizeof f->name, "sampled rows on the host");
     else if (s->options.conflict == CONFLICT_AUTO)
         snprintf(f->name, sizeof f->name, "the host");
     else
         snprintf(f->name, sizeof f->name, "%s on %s", conflict_name(s->options.conflict),
-                 s->ops->name);
+                 s->kind->name);
 }
 
 static enum status compute(struct bench_reference *f, const struct source *s, const struct coo *x,
@@ -70,32 +67,33 @@ static enum status compute(struct bench_reference *f, const struct source *s, co
         status = error->status;
     }
     if (status == STATUS_OK)
-        status = backend_open(&b, s->ops, x, &s->options, progress, error);
+        status = backend_open(&b, s->kind, x, &s->options, NULL, progress, error);
     if (status == STATUS_OK)
         status = backend_load(&b, start, error);
     for (int n = 0; n < f->shape.order && status == STATUS_OK; n++) {
         status = backend_mttkrp(&b, n, error);
         if (status == STATUS_OK)
-            status = s->ops->fetch(b.state, n, f->m[n], error);
+            status = backend_fetch(&b, n, f->m[n], error);
     }
     backend_close(&b);
     return status;
 }
 
-enum status bench_reference_create(struct bench_reference *f, const struct bench_request *request,
+enum status bench_reference_create(struct bench_reference *f, const struct backend_kind *kind,
+                                   const struct tensor_input *input,
+                                   const struct backend_options *options,
                                    const struct ktensor *start, struct progress *progress,
                                    struct error *error)
 {
-    const struct coo *x = &request->input->x;
     struct source source;
-    *f = (struct bench_reference){.shape.order = x->shape.order, .rank = request->options.rank};
-    memcpy(f->shape.dims, x->shape.dims, sizeof f->shape.dims);
-    if (choose(&source, request, error) != STATUS_OK || allocate_other(f, error) != STATUS_OK)
+    *f = (struct bench_reference){.shape = input->x.shape, .rank = options->rank};
+    if (choose(&source, kind, input, options, error) != STATUS_OK ||
+        allocate_other(f, error) != STATUS_OK)
         return error->status;
     name_it(f, &source);
     progress_update(progress, -1, "reference: %s", f->name);
-    return source.ops ? compute(f, &source, x, start, progress, error)
-                      : bench_reference_rows_create(&f->sample, request->input, start, error);
+    return source.kind ? compute(f, &source, &input->x, start, progress, error)
+                       : bench_reference_rows_create(&f->sample, input, start, error);
 }
 
 /* Adds up what two rows differ by, and the expected one's squared norm. */
@@ -118,7 +116,7 @@ enum status bench_reference_compare(const struct bench_reference *f, struct back
 {
     const struct bench_reference_rows *s = &f->sample;
     double difference_sq = 0, norm_sq = 0;
-    if (b->ops->fetch(b->state, mode, f->other, error) != STATUS_OK)
+    if (backend_fetch(b, mode, f->other, error) != STATUS_OK)
         return error->status;
     if (f->m[mode])
         compare_rows(f->other, f->m[mode], f->shape.dims[mode] * f->rank, &difference_sq, &norm_sq);

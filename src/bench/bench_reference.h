@@ -6,7 +6,7 @@
 #ifndef BLCO_BENCH_REFERENCE_H
 #define BLCO_BENCH_REFERENCE_H
 
-#include "bench/bench.h"
+#include "backend/backend.h"
 #include "bench/bench_reference_rows.h"
 
 struct bench_reference {
@@ -18,8 +18,11 @@ struct bench_reference {
     double *other; /* (longest mode x R); owned                           */
 };
 
-/* M of every mode for the factors of `start`. On failure *f is still to be freed. */
-enum status bench_reference_create(struct bench_reference *f, const struct bench_request *request,
+/* M of every mode for the factors of `start`, to check what a backend of this kind computes with
+ * these options. On failure *f is still to be freed. */
+enum status bench_reference_create(struct bench_reference *f, const struct backend_kind *kind,
+                                   const struct tensor_input *input,
+                                   const struct backend_options *options,
                                    const struct ktensor *start, struct progress *progress,
                                    struct error *error);
 

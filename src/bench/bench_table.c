@@ -20,15 +20,15 @@ static void cell(FILE *stream, int width, double value)
 
 static void show_limits(FILE *stream, const struct bench_result *r)
 {
-    fprintf(stream, "limits       copy %.4g GB/s", r->limits.copy_bytes_per_second / 1e9);
-    if (r->limits.upload_bytes_per_second > 0)
-        fprintf(stream, ", upload %.4g GB/s", r->limits.upload_bytes_per_second / 1e9);
+    fprintf(stream, "limits       copy %.4g GB/s", r->rates.copy_bytes_per_second / 1e9);
+    if (r->rates.upload_bytes_per_second > 0)
+        fprintf(stream, ", upload %.4g GB/s", r->rates.upload_bytes_per_second / 1e9);
     fprintf(stream, "\n\n%4s %12s %12s %15s %10s\n", "mode", "length", "gather GB/s",
             "atomic Mrows/s", "floor ms");
     for (int n = 0; n < r->shape.order; n++) {
         fprintf(stream, "%4d %12ju", n + 1, (uintmax_t)r->shape.dims[n]);
-        cell(stream, 13, r->limits.gather_bytes_per_second[n] / 1e9);
-        cell(stream, 16, r->limits.atomic_rows_per_second[n] / 1e6);
+        cell(stream, 13, r->rates.gather_bytes_per_second[n] / 1e9);
+        cell(stream, 16, r->rates.atomic_rows_per_second[n] / 1e6);
         cell(stream, 11, 1e3 * bench_floor(r, n));
         fputc('\n', stream);
     }
@@ -95,14 +95,14 @@ static void show_bus(FILE *stream, const struct bench_result *r)
             double rate = (double)s->bus_bytes / s->statistics.median;
             fprintf(stream, "%4d %-12s %18ju", n + 1, opened(r, i)->name, (uintmax_t)s->bus_bytes);
             cell(stream, 9, rate / 1e9);
-            fprintf(stream, " %16.1f %%\n", 100 * rate / r->limits.upload_bytes_per_second);
+            fprintf(stream, " %16.1f %%\n", 100 * rate / r->rates.upload_bytes_per_second);
         }
 }
 
 /* Stages of opening; those from ORDERINGS on are the orderings of the modes. */
 enum stage { UPLOAD, PRESORT, ALTO, GROUPING, SUM, ORDERINGS };
 
-static double stage_seconds(const struct backend_build *build, int stage)
+static double stage_seconds(const struct backend_seconds *build, int stage)
 {
     switch (stage) {
     case UPLOAD:
@@ -112,7 +112,7 @@ static double stage_seconds(const struct backend_build *build, int stage)
     case ALTO:
         return build->alto;
     case GROUPING:
-        return build->mode_groups;
+        return build->grouping;
     case SUM:
         return backend_build_seconds(build);
     default:
@@ -154,9 +154,9 @@ static void show_build(FILE *stream, const struct bench_result *r)
         snprintf(name, sizeof name, "ordering %d", n + 1);
         show_stage(stream, r, name, ORDERINGS + n);
     }
-    show_stage(stream, r, "mode_groups", GROUPING);
+    show_stage(stream, r, "grouping", GROUPING);
     show_stage(stream, r, "sum", SUM);
-    if (r->limits.upload_bytes_per_second <= 0)
+    if (r->rates.upload_bytes_per_second <= 0)
         return;
     fprintf(stream, "  %-11s", "/ transfer");
     for (int i = 0; i <= r->resolutions; i++)
@@ -167,7 +167,7 @@ static void show_build(FILE *stream, const struct bench_result *r)
 
 static void show_als(FILE *stream, const struct bench_result *r)
 {
-    static const enum operation shown[] = {OP_MTTKRP, OP_SOLVE, OP_NORMALISE, OP_GRAM, OP_FIT};
+    static const enum operation shown[] = {OP_MTTKRP, OP_UPDATE, OP_FIT};
     const struct bench_als *als = &r->als;
     const struct bench_statistics *t = &als->statistics;
     char median[CELL], least[CELL], lower[CELL], upper[CELL];
@@ -180,9 +180,9 @@ static void show_als(FILE *stream, const struct bench_result *r)
             short_number(1e3 * t->median, median), short_number(1e3 * t->least, least),
             short_number(1e3 * t->lower, lower), short_number(1e3 * t->upper, upper),
             (uintmax_t)als->count);
-    if (als->plan.streamed)
+    if (als->built.plan.streamed)
         fprintf(stream, "  streamed from host memory, %ju nonzeros at a time\n",
-                (uintmax_t)als->plan.batch_nnz);
+                (uintmax_t)als->built.plan.batch_nnz);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         double seconds = bench_als_seconds(als, shown[i]);
         rest -= seconds;

@@ -55,12 +55,13 @@ static void put_environment(struct json *j)
     json_end(j);
 }
 
-static enum status put_device(struct json *j, const struct backend_ops *ops, struct error *error)
+static enum status put_device(struct json *j, const struct backend_kind *kind, int number,
+                              struct error *error)
 {
     struct backend_device device;
-    if (!ops->device)
+    if (!kind->device)
         return STATUS_OK;
-    enum status status = ops->device(&device, error);
+    enum status status = kind->device(number, &device, error);
     if (status != STATUS_OK)
         return status;
     json_object(j, "device");
@@ -72,7 +73,8 @@ static enum status put_device(struct json *j, const struct backend_ops *ops, str
 }
 
 enum status run_record_machine(struct json *j, int argc, char *const *argv,
-                               const struct backend_ops *ops, int threads, struct error *error)
+                               const struct backend_kind *kind, int device, int threads,
+                               struct error *error)
 {
     char processor[256];
     run_record_processor(processor, sizeof processor);
@@ -84,8 +86,8 @@ enum status run_record_machine(struct json *j, int argc, char *const *argv,
     json_string(j, "version", version_number);
     json_string(j, "commit", version_commit);
     json_string(j, "compiler", COMPILER);
-    json_string(j, "backend", ops->name);
-    if (put_device(j, ops, error) != STATUS_OK)
+    json_string(j, "backend", kind->name);
+    if (put_device(j, kind, device, error) != STATUS_OK)
         return error->status;
     json_string(j, "processor", processor);
     json_unsigned(j, "threads", (uint64_t)threads);

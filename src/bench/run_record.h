@@ -7,10 +7,11 @@
 #include "backend/backend.h"
 #include "base/json.h"
 
-/* Members of the present object: date, command line, version, commit, compiler, backend, device,
- * processor, threads, environment. */
+/* Members of the present object: date, command line, version, commit, compiler, backend, the device
+ * of this number, processor, threads, environment. */
 enum status run_record_machine(struct json *j, int argc, char *const *argv,
-                               const struct backend_ops *ops, int threads, struct error *error);
+                               const struct backend_kind *kind, int device, int threads,
+                               struct error *error);
 
 /* The model name of the machine's processors into name[0..size); "unknown" where it is not told. */
 void run_record_processor(char *name, size_t size);

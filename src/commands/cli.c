@@ -315,14 +315,14 @@ int cli_set_threads(int threads)
     return omp_get_max_threads();
 }
 
-enum status cli_choose_backend(const struct cli_common *common, const struct backend_ops **ops,
+enum status cli_choose_backend(const struct cli_common *common, const struct backend_kind **kind,
                                struct error *why_not, struct error *error)
 {
-    const uint64_t dims[] = {1}; /* of the least of tensors */
-    struct plan plan;
-    if (backend_choose(ops, common->backend, why_not, error) != STATUS_OK)
+    const struct plan_tensor any = {.shape = {1, {1}}, .nnz = 1};
+    struct plan_request request;
+    if (backend_choose(kind, common->backend, why_not, error) != STATUS_OK)
         return error->status;
-    return (*ops)->plan(1, dims, 1, &common->options, &plan, error);
+    return (*kind)->request(&request, &any, &common->options, error);
 }
 
 /* Levenshtein distance of two short words. */

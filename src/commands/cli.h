@@ -96,7 +96,7 @@ const char *cli_nearest(const char *word, const char *const *names, int count);
 
 /* Finds the backend that was asked for and refuses options that it cannot take, before there is a
  * tensor. `why_not` as in backend_choose. */
-enum status cli_choose_backend(const struct cli_common *common, const struct backend_ops **ops,
+enum status cli_choose_backend(const struct cli_common *common, const struct backend_kind **kind,
                                struct error *why_not, struct error *error);
 
 #define CLI_MAX_RANK 1000000

@@ -92,13 +92,13 @@ static enum status prepare(struct job *job, struct error *error)
     struct error why_not = {0};
     if (job->common.options.rank == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    if (cli_choose_backend(&job->common, &job->request.ops, &why_not, error) != STATUS_OK)
+    if (cli_choose_backend(&job->common, &job->request.kind, &why_not, error) != STATUS_OK)
         return error->status;
     if (job->json && outfile_open(&job->file, job->json, error) != STATUS_OK)
         return error->status;
     job->threads = cli_set_threads(job->common.threads);
     if (why_not.status)
-        progress_note(&job->progress, "backend %s (%s)", job->request.ops->name, why_not.message);
+        progress_note(&job->progress, "backend %s (%s)", job->request.kind->name, why_not.message);
     return STATUS_OK;
 }
 
@@ -119,7 +119,8 @@ static enum status write_record(struct job *job, struct error *error)
         return STATUS_OK;
     json_begin(&j, error);
     json_object(&j, NULL);
-    run_record_machine(&j, job->argc, job->argv, job->request.ops, job->threads, error);
+    run_record_machine(&j, job->argc, job->argv, job->request.kind, job->common.options.device,
+                       job->threads, error);
     bench_record(&j, job->tensor, &job->request, &job->result);
     json_end(&j);
     if (error->status == STATUS_OK && outfile_write(&job->file, j.text, j.used, error) == STATUS_OK)
@@ -130,10 +131,10 @@ static enum status write_record(struct job *job, struct error *error)
 
 static enum status show_head(const struct job *job, struct error *error)
 {
-    const struct backend_ops *ops = job->request.ops;
+    const struct backend_kind *kind = job->request.kind;
     struct backend_device device;
     char processor[256];
-    if (ops->device && ops->device(&device, error) != STATUS_OK)
+    if (kind->device && kind->device(job->common.options.device, &device, error) != STATUS_OK)
         return error->status;
     run_record_processor(processor, sizeof processor);
     printf("tensor       %s\nlengths      ",
@@ -141,10 +142,9 @@ static enum status show_head(const struct job *job, struct error *error)
     for (int n = 0; n < job->input.x.shape.order; n++)
         printf("%s%ju", n ? " x " : "", (uintmax_t)job->input.x.shape.dims[n]);
     printf("\nnonzeros     %ju\nrank         %ju, %s precision\n", (uintmax_t)job->input.x.nnz,
-           (uintmax_t)job->common.options.rank,
-           job->common.options.precision == PRECISION_SINGLE ? "single" : "double");
-    printf("program      blco %s, backend %s\n", version_text, ops->name);
-    if (ops->device)
+           (uintmax_t)job->common.options.rank, precision_name(job->common.options.precision));
+    printf("program      blco %s, backend %s\n", version_text, kind->name);
+    if (kind->device)
         printf("device       %s; driver %s; runtime %s\n", device.name, device.driver,
                device.runtime);
     printf("processor    %s, %d thread%s\n", processor, job->threads, job->threads == 1 ? "" : "s");

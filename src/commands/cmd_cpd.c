@@ -40,7 +40,7 @@ static void catch_signals(void)
 
 struct job {
     struct cpd_settings settings;
-    const struct backend_ops *ops;
+    const struct backend_kind *kind;
     struct backend backend;
     struct tensor_input input;
     struct ktensor model;
@@ -55,7 +55,7 @@ static enum status prepare(struct job *job, struct error *error)
 {
     struct cpd_settings *s = &job->settings;
     struct error why_not = {0};
-    if (cli_choose_backend(&s->common, &job->ops, &why_not, error) != STATUS_OK)
+    if (cli_choose_backend(&s->common, &job->kind, &why_not, error) != STATUS_OK)
         return error->status;
     if (!s->nowrite && ktensor_writable(s->stem, error) != STATUS_OK)
         return error->status;
@@ -69,7 +69,7 @@ static enum status prepare(struct job *job, struct error *error)
     }
     int threads = cli_set_threads(s->common.threads);
     progress_note(&job->progress, "blco %s: backend %s%s%s%s, %d thread%s, rank %ju, seed %ju",
-                  version_text, job->ops->name, why_not.status ? " (" : "", why_not.message,
+                  version_text, job->kind->name, why_not.status ? " (" : "", why_not.message,
                   why_not.status ? ")" : "", threads, threads == 1 ? "" : "s",
                   (uintmax_t)s->common.options.rank, (uintmax_t)s->seed);
     return STATUS_OK;
@@ -106,8 +106,8 @@ static enum status plan_and_read(struct job *job, struct error *error)
 {
     if (job->settings.init_stem && check_start(job, error) != STATUS_OK)
         return error->status;
-    return backend_prepare(&job->backend, job->ops, &job->input, &job->settings.common.options,
-                           &job->progress, error);
+    return backend_prepare(&job->backend, job->kind, &job->input, &job->settings.common.options,
+                           NULL, &job->progress, error);
 }
 
 static enum status make_start(struct job *job, struct error *error)
@@ -123,7 +123,9 @@ static enum status make_start(struct job *job, struct error *error)
 static void show_plan(struct job *job)
 {
     char text[4096];
-    plan_describe(&job->backend.plan, text, sizeof text);
+    struct backend_built built;
+    backend_built(&job->backend, &built);
+    plan_describe(&built.plan, &built.groups, text, sizeof text);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         progress_note(&job->progress, "%s", line);
 }
@@ -132,9 +134,10 @@ static void show_plan(struct job *job)
 static void show_kernels(struct job *job)
 {
     char text[96];
-    for (int n = 0; job->ops->describe && n < job->backend.order; n++) {
-        job->ops->describe(job->backend.state, n, text, sizeof text);
-        progress_note(&job->progress, "mode %d: MTTKRP kernel %s", n + 1, text);
+    for (int n = 0; n < job->backend.order; n++) {
+        backend_describe(&job->backend, n, text, sizeof text);
+        if (text[0])
+            progress_note(&job->progress, "mode %d: MTTKRP kernel %s", n + 1, text);
     }
 }
 
@@ -143,6 +146,7 @@ static enum status decompose(struct job *job, struct error *error)
     const struct cpd_settings *s = &job->settings;
     const struct cpals_options options = {
         .max_iterations = s->iterations, .tolerance = s->tolerance, .interrupted = &interrupted};
+    struct backend_built built;
     progress_stage(&job->progress, "building");
     if (backend_open_prepared(&job->backend, &job->input, &s->common.options, &job->progress,
                               error) != STATUS_OK)
@@ -150,9 +154,9 @@ static enum status decompose(struct job *job, struct error *error)
     job->times.read = job->input.read_seconds;
     job->times.clean = job->input.clean_seconds;
     tensor_input_close(&job->input); /* the backend has its own copy */
-    progress_done(&job->progress, "%d ordering%s",
-                  job->backend.plan.replicas + job->backend.plan.alto,
-                  job->backend.plan.replicas + job->backend.plan.alto == 1 ? "" : "s");
+    backend_built(&job->backend, &built);
+    int orderings = plan_orderings(&built.plan);
+    progress_done(&job->progress, "%d ordering%s", orderings, orderings == 1 ? "" : "s");
     if (s->verbose)
         show_plan(job);
     catch_signals();

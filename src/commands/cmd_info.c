@@ -52,10 +52,11 @@ struct findings {
     enum tensor_format format;
     struct tensor_report report; /* of text       */
     uint64_t file_bytes;         /* of .blco      */
+    struct plan_tensor tensor;   /* as a plan sees it */
     uint64_t entries;            /* in the file   */
     uint64_t memory;             /* that may be used for the statistics */
     struct coo_statistics statistics;
-    const struct backend_ops *ops;
+    const struct backend_kind *kind;
     struct plan plan;
 };
 
@@ -66,6 +67,7 @@ static enum status gather_text(struct findings *f, const char *path,
     if (tensor_read_text(&f->x, path, options, progress, &f->report, error) != STATUS_OK)
         return error->status;
     f->entries = f->report.text.entries;
+    f->tensor = (struct plan_tensor){.shape = f->x.shape, .nnz = f->x.nnz};
     return f->x.nnz > 0 ? coo_statistics(&f->x, f->memory, &f->statistics, progress, error)
                         : STATUS_OK;
 }
@@ -112,6 +114,7 @@ static enum status gather_blco(struct findings *f, const char *path,
     f->file_bytes = h->file_bytes;
     f->entries = h->nnz;
     f->x = (struct coo){.shape = d.file.shape, .nnz = h->nnz};
+    f->tensor = backend_tensor_of_file(&d.file);
     if (tensor_check_lengths(path, &f->x.shape, options, error) == STATUS_OK && h->nnz > 0)
         decode_statistics(f, &d, progress, error);
     blco_file_close(&d.file);
@@ -122,8 +125,7 @@ static enum status gather(struct findings *f, const char *path, const struct cli
                           struct error *error)
 {
     struct progress progress;
-    struct backend_options options = common->options;
-    if (cli_choose_backend(common, &f->ops, NULL, error) != STATUS_OK ||
+    if (cli_choose_backend(common, &f->kind, NULL, error) != STATUS_OK ||
         tensor_format(path, &f->format, error) != STATUS_OK)
         return error->status;
     cli_set_threads(common->threads);
@@ -133,10 +135,8 @@ static enum status gather(struct findings *f, const char *path, const struct cli
         gather_blco(f, path, &common->tns, &progress, error);
     else
         gather_text(f, path, &common->tns, &progress, error);
-    if (error->status == STATUS_OK && f->x.nnz > 0) {
-        options.alto_bytes = f->file_bytes;
-        f->ops->plan(f->x.shape.order, f->x.shape.dims, f->x.nnz, &options, &f->plan, error);
-    }
+    if (error->status == STATUS_OK && f->x.nnz > 0)
+        backend_plan(&f->plan, f->kind, &f->tensor, &common->options, NULL, error);
     progress_clear(&progress);
     return error->status;
 }
@@ -186,9 +186,9 @@ static void show_modes(const struct coo *x, const struct coo_statistics *s)
 static void show_plan(const struct findings *f)
 {
     char text[4096];
-    plan_describe(&f->plan, text, sizeof text);
+    plan_describe(&f->plan, NULL, text, sizeof text);
     printf("\nmemory plan for rank %ju, backend %s%s\n%s", (uintmax_t)f->plan.request.rank,
-           f->ops->name, f->plan.fits ? "" : ": does not fit", text);
+           f->kind->name, f->plan.fits ? "" : ": does not fit", text);
     if (text[0] && text[strlen(text) - 1] != '\n')
         printf("\n");
 }

@@ -54,8 +54,8 @@ static void show_times(struct progress *progress, const struct cpd_times *times,
         other -= seconds;
         show_stage(progress, op == OP_OPEN ? "build" : operation_name((enum operation)op), seconds,
                    total);
-        bool has_modes = op == OP_MTTKRP || op == OP_SOLVE || op == OP_NORMALISE || op == OP_GRAM;
-        for (int n = 0; per_mode && has_modes && n < order; n++)
+        bool by_mode = per_mode && operation_has_modes((enum operation)op);
+        for (int n = 0; by_mode && n < order; n++)
             progress_note(progress, "    mode %-5d %10.3f s", n + 1, times->operation[op][n]);
     }
     show_stage(progress, "write", times->write, total);

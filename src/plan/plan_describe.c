@@ -33,14 +33,14 @@ static double gigabytes(uint64_t bytes)
 /* Of an M that `hierarchical` makes of mode n. */
 static double copies(const struct plan_request *r, int n)
 {
-    return (double)r->copies * (double)r->shape.dims[n] * (double)(r->rank * r->real_size) / 1e9;
+    return (double)r->copies * (double)r->tensor.shape.dims[n] * (double)r->row_bytes / 1e9;
 }
 
 static void describe_mode(const struct plan *plan, int n, struct text *t)
 {
     const struct plan_request *r = &plan->request;
     const char *streamed = plan->streamed ? ", streamed" : "";
-    append(t, "mode %d: length %" PRIu64 ", %s, ", n + 1, r->shape.dims[n],
+    append(t, "mode %d: length %" PRIu64 ", %s, ", n + 1, r->tensor.shape.dims[n],
            conflict_name(plan->conflict[n]));
     if (plan->conflict[n] != CONFLICT_ORDERED)
         append(t, "the shared alto ordering%s", streamed);
@@ -57,7 +57,7 @@ static void describe_mode(const struct plan *plan, int n, struct text *t)
 
 static void describe_in_memory(const struct plan *plan, struct text *t)
 {
-    int orderings = plan->replicas + plan->alto;
+    int orderings = plan_orderings(plan);
     append(t,
            "memory: %d ordering%s of %.3f GB + factors %.3f GB + copies %.3f GB = %.3f GB of the "
            "%.3f GB that may be used\n",
@@ -69,7 +69,7 @@ static void describe_in_memory(const struct plan *plan, struct text *t)
 /* Once each mode has an ordering as large as alto. */
 static void describe_replicas(const struct plan *plan, struct text *t)
 {
-    double all = (double)plan->request.shape.order * gigabytes(plan->host_bytes);
+    double all = (double)plan->request.tensor.shape.order * gigabytes(plan->host_bytes);
     double flows = all - gigabytes(plan->resident_bytes);
     append(t,
            "once that pays: each mode from its own ordering, built on the device, "
@@ -80,8 +80,8 @@ static void describe_replicas(const struct plan *plan, struct text *t)
 /* What stays of each ordering is there for every mode; the rest of alto flows for each anew. */
 static void describe_streamed(const struct plan *plan, struct text *t)
 {
-    int orderings = plan->replicas + plan->alto;
-    uint64_t passes = plan->alto ? (uint64_t)plan->request.shape.order : 1;
+    int orderings = plan_orderings(plan);
+    uint64_t passes = plan->alto ? (uint64_t)plan->request.tensor.shape.order : 1;
     uint64_t stay =
         plan->resident_bytes < plan->host_bytes ? plan->resident_bytes : plan->host_bytes;
     append(t,
@@ -94,21 +94,22 @@ static void describe_streamed(const struct plan *plan, struct text *t)
     append(t,
            "memory: what stays %.3f GB + %d queues %.3f GB + factors %.3f GB + copies %.3f GB = "
            "%.3f GB of the %.3f GB that may be used\n",
-           gigabytes(plan->resident_bytes), PLAN_SLOTS, gigabytes(plan->queue_bytes),
+           gigabytes(plan->resident_bytes), PLAN_SLOTS, gigabytes(plan->flow_bytes),
            gigabytes(plan->factor_bytes), gigabytes(plan->copy_bytes), gigabytes(plan->total_bytes),
            gigabytes(plan->request.budget));
 }
 
-void plan_describe(const struct plan *plan, char *text, uint64_t size)
+void plan_describe(const struct plan *plan, const struct mode_groups *groups, char *text,
+                   uint64_t size)
 {
     struct text t = {.to = text, .size = size};
     char obstacle[256];
-    for (int n = 0; n < plan->request.shape.order; n++)
+    for (int n = 0; n < plan->request.tensor.shape.order; n++)
         describe_mode(plan, n, &t);
-    for (int g = 0; g < plan->mode_groups.groups; g++)
-        if (mode_groups_size(&plan->mode_groups, g) > 1)
+    for (int g = 0; groups && g < groups->groups; g++)
+        if (mode_groups_size(groups, g) > 1)
             append(&t, "modes %d to %d share partial products and one ordering\n",
-                   plan->mode_groups.first[g] + 1, plan->mode_groups.first[g + 1]);
+                   groups->first[g] + 1, groups->first[g + 1]);
     if (plan->streamed)
         describe_streamed(plan, &t);
     else
@@ -137,12 +138,12 @@ void plan_obstacle(const struct plan *plan, char *text, uint64_t size)
             factors, number_size(plan->tensor_bytes, tensor), budget);
         if (r->can_stream)
             append(&t, ", and lines of as many bits as the %d of this tensor cannot be streamed",
-                   ordering_line_bits(&r->shape));
+                   ordering_line_bits(&r->tensor.shape));
     } else if (plan->total_bytes > r->budget) {
         append(&t,
                "factors of %s and queues of %s, through which the tensor flows, do not fit into "
                "the %s of memory that may be used",
-               factors, number_size(plan->queue_bytes, tensor), budget);
+               factors, number_size(plan->flow_bytes, tensor), budget);
     } else {
         uint64_t host = plan->host_bytes + plan->packing_bytes;
         append(&t,

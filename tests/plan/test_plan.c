@@ -51,7 +51,7 @@ static void check_in_memory(const struct plan *p)
     assert_false(p->streamed);
     assert_int_equal(p->total_bytes, orderings * p->tensor_bytes + p->factor_bytes + p->copy_bytes);
     assert_int_equal(p->fits, p->total_bytes <= p->request.budget);
-    assert_true(p->queue_bytes + p->resident_bytes + p->host_bytes + p->batch_nnz == 0);
+    assert_true(p->flow_bytes + p->resident_bytes + p->host_bytes + p->batch_nnz == 0);
     check_conflicts(p);
 }
 
@@ -61,7 +61,7 @@ static void check_streamed(const struct plan *p)
     assert_true(p->streamed && r->can_stream);
     assert_true(p->alto == (p->replicas < r->shape.order));
     assert_int_equal(p->total_bytes,
-                     p->factor_bytes + p->copy_bytes + p->queue_bytes + p->resident_bytes);
+                     p->factor_bytes + p->copy_bytes + p->flow_bytes + p->resident_bytes);
     assert_int_equal(p->fits, p->total_bytes <= r->budget &&
                                   p->host_bytes + p->packing_bytes <= r->host_budget);
     uint64_t orderings = (uint64_t)p->replicas + p->alto;
@@ -86,7 +86,7 @@ static void check_streamed(const struct plan *p)
     uint64_t words = bits > 64 ? 2 : 1;
     uint64_t packed = 64 + (uint64_t)bits - 8, decoded = 8 * words + 8 + (sorted ? 17 : 0);
     uint64_t least = p->batch_nnz * (3 * packed + 2 * 8 * decoded) / 8;
-    assert_in_range(p->queue_bytes, least, least + 3 * (p->batch_nnz * 4 / 8 + 200));
+    assert_in_range(p->flow_bytes, least, least + 3 * (p->batch_nnz * 4 / 8 + 200));
     check_conflicts(p);
 }
 
@@ -363,7 +363,7 @@ static void test_streamed_sorted(void **state)
         last = p.sorted[2] == sorted ? last : 1 << 19;
         sorted = p.sorted[2];
         assert_true(p.fits && p.batch_nnz % 65536 == 0 && p.batch_nnz >= last);
-        assert_true(p.batch_nnz == 65536 || p.queue_bytes <= left / 3);
+        assert_true(p.batch_nnz == 65536 || p.flow_bytes <= left / 3);
         last = p.batch_nnz;
     }
     assert_int_equal(p.batch_nnz, 1 << 22);
@@ -407,7 +407,7 @@ static void test_streamed_batches(void **state)
         plan_make(&p, &r);
         check_streamed(&p);
         assert_true(p.batch_nnz % 65536 == 0 && p.batch_nnz >= last && p.batch_nnz <= 1 << 20);
-        assert_true(p.batch_nnz == 65536 || p.queue_bytes <= (r.budget - p.factor_bytes) / 3);
+        assert_true(p.batch_nnz == 65536 || p.flow_bytes <= (r.budget - p.factor_bytes) / 3);
         last = p.batch_nnz;
     }
     assert_int_equal(last, 1 << 20);

@@ -1,9 +1,9 @@
 /* Stands in for the CUDA backend in a build without the CUDA toolkit. */
-#include "backend/backend.h"
+#include "backend/backend_kind.h"
 
 static enum status absent(struct error *error)
 {
     return error_set(error, STATUS_INPUT, "this blco was built without CUDA");
 }
 
-const struct backend_ops backend_cuda = {.name = "cuda", .available = absent};
+const struct backend_kind backend_cuda = {.name = "cuda", .available = absent};

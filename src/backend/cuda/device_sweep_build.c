@@ -212,7 +212,7 @@ static enum status build_streamed(struct device_sweep *s, const struct tensor_so
         s->norm_sq = packed_tensor_norm_sq(&packed[0]);
     if (status == STATUS_OK)
         status = device_stream_open(&s->stream, packed, count, plan->conflict, plan->sorted,
-                                    plan->batch_nnz, plan->queue_bytes + plan->resident_bytes,
+                                    plan->batch_nnz, plan->flow_bytes + plan->resident_bytes,
                                     plan->request.real_size == sizeof(float), error);
     else
         while (count > 0)

@@ -5,7 +5,7 @@
 
 #include <omp.h>
 
-#include "backend/backend.h"
+#include "backend/backend_kind.h"
 #include "backend/host/host_dense.h"
 #include "backend/host/host_rates.h"
 #include "backend/host/host_sweep.h"
@@ -19,54 +19,50 @@
  * over the rows, and whatever is made from factor[n] is R or R x R numbers away from what it stands
  * for. Solving divides by the last lambda, which keeps factor[n]'s own norms near 1. */
 struct host {
-    struct shape shape;
-    uint64_t rank;
-    uint64_t longest;
+    struct shape shape; /* rows of each mode that are here: those of every factor matrix below */
+    uint64_t rank, longest;
     double ridge, norm_sq;
+    struct backend_built built;
     struct host_sweep sweep;
-    double *factor[MAX_ORDER];     /* (I_n x R); owned, as all below                    */
-    double *gram[MAX_ORDER];       /* (R x R)                                           */
-    double *scale[MAX_ORDER];      /* (R): see above                                    */
-    double *v;                     /* (R x R)                                           */
-    double *m;                     /* (longest mode x R)                                */
-    double *lambda, *row, *column; /* (R)                                               */
-    int mode_of_m;                 /* the mode of the last MTTKRP; -1: none, or used up */
-    int mode_of_inner;             /* the mode of the last solve, which has set `inner` */
-    double inner;                  /* <X, model>                                        */
+    double *factor[MAX_ORDER];     /* (I_n x R); owned, as all below                     */
+    double *gram[MAX_ORDER];       /* (R x R)                                            */
+    double *scale[MAX_ORDER];      /* (R): see above                                     */
+    double *v;                     /* (R x R)                                            */
+    double *m;                     /* (longest mode x R)                                 */
+    double *lambda, *row, *column; /* (R)                                                */
+    int mode_of_m;                 /* the mode of the last MTTKRP; -1: none, or used up  */
+    int mode_of_inner;             /* the mode of the last update, which has set `inner` */
+    double inner;                  /* <X, model>                                         */
 };
 
-static enum status host_available(struct error *error)
+static enum status available(struct error *error)
 {
     (void)error;
     return STATUS_OK;
 }
 
-static enum status host_plan(int order, const uint64_t *dims, uint64_t nnz,
-                             const struct backend_options *options, struct plan *plan,
-                             struct error *error)
+static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
+                                const struct backend_options *options, struct error *error)
 {
     if (options->precision != PRECISION_DOUBLE)
         return error_set(error, STATUS_INPUT, "the host backend computes in double precision only");
-    struct plan_request request = {.shape.order = order,
-                                   .nnz = nnz,
-                                   .rank = options->rank,
-                                   .budget = options->host_memory,
-                                   .real_size = sizeof(double),
-                                   .copies = (uint64_t)omp_get_max_threads(),
-                                   .conflict = options->conflict,
-                                   .share =
-                                       options->conflict == CONFLICT_AUTO && !options->no_sharing,
-                                   .no_replicas = options->no_replicas};
-    memcpy(request.shape.dims, dims, (size_t)order * sizeof *dims);
-    if (request.budget == 0)
-        request.budget = (uint64_t)(MACHINE_MEMORY_SHARE * (double)machine_memory_available());
+    *request =
+        (struct plan_request){.tensor = *tensor,
+                              .rank = options->rank,
+                              .conflict = options->conflict,
+                              .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
+                              .iterations = options->iterations,
+                              .row_bytes = options->rank * sizeof(double),
+                              .budget = options->host_memory,
+                              .copies = (uint64_t)omp_get_max_threads()};
+    if (request->budget == 0)
+        request->budget = (uint64_t)(MACHINE_MEMORY_SHARE * (double)machine_memory_available());
     /* Private copies pay while merging them costs less than the nonzeros themselves. */
-    request.short_mode = nnz / request.copies;
-    plan_make(plan, &request);
+    request->short_mode = tensor->nnz / request->copies;
     return STATUS_OK;
 }
 
-static void host_close(void *state)
+static void close_host(void *state)
 {
     struct host *h = state;
     if (!h)
@@ -89,7 +85,6 @@ static enum status allocate_matrices(struct host *h, struct error *error)
 {
     uint64_t row = h->rank * sizeof(double);
     for (int n = 0; n < h->shape.order; n++) {
-        h->longest = h->shape.dims[n] > h->longest ? h->shape.dims[n] : h->longest;
         h->factor[n] = memory_array(h->shape.dims[n], row, error);
         h->gram[n] = memory_array(h->rank, row, error);
         h->scale[n] = memory_array(1, row, error);
@@ -104,9 +99,9 @@ static enum status allocate_matrices(struct host *h, struct error *error)
     return error->status;
 }
 
-static enum status host_open(void **state, const struct tensor_source *source, struct plan *plan,
-                             const struct backend_options *options, struct progress *progress,
-                             struct error *error)
+static enum status open_host(void **state, const struct tensor_source *source,
+                             const struct plan *plan, const struct backend_options *options,
+                             struct progress *progress, struct error *error)
 {
     const struct coo *x = source->x;
     *state = NULL;
@@ -114,28 +109,22 @@ static enum status host_open(void **state, const struct tensor_source *source, s
     if (!h)
         return error->status;
     host_dense_init();
-    h->shape.order = x->shape.order;
+    h->shape = x->shape;
+    h->longest = shape_longest(&h->shape);
+    h->built.plan = *plan;
     h->rank = options->rank;
     h->ridge = options->ridge;
     h->norm_sq = source->norm_sq;
     h->mode_of_m = h->mode_of_inner = -1;
-    memcpy(h->shape.dims, x->shape.dims, sizeof h->shape.dims);
 
     enum status status = host_sweep_open(&h->sweep, x, plan, progress, error);
     if (status == STATUS_OK)
         status = allocate_matrices(h, error);
     if (status != STATUS_OK) {
-        host_close(h);
+        close_host(h);
         return status;
     }
     *state = h;
-    return STATUS_OK;
-}
-
-/* Made along with the factor, and scaled with it. */
-static enum status host_gram(void *state, int mode, struct error *error)
-{
-    (void)state, (void)mode, (void)error;
     return STATUS_OK;
 }
 
@@ -155,7 +144,7 @@ static void fill(double *x, uint64_t n, double value)
         x[i] = value;
 }
 
-static enum status host_load(void *state, const struct ktensor *k, struct error *error)
+static enum status load(void *state, const struct ktensor *k, struct error *error)
 {
     struct host *h = state;
     memcpy(h->lambda, k->lambda, h->rank * sizeof *h->lambda);
@@ -171,7 +160,7 @@ static enum status host_load(void *state, const struct ktensor *k, struct error 
     return STATUS_OK;
 }
 
-static enum status host_store(void *state, struct ktensor *k, struct error *error)
+static enum status store(void *state, struct ktensor *k, struct error *error)
 {
     (void)error;
     struct host *h = state;
@@ -190,7 +179,7 @@ static void scale_of_m(struct host *h, int mode)
             h->row[r] *= h->scale[n][r];
 }
 
-static enum status compute_mttkrp(void *state, int mode, struct error *error)
+static enum status mttkrp(void *state, int mode, struct error *error)
 {
     (void)error;
     struct host *h = state;
@@ -200,7 +189,7 @@ static enum status compute_mttkrp(void *state, int mode, struct error *error)
     return STATUS_OK;
 }
 
-/* Solving and fetching go with the M of the mode that they are asked for. */
+/* An update and a fetch go with the M of the mode that they are asked for. */
 static enum status need_m(const struct host *h, int mode, struct error *error)
 {
     if (h->mode_of_m == mode)
@@ -209,7 +198,7 @@ static enum status need_m(const struct host *h, int mode, struct error *error)
                      mode + 1, h->mode_of_m + 1);
 }
 
-static enum status host_fetch(void *state, int mode, double *m, struct error *error)
+static enum status fetch(void *state, int mode, double *m, struct error *error)
 {
     struct host *h = state;
     if (need_m(h, mode, error) != STATUS_OK)
@@ -252,9 +241,8 @@ static void expect_norms(struct host *h, double *column)
             h->lambda[r] > 1e-100 && h->lambda[r] < 1e100 ? ldexp(1.0, -ilogb(h->lambda[r])) : 1.0;
 }
 
-static enum status host_solve(void *state, int mode, struct error *error)
+static enum status solve(struct host *h, int mode, struct error *error)
 {
-    struct host *h = state;
     struct host_dense_inverse inverse;
     uint64_t rank = h->rank;
     if (need_m(h, mode, error) != STATUS_OK)
@@ -294,9 +282,8 @@ static enum status host_solve(void *state, int mode, struct error *error)
  * the rows themselves are scaled, so that nothing made from them overflows; and where it costs
  * nothing.
  */
-static enum status host_normalise(void *state, int mode, struct error *error)
+static enum status normalise(struct host *h, int mode, struct error *error)
 {
-    struct host *h = state;
     double *gram = h->gram[mode], *scale = h->scale[mode];
     bool near = h->shape.dims[mode] * h->rank > FEW_ENTRIES;
     for (uint64_t r = 0; r < h->rank; r++) {
@@ -319,8 +306,15 @@ static enum status host_normalise(void *state, int mode, struct error *error)
     return STATUS_OK;
 }
 
+/* The Gram is made along with the factor, and scaled with it. */
+static enum status update(void *state, int mode, struct error *error)
+{
+    enum status status = solve(state, mode, error);
+    return status == STATUS_OK ? normalise(state, mode, error) : status;
+}
+
 /* <X, model> = sum_ir M(i,r) A(i,r), with the A that the solve left. */
-static enum status host_fit(void *state, int mode, double *fit, struct error *error)
+static enum status fit(void *state, int mode, double *value, struct error *error)
 {
     struct host *h = state;
     double model_sq = 0.0;
@@ -336,34 +330,36 @@ static enum status host_fit(void *state, int mode, double *fit, struct error *er
     if (!isfinite(residual_sq))
         return error_set(error, STATUS_NUMERICAL, "mode %d: the squared residual is %g", mode + 1,
                          residual_sq);
-    *fit = 1.0 - sqrt(residual_sq > 0.0 ? residual_sq : 0.0) / sqrt(h->norm_sq);
+    *value = 1.0 - sqrt(residual_sq > 0.0 ? residual_sq : 0.0) / sqrt(h->norm_sq);
     return STATUS_OK;
 }
 
-static void host_build(void *state, struct backend_build *build)
+static void tell_built(void *state, struct backend_built *built)
 {
-    *build = ((struct host *)state)->sweep.build;
+    const struct host *h = state;
+    *built = h->built;
+    built->groups = h->sweep.sweep.groups;
+    built->seconds = h->sweep.seconds;
 }
 
-static enum status host_limits(int order, const uint64_t *dims,
-                               const struct backend_options *options, struct backend_limits *limits,
-                               struct error *error)
+static enum status measure_rates(const struct shape *shape, const struct backend_options *options,
+                                 struct backend_rates *rates, struct error *error)
 {
-    return host_rates(SHAPE(order, dims), options->rank, limits, error);
+    return host_rates(shape, options->rank, rates, error);
 }
 
-const struct backend_ops backend_host = {.name = "host",
-                                         .available = host_available,
-                                         .plan = host_plan,
-                                         .open = host_open,
-                                         .load = host_load,
-                                         .mttkrp = compute_mttkrp,
-                                         .solve = host_solve,
-                                         .normalise = host_normalise,
-                                         .gram = host_gram,
-                                         .fit = host_fit,
-                                         .store = host_store,
-                                         .fetch = host_fetch,
-                                         .close = host_close,
-                                         .build = host_build,
-                                         .limits = host_limits};
+static const struct backend_ops operations = {.load = load,
+                                              .mttkrp = mttkrp,
+                                              .update = update,
+                                              .fit = fit,
+                                              .store = store,
+                                              .fetch = fetch,
+                                              .built = tell_built,
+                                              .close = close_host};
+
+const struct backend_kind backend_host = {.name = "host",
+                                          .available = available,
+                                          .request = make_request,
+                                          .open = open_host,
+                                          .ops = &operations,
+                                          .rates = measure_rates};

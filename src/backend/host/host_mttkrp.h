@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "plan/plan.h"
+#include "plan/conflict.h"
 #include "tensor/blco.h"
 
 /* The nonzeros that are walked in one go, and the rows of M that they touch: from `low` to `high`,

@@ -97,7 +97,7 @@ static double rate_of(row_work work, double *table, uint64_t rows, uint64_t rank
 }
 
 static enum status measure_modes(const struct shape *shape, uint64_t rank,
-                                 struct backend_limits *limits, struct error *error)
+                                 struct backend_rates *rates, struct error *error)
 {
     uint64_t longest = 1, most = TABLE_BYTES / sizeof(double) / rank;
     for (int n = 0; n < shape->order; n++)
@@ -115,20 +115,20 @@ static enum status measure_modes(const struct shape *shape, uint64_t rank,
         while (shape->dims[same] != shape->dims[n])
             same++;
         if (same < n) {
-            limits->gather_bytes_per_second[n] = limits->gather_bytes_per_second[same];
-            limits->atomic_rows_per_second[n] = limits->atomic_rows_per_second[same];
+            rates->gather_bytes_per_second[n] = rates->gather_bytes_per_second[same];
+            rates->atomic_rows_per_second[n] = rates->atomic_rows_per_second[same];
             continue;
         }
         uint64_t rows = shape->dims[n] < longest ? shape->dims[n] : longest;
-        limits->gather_bytes_per_second[n] =
+        rates->gather_bytes_per_second[n] =
             rate_of(gather_rows, table, rows, rank) * (double)rank * (double)sizeof(double);
-        limits->atomic_rows_per_second[n] = rate_of(add_rows_atomically, table, rows, rank);
+        rates->atomic_rows_per_second[n] = rate_of(add_rows_atomically, table, rows, rank);
     }
     memory_free(table);
     return STATUS_OK;
 }
 
-static enum status measure_copy(struct backend_limits *limits, struct error *error)
+static enum status measure_copy(struct backend_rates *rates, struct error *error)
 {
     const uint64_t slice = UINT64_C(1) << 16;
     char *from = memory_array(COPY_BYTES, 1, error);
@@ -143,19 +143,19 @@ static enum status measure_copy(struct backend_limits *limits, struct error *err
             else
                 memcpy(to + i, from + i, slice);
         double rate = 2.0 * (double)COPY_BYTES / (clock_now() - start);
-        if (repeat > 0 && rate > limits->copy_bytes_per_second)
-            limits->copy_bytes_per_second = rate;
+        if (repeat > 0 && rate > rates->copy_bytes_per_second)
+            rates->copy_bytes_per_second = rate;
     }
     memory_free(from);
     memory_free(to);
     return error->status;
 }
 
-enum status host_rates(const struct shape *shape, uint64_t rank, struct backend_limits *limits,
+enum status host_rates(const struct shape *shape, uint64_t rank, struct backend_rates *rates,
                        struct error *error)
 {
-    *limits = (struct backend_limits){0};
-    if (measure_copy(limits, error) == STATUS_OK)
-        measure_modes(shape, rank, limits, error);
+    *rates = (struct backend_rates){0};
+    if (measure_copy(rates, error) == STATUS_OK)
+        measure_modes(shape, rank, rates, error);
     return error->status;
 }

@@ -12,35 +12,18 @@
 #define BEYOND       8.0
 #define LONG_PRODUCT 4096 /* entries of a table that are worth the threads     */
 
-/* Groups of the tensors that were built; the plan's conflicts are per mode, so with groups of one
- * mode they are per group. */
-static bool is_shared(const struct host_sweep *s)
+void host_sweep_close(struct host_sweep *s)
 {
-    return s->mode_groups.groups < s->shape.order;
-}
-
-static void free_tensors(struct host_sweep *s)
-{
-    s->build = (struct backend_build){0};
     blco_free(&s->alto);
     for (int n = 0; n < MAX_ORDER; n++) {
+        host_mttkrp_free(&s->reduced[n]);
+        host_mttkrp_free(&s->within[n]);
         blco_free(&s->ordered[n]);
         blco_free(&s->tuple_tensor[n]);
         memory_free(s->coordinate[n]);
         memory_free(s->product[n]);
         memory_free(s->partial[n]);
-        s->coordinate[n] = NULL;
-        s->product[n] = s->partial[n] = NULL;
     }
-}
-
-void host_sweep_close(struct host_sweep *s)
-{
-    for (int n = 0; n < MAX_ORDER; n++) {
-        host_mttkrp_free(&s->outer[n]);
-        host_mttkrp_free(&s->inner[n]);
-    }
-    free_tensors(s);
     memory_free(s->scratch);
     memset(s, 0, sizeof *s);
 }
@@ -51,7 +34,7 @@ struct building {
     struct blco *alto;    /* NULL: not wanted           */
     struct blco *ordered; /* per mode                   */
     const bool *wanted;
-    struct backend_build *times;
+    struct backend_seconds *times;
     struct progress *progress; /* may be NULL */
     int all, done;
 };
@@ -112,19 +95,17 @@ static enum status build_orderings(struct building *b, struct error *error)
     return STATUS_OK;
 }
 
-static enum status build_plain(struct host_sweep *s, const struct coo *x, const struct plan *plan,
-                               struct progress *progress, struct error *error)
+/* The orderings of x, the tensor or its reduced one, that the sweep asks for. */
+static enum status build_decided(struct host_sweep *s, const struct coo *x,
+                                 struct progress *progress, struct error *error)
 {
-    bool wanted[MAX_ORDER];
-    for (int n = 0; n < s->shape.order; n++)
-        wanted[n] = plan->conflict[n] == CONFLICT_ORDERED;
-    memcpy(s->tuples, x->shape.dims, sizeof s->tuples);
     struct building b = {.x = x,
-                         .alto = plan->alto ? &s->alto : NULL,
+                         .alto = s->sweep.alto ? &s->alto : NULL,
                          .ordered = s->ordered,
-                         .wanted = wanted,
-                         .times = &s->build,
+                         .wanted = s->sweep.ordered,
+                         .times = &s->seconds,
                          .progress = progress};
+    memcpy(s->tuples, x->shape.dims, sizeof s->tuples);
     return build_orderings(&b, error);
 }
 
@@ -132,9 +113,9 @@ static enum status build_plain(struct host_sweep *s, const struct coo *x, const 
 static enum status build_tuples(struct host_sweep *s, int group, struct coo *tuples,
                                 struct error *error)
 {
-    int first = s->mode_groups.first[group], size = tuples->shape.order - 1;
+    int first = s->sweep.groups.first[group], size = tuples->shape.order - 1;
     bool wanted[MAX_ORDER] = {false};
-    struct backend_build unused;
+    struct backend_seconds unused;
     for (int k = 0; k < size; k++)
         wanted[k] = true;
     struct building b = {
@@ -152,113 +133,111 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
 static enum status build_shared(struct host_sweep *s, struct grouped_tensor *grouped,
                                 struct progress *progress, struct error *error)
 {
-    bool wanted[MAX_ORDER];
-    for (int g = 0; g < s->mode_groups.groups; g++)
-        wanted[g] = true;
-    struct building b = {.x = &grouped->reduced,
-                         .ordered = s->ordered,
-                         .wanted = wanted,
-                         .times = &s->build,
-                         .progress = progress};
-    enum status status = build_orderings(&b, error);
-    for (int g = 0; g < s->mode_groups.groups && status == STATUS_OK; g++) {
-        s->tuples[g] = grouped->reduced.shape.dims[g];
-        if (mode_groups_size(&s->mode_groups, g) > 1)
+    enum status status = build_decided(s, &grouped->reduced, progress, error);
+    for (int g = 0; g < s->sweep.groups.groups && status == STATUS_OK; g++)
+        if (mode_groups_size(&s->sweep.groups, g) > 1)
             status = build_tuples(s, g, &grouped->tuples[g], error);
-    }
     return status;
 }
 
 /* Bytes that groups of modes take beyond an ordering for each group: per tuple, two rows and, per
  * mode of the group, a coordinate and an ordering of the tuples. */
-static uint64_t bytes_of_groups(const struct host_sweep *s, const struct grouped_tensor *grouped)
+static uint64_t bytes_of_groups(const struct grouped_tensor *grouped, uint64_t row_bytes)
 {
+    const struct mode_groups *groups = &grouped->mode_groups;
     uint64_t bytes = 0;
-    for (int g = 0; g < s->mode_groups.groups; g++) {
-        uint64_t size = (uint64_t)mode_groups_size(&s->mode_groups, g);
+    for (int g = 0; g < groups->groups; g++) {
+        uint64_t size = (uint64_t)mode_groups_size(groups, g);
         if (size > 1)
-            bytes += grouped->reduced.shape.dims[g] *
-                     (2 * s->rank * sizeof(double) +
-                      size * (sizeof(uint32_t) + 2 * sizeof(uint64_t) + sizeof(double)));
+            bytes +=
+                grouped->reduced.shape.dims[g] *
+                (2 * row_bytes + size * (sizeof(uint32_t) + 2 * sizeof(uint64_t) + sizeof(double)));
     }
     return bytes;
 }
 
 /* Whether the groups fit where the plan has room for every mode's ordering. */
-static bool groups_fit(const struct host_sweep *s, const struct grouped_tensor *grouped,
-                       const struct plan *plan)
+static bool groups_fit(const struct grouped_tensor *grouped, const struct plan *plan)
 {
-    uint64_t fewer = (uint64_t)(s->shape.order - s->mode_groups.groups) * plan->tensor_bytes;
-    return bytes_of_groups(s, grouped) <= plan->request.budget - plan->total_bytes + fewer;
+    int order = plan->request.tensor.shape.order;
+    uint64_t fewer = (uint64_t)(order - grouped->mode_groups.groups) * plan->tensor_bytes;
+    return bytes_of_groups(grouped, plan->request.row_bytes) <=
+           plan->request.budget - plan->total_bytes + fewer;
 }
 
-/* Leaves s->mode_groups without groups where nothing is to be gained by them. */
+/* Builds with groups of modes, where something is gained by them; otherwise nothing, and the sweep
+ * has none. */
 static enum status try_shared(struct host_sweep *s, const struct coo *x, const struct plan *plan,
                               struct progress *progress, struct error *error)
 {
+    struct mode_groups groups;
     struct grouped_tensor grouped;
-    if (mode_groups_choose_for(&s->mode_groups, x, s->rank * sizeof(double),
-                               CACHES * machine_core_cache(), BEYOND, error) != STATUS_OK ||
-        !is_shared(s) || mode_groups_apply(&grouped, &s->mode_groups, x, error) != STATUS_OK)
+    double start = clock_now();
+    if (mode_groups_choose_for(&groups, x, plan->request.row_bytes, CACHES * machine_core_cache(),
+                               BEYOND, error) != STATUS_OK)
         return error->status;
-    if (groups_fit(s, &grouped, plan))
-        build_shared(s, &grouped, progress, error);
-    else
-        mode_groups_none(&s->mode_groups, s->shape.order);
-    grouped_tensor_free(&grouped);
+    if (groups.groups < x->shape.order) {
+        if (mode_groups_apply(&grouped, &groups, x, error) != STATUS_OK)
+            return error->status;
+        if (groups_fit(&grouped, plan)) {
+            sweep_decide(&s->sweep, plan, &groups);
+            build_shared(s, &grouped, progress, error);
+        }
+        grouped_tensor_free(&grouped);
+    }
+    s->seconds.grouping = clock_now() - start - backend_build_seconds(&s->seconds);
     return error->status;
 }
 
 static enum status build(struct host_sweep *s, const struct coo *x, const struct plan *plan,
                          struct progress *progress, struct error *error)
 {
-    double start = clock_now();
-    if (plan->request.share && plan->replicas == s->shape.order && !plan->alto && plan->fits) {
-        if (try_shared(s, x, plan, progress, error) != STATUS_OK)
-            return error->status;
-        s->build.mode_groups = clock_now() - start - backend_build_seconds(&s->build);
-    }
-    return is_shared(s) ? STATUS_OK : build_plain(s, x, plan, progress, error);
+    if (sweep_may_share(plan) && try_shared(s, x, plan, progress, error) != STATUS_OK)
+        return error->status;
+    return s->sweep.shared ? STATUS_OK : build_decided(s, x, progress, error);
 }
 
-static enum status prepare_mttkrps(struct host_sweep *s, const struct plan *plan,
-                                   struct error *error)
+/* Raises *rows to the scratch rows that this MTTKRP needs. */
+static void prepare_mttkrp(struct host_mttkrp *mttkrp, const struct blco *tensor, int mode,
+                           enum conflict conflict, uint64_t copies, uint64_t *rows,
+                           struct error *error)
 {
-    uint64_t scratch_rows = 0;
-    for (int g = 0; g < s->mode_groups.groups; g++) {
-        enum conflict conflict = is_shared(s) ? CONFLICT_ORDERED : plan->conflict[g];
+    if (host_mttkrp_prepare(mttkrp, tensor, mode, conflict, copies, error) == STATUS_OK &&
+        mttkrp->scratch_rows > *rows)
+        *rows = mttkrp->scratch_rows;
+}
+
+/* Every MTTKRP of the sweep, and room for the one that needs most. */
+static enum status prepare_mttkrps(struct host_sweep *s, uint64_t copies, struct error *error)
+{
+    const struct mode_groups *groups = &s->sweep.groups;
+    uint64_t rows = 0;
+    for (int g = 0; g < groups->groups && error->status == STATUS_OK; g++) {
+        enum conflict conflict = s->sweep.conflict[g];
         const struct blco *tensor = conflict == CONFLICT_ORDERED ? &s->ordered[g] : &s->alto;
-        if (host_mttkrp_prepare(&s->outer[g], tensor, g, conflict, plan->request.copies, error) !=
-            STATUS_OK)
-            return error->status;
-        if (s->outer[g].scratch_rows > scratch_rows)
-            scratch_rows = s->outer[g].scratch_rows;
-        int first = s->mode_groups.first[g], size = mode_groups_size(&s->mode_groups, g);
-        for (int k = 0; k < size && size > 1; k++) {
-            struct host_mttkrp *inner = &s->inner[first + k];
-            if (host_mttkrp_prepare(inner, &s->tuple_tensor[first + k], k, CONFLICT_ORDERED, 1,
-                                    error) != STATUS_OK)
-                return error->status;
-            if (inner->scratch_rows > scratch_rows)
-                scratch_rows = inner->scratch_rows;
-        }
+        int first = groups->first[g], size = mode_groups_size(groups, g);
+        prepare_mttkrp(&s->reduced[g], tensor, g, conflict, copies, &rows, error);
+        for (int k = 0; k < size && size > 1 && error->status == STATUS_OK; k++)
+            prepare_mttkrp(&s->within[first + k], &s->tuple_tensor[first + k], k, CONFLICT_ORDERED,
+                           1, &rows, error);
     }
-    s->scratch = memory_array(scratch_rows, s->rank * sizeof(double), error);
+    if (error->status == STATUS_OK)
+        s->scratch = memory_array(rows, s->rank * sizeof(double), error);
     return error->status;
 }
 
-enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct plan *plan,
+enum status host_sweep_open(struct host_sweep *s, const struct coo *x, const struct plan *plan,
                             struct progress *progress, struct error *error)
 {
+    struct mode_groups none;
     memset(s, 0, sizeof *s);
-    s->shape.order = x->shape.order;
+    s->shape = x->shape;
     s->rank = plan->request.rank;
-    memcpy(s->shape.dims, x->shape.dims, sizeof s->shape.dims);
-    mode_groups_none(&s->mode_groups, s->shape.order);
+    mode_groups_none(&none, x->shape.order);
+    sweep_decide(&s->sweep, plan, &none);
     enum status status = build(s, x, plan, progress, error);
     if (status == STATUS_OK)
-        status = prepare_mttkrps(s, plan, error);
-    plan->mode_groups = s->mode_groups;
+        status = prepare_mttkrps(s, plan->request.copies, error);
     if (status != STATUS_OK)
         host_sweep_close(s);
     return status;
@@ -266,13 +245,13 @@ enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct pl
 
 void host_sweep_changed(struct host_sweep *s, int mode)
 {
-    partial_cache_changed(&s->tables, &s->mode_groups, mode);
+    sweep_changed(&s->sweep, mode);
 }
 
 /* The products of a group's factors, a row per tuple. */
 static void make_products(struct host_sweep *s, int group, double *const *factor)
 {
-    int first = s->mode_groups.first[group], end = s->mode_groups.first[group + 1];
+    int first = s->sweep.groups.first[group], end = s->sweep.groups.first[group + 1];
     uint64_t rank = s->rank;
 #pragma omp parallel for schedule(static) if (s->tuples[group] * rank > LONG_PRODUCT)
     for (uint64_t t = 0; t < s->tuples[group]; t++) {
@@ -287,33 +266,42 @@ static void make_products(struct host_sweep *s, int group, double *const *factor
 }
 
 /* MTTKRP of the reduced tensor into m (tuples x R). */
-static void run_outer(struct host_sweep *s, int group, double *const *factor, double *m)
+static void run_reduced(struct host_sweep *s, int group, double *const *factor, double *m)
 {
+    const struct mode_groups *groups = &s->sweep.groups;
     double *rows[MAX_ORDER];
-    for (int g = 0; g < s->mode_groups.groups; g++)
-        rows[g] = s->product[g] ? s->product[g] : factor[s->mode_groups.first[g]];
-    host_mttkrp(&s->outer[group], s->rank, rows, m, s->scratch);
+    for (int g = 0; g < groups->groups; g++)
+        rows[g] = s->product[g] ? s->product[g] : factor[groups->first[g]];
+    host_mttkrp(&s->reduced[group], s->rank, rows, s->partial[group] ? s->partial[group] : m,
+                s->scratch);
 }
 
 /* MTTKRP of the group's tuples, with the partial products as one more factor. */
-static void run_inner(struct host_sweep *s, int group, int mode, double *const *factor, double *m)
+static void run_within(struct host_sweep *s, int group, int mode, double *const *factor, double *m)
 {
-    int first = s->mode_groups.first[group], size = mode_groups_size(&s->mode_groups, group);
+    int first = s->sweep.groups.first[group], size = mode_groups_size(&s->sweep.groups, group);
     double *rows[MAX_ORDER + 1];
     for (int k = 0; k < size; k++)
         rows[k] = factor[first + k];
     rows[size] = s->partial[group];
-    host_mttkrp(&s->inner[mode], s->rank, rows, m, s->scratch);
+    host_mttkrp(&s->within[mode], s->rank, rows, m, s->scratch);
 }
 
 void host_sweep_mttkrp(struct host_sweep *s, int mode, double *const *factor, double *m)
 {
-    struct partial_steps steps = partial_cache_steps(&s->tables, &s->mode_groups, mode);
-    for (int g = 0; g < s->mode_groups.groups; g++)
-        if (steps.products[g])
-            make_products(s, g, factor);
-    if (steps.outer)
-        run_outer(s, steps.group, factor, steps.inner ? s->partial[steps.group] : m);
-    if (steps.inner)
-        run_inner(s, steps.group, mode, factor, m);
+    struct sweep_steps steps = sweep_steps(&s->sweep, mode);
+    for (int i = 0; i < steps.count; i++) {
+        int group = steps.step[i].group;
+        switch (steps.step[i].action) {
+        case SWEEP_PRODUCTS:
+            make_products(s, group, factor);
+            break;
+        case SWEEP_REDUCED:
+            run_reduced(s, group, factor, m);
+            break;
+        case SWEEP_TUPLES:
+            run_within(s, group, mode, factor, m);
+            break;
+        }
+    }
 }

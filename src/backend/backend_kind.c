@@ -1,0 +1,52 @@
+#include "backend/backend_kind.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static const struct backend_kind *const kinds[] = {&backend_cuda, &backend_host};
+
+enum status backend_choose(const struct backend_kind **kind, const char *name,
+                           struct error *why_not, struct error *error)
+{
+    *kind = NULL;
+    if (strcmp(name, "auto") == 0) {
+        struct error reason = {0};
+        *kind = backend_cuda.available(&reason) == STATUS_OK ? &backend_cuda : &backend_host;
+        if (why_not)
+            *why_not = reason;
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(name, kinds[i]->name) != 0)
+            continue;
+        if (kinds[i]->available(error) != STATUS_OK)
+            return error_prefix(error, "backend %s: ", name);
+        *kind = kinds[i];
+        return STATUS_OK;
+    }
+    return error_set(error, STATUS_INPUT, "unknown backend \"%s\", expected auto, cuda or host",
+                     name);
+}
+
+double backend_build_seconds(const struct backend_seconds *seconds)
+{
+    double sum = seconds->upload + seconds->presort + seconds->alto + seconds->grouping;
+    for (int n = 0; n < MAX_ORDER; n++)
+        sum += seconds->replica[n];
+    return sum;
+}
+
+enum status backend_check_norm(double norm_sq, struct error *error)
+{
+    if (!isfinite(norm_sq))
+        return error_set(error, STATUS_NUMERICAL,
+                         "the squared norm of the tensor is %g: values are not finite or too large",
+                         norm_sq);
+    if (norm_sq < DBL_MIN)
+        return error_set(error, STATUS_INPUT,
+                         "the squared norm of the tensor is %g: there is nothing to decompose, or "
+                         "values are too small",
+                         norm_sq);
+    return STATUS_OK;
+}

@@ -1,0 +1,21 @@
+/* How the entries of factor matrices are stored and computed with. */
+#ifndef BLCO_PRECISION_H
+#define BLCO_PRECISION_H
+
+#include <stdint.h>
+
+enum precision { PRECISION_DOUBLE, PRECISION_SINGLE };
+
+/* Bytes of an entry. */
+static inline uint64_t precision_bytes(enum precision precision)
+{
+    return precision == PRECISION_SINGLE ? sizeof(float) : sizeof(double);
+}
+
+/* "double" or "single". */
+static inline const char *precision_name(enum precision precision)
+{
+    return precision == PRECISION_SINGLE ? "single" : "double";
+}
+
+#endif

@@ -1,0 +1,44 @@
+#include "plan/conflict.h"
+
+#include <string.h>
+
+static const char *const names[] = {"auto", "ordered", "hierarchical", "register", "atomic"};
+
+const char *conflict_name(enum conflict c)
+{
+    return names[c];
+}
+
+int conflict_by_name(const char *name)
+{
+    for (int c = 0; c < (int)(sizeof names / sizeof *names); c++)
+        if (strcmp(name, names[c]) == 0)
+            return c;
+    return -1;
+}
+
+/* The longest mode that has no ordering of its own. */
+static int longest_without(const enum conflict *conflict, const struct shape *shape)
+{
+    int longest = -1;
+    for (int n = 0; n < shape->order; n++)
+        if (conflict[n] != CONFLICT_ORDERED &&
+            (longest < 0 || shape->dims[n] > shape->dims[longest]))
+            longest = n;
+    return longest;
+}
+
+void conflict_assign(enum conflict *conflict, const struct shape *shape, int replicas,
+                     enum conflict on_alto, uint64_t short_mode)
+{
+    for (int n = 0; n < shape->order; n++)
+        conflict[n] = CONFLICT_AUTO;
+    for (int i = 0; i < replicas; i++)
+        conflict[longest_without(conflict, shape)] = CONFLICT_ORDERED;
+    for (int n = 0; n < shape->order; n++) {
+        enum conflict by_length =
+            shape->dims[n] < short_mode ? CONFLICT_HIERARCHICAL : CONFLICT_REGISTER;
+        if (conflict[n] != CONFLICT_ORDERED)
+            conflict[n] = on_alto == CONFLICT_AUTO ? by_length : on_alto;
+    }
+}

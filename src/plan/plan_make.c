@@ -1,0 +1,77 @@
+#include <string.h>
+
+#include "plan/plan_layout.h"
+#include "tensor/blco.h"
+
+#define NONZEROS_OF_A_BLOCK 4096 /* on average, at the least: what blco_build aims at */
+
+/* Factors, an M as large as the largest of them, and the Grams with their product V in double. */
+static uint64_t factor_bytes(const struct plan_request *r)
+{
+    uint64_t sum = 0, largest = 0;
+    for (int n = 0; n < r->tensor.shape.order; n++) {
+        uint64_t size = plan_factor_size(r, n);
+        sum = plan_add(sum, size);
+        largest = size > largest ? size : largest;
+    }
+    uint64_t grams = plan_multiply(plan_multiply(r->rank, r->rank),
+                                   (uint64_t)(r->tensor.shape.order + 1) * sizeof(double));
+    return plan_add(plan_add(sum, largest), grams);
+}
+
+static uint64_t tensor_bytes(const struct plan_request *r)
+{
+    uint64_t blocks = r->tensor.nnz / NONZEROS_OF_A_BLOCK + 1;
+    uint64_t nonzero = plan_index_words(r) * sizeof(uint64_t) + sizeof(double);
+    return plan_add(plan_multiply(r->tensor.nnz, nonzero),
+                    plan_multiply(blocks, sizeof(struct blco_block)));
+}
+
+void plan_make(struct plan *plan, const struct plan_request *request)
+{
+    bool chosen = request->conflict == CONFLICT_AUTO && !request->forced.one_copy;
+    bool ordered = request->conflict == CONFLICT_ORDERED;
+    int most = ordered || chosen ? request->tensor.shape.order : 0;
+    int least = ordered ? request->tensor.shape.order : 0;
+    memset(plan, 0, sizeof *plan);
+    plan->request = *request;
+    plan->tensor_bytes = tensor_bytes(request);
+    plan->factor_bytes = factor_bytes(request);
+    for (int replicas = most; replicas >= least && !plan->fits && !request->must_stream; replicas--)
+        plan_in_memory(plan, replicas);
+    if (!plan->fits && plan_can_flow(request))
+        plan_streamed(plan, least);
+}
+
+bool plan_make_smaller(struct plan *smaller, const struct plan *plan, uint64_t available)
+{
+    struct plan_request request = plan->request;
+    request.budget = plan->total_bytes - 1;
+    plan_make(smaller, &request);
+    if (smaller->streamed && available < request.budget) {
+        request.budget = available;
+        plan_make(smaller, &request);
+    }
+    return smaller->fits;
+}
+
+bool plan_takes_packed(const struct plan *p)
+{
+    const struct plan_tensor *tensor = &p->request.tensor;
+    if (tensor->segment_nnz == 0)
+        return false;
+    if (p->streamed)
+        return p->replicas == 0 && tensor->segment_nnz <= p->batch_nnz;
+    return plan_can_flow(&p->request);
+}
+
+bool plan_can_unpack(const struct plan_request *r)
+{
+    uint64_t bytes = (uint64_t)r->tensor.shape.order * sizeof(uint32_t) + sizeof(double);
+    return !r->can_stream || r->tensor.nnz <= r->host_budget / bytes;
+}
+
+int plan_orderings(const struct plan *p)
+{
+    return p->replicas + p->alto;
+}

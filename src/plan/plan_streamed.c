@@ -1,0 +1,134 @@
+#include "plan/plan_layout.h"
+
+#include <string.h>
+
+#include "formats/blco/packed_tensor.h"
+#include "formats/blco/segment_pack.h"
+#include "tensor/ordering.h"
+
+#define BATCH_SEGMENTS  16 /* that flow at a time, where memory allows ...          */
+#define SORTED_SEGMENTS 64 /* ... and where batches are sorted                      */
+#define LEAST_SORTED    8  /* segments of a batch for which a sort pays              */
+#define QUEUE_SHARE     3  /* queues take at most one in so many bytes that are left */
+
+/* From alto, a batch is sorted by output row first where M is longer than this: hardly two nonzeros
+ * of a chunk have the same row then, but many of a batch. Of 1.7 thousand million nonzeros in 1.8
+ * to 4.8 million rows with a Zipf skew, counted in the first 16 to 33 million: a chunk of 2048 has
+ * 0.57 to 0.74 rows for each of its nonzeros to add to, one of a sorted batch of 4 million 0.08 to
+ * 0.11.
+ */
+#define SORTED_OUTPUT (UINT64_C(32) << 20) /* bytes of M */
+
+/* Packed nonzeros in segments of so many. */
+static uint64_t packed_at_most(const struct plan_request *r, uint64_t nnz, uint64_t segment_nnz)
+{
+    return segment_pack_at_most(ordering_line_bits(&r->tensor.shape), nnz, segment_nnz);
+}
+
+/* Whether batches are sorted by the rows of mode n. */
+static bool sorts_batches(const struct plan *p, int n)
+{
+    return p->conflict[n] == CONFLICT_REGISTER && plan_factor_size(&p->request, n) > SORTED_OUTPUT;
+}
+
+/* The queues' packed nonzeros; the index words and doubles that the lanes' are decoded to, and the
+ * sort's room. */
+static uint64_t flow_bytes(const struct plan_request *r, uint64_t batch, bool sorted)
+{
+    uint64_t decoded = (plan_index_words(r) + 1) * sizeof(uint64_t);
+    uint64_t sort = sorted ? PLAN_SORT_BYTES : 0;
+    return plan_add(plan_multiply(PLAN_SLOTS, packed_at_most(r, batch, BLCO_SEGMENT_NNZ)),
+                    plan_multiply(PLAN_WORKSPACES, plan_multiply(batch, decoded + sort)));
+}
+
+/* As many nonzeros as pay, fewer where queues would take more than their share of what the factors
+ * leave. */
+static uint64_t choose_batch(const struct plan_request *r, uint64_t left, bool sorted)
+{
+    uint64_t batch = (sorted ? SORTED_SEGMENTS : BATCH_SEGMENTS) * BLCO_SEGMENT_NNZ;
+    if (r->forced.batch_nnz)
+        return r->forced.batch_nnz;
+    while (batch > BLCO_SEGMENT_NNZ && flow_bytes(r, batch, sorted) > left / QUEUE_SHARE)
+        batch -= BLCO_SEGMENT_NNZ;
+    return batch < r->tensor.nnz ? batch : r->tensor.nnz;
+}
+
+/* The batches, and for which modes they are sorted: for none where they would be so small that few
+ * of their nonzeros are in the same row. */
+static void choose_queues(struct plan *p, uint64_t left)
+{
+    const struct plan_request *r = &p->request;
+    bool sorted = false;
+    for (int n = 0; n < r->tensor.shape.order; n++)
+        sorted |= p->sorted[n] = sorts_batches(p, n);
+    p->batch_nnz = choose_batch(r, left, sorted);
+    if (sorted && p->batch_nnz < LEAST_SORTED * BLCO_SEGMENT_NNZ) {
+        memset(p->sorted, 0, sizeof p->sorted);
+        sorted = false;
+        p->batch_nnz = choose_batch(r, left, sorted);
+    }
+    p->flow_bytes = flow_bytes(r, p->batch_nnz, sorted);
+}
+
+uint64_t plan_segment_nnz(const struct plan *p)
+{
+    return p->batch_nnz < BLCO_SEGMENT_NNZ ? p->batch_nnz : BLCO_SEGMENT_NNZ;
+}
+
+bool plan_can_flow(const struct plan_request *r)
+{
+    struct ordering o;
+    ordering_create(&o, ORDERING_ALTO, &r->tensor.shape, 128);
+    return r->can_stream && r->tensor.nnz > 0 && o.cut == o.line_bits;
+}
+
+/* Of one ordering. */
+static uint64_t packed_bytes(const struct plan *p)
+{
+    uint64_t nnz = p->request.tensor.nnz, segment = plan_segment_nnz(p);
+    if (segment == BLCO_SEGMENT_NNZ && p->alto && p->request.tensor.alto_bytes)
+        return p->request.tensor.alto_bytes;
+    return packed_at_most(&p->request, nnz, segment);
+}
+
+/* What resident bytes are of use: for all packed orderings, or, where more, for building one from
+ * all nonzeros at once: lines and values, twice, and a byte or two more. */
+static uint64_t useful_bytes(const struct plan *p)
+{
+    uint64_t nonzero = plan_index_words(&p->request) * sizeof(uint64_t) + sizeof(double);
+    uint64_t building = plan_multiply(p->request.tensor.nnz, 2 * nonzero + 2);
+    uint64_t packed = plan_multiply((uint64_t)p->request.tensor.shape.order, p->host_bytes);
+    if (!p->replicate)
+        return p->host_bytes;
+    return packed > building ? packed : building;
+}
+
+/* Whole segments, to the five leading bits: for a budget that is a byte too small the next plan
+ * then is a worthwhile step down. */
+static uint64_t resident_bytes(const struct plan *p, uint64_t left)
+{
+    uint64_t segment = packed_at_most(&p->request, plan_segment_nnz(p), plan_segment_nnz(p));
+    int below = left >> 5 ? 64 - __builtin_clzll(left) - 5 : 0;
+    left = left >> below << below;
+    uint64_t most = useful_bytes(p);
+    return left < segment ? 0 : left < most ? left : most;
+}
+
+void plan_streamed(struct plan *p, int replicas)
+{
+    const struct plan_request *r = &p->request;
+    plan_in_memory(p, replicas);
+    uint64_t fixed = plan_add(p->factor_bytes, p->copy_bytes);
+    uint64_t left = r->budget > fixed ? r->budget - fixed : 0;
+    uint64_t coordinates = (uint64_t)r->tensor.shape.order * sizeof(uint32_t) + sizeof(double);
+    p->streamed = true;
+    p->replicate = r->conflict == CONFLICT_AUTO && !r->forced.one_copy;
+    choose_queues(p, left);
+    p->host_bytes = plan_multiply((uint64_t)plan_orderings(p), packed_bytes(p));
+    p->packing_bytes =
+        replicas == 0 ? 0 : plan_multiply(r->tensor.nnz, coordinates + PACKED_TENSOR_BUILD_BYTES);
+    p->resident_bytes = resident_bytes(p, left > p->flow_bytes ? left - p->flow_bytes : 0);
+    p->total_bytes = plan_add(fixed, plan_add(p->flow_bytes, p->resident_bytes));
+    p->fits =
+        p->total_bytes <= r->budget && plan_add(p->host_bytes, p->packing_bytes) <= r->host_budget;
+}

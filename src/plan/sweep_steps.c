@@ -1,0 +1,51 @@
+#include "plan/sweep_steps.h"
+
+#include <string.h>
+
+bool sweep_may_share(const struct plan *plan)
+{
+    return plan->request.share && plan->fits && !plan->streamed && !plan->alto &&
+           plan->replicas == plan->request.tensor.shape.order;
+}
+
+void sweep_decide(struct sweep *s, const struct plan *plan, const struct mode_groups *groups)
+{
+    memset(s, 0, sizeof *s);
+    s->groups = *groups;
+    s->shared = groups->groups < plan->request.tensor.shape.order;
+    s->alto = !s->shared && plan->alto;
+    /* The plan's conflicts are per mode; without sharing, a group is a mode. */
+    for (int g = 0; g < groups->groups; g++) {
+        s->conflict[g] = s->shared ? CONFLICT_ORDERED : plan->conflict[g];
+        s->ordered[g] = s->conflict[g] == CONFLICT_ORDERED;
+    }
+}
+
+static void add_step(struct sweep_steps *steps, enum sweep_action action, int group)
+{
+    steps->step[steps->count++] = (struct sweep_step){action, group};
+}
+
+struct sweep_steps sweep_steps(struct sweep *s, int mode)
+{
+    struct partial_steps needed = partial_cache_steps(&s->cache, &s->groups, mode);
+    struct sweep_steps steps = {0};
+    for (int g = 0; g < s->groups.groups; g++)
+        if (needed.products[g])
+            add_step(&steps, SWEEP_PRODUCTS, g);
+    if (needed.outer)
+        add_step(&steps, SWEEP_REDUCED, needed.group);
+    if (needed.inner)
+        add_step(&steps, SWEEP_TUPLES, needed.group);
+    return steps;
+}
+
+void sweep_changed(struct sweep *s, int mode)
+{
+    partial_cache_changed(&s->cache, &s->groups, mode);
+}
+
+void sweep_restart(struct sweep *s)
+{
+    s->cache = (struct partial_cache){0};
+}
