@@ -7,12 +7,11 @@
 #include <stdint.h>
 
 #include "kernels/shared/max_order.h"
+#include "kernels/shared/vector_bytes.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define VECTOR_BYTES 16 /* rows of all matrices are whole vectors of so many bytes */
 
 /* Where a row number stands in the index. */
 struct mttkrp_field {

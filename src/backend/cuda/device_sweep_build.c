@@ -330,7 +330,8 @@ enum status device_sweep_build(struct device_sweep *s, const struct tensor_sourc
 {
     enum status status = STATUS_OK;
     if (!plan->streamed) {
-        status = device_pool_open(&s->pool, staging->stream, bytes_to_reserve(plan), error);
+        status = device_pool_open(&s->pool, staging->device, staging->stream,
+                                  bytes_to_reserve(plan), error);
         if (status == STATUS_OK)
             status = build_in_memory(s, source, plan, staging, &s->pool, progress, error);
         device_pool_trim(&s->pool);

@@ -364,7 +364,7 @@ static enum status try_steps(const struct coo *x, int index_bits)
 static enum status try_build(const struct coo *x, int index_bits)
 {
     struct error error = {0};
-    assert_int_equal(device_pool_open(&pool, staging.stream, 0, &error), STATUS_OK);
+    assert_int_equal(device_pool_open(&pool, 0, staging.stream, 0, &error), STATUS_OK);
     enum status status = try_steps(x, index_bits);
     device_pool_close(&pool);
     return status;
@@ -402,7 +402,7 @@ static void test_failing_allocations(void **state)
         coo_free(&x);
     }
     struct error error = {0};
-    assert_int_equal(device_pool_open(&pool, staging.stream, 0, &error), STATUS_OK);
+    assert_int_equal(device_pool_open(&pool, 0, staging.stream, 0, &error), STATUS_OK);
 }
 
 /* Every failing allocation of the staging buffers leaves them to be closed. */
@@ -412,7 +412,7 @@ static void test_failing_staging(void **state)
     struct error error = {0};
     struct device_staging s;
     memory_hook_set(0);
-    assert_int_equal(device_staging_open(&s, NULL, &error), STATUS_MEMORY);
+    assert_int_equal(device_staging_open(&s, 0, NULL, &error), STATUS_MEMORY);
     memory_hook_set(-1);
     device_staging_close(&s);
 }

@@ -196,8 +196,8 @@ static int open_device(void **state)
 {
     (void)state;
     struct error error = {0};
-    return device_staging_open(&staging, NULL, &error) != STATUS_OK ||
-           device_pool_open(&pool, NULL, 0, &error) != STATUS_OK;
+    return device_staging_open(&staging, 0, NULL, &error) != STATUS_OK ||
+           device_pool_open(&pool, 0, NULL, 0, &error) != STATUS_OK;
 }
 
 static int close_device(void **state)

@@ -40,7 +40,7 @@ static void open_packed(struct streaming *t, const struct coo *x, struct packed_
     }
     t->x = *x;
     good(cudaStreamCreateWithFlags(&t->queue, cudaStreamNonBlocking));
-    assert_int_equal(device_staging_open(&t->staging, t->queue, &error), STATUS_OK);
+    assert_int_equal(device_staging_open(&t->staging, 0, t->queue, &error), STATUS_OK);
     if (device_stream_open(&t->stream, alto, 1, conflict, sorted, batch_nnz, bytes, single,
                            &error) != STATUS_OK)
         fail_msg("%s", error.message);

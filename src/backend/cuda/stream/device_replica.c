@@ -50,7 +50,7 @@ static enum status estimate(struct device_replicas *r, struct device_stream *s, 
     int source = find_alto(s), count = 0;
     const struct packed_tensor *alto = &s->packed[source].packed;
     uint64_t room = device_stream_room(s), moved = 0, counting = 0;
-    if (device_rates_upload(TRIAL_BYTES, &rate, error) != STATUS_OK)
+    if (device_rates_upload(r->staging->device, TRIAL_BYTES, &rate, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < s->order; n++)
         count += s->conflict[n] != CONFLICT_ORDERED;

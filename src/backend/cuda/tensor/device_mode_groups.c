@@ -7,7 +7,7 @@
 #include "kernels/tensor/linearise.h"
 #include "kernels/tensor/tuples.h"
 
-static const char doing[] = "mode_groups modes on the GPU";
+static const char doing[] = "grouping modes on the GPU";
 
 static struct tuples_source source_of(const struct device_coo *x)
 {
