@@ -52,7 +52,7 @@ static void compare_blocks(const struct device_blco *b, const struct blco *expec
         assert_int_equal(b->block[i].first, expected->block[i].first);
         assert_int_equal(b->block[i].count, expected->block[i].count);
         assert_memory_equal(b->block[i].base, expected->block[i].base,
-                            (size_t)b->order * sizeof *b->block[i].base);
+                            (size_t)b->shape.order * sizeof *b->block[i].base);
     }
 }
 
@@ -89,9 +89,10 @@ static void check_build(const struct coo *x, struct device_coo *d, int kind, int
     assert_int_equal(blco_build(&expected, x, &options, &error), STATUS_OK);
     if (device_blco_build(&b, d, kind, index_bits, real_size, last, &error) != STATUS_OK)
         fail_msg("%s", error.message);
-    assert_int_equal(b.order, x->order);
+    assert_int_equal(b.shape.order, x->shape.order);
     assert_int_equal(b.nnz, x->nnz);
-    assert_memory_equal(b.dims, expected.dims, (size_t)x->order * sizeof *b.dims);
+    assert_memory_equal(b.shape.dims, expected.shape.dims,
+                        (size_t)x->shape.order * sizeof *b.shape.dims);
     compare_ordering(&b.ordering, &expected.ordering);
     compare_index(&b, &expected);
     compare_values(&b, &expected, real_size);

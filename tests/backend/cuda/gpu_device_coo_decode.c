@@ -37,7 +37,7 @@ static void compare_coordinates(const struct device_coo *d, const struct coo *x)
 static void compare(const struct device_coo *d, const struct coo *x)
 {
     double *value = downloaded(d->value, x->nnz, sizeof *value);
-    assert_int_equal(d->order, x->order);
+    assert_int_equal(d->shape.order, x->shape.order);
     assert_int_equal(d->nnz, x->nnz);
     assert_false(d->sorted);
     assert_memory_equal(value, x->value, x->nnz * sizeof *value);

@@ -29,9 +29,10 @@ static uint32_t *coordinates(const struct device_coo *d, int n)
 
 static void compare(const struct device_coo *d, const struct coo *expected)
 {
-    assert_int_equal(d->order, expected->order);
+    assert_int_equal(d->shape.order, expected->shape.order);
     assert_int_equal(d->nnz, expected->nnz);
-    assert_memory_equal(d->dims, expected->dims, (size_t)d->order * sizeof *d->dims);
+    assert_memory_equal(d->shape.dims, expected->shape.dims,
+                        (size_t)d->shape.order * sizeof *d->shape.dims);
     assert_int_equal(d->packed != NULL, d->line.line_bits <= 64);
     assert_false(d->sorted);
     for (int n = 0; n < d->shape.order; n++) {

@@ -338,7 +338,7 @@ static void compare_mode(struct backend *b, const struct ktensor *k, int n,
     }
     long double off = sqrtl(norm > 0 ? difference / norm : difference);
     if (!(off <= (precision == PRECISION_SINGLE ? 1e-5L : 1e-12L)))
-        fail_msg("order %d, mode %d: relative error %Lg", k->order, n + 1, off);
+        fail_msg("order %d, mode %d: relative error %Lg", k->shape.order, n + 1, off);
     memory_free(m);
 }
 
@@ -410,9 +410,9 @@ static void test_sweeps(void **state)
                     options.memory += (uint64_t)more * 20 * q.x.nnz;
                     struct plan plan;
                     struct error error = {0};
-                    assert_int_equal(
-                        backend_cuda.plan(q.x.order, q.x.dims, q.x.nnz, &options, &plan, &error),
-                        STATUS_OK);
+                    assert_int_equal(backend_cuda.plan(q.x.shape.order, q.x.shape.dims, q.x.nnz,
+                                                       &options, &plan, &error),
+                                     STATUS_OK);
                     if (!plan.streamed) /* it fits now */
                         continue;
                     built += check_sweeps(&q, &options, -1, &failed);
@@ -436,8 +436,9 @@ static void test_failing_allocations(void **state)
         .rank = 5, .host_memory = 1 << 30, .must_stream = true, .replicas_at_once = true};
     options.batch_nnz = 1000;
     options.memory = 64 << 20;
-    assert_int_equal(backend_cuda.plan(q.x.order, q.x.dims, q.x.nnz, &options, &plan, &error),
-                     STATUS_OK);
+    assert_int_equal(
+        backend_cuda.plan(q.x.shape.order, q.x.shape.dims, q.x.nnz, &options, &plan, &error),
+        STATUS_OK);
     assert_true(plan.streamed && plan.fits);
     bool failed = true;
     for (long k = 0; failed; k++) {
