@@ -196,15 +196,15 @@ static void check_upload(const struct coo *x, int bytes)
 {
     struct device_coo d;
     upload_coo(&d, x);
-    assert_int_equal((d.line.line_bits + 7) / 8, bytes);
+    assert_int_equal((d.ordering.line_bits + 7) / 8, bytes);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
     double *value = downloaded(d.value, d.nnz, sizeof *value);
     assert_memory_equal(value, x->value, d.nnz * sizeof *value);
-    uint64_t *line = downloaded(d.packed, d.nnz, sizeof *line);
+    uint64_t *line = downloaded(d.line, d.nnz, sizeof *line);
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint64_t expected = 0;
         for (int n = 0; n < x->shape.order; n++)
-            expected |= (uint64_t)x->index[n][i] << d.line.place[n][0];
+            expected |= (uint64_t)x->index[n][i] << d.ordering.place[n][0];
         if (line[i] != expected)
             fail_msg("line %llu", (unsigned long long)i);
     }
@@ -341,7 +341,7 @@ static enum status try_steps(const struct coo *x, int index_bits)
     struct device_blco b;
     if (device_coo_upload(&d, x, &staging, &pool, &error) != STATUS_OK) {
         assert_null(d.value);
-        assert_null(d.packed);
+        assert_null(d.line);
         return error.status;
     }
     device_coo_sort(&d, &sort_error);
