@@ -346,13 +346,11 @@ template <typename Real> cudaError_t choose(uint64_t ld, solve_kernel_choice<Rea
                                 chosen->shared);
 }
 
-template <typename Real> cudaError_t solve_blocks(uint64_t ld, uint32_t *blocks)
+template <typename Real> cudaError_t solve_blocks(int device, uint64_t ld, uint32_t *blocks)
 {
     solve_kernel_choice<Real> chosen;
-    int device, multiprocessors, resident;
+    int multiprocessors, resident;
     cudaError_t error = choose(ld, &chosen);
-    if (error == cudaSuccess)
-        error = cudaGetDevice(&device);
     if (error == cudaSuccess)
         error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
     if (error == cudaSuccess)
@@ -400,9 +398,10 @@ uint64_t dense_solve_partial(uint64_t ld)
     return DENSE_TILES_PARTIAL((ld + 15) / 16);
 }
 
-cudaError_t dense_solve_blocks(uint64_t ld, int single, uint32_t *blocks)
+cudaError_t dense_solve_blocks(int device, uint64_t ld, int single, uint32_t *blocks)
 {
-    return single ? solve_blocks<float>(ld, blocks) : solve_blocks<double>(ld, blocks);
+    return single ? solve_blocks<float>(device, ld, blocks)
+                  : solve_blocks<double>(device, ld, blocks);
 }
 
 cudaError_t dense_solve(const struct dense_solve_args *args, int single,

@@ -21,8 +21,9 @@ extern "C" {
 /* Doubles that one thread block of dense_solve leaves in `partial`. */
 uint64_t dense_solve_partial(uint64_t ld);
 
-/* *blocks = the thread blocks of dense_solve that run at once on the present device. */
-cudaError_t dense_solve_blocks(uint64_t ld, int single, uint32_t *blocks);
+/* *blocks = the thread blocks of dense_solve that run at once on the device of this number, which
+ * is the calling thread's. */
+cudaError_t dense_solve_blocks(int device, uint64_t ld, int single, uint32_t *blocks);
 
 /* A = M W, raw (R x R) = A' A and inner (R) = the diagonal of M' A, reading M and writing A once.
  * W (R x R) NULL stands for the identity, A NULL: it is not kept, inner NULL: it is not wanted.

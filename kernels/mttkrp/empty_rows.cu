@@ -45,7 +45,7 @@ cudaError_t select(void *temporary, size_t *bytes, const unsigned char *wanted, 
 
 } // namespace
 
-extern "C" cudaError_t empty_rows_workspace(uint64_t rows, size_t *bytes)
+extern "C" cudaError_t empty_rows_temporary(uint64_t rows, size_t *bytes)
 {
     size_t temporary = 0;
     cudaError_t status = select(nullptr, &temporary, nullptr, nullptr, nullptr, rows, nullptr);

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Bytes of device memory that empty_rows_list needs beside `row`. */
-cudaError_t empty_rows_workspace(uint64_t rows, size_t *bytes);
+cudaError_t empty_rows_temporary(uint64_t rows, size_t *bytes);
 
 /* Lists in row (room for `rows`, ascending) the output rows in [0, rows) that no nonzero has, or
  * that the first or the last nonzero of a chunk has; *count (host) receives how many. index, base,

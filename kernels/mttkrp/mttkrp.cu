@@ -321,7 +321,7 @@ __global__ void __launch_bounds__(threads<PATH>, (resident<GATHERS, PATH>))
                             a.vectors * VECTOR_BYTES,
                             active,
                             a.owned != 0,
-                            PATH == MTTKRP_SORTED ? a.sole : nullptr,
+                            PATH == MTTKRP_SORTED ? a.unshared : nullptr,
                             NO_ROW,
                             NO_ROW,
                             splat<V>(0),

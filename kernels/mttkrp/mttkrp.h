@@ -7,12 +7,11 @@
 #include <stdint.h>
 
 #include "kernels/shared/max_order.h"
+#include "kernels/shared/vector_bytes.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define VECTOR_BYTES 16 /* rows of all matrices are whole vectors of so many bytes */
 
 /* Where a row number stands in the index. */
 struct mttkrp_field {
@@ -59,8 +58,9 @@ struct mttkrp_args {
     uint32_t vectors;   /* 16-byte vectors in a row of every table and of M                       */
     int owned;          /* a row's nonzeros are neighbours: only the first and the last row of a
                          * chunk can be shared with other chunks; the rest is stored, not added   */
-    const uint32_t *sole; /* MTTKRP_SORTED: a bit for each row, set where one chunk has all of its
-                           * nonzeros: it is stored too (sole_rows.h); NULL: no such rows known   */
+    const uint32_t
+        *unshared; /* MTTKRP_SORTED: a bit for each row, set where one chunk has all of its
+                    * nonzeros: it is stored too (unshared_rows.h); NULL: no such rows known   */
     const uint32_t *position; /* (nnz) MTTKRP_SORTED: the order in which chunks take the nonzeros;
                                * NULL: as they stand                                           */
     int single;               /* float instead of double                                       */

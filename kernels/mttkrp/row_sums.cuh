@@ -29,13 +29,13 @@ template <typename V, int LANES> struct row_sums {
     uint32_t row_bytes;
     bool active; /* false where the row ends before this lane */
     bool owned;
-    const uint32_t *sole; /* see mttkrp_args */
+    const uint32_t *unshared; /* see mttkrp_args */
     uint32_t row, head_row;
     V sum, head;
 
     __device__ __forceinline__ bool is_unshared(uint32_t r) const
     {
-        return sole && (__ldg(sole + r / 32) >> r % 32 & 1);
+        return unshared && (__ldg(unshared + r / 32) >> r % 32 & 1);
     }
 
     __device__ __forceinline__ void add(uint32_t to, V x) const

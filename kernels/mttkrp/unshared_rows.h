@@ -12,14 +12,14 @@ extern "C" {
 /* Words of a bitmap of `rows` bits. */
 #define UNSHARED_ROWS_WORDS(rows) (((uint64_t)(rows) + 31) / 32)
 
-/* Bit r of sole (UNSHARED_ROWS_WORDS(rows)) = whether exactly one chunk has nonzeros of output row
- * r. index, base, chunk and output as in struct mttkrp_args; `first` (rows) is scratch. Holds for
- * longer chunks too that are made of whole ones of these. Asynchronous. */
+/* Bit r of unshared (UNSHARED_ROWS_WORDS(rows)) = whether exactly one chunk has nonzeros of output
+ * row r. index, base, chunk and output as in struct mttkrp_args; `first` (rows) is scratch. Holds
+ * for longer chunks too that are made of whole ones of these. Asynchronous. */
 cudaError_t unshared_rows_mark(const struct mttkrp_args *args, uint64_t rows, uint32_t *first,
-                               uint32_t *sole, cudaStream_t stream);
+                               uint32_t *unshared, cudaStream_t stream);
 
 /* Sets the other rows of M (rows x vectors * 16 bytes) to zero. Asynchronous. */
-cudaError_t unshared_rows_zero_others(void *m, uint32_t vectors, const uint32_t *sole,
+cudaError_t unshared_rows_zero_others(void *m, uint32_t vectors, const uint32_t *unshared,
                                       uint64_t rows, cudaStream_t stream);
 
 #ifdef __cplusplus

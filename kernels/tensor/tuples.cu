@@ -28,10 +28,10 @@ __device__ __forceinline__ uint64_t stride()
 
 /* One nonzero's coordinates; a line is read once. */
 struct nonzero {
-    const tuples_source &x;
+    const tuples_nonzeros &x;
     uint64_t i, line;
 
-    __device__ nonzero(const tuples_source &source, uint64_t at)
+    __device__ nonzero(const tuples_nonzeros &source, uint64_t at)
         : x(source), i(at), line(source.line ? source.line[at] : 0)
     {
     }
@@ -51,7 +51,7 @@ struct nonzero {
 };
 
 /* Most nonzeros find their bit set: reading is cheaper than an atomic operation. */
-__global__ void mark(const __grid_constant__ tuples_source x,
+__global__ void mark(const __grid_constant__ tuples_nonzeros x,
                      const __grid_constant__ tuples_map map, uint64_t n)
 {
     for (uint64_t i = first_item(); i < n; i += stride()) {
@@ -64,7 +64,7 @@ __global__ void mark(const __grid_constant__ tuples_source x,
 }
 
 /* An odd factor numbers the cells anew modulo a power of two. */
-__global__ void count(const __grid_constant__ tuples_source x,
+__global__ void count(const __grid_constant__ tuples_nonzeros x,
                       const __grid_constant__ tuples_map map, const tuples_sample sample,
                       uint64_t n, uint64_t *bits, uint32_t *sum)
 {
@@ -110,7 +110,7 @@ struct Maps {
 
 /* In place: a nonzero's line is read whole before it is written, and a number may be written over
  * one of its own group's coordinates, which no later group reads. */
-__global__ void reduce(const __grid_constant__ tuples_source x, const __grid_constant__ Maps maps,
+__global__ void reduce(const __grid_constant__ tuples_nonzeros x, const __grid_constant__ Maps maps,
                        const __grid_constant__ tuples_target to, uint64_t n)
 {
     for (uint64_t i = first_item(); i < n; i += stride()) {
@@ -165,7 +165,7 @@ __global__ void set_ones(double *value, uint64_t n)
 
 } // namespace
 
-extern "C" cudaError_t tuples_count(const tuples_source *x, const tuples_map *map,
+extern "C" cudaError_t tuples_count(const tuples_nonzeros *x, const tuples_map *map,
                                     tuples_sample sample, uint64_t n, uint64_t *bits, uint32_t *sum,
                                     cudaStream_t stream)
 {
@@ -175,7 +175,7 @@ extern "C" cudaError_t tuples_count(const tuples_source *x, const tuples_map *ma
     return cudaGetLastError();
 }
 
-extern "C" cudaError_t tuples_mark(const tuples_source *x, const tuples_map *map, uint64_t n,
+extern "C" cudaError_t tuples_mark(const tuples_nonzeros *x, const tuples_map *map, uint64_t n,
                                    cudaStream_t stream)
 {
     if (n == 0)
@@ -193,7 +193,7 @@ extern "C" cudaError_t tuples_number(void *temporary, size_t *temporary_bytes,
                                          int64_t(map->words + 1), stream);
 }
 
-extern "C" cudaError_t tuples_reduce(const tuples_source *x, const tuples_map *map, int maps,
+extern "C" cudaError_t tuples_reduce(const tuples_nonzeros *x, const tuples_map *map, int maps,
                                      const tuples_target *to, uint64_t n, cudaStream_t stream)
 {
     if (n == 0)

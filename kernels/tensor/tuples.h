@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Coordinates of nonzeros: fields of a line, or an array for each mode. */
-struct tuples_source {
+struct tuples_nonzeros {
     const uint64_t *line; /* (nonzeros), or NULL */
     int shift[MAX_ORDER];
     uint32_t mask[MAX_ORDER];
@@ -48,12 +48,12 @@ struct tuples_sample {
 
 /* *count (0 before) += how many of the sample's cells n nonzeros have, of the map's lengths alone;
  * bits (2^(cell_bits - left_out), as whole words, all 0 before) is scratch. */
-cudaError_t tuples_count(const struct tuples_source *x, const struct tuples_map *map,
+cudaError_t tuples_count(const struct tuples_nonzeros *x, const struct tuples_map *map,
                          struct tuples_sample sample, uint64_t n, uint64_t *bits, uint32_t *count,
                          cudaStream_t stream);
 
 /* Sets the bits of n nonzeros' tuples. */
-cudaError_t tuples_mark(const struct tuples_source *x, const struct tuples_map *map, uint64_t n,
+cudaError_t tuples_mark(const struct tuples_nonzeros *x, const struct tuples_map *map, uint64_t n,
                         cudaStream_t stream);
 
 /* map->before from map->bits. With temporary NULL only *temporary_bytes is set. */
@@ -62,7 +62,7 @@ cudaError_t tuples_number(void *temporary, size_t *temporary_bytes, const struct
 
 /* Coordinate k of each of n nonzeros becomes the number of its tuple of map[k] (maps). The target's
  * arrays may be the source's where a nonzero's place is the same in both. */
-cudaError_t tuples_reduce(const struct tuples_source *x, const struct tuples_map *map, int maps,
+cudaError_t tuples_reduce(const struct tuples_nonzeros *x, const struct tuples_map *map, int maps,
                           const struct tuples_target *to, uint64_t n, cudaStream_t stream);
 
 /* Coordinates of every tuple, and last its number. */

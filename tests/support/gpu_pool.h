@@ -18,8 +18,8 @@ static inline int open_device(void **state)
 {
     (void)state;
     struct error error = {0};
-    return device_staging_open(&staging, NULL, &error) != STATUS_OK ||
-           device_pool_open(&pool, NULL, POOL_BYTES, &error) != STATUS_OK;
+    return device_staging_open(&staging, 0, NULL, &error) != STATUS_OK ||
+           device_pool_open(&pool, 0, NULL, POOL_BYTES, &error) != STATUS_OK;
 }
 
 static inline int close_device(void **state)

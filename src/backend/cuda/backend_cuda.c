@@ -139,7 +139,7 @@ static enum status open_streams(struct cuda_state *s, struct error *error)
     for (int i = 0; i < 2 && code == cudaSuccess; i++)
         code = cudaEventCreate(&s->swept[i]);
     enum status status = cuda_status(code, "a stream", error);
-    return status == STATUS_OK ? device_staging_open(&s->staging, s->stream, error) : status;
+    return status == STATUS_OK ? device_staging_open(&s->staging, 0, s->stream, error) : status;
 }
 
 static void cuda_close(void *state)
@@ -197,7 +197,7 @@ static enum status cuda_open(void **state, const struct tensor_source *source, s
     if (status == STATUS_OK)
         status = open_small_matrices(s, error);
     if (status == STATUS_OK)
-        status = device_dense_open(&s->dense, s->rank, s->ld, s->sweep.factors.single, error);
+        status = device_dense_open(&s->dense, 0, s->rank, s->ld, s->sweep.factors.single, error);
     if (status != STATUS_OK) {
         cuda_close(s);
         return status;
@@ -344,7 +344,8 @@ static enum status cuda_limits(int order, const uint64_t *dims,
                                const struct backend_options *options, struct backend_limits *limits,
                                struct error *error)
 {
-    struct device_rates_request request = {.order = order,
+    struct device_rates_request request = {.device = 0,
+                                           .order = order,
                                            .dims = dims,
                                            .row_bytes = options->rank * real_size(options),
                                            .vectors = padded_rank(options) * real_size(options) /
@@ -352,6 +353,11 @@ static enum status cuda_limits(int order, const uint64_t *dims,
                                            .single = options->precision == PRECISION_SINGLE,
                                            .memory = options->memory};
     return device_rates(&request, limits, error);
+}
+
+static enum status cuda_device(struct backend_device *device, struct error *error)
+{
+    return device_info(0, device, error);
 }
 
 const struct backend_ops backend_cuda = {.name = "cuda",
@@ -373,4 +379,4 @@ const struct backend_ops backend_cuda = {.name = "cuda",
                                          .describe = cuda_describe,
                                          .bus_bytes = cuda_bus_bytes,
                                          .limits = cuda_limits,
-                                         .device = device_info};
+                                         .device = cuda_device};

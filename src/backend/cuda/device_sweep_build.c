@@ -55,10 +55,10 @@ static int list_orderings(int *kind, bool alto, const bool *wanted, const struct
     if (alto)
         kind[count++] = ORDERING_ALTO;
     for (int n = 0; n < x->shape.order; n++)
-        if (wanted[n] && n != x->line.kind)
+        if (wanted[n] && n != x->ordering.kind)
             kind[count++] = n;
-    if (wanted[x->line.kind])
-        kind[count++] = x->line.kind;
+    if (wanted[x->ordering.kind])
+        kind[count++] = x->ordering.kind;
     return count;
 }
 
@@ -144,7 +144,7 @@ static enum status build_shared(struct device_sweep *s, struct device_coo *x,
     for (int g = 0; g < s->mode_groups.groups && status == STATUS_OK; g++)
         if (mode_groups_size(&s->mode_groups, g) > 1)
             status = build_tuples(s, g, &grouped.tuples[g], size, error);
-    device_grouped_tensor_free(&grouped, pool);
+    device_mode_groups_free(&grouped, pool);
     return status;
 }
 
@@ -182,7 +182,7 @@ static enum status pack(struct packed_tensor *packed, int *count,
 static void expect_replicas(struct device_sweep *s, const struct plan *plan,
                             struct device_staging *staging)
 {
-    uint64_t alto = s->stream.packed[0].packed.size, budget = plan->request.host_budget;
+    uint64_t alto = s->stream.ordering[0].packed.size, budget = plan->request.host_budget;
     s->replicas = (struct device_replicas){.wanted = plan->replicate,
                                            .at_once = plan->request.replicas_at_once,
                                            .choice.iterations = plan->request.iterations,
@@ -330,7 +330,8 @@ enum status device_sweep_build(struct device_sweep *s, const struct tensor_sourc
 {
     enum status status = STATUS_OK;
     if (!plan->streamed) {
-        status = device_pool_open(&s->pool, staging->stream, bytes_to_reserve(plan), error);
+        status = device_pool_open(&s->pool, staging->device, staging->stream,
+                                  bytes_to_reserve(plan), error);
         if (status == STATUS_OK)
             status = build_in_memory(s, source, plan, staging, &s->pool, progress, error);
         device_pool_trim(&s->pool);

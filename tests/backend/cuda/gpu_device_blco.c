@@ -52,7 +52,7 @@ static void compare_blocks(const struct device_blco *b, const struct blco *expec
         assert_int_equal(b->block[i].first, expected->block[i].first);
         assert_int_equal(b->block[i].count, expected->block[i].count);
         assert_memory_equal(b->block[i].base, expected->block[i].base,
-                            (size_t)b->order * sizeof *b->block[i].base);
+                            (size_t)b->shape.order * sizeof *b->block[i].base);
     }
 }
 
@@ -89,9 +89,10 @@ static void check_build(const struct coo *x, struct device_coo *d, int kind, int
     assert_int_equal(blco_build(&expected, x, &options, &error), STATUS_OK);
     if (device_blco_build(&b, d, kind, index_bits, real_size, last, &error) != STATUS_OK)
         fail_msg("%s", error.message);
-    assert_int_equal(b.order, x->order);
+    assert_int_equal(b.shape.order, x->shape.order);
     assert_int_equal(b.nnz, x->nnz);
-    assert_memory_equal(b.dims, expected.dims, (size_t)x->order * sizeof *b.dims);
+    assert_memory_equal(b.shape.dims, expected.shape.dims,
+                        (size_t)x->shape.order * sizeof *b.shape.dims);
     compare_ordering(&b.ordering, &expected.ordering);
     compare_index(&b, &expected);
     compare_values(&b, &expected, real_size);
@@ -195,15 +196,15 @@ static void check_upload(const struct coo *x, int bytes)
 {
     struct device_coo d;
     upload_coo(&d, x);
-    assert_int_equal((d.line.line_bits + 7) / 8, bytes);
+    assert_int_equal((d.ordering.line_bits + 7) / 8, bytes);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
     double *value = downloaded(d.value, d.nnz, sizeof *value);
     assert_memory_equal(value, x->value, d.nnz * sizeof *value);
-    uint64_t *line = downloaded(d.packed, d.nnz, sizeof *line);
+    uint64_t *line = downloaded(d.line, d.nnz, sizeof *line);
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint64_t expected = 0;
         for (int n = 0; n < x->shape.order; n++)
-            expected |= (uint64_t)x->index[n][i] << d.line.place[n][0];
+            expected |= (uint64_t)x->index[n][i] << d.ordering.place[n][0];
         if (line[i] != expected)
             fail_msg("line %llu", (unsigned long long)i);
     }
@@ -340,7 +341,7 @@ static enum status try_steps(const struct coo *x, int index_bits)
     struct device_blco b;
     if (device_coo_upload(&d, x, &staging, &pool, &error) != STATUS_OK) {
         assert_null(d.value);
-        assert_null(d.packed);
+        assert_null(d.line);
         return error.status;
     }
     device_coo_sort(&d, &sort_error);
@@ -364,7 +365,7 @@ static enum status try_steps(const struct coo *x, int index_bits)
 static enum status try_build(const struct coo *x, int index_bits)
 {
     struct error error = {0};
-    assert_int_equal(device_pool_open(&pool, staging.stream, 0, &error), STATUS_OK);
+    assert_int_equal(device_pool_open(&pool, 0, staging.stream, 0, &error), STATUS_OK);
     enum status status = try_steps(x, index_bits);
     device_pool_close(&pool);
     return status;
@@ -402,7 +403,7 @@ static void test_failing_allocations(void **state)
         coo_free(&x);
     }
     struct error error = {0};
-    assert_int_equal(device_pool_open(&pool, staging.stream, 0, &error), STATUS_OK);
+    assert_int_equal(device_pool_open(&pool, 0, staging.stream, 0, &error), STATUS_OK);
 }
 
 /* Every failing allocation of the staging buffers leaves them to be closed. */
@@ -412,7 +413,7 @@ static void test_failing_staging(void **state)
     struct error error = {0};
     struct device_staging s;
     memory_hook_set(0);
-    assert_int_equal(device_staging_open(&s, NULL, &error), STATUS_MEMORY);
+    assert_int_equal(device_staging_open(&s, 0, NULL, &error), STATUS_MEMORY);
     memory_hook_set(-1);
     device_staging_close(&s);
 }

@@ -25,7 +25,7 @@ static struct device_pool pool;
 
 static void compare_coordinates(const struct device_coo *d, const struct coo *x)
 {
-    assert_null(d->packed);
+    assert_null(d->line);
     for (int n = 0; n < x->shape.order; n++) {
         uint32_t *index = downloaded(d->index[n], x->nnz, sizeof *index);
         assert_memory_equal(index, x->index[n], x->nnz * sizeof *index);
@@ -37,22 +37,22 @@ static void compare_coordinates(const struct device_coo *d, const struct coo *x)
 static void compare(const struct device_coo *d, const struct coo *x)
 {
     double *value = downloaded(d->value, x->nnz, sizeof *value);
-    assert_int_equal(d->order, x->order);
+    assert_int_equal(d->shape.order, x->shape.order);
     assert_int_equal(d->nnz, x->nnz);
     assert_false(d->sorted);
     assert_memory_equal(value, x->value, x->nnz * sizeof *value);
     free(value);
-    if (d->line.line_bits > 64) {
+    if (d->ordering.line_bits > 64) {
         compare_coordinates(d, x);
         return;
     }
-    uint64_t *line = downloaded(d->packed, x->nnz, sizeof *line);
+    uint64_t *line = downloaded(d->line, x->nnz, sizeof *line);
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint32_t coordinate[MAX_ORDER];
         uint64_t expected[1] = {0};
         for (int n = 0; n < x->shape.order; n++)
             coordinate[n] = x->index[n][i];
-        ordering_encode(&d->line, coordinate, expected);
+        ordering_encode(&d->ordering, coordinate, expected);
         if (line[i] != expected[0])
             fail_msg("nonzero %llu: line %llx, expected %llx", (unsigned long long)i,
                      (unsigned long long)line[i], (unsigned long long)expected[0]);
@@ -116,7 +116,7 @@ static void expect_damaged(const struct blco_file *f, const char *what)
     assert_int_equal(device_coo_decode(&d, f, &norm_sq, &staging, &pool, &error), STATUS_INPUT);
     if (!strstr(error.message, what))
         fail_msg("%s", error.message);
-    assert_null(d.packed);
+    assert_null(d.line);
     assert_null(d.value);
 }
 
@@ -196,8 +196,8 @@ static int open_device(void **state)
 {
     (void)state;
     struct error error = {0};
-    return device_staging_open(&staging, NULL, &error) != STATUS_OK ||
-           device_pool_open(&pool, NULL, 0, &error) != STATUS_OK;
+    return device_staging_open(&staging, 0, NULL, &error) != STATUS_OK ||
+           device_pool_open(&pool, 0, NULL, 0, &error) != STATUS_OK;
 }
 
 static int close_device(void **state)

@@ -197,7 +197,7 @@ static void test_steps(void **state)
             const uint64_t ld = row_length(ranks[r], single, kind / 2);
             struct device_dense *d;
             struct error error = {0};
-            ok(device_dense_open(&d, ranks[r], ld, single, &error), &error);
+            ok(device_dense_open(&d, 0, ranks[r], ld, single, &error), &error);
             for (uint64_t l = 0; l < COUNT(lengths); l++)
                 check_steps(d, ranks[r], ld, lengths[l], single);
             device_dense_close(d);
@@ -213,7 +213,7 @@ static int failing_allocations(uint64_t rank, int single)
         struct error error = {0};
         memory_hook_set(k);
         enum status status =
-            device_dense_open(&d, rank, row_length(rank, single, 0), single, &error);
+            device_dense_open(&d, 0, rank, row_length(rank, single, 0), single, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
@@ -232,7 +232,7 @@ static void test_open_fails(void **state)
     assert_int_equal(failing_allocations(8, 0), 8);    /* itself, 6 arrays, the flags' copy */
     assert_int_equal(failing_allocations(100, 0), 11); /* long rows: W, Grams, cuSOLVER's   */
     assert_int_equal(failing_allocations(100, 1), 13); /* in float: slices of M and A       */
-    assert_int_equal(device_dense_open(&d, 1 << 20, 1 << 20, 0, &error), STATUS_INPUT);
+    assert_int_equal(device_dense_open(&d, 0, 1 << 20, 1 << 20, 0, &error), STATUS_INPUT);
     assert_null(d);
     device_dense_close(NULL);
 }

@@ -174,7 +174,7 @@ static void test_weights(void **state)
         struct device_dense *d;
         struct error error = {0};
         struct modes p;
-        ok(device_dense_open(&d, rank, row_length(rank, 0, 0), 0, &error), &error);
+        ok(device_dense_open(&d, 0, rank, row_length(rank, 0, 0), 0, &error), &error);
         for (int order = 1; order <= MODES; order++)
             for (int ridge = 0; ridge < 2; ridge++)
                 for (int repeated = 0; repeated < 2; repeated++) {
@@ -205,7 +205,7 @@ static void test_weights_not_finite(void **state)
             struct device_dense *d;
             struct error error = {0};
             struct modes p;
-            ok(device_dense_open(&d, rank, row_length(rank, 0, 0), 0, &error), &error);
+            ok(device_dense_open(&d, 0, rank, row_length(rank, 0, 0), 0, &error), &error);
             modes_make(&p, rank, rank, 3, 0);
             p.gram[1][rank - 1] = p.gram[1][(rank - 1) * rank] = poison[i];
             weigh(d, &p);
@@ -283,7 +283,7 @@ static void test_normalise(void **state)
     for (uint64_t r = 0; r < COUNT(ranks); r++) {
         struct device_dense *d;
         struct error error = {0};
-        ok(device_dense_open(&d, ranks[r], row_length(ranks[r], 0, 0), 0, &error), &error);
+        ok(device_dense_open(&d, 0, ranks[r], row_length(ranks[r], 0, 0), 0, &error), &error);
         check_normalise(d, ranks[r]);
         device_dense_close(d);
     }

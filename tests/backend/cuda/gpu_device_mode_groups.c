@@ -15,24 +15,25 @@
 /* Mode n's coordinates, whichever way d has them. */
 static uint32_t *coordinates(const struct device_coo *d, int n)
 {
-    if (!d->packed)
+    if (!d->line)
         return downloaded(d->index[n], d->nnz, sizeof(uint32_t));
-    uint64_t *line = downloaded(d->packed, d->nnz, sizeof *line);
+    uint64_t *line = downloaded(d->line, d->nnz, sizeof *line);
     uint32_t *index = malloc(d->nnz * sizeof *index + 1);
     assert_non_null(index);
     for (uint64_t i = 0; i < d->nnz; i++)
-        index[i] = (uint32_t)(line[i] >> d->line.place[n][0] &
-                              ((UINT64_C(1) << d->line.mode_bits[n]) - 1));
+        index[i] = (uint32_t)(line[i] >> d->ordering.place[n][0] &
+                              ((UINT64_C(1) << d->ordering.mode_bits[n]) - 1));
     free(line);
     return index;
 }
 
 static void compare(const struct device_coo *d, const struct coo *expected)
 {
-    assert_int_equal(d->order, expected->order);
+    assert_int_equal(d->shape.order, expected->shape.order);
     assert_int_equal(d->nnz, expected->nnz);
-    assert_memory_equal(d->dims, expected->dims, (size_t)d->order * sizeof *d->dims);
-    assert_int_equal(d->packed != NULL, d->line.line_bits <= 64);
+    assert_memory_equal(d->shape.dims, expected->shape.dims,
+                        (size_t)d->shape.order * sizeof *d->shape.dims);
+    assert_int_equal(d->line != NULL, d->ordering.line_bits <= 64);
     assert_false(d->sorted);
     for (int n = 0; n < d->shape.order; n++) {
         uint32_t *index = coordinates(d, n);
@@ -71,7 +72,7 @@ static void check_apply(const struct coo *x, const struct mode_groups *g)
             free(index);
         }
     }
-    device_grouped_tensor_free(&grouped, &pool);
+    device_mode_groups_free(&grouped, &pool);
     device_coo_free(&d);
     grouped_tensor_free(&expected);
 }
@@ -156,7 +157,7 @@ static enum status try_groups(const struct coo *x, const struct mode_groups *g)
         return error.status;
     if (device_mode_groups_choose(&chosen, &d, 256, 1 << 20, &error) == STATUS_OK &&
         device_mode_groups_apply(&grouped, g, &d, &error) == STATUS_OK)
-        device_grouped_tensor_free(&grouped, &pool);
+        device_mode_groups_free(&grouped, &pool);
     else
         assert_int_equal(error.status, STATUS_MEMORY);
     device_coo_free(&d);

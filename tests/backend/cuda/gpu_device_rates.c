@@ -15,7 +15,7 @@
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_rates.h"
 #include "kernels/measure/peak_rates.h"
-#include "kernels/mttkrp/mttkrp.h"
+#include "kernels/shared/vector_bytes.h"
 #include "support/gpu_arrays.h"
 
 /* Counts that do and do not fill the last thread block. */
@@ -135,7 +135,7 @@ static void test_info(void **state)
     (void)state;
     struct error error = {0};
     struct backend_device device;
-    assert_int_equal(device_info(&device, &error), STATUS_OK);
+    assert_int_equal(device_info(0, &device, &error), STATUS_OK);
     assert_string_not_equal(device.name, "");
     assert_non_null(strstr(device.driver, "CUDA "));
     assert_non_null(strstr(device.runtime, "CUDA "));

@@ -40,7 +40,7 @@ static void open_packed(struct streaming *t, const struct coo *x, struct packed_
     }
     t->x = *x;
     good(cudaStreamCreateWithFlags(&t->queue, cudaStreamNonBlocking));
-    assert_int_equal(device_staging_open(&t->staging, t->queue, &error), STATUS_OK);
+    assert_int_equal(device_staging_open(&t->staging, 0, t->queue, &error), STATUS_OK);
     if (device_stream_open(&t->stream, alto, 1, conflict, sorted, batch_nnz, bytes, single,
                            &error) != STATUS_OK)
         fail_msg("%s", error.message);
@@ -101,14 +101,14 @@ static void compare(const struct packed_tensor *got, const struct packed_tensor 
     assert_int_equal(got->size, expected->size);
 }
 
-static struct replica_request request_of(struct streaming *t, int mode)
+static struct device_replica_request request_of(struct streaming *t, int mode)
 {
-    return (struct replica_request){
+    return (struct device_replica_request){
         .mode = mode, .device_bytes = 1 << 30, .host_bytes = 1 << 30, .staging = &t->staging};
 }
 
 /* Whether it was built; it is then what the host packs. */
-static bool build(struct streaming *t, const struct replica_request *q)
+static bool build(struct streaming *t, const struct device_replica_request *q)
 {
     struct error error = {0};
     struct packed_tensor replica, expected;
@@ -120,7 +120,7 @@ static bool build(struct streaming *t, const struct replica_request *q)
     }
     if (status != STATUS_OK)
         fail_msg("%s", error.message);
-    uint64_t segment_nnz = t->stream.packed[0].packed.segment_nnz;
+    uint64_t segment_nnz = t->stream.ordering[0].packed.segment_nnz;
     assert_int_equal(packed_tensor_build(&expected, &t->x, q->mode, segment_nnz, NULL, &error),
                      STATUS_OK);
     compare(&replica, &expected);
@@ -134,9 +134,9 @@ static void check_pieces(struct streaming *t, int mode, int *refused)
 {
     static const uint64_t pieces[] = {0, 1, 40, 300, 5000};
     uint64_t row = most_in_a_row(&t->x, mode);
-    uint64_t segment_nnz = t->stream.packed[0].packed.segment_nnz;
+    uint64_t segment_nnz = t->stream.ordering[0].packed.segment_nnz;
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-        struct replica_request q = request_of(t, mode);
+        struct device_replica_request q = request_of(t, mode);
         q.piece_nnz = pieces[i];
         bool whole = pieces[i] == 0 || t->x.nnz <= pieces[i] + segment_nnz;
         if (!whole && t->x.nnz / pieces[i] > 400) /* passes */
@@ -212,24 +212,24 @@ static void test_memory(void **state)
     coo_in_form(&x, SHAPE(3, dims), 60000, 1, SAMPLE_BY_REGION);
     open_stream(&t, &x, 500, 3000, 1 << 18, 0);
     for (uint64_t bytes = 1 << 10; bytes <= 1 << 24; bytes += bytes / 3) {
-        struct replica_request q = request_of(&t, 0);
+        struct device_replica_request q = request_of(&t, 0);
         q.device_bytes = bytes;
         *(build(&t, &q) ? &built : &refused) += 1;
     }
     assert_true(built > 5 && refused > 5);
-    struct replica_request q = request_of(&t, 0);
-    q.host_bytes = t.stream.packed[0].packed.size - 1;
+    struct device_replica_request q = request_of(&t, 0);
+    q.host_bytes = t.stream.ordering[0].packed.size - 1;
     assert_false(build(&t, &q));
     close_stream(&t);
 }
 
 /* Batches that go over the bus while q's ordering is built, and what that was to cost. */
-static uint64_t batches_sent(struct streaming *t, const struct replica_request *q,
-                             struct replica_cost *cost)
+static uint64_t batches_sent(struct streaming *t, const struct device_replica_request *q,
+                             struct device_replica_cost *cost)
 {
     struct error error = {0};
     uint64_t before = t->stream.filled;
-    assert_int_equal(device_replica_cost(cost, &t->stream, q, &error), STATUS_OK);
+    assert_int_equal(device_replica_build_cost(cost, &t->stream, q, &error), STATUS_OK);
     assert_int_equal(t->stream.filled, before);
     assert_true(build(t, q));
     return t->stream.filled - before;
@@ -248,12 +248,12 @@ static void test_skipped_batches(void **state)
         struct coo x;
         naive_random_coo(&x, SHAPE(3, dims), 200000, 1, 0);
         open_stream(&t, &x, 100, 1000, bytes, 0);
-        const struct device_packed_tensor *o = &t.stream.packed[0];
+        const struct device_packed_tensor *o = &t.stream.ordering[0];
         uint64_t flowing = o->nbatches - o->nresident;
         mixed += o->nresident > 0 && flowing > 0;
         for (int n = 0; n < 3; n++) {
-            struct replica_request q = request_of(&t, n);
-            struct replica_cost cost;
+            struct device_replica_request q = request_of(&t, n);
+            struct device_replica_cost cost;
             q.piece_nnz = x.nnz / 10;
             q.counts = &counts;
             uint64_t sent = batches_sent(&t, &q, &cost), counting = n == 0 ? flowing : 0;
@@ -313,7 +313,7 @@ static void test_segments_out_of_order(void **state)
     assert_int_equal(packed_tensor_build(&alto, &x, ORDERING_ALTO, 1000, NULL, &error), STATUS_OK);
     reverse_segments(&alto);
     open_packed(&t, &x, &alto, 1000, 0, 0);
-    struct replica_request q = request_of(&t, 0);
+    struct device_replica_request q = request_of(&t, 0);
     q.piece_nnz = x.nnz / 10;
     assert_int_equal(device_replica_build(&replica, &t.stream, &q, &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "out of order"));
@@ -338,7 +338,7 @@ static void compare_mode(struct backend *b, const struct ktensor *k, int n,
     }
     long double off = sqrtl(norm > 0 ? difference / norm : difference);
     if (!(off <= (precision == PRECISION_SINGLE ? 1e-5L : 1e-12L)))
-        fail_msg("order %d, mode %d: relative error %Lg", k->order, n + 1, off);
+        fail_msg("order %d, mode %d: relative error %Lg", k->shape.order, n + 1, off);
     memory_free(m);
 }
 
@@ -410,9 +410,9 @@ static void test_sweeps(void **state)
                     options.memory += (uint64_t)more * 20 * q.x.nnz;
                     struct plan plan;
                     struct error error = {0};
-                    assert_int_equal(
-                        backend_cuda.plan(q.x.order, q.x.dims, q.x.nnz, &options, &plan, &error),
-                        STATUS_OK);
+                    assert_int_equal(backend_cuda.plan(q.x.shape.order, q.x.shape.dims, q.x.nnz,
+                                                       &options, &plan, &error),
+                                     STATUS_OK);
                     if (!plan.streamed) /* it fits now */
                         continue;
                     built += check_sweeps(&q, &options, -1, &failed);
@@ -436,8 +436,9 @@ static void test_failing_allocations(void **state)
         .rank = 5, .host_memory = 1 << 30, .must_stream = true, .replicas_at_once = true};
     options.batch_nnz = 1000;
     options.memory = 64 << 20;
-    assert_int_equal(backend_cuda.plan(q.x.order, q.x.dims, q.x.nnz, &options, &plan, &error),
-                     STATUS_OK);
+    assert_int_equal(
+        backend_cuda.plan(q.x.shape.order, q.x.shape.dims, q.x.nnz, &options, &plan, &error),
+        STATUS_OK);
     assert_true(plan.streamed && plan.fits);
     bool failed = true;
     for (long k = 0; failed; k++) {

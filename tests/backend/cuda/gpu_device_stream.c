@@ -123,14 +123,14 @@ static struct {
 static void note(const struct device_stream *s)
 {
     for (int i = 0; i < s->orderings; i++) {
-        const struct device_packed_tensor *o = &s->packed[i];
+        const struct device_packed_tensor *o = &s->ordering[i];
         met.none += o->nresident == 0;
         met.some += o->nresident > 0 && o->nresident < o->nbatches;
         met.all += o->nresident == o->nbatches;
         met.several_batches += o->nbatches > PLAN_SLOTS;
     }
     for (int n = 0; n < s->order; n++)
-        met.sorted += s->sorted[n] && s->packed[s->serves[n]].nbatches > PLAN_SLOTS;
+        met.sorted += s->sorted[n] && s->ordering[s->serves[n]].nbatches > PLAN_SLOTS;
 }
 
 /* Modes as a sweep asks for them, one several times over, and in any order. */
@@ -168,7 +168,7 @@ static void check_stream(const struct problem *q, const struct device_factors *f
     note(&s);
     check_modes(&s, q, f);
     for (int n = 0; n < s.order; n++) {
-        const struct device_packed_tensor *o = &s.packed[s.serves[n]];
+        const struct device_packed_tensor *o = &s.ordering[s.serves[n]];
         char text[96];
         assert_int_equal(o->packed.kind, t->conflict[n] == CONFLICT_ORDERED ? n : ORDERING_ALTO);
         assert_true((device_stream_bytes(&s, n) == 0) == (o->nresident == o->nbatches));
@@ -275,17 +275,17 @@ struct seen {
 };
 
 static cudaError_t see(void *context, const struct device_packed_tensor *o, uint64_t b,
-                       const struct device_stream_workspace *lane)
+                       const struct device_stream_workspace *workspace)
 {
     struct seen *seen = context;
     assert_true(seen->batches < sizeof seen->number / sizeof *seen->number);
     seen->number[seen->batches++] = b;
-    cudaError_t code = device_stream_workspace_ready(lane);
+    cudaError_t code = device_stream_workspace_ready(workspace);
     if (code != cudaSuccess)
         return code;
-    return cudaMemcpyAsync(seen->word + b * seen->batch_nnz, lane->index[0],
+    return cudaMemcpyAsync(seen->word + b * seen->batch_nnz, workspace->index[0],
                            device_packed_tensor_nnz(o, b) * sizeof *seen->word,
-                           cudaMemcpyDeviceToDevice, lane->product);
+                           cudaMemcpyDeviceToDevice, workspace->product);
 }
 
 /* The words of all nonzeros: ~0 where none was seen. */
@@ -310,9 +310,9 @@ static uint64_t *words_of_pass(struct device_stream *s, const uint64_t *batch, u
 static void check_list(struct device_stream *s, const uint64_t *list, uint64_t count,
                        const uint64_t *expected, struct seen *seen)
 {
-    const struct device_packed_tensor *o = &s->packed[0];
+    const struct device_packed_tensor *o = &s->ordering[0];
     uint64_t flowing = 0, sent = s->filled;
-    uint64_t *got = words_of_pass(s, list, count, STREAM_NOTHING, seen);
+    uint64_t *got = words_of_pass(s, list, count, DEVICE_STREAM_NOTHING, seen);
     bool *taken = calloc(o->nbatches, sizeof *taken);
     assert_non_null(taken);
     for (uint64_t i = 0; i < count; i++) {
@@ -366,7 +366,7 @@ static void test_lists(void **state)
         assert_int_equal(device_stream_open(&s, packed, 1, t.conflict, t.sorted, t.batch_nnz,
                                             t.bytes, 0, &error),
                          STATUS_OK);
-        const struct device_packed_tensor *o = &s.packed[0];
+        const struct device_packed_tensor *o = &s.ordering[0];
         struct seen seen = {.nnz = q.x.nnz, .batch_nnz = device_packed_tensor_nnz(o, 0)};
         seen.word = uploaded(NULL, seen.nnz * sizeof *seen.word);
         mixed += o->nresident > 0 && o->nresident < o->nbatches;
@@ -377,7 +377,7 @@ static void test_lists(void **state)
             uint64_t count = choose_list(which % 8, o->nbatches, &seed, list);
             check_list(&s, list, count, expected, &seen);
             if (which % 3 == 0) {
-                int following = which % 2 ? STREAM_NOTHING : 0;
+                int following = which % 2 ? DEVICE_STREAM_NOTHING : 0;
                 uint64_t *all = words_of_pass(&s, NULL, 0, following, &seen);
                 assert_memory_equal(all, expected, seen.nnz * sizeof *all);
                 free(all);
@@ -414,7 +414,7 @@ static void test_memory(void **state)
     assert_int_equal(
         device_stream_open(&s, &packed, 1, conflict, sorted, 1 << 18, bytes, 0, &error), STATUS_OK);
     good(cudaMemGetInfo(&after, &all));
-    assert_true(s.packed[0].nresident > 0 && s.packed[0].nresident < s.packed[0].nbatches);
+    assert_true(s.ordering[0].nresident > 0 && s.ordering[0].nresident < s.ordering[0].nbatches);
     assert_true(before - after <= bytes + slack);
     device_stream_close(&s);
     coo_free(&x);
@@ -476,7 +476,7 @@ static void test_failing_allocations(void **state)
         assert_null(packed[0].bytes);
         if (status == STATUS_OK) {
             for (int i = 0; i < s.orderings; i++)
-                pageable += !s.packed[i].pinned;
+                pageable += !s.ordering[i].pinned;
             check_modes(&s, &q, &f);
             survived += fired != 0;
             device_stream_close(&s);

@@ -46,7 +46,7 @@ static void check_sweep(const struct device_sweep *s, const struct coo *x)
         const struct coo *tuples = &expected.tuples[g];
         int first = s->mode_groups.first[g], size = mode_groups_size(&s->mode_groups, g);
         check_ordering(&s->ordered[g], &expected.reduced, g);
-        assert_int_equal(s->tuples[g], expected.reduced.dims[g]);
+        assert_int_equal(s->tuples[g], expected.reduced.shape.dims[g]);
         assert_int_equal(s->product[g] != NULL, size > 1);
         assert_int_equal(s->partial[g] != NULL, size > 1);
         for (int k = 0; k < size && size > 1; k++) {

@@ -78,7 +78,7 @@ static void test_tables(void **state)
         for (int kind = ORDERING_ALTO; kind < 3; kind++) {
             struct device_tensor tensor;
             ok(device_tensor_build(&tensor, &d, kind, 8, kind == 2, &error), &error);
-            for (int table = 0; table < CHUNK_TABLES; table++)
+            for (int table = 0; table < DEVICE_CHUNK_TABLES; table++)
                 check_chunks(&tensor, table);
             if (kind != ORDERING_ALTO)
                 check_zero_rows(&tensor, &x, kind);

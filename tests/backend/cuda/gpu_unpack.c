@@ -138,7 +138,7 @@ static void check_tensor(const struct coo *x, int kind, uint64_t segment_nnz, ui
     struct error error = {0};
     struct packed_layout layout;
     struct packed_tensor p;
-    assert_true(decoded_layout_create(&layout, SHAPE(x->order, x->dims)));
+    assert_true(decoded_layout_create(&layout, &x->shape));
     assert_int_equal(packed_tensor_build(&p, x, kind, segment_nnz, NULL, &error), STATUS_OK);
     check_packed(&p, &layout, seed);
     packed_tensor_free(&p);
@@ -233,7 +233,7 @@ static void test_coordinates_beyond_a_length(void **state)
             coo_free(&x);
             unpack_all(&p, &x);
             p.shape.dims[n] = less[n];
-            assert_true(decoded_layout_create(&layout, SHAPE(order, p.dims)));
+            assert_true(decoded_layout_create(&layout, &p.shape));
             struct decoded d;
             decode(&p, &layout, 0, p.nsegments, n % 2, &d);
             assert_int_equal(d.damaged, n + 1);

@@ -3,6 +3,7 @@
 #include "backend/cuda/dense/device_dense_weights.h"
 #include "backend/cuda/dense/device_dense_wide.h"
 #include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "base/memory.h"
 #include "kernels/dense/dense_solve.h"
@@ -33,14 +34,11 @@ struct device_dense {
 };
 
 /* The shapes of the passes over a factor, and room for their partial results. */
-static enum status passes_open(struct device_dense *d, struct error *error)
+static enum status passes_open(struct device_dense *d, int device, struct error *error)
 {
-    int device, multiprocessors;
-    enum status status = cuda_status(cudaGetDevice(&device), "the present GPU", error);
-    if (status == STATUS_OK)
-        status = cuda_status(
-            cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
-            "the GPU's multiprocessors", error);
+    int multiprocessors;
+    enum status status =
+        device_attribute(device, cudaDevAttrMultiProcessorCount, &multiprocessors, error);
     if (status != STATUS_OK)
         return status;
     d->inner_blocks = (uint32_t)multiprocessors * INNER_BLOCKS;
@@ -48,7 +46,7 @@ static enum status passes_open(struct device_dense *d, struct error *error)
     if (d->wide) {
         status = device_dense_wide_open(&d->by_blas, d->rank, d->ld, d->single, error);
     } else {
-        status = cuda_status(dense_solve_blocks(d->ld, d->single, &d->solve_blocks),
+        status = cuda_status(dense_solve_blocks(device, d->ld, d->single, &d->solve_blocks),
                              "the solve's kernel", error);
         if (status == STATUS_OK && d->solve_blocks * dense_solve_partial(d->ld) > partial)
             partial = d->solve_blocks * dense_solve_partial(d->ld);
@@ -63,8 +61,8 @@ static enum status passes_open(struct device_dense *d, struct error *error)
     return status;
 }
 
-enum status device_dense_open(struct device_dense **opened, uint64_t rank, uint64_t ld, int single,
-                              struct error *error)
+enum status device_dense_open(struct device_dense **opened, int device, uint64_t rank, uint64_t ld,
+                              int single, struct error *error)
 {
     *opened = NULL;
     if (rank > MOST_RANK)
@@ -77,7 +75,7 @@ enum status device_dense_open(struct device_dense **opened, uint64_t rank, uint6
     d->ld = ld;
     d->single = single;
     d->wide = ld > DENSE_SOLVE_LD;
-    enum status status = passes_open(d, error);
+    enum status status = passes_open(d, device, error);
     if (status == STATUS_OK)
         status = device_dense_weights_open(&d->weights, d->rank, single, error);
     if (status != STATUS_OK) {

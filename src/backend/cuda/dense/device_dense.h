@@ -17,10 +17,11 @@
 
 struct device_dense; /* handles and workspaces of one stream pair */
 
-/* rank R, ld in entries (a multiple of 16 bytes), single: factors and M are float (Grams, V and
- * norms stay double). The caller closes it. */
-enum status device_dense_open(struct device_dense **d, uint64_t rank, uint64_t ld, int single,
-                              struct error *error);
+/* On the device of this number, which is the calling thread's; rank R, ld in entries (a multiple of
+ * 16 bytes), single: factors and M are float (Grams, V and norms stay double). The caller closes
+ * it. */
+enum status device_dense_open(struct device_dense **d, int device, uint64_t rank, uint64_t ld,
+                              int single, struct error *error);
 void device_dense_close(struct device_dense *d);
 
 /* From now on device_dense_weights does not wait. Where the V of the k-th one after this call is

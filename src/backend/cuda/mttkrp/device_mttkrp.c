@@ -71,7 +71,7 @@ uint64_t device_mttkrp_table_rows(const struct device_mttkrp *w)
 static void add_variant(struct device_mttkrp *w, enum mttkrp_path path, int table, int fused)
 {
     w->variant[w->variants++] =
-        (struct mttkrp_variant){.path = path, .table = table, .fused = fused};
+        (struct device_mttkrp_variant){.path = path, .table = table, .fused = fused};
 }
 
 static void list_variants(struct device_mttkrp *w)
@@ -79,12 +79,13 @@ static void list_variants(struct device_mttkrp *w)
     if (w->conflict == CONFLICT_ATOMIC) {
         add_variant(w, MTTKRP_EACH, 2, 0);
     } else if (w->conflict != CONFLICT_ORDERED) {
-        for (int t = 0;
-             t < CHUNK_TABLES && device_tensor_chunk_size(w->tensor, t) <= MTTKRP_SORTED_CHUNK; t++)
+        for (int t = 0; t < DEVICE_CHUNK_TABLES &&
+                        device_tensor_chunk_size(w->tensor, t) <= MTTKRP_SORTED_CHUNK;
+             t++)
             add_variant(w, MTTKRP_SORTED, t, 0);
     } else {
         for (int fused = 0; fused <= (w->fused >= 0); fused++)
-            for (int t = 0; t < CHUNK_TABLES; t++)
+            for (int t = 0; t < DEVICE_CHUNK_TABLES; t++)
                 add_variant(w, MTTKRP_PLAIN, t, fused);
     }
 }
@@ -99,11 +100,11 @@ static enum status find_unshared_rows(struct device_mttkrp *w, cudaStream_t stre
     device_tensor_args(w->tensor, 0, w->mode, &args);
     uint32_t *first = device_array(rows, sizeof *first, error);
     if (first)
-        w->sole = device_array(UNSHARED_ROWS_WORDS(rows), sizeof *w->sole, error);
+        w->unshared = device_array(UNSHARED_ROWS_WORDS(rows), sizeof *w->unshared, error);
     cudaError_t code = cudaSuccess;
-    if (w->sole)
-        code = unshared_rows_mark(&args, rows, first, w->sole, stream);
-    if (w->sole && code == cudaSuccess)
+    if (w->unshared)
+        code = unshared_rows_mark(&args, rows, first, w->unshared, stream);
+    if (w->unshared && code == cudaSuccess)
         code = cudaStreamSynchronize(stream);
     device_free(first);
     if (error->status == STATUS_MEMORY)
@@ -134,7 +135,7 @@ void device_mttkrp_close(struct device_mttkrp *w)
         cudaEventDestroy(w->start);
     if (w->stop)
         cudaEventDestroy(w->stop);
-    device_free(w->sole);
+    device_free(w->unshared);
     memset(w, 0, sizeof *w);
 }
 
@@ -185,7 +186,7 @@ cudaError_t device_mttkrp_merge(const struct mttkrp_args *args, cudaStream_t str
     return mttkrp_merge_copies(args->m, args->copy_size, args->copies, args->single, stream);
 }
 
-static void set_args(const struct device_mttkrp *w, const struct mttkrp_variant *v,
+static void set_args(const struct device_mttkrp *w, const struct device_mttkrp_variant *v,
                      const struct device_factors *f, struct mttkrp_args *args)
 {
     device_tensor_args(w->tensor, v->table, w->mode, args);
@@ -193,7 +194,7 @@ static void set_args(const struct device_mttkrp *w, const struct mttkrp_variant 
     args->gathers -= v->fused;
     args->owned = args->owned && w->conflict == CONFLICT_ORDERED;
     args->path = v->path;
-    args->sole = w->sole;
+    args->unshared = w->unshared;
 }
 
 /* The rows that are added to, not stored. */
@@ -203,17 +204,17 @@ static cudaError_t zero_m(const struct device_mttkrp *w, const struct mttkrp_arg
     const struct device_tensor *t = w->tensor;
     if (args->owned)
         return mttkrp_zero_rows(args->m, args->vectors, t->zero_row, t->zero_rows, stream);
-    if (args->sole)
-        return unshared_rows_zero_others(args->m, args->vectors, args->sole,
+    if (args->unshared)
+        return unshared_rows_zero_others(args->m, args->vectors, args->unshared,
                                          t->blco.shape.dims[w->mode], stream);
     return device_mttkrp_zero(args, stream);
 }
 
-enum status device_mttkrp_variant(struct device_mttkrp *w, int variant,
-                                  const struct device_factors *f, cudaStream_t stream,
-                                  struct error *error)
+enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
+                                      const struct device_factors *f, cudaStream_t stream,
+                                      struct error *error)
 {
-    const struct mttkrp_variant *v = &w->variant[variant];
+    const struct device_mttkrp_variant *v = &w->variant[variant];
     struct mttkrp_args args;
     set_args(w, v, f, &args);
     cudaError_t code = set_gathers(w, v->fused, f, &args, stream);
@@ -265,7 +266,8 @@ enum status device_mttkrp_run(struct device_mttkrp *w, const struct device_facto
         enum status status = cuda_status(code, "timing MTTKRP", error);
         if (status == STATUS_OK && w->calls == 1)
             status = load_kernels(w, f, error);
-        return status == STATUS_OK ? device_mttkrp_variant(w, w->best, f, stream, error) : status;
+        return status == STATUS_OK ? device_mttkrp_run_variant(w, w->best, f, stream, error)
+                                   : status;
     }
 
     w->timed = trial;
@@ -273,7 +275,7 @@ enum status device_mttkrp_run(struct device_mttkrp *w, const struct device_facto
         code = cudaEventRecord(w->start, stream);
     enum status status = cuda_status(code, "timing MTTKRP", error);
     if (status == STATUS_OK)
-        status = device_mttkrp_variant(w, trial, f, stream, error);
+        status = device_mttkrp_run_variant(w, trial, f, stream, error);
     if (status == STATUS_OK)
         status = cuda_status(cudaEventRecord(w->stop, stream), "timing MTTKRP", error);
     return status;
@@ -287,7 +289,7 @@ bool device_mttkrp_settled(const struct device_mttkrp *w)
 void device_mttkrp_describe(const struct device_mttkrp *w, int variant, char *text, size_t size)
 {
     static const char *const paths[MTTKRP_PATHS] = {"plain", "sorted", "each"};
-    const struct mttkrp_variant *v = &w->variant[variant];
+    const struct device_mttkrp_variant *v = &w->variant[variant];
     snprintf(text, size, "%s x%u", v->fused ? "fused" : paths[v->path],
              device_tensor_chunk_size(w->tensor, v->table));
 }

@@ -20,13 +20,13 @@ struct device_factors {
     uint64_t table_rows;
 };
 
-struct mttkrp_variant {
+struct device_mttkrp_variant {
     enum mttkrp_path path;
     int table; /* chunk table                                                         */
     int fused; /* 1: two neighbouring gathers are one, from their Khatri-Rao product  */
 };
 
-#define MAX_VARIANTS (2 * CHUNK_TABLES)
+#define DEVICE_MTTKRP_VARIANTS (2 * DEVICE_CHUNK_TABLES)
 
 struct device_mttkrp {
     int mode;
@@ -34,8 +34,9 @@ struct device_mttkrp {
     const struct device_tensor *tensor;
     int gather[MAX_ORDER]; /* the other modes, the one in the index's lowest bits last          */
     int fused;             /* gathers `fused` and `fused + 1` can be fused; -1: none             */
-    uint32_t *sole; /* bitmap of the mode's rows, see sole_rows.h; NULL: not known; device, owned */
-    struct mttkrp_variant variant[MAX_VARIANTS];
+    uint32_t *unshared; /* bitmap of the mode's rows, see unshared_rows.h; NULL: not known; device,
+                           owned */
+    struct device_mttkrp_variant variant[DEVICE_MTTKRP_VARIANTS];
     int variants;
     int calls; /* so far                                                            */
     int best;  /* variant                                                           */
@@ -60,9 +61,9 @@ enum status device_mttkrp_run(struct device_mttkrp *w, const struct device_facto
                               cudaStream_t stream, struct error *error);
 
 /* Computes with one variant, untimed. */
-enum status device_mttkrp_variant(struct device_mttkrp *w, int variant,
-                                  const struct device_factors *f, cudaStream_t stream,
-                                  struct error *error);
+enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
+                                      const struct device_factors *f, cudaStream_t stream,
+                                      struct error *error);
 
 /* What every way to compute a mode shares, in memory or streamed. First the arguments that do not
  * depend on the nonzeros (`gathers` of all other modes, M, its copies), but for the gathers'

@@ -5,44 +5,66 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 
-/* The kernel module's version: the first word of the form 580.65.06 in what it says of itself.
- * Empty where it says nothing. */
+/* The version of the driver's kernel module: the first word of the form 580.65.06 in the module's
+ * file below /proc. Empty where there is no such file or word. */
 static void module_version(char *version, size_t size)
 {
-    char line[512] = "", *rest = NULL;
+    char text[512] = "", *rest = NULL;
     version[0] = '\0';
     FILE *file = fopen("/proc/driver/nvidia/version", "r");
     if (!file)
         return;
-    if (!fgets(line, sizeof line, file))
-        line[0] = '\0';
+    if (!fgets(text, sizeof text, file))
+        text[0] = '\0';
     fclose(file);
-    for (char *word = strtok_r(line, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest))
+    for (char *word = strtok_r(text, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest))
         if (strspn(word, "0123456789.") == strlen(word) && strchr(word, '.')) {
             snprintf(version, size, "%.32s", word);
             return;
         }
 }
 
-enum status device_info(struct backend_device *device, struct error *error)
+enum status device_use(int device, struct error *error)
 {
-    int number, driver, runtime;
+    return cuda_status(cudaSetDevice(device), "choosing the GPU", error);
+}
+
+enum status device_attribute(int device, enum cudaDeviceAttr attribute, int *value,
+                             struct error *error)
+{
+    return cuda_status(cudaDeviceGetAttribute(value, attribute, device),
+                       "asking for the GPU's properties", error);
+}
+
+enum status device_memory_free(int device, uint64_t *bytes, uint64_t *all, struct error *error)
+{
+    size_t free_bytes = 0, all_bytes = 0;
+    enum status status = device_use(device, error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaMemGetInfo(&free_bytes, &all_bytes), "asking for the GPU's memory",
+                             error);
+    *bytes = free_bytes;
+    *all = all_bytes;
+    return status;
+}
+
+enum status device_info(int device, struct backend_device *info, struct error *error)
+{
+    int driver, runtime;
     struct cudaDeviceProp properties;
     char module[40];
-    cudaError_t code = cudaGetDevice(&number);
-    if (code == cudaSuccess)
-        code = cudaGetDeviceProperties(&properties, number);
+    cudaError_t code = cudaGetDeviceProperties(&properties, device);
     if (code == cudaSuccess)
         code = cudaDriverGetVersion(&driver);
     if (code == cudaSuccess)
         code = cudaRuntimeGetVersion(&runtime);
     if (code != cudaSuccess)
-        return cuda_status(code, "asking for the device's name", error);
+        return cuda_status(code, "asking for the GPU's name", error);
     module_version(module, sizeof module);
-    snprintf(device->name, sizeof device->name, "%s", properties.name);
-    snprintf(device->driver, sizeof device->driver, "%s%sCUDA %d.%d", module, module[0] ? ", " : "",
+    snprintf(info->name, sizeof info->name, "%s", properties.name);
+    snprintf(info->driver, sizeof info->driver, "%s%sCUDA %d.%d", module, module[0] ? ", " : "",
              driver / 1000, driver % 1000 / 10);
-    snprintf(device->runtime, sizeof device->runtime, "CUDA %d.%d", runtime / 1000,
+    snprintf(info->runtime, sizeof info->runtime, "CUDA %d.%d", runtime / 1000,
              runtime % 1000 / 10);
     return STATUS_OK;
 }

@@ -31,22 +31,21 @@ static void *checked(void *array, cudaError_t code, uint64_t count, size_t size,
     return NULL;
 }
 
-/* The device's pool, or NULL where it has none. */
-static cudaError_t find_pool(cudaMemPool_t *pool)
+/* The device's own pool, or NULL where the device has none. */
+static cudaError_t find_pool(int device, cudaMemPool_t *pool)
 {
-    int device, supported = 0;
+    int supported = 0;
     *pool = NULL;
-    cudaError_t code = cudaGetDevice(&device);
-    if (code == cudaSuccess)
-        code = cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device);
+    cudaError_t code = cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device);
     return code == cudaSuccess && supported ? cudaDeviceGetDefaultMemPool(pool, device) : code;
 }
 
 void device_trim(void)
 {
+    int device;
     cudaMemPool_t pool;
     (void)cudaDeviceSynchronize();
-    if (find_pool(&pool) == cudaSuccess && pool)
+    if (cudaGetDevice(&device) == cudaSuccess && find_pool(device, &pool) == cudaSuccess && pool)
         (void)cudaMemPoolTrimTo(pool, 0);
 }
 
@@ -102,32 +101,32 @@ static cudaError_t allocate(const struct device_pool *p, cudaMemPool_t pool, voi
     cudaError_t code = cudaMallocFromPoolAsync(array, bytes, pool, p->stream);
     if (code != cudaErrorMemoryAllocation)
         return code;
-    device_trim();
+    (void)cudaDeviceSynchronize();
+    (void)cudaMemPoolTrimTo(p->kept, 0);
     (void)cudaMemPoolTrimTo(p->work, 0);
     return cudaMallocFromPoolAsync(array, bytes, pool, p->stream);
 }
 
 /* A pool that gives nothing back to the device by itself. */
-static cudaError_t create_pool(cudaMemPool_t *pool)
+static cudaError_t create_pool(int device, cudaMemPool_t *pool)
 {
     uint64_t most = UINT64_MAX;
-    struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
-                                          .location.type = cudaMemLocationTypeDevice};
-    cudaError_t code = cudaGetDevice(&properties.location.id);
-    if (code == cudaSuccess)
-        code = cudaMemPoolCreate(pool, &properties);
+    struct cudaMemPoolProps properties = {
+        .allocType = cudaMemAllocationTypePinned,
+        .location = {.type = cudaMemLocationTypeDevice, .id = device}};
+    cudaError_t code = cudaMemPoolCreate(pool, &properties);
     if (code == cudaSuccess)
         code = cudaMemPoolSetAttribute(*pool, cudaMemPoolAttrReleaseThreshold, &most);
     return code;
 }
 
-enum status device_pool_open(struct device_pool *p, cudaStream_t stream, uint64_t bytes,
+enum status device_pool_open(struct device_pool *p, int device, cudaStream_t stream, uint64_t bytes,
                              struct error *error)
 {
     *p = (struct device_pool){.stream = stream};
-    cudaError_t code = find_pool(&p->kept);
+    cudaError_t code = find_pool(device, &p->kept);
     if (code == cudaSuccess && p->kept)
-        code = create_pool(&p->work);
+        code = create_pool(device, &p->work);
     if (code != cudaSuccess)
         return cuda_status(code, "opening a pool of memory", error);
     void *all = NULL;

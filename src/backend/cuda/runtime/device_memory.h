@@ -8,39 +8,42 @@
 
 #include "base/error.h"
 
+/* Device memory is that of the calling thread's device (device_use in device_info.h). */
+
 /* An uninitialised device array of `count` elements of `size` bytes; never NULL for count 0. NULL
- * and STATUS_MEMORY when the size overflows or the device has no room. Freed by device_free. */
+ * and STATUS_MEMORY where the size overflows or the device has no room. Freed by device_free. */
 void *device_array(uint64_t count, size_t size, struct error *error);
 
 /* The same into *array, a pointer to any type. */
 enum status device_array_into(void *array, uint64_t count, size_t size, struct error *error);
 
-/* Frees an array of device_array or device_pool_take that no work on the device uses any more. */
+/* Frees an array of device_array or device_pool_take that no work on the device uses any more; NULL
+ * is ignored. */
 void device_free(void *array);
 
-/* Gives memory that a pool below keeps without need back to the device. Waits for all of its work.
- */
+/* Gives memory that the device's own pool keeps without need back to the device. Waits for all work
+ * on the device. */
 void device_trim(void);
 
-/* The same as device_array in host memory that the copy engines can reach. Freed by
- * device_pinned_free. */
+/* As device_array, in host memory that the copy engines can reach. Freed by device_pinned_free. */
 void *device_pinned_array(uint64_t count, size_t size, struct error *error);
 void device_pinned_free(void *array);
 
-/* Device arrays in the order of one stream: one that is handed back serves the next request at
- * once, and neither step waits for the device or asks the driver, which takes as long to give and
- * to take back a large array as a kernel to fill it. Arrays that stay come from elsewhere than
- * those that come and go, so that no small one holds the room of a large one that has gone. */
+/* Device arrays in the order of one stream: an array that is handed back serves the next request at
+ * once. Neither step waits for the device or asks the driver, which takes as long to give and to
+ * take back a large array as a kernel to fill it. Arrays that stay come from another pool than
+ * arrays that come and go, so that no small array holds the room of a large one that is gone. */
 struct device_pool {
     cudaStream_t stream;
     cudaMemPool_t work; /* owned; NULL where the device has no pools: every array is the driver's */
     cudaMemPool_t kept; /* the device's own; NULL likewise                                        */
 };
 
-/* `bytes` (0 for none) of working arrays are taken from the driver in one step, where there is
- * room: for many small requests that would each take longer than the work itself. They stay
- * together until the last array among them is freed. */
-enum status device_pool_open(struct device_pool *p, cudaStream_t stream, uint64_t bytes,
+/* A pool of the device of this number, for work on `stream`. `bytes` (0 for none) of working arrays
+ * are taken from the driver in one step, where there is room: for many small requests that would
+ * each take longer than the work itself. These bytes stay together until the last array among them
+ * is freed. STATUS_INTERNAL where the device does not answer. */
+enum status device_pool_open(struct device_pool *p, int device, cudaStream_t stream, uint64_t bytes,
                              struct error *error);
 
 /* As device_array, for work on the pool's stream. Handed back by device_pool_give, or freed by
@@ -56,7 +59,7 @@ void *device_pool_keep(const struct device_pool *p, uint64_t count, size_t size,
 void device_pool_give(const struct device_pool *p, void *array);
 
 /* Waits for the stream and gives memory that no array is in back to the device. Accepts a zeroed
- * one, as does device_pool_close. */
+ * pool, as does device_pool_close. */
 void device_pool_trim(struct device_pool *p);
 
 void device_pool_close(struct device_pool *p);

@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "kernels/measure/peak_rates.h"
-#include "kernels/mttkrp/mttkrp.h"
+#include "kernels/shared/vector_bytes.h"
 
 #define REPEATS      5            /* of which the fastest counts                                 */
 #define ENOUGH       1e-3         /* seconds that a launch should take at the least              */
@@ -24,19 +25,17 @@ struct limits_timer {
 
 static enum status open_timer(struct limits_timer *t, struct error *error)
 {
-    int device, processors;
-    size_t free_bytes, total_bytes;
+    const int device = t->request->device;
+    int processors;
+    uint64_t free_bytes, all_bytes;
+    if (device_memory_free(device, &free_bytes, &all_bytes, error) != STATUS_OK ||
+        device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
+        return error->status;
     cudaError_t code = cudaStreamCreateWithFlags(&t->stream, cudaStreamNonBlocking);
     if (code == cudaSuccess)
         code = cudaEventCreate(&t->start);
     if (code == cudaSuccess)
         code = cudaEventCreate(&t->stop);
-    if (code == cudaSuccess)
-        code = cudaGetDevice(&device);
-    if (code == cudaSuccess)
-        code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    if (code == cudaSuccess)
-        code = cudaMemGetInfo(&free_bytes, &total_bytes);
     if (code != cudaSuccess)
         return cuda_status(code, "preparing to measure the GPU", error);
     t->processors = (uint32_t)processors;
@@ -180,9 +179,10 @@ static enum status measure_upload(struct limits_timer *t, uint64_t bytes, double
     return status;
 }
 
-enum status device_rates_upload(uint64_t bytes, double *bytes_per_second, struct error *error)
+enum status device_rates_upload(int device, uint64_t bytes, double *bytes_per_second,
+                                struct error *error)
 {
-    const struct device_rates_request any = {0};
+    const struct device_rates_request any = {.device = device};
     struct limits_timer t = {.request = &any};
     if (open_timer(&t, error) == STATUS_OK)
         measure_upload(&t, bytes, bytes_per_second, error);

@@ -1,7 +1,7 @@
-/* Between the host's arrays and the device's at the rate of the bus. What is moved is cut into
- * pieces, handed out to the threads in order: a thread converts a piece in one pinned buffer of its
- * own while the copy engine moves the one before from or to the other. No thread waits for another.
- */
+/* Copies between host and device arrays at the rate of the bus, converted on their way. An array is
+ * cut into parts, which are handed out to the threads in order. A thread has a slot of two pinned
+ * buffers: it converts a part in one of them while the copy engine moves the part before from or to
+ * the other. No thread waits for another. */
 #ifndef BLCO_DEVICE_STAGING_H
 #define BLCO_DEVICE_STAGING_H
 
@@ -18,19 +18,22 @@
 
 /* A thread's. */
 struct device_staging_slot {
-    char *buffer[2];      /* (DEVICE_STAGING_BYTES) each, pinned, within struct device_staging's */
-    cudaEvent_t moved[2]; /* the last copy from or to each of them; owned          */
+    char *buffer[2];      /* (DEVICE_STAGING_BYTES) each, part of struct device_staging's pinned */
+    cudaEvent_t moved[2]; /* the last copy from or to each of them; owned                        */
 };
 
 struct device_staging {
+    int device; /* number of the device that `stream` is on */
     cudaStream_t stream;
-    char *pinned; /* all lanes' buffers, owned */
-    int lanes;
-    struct device_staging_slot lane[DEVICE_STAGING_SLOTS];
+    char *pinned; /* (slots x 2 x DEVICE_STAGING_BYTES): all buffers; pinned host, owned */
+    int slots;
+    struct device_staging_slot slot[DEVICE_STAGING_SLOTS];
 };
 
-/* Copies on `stream`. The caller closes *s, also after a failure. */
-enum status device_staging_open(struct device_staging *s, cudaStream_t stream, struct error *error);
+/* Copies on `stream`, which is on the device of this number. The caller closes *s, also after a
+ * failure. STATUS_MEMORY. */
+enum status device_staging_open(struct device_staging *s, int device, cudaStream_t stream,
+                                struct error *error);
 
 /* Writes elements [first, first + count) of what is sent to `to`. Called by several threads at
  * once, for ranges that do not overlap. False ends the sending, without an error, and leaves what
@@ -41,9 +44,9 @@ typedef bool device_staging_pack(const void *source, uint64_t first, uint64_t co
 typedef void device_staging_unpack(void *target, uint64_t first, uint64_t count, const void *from);
 
 /* Sends `count` elements of `size` bytes (at most DEVICE_STAGING_BYTES) to the device array `to`,
- * in the state in which `pack` writes them from `source`. Returns when all are on their way and the
- * source has been read; the stream tells when they are there. The first error of any thread wins.
- */
+ * as `pack` writes them from `source`. Returns when all copies are queued and `source` has been
+ * read; the elements are on the device when the stream gets there. The first error of any thread
+ * wins; STATUS_INTERNAL. */
 enum status device_staging_send(struct device_staging *s, void *to, uint64_t count, size_t size,
                                 device_staging_pack *pack, const void *source, struct error *error);
 
@@ -52,7 +55,7 @@ enum status device_staging_fetch(struct device_staging *s, const void *from, uin
                                  size_t size, device_staging_unpack *unpack, void *target,
                                  struct error *error);
 
-/* Waits for the copies on the way and frees the buffers; accepts a half-opened or zeroed one. */
+/* Waits for queued copies and frees the buffers; accepts a half-opened or zeroed one. */
 void device_staging_close(struct device_staging *s);
 
 #endif

@@ -22,8 +22,8 @@ uint32_t device_packed_tensor_chunk_size(const struct device_packed_tensor *p)
     return p->packed.kind == ORDERING_ALTO ? MTTKRP_SORTED_CHUNK : ORDERED_CHUNK;
 }
 
-const struct chunk_table *device_packed_tensor_chunks(const struct device_packed_tensor *p,
-                                                      uint64_t b)
+const struct device_chunk_table *device_packed_tensor_chunks(const struct device_packed_tensor *p,
+                                                             uint64_t b)
 {
     return b + 1 < p->nbatches ? &p->full : &p->last;
 }
@@ -59,7 +59,7 @@ static void *to_device(const void *host, uint64_t count, size_t size, struct err
 }
 
 /* Of n nonzeros. */
-static enum status build_chunks(struct chunk_table *table, uint64_t n, uint32_t size,
+static enum status build_chunks(struct device_chunk_table *table, uint64_t n, uint32_t size,
                                 struct error *error)
 {
     table->count = (n + size - 1) / size;

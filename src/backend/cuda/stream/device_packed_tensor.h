@@ -16,9 +16,9 @@ struct device_packed_tensor {
     uint8_t *resident;              /* their bytes; device, owned                                 */
     struct unpack_segment *segment; /* (packed.nsegments); device, owned                          */
     struct packed_spread *spread;   /* (1): of this ordering; device, owned                       */
-    struct chunk_table full, last;  /* of a batch, and of the last one                            */
-    bool pinned;                    /* the host memory is registered: the copy engine reads it    */
-    bool checked;                   /* all its coordinates have been seen to be below the lengths */
+    struct device_chunk_table full, last; /* of a batch, and of the last one */
+    bool pinned;  /* the host memory is registered: the copy engine reads it    */
+    bool checked; /* all its coordinates have been seen to be below the lengths */
 };
 
 /* Takes over *packed, which is empty afterwards, whatever is returned; it is decoded to the words
@@ -47,7 +47,7 @@ uint64_t device_packed_tensor_nnz(const struct device_packed_tensor *p, uint64_t
 
 /* Nonzeros of a chunk, and the chunks of batch b. */
 uint32_t device_packed_tensor_chunk_size(const struct device_packed_tensor *p);
-const struct chunk_table *device_packed_tensor_chunks(const struct device_packed_tensor *p,
-                                                      uint64_t b);
+const struct device_chunk_table *device_packed_tensor_chunks(const struct device_packed_tensor *p,
+                                                             uint64_t b);
 
 #endif

@@ -18,7 +18,7 @@
 static int find_alto(const struct device_stream *s)
 {
     for (int i = 0; i < s->orderings; i++)
-        if (s->packed[i].packed.kind == ORDERING_ALTO)
+        if (s->ordering[i].packed.kind == ORDERING_ALTO)
             return i;
     return -1;
 }
@@ -30,11 +30,11 @@ static uint64_t resident_bytes(const struct device_packed_tensor *o)
 
 /* The device memory for building; what stays there of the source is in the way where all nonzeros
  * do not fit beside it. */
-static enum status make_room(struct device_stream *s, struct replica_request *q,
+static enum status make_room(struct device_stream *s, struct device_replica_request *q,
                              struct error *error)
 {
-    uint64_t bytes, room = device_stream_room(s), taken = resident_bytes(&s->packed[q->source]);
-    enum status status = device_replica_bytes(s, q, &bytes, error);
+    uint64_t bytes, room = device_stream_room(s), taken = resident_bytes(&s->ordering[q->source]);
+    enum status status = device_replica_build_bytes(s, q, &bytes, error);
     if (status == STATUS_OK && taken > 0 && (room < taken || bytes > room - taken)) {
         device_stream_vacate(s, q->source);
         taken = 0;
@@ -48,19 +48,19 @@ static enum status estimate(struct device_replicas *r, struct device_stream *s, 
 {
     double rate = 0;
     int source = find_alto(s), count = 0;
-    const struct packed_tensor *alto = &s->packed[source].packed;
+    const struct packed_tensor *alto = &s->ordering[source].packed;
     uint64_t room = device_stream_room(s), moved = 0, counting = 0;
-    if (device_rates_upload(TRIAL_BYTES, &rate, error) != STATUS_OK)
+    if (device_rates_upload(r->staging->device, TRIAL_BYTES, &rate, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < s->order; n++)
         count += s->conflict[n] != CONFLICT_ORDERED;
     for (int n = 0; n < s->order; n++) {
-        struct replica_request q = {.mode = n, .source = source, .device_bytes = room};
-        struct replica_cost cost = {0};
+        struct device_replica_request q = {.mode = n, .source = source, .device_bytes = room};
+        struct device_replica_cost cost = {0};
         uint64_t share = room / (uint64_t)count;
         if (s->conflict[n] == CONFLICT_ORDERED)
             continue;
-        enum status status = device_replica_cost(&cost, s, &q, error);
+        enum status status = device_replica_build_cost(&cost, s, &q, error);
         if (status == STATUS_MEMORY) /* it will do without */
             *error = (struct error){0};
         else if (status != STATUS_OK)
@@ -113,12 +113,12 @@ static enum status build_one(struct device_replicas *r, struct device_stream *s,
                              int mode, struct device_row_counts *counts, struct error *error)
 {
     struct packed_tensor replica = {0};
-    struct replica_request q = {.mode = mode,
-                                .source = source,
-                                .host_bytes = r->host_bytes,
-                                .piece_nnz = r->piece_nnz,
-                                .staging = r->staging,
-                                .counts = counts};
+    struct device_replica_request q = {.mode = mode,
+                                       .source = source,
+                                       .host_bytes = r->host_bytes,
+                                       .piece_nnz = r->piece_nnz,
+                                       .staging = r->staging,
+                                       .counts = counts};
     double start = clock_now();
     if (make_room(s, &q, error) != STATUS_OK ||
         device_replica_build(&replica, s, &q, error) != STATUS_OK)

@@ -5,7 +5,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/stream/device_replica_piece.h"
-#include "backend/cuda/stream/device_segment_pack.h"
+#include "backend/cuda/stream/device_segment_packer.h"
 #include "base/memory.h"
 #include "formats/blco/segment_pack.h"
 #include "plan/replica_pieces.h"
@@ -16,7 +16,7 @@ static const char doing[] = "building an ordering on the GPU";
 
 struct build {
     struct device_stream *stream;
-    const struct replica_request *request;
+    const struct device_replica_request *request;
     struct replica_map map;
     uint64_t segment_nnz;
     uint64_t room;               /* nonzeros of a piece and what the one before left */
@@ -28,13 +28,13 @@ struct build {
 };
 
 static const struct device_packed_tensor *flowing_of(const struct device_stream *s,
-                                                     const struct replica_request *q)
+                                                     const struct device_replica_request *q)
 {
-    return &s->packed[q->source];
+    return &s->ordering[q->source];
 }
 
 static const struct packed_tensor *source_of(const struct device_stream *s,
-                                             const struct replica_request *q)
+                                             const struct device_replica_request *q)
 {
     return &flowing_of(s, q)->packed;
 }
@@ -57,8 +57,9 @@ static enum status bytes_for(const struct replica_map *map, uint64_t room,
     return status;
 }
 
-enum status device_replica_bytes(const struct device_stream *s, const struct replica_request *q,
-                                 uint64_t *bytes, struct error *error)
+enum status device_replica_build_bytes(const struct device_stream *s,
+                                       const struct device_replica_request *q, uint64_t *bytes,
+                                       struct error *error)
 {
     const struct packed_tensor *source = source_of(s, q);
     struct replica_map map;
@@ -70,7 +71,7 @@ enum status device_replica_bytes(const struct device_stream *s, const struct rep
 static enum status choose_room(struct build *b, const struct packed_tensor *source,
                                struct error *error)
 {
-    const struct replica_request *q = b->request;
+    const struct device_replica_request *q = b->request;
     uint64_t bytes, most = q->piece_nnz ? q->piece_nnz + b->segment_nnz : source->nnz;
     b->room = source->nnz < most ? source->nnz : most;
     while (bytes_for(&b->map, b->room, source, &bytes, error) == STATUS_OK &&
@@ -86,20 +87,21 @@ static enum status choose_room(struct build *b, const struct packed_tensor *sour
 }
 
 static cudaError_t append(void *context, const struct device_packed_tensor *o, uint64_t number,
-                          const struct device_stream_workspace *lane)
+                          const struct device_stream_workspace *workspace)
 {
     const struct build *b = context;
-    const struct replica_batch batch = device_replica_piece_batch(o, number, lane);
-    cudaError_t code = device_stream_workspace_ready(lane);
-    return code == cudaSuccess ? replica_append(&batch, &b->map, &b->target, lane->product) : code;
+    const struct replica_batch batch = device_replica_piece_batch(o, number, workspace);
+    cudaError_t code = device_stream_workspace_ready(workspace);
+    return code == cudaSuccess ? replica_append(&batch, &b->map, &b->target, workspace->product)
+                               : code;
 }
 
 /* All batches that can have nonzeros of a piece pass by. */
 static enum status pass_by(struct build *b, uint64_t piece, struct error *error)
 {
-    const struct replica_request *q = b->request;
+    const struct device_replica_request *q = b->request;
     struct device_stream_pass pass = {
-        .ordering = q->source, .following = STREAM_NOTHING, .consume = append, .context = b};
+        .ordering = q->source, .following = DEVICE_STREAM_NOTHING, .consume = append, .context = b};
     if (b->range) {
         pass.batch = b->list;
         pass.batches = replica_pieces_batches(&b->pieces, piece, b->range,
@@ -112,7 +114,7 @@ static enum status pass_by(struct build *b, uint64_t piece, struct error *error)
  * them if there is memory for that. */
 static void choose_counts(const struct build *b, bool *wanted)
 {
-    const struct replica_request *q = b->request;
+    const struct device_replica_request *q = b->request;
     const struct device_stream *s = b->stream;
     for (int n = 0; n < s->order; n++)
         wanted[n] = n == q->mode || (q->counts && s->conflict[n] != CONFLICT_ORDERED);
@@ -125,7 +127,7 @@ static void choose_counts(const struct build *b, bool *wanted)
 static enum status count_rows(const struct build *b, struct device_row_counts *counts,
                               struct error *error)
 {
-    const struct replica_request *q = b->request;
+    const struct device_replica_request *q = b->request;
     bool wanted[MAX_ORDER];
     if (counts->count[q->mode])
         return STATUS_OK;
@@ -195,9 +197,9 @@ static enum status build_piece(struct build *b, struct device_replica_piece *pie
     if (last && b->appended != source_of(b->stream, b->request)->nnz)
         return error_set(error, STATUS_INPUT,
                          "the tensor is damaged: its nonzeros are out of order");
-    if (device_segment_pack(packer, device_replica_piece_lines(piece),
-                            device_replica_piece_values(piece), nnz, b->map.words, b->map.bits,
-                            piece->arena[1], piece->arena_bytes, error) != STATUS_OK)
+    if (device_segment_packer_run(
+            packer, device_replica_piece_lines(piece), device_replica_piece_values(piece), nnz,
+            b->map.words, b->map.bits, piece->arena[1], piece->arena_bytes, error) != STATUS_OK)
         return error->status;
     return device_replica_piece_carry(piece, nnz, error);
 }
@@ -261,7 +263,7 @@ static uint64_t host_room(const struct build *b)
 }
 
 static enum status open_build(struct build *b, struct device_stream *s,
-                              const struct replica_request *q, struct error *error)
+                              const struct device_replica_request *q, struct error *error)
 {
     const struct packed_tensor *source = source_of(s, q);
     *b = (struct build){.stream = s, .request = q, .segment_nnz = source->segment_nnz};
@@ -270,7 +272,7 @@ static enum status open_build(struct build *b, struct device_stream *s,
 }
 
 enum status device_replica_build(struct packed_tensor *replica, struct device_stream *s,
-                                 const struct replica_request *q, struct error *error)
+                                 const struct device_replica_request *q, struct error *error)
 {
     const struct packed_tensor *source = source_of(s, q);
     struct build b;
@@ -300,7 +302,7 @@ static uint64_t flowing_bytes(const struct device_packed_tensor *o, const uint64
 }
 
 /* Of a build in pieces. */
-static void add_pieces(struct replica_cost *cost, struct build *b,
+static void add_pieces(struct device_replica_cost *cost, struct build *b,
                        const struct device_packed_tensor *o)
 {
     cost->counting =
@@ -311,13 +313,13 @@ static void add_pieces(struct replica_cost *cost, struct build *b,
     }
 }
 
-enum status device_replica_cost(struct replica_cost *cost, struct device_stream *s,
-                                const struct replica_request *q, struct error *error)
+enum status device_replica_build_cost(struct device_replica_cost *cost, struct device_stream *s,
+                                      const struct device_replica_request *q, struct error *error)
 {
     const struct device_packed_tensor *o = flowing_of(s, q);
     const struct packed_tensor *source = &o->packed;
     struct build b;
-    *cost = (struct replica_cost){.pieces = 1, .to_host = source->size};
+    *cost = (struct device_replica_cost){.pieces = 1, .to_host = source->size};
     if (open_build(&b, s, q, error) == STATUS_OK && b.room >= source->nnz) {
         cost->to_device = flowing_bytes(o, NULL, o->nbatches, &cost->decoded);
     } else if (error->status == STATUS_OK && find_ranges(&b, error) == STATUS_OK &&

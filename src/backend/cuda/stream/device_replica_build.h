@@ -9,7 +9,7 @@
 #include "backend/cuda/stream/device_row_counts.h"
 #include "backend/cuda/stream/device_stream.h"
 
-struct replica_request {
+struct device_replica_request {
     int mode;              /* whose rows stand together                                       */
     int source;            /* the stream's ordering to build from                             */
     uint64_t device_bytes; /* that building may take                                          */
@@ -23,11 +23,12 @@ struct replica_request {
 };
 
 /* Device memory for building the ordering from all nonzeros at once. */
-enum status device_replica_bytes(const struct device_stream *s, const struct replica_request *q,
-                                 uint64_t *bytes, struct error *error);
+enum status device_replica_build_bytes(const struct device_stream *s,
+                                       const struct device_replica_request *q, uint64_t *bytes,
+                                       struct error *error);
 
 /* What building takes, about. */
-struct replica_cost {
+struct device_replica_cost {
     uint64_t pieces;
     uint64_t counting;  /* bytes that go to the device for counting rows: once for all modes */
     uint64_t to_device; /* bytes that go to the device for the pieces                        */
@@ -37,8 +38,8 @@ struct replica_cost {
 
 /* Without any work on the device, before building; of the source's batches, those that stay there
  * now are not sent. STATUS_MEMORY where there is no room for a piece. */
-enum status device_replica_cost(struct replica_cost *cost, struct device_stream *s,
-                                const struct replica_request *q, struct error *error);
+enum status device_replica_build_cost(struct device_replica_cost *cost, struct device_stream *s,
+                                      const struct device_replica_request *q, struct error *error);
 
 /* Builds it into *replica, the caller's to free; the bytes are those of packed_tensor_build with
  * the source's segment_nnz, the segments' checksums are 0. The source's coordinates must have been
@@ -46,6 +47,6 @@ enum status device_replica_cost(struct replica_cost *cost, struct device_stream 
  * STATUS_MEMORY where there is not enough memory, or a row has more nonzeros than a piece;
  * STATUS_INPUT where the source's segments do not stand in its order. */
 enum status device_replica_build(struct packed_tensor *replica, struct device_stream *s,
-                                 const struct replica_request *q, struct error *error);
+                                 const struct device_replica_request *q, struct error *error);
 
 #endif

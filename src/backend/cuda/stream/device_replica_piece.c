@@ -22,10 +22,10 @@ void device_replica_piece_map(struct replica_map *map, const struct packed_layou
 }
 
 struct replica_batch device_replica_piece_batch(const struct device_packed_tensor *o, uint64_t b,
-                                                const struct device_stream_workspace *lane)
+                                                const struct device_stream_workspace *workspace)
 {
-    return (struct replica_batch){.index = {lane->index[0], lane->index[1]},
-                                  .value = lane->value,
+    return (struct replica_batch){.index = {workspace->index[0], workspace->index[1]},
+                                  .value = workspace->value,
                                   .nnz = device_packed_tensor_nnz(o, b)};
 }
 

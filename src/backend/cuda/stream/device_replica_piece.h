@@ -27,9 +27,9 @@ struct device_replica_piece {
 void device_replica_piece_map(struct replica_map *map, const struct packed_layout *layout,
                               const struct shape *shape, int mode);
 
-/* Batch b of an ordering, decoded in a lane. */
+/* Batch b of an ordering, decoded in a workspace. */
 struct replica_batch device_replica_piece_batch(const struct device_packed_tensor *o, uint64_t b,
-                                                const struct device_stream_workspace *lane);
+                                                const struct device_stream_workspace *workspace);
 
 /* Bytes of device memory that a piece with room for so many nonzeros takes. Each of its arenas
  * holds at least arena_least bytes. STATUS_INTERNAL where the device does not tell. */

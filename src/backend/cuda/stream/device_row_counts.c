@@ -16,7 +16,7 @@ struct counting {
 
 static const uint64_t *lengths(const struct device_stream *s)
 {
-    return s->packed[0].packed.shape.dims;
+    return s->ordering[0].packed.shape.dims;
 }
 
 uint64_t device_row_counts_bytes(const struct device_stream *s, const bool *wanted)
@@ -28,14 +28,14 @@ uint64_t device_row_counts_bytes(const struct device_stream *s, const bool *want
 }
 
 static cudaError_t count_rows(void *context, const struct device_packed_tensor *o, uint64_t b,
-                              const struct device_stream_workspace *lane)
+                              const struct device_stream_workspace *workspace)
 {
     const struct counting *c = context;
-    const struct replica_batch batch = device_replica_piece_batch(o, b, lane);
-    cudaError_t code = device_stream_workspace_ready(lane);
+    const struct replica_batch batch = device_replica_piece_batch(o, b, workspace);
+    cudaError_t code = device_stream_workspace_ready(workspace);
     for (int n = 0; n < c->order && code == cudaSuccess; n++)
         if (c->count[n])
-            code = replica_count_rows(&batch, &c->map[n], c->count[n], lane->product);
+            code = replica_count_rows(&batch, &c->map[n], c->count[n], workspace->product);
     return code;
 }
 
@@ -51,7 +51,7 @@ static enum status open_counts(struct counting *d, struct device_row_counts *c, 
             continue;
         memory_free(c->count[n]);
         c->count[n] = memory_array(length, sizeof *c->count[n], error);
-        device_replica_piece_map(&d->map[n], &s->layout, &s->packed[0].packed.shape, n);
+        device_replica_piece_map(&d->map[n], &s->layout, &s->ordering[0].packed.shape, n);
         if (error->status == STATUS_OK)
             d->count[n] = device_array(length, sizeof *d->count[n], error);
         if (error->status == STATUS_OK)
@@ -80,8 +80,10 @@ enum status device_row_counts_create(struct device_row_counts *c, const bool *wa
                                      struct error *error)
 {
     struct counting d;
-    const struct device_stream_pass pass = {
-        .ordering = source, .following = STREAM_NOTHING, .consume = count_rows, .context = &d};
+    const struct device_stream_pass pass = {.ordering = source,
+                                            .following = DEVICE_STREAM_NOTHING,
+                                            .consume = count_rows,
+                                            .context = &d};
     if (open_counts(&d, c, wanted, s, stream, error) == STATUS_OK &&
         cuda_status(device_stream_pass(s, &pass, stream), doing, error) == STATUS_OK)
         fetch_counts(c, &d, s, stream, error);

@@ -19,15 +19,16 @@ static enum status allocate(void *array, uint64_t count, uint64_t size, uint64_t
 }
 
 /* What a batch of nnz nonzeros is decoded to; values as they are, where that is asked for. */
-static enum status build_lane(struct device_stream *s, struct device_stream_workspace *lane,
-                              uint64_t nnz, uint64_t *used, struct error *error)
+static enum status allocate_workspace(struct device_stream *s,
+                                      struct device_stream_workspace *workspace, uint64_t nnz,
+                                      uint64_t *used, struct error *error)
 {
-    enum status status = allocate(&lane->value, nnz, sizeof(double), used, error);
+    enum status status = allocate(&workspace->value, nnz, sizeof(double), used, error);
     for (int w = 0; w < s->layout.words && status == STATUS_OK; w++)
-        status = allocate(&lane->index[w], nnz, sizeof *lane->index[w], used, error);
+        status = allocate(&workspace->index[w], nnz, sizeof *workspace->index[w], used, error);
     for (int n = 0; n < s->order && status == STATUS_OK; n++)
         if (s->sorted[n])
-            return device_batch_sort_open(&lane->sort, nnz, used, error);
+            return device_batch_sort_open(&workspace->sort, nnz, used, error);
     return status;
 }
 
@@ -36,8 +37,8 @@ static uint64_t largest_batch(const struct device_stream *s)
 {
     uint64_t bytes = 0;
     for (int i = 0; i < s->orderings; i++)
-        for (uint64_t b = 0; b < s->packed[i].nbatches; b++) {
-            uint64_t size = device_packed_tensor_bytes(&s->packed[i], b);
+        for (uint64_t b = 0; b < s->ordering[i].nbatches; b++) {
+            uint64_t size = device_packed_tensor_bytes(&s->ordering[i], b);
             bytes = size > bytes ? size : bytes;
         }
     return bytes;
@@ -64,16 +65,16 @@ static enum status build_slots(struct device_stream *s, uint64_t bytes, struct e
 }
 
 /* What batches pass through. */
-static enum status build_rooms(struct device_stream *s, struct error *error)
+static enum status build_buffers(struct device_stream *s, struct error *error)
 {
     uint64_t nnz = 0;
     for (int i = 0; i < s->orderings; i++)
-        nnz = device_packed_tensor_nnz(&s->packed[i], 0) > nnz
-                  ? device_packed_tensor_nnz(&s->packed[i], 0)
+        nnz = device_packed_tensor_nnz(&s->ordering[i], 0) > nnz
+                  ? device_packed_tensor_nnz(&s->ordering[i], 0)
                   : nnz;
     enum status status = STATUS_OK;
     for (int l = 0; l < PLAN_WORKSPACES && status == STATUS_OK; l++)
-        status = build_lane(s, &s->lane[l], nnz, &s->used, error);
+        status = allocate_workspace(s, &s->workspace[l], nnz, &s->used, error);
     if (status == STATUS_OK)
         status = build_slots(s, largest_batch(s), error);
     if (status == STATUS_OK)
@@ -88,20 +89,20 @@ static cudaError_t create_event(cudaEvent_t *event)
     return cudaEventCreateWithFlags(event, cudaEventDisableTiming);
 }
 
-static cudaError_t open_lane(struct device_stream_workspace *lane)
+static cudaError_t open_workspace(struct device_stream_workspace *workspace)
 {
     int least, greatest;
     cudaError_t code = cudaDeviceGetStreamPriorityRange(&least, &greatest);
     if (code == cudaSuccess)
-        code = cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, greatest);
+        code = cudaStreamCreateWithPriority(&workspace->stream, cudaStreamNonBlocking, greatest);
     if (code == cudaSuccess)
-        code = cudaStreamCreateWithPriority(&lane->product, cudaStreamNonBlocking, least);
+        code = cudaStreamCreateWithPriority(&workspace->product, cudaStreamNonBlocking, least);
     if (code == cudaSuccess)
-        code = create_event(&lane->ready);
-    return code == cudaSuccess ? create_event(&lane->done) : code;
+        code = create_event(&workspace->ready);
+    return code == cudaSuccess ? create_event(&workspace->done) : code;
 }
 
-static enum status build_queues(struct device_stream *s, struct error *error)
+static enum status open_streams(struct device_stream *s, struct error *error)
 {
     cudaError_t code = cudaStreamCreateWithFlags(&s->copy, cudaStreamNonBlocking);
     if (code == cudaSuccess)
@@ -112,7 +113,7 @@ static enum status build_queues(struct device_stream *s, struct error *error)
             code = cudaEventCreate(&s->ended[n]);
     }
     for (int l = 0; l < PLAN_WORKSPACES && code == cudaSuccess; l++)
-        code = open_lane(&s->lane[l]);
+        code = open_workspace(&s->workspace[l]);
     for (int q = 0; q < PLAN_SLOTS && code == cudaSuccess; q++) {
         code = create_event(&s->slot[q].arrived);
         if (code == cudaSuccess)
@@ -125,7 +126,7 @@ uint64_t device_stream_room(const struct device_stream *s)
 {
     uint64_t used = s->used;
     for (int i = 0; i < s->orderings; i++)
-        used += s->packed[i].packed.nsegments * sizeof *s->packed[i].segment;
+        used += s->ordering[i].packed.nsegments * sizeof *s->ordering[i].segment;
     return s->bytes > used ? s->bytes - used : 0;
 }
 
@@ -135,18 +136,18 @@ static enum status keep_shares(struct device_stream *s, struct error *error)
     uint64_t share = device_stream_room(s) / (uint64_t)s->orderings;
     enum status status = STATUS_OK;
     for (int i = 0; i < s->orderings; i++)
-        device_packed_tensor_drop(&s->packed[i]);
+        device_packed_tensor_drop(&s->ordering[i]);
     for (int i = 0; i < s->orderings && status == STATUS_OK; i++)
-        status = device_packed_tensor_keep(&s->packed[i], share, error);
+        status = device_packed_tensor_keep(&s->ordering[i], share, error);
     return status;
 }
 
 static enum status build(struct device_stream *s, struct error *error)
 {
-    enum status status = build_rooms(s, error);
+    enum status status = build_buffers(s, error);
     if (status == STATUS_OK)
         status = keep_shares(s, error);
-    return status == STATUS_OK ? build_queues(s, error) : status;
+    return status == STATUS_OK ? open_streams(s, error) : status;
 }
 
 /* Each mode from the ordering of its kind, or from alto. */
@@ -155,7 +156,7 @@ static void serve_modes(struct device_stream *s)
     for (int n = 0; n < s->order; n++) {
         int kind = s->conflict[n] == CONFLICT_ORDERED ? n : ORDERING_ALTO;
         for (int i = 0; i < s->orderings; i++)
-            if (s->packed[i].packed.kind == kind)
+            if (s->ordering[i].packed.kind == kind)
                 s->serves[n] = i;
     }
 }
@@ -178,7 +179,7 @@ enum status device_stream_open(struct device_stream *s, struct packed_tensor *pa
                            "the tensor is too large for the GPU, and its coordinates take too many "
                            "bits to flow through it");
     for (; s->orderings < count && status == STATUS_OK; s->orderings++)
-        status = device_packed_tensor_open(&s->packed[s->orderings], &packed[s->orderings],
+        status = device_packed_tensor_open(&s->ordering[s->orderings], &packed[s->orderings],
                                            &s->layout, batch_nnz, error);
     for (int i = s->orderings; i < count; i++)
         packed_tensor_free(&packed[i]);
@@ -193,7 +194,7 @@ enum status device_stream_open(struct device_stream *s, struct packed_tensor *pa
 enum status device_stream_adopt(struct device_stream *s, struct packed_tensor *replica,
                                 struct error *error)
 {
-    struct device_packed_tensor *o = &s->packed[s->orderings++];
+    struct device_packed_tensor *o = &s->ordering[s->orderings++];
     int mode = replica->kind;
     enum status status = device_packed_tensor_open(o, replica, &s->layout, s->batch_nnz, error);
     if (status == STATUS_OK && largest_batch(s) > s->slot_bytes)
@@ -214,7 +215,7 @@ enum status device_stream_adopt(struct device_stream *s, struct packed_tensor *r
 void device_stream_vacate(struct device_stream *s, int ordering)
 {
     s->ahead = false; /* the slots have what flowed first before */
-    device_packed_tensor_drop(&s->packed[ordering]);
+    device_packed_tensor_drop(&s->ordering[ordering]);
 }
 
 enum status device_stream_rearrange(struct device_stream *s, struct error *error)
@@ -225,9 +226,9 @@ enum status device_stream_rearrange(struct device_stream *s, struct error *error
             needed |= s->serves[n] == i;
         if (needed)
             continue;
-        device_packed_tensor_close(&s->packed[i]);
-        s->packed[i] = s->packed[--s->orderings];
-        s->packed[s->orderings] = (struct device_packed_tensor){0};
+        device_packed_tensor_close(&s->ordering[i]);
+        s->ordering[i] = s->ordering[--s->orderings];
+        s->ordering[s->orderings] = (struct device_packed_tensor){0};
         serve_modes(s);
     }
     s->ahead = false;
@@ -251,7 +252,7 @@ void device_stream_close(struct device_stream *s)
     if (s->copy)
         cudaDeviceSynchronize();
     for (int i = 0; i < s->orderings; i++)
-        device_packed_tensor_close(&s->packed[i]);
+        device_packed_tensor_close(&s->ordering[i]);
     for (int q = 0; q < PLAN_SLOTS; q++) {
         device_free(s->slot[q].bytes);
         destroy_event(s->slot[q].arrived);
@@ -259,13 +260,13 @@ void device_stream_close(struct device_stream *s)
     }
     for (int l = 0; l < PLAN_WORKSPACES; l++) {
         for (int w = 0; w < PACKED_WORDS; w++)
-            device_free(s->lane[l].index[w]);
-        device_free(s->lane[l].value);
-        device_batch_sort_close(&s->lane[l].sort);
-        destroy_event(s->lane[l].ready);
-        destroy_event(s->lane[l].done);
-        destroy_stream(s->lane[l].stream);
-        destroy_stream(s->lane[l].product);
+            device_free(s->workspace[l].index[w]);
+        device_free(s->workspace[l].value);
+        device_batch_sort_close(&s->workspace[l].sort);
+        destroy_event(s->workspace[l].ready);
+        destroy_event(s->workspace[l].done);
+        destroy_stream(s->workspace[l].stream);
+        destroy_stream(s->workspace[l].product);
     }
     device_free(s->damaged);
     destroy_event(s->begun);
@@ -290,7 +291,7 @@ static void set_args(const struct device_stream *s, int mode, const struct devic
 {
     enum conflict conflict = s->conflict[mode];
     int g = 0;
-    *args = (struct mttkrp_args){.index = {s->lane[0].index[0], s->lane[0].index[1]},
+    *args = (struct mttkrp_args){.index = {s->workspace[0].index[0], s->workspace[0].index[1]},
                                  .owned = conflict == CONFLICT_ORDERED,
                                  .path = conflict == CONFLICT_ORDERED  ? MTTKRP_PLAIN
                                          : conflict == CONFLICT_ATOMIC ? MTTKRP_EACH
@@ -315,23 +316,23 @@ struct product {
 };
 
 static cudaError_t run_mttkrp(void *context, const struct device_packed_tensor *o, uint64_t b,
-                              const struct device_stream_workspace *lane)
+                              const struct device_stream_workspace *workspace)
 {
     struct product *product = context;
     struct mttkrp_args *args = &product->args;
-    const struct chunk_table *table = device_packed_tensor_chunks(o, b);
-    args->index[0] = lane->index[0];
-    args->index[1] = lane->index[1];
-    args->value = lane->value;
+    const struct device_chunk_table *table = device_packed_tensor_chunks(o, b);
+    args->index[0] = workspace->index[0];
+    args->index[1] = workspace->index[1];
+    args->value = workspace->value;
     args->chunk = table->chunk;
     args->chunks = table->count;
     cudaError_t code = cudaSuccess;
     if (product->sorted)
-        code =
-            device_batch_sort_run(&lane->sort, args, device_packed_tensor_nnz(o, b), lane->stream);
+        code = device_batch_sort_run(&workspace->sort, args, device_packed_tensor_nnz(o, b),
+                                     workspace->stream);
     if (code == cudaSuccess)
-        code = device_stream_workspace_ready(lane);
-    return code == cudaSuccess ? mttkrp_launch(args, lane->product) : code;
+        code = device_stream_workspace_ready(workspace);
+    return code == cudaSuccess ? mttkrp_launch(args, workspace->product) : code;
 }
 
 /* All batches of an ordering have been decoded once. */
@@ -353,7 +354,7 @@ static enum status check(struct device_stream *s, struct device_packed_tensor *o
 enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct device_factors *f,
                                  cudaStream_t stream, struct error *error)
 {
-    struct device_packed_tensor *o = &s->packed[s->serves[mode]];
+    struct device_packed_tensor *o = &s->ordering[s->serves[mode]];
     struct product product = {.sorted = s->sorted[mode]};
     struct mttkrp_args *args = &product.args;
     const struct device_stream_pass pass = {.ordering = s->serves[mode],
@@ -391,13 +392,13 @@ enum status device_stream_seconds(const struct device_stream *s, int mode, doubl
 
 uint64_t device_stream_bytes(const struct device_stream *s, int mode)
 {
-    const struct device_packed_tensor *o = &s->packed[s->serves[mode]];
+    const struct device_packed_tensor *o = &s->ordering[s->serves[mode]];
     return device_packed_tensor_at(o, o->nbatches) - device_packed_tensor_at(o, o->nresident);
 }
 
 void device_stream_describe(const struct device_stream *s, int mode, char *text, size_t size)
 {
-    const struct device_packed_tensor *o = &s->packed[s->serves[mode]];
+    const struct device_packed_tensor *o = &s->ordering[s->serves[mode]];
     double all = (double)(device_packed_tensor_at(o, o->nbatches) - device_packed_tensor_at(o, 0));
     double resident = all - (double)device_stream_bytes(s, mode);
     snprintf(text, size, "%sstreamed x%u, %s%.0f %% resident",

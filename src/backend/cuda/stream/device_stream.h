@@ -25,26 +25,28 @@ struct device_stream_workspace {
     cudaStream_t stream;  /* decodes and sorts, and goes first where kernels wait for processors */
     cudaStream_t product; /* MTTKRP */
     cudaEvent_t ready;    /* its batch is decoded and sorted */
-    cudaEvent_t done;     /* its batch has been multiplied, and the lane is free */
+    cudaEvent_t done;     /* its batch has been multiplied, and the workspace is free */
     uint64_t
         *index[PACKED_WORDS]; /* (nonzeros of a batch) each: its batch, decoded; device, owned */
     void *value;              /* the same, room for doubles                                     */
     struct device_batch_sort sort; /* where a mode needs it */
 };
 
-/* What is done with batch b of an ordering, decoded in a lane, by work in the lane's product stream
- * behind device_stream_workspace_ready, and ahead of that in its other one. */
+/* What is done with batch b of an ordering, decoded in a workspace, by work in the workspace's
+ * product stream behind device_stream_workspace_ready, and ahead of that in its other one. */
 typedef cudaError_t device_stream_consumer(void *context, const struct device_packed_tensor *o,
-                                           uint64_t b, const struct device_stream_workspace *lane);
+                                           uint64_t b,
+                                           const struct device_stream_workspace *workspace);
 
-#define STREAM_NOTHING (-1)
+#define DEVICE_STREAM_NOTHING (-1)
 
 /* Batches of an ordering, one after the other. */
 struct device_stream_pass {
     int ordering;
     const uint64_t *batch; /* (batches) those that it takes, ascending; NULL: all of them  */
     uint64_t batches;
-    int following; /* ordering that is likely to follow, in all its batches; or STREAM_NOTHING */
+    int following; /* ordering that is likely to follow, in all its batches; or
+                      DEVICE_STREAM_NOTHING */
     int single;    /* values are decoded to floats                                              */
     device_stream_consumer *consume;
     void *context;
@@ -59,7 +61,7 @@ struct device_stream_batches {
 
 struct device_stream {
     int order, orderings;
-    struct device_packed_tensor packed[MAX_ORDER + 1];
+    struct device_packed_tensor ordering[MAX_ORDER + 1];
     int serves[MAX_ORDER]; /* which ordering each mode is computed from */
     enum conflict conflict[MAX_ORDER];
     bool sorted[MAX_ORDER]; /* batches are sorted by this mode's rows */
@@ -70,7 +72,7 @@ struct device_stream {
     uint64_t bytes, used; /* of device memory that may be used, and that slots and lanes take */
     uint64_t slot_bytes;
 
-    struct device_stream_workspace lane[PLAN_WORKSPACES];
+    struct device_stream_workspace workspace[PLAN_WORKSPACES];
     cudaEvent_t begun;                                /* a call: M is zero */
     cudaEvent_t started[MAX_ORDER], ended[MAX_ORDER]; /* each mode's latest call */
 
@@ -100,10 +102,10 @@ void device_stream_close(struct device_stream *s);
 enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct device_factors *f,
                                  cudaStream_t stream, struct error *error);
 
-/* For consumers: what follows in lane->product waits for what is in lane->stream. */
-cudaError_t device_stream_workspace_ready(const struct device_stream_workspace *lane);
+/* For consumers: what follows in workspace->product waits for what is in workspace->stream. */
+cudaError_t device_stream_workspace_ready(const struct device_stream_workspace *workspace);
 
-/* Queues a pass: what its consumer puts into lane->product comes after what is in `stream` and
+/* Queues a pass: what its consumer puts into workspace->product comes after what is in `stream` and
  * before what will be. */
 cudaError_t device_stream_pass(struct device_stream *s, const struct device_stream_pass *pass,
                                cudaStream_t stream);

@@ -6,7 +6,7 @@
 /* All of an ordering. */
 static struct device_stream_batches all_batches(const struct device_stream *s, int ordering)
 {
-    const struct device_packed_tensor *o = &s->packed[ordering];
+    const struct device_packed_tensor *o = &s->ordering[ordering];
     return (struct device_stream_batches){
         .ordering = ordering, .count = o->nbatches, .resident = o->nresident};
 }
@@ -34,7 +34,7 @@ static uint64_t number_of(const struct device_stream_batches *l, uint64_t i)
 static cudaError_t fill_slot(struct device_stream *s)
 {
     struct device_stream_slot *slot = &s->slot[s->filled++ % PLAN_SLOTS];
-    const struct device_packed_tensor *o = &s->packed[s->flow.ordering];
+    const struct device_packed_tensor *o = &s->ordering[s->flow.ordering];
     uint64_t b = number_of(&s->flow, s->flow.resident + s->next++);
     cudaError_t code = cudaStreamWaitEvent(s->copy, slot->emptied, 0);
     if (code == cudaSuccess)
@@ -51,7 +51,7 @@ static cudaError_t fill_slots(struct device_stream *s, const struct device_strea
     while (s->filled - s->emptied < PLAN_SLOTS && code == cudaSuccess) {
         if (s->next < s->flow.count - s->flow.resident) {
             code = fill_slot(s);
-        } else if (!s->ahead && pass->following != STREAM_NOTHING) {
+        } else if (!s->ahead && pass->following != DEVICE_STREAM_NOTHING) {
             s->flow = all_batches(s, pass->following);
             s->next = 0;
             s->ahead = true;
@@ -76,7 +76,7 @@ static void expect_batches(struct device_stream *s, const struct device_stream_b
 /* Batch b of an ordering, whose bytes are there. */
 static cudaError_t decode(struct device_stream *s, const struct device_packed_tensor *o, uint64_t b,
                           const uint8_t *bytes, int single,
-                          const struct device_stream_workspace *lane)
+                          const struct device_stream_workspace *workspace)
 {
     struct unpack_args args = {.layout = s->layout,
                                .spread = o->spread,
@@ -85,57 +85,58 @@ static cudaError_t decode(struct device_stream *s, const struct device_packed_te
                                .segment = o->segment + b * o->segments,
                                .segment_nnz = (uint32_t)o->packed.segment_nnz,
                                .nnz = device_packed_tensor_nnz(o, b),
-                               .index = {lane->index[0], lane->index[1]},
-                               .value = lane->value,
+                               .index = {workspace->index[0], workspace->index[1]},
+                               .value = workspace->value,
                                .single = single,
                                .damaged = s->damaged};
-    return unpack_launch(&args, lane->stream);
+    return unpack_launch(&args, workspace->stream);
 }
 
 /* The next batch that flows, number b, from its slot, which takes another one from then on. */
 static cudaError_t decode_flowing(struct device_stream *s, const struct device_stream_pass *pass,
-                                  uint64_t b, const struct device_stream_workspace *lane)
+                                  uint64_t b, const struct device_stream_workspace *workspace)
 {
     cudaError_t code = fill_slots(s, pass);
     struct device_stream_slot *slot = &s->slot[s->emptied % PLAN_SLOTS];
     if (code == cudaSuccess)
-        code = cudaStreamWaitEvent(lane->stream, slot->arrived, 0);
+        code = cudaStreamWaitEvent(workspace->stream, slot->arrived, 0);
     if (code == cudaSuccess)
-        code = decode(s, &s->packed[pass->ordering], b, slot->bytes, pass->single, lane);
+        code = decode(s, &s->ordering[pass->ordering], b, slot->bytes, pass->single, workspace);
     if (code == cudaSuccess)
-        code = cudaEventRecord(slot->emptied, lane->stream);
+        code = cudaEventRecord(slot->emptied, workspace->stream);
     s->emptied++;
     return code == cudaSuccess ? fill_slots(s, pass) : code;
 }
 
-cudaError_t device_stream_workspace_ready(const struct device_stream_workspace *lane)
+cudaError_t device_stream_workspace_ready(const struct device_stream_workspace *workspace)
 {
-    cudaError_t code = cudaEventRecord(lane->ready, lane->stream);
-    return code == cudaSuccess ? cudaStreamWaitEvent(lane->product, lane->ready, 0) : code;
+    cudaError_t code = cudaEventRecord(workspace->ready, workspace->stream);
+    return code == cudaSuccess ? cudaStreamWaitEvent(workspace->product, workspace->ready, 0)
+                               : code;
 }
 
 /* Step t of a pass: batches that are there come evenly between those that flow. */
 static cudaError_t run_batch(struct device_stream *s, const struct device_stream_pass *pass,
                              const struct device_stream_batches *batches, uint64_t t)
 {
-    const struct device_packed_tensor *o = &s->packed[pass->ordering];
-    const struct device_stream_workspace *lane = &s->lane[t % PLAN_WORKSPACES];
+    const struct device_packed_tensor *o = &s->ordering[pass->ordering];
+    const struct device_stream_workspace *workspace = &s->workspace[t % PLAN_WORKSPACES];
     uint64_t before = t * batches->resident / batches->count, b;
-    cudaError_t code = cudaStreamWaitEvent(lane->stream, lane->done, 0);
+    cudaError_t code = cudaStreamWaitEvent(workspace->stream, workspace->done, 0);
     if (code != cudaSuccess)
         return code;
     if ((t + 1) * batches->resident / batches->count > before) {
         b = number_of(batches, before);
         const uint8_t *bytes =
             o->resident + device_packed_tensor_at(o, b) - device_packed_tensor_at(o, 0);
-        code = decode(s, o, b, bytes, pass->single, lane);
+        code = decode(s, o, b, bytes, pass->single, workspace);
     } else {
         b = number_of(batches, batches->resident + t - before);
-        code = decode_flowing(s, pass, b, lane);
+        code = decode_flowing(s, pass, b, workspace);
     }
     if (code == cudaSuccess)
-        code = pass->consume(pass->context, o, b, lane);
-    return code == cudaSuccess ? cudaEventRecord(lane->done, lane->product) : code;
+        code = pass->consume(pass->context, o, b, workspace);
+    return code == cudaSuccess ? cudaEventRecord(workspace->done, workspace->product) : code;
 }
 
 cudaError_t device_stream_pass(struct device_stream *s, const struct device_stream_pass *pass,
@@ -145,11 +146,11 @@ cudaError_t device_stream_pass(struct device_stream *s, const struct device_stre
     expect_batches(s, &batches);
     cudaError_t code = cudaEventRecord(s->begun, stream);
     for (int l = 0; l < PLAN_WORKSPACES && code == cudaSuccess; l++)
-        code = cudaStreamWaitEvent(s->lane[l].product, s->begun, 0);
+        code = cudaStreamWaitEvent(s->workspace[l].product, s->begun, 0);
     for (uint64_t t = 0; t < batches.count && code == cudaSuccess; t++)
         code = run_batch(s, pass, &batches, t);
     for (int l = 0; l < PLAN_WORKSPACES && code == cudaSuccess; l++)
-        code = cudaStreamWaitEvent(stream, s->lane[l].done, 0);
+        code = cudaStreamWaitEvent(stream, s->workspace[l].done, 0);
     s->ahead = s->ahead && code == cudaSuccess;
     return code;
 }

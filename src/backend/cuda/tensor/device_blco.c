@@ -29,8 +29,8 @@ static enum status take_pairs(struct build *w, uint64_t nnz, struct error *error
     struct device_pairs *p = &w->pairs;
     *p = (struct device_pairs){.n = nnz, .payload_size = w->real_size};
     if (w->last) {
-        p->key[0] = x->packed;
-        x->packed = NULL;
+        p->key[0] = x->line;
+        x->line = NULL;
     }
     if (w->last && w->real_size == sizeof *x->value) {
         p->payload[0] = x->value;
@@ -42,14 +42,14 @@ static enum status take_pairs(struct build *w, uint64_t nnz, struct error *error
 /* pairs = the lines, sorted, and the values. */
 static enum status sort_lines(struct device_blco *b, struct build *w, struct error *error)
 {
-    const uint64_t *line = w->x->packed;
+    const uint64_t *line = w->x->line;
     const double *value = w->x->value;
     struct device_pairs *p = &w->pairs;
     struct bit_moves moves;
     cudaError_t code = cudaSuccess;
     if (take_pairs(w, b->nnz, error) != STATUS_OK)
         return error->status;
-    ordering_moves_create(&moves, &w->x->line, &b->ordering, ORDERING_LINE, 0);
+    ordering_moves_create(&moves, &w->x->ordering, &b->ordering, ORDERING_LINE, 0);
     if (p->key[0] != line || !ordering_moves_identity(&moves, b->ordering.line_bits))
         code = linearise_words(line, p->key[0], b->nnz, &moves, w->stream);
     if (code == cudaSuccess && p->payload[0] != value)
@@ -79,7 +79,7 @@ static enum status store_lines(struct device_blco *b, struct build *w, struct er
 /* pairs.payload = the positions of the nonzeros in line order. */
 static enum status sort_positions(struct device_blco *b, struct build *w, struct error *error)
 {
-    if (device_pairs_take(&w->pairs, b->nnz, device_position_size(b->nnz), w->pool, error) !=
+    if (device_pairs_take(&w->pairs, b->nnz, device_pairs_position_size(b->nnz), w->pool, error) !=
         STATUS_OK)
         return error->status;
     return device_coo_sort_positions(&w->pairs, w->x, &b->ordering, error);
@@ -132,7 +132,7 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
 enum status device_blco_build(struct device_blco *b, struct device_coo *x, int kind, int index_bits,
                               int real_size, bool last, struct error *error)
 {
-    const bool lines = x->packed != NULL;
+    const bool lines = x->line != NULL;
     struct build w = {.x = x,
                       .pool = x->pool,
                       .blocks = {.x = x},

@@ -28,8 +28,9 @@ static cudaError_t flag_blocks(struct device_block_finder *f, const struct order
     uint32_t above[MAX_ORDER];
     for (int n = 0; n < o->order; n++)
         above[n] = (uint32_t)(((UINT64_C(1) << o->mode_bits[n]) - 1) & ~o->field[n].mask);
-    return linearise_flag_coordinates(&coordinates, above, f->position, device_position_size(nnz),
-                                      f->flag, f->count, nnz, stream_of(f));
+    return linearise_flag_coordinates(&coordinates, above, f->position,
+                                      device_pairs_position_size(nnz), f->flag, f->count, nnz,
+                                      stream_of(f));
 }
 
 enum status device_block_finder_count(struct device_block_finder *f, const struct ordering *o,
@@ -78,7 +79,7 @@ static cudaError_t fetch_lines(struct device_block_finder *f, const struct order
                                uint64_t *host)
 {
     struct linearise_coordinates coordinates = device_coo_coordinates(f->x);
-    int size = f->line ? (int)sizeof *f->line : device_position_size(f->x->nnz);
+    int size = f->line ? (int)sizeof *f->line : device_pairs_position_size(f->x->nnz);
     const void *from = f->line ? (const void *)f->line : f->position;
     cudaError_t code = linearise_gather(from, size, first, sizeof *first, f->line ? line : at, size,
                                         nblocks, stream_of(f));

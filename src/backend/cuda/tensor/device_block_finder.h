@@ -11,7 +11,7 @@
 struct device_block_finder {
     const struct device_coo *x;
     const uint64_t *line; /* (nnz), device, or NULL          */
-    const void *position; /* (nnz), device; device_position_size */
+    const void *position; /* (nnz), device; device_pairs_position_size */
     uint8_t *flag;        /* (nnz): the first nonzero of a block; device, owned */
     uint64_t *count;      /* (1) device, owned                                  */
 };

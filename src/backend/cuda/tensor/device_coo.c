@@ -13,7 +13,7 @@ void device_coo_init(struct device_coo *d, const struct shape *shape, uint64_t n
 {
     *d = (struct device_coo){.shape.order = shape->order, .nnz = nnz, .pool = pool};
     memcpy(d->shape.dims, shape->dims, (size_t)shape->order * sizeof *shape->dims);
-    ordering_common(&d->line, shape);
+    ordering_common(&d->ordering, shape);
 }
 
 enum status device_coo_sort_positions(struct device_pairs *p, const struct device_coo *x,
@@ -45,7 +45,7 @@ enum status device_coo_sort_positions(struct device_pairs *p, const struct devic
 
 int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o)
 {
-    return x->sorted ? ordering_sorted_bits(&x->line, o) : 0;
+    return x->sorted ? ordering_sorted_bits(&x->ordering, o) : 0;
 }
 
 struct linearise_coordinates device_coo_coordinates(const struct device_coo *x)
@@ -59,9 +59,9 @@ struct linearise_coordinates device_coo_coordinates(const struct device_coo *x)
 /* The lines themselves are the keys. */
 static enum status sort_lines(struct device_coo *d, struct error *error)
 {
-    struct device_pairs pairs = {d->nnz, sizeof *d->value, {d->packed}, {d->value}};
-    device_pairs_sort(&pairs, 0, d->line.line_bits, d->pool, error);
-    d->packed = pairs.key[0];
+    struct device_pairs pairs = {d->nnz, sizeof *d->value, {d->line}, {d->value}};
+    device_pairs_sort(&pairs, 0, d->ordering.line_bits, d->pool, error);
+    d->line = pairs.key[0];
     d->value = pairs.payload[0];
     pairs.key[0] = NULL;
     pairs.payload[0] = NULL;
@@ -74,7 +74,7 @@ static enum status permute(struct device_coo *d, const void *position, uint32_t 
                            double *value, struct error *error)
 {
     cudaStream_t stream = d->pool->stream;
-    int size = device_position_size(d->nnz);
+    int size = device_pairs_position_size(d->nnz);
     cudaError_t code = linearise_gather(d->value, sizeof *value, position, size, value,
                                         sizeof *value, d->nnz, stream);
     for (int n = 0; n < d->shape.order && code == cudaSuccess; n++) {
@@ -95,9 +95,9 @@ static enum status sort_coordinates(struct device_coo *d, struct error *error)
     struct device_pairs pairs;
     uint32_t *index = NULL;
     double *value = NULL;
-    if (device_pairs_take(&pairs, d->nnz, device_position_size(d->nnz), d->pool, error) !=
+    if (device_pairs_take(&pairs, d->nnz, device_pairs_position_size(d->nnz), d->pool, error) !=
             STATUS_OK ||
-        device_coo_sort_positions(&pairs, d, &d->line, error) != STATUS_OK)
+        device_coo_sort_positions(&pairs, d, &d->ordering, error) != STATUS_OK)
         goto done;
     device_pairs_give_keys(&pairs, d->pool);
     index = device_pool_take(d->pool, d->nnz, sizeof *index, error);
@@ -115,7 +115,7 @@ done:
 
 enum status device_coo_sort(struct device_coo *d, struct error *error)
 {
-    if (!d->sorted && (d->packed ? sort_lines : sort_coordinates)(d, error) == STATUS_OK)
+    if (!d->sorted && (d->line ? sort_lines : sort_coordinates)(d, error) == STATUS_OK)
         d->sorted = true;
     return error->status;
 }
@@ -123,7 +123,7 @@ enum status device_coo_sort(struct device_coo *d, struct error *error)
 void device_coo_free(struct device_coo *d)
 {
     if (d->pool) {
-        device_pool_give(d->pool, d->packed);
+        device_pool_give(d->pool, d->line);
         for (int n = 0; n < MAX_ORDER; n++)
             device_pool_give(d->pool, d->index[n]);
         device_pool_give(d->pool, d->value);

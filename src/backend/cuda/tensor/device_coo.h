@@ -1,5 +1,5 @@
-/* The nonzeros in device memory, as a reader produced them: uploaded or decoded once, sorted once,
- * and then the source of every ordering. */
+/* The nonzeros in device memory: copied or decoded once, sorted once; every ordering is built from
+ * them. Implemented in device_coo.c, device_coo_upload.c and device_coo_decode.c. */
 #ifndef BLCO_DEVICE_COO_H
 #define BLCO_DEVICE_COO_H
 
@@ -12,51 +12,51 @@
 #include "kernels/tensor/linearise.h"
 #include "tensor/ordering.h"
 
-/* The nonzeros on the device, in the order of the coordinate tensor until they are sorted. */
+/* The nonzeros in the order in which they came, until they are sorted. */
 struct device_coo {
     struct shape shape;
     uint64_t nnz;
-    struct ordering line; /* ordering_common's: the longest mode lowest */
-    bool sorted;          /* the nonzeros stand in this ordering        */
-    uint64_t *packed;     /* (nnz): their lines in this ordering; NULL where a line has more than 64
-                           * bits; device, owned */
-    uint32_t *index[MAX_ORDER];     /* (nnz) each where packed is NULL; device, owned */
-    double *value;                  /* (nnz); device, owned                           */
-    const struct device_pool *pool; /* of these arrays and of what is built from them */
+    struct ordering ordering;   /* ordering_common's: the longest mode lowest              */
+    bool sorted;                /* the nonzeros stand in this ordering                     */
+    uint64_t *line;             /* (nnz): lines in this ordering; NULL where a line has more than 64
+                                 * bits; device, owned */
+    uint32_t *index[MAX_ORDER]; /* (nnz) each where `line` is NULL; device, owned          */
+    double *value;              /* (nnz); device, owned                                    */
+    const struct device_pool *pool; /* of these arrays and of what is built from them      */
 };
 
 /* Everything but the arrays, which are NULL. */
 void device_coo_init(struct device_coo *d, const struct shape *shape, uint64_t nnz,
                      const struct device_pool *pool);
 
-/* Copies x to the device, in arrays of the pool, which works on the staging's stream and stays the
- * caller's. Lines and values go over the bus in fewer bytes where these hold them. x may be freed
- * afterwards. *d is empty on failure. */
+/* Copies x to the device, into arrays of the pool, which works on the staging's stream and stays
+ * the caller's. Lines and values cross the bus in fewer bytes where fewer hold them. x may be freed
+ * afterwards. On failure *d is empty. STATUS_MEMORY. */
 enum status device_coo_upload(struct device_coo *d, const struct coo *x,
                               struct device_staging *staging, const struct device_pool *pool,
                               struct error *error);
 
-/* A .blco file's nonzeros: its segments go over the bus as they are and are decoded on the device,
- * which takes no memory for coordinates on the host. As device_coo_upload, for a tensor whose
- * coordinates fit into words (decoded_layout_create). The segments are checked on their way.
- * *norm_sq = ||X||^2. STATUS_INPUT where the file is damaged. Device memory while it runs, beyond
- * the result: the file's bytes, or 8 a nonzero where that is more; and 64 MB where lines have more
- * than 64 bits. */
+/* As device_coo_upload, from a .blco file: its segments cross the bus as they are and are decoded
+ * on the device, so the host needs no memory for coordinates. The tensor's coordinates must fit
+ * into words (decoded_layout_create). The segments are checked while they are copied. *norm_sq =
+ * ||X||^2. STATUS_INPUT where the file is damaged. Device memory while it runs, beyond the result:
+ * the file's bytes, or 8 a nonzero where that is more; and 64 MB where lines have more than 64
+ * bits. */
 enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, double *norm_sq,
                               struct device_staging *staging, const struct device_pool *pool,
                               struct error *error);
 
-/* Sorts the nonzeros along d->line. Every `mode n` tensor built from them then sorts by mode n's
- * bits alone, so this pays from the second one on. Asynchronous. Device memory while it runs: 16
- * bytes a nonzero where d->packed is used, 28 otherwise (36 from 2^32 nonzeros on).
- * STATUS_MEMORY leaves *d as it was. */
+/* Sorts the nonzeros along d->ordering. Every `mode n` tensor built from them then sorts by mode
+ * n's bits alone, so this pays from the second one on. Asynchronous. Device memory while it runs:
+ * 16 bytes a nonzero where d->line is used, 28 otherwise (36 from 2^32 nonzeros on). STATUS_MEMORY
+ * leaves *d as it was. */
 enum status device_coo_sort(struct device_coo *d, struct error *error);
 
 /* Lowest bits of o's line by which x's nonzeros need not be sorted. */
 int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o);
 
 /* Sorts x's nonzeros, which are given by their coordinates, along the line of o: the payload of p
- * becomes their positions (device_position_size). The keys are undefined afterwards. */
+ * becomes their positions (device_pairs_position_size). The keys are undefined afterwards. */
 enum status device_coo_sort_positions(struct device_pairs *p, const struct device_coo *x,
                                       const struct ordering *o, struct error *error);
 

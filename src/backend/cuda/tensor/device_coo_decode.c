@@ -84,7 +84,7 @@ static enum status workspace_take(struct workspace *w, const struct device_coo *
 {
     const struct blco_file_header *h = f->header;
     const struct device_pool *pool = d->pool;
-    uint64_t lines = d->nnz * sizeof *d->packed; /* as the sort takes afterwards */
+    uint64_t lines = d->nnz * sizeof *d->line; /* as the sort takes afterwards */
     uint64_t room = h->data_bytes > lines ? h->data_bytes : lines, count = h->nsegments;
     w->segments = BATCH_NNZ / h->segment_nnz;
     w->host = memory_array(count, sizeof *w->host, error);
@@ -92,7 +92,7 @@ static enum status workspace_take(struct workspace *w, const struct device_coo *
         (w->segment = device_pool_take(pool, count, sizeof *w->segment, error)) &&
         (w->spread = device_pool_take(pool, 1, sizeof *w->spread, error)))
         w->damaged = device_pool_take(pool, 1, sizeof *w->damaged, error);
-    for (int i = 0; i < PACKED_WORDS && !d->packed && error->status == STATUS_OK; i++)
+    for (int i = 0; i < PACKED_WORDS && !d->line && error->status == STATUS_OK; i++)
         w->word[i] =
             device_pool_take(pool, blco_file_nnz(f, 0, w->segments), sizeof *w->word[i], error);
     return error->status;
@@ -147,8 +147,8 @@ static cudaError_t decode_batch(const struct device_coo *d, const struct blco_fi
                                .damaged = w->damaged};
     struct unpack_coordinates_args split = {
         .layout = w->layout, .index = {w->word[0], w->word[1]}, .nnz = nnz};
-    if (d->packed) {
-        args.index[0] = d->packed + first;
+    if (d->line) {
+        args.index[0] = d->line + first;
         return unpack_launch(&args, d->pool->stream);
     }
     for (int n = 0; n < d->shape.order; n++)
@@ -201,10 +201,10 @@ static void prepare(struct device_coo *d, struct workspace *w, struct packed_spr
 {
     *w = (struct workspace){0};
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
-    if (d->line.line_bits <= 64) {
-        decoded_layout_of_line(&w->layout, &d->line, &d->shape);
+    if (d->ordering.line_bits <= 64) {
+        decoded_layout_of_line(&w->layout, &d->ordering, &d->shape);
         if (d->value)
-            d->packed = device_pool_take(d->pool, d->nnz, sizeof *d->packed, error);
+            d->line = device_pool_take(d->pool, d->nnz, sizeof *d->line, error);
     } else {
         (void)decoded_layout_create(&w->layout, &d->shape);
         for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
@@ -225,7 +225,7 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, d
     if (error->status == STATUS_OK)
         workspace_open(&w, d, f, &spread, error);
     if (error->status == STATUS_OK)
-        send_segments(f, d->line.line_bits, w.bytes, staging, error);
+        send_segments(f, d->ordering.line_bits, w.bytes, staging, error);
     if (error->status == STATUS_OK)
         decode(d, f, &w, error);
     if (error->status == STATUS_OK) {

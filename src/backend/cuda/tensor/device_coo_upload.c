@@ -104,20 +104,20 @@ static void *take_scratch(const struct device_coo *d, uint64_t bytes, struct err
 static enum status send_lines(struct device_coo *d, const struct coo *x,
                               struct device_staging *staging, struct error *error)
 {
-    struct line_packing packing = line_packing_of(x, &d->line);
+    struct line_packing packing = line_packing_of(x, &d->ordering);
     uint64_t groups = (d->nnz + WIDEN_GROUP - 1) / WIDEN_GROUP;
     size_t size = WIDEN_GROUP * (size_t)packing.bytes;
-    bool whole = packing.bytes == sizeof *d->packed;
-    d->packed =
-        device_pool_take(d->pool, whole ? groups * WIDEN_GROUP : d->nnz, sizeof *d->packed, error);
-    void *packed = whole || !d->packed ? d->packed : take_scratch(d, groups * size, error);
+    bool whole = packing.bytes == sizeof *d->line;
+    d->line =
+        device_pool_take(d->pool, whole ? groups * WIDEN_GROUP : d->nnz, sizeof *d->line, error);
+    void *packed = whole || !d->line ? d->line : take_scratch(d, groups * size, error);
     if (!packed)
         return error->status;
     device_staging_send(staging, packed, groups, size, pack_lines, &packing, error);
     if (whole)
         return error->status;
     if (error->status == STATUS_OK)
-        cuda_status(widen_lines(packed, packing.bytes, d->packed, d->nnz, d->pool->stream), doing,
+        cuda_status(widen_lines(packed, packing.bytes, d->line, d->nnz, d->pool->stream), doing,
                     error);
     device_pool_give(d->pool, packed);
     return error->status;
@@ -245,7 +245,7 @@ enum status device_coo_upload(struct device_coo *d, const struct coo *x,
 {
     device_coo_init(d, &x->shape, x->nnz, pool);
     if (send_values(d, x, staging, error) != STATUS_OK ||
-        (d->line.line_bits <= 64 ? send_lines : send_coordinates)(d, x, staging, error) !=
+        (d->ordering.line_bits <= 64 ? send_lines : send_coordinates)(d, x, staging, error) !=
             STATUS_OK)
         device_coo_free(d);
     return error->status;

@@ -9,12 +9,12 @@
 
 static const char doing[] = "grouping modes on the GPU";
 
-static struct tuples_source source_of(const struct device_coo *x)
+static struct tuples_nonzeros source_of(const struct device_coo *x)
 {
-    struct tuples_source s = {.line = x->packed};
+    struct tuples_nonzeros s = {.line = x->line};
     for (int n = 0; n < x->shape.order; n++) {
-        s.shift[n] = x->line.place[n][0];
-        s.mask[n] = (uint32_t)((UINT64_C(1) << x->line.mode_bits[n]) - 1);
+        s.shift[n] = x->ordering.place[n][0];
+        s.mask[n] = (uint32_t)((UINT64_C(1) << x->ordering.mode_bits[n]) - 1);
         s.index[n] = x->index[n];
     }
     return s;
@@ -60,7 +60,7 @@ static enum status map_create(struct tuples_map *map, const struct device_coo *x
     if (map->bits)
         map->before = device_pool_take(x->pool, map->words + 1, sizeof *map->before, error);
     if (map->before) {
-        struct tuples_source source = source_of(x);
+        struct tuples_nonzeros source = source_of(x);
         cudaError_t code =
             cudaMemsetAsync(map->bits, 0, map->words * sizeof *map->bits, x->pool->stream);
         if (code == cudaSuccess)
@@ -108,7 +108,7 @@ static enum status count_run(const struct device_coo *x, int first, int last, ui
     uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
     if (!bits)
         return error->status;
-    const struct tuples_source source = source_of(x);
+    const struct tuples_nonzeros source = source_of(x);
     cudaError_t code = cudaMemsetAsync(bits, 0, words * sizeof *bits, x->pool->stream);
     if (code == cudaSuccess)
         code = cudaMemsetAsync(count, 0, sizeof *count, x->pool->stream);
@@ -183,7 +183,7 @@ static enum status map_groups(struct tuples_map *map, uint32_t *tuples, const st
 static void set_shifts(struct tuples_target *to, const struct device_coo *d)
 {
     for (int n = 0; n < d->shape.order; n++)
-        to->shift[n] = d->packed ? d->line.place[n][0] : 0;
+        to->shift[n] = d->line ? d->ordering.place[n][0] : 0;
 }
 
 /* x's nonzeros with the tuples' numbers as coordinates. Where lines are too long, a group's numbers
@@ -193,16 +193,16 @@ static enum status reduce(struct device_coo *x, const struct mode_groups *g,
 {
     uint64_t dims[MAX_ORDER];
     struct device_coo reduced;
-    struct tuples_source source = source_of(x);
+    struct tuples_nonzeros source = source_of(x);
     struct tuples_target to = {0};
     for (int k = 0; k < g->groups; k++)
         dims[k] = tuples[k];
     device_coo_init(&reduced, SHAPE(g->groups, dims), x->nnz, x->pool);
-    if (x->packed) {
-        reduced.packed = x->packed;
-        x->packed = NULL;
-    } else if (reduced.line.line_bits <= 64) {
-        reduced.packed = device_pool_take(x->pool, x->nnz, sizeof *reduced.packed, error);
+    if (x->line) {
+        reduced.line = x->line;
+        x->line = NULL;
+    } else if (reduced.ordering.line_bits <= 64) {
+        reduced.line = device_pool_take(x->pool, x->nnz, sizeof *reduced.line, error);
     } else {
         for (int k = 0; k < g->groups; k++) {
             to.index[k] = reduced.index[k] = x->index[g->first[k]];
@@ -211,7 +211,7 @@ static enum status reduce(struct device_coo *x, const struct mode_groups *g,
     }
     reduced.value = x->value;
     x->value = NULL;
-    to.line = reduced.packed;
+    to.line = reduced.line;
     set_shifts(&to, &reduced);
     if (error->status == STATUS_OK)
         cuda_status(tuples_reduce(&source, map, g->groups, &to, x->nnz, x->pool->stream), doing,
@@ -227,10 +227,10 @@ static enum status take_tuples(struct device_coo *d, uint32_t **coordinate,
                                struct tuples_target *to, struct error *error)
 {
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
-    if (d->line.line_bits <= 64)
-        to->line = d->packed = device_pool_take(d->pool, d->nnz, sizeof *d->packed, error);
+    if (d->ordering.line_bits <= 64)
+        to->line = d->line = device_pool_take(d->pool, d->nnz, sizeof *d->line, error);
     for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++) {
-        if (!d->packed)
+        if (!d->line)
             d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
         to->index[n] = d->index[n];
         if (n < d->shape.order - 1)
@@ -256,7 +256,7 @@ static enum status list_tuples(struct device_coo *d, uint32_t **coordinate,
     if (take_tuples(d, coordinate, &to, error) != STATUS_OK)
         return error->status;
     cudaError_t code = tuples_list(map, &to, pool->stream);
-    for (int n = 0; n < size && !d->packed && code == cudaSuccess; n++)
+    for (int n = 0; n < size && !d->line && code == cudaSuccess; n++)
         code = cudaMemcpyAsync(d->index[n], coordinate[n], d->nnz * sizeof *coordinate[n],
                                cudaMemcpyDeviceToDevice, pool->stream);
     if (code == cudaSuccess)
@@ -280,11 +280,11 @@ enum status device_mode_groups_apply(struct device_grouped_tensor *out, const st
     for (int k = 0; k < g->groups; k++)
         map_free(&map[k], pool);
     if (error->status != STATUS_OK)
-        device_grouped_tensor_free(out, pool);
+        device_mode_groups_free(out, pool);
     return error->status;
 }
 
-void device_grouped_tensor_free(struct device_grouped_tensor *g, const struct device_pool *pool)
+void device_mode_groups_free(struct device_grouped_tensor *g, const struct device_pool *pool)
 {
     for (int n = 0; n < MAX_ORDER; n++) {
         device_coo_free(&g->tuples[n]);

@@ -25,6 +25,6 @@ enum status device_mode_groups_apply(struct device_grouped_tensor *out, const st
                                      struct device_coo *x, struct error *error);
 
 /* Hands everything back to `pool`. */
-void device_grouped_tensor_free(struct device_grouped_tensor *g, const struct device_pool *pool);
+void device_mode_groups_free(struct device_grouped_tensor *g, const struct device_pool *pool);
 
 #endif

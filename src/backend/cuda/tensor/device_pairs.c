@@ -68,7 +68,7 @@ enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
     return cuda_status(code, doing, error);
 }
 
-int device_position_size(uint64_t nnz)
+int device_pairs_position_size(uint64_t nnz)
 {
     return nnz <= UINT32_MAX ? 4 : 8;
 }

@@ -31,6 +31,6 @@ enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
                               const struct device_pool *pool, struct error *error);
 
 /* Bytes of a nonzero's position. */
-int device_position_size(uint64_t nnz);
+int device_pairs_position_size(uint64_t nnz);
 
 #endif

@@ -49,13 +49,13 @@ static enum status fill_tables(struct device_tensor *t, const struct chunk_block
                                struct error *error)
 {
     uint64_t nblocks = t->blco.nblocks, all = 0;
-    for (int i = 0; i < CHUNK_TABLES; i++)
+    for (int i = 0; i < DEVICE_CHUNK_TABLES; i++)
         all += t->table[i].count = host[(uint64_t)i * (nblocks + 1) + nblocks].chunk;
     struct mttkrp_chunk *chunk = t->chunk = device_pool_keep(pool, all, sizeof *chunk, error);
     if (!chunk)
         return error->status;
     cudaError_t code = cudaSuccess;
-    for (int i = 0; i < CHUNK_TABLES && code == cudaSuccess; i++) {
+    for (int i = 0; i < DEVICE_CHUNK_TABLES && code == cudaSuccess; i++) {
         t->table[i].chunk = chunk;
         code = chunks_list(chunk, t->table[i].count, device + (uint64_t)i * (nblocks + 1), nblocks,
                            device_tensor_chunk_size(t, i), pool->stream);
@@ -67,11 +67,11 @@ static enum status fill_tables(struct device_tensor *t, const struct chunk_block
 static enum status build_tables(struct device_tensor *t, const struct device_pool *pool,
                                 struct error *error)
 {
-    uint64_t entries = CHUNK_TABLES * (t->blco.nblocks + 1);
+    uint64_t entries = DEVICE_CHUNK_TABLES * (t->blco.nblocks + 1);
     struct chunk_block *host = memory_array(entries, sizeof *host, error), *device = NULL;
     if (!host)
         return error->status;
-    for (int i = 0; i < CHUNK_TABLES; i++)
+    for (int i = 0; i < DEVICE_CHUNK_TABLES; i++)
         start_blocks(&t->blco, device_tensor_chunk_size(t, i),
                      host + (uint64_t)i * (t->blco.nblocks + 1));
     device = device_pool_take(pool, entries, sizeof *device, error);
@@ -130,7 +130,7 @@ static enum status list_zero_rows(struct device_tensor *t, int mode, const struc
     device_tensor_args(t, 0, mode, &args);
 
     size_t bytes = 0;
-    cudaError_t code = empty_rows_workspace(rows, &bytes);
+    cudaError_t code = empty_rows_temporary(rows, &bytes);
     void *workspace = device_pool_take(pool, bytes, 1, error);
     uint32_t *row = device_pool_take(pool, rows, sizeof *row, error);
     if (workspace && row) {

@@ -6,9 +6,9 @@
 #include "backend/cuda/tensor/device_blco.h"
 #include "kernels/mttkrp/mttkrp.h"
 
-#define CHUNK_TABLES 5 /* each one's chunks are twice as long as those of the one before */
+#define DEVICE_CHUNK_TABLES 5 /* each one's chunks are twice as long as those of the one before */
 
-struct chunk_table {
+struct device_chunk_table {
     struct mttkrp_chunk *chunk; /* (count), part of struct device_tensor's */
     uint64_t count;
 };
@@ -17,7 +17,7 @@ struct device_tensor {
     struct device_blco blco;
     uint32_t *base; /* (nblocks x MAX_ORDER); device, owned; NULL where all bits are zero */
     struct mttkrp_chunk *chunk; /* of all tables; device, owned */
-    struct chunk_table table[CHUNK_TABLES];
+    struct device_chunk_table table[DEVICE_CHUNK_TABLES];
     uint32_t *zero_row; /* (zero_rows): see empty_rows.h; `mode n` orderings only; device, owned */
     uint64_t zero_rows;
 };

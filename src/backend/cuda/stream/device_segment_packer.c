@@ -1,4 +1,4 @@
-#include "backend/cuda/stream/device_segment_pack.h"
+#include "backend/cuda/stream/device_segment_packer.h"
 
 #include <string.h>
 
@@ -122,9 +122,9 @@ static enum status fetch(struct device_segment_packer *k, const struct pack_args
     return STATUS_OK;
 }
 
-enum status device_segment_pack(struct device_segment_packer *k, const void *line,
-                                const double *value, uint64_t nnz, int words, int line_bits,
-                                uint8_t *out, uint64_t out_bytes, struct error *error)
+enum status device_segment_packer_run(struct device_segment_packer *k, const void *line,
+                                      const double *value, uint64_t nnz, int words, int line_bits,
+                                      uint8_t *out, uint64_t out_bytes, struct error *error)
 {
     uint64_t segments = segments_of(nnz, k->to->segment_nnz), end;
     const struct pack_args args = {.line = line,

@@ -1,6 +1,6 @@
 /* From sorted nonzeros on the device to packed segments in host memory (packed.h). */
-#ifndef BLCO_DEVICE_SEGMENT_PACK_H
-#define BLCO_DEVICE_SEGMENT_PACK_H
+#ifndef BLCO_DEVICE_SEGMENT_PACKER_H
+#define BLCO_DEVICE_SEGMENT_PACKER_H
 
 #include <cuda_runtime.h>
 
@@ -37,8 +37,8 @@ void device_segment_packer_close(struct device_segment_packer *k);
 /* Packs the next nnz nonzeros: whole segments, but the last one where the tensor ends; lines of
  * `words` words and line_bits bits, sorted. By way of out (out_bytes), device memory. All is done
  * when it returns. Checksums are left 0. STATUS_MEMORY where to->bytes has no room for them. */
-enum status device_segment_pack(struct device_segment_packer *k, const void *line,
-                                const double *value, uint64_t nnz, int words, int line_bits,
-                                uint8_t *out, uint64_t out_bytes, struct error *error);
+enum status device_segment_packer_run(struct device_segment_packer *k, const void *line,
+                                      const double *value, uint64_t nnz, int words, int line_bits,
+                                      uint8_t *out, uint64_t out_bytes, struct error *error);
 
 #endif
