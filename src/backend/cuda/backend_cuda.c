@@ -3,12 +3,12 @@
  * Factors stay as the solve leaves them; their column norms are kept beside them and enter the R x
  * R matrix by which the next M is multiplied (device_dense.h), so no pass only rescales. MTTKRP
  * needs the factors alone: all R x R work runs on a second stream beside the next MTTKRP. */
-#include "backend/backend.h"
+#include "backend/backend_kind.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "backend/cuda/cuda_state.h"
+#include "backend/cuda/device_state.h"
 #include "backend/cuda/device_sweep.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_factor_copy.h"
@@ -24,7 +24,7 @@
  * room for that the tensor stays packed. */
 #define BUILDING_BYTES 32
 
-static enum status cuda_available(struct error *error)
+static enum status available(struct error *error)
 {
     int count = 0;
     cudaError_t code = cudaGetDeviceCount(&count);
@@ -47,15 +47,11 @@ static enum status cuda_available(struct error *error)
     return STATUS_OK;
 }
 
-static uint64_t real_size(const struct backend_options *options)
+/* Bytes of a factor's row: whole vectors. */
+static uint64_t padded_row(const struct backend_options *options)
 {
-    return options->precision == PRECISION_SINGLE ? sizeof(float) : sizeof(double);
-}
-
-static uint64_t padded_rank(const struct backend_options *options)
-{
-    uint64_t entries = VECTOR_BYTES / real_size(options);
-    return (options->rank + entries - 1) / entries * entries;
+    uint64_t bytes = options->rank * precision_bytes(options->precision);
+    return (bytes + VECTOR_BYTES - 1) / VECTOR_BYTES * VECTOR_BYTES;
 }
 
 /* Bytes of host memory that the tensor may take, whether its nonzeros are already there or not. */
@@ -63,50 +59,39 @@ static uint64_t host_budget(const struct backend_options *options)
 {
     if (options->host_memory)
         return options->host_memory;
-    return (uint64_t)(MACHINE_MEMORY_SHARE *
-                      (double)(machine_memory_available() + machine_memory_in_use()));
+    uint64_t memory = machine_memory_available() + machine_memory_in_use();
+    return (uint64_t)(MACHINE_MEMORY_SHARE * (double)memory);
 }
 
-static enum status cuda_plan(int order, const uint64_t *dims, uint64_t nnz,
-                             const struct backend_options *options, struct plan *plan,
-                             struct error *error)
+static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
+                                const struct backend_options *options, struct error *error)
 {
-    size_t free_bytes, total_bytes;
-    int device, processors;
-    cudaError_t code = cudaGetDevice(&device);
-    if (code == cudaSuccess)
-        code = cudaMemGetInfo(&free_bytes, &total_bytes);
-    if (code == cudaSuccess)
-        code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    if (code != cudaSuccess)
-        return cuda_status(code, "asking for the device's memory", error);
-
-    struct plan_request request = {
-        .shape.order = order,
-        .nnz = nnz,
-        .rank = padded_rank(options),
-        .budget = free_bytes - free_bytes / 16,
-        .real_size = real_size(options),
-        .copies = OUTPUT_COPIES,
-        .short_mode = (uint64_t)processors,
-        .conflict = options->conflict,
-        .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
-        .no_replicas = options->no_replicas,
-        .replicas_at_once = options->replicas_at_once,
-        .iterations = options->iterations,
-        .can_stream = true,
-        .must_stream = options->must_stream || nnz > free_bytes / BUILDING_BYTES,
-        .host_budget = host_budget(options),
-        .batch_nnz = options->batch_nnz,
-        .alto_bytes = options->alto_bytes};
-    memcpy(request.shape.dims, dims, (size_t)order * sizeof *dims);
-    if (options->memory && options->memory < request.budget)
-        request.budget = options->memory;
-    plan_make(plan, &request);
+    uint64_t available, all;
+    int processors;
+    if (device_memory_free(options->device, &available, &all, error) != STATUS_OK ||
+        device_attribute(options->device, cudaDevAttrMultiProcessorCount, &processors, error) !=
+            STATUS_OK)
+        return error->status;
+    *request =
+        (struct plan_request){.tensor = *tensor,
+                              .rank = options->rank,
+                              .precision = options->precision,
+                              .conflict = options->conflict,
+                              .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
+                              .iterations = options->iterations,
+                              .row_bytes = padded_row(options),
+                              .budget = available - available / 16,
+                              .copies = OUTPUT_COPIES,
+                              .short_mode = (uint64_t)processors,
+                              .can_stream = true,
+                              .must_stream = tensor->nnz > available / BUILDING_BYTES,
+                              .host_budget = host_budget(options)};
+    if (options->memory && options->memory < request->budget)
+        request->budget = options->memory;
     return STATUS_OK;
 }
 
-static enum status open_small_matrices(struct cuda_state *s, struct error *error)
+static enum status open_small_matrices(struct device_state *s, struct error *error)
 {
     uint64_t square = s->rank * s->rank;
     enum status status = STATUS_OK;
@@ -123,10 +108,12 @@ static enum status open_small_matrices(struct cuda_state *s, struct error *error
         status = device_array_into(&s->scalars, 1, sizeof *s->scalars, error);
     if (status == STATUS_OK)
         s->result = device_pinned_array(1, sizeof *s->result, error);
+    if (s->result)
+        s->loaded = memory_array(s->rank, sizeof *s->loaded, error);
     return error->status;
 }
 
-static enum status open_streams(struct cuda_state *s, struct error *error)
+static enum status open_streams(struct device_state *s, struct error *error)
 {
     int least, greatest; /* the side's small kernels do not queue behind MTTKRP's thread blocks */
     cudaError_t code = cudaDeviceGetStreamPriorityRange(&least, &greatest);
@@ -139,14 +126,17 @@ static enum status open_streams(struct cuda_state *s, struct error *error)
     for (int i = 0; i < 2 && code == cudaSuccess; i++)
         code = cudaEventCreate(&s->swept[i]);
     enum status status = cuda_status(code, "a stream", error);
-    return status == STATUS_OK ? device_staging_open(&s->staging, 0, s->stream, error) : status;
+    return status == STATUS_OK ? device_staging_open(&s->staging, s->device, s->stream, error)
+                               : status;
 }
 
-static void cuda_close(void *state)
+static void close_device(void *state)
 {
-    struct cuda_state *s = state;
+    struct device_state *s = state;
+    struct error ignored = {0};
     if (!s)
         return;
+    (void)device_use(s->device, &ignored);
     cudaDeviceSynchronize();
     for (int n = 0; n < s->order; n++) {
         device_free(s->gram[n]);
@@ -154,6 +144,7 @@ static void cuda_close(void *state)
     }
     device_sweep_close(&s->sweep);
     device_dense_close(s->dense);
+    memory_free(s->loaded);
     device_free(s->weights);
     device_free(s->raw);
     device_free(s->scalars);
@@ -174,49 +165,53 @@ static void cuda_close(void *state)
     memory_free(s);
 }
 
-static enum status cuda_open(void **state, const struct tensor_source *source, struct plan *plan,
-                             const struct backend_options *options, struct progress *progress,
-                             struct error *error)
+static enum status open_device(void **state, const struct tensor_source *source,
+                               const struct plan *plan, const struct backend_options *options,
+                               struct progress *progress, struct error *error)
 {
-    struct cuda_state *s = memory_zeros(1, sizeof *s, error);
+    struct device_state *s = memory_zeros(1, sizeof *s, error);
     *state = NULL;
     if (!s)
         return error->status;
+    s->device = options->device;
     s->order = source->x->shape.order;
     s->rank = options->rank;
-    s->ld = padded_rank(options);
+    s->ld = plan->request.row_bytes / precision_bytes(options->precision);
     s->ridge = options->ridge;
 
-    enum status status = open_streams(s, error);
+    enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
-        status = device_sweep_open(&s->sweep, source, plan,
-                                   (uint32_t)(s->ld * plan->request.real_size / VECTOR_BYTES),
-                                   &s->staging, progress, error);
+        status = open_streams(s, error);
+    if (status == STATUS_OK)
+        status = device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error);
     if (status == STATUS_OK && source->file)
-        status = backend_check_norm(s->sweep.norm_sq, error);
+        status = backend_check_norm(s->sweep.orderings.norm_sq, error);
     if (status == STATUS_OK)
         status = open_small_matrices(s, error);
     if (status == STATUS_OK)
-        status = device_dense_open(&s->dense, 0, s->rank, s->ld, s->sweep.factors.single, error);
+        status =
+            device_dense_open(&s->dense, s->device, s->rank, s->ld, s->sweep.factors.single, error);
     if (status != STATUS_OK) {
-        cuda_close(s);
+        close_device(s);
         return status;
     }
     *state = s;
     return STATUS_OK;
 }
 
-/* The start counts as it stands: norms one, Grams of the columns as given. */
-static enum status cuda_load(void *state, const struct ktensor *k, struct error *error)
+/* The start counts as it stands: norms one, Grams of the columns as given. Its lambda counts until
+ * the first update. */
+static enum status load(void *state, const struct ktensor *k, struct error *error)
 {
-    struct cuda_state *s = state;
+    struct device_state *s = state;
     double *ones = memory_array(s->rank, sizeof *ones, error);
     if (!ones)
         return error->status;
     for (uint64_t r = 0; r < s->rank; r++)
         ones[r] = 1;
-    enum status status =
-        cuda_status(cudaMemset(s->scalars, 0, sizeof *s->scalars), "the result", error);
+    enum status status = device_use(s->device, error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaMemset(s->scalars, 0, sizeof *s->scalars), "the result", error);
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
         status =
             device_factor_upload(&s->staging, k->factor[n], s->sweep.factors.factor[n],
@@ -231,8 +226,9 @@ static enum status cuda_load(void *state, const struct ktensor *k, struct error 
     }
     if (status == STATUS_OK)
         status = cuda_status(cudaStreamSynchronize(s->stream), "the factors", error);
-    s->last_mode = s->order - 1;
-    cuda_restart(s);
+    memcpy(s->loaded, k->lambda, s->rank * sizeof *s->loaded);
+    s->last_mode = -1;
+    device_state_restart(s);
     for (int n = 0; n < s->order; n++)
         device_sweep_changed(&s->sweep, n);
     memory_free(ones);
@@ -240,7 +236,7 @@ static enum status cuda_load(void *state, const struct ktensor *k, struct error 
 }
 
 /* Column norms of mode n as factors that undo them; 1 for a zero column. */
-static enum status inverse_norms(const struct cuda_state *s, int n, double *scale,
+static enum status inverse_norms(const struct device_state *s, int n, double *scale,
                                  struct error *error)
 {
     enum status status =
@@ -251,17 +247,28 @@ static enum status inverse_norms(const struct cuda_state *s, int n, double *scal
     return status;
 }
 
-static enum status cuda_store(void *state, struct ktensor *k, struct error *error)
+static enum status copy_lambda(const struct device_state *s, double *lambda, struct error *error)
 {
-    struct cuda_state *s = state;
+    size_t bytes = s->rank * sizeof *lambda;
+    if (s->last_mode < 0) {
+        memcpy(lambda, s->loaded, bytes);
+        return STATUS_OK;
+    }
+    return cuda_status(cudaMemcpy(lambda, s->norm[s->last_mode], bytes, cudaMemcpyDeviceToHost),
+                       "lambda", error);
+}
+
+static enum status store(void *state, struct ktensor *k, struct error *error)
+{
+    struct device_state *s = state;
     double *scale = memory_array(s->rank, sizeof *scale, error);
     if (!scale)
         return error->status;
-    enum status status = cuda_settle(s, error);
+    enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
-        status = cuda_status(cudaMemcpy(k->lambda, s->norm[s->last_mode], s->rank * sizeof *scale,
-                                        cudaMemcpyDeviceToHost),
-                             "lambda", error);
+        status = device_state_settle(s, error);
+    if (status == STATUS_OK)
+        status = copy_lambda(s, k->lambda, error);
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
         status = inverse_norms(s, n, scale, error);
         if (status == STATUS_OK)
@@ -273,16 +280,18 @@ static enum status cuda_store(void *state, struct ktensor *k, struct error *erro
     return status;
 }
 
-static enum status cuda_fetch(void *state, int mode, double *m, struct error *error)
+static enum status fetch(void *state, int mode, double *m, struct error *error)
 {
-    struct cuda_state *s = state;
+    struct device_state *s = state;
     double *scale = memory_array(2 * s->rank, sizeof *scale, error);
     if (!scale)
         return error->status;
     double *one = scale + s->rank;
-    enum status status = cuda_settle(s, error);
+    enum status status = device_use(s->device, error);
+    if (status == STATUS_OK)
+        status = device_state_settle(s, error);
     if (status == STATUS_OK && s->m_mode != mode)
-        status = cuda_queue_mttkrp(s, mode, error);
+        status = device_state_queue_mttkrp(s, mode, error);
     for (uint64_t r = 0; r < s->rank; r++)
         scale[r] = 1;
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
@@ -300,9 +309,9 @@ static enum status cuda_fetch(void *state, int mode, double *m, struct error *er
     return status;
 }
 
-static enum status cuda_stamp(void *state, int number, struct error *error)
+static enum status stamp(void *state, int number, struct error *error)
 {
-    struct cuda_state *s = state;
+    struct device_state *s = state;
     if (s->m_early) { /* which is no part of the operations before it */
         s->mark[number] = s->swept[s->turn];
         return STATUS_OK;
@@ -314,9 +323,9 @@ static enum status cuda_stamp(void *state, int number, struct error *error)
     return cuda_status(code, "timing", error);
 }
 
-static enum status cuda_elapsed(void *state, int from, int to, double *seconds, struct error *error)
+static enum status elapsed(void *state, int from, int to, double *seconds, struct error *error)
 {
-    struct cuda_state *s = state;
+    struct device_state *s = state;
     float ms = 0;
     cudaError_t code = cudaEventSynchronize(s->mark[to]);
     if (code == cudaSuccess)
@@ -325,58 +334,53 @@ static enum status cuda_elapsed(void *state, int from, int to, double *seconds, 
     return cuda_status(code, "timing", error);
 }
 
-static void cuda_build(void *state, struct backend_build *build)
+static void tell_built(void *state, struct backend_built *built)
 {
-    *build = ((struct cuda_state *)state)->sweep.build;
+    const struct device_orderings *o = &((struct device_state *)state)->sweep.orderings;
+    *built =
+        (struct backend_built){.plan = o->plan, .groups = o->sweep.groups, .seconds = o->seconds};
 }
 
-static bool cuda_describe(void *state, int mode, char *text, size_t size)
+static bool describe(void *state, int mode, char *text, size_t size)
 {
-    return device_sweep_describe(&((struct cuda_state *)state)->sweep, mode, text, size);
+    return device_sweep_describe(&((struct device_state *)state)->sweep, mode, text, size);
 }
 
-static uint64_t cuda_bus_bytes(void *state, int mode)
+static uint64_t bus_bytes(void *state, int mode)
 {
-    return device_sweep_bus_bytes(&((struct cuda_state *)state)->sweep, mode);
+    return device_sweep_bus_bytes(&((struct device_state *)state)->sweep, mode);
 }
 
-static enum status cuda_limits(int order, const uint64_t *dims,
-                               const struct backend_options *options, struct backend_limits *limits,
-                               struct error *error)
+static enum status measure_rates(const struct shape *shape, const struct backend_options *options,
+                                 struct backend_rates *rates, struct error *error)
 {
-    struct device_rates_request request = {.device = 0,
-                                           .order = order,
-                                           .dims = dims,
-                                           .row_bytes = options->rank * real_size(options),
-                                           .vectors = padded_rank(options) * real_size(options) /
-                                                      VECTOR_BYTES,
+    struct device_rates_request request = {.device = options->device,
+                                           .shape = shape,
+                                           .row_bytes =
+                                               options->rank * precision_bytes(options->precision),
+                                           .vectors = padded_row(options) / VECTOR_BYTES,
                                            .single = options->precision == PRECISION_SINGLE,
                                            .memory = options->memory};
-    return device_rates(&request, limits, error);
+    return device_rates(&request, rates, error);
 }
 
-static enum status cuda_device(struct backend_device *device, struct error *error)
-{
-    return device_info(0, device, error);
-}
+static const struct backend_ops operations = {.load = load,
+                                              .mttkrp = device_state_mttkrp,
+                                              .update = device_state_update,
+                                              .fit = device_state_fit,
+                                              .store = store,
+                                              .fetch = fetch,
+                                              .built = tell_built,
+                                              .close = close_device,
+                                              .stamp = stamp,
+                                              .elapsed = elapsed,
+                                              .describe = describe,
+                                              .bus_bytes = bus_bytes};
 
-const struct backend_ops backend_cuda = {.name = "cuda",
-                                         .available = cuda_available,
-                                         .plan = cuda_plan,
-                                         .open = cuda_open,
-                                         .load = cuda_load,
-                                         .mttkrp = cuda_mttkrp,
-                                         .solve = cuda_solve,
-                                         .normalise = cuda_normalise,
-                                         .gram = cuda_gram,
-                                         .fit = cuda_fit,
-                                         .store = cuda_store,
-                                         .fetch = cuda_fetch,
-                                         .close = cuda_close,
-                                         .stamp = cuda_stamp,
-                                         .elapsed = cuda_elapsed,
-                                         .build = cuda_build,
-                                         .describe = cuda_describe,
-                                         .bus_bytes = cuda_bus_bytes,
-                                         .limits = cuda_limits,
-                                         .device = cuda_device};
+const struct backend_kind backend_cuda = {.name = "cuda",
+                                          .available = available,
+                                          .request = make_request,
+                                          .open = open_device,
+                                          .ops = &operations,
+                                          .rates = measure_rates,
+                                          .device = device_info};

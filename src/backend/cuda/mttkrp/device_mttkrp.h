@@ -5,8 +5,8 @@
 #ifndef BLCO_DEVICE_MTTKRP_H
 #define BLCO_DEVICE_MTTKRP_H
 
-#include "backend/backend.h"
 #include "backend/cuda/tensor/device_tensor.h"
+#include "plan/conflict.h"
 
 /* What the kernels read and write beside the tensor; all pointers are to device memory. */
 struct device_factors {

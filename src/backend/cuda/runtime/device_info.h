@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "backend/backend.h"
+#include "backend/backend_kind.h"
 
 /* `device` is the number of a GPU as the CUDA runtime counts them, from 0. All return
  * STATUS_INTERNAL where that GPU does not answer. */

@@ -103,13 +103,13 @@ static enum status measure_rows(struct limits_timer *t, row_launcher launch, voi
 }
 
 /* A table as long as the longest mode, or as half of the free memory holds. */
-static enum status measure_modes(struct limits_timer *t, struct backend_limits *limits,
+static enum status measure_modes(struct limits_timer *t, struct backend_rates *rates,
                                  struct error *error)
 {
     const struct device_rates_request *request = t->request;
     uint64_t row = request->vectors * VECTOR_BYTES, most = t->free_bytes / 2 / row, longest = 1;
-    for (int n = 0; n < request->order; n++)
-        longest = request->dims[n] > longest ? request->dims[n] : longest;
+    for (int n = 0; n < request->shape->order; n++)
+        longest = request->shape->dims[n] > longest ? request->shape->dims[n] : longest;
     longest = longest > most && most > 0 ? most : longest;
     void *table = device_array(longest, row, error);
     if (!table)
@@ -117,14 +117,14 @@ static enum status measure_modes(struct limits_timer *t, struct backend_limits *
     enum status status =
         cuda_status(peak_fill(table, longest * request->vectors, request->single, t->stream),
                     "measuring the GPU", error);
-    for (int n = 0; n < request->order && status == STATUS_OK; n++) {
-        uint64_t rows = request->dims[n] < longest ? request->dims[n] : longest;
+    for (int n = 0; n < request->shape->order && status == STATUS_OK; n++) {
+        uint64_t rows = request->shape->dims[n] < longest ? request->shape->dims[n] : longest;
         double rate;
         status = measure_rows(t, peak_gather, table, rows, &rate, error);
-        limits->gather_bytes_per_second[n] = rate * (double)request->row_bytes;
+        rates->gather_bytes_per_second[n] = rate * (double)request->row_bytes;
         if (status == STATUS_OK)
-            status = measure_rows(t, peak_atomic, table, rows, &limits->atomic_rows_per_second[n],
-                                  error);
+            status =
+                measure_rows(t, peak_atomic, table, rows, &rates->atomic_rows_per_second[n], error);
     }
     device_free(table);
     return status;
@@ -190,20 +190,20 @@ enum status device_rates_upload(int device, uint64_t bytes, double *bytes_per_se
     return error->status;
 }
 
-enum status device_rates(const struct device_rates_request *request, struct backend_limits *limits,
+enum status device_rates(const struct device_rates_request *request, struct backend_rates *rates,
                          struct error *error)
 {
     struct limits_timer t = {.request = request};
-    *limits = (struct backend_limits){0};
+    *rates = (struct backend_rates){0};
     enum status status = open_timer(&t, error);
     if (status == STATUS_OK)
-        status = measure_copy(&t, &limits->copy_bytes_per_second, error);
+        status = measure_copy(&t, &rates->copy_bytes_per_second, error);
     if (status == STATUS_OK)
         status =
             measure_upload(&t, UPLOAD_BYTES < t.free_bytes / 2 ? UPLOAD_BYTES : t.free_bytes / 2,
-                           &limits->upload_bytes_per_second, error);
+                           &rates->upload_bytes_per_second, error);
     if (status == STATUS_OK)
-        status = measure_modes(&t, limits, error);
+        status = measure_modes(&t, rates, error);
     close_timer(&t);
     return status;
 }

@@ -1,22 +1,21 @@
-/* What a GPU can do with the rows of a factorisation: struct backend_limits, measured. */
+/* What a GPU can do with the rows of a factorisation: struct backend_rates, measured. */
 #ifndef BLCO_DEVICE_RATES_H
 #define BLCO_DEVICE_RATES_H
 
-#include "backend/backend.h"
+#include "backend/backend_kind.h"
 
 struct device_rates_request {
-    int device; /* its number */
-    int order;
-    const uint64_t *dims; /* (order)                                           */
-    uint64_t row_bytes;   /* of a factor's row, without padding                */
-    uint64_t vectors;     /* 16-byte vectors in a row                          */
-    int single;           /* float instead of double                           */
-    uint64_t memory;      /* device bytes that may be used; 0: what is free    */
+    int device;                /* its number */
+    const struct shape *shape; /* of the tensor                                     */
+    uint64_t row_bytes;        /* of a factor's row, without padding                */
+    uint64_t vectors;          /* 16-byte vectors in a row                          */
+    int single;                /* float instead of double                           */
+    uint64_t memory;           /* device bytes that may be used; 0: what is free    */
 };
 
 /* Takes up to half of that memory while it runs. Makes the device the calling thread's.
  * STATUS_MEMORY, device or pinned host. */
-enum status device_rates(const struct device_rates_request *request, struct backend_limits *limits,
+enum status device_rates(const struct device_rates_request *request, struct backend_rates *rates,
                          struct error *error);
 
 /* *bytes_per_second = the rate of the bus from pinned host memory to the device of this number,

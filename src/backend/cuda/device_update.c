@@ -4,30 +4,31 @@
  * cannot, the device leaves everything behind it undone, the host learns of it when it next waits
  * anyway, and repeats these steps, waiting for each V. And while it waits for the fit, the device
  * already works on the next sweep's first MTTKRP. */
-#include "backend/cuda/cuda_state.h"
+#include "backend/cuda/device_state.h"
 
 #include <math.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_info.h"
 
 #define CAREFUL_UPDATES 64 /* that wait for their V after one that was singular */
 
-void cuda_restart(struct cuda_state *s)
+void device_state_restart(struct device_state *s)
 {
-    s->updates = s->careful = 0;
+    s->count = s->careful = 0;
     s->m_mode = -1;
     s->m_early = false;
     device_dense_run_ahead(s->dense, &s->scalars->halt);
 }
 
-enum status cuda_queue_mttkrp(struct cuda_state *s, int mode, struct error *error)
+enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct error *error)
 {
     s->m_mode = mode;
     s->m_early = false;
     return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
 }
 
-static enum status queue_solve(struct cuda_state *s, int mode, struct error *error)
+static enum status queue_solve(struct device_state *s, int mode, struct error *error)
 {
     s->last_mode = mode;
     device_sweep_changed(&s->sweep, mode);
@@ -48,18 +49,24 @@ static enum status queue_solve(struct cuda_state *s, int mode, struct error *err
 }
 
 /* lambda and the Gram of unit columns both follow from A_n' A_n, which the solve left in `raw`. */
-static enum status queue_normalise(struct cuda_state *s, int mode, struct error *error)
+static enum status queue_normalise(struct device_state *s, int mode, struct error *error)
 {
     return device_dense_normalise(s->dense, s->raw, s->norm[mode], s->gram[mode], mode + 1,
                                   &s->scalars->bad, s->side, error);
 }
 
-/* The updates from the k-th solved one on, once more and waiting for every V. */
-static enum status repeat_updates(struct cuda_state *s, int k, struct error *error)
+static enum status queue_update(struct device_state *s, int mode, struct error *error)
+{
+    enum status status = queue_solve(s, mode, error);
+    return status == STATUS_OK ? queue_normalise(s, mode, error) : status;
+}
+
+/* What was queued from the k-th update on, once more and waiting for every V. */
+static enum status repeat_updates(struct device_state *s, int k, struct error *error)
 {
     int first = 0;
-    for (int solved = 0; first < s->updates; first++) {
-        solved += s->update[first].solved;
+    for (int solved = 0; first < s->count; first++) {
+        solved += s->queued[first].updated;
         if (solved == k)
             break;
     }
@@ -67,20 +74,18 @@ static enum status repeat_updates(struct cuda_state *s, int k, struct error *err
     s->careful = CAREFUL_UPDATES;
     enum status status =
         cuda_status(cudaMemset(&s->scalars->halt, 0, sizeof s->scalars->halt), "V", error);
-    for (int i = first; i < s->updates && status == STATUS_OK; i++) {
-        const struct cuda_update *u = &s->update[i];
-        status = cuda_queue_mttkrp(s, u->mode, error);
-        if (status == STATUS_OK && u->solved)
-            status = queue_solve(s, u->mode, error);
-        if (status == STATUS_OK && u->normalised)
-            status = queue_normalise(s, u->mode, error);
+    for (int i = first; i < s->count && status == STATUS_OK; i++) {
+        const struct device_queued *u = &s->queued[i];
+        status = device_state_queue_mttkrp(s, u->mode, error);
+        if (status == STATUS_OK && u->updated)
+            status = queue_update(s, u->mode, error);
     }
     return status;
 }
 
 /* Waits for the device and brings the scalars over. *repeated: updates had to be done once more,
  * and what was queued behind them was in vain. */
-static enum status wait_for_scalars(struct cuda_state *s, bool *repeated, struct error *error)
+static enum status wait_for_scalars(struct device_state *s, bool *repeated, struct error *error)
 {
     cudaError_t code =
         cudaMemcpyAsync(s->result, s->scalars, sizeof *s->result, cudaMemcpyDeviceToHost, s->side);
@@ -90,82 +95,76 @@ static enum status wait_for_scalars(struct cuda_state *s, bool *repeated, struct
     *repeated = status == STATUS_OK && s->result->halt != 0;
     if (*repeated)
         status = repeat_updates(s, s->result->halt, error);
-    s->updates = 0;
+    s->count = 0;
     device_dense_run_ahead(s->dense, s->careful > 0 ? NULL : &s->scalars->halt);
     return status;
 }
 
-enum status cuda_settle(struct cuda_state *s, struct error *error)
+enum status device_state_settle(struct device_state *s, struct error *error)
 {
     bool repeated;
     enum status status = wait_for_scalars(s, &repeated, error);
     return status == STATUS_OK ? cuda_status(cudaDeviceSynchronize(), "an update", error) : status;
 }
 
-static enum status begin_update(struct cuda_state *s, int mode, struct error *error)
+static enum status note_mttkrp(struct device_state *s, int mode, struct error *error)
 {
-    if (s->updates == MOST_UPDATES && cuda_settle(s, error) != STATUS_OK)
+    if (s->count == DEVICE_MOST_QUEUED && device_state_settle(s, error) != STATUS_OK)
         return error->status;
-    s->update[s->updates++] = (struct cuda_update){.mode = mode};
+    s->queued[s->count++] = (struct device_queued){.mode = mode};
     return STATUS_OK;
 }
 
-enum status cuda_mttkrp(void *state, int mode, struct error *error)
+enum status device_state_mttkrp(void *state, int mode, struct error *error)
 {
-    struct cuda_state *s = state;
-    enum status status = begin_update(s, mode, error);
+    struct device_state *s = state;
+    enum status status = device_use(s->device, error);
+    if (status == STATUS_OK)
+        status = note_mttkrp(s, mode, error);
     if (s->m_early && s->m_mode == mode)
         s->m_early = false;
     else if (status == STATUS_OK)
-        status = cuda_queue_mttkrp(s, mode, error);
+        status = device_state_queue_mttkrp(s, mode, error);
     return status;
 }
 
-enum status cuda_solve(void *state, int mode, struct error *error)
+enum status device_state_update(void *state, int mode, struct error *error)
 {
-    struct cuda_state *s = state;
-    enum status status = STATUS_OK;
-    if (s->updates == 0 || s->update[s->updates - 1].solved) /* the host has waited since MTTKRP */
-        status = begin_update(s, mode, error);
+    struct device_state *s = state;
+    enum status status = device_use(s->device, error);
+    if (status == STATUS_OK && (s->m_mode != mode || s->m_early))
+        return error_set(error, STATUS_INTERNAL, "mode %d: the last MTTKRP was that of mode %d",
+                         mode + 1, s->m_early ? s->order : s->m_mode + 1);
+    /* Where the host has waited since the MTTKRP, that is no longer noted. */
+    if (status == STATUS_OK && (s->count == 0 || s->queued[s->count - 1].updated))
+        status = note_mttkrp(s, mode, error);
     if (status != STATUS_OK)
         return status;
-    s->update[s->updates - 1].solved = true;
-    return queue_solve(s, mode, error);
-}
-
-enum status cuda_normalise(void *state, int mode, struct error *error)
-{
-    struct cuda_state *s = state;
-    if (s->updates > 0)
-        s->update[s->updates - 1].normalised = true;
-    return queue_normalise(s, mode, error);
-}
-
-enum status cuda_gram(void *state, int mode, struct error *error)
-{
-    (void)state, (void)mode, (void)error; /* normalise has left it */
-    return STATUS_OK;
+    s->queued[s->count - 1].updated = true;
+    return queue_update(s, mode, error);
 }
 
 /* The MTTKRP that the next sweep will begin with. Of a streamed one that nobody asks for in the end
  * the wait would be long. */
-static enum status begin_next_sweep(struct cuda_state *s, struct error *error)
+static enum status begin_next_sweep(struct device_state *s, struct error *error)
 {
-    if (s->careful > 0 || s->sweep.streamed)
+    if (s->careful > 0 || s->sweep.orderings.plan.streamed)
         return STATUS_OK;
     s->turn ^= 1;
     enum status status =
         cuda_status(cudaEventRecord(s->swept[s->turn], s->stream), "MTTKRP", error);
     if (status == STATUS_OK)
-        status = cuda_queue_mttkrp(s, 0, error);
+        status = device_state_queue_mttkrp(s, 0, error);
     s->m_early = true;
     return status;
 }
 
-enum status cuda_fit(void *state, int mode, double *fit, struct error *error)
+enum status device_state_fit(void *state, int mode, double *fit, struct error *error)
 {
-    struct cuda_state *s = state;
+    struct device_state *s = state;
     bool repeated = true;
+    if (device_use(s->device, error) != STATUS_OK)
+        return error->status;
     while (repeated) {
         enum status status = device_dense_fit_solved(
             s->dense, s->order, mode, (const double *const *)s->gram,
@@ -178,11 +177,11 @@ enum status cuda_fit(void *state, int mode, double *fit, struct error *error)
             return status;
     }
 
-    const struct cuda_scalars *r = s->result;
+    const struct device_scalars *r = s->result;
     if (r->bad)
         return error_set(error, STATUS_NUMERICAL,
                          "mode %d: the factor has an entry that is not finite", r->bad);
-    double norm_sq = s->sweep.norm_sq, residual_sq = norm_sq + r->norm_sq - 2 * r->inner;
+    double norm_sq = s->sweep.orderings.norm_sq, residual_sq = norm_sq + r->norm_sq - 2 * r->inner;
     *fit = 1 - sqrt((residual_sq > 0 ? residual_sq : 0) / norm_sq);
     if (!isfinite(residual_sq))
         return error_set(error, STATUS_NUMERICAL, "mode %d: the fit is not finite", mode + 1);

@@ -1,0 +1,73 @@
+/* What the CUDA backend keeps (backend_cuda.c), and the operations of an iteration
+ * (device_update.c).
+ */
+#ifndef BLCO_DEVICE_STATE_H
+#define BLCO_DEVICE_STATE_H
+
+#include "backend/backend_kind.h"
+#include "backend/cuda/dense/device_dense.h"
+#include "backend/cuda/device_sweep.h"
+#include "backend/cuda/runtime/device_staging.h"
+
+/* What comes back to the host in an iteration. */
+struct device_scalars {
+    double inner;   /* <X, model>    */
+    double norm_sq; /* ||model||^2   */
+    int bad;        /* first mode (one-based) with a norm that is not finite, or 0 */
+    int halt;       /* which solve since the host last waited was not done, nor anything after
+                     * it; or 0 */
+};
+
+/* An MTTKRP that the host has asked for, and whether the update of its mode came after it. */
+struct device_queued {
+    int mode;
+    bool updated;
+};
+
+#define DEVICE_MOST_QUEUED 64 /* between two times that the host waits */
+
+struct device_state {
+    int device; /* its number: every entry makes it the calling thread's (device_use) */
+    int order;
+    uint64_t rank;
+    uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
+    double ridge;
+    double *loaded;            /* (R) lambda of the model that was loaded; host, owned       */
+    int last_mode;             /* the one updated last, whose norms are lambda; -1: none yet */
+    struct device_sweep sweep; /* tensor, factors and M */
+    struct device_dense *dense;
+    double *gram[MAX_ORDER];        /* (R x R), of unit columns                      */
+    double *norm[MAX_ORDER];        /* (R), of the columns as they stand             */
+    double *weights;                /* (R x R): A_n = M weights                      */
+    double *raw;                    /* (R x R): A_n' A_n before normalisation        */
+    struct device_scalars *scalars; /* device                                        */
+    struct device_scalars *result;  /* host, pinned                                  */
+    cudaStream_t stream, side;
+    struct device_staging staging; /* on `stream` */
+    cudaEvent_t weights_ready;
+    cudaEvent_t swept[2]; /* behind the last solve of a sweep, by turns       */
+    int turn;             /* 0 or 1 */
+    int m_mode;           /* whose M stands in sweep.factors.m; -1: none's       */
+    bool m_early;         /* before it was asked for                             */
+    struct device_queued queued[DEVICE_MOST_QUEUED]; /* since the host last waited       */
+    int count;                                       /* of these */
+    int careful; /* updates that are still to wait for their V; 0: the host runs ahead */
+    cudaEvent_t stamp[BACKEND_STAMPS]; /* NULL until it is used */
+    cudaEvent_t mark[BACKEND_STAMPS];  /* stamp, or one of swept, where the stamp's moment is */
+};
+
+/* As in struct backend_ops. */
+enum status device_state_mttkrp(void *state, int mode, struct error *error);
+enum status device_state_update(void *state, int mode, struct error *error);
+enum status device_state_fit(void *state, int mode, double *fit, struct error *error);
+
+/* Nothing has been asked for: the factors are what counts. */
+void device_state_restart(struct device_state *s);
+
+/* Waits until everything that was asked for is done. */
+enum status device_state_settle(struct device_state *s, struct error *error);
+
+/* The M of `mode` into s->sweep.factors.m. Asynchronous. */
+enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct error *error);
+
+#endif
