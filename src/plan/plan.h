@@ -28,6 +28,7 @@ struct plan_forced {
     bool replicas_at_once; /* streamed: orderings of the modes' own are built before the first
                             * MTTKRP, whether they pay or not                                 */
     uint64_t batch_nnz;    /* streamed: nonzeros that flow at a time; 0: as many as pay       */
+    bool streamed;         /* streamed, even where memory has room for the tensor             */
 };
 
 struct plan_request {

@@ -37,7 +37,8 @@ void plan_make(struct plan *plan, const struct plan_request *request)
     plan->request = *request;
     plan->tensor_bytes = tensor_bytes(request);
     plan->factor_bytes = factor_bytes(request);
-    for (int replicas = most; replicas >= least && !plan->fits && !request->must_stream; replicas--)
+    bool in_memory = !request->must_stream && !request->forced.streamed;
+    for (int replicas = most; replicas >= least && !plan->fits && in_memory; replicas--)
         plan_in_memory(plan, replicas);
     if (!plan->fits && plan_can_flow(request))
         plan_streamed(plan, least);

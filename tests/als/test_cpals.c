@@ -15,17 +15,14 @@
 
 #include "als/cpals.h"
 #include "base/memory.h"
-#include "support/naive.h"
+#include "support/backends.h"
 
 /* Every test but one runs on every backend that this machine has. */
-static const struct backend_ops *ops_under_test;
+static const struct backend_kind *kind_under_test;
 
 static void use_backend(void **state)
 {
-    struct error error = {0};
-    ops_under_test = *state;
-    if (ops_under_test->available(&error) != STATUS_OK)
-        skip();
+    kind_under_test = backend_of(state);
 }
 
 /* One whole run from the factors in k, on the backend under test. */
@@ -35,7 +32,7 @@ static enum status run_from(const struct coo *x, struct ktensor *k,
                             struct error *error)
 {
     struct backend b;
-    enum status status = backend_open(&b, ops_under_test, x, machine, NULL, error);
+    enum status status = backend_open(&b, kind_under_test, x, machine, NULL, NULL, error);
     if (status == STATUS_OK)
         status = cpals_run(&b, k, options, NULL, result, error);
     backend_close(&b);
@@ -460,12 +457,6 @@ static void test_allocation_fails(void **state)
     ktensor_free(&k);
     coo_free(&x);
 }
-
-#define ON(test, ops)                                                                              \
-    {                                                                                              \
-#test "_" #ops, test, NULL, NULL, (void *)&ops                                             \
-    }
-#define ON_ALL(test) ON(test, backend_host), ON(test, backend_cuda)
 
 int main(void)
 {

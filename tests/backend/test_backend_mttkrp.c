@@ -48,7 +48,7 @@ static void compare_modes(struct backend *b, const struct ktensor *k,
         double *m = memory_array(k->shape.dims[n] * k->rank, sizeof *m, &error);
         assert_non_null(m);
         assert_int_equal(backend_mttkrp(b, n, &error), STATUS_OK);
-        assert_int_equal(b->ops->fetch(b->state, n, m, &error), STATUS_OK);
+        assert_int_equal(backend_fetch(b, n, m, &error), STATUS_OK);
         long double off = relative_error(m, expected[n], k->shape.dims[n] * k->rank);
         if (!(off <= (options->precision == PRECISION_SINGLE ? 1e-5L : MTTKRP_TOLERANCE)))
             fail_msg("order %d, rank %d, %s%s, mode %d: relative error %Lg", k->shape.order,
@@ -58,14 +58,15 @@ static void compare_modes(struct backend *b, const struct ktensor *k,
     }
 }
 
-static void check_modes(const struct backend_ops *ops, const struct coo *x, const struct ktensor *k,
-                        const struct backend_options *options, long double *const *expected)
+static void check_modes(const struct backend_kind *kind, const struct coo *x,
+                        const struct ktensor *k, const struct setting *setting,
+                        long double *const *expected)
 {
     struct error error = {0};
     struct backend b;
-    if (backend_open(&b, ops, x, options, NULL, &error) != STATUS_OK)
+    if (backend_open(&b, kind, x, &setting->options, &setting->forced, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
-    compare_modes(&b, k, options, expected);
+    compare_modes(&b, k, &setting->options, expected);
     backend_close(&b);
 }
 
@@ -81,8 +82,8 @@ static void expect_modes(const struct coo *x, const struct ktensor *k, long doub
 }
 
 /* On every conflict resolution, against the oracle. */
-static void check_mttkrp(const struct backend_ops *ops, const struct tensor_case *s, uint64_t rank,
-                         enum precision precision)
+static void check_mttkrp(const struct backend_kind *kind, const struct tensor_case *s,
+                         uint64_t rank, enum precision precision)
 {
     struct coo x;
     struct ktensor k;
@@ -94,11 +95,11 @@ static void check_mttkrp(const struct backend_ops *ops, const struct tensor_case
     expect_modes(&x, &k, expected);
     for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
         for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
-            struct backend_options options = {
-                .rank = rank, .conflict = conflicts[c], .precision = precision};
+            struct setting setting = {
+                {.rank = rank, .conflict = conflicts[c], .precision = precision}, {0}};
             omp_set_num_threads(1 + (int)((c + rank) % 3));
-            if (set_flow(&options, flow, ops, &x))
-                check_modes(ops, &x, &k, &options, expected);
+            if (set_flow(&setting, flow, kind, &x))
+                check_modes(kind, &x, &k, &setting, expected);
         }
     for (int n = 0; n < x.shape.order; n++)
         memory_free(expected[n]);
@@ -108,7 +109,7 @@ static void check_mttkrp(const struct backend_ops *ops, const struct tensor_case
 
 static void test_mttkrp_ranks(void **state)
 {
-    const struct backend_ops *ops = backend_of(state);
+    const struct backend_kind *kind = backend_of(state);
     static const uint64_t ranks[] = {1, 2, 7, 16, 17, 32, 33, 64, 100};
     static const struct tensor_case shapes[] = {
         {3, {50, 31, 400}, 5000, 1},
@@ -116,12 +117,12 @@ static void test_mttkrp_ranks(void **state)
     };
     for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-            check_mttkrp(ops, &shapes[s], ranks[r], PRECISION_DOUBLE);
+            check_mttkrp(kind, &shapes[s], ranks[r], PRECISION_DOUBLE);
 }
 
 static void test_mttkrp_orders(void **state)
 {
-    const struct backend_ops *ops = backend_of(state);
+    const struct backend_kind *kind = backend_of(state);
     static const struct tensor_case shapes[] = {
         {1, {300}, 100, 0},
         {2, {60, 7}, 300, 0},
@@ -134,12 +135,12 @@ static void test_mttkrp_orders(void **state)
         {16, {2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2}, 2000, 0},
     };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        check_mttkrp(ops, &shapes[s], 3 + 8 * (s % 3), PRECISION_DOUBLE);
+        check_mttkrp(kind, &shapes[s], 3 + 8 * (s % 3), PRECISION_DOUBLE);
 }
 
 static void test_mttkrp_modes_of_length_one(void **state)
 {
-    const struct backend_ops *ops = backend_of(state);
+    const struct backend_kind *kind = backend_of(state);
     static const struct tensor_case shapes[] = {
         {1, {1}, 1, 0},
         {3, {1, 1, 1}, 1, 0},
@@ -147,24 +148,24 @@ static void test_mttkrp_modes_of_length_one(void **state)
         {4, {50, 1, 70, 80}, 7000, 1},
     };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        check_mttkrp(ops, &shapes[s], 16, PRECISION_DOUBLE);
+        check_mttkrp(kind, &shapes[s], 16, PRECISION_DOUBLE);
 }
 
 static void test_mttkrp_hot_and_empty_rows(void **state)
 {
-    const struct backend_ops *ops = backend_of(state);
+    const struct backend_kind *kind = backend_of(state);
     static const struct tensor_case shapes[] = {
         {3, {2, 3000, 2500}, 20000, 1},
         {3, {100000, 12, 3000}, 3000, 1},
         {4, {30000, 2, 20000, 3}, 15000, 1},
     };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        check_mttkrp(ops, &shapes[s], 8, PRECISION_DOUBLE);
+        check_mttkrp(kind, &shapes[s], 8, PRECISION_DOUBLE);
 }
 
 static void test_mttkrp_long_lines(void **state)
 {
-    const struct backend_ops *ops = backend_of(state);
+    const struct backend_kind *kind = backend_of(state);
     static const struct tensor_case shapes[] = {
         {11, {64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64}, 5000, 1},    /*  66 bits */
         {8, {4096, 4096, 4096, 4096, 4096, 4096, 4096, 4096}, 5000, 0}, /*  96 */
@@ -175,13 +176,13 @@ static void test_mttkrp_long_lines(void **state)
          1}, /* 144 */
     };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        check_mttkrp(ops, &shapes[s], s == 2 ? 2 : 5, PRECISION_DOUBLE);
+        check_mttkrp(kind, &shapes[s], s == 2 ? 2 : 5, PRECISION_DOUBLE);
 }
 
 /* Single precision on every conflict resolution against the oracle. */
 static void test_single(void **state)
 {
-    const struct backend_ops *ops = backend_of(state);
+    const struct backend_kind *kind = backend_of(state);
     static const uint64_t ranks[] = {1, 3, 16, 33, 100};
     static const struct tensor_case shapes[] = {
         {1, {50}, 40, 0},
@@ -190,13 +191,13 @@ static void test_single(void **state)
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
-            check_mttkrp(ops, &shapes[i], ranks[r], PRECISION_SINGLE);
+            check_mttkrp(kind, &shapes[i], ranks[r], PRECISION_SINGLE);
 }
 
 /* The tests before have streamed; what flows is told for each mode. */
 static void test_streamed(void **state)
 {
-    const struct backend_ops *ops = backend_of(state);
+    const struct backend_kind *kind = backend_of(state);
     static const uint64_t dims[] = {50, 31, 400};
     struct error error = {0};
     struct coo x;
@@ -205,17 +206,18 @@ static void test_streamed(void **state)
     naive_random_coo(&x, SHAPE(3, dims), 9000, 1, 1);
     create_model(&k, &x, 8, 1);
     for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
-        struct backend_options options = {.rank = 8, .no_replicas = true};
+        struct setting setting = {{.rank = 8}, {.one_copy = true}};
         struct backend b;
         char text[96];
-        assert_true(set_flow(&options, flow, ops, &x));
-        assert_int_equal(backend_open(&b, ops, &x, &options, NULL, &error), STATUS_OK);
+        assert_true(set_flow(&setting, flow, kind, &x));
+        assert_int_equal(
+            backend_open(&b, kind, &x, &setting.options, &setting.forced, NULL, &error), STATUS_OK);
         assert_true(b.plan.streamed == (flow != IN_MEMORY));
         assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
         for (int n = 0; n < 3; n++) {
             assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
-            bool settled = ops->describe(b.state, n, text, sizeof text);
-            assert_true((ops->bus_bytes(b.state, n) > 0) == (flow != IN_MEMORY));
+            bool settled = backend_describe(&b, n, text, sizeof text);
+            assert_true((backend_bus_bytes(&b, n) > 0) == (flow != IN_MEMORY));
             assert_true((strstr(text, "streamed x") != NULL) == (flow != IN_MEMORY));
             assert_true(settled || flow == IN_MEMORY);
         }
@@ -226,9 +228,9 @@ static void test_streamed(void **state)
 }
 
 /* From a .blco file's segments, and nothing of the nonzeros in the host's memory. */
-static void check_from_file(void **state, struct backend_options options, bool streamed)
+static void check_from_file(void **state, struct setting setting, bool streamed)
 {
-    const struct backend_ops *ops = backend_of(state);
+    const struct backend_kind *kind = backend_of(state);
     static const uint64_t dims[] = {300, 400, 500};
     struct error error = {0};
     struct external_sort_report report;
@@ -248,19 +250,19 @@ static void check_from_file(void **state, struct backend_options options, bool s
     if (tensor_input_open(&input, scratch_path("x.blco"), &tns, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     if (streamed)
-        options.memory = smallest_memory(&options, ops, &x);
-    assert_int_equal(backend_prepare(&b, ops, &input, &options, NULL, &error), STATUS_OK);
+        setting.options.memory = smallest_memory(&setting, kind, &x);
+    assert_int_equal(
+        backend_prepare(&b, kind, &input, &setting.options, &setting.forced, NULL, &error),
+        STATUS_OK);
     assert_true(input.unread);
     assert_int_equal(b.plan.streamed, streamed);
-    if (backend_open_prepared(&b, &input, &options, NULL, &error) != STATUS_OK)
+    if (backend_open_prepared(&b, &input, &setting.options, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     tensor_input_close(&input);
-    assert_int_equal(ops->bus_bytes(b.state, 0) > 0, streamed);
-    compare_modes(&b, &k, &options, expected);
+    assert_int_equal(backend_bus_bytes(&b, 0) > 0, streamed);
+    compare_modes(&b, &k, &setting.options, expected);
 
-    assert_int_equal(backend_solve(&b, 2, &error), STATUS_OK);
-    assert_int_equal(backend_normalise(&b, 2, &error), STATUS_OK);
-    assert_int_equal(backend_gram(&b, 2, &error), STATUS_OK);
+    assert_int_equal(backend_update(&b, 2, &error), STATUS_OK);
     assert_int_equal(backend_fit(&b, 2, &fit, &error), STATUS_OK);
     assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
     assert_true(fabsl(fit - naive_fit(&x, &k)) < 1e-10L);
@@ -274,14 +276,14 @@ static void check_from_file(void **state, struct backend_options options, bool s
 
 static void test_streamed_from_file(void **state)
 {
-    check_from_file(
-        state, (struct backend_options){.rank = 4, .no_replicas = true, .batch_nnz = 65536}, true);
+    check_from_file(state, (struct setting){{.rank = 4}, {.one_copy = true, .batch_nnz = 65536}},
+                    true);
 }
 
 static void test_decoded_from_file(void **state)
 {
-    check_from_file(state, (struct backend_options){.rank = 4}, false);
-    check_from_file(state, (struct backend_options){.rank = 4, .no_replicas = true}, false);
+    check_from_file(state, (struct setting){{.rank = 4}, {0}}, false);
+    check_from_file(state, (struct setting){{.rank = 4}, {.one_copy = true}}, false);
 }
 
 int main(void)

@@ -35,31 +35,31 @@ static void test_tolerance(void **state)
 
 /* The host, with limits that cost no time, and, where it pretends to be a device, with stamps and
  * kernels to choose from. */
-static struct backend_ops pretender;
+static struct backend_kind pretender;
+static struct backend_ops operations;
 static int calls_until_settled, calls[MAX_ORDER];
 static double wrong_by;
 static int wrong_mode;
 
-static enum status known_limits(int order, const uint64_t *dims,
-                                const struct backend_options *options,
-                                struct backend_limits *limits, struct error *error)
+static enum status known_rates(const struct shape *shape, const struct backend_options *options,
+                               struct backend_rates *rates, struct error *error)
 {
-    (void)dims, (void)options, (void)error;
-    *limits = (struct backend_limits){.copy_bytes_per_second = 1e9};
-    for (int n = 0; n < order; n++)
-        limits->gather_bytes_per_second[n] = limits->atomic_rows_per_second[n] = 1e9;
+    (void)options, (void)error;
+    *rates = (struct backend_rates){.copy_bytes_per_second = 1e9};
+    for (int n = 0; n < shape->order; n++)
+        rates->gather_bytes_per_second[n] = rates->atomic_rows_per_second[n] = 1e9;
     return STATUS_OK;
 }
 
 static enum status counting_mttkrp(void *state, int mode, struct error *error)
 {
     calls[mode]++;
-    return backend_host.mttkrp(state, mode, error);
+    return backend_host.ops->mttkrp(state, mode, error);
 }
 
 static enum status wrong_fetch(void *state, int mode, double *m, struct error *error)
 {
-    enum status status = backend_host.fetch(state, mode, m, error);
+    enum status status = backend_host.ops->fetch(state, mode, m, error);
     if (mode == wrong_mode)
         m[0] *= 1 + wrong_by;
     return status;
@@ -98,9 +98,11 @@ static int set_up(void **state)
 {
     (void)state;
     pretender = backend_host;
-    pretender.limits = known_limits;
-    pretender.mttkrp = counting_mttkrp;
-    pretender.fetch = wrong_fetch;
+    operations = *backend_host.ops;
+    pretender.ops = &operations;
+    pretender.rates = known_rates;
+    operations.mttkrp = counting_mttkrp;
+    operations.fetch = wrong_fetch;
     memset(calls, 0, sizeof calls);
     calls_until_settled = 0;
     wrong_by = 0;
@@ -124,7 +126,7 @@ static enum status run(struct bench_result *r, const struct coo *x, enum conflic
 {
     struct tensor_input input = {.x = *x}; /* whose arrays stay the caller's */
     struct bench_request request = {
-        .ops = &pretender,
+        .kind = &pretender,
         .input = &input,
         .options = {.rank = 5, .conflict = conflict, .host_memory = host_memory},
         .samples = samples};
@@ -158,7 +160,7 @@ static void test_every_mode_and_resolution(void **state)
     for (int n = 0; n < 3; n++)
         assert_true(r.als.own.mode[n].measured && r.als.own.mode[n].difference < 1e-12);
     for (int n = 0; n < 3; n++)
-        assert_int_equal(r.als.plan.conflict[n], CONFLICT_ORDERED);
+        assert_int_equal(r.als.built.plan.conflict[n], CONFLICT_ORDERED);
     bench_free(&r);
     coo_free(&x);
 }
@@ -190,15 +192,17 @@ static void test_little_memory(void **state)
     struct coo x;
     struct bench_result r;
     struct plan plan;
-    const struct backend_options options = {.rank = 5, .no_replicas = true};
+    const struct backend_options options = {.rank = 5};
+    const struct plan_forced forced = {.one_copy = true};
     make_tensor(&x);
-    assert_int_equal(backend_host.plan(x.shape.order, x.shape.dims, x.nnz, &options, &plan, &error),
+    const struct plan_tensor tensor = {.shape = x.shape, .nnz = x.nnz};
+    assert_int_equal(backend_plan(&plan, &backend_host, &tensor, &options, &forced, &error),
                      STATUS_OK);
     assert_int_equal(run(&r, &x, CONFLICT_AUTO, 1, plan.total_bytes, &error), STATUS_OK);
     for (int n = 0; n < 3; n++) {
         assert_false(r.resolution[0].mode[n].measured);
         assert_true(r.resolution[1].mode[n].measured);
-        assert_int_equal(r.als.plan.conflict[n], CONFLICT_HIERARCHICAL);
+        assert_int_equal(r.als.built.plan.conflict[n], CONFLICT_HIERARCHICAL);
     }
     bench_free(&r);
     assert_int_equal(run(&r, &x, CONFLICT_AUTO, 1, plan.total_bytes - plan.copy_bytes - 1, &error),
@@ -229,22 +233,20 @@ static void test_wrong_results(void **state)
 }
 
 /* One alto ordering, streamed, whatever there is room for. */
-static enum status streaming_plan(int order, const uint64_t *dims, uint64_t nnz,
-                                  const struct backend_options *options, struct plan *plan,
-                                  struct error *error)
+static enum status streaming_request(struct plan_request *request, const struct plan_tensor *tensor,
+                                     const struct backend_options *options, struct error *error)
 {
-    struct backend_options one_copy = *options;
-    one_copy.no_replicas = true;
-    enum status status = backend_host.plan(order, dims, nnz, &one_copy, plan, error);
-    plan->streamed = true;
-    plan->batch_nnz = BLCO_SEGMENT_NNZ;
+    enum status status = backend_host.request(request, tensor, options, error);
+    request->can_stream = request->must_stream = true;
+    request->tensor.segment_nnz = 1; /* shorter than any batch */
+    request->host_budget = request->budget;
     return status;
 }
 
 /* The host's state for the nonzeros of a file. */
-static enum status open_file(void **state, const struct tensor_source *source, struct plan *plan,
-                             const struct backend_options *options, struct progress *progress,
-                             struct error *error)
+static enum status open_file(void **state, const struct tensor_source *source,
+                             const struct plan *plan, const struct backend_options *options,
+                             struct progress *progress, struct error *error)
 {
     struct coo x;
     struct tensor_source read = {.x = &x};
@@ -270,13 +272,13 @@ static void test_streamed(void **state)
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     coo_free(&x);
     pretender.name = "pretender";
-    pretender.plan = streaming_plan;
+    pretender.request = streaming_request;
     pretender.open = open_file;
     for (wrong_mode = -1; wrong_mode < 3; wrong_mode++) {
         struct tensor_input input;
         struct bench_result r;
         struct bench_request request = {
-            .ops = &pretender, .input = &input, .options = {.rank = 5}, .samples = 1};
+            .kind = &pretender, .input = &input, .options = {.rank = 5}, .samples = 1};
         wrong_by = 1e-9;
         error = (struct error){0};
         assert_int_equal(
@@ -287,7 +289,7 @@ static void test_streamed(void **state)
         assert_true(input.unread);
         if (wrong_mode < 0) {
             assert_string_equal(r.reference, "sampled rows on the host");
-            assert_true(r.als.plan.streamed && r.als.own.mode[2].difference < 1e-12);
+            assert_true(r.als.built.plan.streamed && r.als.own.mode[2].difference < 1e-12);
             assert_false(r.resolution[0].mode[0].measured);
             assert_true(r.resolution[3].mode[0].measured);
         } else {
@@ -305,9 +307,9 @@ static void test_device(void **state)
     struct coo x;
     struct bench_result r;
     make_tensor(&x);
-    pretender.stamp = no_stamp;
-    pretender.elapsed = known_time;
-    pretender.describe = describe;
+    operations.stamp = no_stamp;
+    operations.elapsed = known_time;
+    operations.describe = describe;
     calls_until_settled = 17;
     assert_int_equal(run(&r, &x, CONFLICT_REGISTER, 0, 0, &error), STATUS_OK);
     for (int n = 0; n < 3; n++) {
@@ -333,17 +335,17 @@ static void test_bus(void **state)
     struct error error = {0};
     struct coo x;
     struct bench_result r;
-    struct bench_request request = {.ops = &pretender, .options = {.rank = 4}};
+    struct bench_request request = {.kind = &pretender, .options = {.rank = 4}};
     struct json j;
     char *text = NULL;
     size_t size;
     make_tensor(&x);
-    pretender.stamp = no_stamp;
-    pretender.elapsed = known_time;
+    operations.stamp = no_stamp;
+    operations.elapsed = known_time;
     for (int streamed = 0; streamed < 2; streamed++) {
-        pretender.bus_bytes = streamed ? known_bytes : NULL;
+        operations.bus_bytes = streamed ? known_bytes : NULL;
         assert_int_equal(run(&r, &x, CONFLICT_REGISTER, 2, 0, &error), STATUS_OK);
-        r.limits.upload_bytes_per_second = 4e9;
+        r.rates.upload_bytes_per_second = 4e9;
         FILE *stream = open_memstream(&text, &size);
         bench_table(stream, &r);
         fclose(stream);
@@ -391,25 +393,25 @@ static void test_failing_allocations(void **state)
     coo_free(&x);
 }
 
-static void test_limits_of_the_host(void **state)
+static void test_rates_of_the_host(void **state)
 {
     (void)state;
     const uint64_t dims[] = {1, 5000};
     struct error error = {0};
-    struct backend_limits limits;
-    assert_int_equal(host_rates(SHAPE(2, dims), 3, &limits, &error), STATUS_OK);
-    assert_true(limits.copy_bytes_per_second > 1e6);
-    assert_true(limits.upload_bytes_per_second == 0);
+    struct backend_rates rates;
+    assert_int_equal(host_rates(SHAPE(2, dims), 3, &rates, &error), STATUS_OK);
+    assert_true(rates.copy_bytes_per_second > 1e6);
+    assert_true(rates.upload_bytes_per_second == 0);
     for (int n = 0; n < 2; n++) {
-        assert_true(isfinite(limits.gather_bytes_per_second[n]));
-        assert_true(limits.gather_bytes_per_second[n] > 1e6);
-        assert_true(isfinite(limits.atomic_rows_per_second[n]));
-        assert_true(limits.atomic_rows_per_second[n] > 1e3);
+        assert_true(isfinite(rates.gather_bytes_per_second[n]));
+        assert_true(rates.gather_bytes_per_second[n] > 1e6);
+        assert_true(isfinite(rates.atomic_rows_per_second[n]));
+        assert_true(rates.atomic_rows_per_second[n] > 1e3);
     }
     for (long k = 0; k < 3; k++) { /* two arrays to copy, one table */
         error = (struct error){0};
         memory_hook_set(k);
-        assert_int_equal(host_rates(SHAPE(2, dims), 3, &limits, &error), STATUS_MEMORY);
+        assert_int_equal(host_rates(SHAPE(2, dims), 3, &rates, &error), STATUS_MEMORY);
         memory_hook_set(-1);
     }
 }
@@ -426,7 +428,7 @@ int main(void)
         cmocka_unit_test_setup(test_bus, set_up),
         cmocka_unit_test_setup_teardown(test_streamed, set_up_scratch, scratch_remove),
         cmocka_unit_test_setup(test_failing_allocations, set_up),
-        cmocka_unit_test(test_limits_of_the_host),
+        cmocka_unit_test(test_rates_of_the_host),
     };
     return cmocka_run_group_tests_name("bench", tests, NULL, NULL);
 }

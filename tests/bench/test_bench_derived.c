@@ -19,9 +19,8 @@ static void test_floor(void **state)
 {
     (void)state;
     struct bench_result r = {.shape.order = 3, .shape.dims = {10, 20, 40}, .nnz = 1000, .rank = 4};
-    r.real_size = 8;
-    r.limits = (struct backend_limits){.copy_bytes_per_second = 100,
-                                       .gather_bytes_per_second = {1000, 2000, 4000}};
+    r.rates = (struct backend_rates){.copy_bytes_per_second = 100,
+                                     .gather_bytes_per_second = {1000, 2000, 4000}};
     assert_near(bench_gathered_bytes(&r), 1000 * 2 * 4 * 8);
     assert_near(bench_floor(&r, 0), 10 * 32 / 100.0 + 32000 / 2000.0 + 32000 / 4000.0);
     assert_near(bench_floor(&r, 2), 40 * 32 / 100.0 + 32000 / 1000.0 + 32000 / 2000.0);
@@ -30,7 +29,7 @@ static void test_floor(void **state)
 static void test_transfer(void **state)
 {
     (void)state;
-    const struct bench_result r = {.nnz = 1000, .limits = {.upload_bytes_per_second = 64e3}};
+    const struct bench_result r = {.nnz = 1000, .rates = {.upload_bytes_per_second = 64e3}};
     assert_near(bench_transfer(&r), 0.25);
 }
 
@@ -43,7 +42,7 @@ static void test_als_seconds(void **state)
     als.operation[OP_FIT][1] = 4;
     assert_near(bench_als_seconds(&als, OP_MTTKRP), 3);
     assert_near(bench_als_seconds(&als, OP_FIT), 4);
-    assert_true(bench_als_seconds(&als, OP_SOLVE) == 0);
+    assert_true(bench_als_seconds(&als, OP_UPDATE) == 0);
 }
 
 int main(void)

@@ -12,28 +12,29 @@
 #include "base/version.h"
 #include "bench/run_record.h"
 
-static enum status no_device(struct backend_device *device, struct error *error)
+static enum status no_device(int number, struct backend_device *device, struct error *error)
 {
-    (void)device;
+    (void)number, (void)device;
     return error_set(error, STATUS_INTERNAL, "it fell off the bus");
 }
 
-static enum status a_device(struct backend_device *device, struct error *error)
+static enum status a_device(int number, struct backend_device *device, struct error *error)
 {
     (void)error;
+    assert_int_equal(number, 3);
     *device = (struct backend_device){"Card 9", "580.1, CUDA 13.0", "CUDA 12.8"};
     return STATUS_OK;
 }
 
 /* The record as text; the caller frees it. NULL where it failed. */
-static char *record(const struct backend_ops *ops, struct error *error)
+static char *record(const struct backend_kind *kind, struct error *error)
 {
     char *argv[] = {(char[]){"blco"}, (char[]){"bench"}, (char[]){"odd \"name\".tns"}};
     struct json j;
     *error = (struct error){0};
     json_begin(&j, error);
     json_object(&j, NULL);
-    run_record_machine(&j, 3, argv, ops, 7, error);
+    run_record_machine(&j, 3, argv, kind, 3, 7, error);
     json_end(&j);
     char *text =
         error->status == STATUS_OK ? memory_text(error, "%.*s", (int)j.used, j.text) : NULL;
@@ -45,11 +46,11 @@ static void test_what_is_in_it(void **state)
 {
     (void)state;
     struct error error;
-    struct backend_ops ops = {.name = "cuda", .device = a_device};
+    struct backend_kind kind = {.name = "cuda", .device = a_device};
     setenv("OMP_PLACES", "cores", 1);
     unsetenv("OMP_PROC_BIND");
     setenv("A_SECRET", "hidden", 1);
-    char *text = record(&ops, &error);
+    char *text = record(&kind, &error);
     assert_non_null(text);
     const char *expected[] = {
         "\"command\": [\n    \"blco\",\n    \"bench\",\n    \"odd \\\"name\\\".tns\"\n  ]",
@@ -76,17 +77,17 @@ static void test_host_and_failures(void **state)
 {
     (void)state;
     struct error error;
-    struct backend_ops ops = {.name = "host"};
-    char *text = record(&ops, &error);
+    struct backend_kind kind = {.name = "host"};
+    char *text = record(&kind, &error);
     assert_non_null(text);
     assert_null(strstr(text, "\"device\""));
     memory_free(text);
-    ops.device = no_device;
-    assert_null(record(&ops, &error));
+    kind.device = no_device;
+    assert_null(record(&kind, &error));
     assert_string_equal(error.message, "it fell off the bus");
     memory_hook_set(0);
-    ops.device = NULL;
-    assert_null(record(&ops, &error));
+    kind.device = NULL;
+    assert_null(record(&kind, &error));
     memory_hook_set(-1);
     assert_int_equal(error.status, STATUS_MEMORY);
 }

@@ -120,7 +120,7 @@ load cli_helpers
     grep -qE '^fit 0\.[0-9]+ after 2 iterations, stopped at the limit of iterations \(last change ' messages
     cpd "$DATA/planted.tns" -r 2 --tol 0.5 -o x
     grep -qE '^fit 0\.[0-9]+ after 2 iterations, converged \(last change ' messages
-    for stage in read clean build mttkrp solve normalise gram fit write total; do
+    for stage in read clean build load mttkrp update fit store write other total; do
         grep -qE "^  $stage +[0-9.]+ s +[0-9.]+ %$" messages
     done
     grep -qE '^peak memory [0-9.]+ [kMG]B$' messages

@@ -101,31 +101,24 @@ static struct {
     const struct blco_file *file;
 } given;
 
-static enum status fake_plan(int order, const uint64_t *dims, uint64_t nnz,
-                             const struct backend_options *options, struct plan *plan,
-                             struct error *error)
+static enum status fake_request(struct plan_request *request, const struct plan_tensor *tensor,
+                                const struct backend_options *options, struct error *error)
 {
     (void)error;
-    struct plan_request request = {.shape.order = order,
-                                   .nnz = nnz,
-                                   .rank = options->rank,
-                                   .budget = options->memory,
-                                   .real_size = 8,
-                                   .copies = 1,
-                                   .conflict = options->conflict,
-                                   .can_stream = true,
-                                   .must_stream = options->must_stream,
-                                   .host_budget = options->host_memory,
-                                   .batch_nnz = options->batch_nnz,
-                                   .alto_bytes = options->alto_bytes};
-    memcpy(request.shape.dims, dims, (size_t)order * sizeof *dims);
-    plan_make(plan, &request);
+    *request = (struct plan_request){.tensor = *tensor,
+                                     .rank = options->rank,
+                                     .row_bytes = options->rank * sizeof(double),
+                                     .budget = options->memory,
+                                     .copies = 1,
+                                     .conflict = options->conflict,
+                                     .can_stream = true,
+                                     .host_budget = options->host_memory};
     return STATUS_OK;
 }
 
-static enum status fake_open(void **state, const struct tensor_source *source, struct plan *plan,
-                             const struct backend_options *options, struct progress *progress,
-                             struct error *error)
+static enum status fake_open(void **state, const struct tensor_source *source,
+                             const struct plan *plan, const struct backend_options *options,
+                             struct progress *progress, struct error *error)
 {
     (void)plan, (void)options, (void)progress, (void)error;
     given.x = source->x;
@@ -139,17 +132,19 @@ static void fake_close(void *state)
     (void)state;
 }
 
-static const struct backend_ops fake = {
-    .name = "fake", .plan = fake_plan, .open = fake_open, .close = fake_close};
+static const struct backend_ops fake_operations = {.close = fake_close};
+static const struct backend_kind fake = {
+    .name = "fake", .request = fake_request, .open = fake_open, .ops = &fake_operations};
 
 /* Opens the fake backend from the input; what it was given is noted. */
-static struct plan open_fake(struct tensor_input *input, const struct backend_options *options)
+static struct plan open_fake(struct tensor_input *input, const struct backend_options *options,
+                             const struct plan_forced *forced)
 {
     struct backend b;
     struct error error = {0};
     given.x = NULL;
     given.file = NULL;
-    if (backend_prepare(&b, &fake, input, options, NULL, &error) != STATUS_OK)
+    if (backend_prepare(&b, &fake, input, options, forced, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     struct plan plan = b.plan;
     assert_int_equal(backend_open_prepared(&b, input, options, NULL, &error), STATUS_OK);
@@ -163,16 +158,17 @@ static void test_file_is_streamed(void **state)
 {
     (void)state;
     struct coo x;
+    struct external_sort_report report;
     struct tensor_input input;
     struct error error = {0};
-    write_tensor(&x);
+    naive_random_coo(&x, &(struct shape){3, {3000, 4000, 5000}}, 1000000, 1, 0);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     coo_free(&x);
     assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
                      STATUS_OK);
-    input.x.nnz = 3000000; /* a larger one of this shape */
     struct backend_options options = {
         .rank = 2, .memory = 10000000, .host_memory = UINT64_C(60000000)};
-    struct plan plan = open_fake(&input, &options);
+    struct plan plan = open_fake(&input, &options, NULL);
     assert_true(plan.streamed && plan.alto);
     assert_int_equal(plan.host_bytes, input.file.header->data_bytes);
     assert_ptr_equal(given.file, &input.file);
@@ -197,13 +193,13 @@ static void test_nonzeros_are_read(void **state)
         const struct backend_options options = {.rank = 2,
                                                 .memory = cases[i].memory,
                                                 .host_memory = 1 << 20,
-                                                .batch_nnz = cases[i].batch_nnz,
                                                 .conflict = cases[i].conflict};
         write_tensor(&x);
         assert_int_equal(
             tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
             STATUS_OK);
-        struct plan plan = open_fake(&input, &options);
+        struct plan plan =
+            open_fake(&input, &options, &(struct plan_forced){.batch_nnz = cases[i].batch_nnz});
         assert_true(plan.streamed);
         assert_null(given.file);
         assert_false(input.unread);
@@ -235,10 +231,10 @@ static void test_file_is_decoded_on_the_device(void **state)
                 tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
                 STATUS_OK);
             struct plan plan =
-                open_fake(&input, &(struct backend_options){.rank = 2,
-                                                            .memory = 1 << 30,
-                                                            .batch_nnz = 65536,
-                                                            .host_memory = room ? 100000 : 40000});
+                open_fake(&input,
+                          &(struct backend_options){
+                              .rank = 2, .memory = 1 << 30, .host_memory = room ? 100000 : 40000},
+                          &(struct plan_forced){.batch_nnz = 65536});
             assert_false(plan.streamed);
             assert_int_equal(input.unread, decoded);
             assert_ptr_equal(given.file, input.unread ? &input.file : NULL);
@@ -256,21 +252,24 @@ static void test_refusal(void **state)
         .x = {.shape.order = 3, .shape.dims = {30000, 40000, 50000}, .nnz = 3000000000}};
     struct backend_options options = {
         .rank = 1000, .memory = 100000000, .host_memory = UINT64_C(60000000000)};
-    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, &error), STATUS_MEMORY);
+    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, NULL, &error),
+                     STATUS_MEMORY);
     assert_non_null(strstr(error.message, "backend fake, rank 1000: factors of 1.39 GB do not fit "
                                           "into the 100 MB of memory that may be used; rank "));
     uint64_t rank = strtoull(strstr(error.message, "; rank ") + 7, NULL, 10);
     options.rank = rank;
     error = (struct error){0};
-    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, &error), STATUS_OK);
+    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, NULL, &error), STATUS_OK);
     backend_close(&b);
     options.rank = rank + 1;
-    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, &error), STATUS_MEMORY);
-    assert_null(b.ops);
+    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, NULL, &error),
+                     STATUS_MEMORY);
+    assert_null(b.kind);
     options.rank = rank;
     options.host_memory = UINT64_C(1000000000);
     error = (struct error){0};
-    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, &error), STATUS_MEMORY);
+    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, NULL, &error),
+                     STATUS_MEMORY);
     assert_non_null(strstr(error.message, "of host memory that may be used; no lower rank"));
 }
 

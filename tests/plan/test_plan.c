@@ -15,15 +15,21 @@
 /* A tensor whose orderings take 16 MB each, with one short mode (24). */
 static struct plan_request request_of(uint64_t budget)
 {
-    return (struct plan_request){.shape.order = 4,
-                                 .shape.dims = {183, 24, 1140, 1717},
-                                 .nnz = 1000000,
+    return (struct plan_request){.tensor.shape.order = 4,
+                                 .tensor.shape.dims = {183, 24, 1140, 1717},
+                                 .tensor.nnz = 1000000,
                                  .rank = 16,
                                  .budget = budget,
-                                 .real_size = 8,
+                                 .row_bytes = 16 * sizeof(double),
                                  .copies = 4,
                                  .short_mode = 132,
                                  .conflict = CONFLICT_AUTO};
+}
+
+static void set_rank(struct plan_request *r, uint64_t rank)
+{
+    r->rank = rank;
+    r->row_bytes = rank * sizeof(double);
 }
 
 static struct plan plan_with(uint64_t budget)
@@ -37,12 +43,12 @@ static struct plan plan_with(uint64_t budget)
 static void check_conflicts(const struct plan *p)
 {
     int ordered = 0;
-    for (int n = 0; n < p->request.shape.order; n++) {
+    for (int n = 0; n < p->request.tensor.shape.order; n++) {
         ordered += p->conflict[n] == CONFLICT_ORDERED;
         assert_int_not_equal(p->conflict[n], CONFLICT_AUTO);
     }
     assert_int_equal(ordered, p->replicas);
-    assert_int_equal(p->alto, p->replicas < p->request.shape.order);
+    assert_int_equal(p->alto, p->replicas < p->request.tensor.shape.order);
 }
 
 static void check_in_memory(const struct plan *p)
@@ -59,27 +65,27 @@ static void check_streamed(const struct plan *p)
 {
     const struct plan_request *r = &p->request;
     assert_true(p->streamed && r->can_stream);
-    assert_true(p->alto == (p->replicas < r->shape.order));
+    assert_true(p->alto == (p->replicas < r->tensor.shape.order));
     assert_int_equal(p->total_bytes,
                      p->factor_bytes + p->copy_bytes + p->flow_bytes + p->resident_bytes);
     assert_int_equal(p->fits, p->total_bytes <= r->budget &&
                                   p->host_bytes + p->packing_bytes <= r->host_budget);
     uint64_t orderings = (uint64_t)p->replicas + p->alto;
-    int bits = ordering_line_bits(&r->shape);
-    if (!r->alto_bytes)
-        assert_int_equal(p->host_bytes,
-                         orderings * segment_pack_at_most(bits, r->nnz, plan_segment_nnz(p)));
+    int bits = ordering_line_bits(&r->tensor.shape);
+    if (!r->tensor.alto_bytes)
+        assert_int_equal(p->host_bytes, orderings * segment_pack_at_most(bits, r->tensor.nnz,
+                                                                         plan_segment_nnz(p)));
     assert_true(!p->replicate || (p->alto && r->conflict == CONFLICT_AUTO));
     assert_true(p->replicate || p->resident_bytes <= p->host_bytes);
     assert_true(p->batch_nnz > 0);
     bool sorted = false;
-    for (int n = 0; n < r->shape.order; n++)
+    for (int n = 0; n < r->tensor.shape.order; n++)
         sorted |= p->sorted[n];
-    for (int n = 0; n < r->shape.order; n++) {
-        bool is_long = r->shape.dims[n] * r->rank * r->real_size > 32 << 20;
+    for (int n = 0; n < r->tensor.shape.order; n++) {
+        bool is_long = r->tensor.shape.dims[n] * r->row_bytes > 32 << 20;
         assert_int_equal(p->sorted[n], sorted && is_long && p->conflict[n] == CONFLICT_REGISTER);
         assert_true(p->batch_nnz >= 1 << 19 || !p->sorted[n]);
-        assert_true(p->batch_nnz <= 1 << 20 || sorted || r->batch_nnz);
+        assert_true(p->batch_nnz <= 1 << 20 || sorted || r->forced.batch_nnz);
     }
     /* In bits: a packed nonzero takes a value and its line but for eight, and up to four more; a
      * decoded one its index words and a value; and its order. */
@@ -107,10 +113,11 @@ static void test_sizes(void **state)
     assert_int_equal(p.factor_bytes, (3064 + 1717) * 16 * 8 + 5 * 16 * 16 * 8);
 
     struct plan_request r = request_of(UINT64_MAX);
-    r.shape.dims[0] = r.shape.dims[1] = MAX_LENGTH; /* 32 + 32 + 11 + 11 bits: two index words */
+    r.tensor.shape.dims[0] = r.tensor.shape.dims[1] =
+        MAX_LENGTH; /* 32 + 32 + 11 + 11 bits: two index words */
     plan_make(&p, &r);
     assert_in_range(p.tensor_bytes, 24000000, 24100000);
-    r.real_size = 4;
+    r.row_bytes /= 2;
     uint64_t in_double = p.factor_bytes;
     plan_make(&p, &r);
     assert_in_range(p.factor_bytes, in_double / 2, in_double / 2 + 5 * 16 * 16 * 8);
@@ -172,7 +179,7 @@ static void test_no_replicas(void **state)
 {
     (void)state;
     struct plan_request r = request_of(UINT64_MAX);
-    r.no_replicas = true;
+    r.forced.one_copy = true;
     struct plan p;
     plan_make(&p, &r);
     check_sums(&p);
@@ -186,8 +193,8 @@ static void test_equal_lengths(void **state)
 {
     (void)state;
     struct plan_request r = request_of(36000000);
-    r.shape.order = 3;
-    r.shape.dims[0] = r.shape.dims[1] = r.shape.dims[2] = 500;
+    r.tensor.shape.order = 3;
+    r.tensor.shape.dims[0] = r.tensor.shape.dims[1] = r.tensor.shape.dims[2] = 500;
     struct plan p;
     plan_make(&p, &r);
     check_sums(&p);
@@ -206,7 +213,7 @@ static void test_forced(void **state)
             struct plan p;
             plan_make(&p, &r);
             check_sums(&p);
-            for (int n = 0; n < r.shape.order; n++)
+            for (int n = 0; n < r.tensor.shape.order; n++)
                 assert_int_equal(p.conflict[n], c);
             assert_int_equal(p.replicas, c == CONFLICT_ORDERED ? 4 : 0);
             assert_int_equal(p.copy_bytes, c == CONFLICT_HIERARCHICAL ? 4 * 1717 * 16 * 8 : 0);
@@ -217,7 +224,7 @@ static void test_forced(void **state)
 static struct plan_request large_request(uint64_t budget, uint64_t host_budget)
 {
     struct plan_request r = request_of(budget);
-    r.nnz = 2000000000;
+    r.tensor.nnz = 2000000000;
     r.can_stream = true;
     r.host_budget = host_budget;
     return r;
@@ -239,7 +246,7 @@ static void test_streamed_replicas(void **state)
     assert_int_equal(p.batch_nnz, 1 << 20);
     assert_int_equal(plan_segment_nnz(&p), 65536);
     assert_in_range(p.host_bytes, 94 * GB, 95 * GB);
-    assert_int_equal(p.packing_bytes, r.nnz * (4 * 4 + 8 + 32));
+    assert_int_equal(p.packing_bytes, r.tensor.nnz * (4 * 4 + 8 + 32));
     assert_in_range(p.resident_bytes, 18 * GB, 20 * GB); /* all but a sixteenth of what is left */
 
     r.conflict = CONFLICT_AUTO;
@@ -260,7 +267,7 @@ static void test_streamed_replicas_later(void **state)
     struct plan_request r = large_request(20 * GB, 500 * GB);
     struct plan p;
     r.must_stream = true;
-    r.alto_bytes = 6 * GB;
+    r.tensor.alto_bytes = 6 * GB;
     plan_make(&p, &r);
     check_streamed(&p);
     assert_true(p.fits && p.alto && p.replicate);
@@ -272,17 +279,17 @@ static void test_streamed_replicas_later(void **state)
     r.budget = 200 * GB; /* a piece of all nonzeros takes more than four orderings */
     plan_make(&p, &r);
     check_streamed(&p);
-    assert_int_equal(p.resident_bytes, r.nnz * (4 * 8 + 2));
-    r.alto_bytes = 18 * GB;
+    assert_int_equal(p.resident_bytes, r.tensor.nnz * (4 * 8 + 2));
+    r.tensor.alto_bytes = 18 * GB;
     plan_make(&p, &r);
-    assert_int_equal(p.resident_bytes, 4 * r.alto_bytes);
+    assert_int_equal(p.resident_bytes, 4 * r.tensor.alto_bytes);
 
-    r.no_replicas = true;
+    r.forced.one_copy = true;
     plan_make(&p, &r);
     check_streamed(&p);
     assert_false(p.replicate);
-    assert_int_equal(p.resident_bytes, r.alto_bytes);
-    r.no_replicas = false;
+    assert_int_equal(p.resident_bytes, r.tensor.alto_bytes);
+    r.forced.one_copy = false;
     for (int c = CONFLICT_ORDERED; c <= CONFLICT_ATOMIC; c++) {
         r.conflict = (enum conflict)c;
         plan_make(&p, &r);
@@ -306,30 +313,30 @@ static void test_streamed_alto(void **state)
     r.host_budget = 20 * GB;
     plan_make(&p, &r);
     assert_false(p.fits);
-    r.alto_bytes = 19 * GB; /* as a file has it */
+    r.tensor.alto_bytes = 19 * GB; /* as a file has it */
     plan_make(&p, &r);
     assert_true(p.fits && p.alto);
     assert_int_equal(p.host_bytes, 19 * GB);
-    r.alto_bytes = 10 * GB;
-    r.no_replicas = true;
+    r.tensor.alto_bytes = 10 * GB;
+    r.forced.one_copy = true;
     plan_make(&p, &r);
     assert_int_equal(p.resident_bytes, 10 * GB); /* all of it stays */
-    r.no_replicas = false;
-    r.alto_bytes = 0;
+    r.forced.one_copy = false;
+    r.tensor.alto_bytes = 0;
 
     r.host_budget = 500 * GB;
-    r.no_replicas = true;
+    r.forced.one_copy = true;
     plan_make(&p, &r);
     check_streamed(&p);
     assert_true(p.fits && p.alto);
 
-    r.no_replicas = false;
+    r.forced.one_copy = false;
     for (int c = CONFLICT_ORDERED; c <= CONFLICT_ATOMIC; c++) {
         r.conflict = (enum conflict)c;
         plan_make(&p, &r);
         check_streamed(&p);
         assert_true(p.fits);
-        for (int n = 0; n < r.shape.order; n++)
+        for (int n = 0; n < r.tensor.shape.order; n++)
             assert_int_equal(p.conflict[n], c);
         assert_int_equal(p.copy_bytes, c == CONFLICT_HIERARCHICAL ? 4 * 1717 * 16 * 8 : 0);
     }
@@ -341,7 +348,7 @@ static void test_streamed_sorted(void **state)
     (void)state;
     struct plan_request r = large_request(20 * GB, 500 * GB);
     struct plan p;
-    r.shape.dims[2] = 300000; /* M of 38 MB */
+    r.tensor.shape.dims[2] = 300000; /* M of 38 MB */
     plan_make(&p, &r);
     check_streamed(&p);
     assert_true(p.fits && p.sorted[2] && !p.sorted[3]);
@@ -374,7 +381,7 @@ static void test_streamed_sorted(void **state)
     char text[4096];
     r.budget = 20 * GB;
     plan_make(&p, &r);
-    plan_describe(&p, text, sizeof text);
+    plan_describe(&p, NULL, text, sizeof text);
     assert_non_null(strstr(text, "mode 3: length 300000, register, the shared alto ordering, "
                                  "streamed, batches sorted by row\nmode 4: length 1717, register, "
                                  "the shared alto ordering, streamed\n"));
@@ -412,24 +419,24 @@ static void test_streamed_batches(void **state)
     }
     assert_int_equal(last, 1 << 20);
 
-    r.batch_nnz = 7; /* as the user says */
+    r.forced.batch_nnz = 7; /* as the user says */
     plan_make(&p, &r);
     check_streamed(&p);
     assert_int_equal(p.batch_nnz, 7);
     assert_int_equal(plan_segment_nnz(&p), 7);
 
-    r.nnz = 1000; /* 16 kB; factors of 38 kB */
-    r.rank = 1;
+    r.tensor.nnz = 1000; /* 16 kB; factors of 38 kB */
+    set_rank(&r, 1);
     r.copies = 1;
     r.budget = 70000;
     plan_make(&p, &r);
     assert_true(p.fits && !p.streamed);
     r.budget = p.factor_bytes + 12000;
-    r.batch_nnz = 50;
+    r.forced.batch_nnz = 50;
     plan_make(&p, &r);
     check_streamed(&p);
     assert_true(p.fits);
-    r.batch_nnz = 0;
+    r.forced.batch_nnz = 0;
     plan_make(&p, &r);
     check_streamed(&p);
     assert_false(p.fits);
@@ -443,18 +450,18 @@ static void test_streamed_lines(void **state)
     struct plan_request r = large_request(100 * GB, 500 * GB);
     struct plan p;
     char text[256];
-    r.rank = 1;
-    r.nnz = 10 * GB;
-    r.no_replicas = true;
-    for (int n = 0; n < r.shape.order; n++)
-        r.shape.dims[n] = 100000000; /* 4 * 27 bits */
+    set_rank(&r, 1);
+    r.tensor.nnz = 10 * GB;
+    r.forced.one_copy = true;
+    for (int n = 0; n < r.tensor.shape.order; n++)
+        r.tensor.shape.dims[n] = 100000000; /* 4 * 27 bits */
     plan_make(&p, &r);
     check_streamed(&p);
     assert_true(p.fits);
 
-    r.shape.order = 5; /* 5 * 26 bits */
-    for (int n = 0; n < r.shape.order; n++)
-        r.shape.dims[n] = 60000000;
+    r.tensor.shape.order = 5; /* 5 * 26 bits */
+    for (int n = 0; n < r.tensor.shape.order; n++)
+        r.tensor.shape.dims[n] = 60000000;
     plan_make(&p, &r);
     check_in_memory(&p);
     assert_false(p.fits);
@@ -462,11 +469,12 @@ static void test_streamed_lines(void **state)
     assert_non_null(strstr(text, "lines of as many bits as the 130 of this tensor cannot be "
                                  "streamed"));
 
-    for (int n = 0; n < r.shape.order; n++)
-        r.shape.dims[n] = n ? 5 : UINT64_C(1) << 25;
-    r.shape.dims[1] = r.shape.dims[2] = UINT64_C(1) << 25;
-    r.shape.dims[3] = UINT64_C(1) << 25;
-    r.shape.dims[4] = UINT64_C(1) << 20; /* 120 bits, but 50 + 50 leave no word for 20 more */
+    for (int n = 0; n < r.tensor.shape.order; n++)
+        r.tensor.shape.dims[n] = n ? 5 : UINT64_C(1) << 25;
+    r.tensor.shape.dims[1] = r.tensor.shape.dims[2] = UINT64_C(1) << 25;
+    r.tensor.shape.dims[3] = UINT64_C(1) << 25;
+    r.tensor.shape.dims[4] = UINT64_C(1)
+                             << 20; /* 120 bits, but 50 + 50 leave no word for 20 more */
     plan_make(&p, &r);
     check_in_memory(&p);
     assert_false(p.fits);
@@ -481,13 +489,13 @@ static void test_obstacles(void **state)
     char text[256], all[4096];
     plan_make(&p, &r);
     assert_true(p.fits);
-    r.rank = 500000;
+    set_rank(&r, 500000);
     plan_make(&p, &r);
     assert_false(p.fits);
     plan_obstacle(&p, text, sizeof text);
     assert_non_null(strstr(text, "factors of "));
     assert_non_null(strstr(text, " TB do not fit into the 20.0 GB of memory that may be used"));
-    plan_describe(&p, all, sizeof all);
+    plan_describe(&p, NULL, all, sizeof all);
     assert_non_null(strstr(all, "does not fit: factors of "));
 
     r = large_request(4 * 1000 * 1000, 500 * GB);
@@ -537,11 +545,11 @@ static void test_monotone_in_budget(void **state)
     uint64_t seed = 1;
     for (int trial = 0; trial < 50; trial++) {
         struct plan_request r = request_of(0);
-        r.shape.order = 1 + (int)(naive_random(&seed) % MAX_ORDER);
+        r.tensor.shape.order = 1 + (int)(naive_random(&seed) % MAX_ORDER);
         r.can_stream = trial % 2;
         r.host_budget = trial % 4 == 1 ? 100 * GB : 17000000;
-        for (int n = 0; n < r.shape.order; n++)
-            r.shape.dims[n] = 1 + (naive_random(&seed) >> (34 + naive_random(&seed) % 30));
+        for (int n = 0; n < r.tensor.shape.order; n++)
+            r.tensor.shape.dims[n] = 1 + (naive_random(&seed) >> (34 + naive_random(&seed) % 30));
         struct plan p = {0}, last = {0};
         for (; !p.fits || p.alto; r.budget += 3000000 + r.budget / 4) {
             plan_make(&p, &r);
@@ -551,7 +559,7 @@ static void test_monotone_in_budget(void **state)
             assert_true(p.fits >= last.fits);
             last = p;
         }
-        assert_int_equal(p.replicas, r.shape.order);
+        assert_int_equal(p.replicas, r.tensor.shape.order);
     }
 }
 
@@ -560,7 +568,7 @@ static void test_overflow(void **state)
 {
     (void)state;
     struct plan_request r = request_of(UINT64_MAX - 1);
-    r.rank = UINT64_C(1) << 60;
+    set_rank(&r, UINT64_C(1) << 60);
     struct plan p;
     plan_make(&p, &r);
     assert_false(p.fits);
@@ -572,7 +580,7 @@ static void test_describe(void **state)
     (void)state;
     struct plan p = plan_with(50000000);
     char text[4096], shorter[100];
-    plan_describe(&p, text, sizeof text);
+    plan_describe(&p, NULL, text, sizeof text);
     assert_string_equal(
         text, "mode 1: length 183, register, the shared alto ordering\n"
               "mode 2: length 24, hierarchical, the shared alto ordering, copies of 0.000 GB\n"
@@ -580,11 +588,11 @@ static void test_describe(void **state)
               "mode 4: length 1717, ordered, its own ordering of 0.016 GB\n"
               "memory: 3 orderings of 0.016 GB + factors 0.001 GB + copies 0.000 GB = 0.049 GB of "
               "the 0.050 GB that may be used\n");
-    plan_describe(&p, shorter, sizeof shorter);
+    plan_describe(&p, NULL, shorter, sizeof shorter);
     assert_int_equal(strlen(shorter), sizeof shorter - 1);
     assert_memory_equal(shorter, text, sizeof shorter - 1);
     p = plan_with(1000);
-    plan_describe(&p, text, sizeof text);
+    plan_describe(&p, NULL, text, sizeof text);
     assert_non_null(strstr(text, "memory: 1 ordering of "));
     assert_non_null(strstr(text, "does not fit"));
 }
@@ -596,7 +604,7 @@ static void test_describe_streamed(void **state)
     struct plan p;
     char text[4096];
     plan_make(&p, &r);
-    plan_describe(&p, text, sizeof text);
+    plan_describe(&p, NULL, text, sizeof text);
     assert_string_equal(
         text,
         "mode 1: length 183, register, the shared alto ordering, streamed\n"
@@ -612,7 +620,7 @@ static void test_describe_streamed(void **state)
     r.host_budget = 500 * GB;
     r.conflict = CONFLICT_ORDERED;
     plan_make(&p, &r);
-    plan_describe(&p, text, sizeof text);
+    plan_describe(&p, NULL, text, sizeof text);
     assert_non_null(strstr(text, "mode 4: length 1717, ordered, its own ordering, streamed\n"
                                  "streaming: 4 packed orderings in host memory, 94.1"));
     assert_non_null(strstr(text, "; 90.2"));

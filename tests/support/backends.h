@@ -16,14 +16,18 @@ struct tensor_case {
     int skewed;
 };
 
-/* The backend that a test is about; the test counts as skipped where it cannot run. */
-static inline const struct backend_ops *backend_of(void **state)
+/* The backend that a test is about; the test counts as skipped where it cannot run, or, where
+ * BLCO_NEED_GPU is set (make check-gpu), as failed. */
+static inline const struct backend_kind *backend_of(void **state)
 {
     struct error error = {0};
-    const struct backend_ops *ops = *state;
-    if (ops->available(&error) != STATUS_OK)
-        skip();
-    return ops;
+    const struct backend_kind *kind = *state;
+    if (kind->available(&error) == STATUS_OK)
+        return kind;
+    if (getenv("BLCO_NEED_GPU"))
+        fail_msg("%s", error.message);
+    skip();
+    return NULL;
 }
 
 /* Where the nonzeros are while a backend works: with it, or on the host, from where they flow to it
@@ -33,45 +37,54 @@ enum flow { IN_MEMORY, IN_BATCHES, IN_MANY_BATCHES, IN_PART, FLOWS };
 
 static int flowed; /* backends that were opened so */
 
-/* The least that a backend which can stream takes of its own memory. */
-static inline uint64_t smallest_memory(const struct backend_options *options,
-                                       const struct backend_ops *ops, const struct coo *x)
+/* How a backend is opened. */
+struct setting {
+    struct backend_options options;
+    struct plan_forced forced;
+};
+
+static inline struct plan plan_of(const struct backend_kind *kind, const struct coo *x,
+                                  const struct setting *setting)
 {
     struct error error = {0};
-    struct backend_options least = *options;
     struct plan plan;
-    least.memory = 1;
-    assert_int_equal(ops->plan(x->shape.order, x->shape.dims, x->nnz, &least, &plan, &error),
-                     STATUS_OK);
-    return plan.total_bytes;
+    const struct plan_tensor tensor = {.shape = x->shape, .nnz = x->nnz};
+    assert_int_equal(
+        backend_plan(&plan, kind, &tensor, &setting->options, &setting->forced, &error), STATUS_OK);
+    return plan;
+}
+
+/* The least that a backend which can stream takes of its own memory. */
+static inline uint64_t smallest_memory(const struct setting *setting,
+                                       const struct backend_kind *kind, const struct coo *x)
+{
+    struct setting least = *setting;
+    least.options.memory = 1;
+    return plan_of(kind, x, &least).total_bytes;
 }
 
 /* Gives the backend as little memory as that takes. False where it has no need or no way to. */
-static inline bool set_flow(struct backend_options *options, enum flow flow,
-                            const struct backend_ops *ops, const struct coo *x)
+static inline bool set_flow(struct setting *setting, enum flow flow,
+                            const struct backend_kind *kind, const struct coo *x)
 {
-    struct error error = {0};
-    struct plan plan;
     if (flow == IN_MEMORY)
         return true;
-    options->batch_nnz = (x->nnz - 1) / (flow == IN_MANY_BATCHES ? 500 : 20) + 1;
-    options->memory = smallest_memory(options, ops, x);
-    assert_int_equal(ops->plan(x->shape.order, x->shape.dims, x->nnz, options, &plan, &error),
-                     STATUS_OK);
+    setting->forced.batch_nnz = (x->nnz - 1) / (flow == IN_MANY_BATCHES ? 500 : 20) + 1;
+    setting->options.memory = smallest_memory(setting, kind, x);
+    struct plan plan = plan_of(kind, x, setting);
     if (flow == IN_PART) /* a third of each ordering stays */
-        options->memory += plan.host_bytes / 3;
-    assert_int_equal(ops->plan(x->shape.order, x->shape.dims, x->nnz, options, &plan, &error),
-                     STATUS_OK);
+        setting->options.memory += plan.host_bytes / 3;
+    plan = plan_of(kind, x, setting);
     flowed += plan.streamed && plan.fits;
     return plan.streamed && plan.fits;
 }
 
-static inline void open_backend(struct backend *b, const struct backend_ops *ops,
+static inline void open_backend(struct backend *b, const struct backend_kind *kind,
                                 const struct coo *x, uint64_t rank, enum conflict conflict)
 {
     struct error error = {0};
     struct backend_options options = {.rank = rank, .conflict = conflict};
-    if (backend_open(b, ops, x, &options, NULL, &error) != STATUS_OK)
+    if (backend_open(b, kind, x, &options, NULL, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
 }
 
@@ -83,9 +96,9 @@ static inline void create_model(struct ktensor *k, const struct coo *x, uint64_t
     ktensor_randomise(k, KTENSOR_NORMAL, seed);
 }
 
-#define ON(test, ops)                                                                              \
+#define ON(test, kind)                                                                             \
     {                                                                                              \
-#test "_" #ops, test, NULL, NULL, (void *)&ops                                             \
+#test "_" #kind, test, NULL, NULL, (void *)&kind                                           \
     }
 #define ON_ALL(test) ON(test, backend_host), ON(test, backend_cuda)
 

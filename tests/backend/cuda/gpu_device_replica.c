@@ -331,7 +331,7 @@ static void compare_mode(struct backend *b, const struct ktensor *k, int n,
     assert_non_null(m);
     if (backend_mttkrp(b, n, &error) != STATUS_OK)
         fail_msg("%s", error.message);
-    assert_int_equal(b->ops->fetch(b->state, n, m, &error), STATUS_OK);
+    assert_int_equal(backend_fetch(b, n, m, &error), STATUS_OK);
     for (uint64_t i = 0; i < entries; i++) {
         difference += (m[i] - expected[i]) * (m[i] - expected[i]);
         norm += expected[i] * expected[i];
@@ -353,20 +353,21 @@ static void make_problem(struct problem *q, const struct tensor_case *s, uint64_
 
 /* The first sweep from alto, the second from what was built before it; returns for how many modes.
  */
-static int check_sweeps(struct problem *q, const struct backend_options *options, long failing,
+static int check_sweeps(struct problem *q, const struct setting *setting, long failing,
                         bool *failed)
 {
     struct error error = {0};
     struct backend b;
     int built = 0;
-    if (backend_open(&b, &backend_cuda, &q->x, options, NULL, &error) != STATUS_OK)
+    if (backend_open(&b, &backend_cuda, &q->x, &setting->options, &setting->forced, NULL, &error) !=
+        STATUS_OK)
         fail_msg("%s", error.message);
     assert_true(b.plan.streamed && b.plan.replicate);
     assert_int_equal(backend_load(&b, &q->k, &error), STATUS_OK);
     for (int sweep = 0; sweep < 3; sweep++)
         for (int n = 0; n < q->x.shape.order; n++) {
             char text[96];
-            bool settled = b.ops->describe(b.state, n, text, sizeof text);
+            bool settled = backend_describe(&b, n, text, sizeof text);
             assert_true(settled == (sweep > 1 || (sweep == 1 && n > 0)));
             if (sweep == 1 && n == 0) { /* builds */
                 memory_hook_set(failing);
@@ -375,8 +376,8 @@ static int check_sweeps(struct problem *q, const struct backend_options *options
                 *failed = memory_hook_fired();
                 memory_hook_set(-1);
             }
-            compare_mode(&b, &q->k, n, options->precision, q->expected[n]);
-            b.ops->describe(b.state, n, text, sizeof text);
+            compare_mode(&b, &q->k, n, setting->options.precision, q->expected[n]);
+            backend_describe(&b, n, text, sizeof text);
             built += sweep == 2 && strstr(text, "own ordering streamed") != NULL;
         }
     backend_close(&b);
@@ -401,21 +402,16 @@ static void test_sweeps(void **state)
         for (enum flow flow = IN_BATCHES; flow < FLOWS; flow++)
             for (int precision = PRECISION_DOUBLE; precision <= PRECISION_SINGLE; precision++)
                 for (int more = 0; more < 3; more++) {
-                    struct backend_options options = {.rank = 5,
-                                                      .replicas_at_once = true,
-                                                      .precision = (enum precision)precision};
+                    struct setting setting = {{.rank = 5, .precision = (enum precision)precision},
+                                              {.replicas_at_once = true}};
                     bool failed;
-                    if (!set_flow(&options, flow, &backend_cuda, &q.x))
+                    if (!set_flow(&setting, flow, &backend_cuda, &q.x))
                         continue;
-                    options.memory += (uint64_t)more * 20 * q.x.nnz;
-                    struct plan plan;
-                    struct error error = {0};
-                    assert_int_equal(backend_cuda.plan(q.x.shape.order, q.x.shape.dims, q.x.nnz,
-                                                       &options, &plan, &error),
-                                     STATUS_OK);
+                    setting.options.memory += (uint64_t)more * 20 * q.x.nnz;
+                    struct plan plan = plan_of(&backend_cuda, &q.x, &setting);
                     if (!plan.streamed) /* it fits now */
                         continue;
-                    built += check_sweeps(&q, &options, -1, &failed);
+                    built += check_sweeps(&q, &setting, -1, &failed);
                     all += q.x.shape.order;
                 }
         free_problem(&q);
@@ -428,21 +424,15 @@ static void test_failing_allocations(void **state)
 {
     (void)state;
     struct problem q;
-    struct error error = {0};
-    struct plan plan;
     int fewer = 0;
     make_problem(&q, &shapes[1], 5);
-    struct backend_options options = {
-        .rank = 5, .host_memory = 1 << 30, .must_stream = true, .replicas_at_once = true};
-    options.batch_nnz = 1000;
-    options.memory = 64 << 20;
-    assert_int_equal(
-        backend_cuda.plan(q.x.shape.order, q.x.shape.dims, q.x.nnz, &options, &plan, &error),
-        STATUS_OK);
+    struct setting setting = {{.rank = 5, .host_memory = 1 << 30, .memory = 64 << 20},
+                              {.streamed = true, .replicas_at_once = true, .batch_nnz = 1000}};
+    struct plan plan = plan_of(&backend_cuda, &q.x, &setting);
     assert_true(plan.streamed && plan.fits);
     bool failed = true;
     for (long k = 0; failed; k++) {
-        int built = check_sweeps(&q, &options, k, &failed);
+        int built = check_sweeps(&q, &setting, k, &failed);
         assert_true(failed || built == 3);
         fewer += built < 3;
     }

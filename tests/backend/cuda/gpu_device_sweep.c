@@ -15,8 +15,7 @@
 #include "support/blco_files.h"
 #include "support/gpu_pool.h"
 
-#define ORDER   4
-#define VECTORS 16 /* of a row */
+#define ORDER 4
 
 static void compare(const void *device, const void *host, uint64_t bytes)
 {
@@ -37,14 +36,16 @@ static void check_ordering(const struct device_tensor *t, const struct coo *x, i
     blco_free(&expected);
 }
 
-static void check_sweep(const struct device_sweep *s, const struct coo *x)
+static void check_sweep(const struct device_sweep *sweep, const struct coo *x)
 {
+    const struct device_orderings *s = &sweep->orderings;
+    const struct mode_groups *groups = &s->sweep.groups;
     struct error error = {0};
     struct grouped_tensor expected;
-    assert_int_equal(mode_groups_apply(&expected, &s->mode_groups, x, &error), STATUS_OK);
-    for (int g = 0; g < s->mode_groups.groups; g++) {
+    assert_int_equal(mode_groups_apply(&expected, groups, x, &error), STATUS_OK);
+    for (int g = 0; g < groups->groups; g++) {
         const struct coo *tuples = &expected.tuples[g];
-        int first = s->mode_groups.first[g], size = mode_groups_size(&s->mode_groups, g);
+        int first = groups->first[g], size = mode_groups_size(groups, g);
         check_ordering(&s->ordered[g], &expected.reduced, g);
         assert_int_equal(s->tuples[g], expected.reduced.shape.dims[g]);
         assert_int_equal(s->product[g] != NULL, size > 1);
@@ -63,20 +64,17 @@ static enum status open_sweep(struct device_sweep *s, const struct coo *x,
 {
     struct error error = {0};
     struct plan plan;
-    struct plan_request request = {.shape.order = ORDER,
-                                   .nnz = x->nnz,
+    struct plan_request request = {.tensor = {.shape = x->shape, .nnz = x->nnz},
                                    .rank = 32,
+                                   .row_bytes = 32 * sizeof(double),
                                    .budget = UINT64_C(1) << 32,
-                                   .real_size = sizeof(double),
                                    .copies = 32,
                                    .short_mode = 132,
                                    .share = true};
-    memcpy(request.shape.dims, x->shape.dims, sizeof request.shape.dims);
     plan_make(&plan, &request);
-    struct coo shape = {.shape.order = ORDER, .nnz = x->nnz};
-    memcpy(shape.shape.dims, x->shape.dims, sizeof shape.shape.dims);
+    struct coo shape = {.shape = x->shape, .nnz = x->nnz};
     const struct tensor_source source = {.x = file ? &shape : x, .file = file};
-    return device_sweep_open(s, &source, &plan, VECTORS, &staging, NULL, &error);
+    return device_sweep_open(s, &source, &plan, &staging, NULL, &error);
 }
 
 /* Every allocation fails once: fewer orderings or no groups are built, or it says why not. */
@@ -90,7 +88,7 @@ static void check_failures(const struct coo *x, const struct blco_file *file)
         fired = memory_hook_fired();
         memory_hook_set(-1);
         if (status == STATUS_OK) {
-            if (s.alto.blco.nnz == 0)
+            if (s.orderings.alto.blco.nnz == 0)
                 check_sweep(&s, x);
             recovered += (int)fired;
             device_sweep_close(&s);
@@ -106,8 +104,8 @@ static void check_source(const struct coo *x, const struct blco_file *file, int 
 {
     struct device_sweep s;
     assert_int_equal(open_sweep(&s, x, file), STATUS_OK);
-    assert_int_equal(s.mode_groups.groups, groups);
-    assert_true(!file || s.norm_sq > 0);
+    assert_int_equal(s.orderings.sweep.groups.groups, groups);
+    assert_true(!file || s.orderings.norm_sq > 0);
     check_sweep(&s, x);
     device_sweep_close(&s);
     check_failures(x, file);
