@@ -21,8 +21,7 @@ struct json {
 };
 
 /* Empties *j. *error, which outlives *j, receives failures: STATUS_MEMORY, and STATUS_INTERNAL
- * where objects and arrays nest more than JSON_MAX_DEPTH deep. The caller frees *j with json_free.
- */
+ * where objects and arrays nest more than JSON_MAX_DEPTH deep. The caller calls json_free. */
 void json_begin(struct json *j, struct error *error);
 
 /* Each of these functions adds a value: under `name` to the innermost open object, or, where `name`

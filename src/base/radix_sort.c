@@ -139,8 +139,7 @@ static void flush_pending(struct splitter *s, struct pairs to, uint64_t bucket, 
            (end - first) * sizeof *to.payload);
 }
 
-/* Moves pairs [begin, end) to their buckets; s->next holds the next place in each for this thread.
- */
+/* Moves pairs [begin, end) to their buckets, to the places of this thread from s->next on. */
 static void scatter(struct splitter *s, const struct bit_moves *moves, struct pairs from,
                     struct pairs to, uint64_t begin, uint64_t end, struct digit d)
 {

@@ -66,8 +66,7 @@ static bool changes_key(const struct ordering *o, const struct sorted *s, uint64
     return false;
 }
 
-/* Counts the block keys that begin in a part; `start`, unless NULL, receives their first nonzeros.
- */
+/* Counts the block keys that begin in a part; writes their first nonzeros to start, unless NULL. */
 static uint64_t scan_part(const struct ordering *o, const struct sorted *s, uint64_t part,
                           uint64_t *start)
 {
@@ -124,8 +123,7 @@ static void base_of(const struct ordering *o, const struct sorted *s, uint64_t i
     ordering_base(o, &s->line[i], base);
 }
 
-/* Fills the block table: one block a key, or several where the key has more than `most` nonzeros.
- */
+/* Fills the block table: one block a key, or several where a key has more than `most` nonzeros. */
 static enum status cut_blocks(struct blco *b, const struct sorted *s, uint64_t most,
                               struct error *error)
 {

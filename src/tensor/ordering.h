@@ -28,14 +28,14 @@ struct field {
 };
 
 struct ordering {
-    int kind;                      /* ORDERING_ALTO, or n for `mode n` */
-    int order;                     /* N */
+    int kind;                      /* ORDERING_ALTO, or n for `mode n`                   */
+    int order;                     /* N                                                  */
     int line_bits;                 /* B                                                  */
     int cut;                       /* line bits below the block key; at most 64 * words  */
     int words;                     /* 64-bit words of an index: 1 or 2                   */
     int mode_bits[MAX_ORDER];      /* b_n                                                */
-    uint16_t place[MAX_ORDER][32]; /* place on the line of bit k of mode n, for k < b_n */
-    struct field field[MAX_ORDER]; /* of mode n in the index */
+    uint16_t place[MAX_ORDER][32]; /* place on the line of bit k of mode n, for k < b_n  */
+    struct field field[MAX_ORDER]; /* mode n's part of the index                         */
 };
 
 /* Lays out the line of tensors of this shape. `kind` is ORDERING_ALTO (level k of the line holds

@@ -51,8 +51,7 @@ bool ordering_moves_identity(const struct bit_moves *m, int bits)
 }
 
 /* A stable sort by the upper bits keeps the order along `from` of nonzeros that agree in the upper
- * bits. That is the order along `to` where the lowest bits stand in the same order on both lines.
- */
+ * bits. That is the order along `to` where the other bits stand in the same order on both lines. */
 int ordering_sorted_bits(const struct ordering *from, const struct ordering *to)
 {
     uint16_t from_place[MAX_LINE_BITS];

@@ -22,8 +22,7 @@ struct slice_counts {
 
 /* The most bytes that the counters of one of 2^bits shares take, for a mode of `length` indices in
  * a tensor of `nnz` nonzeros: 8 for each index, or, where there are many more indices than
- * nonzeros, up to 64 for each index that occurs (as if these were spread evenly over the shares).
- */
+ * nonzeros, up to 64 for each index that occurs (if the shares have equally many of these). */
 uint64_t slice_counts_bytes(uint64_t length, uint64_t nnz, int bits);
 
 /* Sets all counters of a share to zero; `length` and `nnz` as for slice_counts_bytes. The caller

@@ -9,7 +9,7 @@
 
 #include "base/progress.h"
 
-/* What a run shows on a stream that is, or passes for, a terminal. The caller frees it. */
+/* What a stream shows that is taken for a terminal, or is not. The caller frees the text. */
 static char *shown(bool terminal)
 {
     char *text = NULL;
