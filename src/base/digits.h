@@ -15,8 +15,8 @@ static inline bool is_digit(char c)
     return (unsigned char)(c - '0') < 10;
 }
 
-/* How many of the eight bytes at text, all readable, are digits before the first other byte (0 to
- * 8); *value is their number. */
+/* Number of digits at text before the first other byte, among eight readable bytes: 0 to 8. *value
+ * receives the number that these digits write; where there is none, *value stays as it is. */
 static inline int digits_upto_eight(const char *text, uint64_t *value)
 {
     const uint64_t every = UINT64_C(0x0101010101010101);
@@ -24,13 +24,13 @@ static inline int digits_upto_eight(const char *text, uint64_t *value)
     memcpy(&word, text, sizeof word);
     word ^= every * '0'; /* digits become 0 to 9 */
 
-    /* A byte's top bit is set where it is above 9; a carry disturbs later characters only. */
-    uint64_t other = ((word + every * 0x76) | word) & every * 0x80;
-    int count = other ? __builtin_ctzll(other) / 8 : 8;
+    /* The top bit of a byte above 9 is set. A carry spoils only the bytes behind that byte. */
+    uint64_t others = ((word + every * 0x76) | word) & every * 0x80;
+    int count = others ? __builtin_ctzll(others) / 8 : 8;
     if (count == 0)
         return 0;
 
-    word <<= 64 - 8 * count; /* as if led by zeros */
+    word <<= 64 - 8 * count; /* zeros in front, up to eight digits */
     word = (word * (10 << 8 | 1)) >> 8 & UINT64_C(0x00ff00ff00ff00ff);
     word = (word * (100 << 16 | 1)) >> 16 & UINT64_C(0x0000ffff0000ffff);
     word = (word * (UINT64_C(10000) << 32 | 1)) >> 32;

@@ -1,11 +1,10 @@
-/* What went wrong: a status, which is also the program's exit code, and one sentence for the user.
- */
+/* What went wrong: a status, which is also the exit code of blco, and one sentence for the user. */
 #ifndef BLCO_ERROR_H
 #define BLCO_ERROR_H
 
 enum status {
     STATUS_OK = 0,
-    STATUS_INTERNAL = 1,  /* a bug of ours or a library that failed            */
+    STATUS_INTERNAL = 1,  /* a fault in blco, or a library that failed         */
     STATUS_INPUT = 2,     /* the command line or an input file is wrong        */
     STATUS_MEMORY = 3,    /* host or device memory ran out                     */
     STATUS_NUMERICAL = 4, /* a NaN or an infinity turned up in the computation */
@@ -17,12 +16,13 @@ struct error {
     char message[1024]; /* no newline, no program name */
 };
 
-/* Records the cause and returns `status`. Only the first call counts: the deepest cause is the one
- * that the user should read, so callers pass a failure on without rewording it. */
+/* Records the cause and returns the status that *error holds. Only the first call counts: the user
+ * should read the deepest cause, so callers pass a failure on without rewording the message. */
 enum status error_set(struct error *error, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts context ("iteration 3: ") before a message that is already there and returns its status. */
+/* Puts context ("iteration 3: ") before the message that *error holds; returns the status that
+ * *error holds. */
 enum status error_prefix(struct error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

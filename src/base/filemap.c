@@ -16,7 +16,7 @@ static enum status cannot_read(const char *path, const char *reason, struct erro
 enum status filemap_open(struct filemap *map, const char *path, struct error *error)
 {
     *map = (struct filemap){.bytes = ""};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make it wait */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not wait */
     if (fd < 0)
         return cannot_read(path, strerror(errno), error);
     struct stat s;
@@ -40,7 +40,7 @@ enum status filemap_open(struct filemap *map, const char *path, struct error *er
 void filemap_let_go(const struct filemap *map, size_t begin, size_t end)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    begin = begin / page * page; /* the page that the range ends in is begun, and read on */
+    begin = begin / page * page; /* the last page is kept: the reader goes on in it */
     end = end / page * page;
     if (begin < end && end <= map->size)
         madvise((void *)(uintptr_t)(map->bytes + begin), end - begin, MADV_DONTNEED); /* a hint */

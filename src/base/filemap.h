@@ -1,4 +1,4 @@
-/* A whole regular file in memory, read-only. */
+/* Maps a whole regular file into memory, read-only. */
 #ifndef BLCO_FILEMAP_H
 #define BLCO_FILEMAP_H
 
@@ -11,14 +11,14 @@ struct filemap {
     size_t size;
 };
 
-/* STATUS_INPUT names the file and the reason; *map is empty then. */
+/* The caller closes *map. STATUS_INPUT names the file and the reason and leaves *map empty. */
 enum status filemap_open(struct filemap *map, const char *path, struct error *error);
 
-/* Bytes [begin, end) are done with for now: they no longer count as this process's memory, and are
- * mapped again when they are read again. */
+/* Gives back the memory behind bytes [begin, end), which are still readable: the next access reads
+ * the file again. A hint; the page of byte `end` and ranges beyond the file's end are kept. */
 void filemap_let_go(const struct filemap *map, size_t begin, size_t end);
 
-/* Accepts an empty one. */
+/* Unmaps the file and empties *map; accepts an empty one. */
 void filemap_close(struct filemap *map);
 
 #endif

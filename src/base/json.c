@@ -42,19 +42,20 @@ static void put_text(struct json *j, const char *text)
     put(j, text, strlen(text));
 }
 
-static void put_line(struct json *j)
+static void put_newline(struct json *j)
 {
     put_text(j, "\n");
     for (int i = 0; i < j->depth; i++)
         put_text(j, "  ");
 }
 
-/* Bytes of the UTF-8 character at text, which is terminated; 0 where there is none: overlong forms,
- * surrogates and what lies beyond U+10FFFF are none. */
+/* Bytes of the UTF-8 character at text, a terminated string; 0 where there is no such character.
+ * Overlong forms, surrogates and characters above U+10FFFF do not count. A form gives the range of
+ * the first byte, first to last, and of the second byte, least to most. */
 static int utf8_length(const unsigned char *text)
 {
     static const struct {
-        unsigned char first, last, least, most; /* of the first byte; of the second */
+        unsigned char first, last, least, most;
         int length;
     } forms[] = {
         {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
@@ -119,13 +120,13 @@ static void put_unsigned(struct json *j, uint64_t value)
     put(j, text, (size_t)(number_format_unsigned(value, text) - text));
 }
 
-/* What stands before a value: the comma after the one before, the line, the name. */
-static void lead(struct json *j, const char *name)
+/* Puts what stands before a value: comma, newline and indent, name. */
+static void put_lead(struct json *j, const char *name)
 {
     if (j->depth > 0) {
         if (j->filled[j->depth])
             put_text(j, ",");
-        put_line(j);
+        put_newline(j);
     }
     j->filled[j->depth] = true;
     if (name) {
@@ -136,7 +137,7 @@ static void lead(struct json *j, const char *name)
 
 static void open_container(struct json *j, const char *name, const char *opening, char closing)
 {
-    lead(j, name);
+    put_lead(j, name);
     put_text(j, opening);
     if (j->depth == JSON_MAX_DEPTH) {
         error_set(j->error, STATUS_INTERNAL, "JSON nested more than %d deep", JSON_MAX_DEPTH);
@@ -164,7 +165,7 @@ void json_end(struct json *j)
     char closing = j->closing[j->depth];
     bool filled = j->filled[j->depth--];
     if (filled)
-        put_line(j);
+        put_newline(j);
     put(j, &closing, 1);
     if (j->depth == 0)
         put_text(j, "\n");
@@ -172,7 +173,7 @@ void json_end(struct json *j)
 
 void json_string(struct json *j, const char *name, const char *value)
 {
-    lead(j, name);
+    put_lead(j, name);
     if (value)
         put_string(j, value);
     else
@@ -181,25 +182,25 @@ void json_string(struct json *j, const char *name, const char *value)
 
 void json_number(struct json *j, const char *name, double value)
 {
-    lead(j, name);
+    put_lead(j, name);
     put_number(j, value);
 }
 
 void json_unsigned(struct json *j, const char *name, uint64_t value)
 {
-    lead(j, name);
+    put_lead(j, name);
     put_unsigned(j, value);
 }
 
 void json_bool(struct json *j, const char *name, bool value)
 {
-    lead(j, name);
+    put_lead(j, name);
     put_text(j, value ? "true" : "false");
 }
 
 void json_numbers(struct json *j, const char *name, const double *value, size_t count)
 {
-    lead(j, name);
+    put_lead(j, name);
     put_text(j, "[");
     for (size_t i = 0; i < count; i++) {
         put_text(j, i > 0 ? ", " : "");
@@ -210,7 +211,7 @@ void json_numbers(struct json *j, const char *name, const double *value, size_t 
 
 void json_unsigneds(struct json *j, const char *name, const uint64_t *value, size_t count)
 {
-    lead(j, name);
+    put_lead(j, name);
     put_text(j, "[");
     for (size_t i = 0; i < count; i++) {
         put_text(j, i > 0 ? ", " : "");

@@ -1,6 +1,5 @@
 /* Writes JSON (RFC 8259) into memory: names and values in the order of the calls, indented, numbers
- * with the fewest digits that read back exactly. The first failure counts; later calls do nothing.
- */
+ * with the fewest digits that read back exactly. After the first failure calls do nothing. */
 #ifndef BLCO_JSON_H
 #define BLCO_JSON_H
 
@@ -14,33 +13,35 @@
 
 struct json {
     struct error *error;
-    char *text; /* (used), not terminated; owned          */
-    size_t used, room;
-    int depth;
+    char *text;                       /* (used), not terminated; owned                   */
+    size_t used, room;                /* bytes of text: written, allocated               */
+    int depth;                        /* open objects and arrays                         */
     bool filled[JSON_MAX_DEPTH + 1];  /* the container at this depth has a member        */
-    char closing[JSON_MAX_DEPTH + 1]; /* the bracket that ends it                        */
+    char closing[JSON_MAX_DEPTH + 1]; /* the bracket that ends the container             */
 };
 
-/* `error` receives what goes wrong. */
+/* Empties *j. *error, which outlives *j, receives failures: STATUS_MEMORY, and STATUS_INTERNAL
+ * where objects and arrays nest more than JSON_MAX_DEPTH deep. The caller calls json_free. */
 void json_begin(struct json *j, struct error *error);
 
-/* A member of the present object, or, where `name` is NULL, of the present array, or the whole. */
+/* Each of these functions adds a value: under `name` to the innermost open object, or, where `name`
+ * is NULL, to the innermost open array or as the whole document. */
 void json_object(struct json *j, const char *name);
 void json_array(struct json *j, const char *name);
 void json_string(struct json *j, const char *name,
-                 const char *value); /* bytes that are not UTF-8 become U+FFFD; NULL: null */
+                 const char *value); /* what is not UTF-8 becomes U+FFFD; NULL: null */
 void json_number(struct json *j, const char *name, double value); /* null where not finite */
 void json_unsigned(struct json *j, const char *name, uint64_t value);
 void json_bool(struct json *j, const char *name, bool value);
 
-/* A whole array of `count` numbers, on one line. */
+/* Adds an array of `count` numbers, on one text line. */
 void json_numbers(struct json *j, const char *name, const double *value, size_t count);
 void json_unsigneds(struct json *j, const char *name, const uint64_t *value, size_t count);
 
-/* Ends the innermost object or array; the outermost one with a newline. */
+/* Ends the innermost open object or array; a newline follows the outermost. */
 void json_end(struct json *j);
 
-/* Accepts a zeroed one. */
+/* Frees the text; accepts a zeroed one. */
 void json_free(struct json *j);
 
 #endif

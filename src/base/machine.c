@@ -5,21 +5,21 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define CORE_CACHE (UINT64_C(1) << 20) /* where the system does not say */
+#define CORE_CACHE (UINT64_C(1) << 20) /* bytes, where the system does not say */
 
-/* The number behind `key` in a file of "key value" lines, or the file's first number where key is
- * empty; UINT64_MAX where there is none (a control group without a limit says "max"). */
+/* The number behind `key` in a file of "key value" text lines, or the file's first number where key
+ * is empty; UINT64_MAX where there is none (a control group without a limit says "max"). */
 static uint64_t number_in_file(const char *path, const char *key)
 {
     FILE *file = fopen(path, "r");
     if (!file)
         return UINT64_MAX;
     uint64_t value = UINT64_MAX;
-    char line[256];
+    char text[256];
     size_t length = strlen(key);
-    while (value == UINT64_MAX && fgets(line, sizeof line, file)) {
+    while (value == UINT64_MAX && fgets(text, sizeof text, file)) {
         unsigned long long number;
-        if (strncmp(line, key, length) == 0 && sscanf(line + length, "%llu", &number) == 1)
+        if (strncmp(text, key, length) == 0 && sscanf(text + length, "%llu", &number) == 1)
             value = number;
     }
     fclose(file);

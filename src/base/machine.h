@@ -5,19 +5,21 @@
 #include <stdint.h>
 
 /* Bytes of memory that this process may still take: what the system calls available, or what the
- * control group's limit leaves, whichever is less. */
+ * limit of the control group leaves, whichever is less; UINT64_MAX where neither is known. */
 uint64_t machine_memory_available(void);
 
 /* Share of machine_memory_available() used without --host-memory. */
 #define MACHINE_MEMORY_SHARE 0.8
 
-/* Bytes that this process holds in memory of its own now. */
+/* Bytes that this process holds in memory now, without mapped files; 0 where the system does not
+ * say. */
 uint64_t machine_memory_in_use(void);
 
-/* Bytes of the largest cache that a processor core has to itself. */
+/* Bytes of the largest cache that a processor core has to itself (its second level); 1 MiB where
+ * the system does not say. */
 uint64_t machine_core_cache(void);
 
-/* Largest resident size of this process so far, in bytes. */
+/* Largest number of bytes of memory that this process has held so far, mapped files included. */
 uint64_t machine_memory_peak(void);
 
 #endif

@@ -10,22 +10,22 @@
 #include "base/powers_of_ten.h"
 #include "base/uint128.h"
 
-/* No double needs more digits than this to tell which side of a rounding border a number is on. */
+/* So many digits tell on which side of any rounding border a number lies. */
 #define MAX_DIGITS 768
 
-/* Exponents of this size and more are as good as infinite, even behind or before every digit that
- * an address space can hold. */
+/* Larger exponents change nothing more: no address space holds enough digits to make up for this
+ * one. */
 #define HUGE_EXPONENT INT64_C(100000000000000000)
 
-/* The number mantissa * 10^exponent, its digits in [text, end) with at most one point. */
+/* The number mantissa * 10^exponent, whose digits stand in [text, end) with at most one point. */
 struct decimal {
     const char *text, *end;
-    uint64_t mantissa; /* meaningful up to 19 significant digits */
+    uint64_t mantissa; /* valid up to 19 significant digits, unused above */
     int64_t exponent;
     int64_t significant; /* digits from the first that is not zero */
 };
 
-/* Digits of [text, end) into d; returns the first byte behind them. */
+/* Adds the digits at text to d; returns the first byte behind the digits. */
 static const char *scan_digits(const char *text, const char *end, struct decimal *d)
 {
     const char *p = text;
@@ -41,7 +41,8 @@ static const char *scan_digits(const char *text, const char *end, struct decimal
     return p;
 }
 
-/* The exponent at text, which begins with its e; text itself where no digit follows. */
+/* Adds the exponent at text, which begins with an e, to d; returns the first byte behind the
+ * exponent, or text where no digit follows the e. */
 static const char *scan_exponent(const char *text, const char *end, struct decimal *d)
 {
     const char *p = text + 1;
@@ -58,7 +59,8 @@ static const char *scan_exponent(const char *text, const char *end, struct decim
     return p;
 }
 
-/* Unsigned decimal number at text; NULL where there is none. */
+/* Scans the unsigned decimal number at text; returns the first byte behind it, or NULL where there
+ * is none. */
 static const char *scan_decimal(const char *text, const char *end, struct decimal *d)
 {
     *d = (struct decimal){.text = text};
@@ -81,8 +83,8 @@ static const char *scan_decimal(const char *text, const char *end, struct decima
     return p;
 }
 
-/* Exact operands make a correctly rounded result (Clinger, How to read floating point numbers
- * accurately, 1990). */
+/* One operation on exact operands rounds correctly (Clinger, How to read floating point numbers
+ * accurately, 1990). False where mantissa or power of ten is not exact. */
 static bool scale_exact(const struct decimal *d, double *value)
 {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -95,11 +97,11 @@ static bool scale_exact(const struct decimal *d, double *value)
     return true;
 }
 
-/* The product of mantissa and power of ten to 192 bits, too large by less than one mantissa in the
- * lowest place because the power is rounded up; after Lemire, Number parsing at a gigabyte per
- * second, 2021. Where both ends of that uncertainty have the same upper 54 bits, these and the
- * knowledge that something follows decide the rounding. True where they do and the result is a
- * normal number. */
+/* Multiplies mantissa and power of ten to 192 bits (Lemire, Number parsing at a gigabyte per
+ * second, 2021). The product may be too large, by less than one mantissa in the lowest place,
+ * because the power is rounded up. Where the least and the most that it can be have the same upper
+ * 54 bits, these decide the rounding: there is no tie, since more bits follow. False where they
+ * differ, or where the result is not a normal number. */
 static bool scale_wide(const struct decimal *d, double *value)
 {
     if (d->mantissa == 0 || d->exponent < POWER_MIN || d->exponent > POWER_MAX ||
@@ -130,8 +132,8 @@ static bool scale_wide(const struct decimal *d, double *value)
     return true;
 }
 
-/* Leaves it to strtod: a copy without a point (so that no locale matters), cut where further digits
- * count only as a last digit that is not zero. */
+/* Any number, by strtod on a copy: without a point, so that no locale matters, and cut after
+ * MAX_DIGITS digits, where all further digits count only as one last digit that is not zero. */
 static double scale_any(const struct decimal *d)
 {
     char copy[MAX_DIGITS + 32];
@@ -160,7 +162,7 @@ static double scale_any(const struct decimal *d)
     return strtod(copy, NULL);
 }
 
-/* inf, infinity and nan in any case; NULL where it is none of them. */
+/* Parses inf, infinity and nan in any case; NULL where text begins with none of them. */
 static const char *parse_special(const char *text, const char *end, double *value)
 {
     static const struct {

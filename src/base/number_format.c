@@ -13,7 +13,7 @@ struct shortest {
     int exponent;
 };
 
-/* Exponents (of the leading digit) written without an e. */
+/* Numbers whose leading digit has an exponent in this range are written without an e. */
 #define PLAIN_MIN (-5)
 #define PLAIN_MAX 16
 
@@ -28,17 +28,17 @@ static int floor_log10_three_quarters_pow2(int e)
     return (e * 1262611 - 524031) >> 22;
 }
 
-/* n * power / 2^128, its lowest bit set where anything was cut off. */
+/* n * power / 2^128; the lowest bit is set where bits were cut off. */
 static uint64_t multiply_round_to_odd(uint64_t n, struct power_of_ten power)
 {
     uint128 product = (uint128)n * power.hi + (uint64_t)(((uint128)n * power.lo) >> 64);
     return (uint64_t)(product >> 64) | ((uint64_t)product > 1);
 }
 
-/* The shortest decimal in the interval that rounds to c * 2^q, and of these the nearest: the
- * interval is wider than 10^k and narrower than 10^(k+1), so it holds one or more multiples of the
- * former and at most one of the latter (Giulietti, The Schubfach way to render doubles, 2020). All
- * quantities are in quarters of 10^k so that the interval's ends are whole. */
+/* The shortest decimal in the interval that rounds to c * 2^q; of several, the nearest. The
+ * interval is wider than 10^k and narrower than 10^(k+1), so it holds at least one multiple of 10^k
+ * and at most one of 10^(k+1) (Giulietti, The Schubfach way to render doubles, 2020). All
+ * quantities are in quarters of 10^k, so that the ends of the interval are whole numbers. */
 static struct shortest shortest_decimal(uint64_t c, int q, bool lower_is_nearer)
 {
     int k = lower_is_nearer ? floor_log10_three_quarters_pow2(q) : floor_log10_pow2(q);
@@ -47,7 +47,7 @@ static struct shortest shortest_decimal(uint64_t c, int q, bool lower_is_nearer)
     uint64_t lower = multiply_round_to_odd((4 * c - (lower_is_nearer ? 1 : 2)) << h, power);
     uint64_t value = multiply_round_to_odd((4 * c) << h, power);
     uint64_t upper = multiply_round_to_odd((4 * c + 2) << h, power);
-    if (c % 2) { /* a tie would be read as the even neighbour */
+    if (c % 2) { /* the ends are ties, which would be read as the even neighbour */
         lower++;
         upper--;
     }
@@ -74,7 +74,7 @@ static int count_digits(uint64_t value)
     return count + (value >= 10) + (value >= 100) + (value >= 1000);
 }
 
-/* `count` digits of value at text, with leading zeros. */
+/* Writes the last `count` digits of value, with leading zeros. */
 static char *write_digits(uint64_t value, int count, char *text)
 {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324"
@@ -103,7 +103,8 @@ static char *write_zeros(int count, char *text)
     return text;
 }
 
-/* The digits with a point behind the first `whole` of them (0 < whole). */
+/* Writes the digits with a point behind the first `whole` (1 or more) digits; zeros fill up to the
+ * point where there are fewer digits. */
 static char *write_with_point(uint64_t digits, int count, int whole, char *text)
 {
     if (count <= whole)
@@ -114,7 +115,7 @@ static char *write_with_point(uint64_t digits, int count, int whole, char *text)
     return text + count + 1;
 }
 
-/* Takes the trailing zeros (at most 16) off, in few steps because short numbers have many. */
+/* Removes the trailing zeros (at most 16), in few steps because short numbers have many. */
 static void strip_zeros(struct shortest *decimal)
 {
     static const struct {

@@ -12,9 +12,9 @@
 #include "base/memory.h"
 
 enum old {
-    OLD_NONE,  /* there was no file of the final name       */
-    OLD_SAVED, /* it stands under `saved` too               */
-    OLD_LOST   /* there was one, and no second name for it  */
+    OLD_NONE,  /* no file had the final name               */
+    OLD_SAVED, /* the old file has the name `saved`, too   */
+    OLD_LOST   /* there was a file, but no second name     */
 };
 
 static enum status cannot_write(const char *path, const char *reason, struct error *error)
@@ -22,7 +22,7 @@ static enum status cannot_write(const char *path, const char *reason, struct err
     return error_set(error, STATUS_OUTPUT, "%s: cannot be written: %s", path, reason);
 }
 
-/* Refuses early what would fail only after hours, when the file is renamed. */
+/* Refuses early what would otherwise fail only when the file is renamed, perhaps after hours. */
 static enum status check_path(const char *path, struct error *error)
 {
     struct stat s;
@@ -40,14 +40,14 @@ static enum status check_path(const char *path, struct error *error)
     return STATUS_OK;
 }
 
-/* Bytes of the path up to its last slash, that one included. */
+/* Bytes of the path up to and including its last slash. */
 static int folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? (int)(slash - path) + 1 : 0;
 }
 
-/* Never NULL: the path's folder, "." where it has none. */
+/* The folder of the path, as "FOLDER/." or "."; NULL where memory runs out. */
 static char *folder_of(const char *path, struct error *error)
 {
     return memory_text(error, "%.*s.", folder_length(path), path);
@@ -74,9 +74,9 @@ static int link_unnamed(int fd, const char *name)
     return linkat(AT_FDCWD, link, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
 }
 
-/* An unnamed file in the folder, or -1 where the file system lacks them. Some have them but cannot
- * name them afterwards, and /proc may be missing: that is tried with another one first, since at
- * the end it would be too late. */
+/* Opens an unnamed file in the folder; -1 where that or naming the file later is not possible. Some
+ * file systems have unnamed files but cannot name them, and /proc may be missing. So a second file
+ * is named as a trial: at the end it would be too late. */
 static int open_unnamed(const char *folder, const char *trial_name)
 {
     int flags = O_TMPFILE | O_WRONLY | O_CLOEXEC;
@@ -191,7 +191,7 @@ enum status outfile_read_at(const struct outfile *f, void *bytes, size_t size, s
     return STATUS_OK;
 }
 
-/* Everything on disk, under the temporary name. */
+/* Brings the file onto the disk, under the temporary name, and closes it. */
 static enum status complete(struct outfile *f, struct error *error)
 {
     int result;
@@ -208,6 +208,7 @@ static enum status complete(struct outfile *f, struct error *error)
     return result == 0 ? STATUS_OK : cannot_write(f->path, strerror(errno), error);
 }
 
+/* Gives the file its final name; a file that has this name gets a second one first. */
 static enum status replace(struct outfile *f, struct error *error)
 {
     if (link(f->path, f->saved) == 0)
@@ -221,7 +222,8 @@ static enum status replace(struct outfile *f, struct error *error)
     return STATUS_OK;
 }
 
-/* Makes the new names last. Folders that may be written but not read cannot be synced. */
+/* Brings the names in the folder onto the disk. A folder that may be written but not read cannot be
+ * synced. */
 static enum status sync_folder(const struct outfile *f, struct error *error)
 {
     char *folder = folder_of(f->path, error);
@@ -265,7 +267,7 @@ end:
     return error->status;
 }
 
-/* Undoes a replacement that is not to last. */
+/* Undoes replace(). */
 static void put_back(const struct outfile *f)
 {
     if (f->old == OLD_SAVED)
@@ -276,7 +278,7 @@ static void put_back(const struct outfile *f)
 
 void outfile_discard(struct outfile *f)
 {
-    if (!f->path) /* never opened, or already finished */
+    if (!f->path) /* never opened, or already ended */
         return;
     if (f->fd >= 0)
         close(f->fd);
@@ -284,7 +286,7 @@ void outfile_discard(struct outfile *f)
         unlink(f->temporary);
     if (f->replaced)
         put_back(f);
-    if (f->old == OLD_SAVED) /* put back, it has no second name any more */
+    if (f->old == OLD_SAVED) /* after put_back() this name is gone already */
         unlink(f->saved);
     memory_free(f->path);
     memory_free(f->temporary);

@@ -1,5 +1,5 @@
-/* Output files that appear whole or not at all: written beside their final name under none or a
- * temporary one, then synced and renamed. */
+/* Output files that appear whole or not at all: written in the folder of the final name, without a
+ * name or under a temporary one, then synced and renamed. */
 #ifndef BLCO_OUTFILE_H
 #define BLCO_OUTFILE_H
 
@@ -8,43 +8,48 @@
 #include "base/error.h"
 
 struct outfile {
-    int fd;          /* -1 where none is open                                              */
-    int named;       /* the file stands under `temporary`; before, it has no name, so that
-                        nothing stays behind however the process ends                      */
-    int replaced;    /* it stands under `path`, while others are still to follow           */
-    int old;         /* what was there before: see outfile.c                               */
+    int fd;          /* -1 where no file is open                                           */
+    int named;       /* the file stands under `temporary`; a file without a name vanishes
+                        however the process ends                                           */
+    int replaced;    /* the file stands under `path`; other files of the commit may follow */
+    int old;         /* what stood under `path` before: enum old of outfile.c              */
     char *path;      /* final name; owned                                                  */
     char *temporary; /* hidden name in the same folder; owned                              */
-    char *saved;     /* hidden name of the file that was there before; owned               */
+    char *saved;     /* hidden name of the file that stood under `path` before; owned      */
 };
 
 /* Creates the file in the folder of `path`, with the permissions that the umask leaves. A symbolic
- * link called `path` will be replaced. STATUS_OUTPUT names the path and the reason. */
+ * link called `path` will be replaced. The caller ends with outfile_commit or outfile_discard. On
+ * failure *f is empty: STATUS_OUTPUT, which names the path and the reason, or STATUS_MEMORY. */
 enum status outfile_open(struct outfile *f, const char *path, struct error *error);
 
-/* Finds out, before the work whose result it is for, whether the file can be made. */
+/* Whether outfile_open would succeed, for a check before hours of work. Fails as outfile_open. */
 enum status outfile_check(const char *path, struct error *error);
 
-/* Creates a file for reading and writing in the folder of `path` that has no name, so that nothing
- * of it stays behind; it is never committed. Messages name `path`. */
+/* Creates a file without a name in the folder of `path`, for reading and writing; the file vanishes
+ * however the process ends. The caller ends with outfile_discard; a commit is not possible. Fails
+ * as outfile_open; messages name `path`. */
 enum status outfile_open_scratch(struct outfile *f, const char *path, struct error *error);
 
-/* Appends all of `size` bytes, or writes them at `offset` (callable from several threads at once,
- * each with an error of its own). */
+/* Appends all of `size` bytes. STATUS_OUTPUT. */
 enum status outfile_write(struct outfile *f, const void *bytes, size_t size, struct error *error);
+
+/* Writes all of `size` bytes at `offset`. Several threads may call it at once, each with an error
+ * of its own. STATUS_OUTPUT. */
 enum status outfile_write_at(struct outfile *f, const void *bytes, size_t size, size_t offset,
                              struct error *error);
 
-/* `size` bytes from `offset`, of a file from outfile_open_scratch. STATUS_OUTPUT. */
+/* Reads all of `size` bytes at `offset` of a file from outfile_open_scratch. STATUS_OUTPUT. */
 enum status outfile_read_at(const struct outfile *f, void *bytes, size_t size, size_t offset,
                             struct error *error);
 
-/* Syncs `count` files, then gives all of them their final names, and closes them. If one fails,
- * none of them is left, and the files that had these names before have them again (where the file
- * system has hard links; without them one that was already replaced stays replaced). */
+/* Syncs `count` files, gives all of them their final names and closes them. On failure none of the
+ * new files is left, and the files that had these names before have them again (where the file
+ * system has hard links; without hard links a file that was already replaced stays replaced).
+ * STATUS_OUTPUT, STATUS_MEMORY. */
 enum status outfile_commit(struct outfile *files, int count, struct error *error);
 
-/* Removes a file that was not committed; accepts one that was never opened. */
+/* Closes and removes a file that was not committed; accepts one that was never opened. */
 void outfile_discard(struct outfile *f);
 
 #endif

@@ -49,8 +49,8 @@ static bool any_bit_below(const uint64_t *n, int position)
     return (n[position / 64] & ((UINT64_C(1) << position % 64) - 1)) != 0;
 }
 
-/* The uppermost 128 bits of n, which has more than 128, plus one where what n stands for is not
- * these bits alone. */
+/* The uppermost 128 bits of n, which has more than 128 bits, plus one where bits follow: further
+ * bits of n, or, where n is not exact, of the number that was cut off to n. */
 static struct power_of_ten upper_bits(const uint64_t *n, bool exact)
 {
     int word = WORDS - 1;
@@ -63,9 +63,10 @@ static struct power_of_ten upper_bits(const uint64_t *n, bool exact)
     return power;
 }
 
-/* 10^k and 5^k differ by a power of two, so the upper bits of 5^k are wanted. For k >= 0 they come
- * from 2^128 * 5^k, exact. For k < 0 from floor(2^959 / 5^-k), also exact, since
- * floor(floor(x / 5) / 5) = floor(x / 25); that quotient never comes out even. */
+/* 10^k and 5^k differ by a power of two, so the table holds the upper bits of 5^k. For k >= 0 these
+ * come from 2^128 * 5^k, which is exact. For k < 0 they come from floor(2^959 / 5^-k), which
+ * repeated division finds, since floor(floor(x / 5) / 5) = floor(x / 25); a remainder is always cut
+ * off. */
 static void fill_table(void)
 {
     uint64_t n[WORDS] = {[2] = 1};

@@ -15,7 +15,8 @@ struct power_of_ten {
 
 #define POWER_LAST_EXACT 55
 
-/* For k in [POWER_MIN, POWER_MAX]. Computed at the first call; any thread may call it. */
+/* The power for k in [POWER_MIN, POWER_MAX]. The first call computes the table; any thread may
+ * call. */
 struct power_of_ten power_of_ten(int k);
 
 /* floor(log2(10^k)) for k in [POWER_MIN, POWER_MAX]. */

@@ -7,10 +7,10 @@
 
 #include "base/clock.h"
 
-#define INTERVAL      0.1 /* seconds between two looks of a line */
+#define INTERVAL      0.1 /* seconds between two states of the text line */
 #define DEFAULT_WIDTH 80
 
-/* Takes a terminal's cursor back to the line's beginning and wipes it. */
+/* Takes a terminal's cursor back to the beginning of the text line and clears the text line. */
 #define WIPE "\r\033[K"
 
 void progress_init(struct progress *p, FILE *stream)
@@ -41,10 +41,10 @@ static size_t terminal_width(const struct progress *p)
     return size.ws_col;
 }
 
-/* Shows the line on the terminal, cut so that it does not wrap: only one line can be wiped. */
-static void show(struct progress *p, const char *line)
+/* Shows the text on the terminal, cut to one text line, since WIPE clears no more. */
+static void show(struct progress *p, const char *text)
 {
-    fprintf(p->stream, WIPE "%.*s", (int)terminal_width(p) - 1, line);
+    fprintf(p->stream, WIPE "%.*s", (int)terminal_width(p) - 1, text);
     fflush(p->stream);
     p->open = true;
 }
@@ -83,23 +83,23 @@ void progress_update(struct progress *p, double fraction, const char *format, ..
         return;
     p->last_shown = now;
 
-    char text[256], line[512], left[32];
+    char detail[256], text[512], left[32];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(detail, sizeof detail, format, args);
     va_end(args);
     if (fraction > 0 && fraction <= 1) {
         describe_seconds((now - p->stage_start) * (1 - fraction) / fraction, left, sizeof left);
-        snprintf(line, sizeof line, "%s: %s, %.0f %%, %s left", p->stage, text, 100 * fraction,
+        snprintf(text, sizeof text, "%s: %s, %.0f %%, %s left", p->stage, detail, 100 * fraction,
                  left);
     } else {
-        snprintf(line, sizeof line, "%s: %s", p->stage, text);
+        snprintf(text, sizeof text, "%s: %s", p->stage, detail);
     }
-    show(p, line);
+    show(p, text);
 }
 
-/* A line that stays, begun by the stage where it has one. */
-static void print_line(struct progress *p, const char *stage, const char *format, va_list args)
+/* Prints a text line that stays; the stage, where not empty, comes first. */
+static void print_text_line(struct progress *p, const char *stage, const char *format, va_list args)
 {
     progress_clear(p);
     if (stage[0])
@@ -115,7 +115,7 @@ void progress_done(struct progress *p, const char *format, ...)
         return;
     va_list args;
     va_start(args, format);
-    print_line(p, p->stage, format, args);
+    print_text_line(p, p->stage, format, args);
     va_end(args);
     p->stage[0] = '\0';
 }
@@ -126,6 +126,6 @@ void progress_note(struct progress *p, const char *format, ...)
         return;
     va_list args;
     va_start(args, format);
-    print_line(p, "", format, args);
+    print_text_line(p, "", format, args);
     va_end(args);
 }

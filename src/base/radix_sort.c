@@ -6,17 +6,17 @@
 
 #include "base/memory.h"
 
-/* A range that fits a core's cache twice (32 bytes a pair) is sorted by one thread from its least
- * significant digit up. A longer one is first split by its most significant digit, which all
- * threads share: its scattered writes go out to memory and so are collected a cache line at a time.
- * The widths and the size are the fastest measured at 3 and 20 million pairs. */
-#define CACHED_PAIRS    (UINT64_C(1) << 14)
-#define AVERAGE_PAIRS   (UINT64_C(1) << 12) /* aimed at by a split */
-#define SPLIT_WIDTH     9
-#define SPLIT_BUCKETS   (1 << SPLIT_WIDTH)
-#define DIGIT_WIDTH     9
-#define INSERTION_PAIRS 24 /* fewer are not worth a histogram */
-#define PAIRS_OF_A_LINE 8
+/* A range that fits a core's cache twice (32 bytes a pair) is sorted by one thread, from the least
+ * significant digit up. A longer range is first split by its most significant digit, by all threads
+ * together: the scattered writes of a split go out to memory, so they are collected until a cache
+ * line is full. The widths and the sizes are the fastest measured at 3 and 20 million pairs. */
+#define CACHED_PAIRS     (UINT64_C(1) << 14)
+#define AVERAGE_PAIRS    (UINT64_C(1) << 12) /* of a bucket: what a split aims at */
+#define SPLIT_WIDTH      9
+#define SPLIT_BUCKETS    (1 << SPLIT_WIDTH)
+#define DIGIT_WIDTH      9
+#define INSERTION_PAIRS  24 /* fewer pairs are not worth a histogram */
+#define CACHE_LINE_PAIRS 8
 
 struct pairs {
     uint64_t *key, *payload;
@@ -27,8 +27,8 @@ struct splitter {
     uint64_t next[SPLIT_BUCKETS];  /* counts, then where the bucket's next pair goes */
     uint64_t first[SPLIT_BUCKETS]; /* where this thread's part of the bucket starts  */
     struct {
-        uint64_t key[PAIRS_OF_A_LINE], payload[PAIRS_OF_A_LINE];
-    } line[SPLIT_BUCKETS]; /* pairs of the cache line that is being filled    */
+        uint64_t key[CACHE_LINE_PAIRS], payload[CACHE_LINE_PAIRS];
+    } pending[SPLIT_BUCKETS]; /* pairs of the cache line that is being filled   */
 };
 
 struct digit {
@@ -90,8 +90,8 @@ static void counting_pass(struct pairs from, struct pairs to, uint64_t n, struct
     }
 }
 
-/* Sorts the pairs of `a` by their keys' bits from `low` (below 64) on, by one thread; they end in b
- * where `into_b`, else in a. */
+/* Sorts the pairs of `a` by the bits of their keys from `low` (below 64) on, by one thread. The
+ * sorted pairs end in b where `into_b`, else in a. */
 static void sort_cached(struct pairs a, struct pairs b, uint64_t n, int low, bool into_b)
 {
     uint64_t varying = 0;
@@ -127,43 +127,45 @@ static uint64_t moved(const struct bit_moves *moves, uint64_t key)
     return sum;
 }
 
-static void flush_line(struct splitter *s, struct pairs to, uint64_t bucket, uint64_t end)
+/* Writes the pending pairs of a bucket, the last of which belongs before `end`. */
+static void flush_pending(struct splitter *s, struct pairs to, uint64_t bucket, uint64_t end)
 {
-    uint64_t first = (end - 1) / PAIRS_OF_A_LINE * PAIRS_OF_A_LINE;
+    uint64_t first = (end - 1) / CACHE_LINE_PAIRS * CACHE_LINE_PAIRS;
     if (first < s->first[bucket])
         first = s->first[bucket];
-    uint64_t slot = first % PAIRS_OF_A_LINE;
-    memcpy(to.key + first, s->line[bucket].key + slot, (end - first) * sizeof *to.key);
-    memcpy(to.payload + first, s->line[bucket].payload + slot, (end - first) * sizeof *to.payload);
+    uint64_t place = first % CACHE_LINE_PAIRS;
+    memcpy(to.key + first, s->pending[bucket].key + place, (end - first) * sizeof *to.key);
+    memcpy(to.payload + first, s->pending[bucket].payload + place,
+           (end - first) * sizeof *to.payload);
 }
 
-/* Moves pairs [begin, end) to their buckets, whose places for this thread are in s->next. */
+/* Moves pairs [begin, end) to their buckets, to the places of this thread from s->next on. */
 static void scatter(struct splitter *s, const struct bit_moves *moves, struct pairs from,
                     struct pairs to, uint64_t begin, uint64_t end, struct digit d)
 {
     memcpy(s->first, s->next, sizeof s->first);
     for (uint64_t i = begin; i < end; i++) {
         uint64_t key = moved(moves, from.key[i]), bucket = digit_of(d, key);
-        uint64_t at = s->next[bucket]++, slot = at % PAIRS_OF_A_LINE;
-        s->line[bucket].key[slot] = key;
-        s->line[bucket].payload[slot] = from.payload[i];
-        if (slot == PAIRS_OF_A_LINE - 1) {
-            if (at - slot >= s->first[bucket]) {
-                memcpy(to.key + at - slot, s->line[bucket].key, sizeof s->line[bucket].key);
-                memcpy(to.payload + at - slot, s->line[bucket].payload,
-                       sizeof s->line[bucket].payload);
+        uint64_t at = s->next[bucket]++, place = at % CACHE_LINE_PAIRS;
+        s->pending[bucket].key[place] = key;
+        s->pending[bucket].payload[place] = from.payload[i];
+        if (place == CACHE_LINE_PAIRS - 1) {
+            if (at - place >= s->first[bucket]) {
+                memcpy(to.key + at - place, s->pending[bucket].key, sizeof s->pending[bucket].key);
+                memcpy(to.payload + at - place, s->pending[bucket].payload,
+                       sizeof s->pending[bucket].payload);
             } else {
-                flush_line(s, to, bucket, at + 1);
+                flush_pending(s, to, bucket, at + 1);
             }
         }
     }
     for (uint64_t b = 0; b <= d.mask; b++)
-        if (s->next[b] > s->first[b] && s->next[b] % PAIRS_OF_A_LINE != 0)
-            flush_line(s, to, b, s->next[b]);
+        if (s->next[b] > s->first[b] && s->next[b] % CACHE_LINE_PAIRS != 0)
+            flush_pending(s, to, b, s->next[b]);
 }
 
-/* Turns the threads' counts into the places of their parts: by bucket, then by thread. start
- * (buckets + 1) receives the buckets' bounds. */
+/* Turns the counts of the threads into the places where their parts of each bucket begin: by
+ * bucket, then by thread. start (buckets + 1) receives the bounds of the buckets. */
 static void place_buckets(struct splitter *s, int threads, uint64_t buckets, uint64_t *start)
 {
     uint64_t sum = 0;
@@ -178,7 +180,8 @@ static void place_buckets(struct splitter *s, int threads, uint64_t buckets, uin
     start[buckets] = sum;
 }
 
-/* Stable split of a into b by one digit of the keys, moved unless moves is NULL, by all threads. */
+/* Splits a into b by one digit of the keys, to which `moves` are applied first unless NULL; stable;
+ * by all threads. */
 static void split(const struct bit_moves *moves, struct pairs a, struct pairs b, uint64_t n,
                   struct digit d, struct splitter *s, uint64_t *start)
 {
@@ -205,7 +208,7 @@ static uint64_t varying_bits(const uint64_t *key, uint64_t n)
     return varying;
 }
 
-/* Bits of the digit that a range is split by whose keys differ in bits [low, top) only. */
+/* Bits of the digit by which to split a range whose keys differ in bits [low, top) only. */
 static int split_width(uint64_t n, int low, int top)
 {
     int width = bit_length(n / AVERAGE_PAIRS);
@@ -213,9 +216,8 @@ static int split_width(uint64_t n, int low, int top)
     return width < top - low ? width : top - low;
 }
 
-/* Sorts the pairs of `a` by their keys' bits from `low` on; they end in b where `into_b`, else in
- * a.
- */
+/* Sorts the pairs of `a` by the bits of their keys from `low` on, by all threads. The sorted pairs
+ * end in b where `into_b`, else in a. */
 static void sort_range(struct pairs a, struct pairs b, uint64_t n, int low, bool into_b,
                        struct splitter *s)
 {
@@ -265,8 +267,8 @@ enum status radix_sort(uint64_t *key, uint64_t *payload, uint64_t n, int bits, s
     return error->status;
 }
 
-/* Sorts each bucket of a split where it stands: those that fit a core's cache by way of a part of
- * `cached` for each thread. */
+/* Sorts each bucket of a split in place. Buckets that fit a core's cache go by way of `cached`, of
+ * which each thread has CACHED_PAIRS. */
 static enum status sort_buckets(struct pairs p, const uint64_t *start, uint64_t buckets, int low,
                                 struct pairs cached, struct splitter *s, struct error *error)
 {

@@ -1,10 +1,14 @@
-/* Random numbers by the thousand million, at a few instructions each, in streams that are told
- * apart by numbers, so that what a thread draws depends on its piece of work alone: SplitMix64
- * (Steele, Lea, Flood, Fast Splittable Pseudorandom Number Generators, 2014). */
+/* Streams of random numbers at a few instructions each, for thousands of millions of draws:
+ * SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+ * random_stream_at begins a stream, random_next draws from a stream, and random_mix is the step
+ * that both use. Numbers choose the stream, so what a thread draws depends on its part of the work
+ * alone. random_unit.h turns draws into numbers of the unit interval. */
 #ifndef BLCO_RANDOM_STREAM_H
 #define BLCO_RANDOM_STREAM_H
 
 #include <stdint.h>
+
+#include "base/random_unit.h"
 
 #define RANDOM_GAMMA UINT64_C(0x9e3779b97f4a7c15)
 
@@ -21,23 +25,18 @@ static inline uint64_t random_mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* The stream of three numbers. */
+/* The stream that belongs to the seed and the numbers a and b. */
 static inline struct random_stream random_stream_at(uint64_t seed, uint64_t a, uint64_t b)
 {
     return (struct random_stream){random_mix(random_mix(random_mix(seed) + a) + b)};
 }
 
+/* The stream's next 64 random bits. */
 static inline uint64_t random_next(struct random_stream *stream)
 {
     uint64_t bits = random_mix(stream->state);
     stream->state += RANDOM_GAMMA;
     return bits;
-}
-
-/* Random bits to a number in (0, 1). */
-static inline double random_inner(uint64_t bits)
-{
-    return ((double)(bits >> 12) + 0.5) * 0x1p-52;
 }
 
 #endif

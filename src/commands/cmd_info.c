@@ -88,7 +88,7 @@ static enum status decode_statistics(struct findings *f, struct decoder *d,
                                      struct progress *progress, struct error *error)
 {
     struct coo_pieces pieces = {
-        .shape.order = f->x.shape.order, .nnz = f->x.nnz, .each = decode, .source = d};
+        .shape.order = f->x.shape.order, .nnz = f->x.nnz, .each = decode, .pieces = d};
     memcpy(pieces.shape.dims, f->x.shape.dims, sizeof pieces.shape.dims);
     d->segments = blco_pieces_length(&d->file, f->memory / 4);
     uint64_t piece = blco_file_nnz(&d->file, 0, d->segments) * (4 * (uint64_t)f->x.shape.order + 8);

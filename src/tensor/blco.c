@@ -8,13 +8,12 @@
 #include "tensor/ordering_moves.h"
 #include "tensor/ordering_sort.h"
 
-#define FEW_NONZEROS 4096 /* a block: fewer on average are worth a second index word */
-#define SLICES       256  /* of the nonzeros: the work that is shared out to threads */
+#define PARTS 256 /* of the nonzeros: the threads share the parts */
 
-/* The nonzeros in line order, before their lines are cut. Lines of one word are sorted themselves,
- * with the values; longer ones are found in x by position. */
+/* The nonzeros in line order, before the lines are cut. Where lines are one word, the lines
+ * themselves are sorted, with the values; where they are longer, positions in x are. */
 struct sorted {
-    const struct coo *x; /* NULL where lines are one word and sorted already    */
+    const struct coo *x; /* NULL where the nonzeros come from a presort         */
     uint64_t nnz;
     uint64_t *line;     /* (nnz); NULL where lines are longer than a word */
     uint64_t *position; /* (nnz); NULL where lines are one word           */
@@ -52,7 +51,7 @@ static enum status sort_long_lines(const struct blco *b, struct sorted *s, struc
     return error->status;
 }
 
-/* Nonzero i > 0 of the line order has another block key than the one before it. */
+/* Whether nonzero i > 0 of the line order has another block key than nonzero i - 1. */
 static bool changes_key(const struct ordering *o, const struct sorted *s, uint64_t i)
 {
     if (s->line)
@@ -67,16 +66,16 @@ static bool changes_key(const struct ordering *o, const struct sorted *s, uint64
     return false;
 }
 
-/* Number of block keys that begin in a slice; their first nonzeros go to start, unless NULL. */
-static uint64_t scan_slice(const struct ordering *o, const struct sorted *s, uint64_t slice,
-                           uint64_t *start)
+/* Counts the block keys that begin in a part; writes their first nonzeros to start, unless NULL. */
+static uint64_t scan_part(const struct ordering *o, const struct sorted *s, uint64_t part,
+                          uint64_t *start)
 {
-    uint64_t nnz = s->nnz, length = nnz / SLICES + 1, keys = 0;
-    if (o->cut == o->line_bits && slice > 0) /* one key */
+    uint64_t nnz = s->nnz, length = nnz / PARTS + 1, keys = 0;
+    if (o->cut == o->line_bits && part > 0) /* one key */
         return 0;
     if (o->cut == o->line_bits)
         length = 1;
-    for (uint64_t i = slice * length; i < (slice + 1) * length && i < nnz; i++) {
+    for (uint64_t i = part * length; i < (part + 1) * length && i < nnz; i++) {
         if (i > 0 && !changes_key(o, s, i))
             continue;
         if (start)
@@ -86,30 +85,31 @@ static uint64_t scan_slice(const struct ordering *o, const struct sorted *s, uin
     return keys;
 }
 
-/* Number of block keys, and before[slice] (SLICES) of those that begin before the slice. */
+/* Counts the block keys; before[part] (PARTS) receives the number of keys that begin before the
+ * part. */
 static uint64_t count_keys(const struct ordering *o, const struct sorted *s, uint64_t *before)
 {
 #pragma omp parallel for schedule(static)
-    for (uint64_t slice = 0; slice < SLICES; slice++)
-        before[slice] = scan_slice(o, s, slice, NULL);
+    for (uint64_t part = 0; part < PARTS; part++)
+        before[part] = scan_part(o, s, part, NULL);
     uint64_t keys = 0;
-    for (int slice = 0; slice < SLICES; slice++) {
-        uint64_t count = before[slice];
-        before[slice] = keys;
+    for (int part = 0; part < PARTS; part++) {
+        uint64_t count = before[part];
+        before[part] = keys;
         keys += count;
     }
     return keys;
 }
 
-/* Two index words where one would leave blocks of only a few nonzeros. */
+/* Chooses two index words where one word would leave blocks of only a few nonzeros. */
 static void widen_index(struct blco *b, const struct sorted *s)
 {
-    uint64_t before[SLICES], keys = count_keys(&b->ordering, s, before);
-    if (keys > 1 && b->nnz / keys < FEW_NONZEROS)
+    uint64_t before[PARTS], keys = count_keys(&b->ordering, s, before);
+    if (keys > 1 && b->nnz / keys < BLCO_FEW_NONZEROS)
         ordering_create(&b->ordering, b->ordering.kind, &b->shape, 128);
 }
 
-/* The bits above the cut of the coordinates of nonzero i of the line order. */
+/* The base of nonzero i of the line order: the bits of its coordinates above the cut. */
 static void base_of(const struct ordering *o, const struct sorted *s, uint64_t i, uint32_t *base)
 {
     memset(base, 0, MAX_ORDER * sizeof *base);
@@ -120,24 +120,20 @@ static void base_of(const struct ordering *o, const struct sorted *s, uint64_t i
         ordering_split(o, coordinate, index, base);
         return;
     }
-    for (int n = 0; n < o->order; n++)
-        for (int k = 0; k < o->mode_bits[n]; k++)
-            if (o->place[n][k] >= o->cut)
-                base[n] |= (uint32_t)(s->line[i] >> o->place[n][k] & 1) << k;
+    ordering_base(o, &s->line[i], base);
 }
 
-/* Fills the block table: a block for every key, or several where it has more than `most` nonzeros.
- */
+/* Fills the block table: one block a key, or several where a key has more than `most` nonzeros. */
 static enum status cut_blocks(struct blco *b, const struct sorted *s, uint64_t most,
                               struct error *error)
 {
-    uint64_t before[SLICES], keys = count_keys(&b->ordering, s, before);
+    uint64_t before[PARTS], keys = count_keys(&b->ordering, s, before);
     uint64_t *start = memory_array(keys + 1, sizeof *start, error);
     if (!start)
         return error->status;
 #pragma omp parallel for schedule(static)
-    for (uint64_t slice = 0; slice < SLICES; slice++)
-        scan_slice(&b->ordering, s, slice, start + before[slice]);
+    for (uint64_t part = 0; part < PARTS; part++)
+        scan_part(&b->ordering, s, part, start + before[part]);
     start[keys] = b->nnz;
 
     for (uint64_t k = 0; k < keys; k++)
@@ -159,7 +155,7 @@ static enum status cut_blocks(struct blco *b, const struct sorted *s, uint64_t m
     return error->status;
 }
 
-/* What each byte of a line adds to the index. */
+/* table[b][v]: the index bits that byte b of a line gives where its value is v. */
 static void fill_permutation(const struct ordering *o, uint64_t table[8][256])
 {
     memset(table, 0, 8 * sizeof *table);
@@ -173,8 +169,8 @@ static void fill_permutation(const struct ordering *o, uint64_t table[8][256])
     }
 }
 
-/* Regroups the lines of one word by mode, in place; they become index[0]. In `mode n` order they
- * are grouped already. */
+/* Turns lines of one word into index[0], in place, by gathering the bits of each mode. In `mode n`
+ * order without block keys the bits are gathered already. */
 static void store_short_lines(struct blco *b, struct sorted *s)
 {
     b->index[0] = s->line;
@@ -192,7 +188,7 @@ static void store_short_lines(struct blco *b, struct sorted *s)
     }
 }
 
-/* Gathers indices and values of longer lines. */
+/* Gathers indices and values of nonzeros with longer lines. */
 static enum status store_long_lines(struct blco *b, const struct sorted *s, struct error *error)
 {
     for (int w = 0; w < b->ordering.words && error->status == STATUS_OK; w++)
@@ -216,11 +212,7 @@ static enum status store_long_lines(struct blco *b, const struct sorted *s, stru
 enum status blco_build(struct blco *b, const struct coo *x, const struct blco_options *options,
                        struct error *error)
 {
-    memset(b, 0, sizeof *b);
-    b->shape.order = x->shape.order;
-    b->nnz = x->nnz;
-    memcpy(b->shape.dims, x->shape.dims, sizeof b->shape.dims);
-    b->norm_sq = coo_norm_sq(x);
+    *b = (struct blco){.shape = x->shape, .nnz = x->nnz, .norm_sq = coo_norm_sq(x)};
     ordering_create(&b->ordering, options->kind, &x->shape,
                     options->index_bits ? options->index_bits : 64);
 
@@ -245,16 +237,16 @@ done:
     return error->status;
 }
 
-/* Fills s->line and b->value from a source. */
-static enum status move_lines(struct blco *b, struct sorted *s, struct blco_presort *source,
+/* Fills s->line and b->value from a presort. */
+static enum status move_lines(struct blco *b, struct sorted *s, struct blco_presort *presort,
                               bool take, struct error *error)
 {
-    const struct ordering *from = &source->line_order;
+    const struct ordering *from = &presort->line_order;
     if (take && b->ordering.kind == from->kind) {
-        s->line = source->line;
-        b->value = source->value;
-        source->line = NULL;
-        source->value = NULL;
+        s->line = presort->line;
+        b->value = presort->value;
+        presort->line = NULL;
+        presort->value = NULL;
         return STATUS_OK;
     }
     s->line = memory_array(b->nnz, sizeof *s->line, error);
@@ -263,20 +255,18 @@ static enum status move_lines(struct blco *b, struct sorted *s, struct blco_pres
         return error->status;
     struct bit_moves moves;
     ordering_moves_create(&moves, from, &b->ordering, ORDERING_LINE, 0);
-    return radix_sort_moved(&moves, source->line, (const uint64_t *)(const void *)source->value,
+    return radix_sort_moved(&moves, presort->line, (const uint64_t *)(const void *)presort->value,
                             s->line, (uint64_t *)(void *)b->value, b->nnz,
                             ordering_sorted_bits(from, &b->ordering), from->line_bits, error);
 }
 
-enum status blco_build_from(struct blco *b, struct blco_presort *source, int mode, bool take,
+enum status blco_build_from(struct blco *b, struct blco_presort *presort, int mode, bool take,
                             struct error *error)
 {
-    *b = (struct blco){
-        .shape.order = source->shape.order, .nnz = source->nnz, .norm_sq = source->norm_sq};
-    memcpy(b->shape.dims, source->shape.dims, sizeof b->shape.dims);
+    *b = (struct blco){.shape = presort->shape, .nnz = presort->nnz, .norm_sq = presort->norm_sq};
     ordering_create(&b->ordering, mode, &b->shape, 64);
     struct sorted s = {.nnz = b->nnz};
-    if (move_lines(b, &s, source, take, error) == STATUS_OK &&
+    if (move_lines(b, &s, presort, take, error) == STATUS_OK &&
         cut_blocks(b, &s, BLCO_MAX_BLOCK_NNZ, error) == STATUS_OK)
         store_short_lines(b, &s);
     memory_free(s.line);
@@ -309,17 +299,18 @@ void blco_decode(const struct blco *b, uint64_t first, uint64_t count, struct co
     uint64_t end = first + count;
     for (uint64_t k = blco_block_of(b, first); first < end; k++) {
         const struct blco_block *block = &b->block[k];
-        uint64_t behind = block->first + block->count, part = (behind < end ? behind : end) - first;
+        uint64_t behind = block->first + block->count,
+                 taken = (behind < end ? behind : end) - first;
         for (int n = 0; n < b->shape.order; n++) {
             const struct field *f = &b->ordering.field[n];
             const uint64_t *index = b->index[f->word] + first;
             uint32_t *coordinate = x->index[n] + to;
-            for (uint64_t i = 0; i < part; i++)
+            for (uint64_t i = 0; i < taken; i++)
                 coordinate[i] = block->base[n] | (uint32_t)(index[i] >> f->shift & f->mask);
         }
-        memcpy(x->value + to, b->value + first, part * sizeof *x->value);
-        first += part;
-        to += part;
+        memcpy(x->value + to, b->value + first, taken * sizeof *x->value);
+        first += taken;
+        to += taken;
     }
 }
 
@@ -327,7 +318,7 @@ enum status blco_to_coo(const struct blco *b, struct coo *x, struct error *error
 {
     if (coo_create(x, &b->shape, b->nnz, error) != STATUS_OK)
         return error->status;
-    uint64_t length = b->nnz / SLICES + 1;
+    uint64_t length = b->nnz / PARTS + 1;
 #pragma omp parallel for schedule(static)
     for (uint64_t first = 0; first < b->nnz; first += length)
         blco_decode(b, first, b->nnz - first < length ? b->nnz - first : length, x, first);

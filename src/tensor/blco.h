@@ -1,5 +1,6 @@
-/* The BLCO tensor: nonzeros sorted along an ordering's line, cut into blocks (BLCO paper, section
- * 4). */
+/* The BLCO tensor: nonzeros sorted along the line of an ordering and cut into blocks (Nguyen et
+ * al.: Efficient, out-of-memory sparse MTTKRP on massively parallel architectures, ICS 2022,
+ * section 4). */
 #ifndef BLCO_BLCO_H
 #define BLCO_BLCO_H
 
@@ -11,8 +12,8 @@
 #include "tensor/ordering.h"
 
 struct blco_block {
-    uint64_t first, count;    /* its nonzeros: index and value [first, first + count)        */
-    uint32_t base[MAX_ORDER]; /* the coordinate bits above the cut, in their place           */
+    uint64_t first, count;    /* the block's nonzeros are [first, first + count)              */
+    uint32_t base[MAX_ORDER]; /* the coordinate bits above the cut, at their own places      */
 };
 
 struct blco {
@@ -35,34 +36,35 @@ struct blco_options {
 #define BLCO_MAX_BLOCK_NNZ (UINT64_C(1) << 27)
 #define BLCO_FEW_NONZEROS  4096 /* a block: fewer on average are worth a second index word */
 
-/* Builds *b from x, whose coordinates are distinct (coo_clean); x is only read. Parallel. On
- * failure *b is empty. The caller frees it with blco_free. */
+/* Builds *b from x, whose coordinates are distinct (coo_clean); x is only read. By all OpenMP
+ * threads. The caller frees *b with blco_free. STATUS_MEMORY leaves *b empty. */
 enum status blco_build(struct blco *b, const struct coo *x, const struct blco_options *options,
                        struct error *error);
 
-/* The same ordering `mode` from a source, in blocks of at most BLCO_MAX_BLOCK_NNZ. The ordering
- * that the source itself stands in takes its arrays over where `take` says that they are needed no
- * more.
- */
-enum status blco_build_from(struct blco *b, struct blco_presort *source, int mode, bool take,
+/* Builds *b in the ordering `mode` from sorted nonzeros, as blco_build with default options and a
+ * 64-bit index. `take` says that nobody needs the arrays of *presort any more: where its ordering
+ * is the wanted one, *b takes the arrays over. STATUS_MEMORY leaves *b empty. */
+enum status blco_build_from(struct blco *b, struct blco_presort *presort, int mode, bool take,
                             struct error *error);
 
-/* The block in which nonzero i lies. */
+/* The number of the block of nonzero i. */
 uint64_t blco_block_of(const struct blco *b, uint64_t i);
 
-/* Coordinates (order) of nonzero i, which lies in block `block`. */
+/* Writes the coordinates (order) of nonzero i, which lies in block number `block`. */
 void blco_coordinates(const struct blco *b, uint64_t block, uint64_t i, uint32_t *coordinate);
 
-/* Nonzeros [first, first + count), in line order, to x, of the tensor's order, from place `to` on.
- * By the calling thread. */
+/* Writes nonzeros [first, first + count), in line order, to x, which has the same order, from place
+ * `to` on. By the calling thread alone. */
 void blco_decode(const struct blco *b, uint64_t first, uint64_t count, struct coo *x, uint64_t to);
 
-/* The coordinate tensor in line order; *x is fresh, the caller frees it. On failure *x is empty. */
+/* Builds the coordinate tensor, in line order. The caller frees *x with coo_free. STATUS_MEMORY
+ * leaves *x empty. */
 enum status blco_to_coo(const struct blco *b, struct coo *x, struct error *error);
 
-/* Bytes of the arrays of *b. */
+/* Bytes of the arrays of *b: index, value, block. */
 uint64_t blco_bytes(const struct blco *b);
 
+/* Frees the arrays and empties *b; accepts an empty one. */
 void blco_free(struct blco *b);
 
 #endif

@@ -6,12 +6,9 @@
 #include "base/radix_sort.h"
 #include "tensor/ordering_moves.h"
 
-int blco_presort_possible(const struct shape *shape)
+bool blco_presort_possible(const struct shape *shape)
 {
-    int bits = 0;
-    for (int n = 0; n < shape->order; n++)
-        bits += ordering_bits(shape->dims[n]);
-    return bits <= 64;
+    return ordering_line_bits(shape) <= 64;
 }
 
 static bool ascends(const uint64_t *line, uint64_t nnz)
@@ -23,7 +20,7 @@ static bool ascends(const uint64_t *line, uint64_t nnz)
     return descents == 0;
 }
 
-/* Lines in the tensor's own order of modes; they are often sorted already. */
+/* The lines in the tensor's own order of modes, along which files are often sorted already. */
 static uint64_t *natural_lines(struct ordering *natural, const struct coo *x, struct error *error)
 {
     uint64_t *line = memory_array(x->nnz, sizeof *line, error);
@@ -37,9 +34,7 @@ static uint64_t *natural_lines(struct ordering *natural, const struct coo *x, st
 
 enum status blco_presort_create(struct blco_presort *s, const struct coo *x, struct error *error)
 {
-    *s = (struct blco_presort){.shape.order = x->shape.order, .nnz = x->nnz};
-    memcpy(s->shape.dims, x->shape.dims, sizeof s->shape.dims);
-    s->norm_sq = coo_norm_sq(x);
+    *s = (struct blco_presort){.shape = x->shape, .nnz = x->nnz, .norm_sq = coo_norm_sq(x)};
     ordering_common(&s->line_order, &x->shape);
 
     struct ordering natural;

@@ -1,5 +1,5 @@
-/* The nonzeros in one common order, from which every ordering `mode n` is made by little more than
- * a split by mode n's bits. For lines of at most 64 bits. */
+/* A presort: the nonzeros in one common ordering, from which every ordering `mode n` is made by
+ * little more than a split by mode n's bits. For lines of at most 64 bits. */
 #ifndef BLCO_BLCO_PRESORT_H
 #define BLCO_BLCO_PRESORT_H
 
@@ -9,20 +9,21 @@
 struct blco_presort {
     struct shape shape;
     uint64_t nnz;
-    struct ordering line_order; /* of the lines                       */
+    struct ordering line_order; /* ordering_common: of the lines      */
     uint64_t *line;             /* (nnz), ascending; owned            */
     double *value;              /* (nnz); owned                       */
-    double norm_sq;             /* sum of squared values              */
+    double norm_sq;             /* ||X||^2                            */
 };
 
-/* Whether the lines of such a tensor have at most 64 bits. */
-int blco_presort_possible(const struct shape *shape);
+/* Whether the lines of tensors of this shape have at most 64 bits. */
+bool blco_presort_possible(const struct shape *shape);
 
-/* From x, whose coordinates are distinct; faster where they ascend, mode by mode. x is only read.
- * Parallel. On failure *s is empty. */
+/* Sorts the nonzeros of x, whose coordinates are distinct and lines at most 64 bits; faster where
+ * the coordinates ascend, mode by mode. x is only read. By all OpenMP threads. The caller frees *s
+ * with blco_presort_free. STATUS_MEMORY leaves *s empty. */
 enum status blco_presort_create(struct blco_presort *s, const struct coo *x, struct error *error);
 
-/* Accepts an empty one. */
+/* Frees the arrays and empties *s; accepts an empty one. */
 void blco_presort_free(struct blco_presort *s);
 
 #endif

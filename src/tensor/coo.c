@@ -8,10 +8,7 @@
 
 enum status coo_create(struct coo *x, const struct shape *shape, uint64_t nnz, struct error *error)
 {
-    memset(x, 0, sizeof *x);
-    x->shape.order = shape->order;
-    x->nnz = nnz;
-    memcpy(x->shape.dims, shape->dims, (size_t)shape->order * sizeof *shape->dims);
+    *x = (struct coo){.shape = shape_of(shape->order, shape->dims), .nnz = nnz};
     for (int n = 0; n < shape->order && error->status == STATUS_OK; n++)
         x->index[n] = memory_array(nnz, sizeof *x->index[n], error);
     if (error->status == STATUS_OK)
@@ -21,7 +18,7 @@ enum status coo_create(struct coo *x, const struct shape *shape, uint64_t nnz, s
     return error->status;
 }
 
-/* Giving memory back is no reason to fail: the array then stays as long as it was. */
+/* A failure to shrink is none: the array then stays as long as it was. */
 static enum status resize_array(void *array, size_t count, size_t size, bool shrinks,
                                 struct error *error)
 {

@@ -1,4 +1,5 @@
-/* The coordinate tensor: what a reader produces and every other form is built from. */
+/* The coordinate tensor (COO): what a reader produces and every other form is built from.
+ * Implemented in coo.c and coo_clean.c. */
 #ifndef BLCO_COO_H
 #define BLCO_COO_H
 
@@ -14,30 +15,31 @@ struct coo {
     double *value;              /* (nnz); owned                            */
 };
 
-/* Makes room for `nnz` nonzeros; the contents are uninitialised. On failure *x is empty. */
+/* Allocates a tensor of `nnz` nonzeros, uninitialised. The caller frees *x with coo_free.
+ * STATUS_MEMORY leaves *x empty. */
 enum status coo_create(struct coo *x, const struct shape *shape, uint64_t nnz, struct error *error);
 
-/* Changes the room to `nnz` nonzeros, keeping the first ones. On failure *x is as it was, or
- * larger. Giving room back never fails. */
+/* Changes the number of nonzeros to `nnz` and keeps the first ones; new ones are uninitialised.
+ * STATUS_MEMORY leaves nonzeros and nnz as they were. A smaller nnz never fails. */
 enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error);
 
-/* Those of entry i (order). */
+/* Writes the coordinates (order) of nonzero i. */
 void coo_coordinates(const struct coo *x, uint64_t i, uint32_t *coordinate);
 
 /* Frees the arrays and empties *x; accepts a half-built or an empty one. */
 void coo_free(struct coo *x);
 
 struct coo_cleaning {
-    uint64_t zeros;      /* entries dropped because their value is zero      */
-    uint64_t duplicates; /* entries that were added to an earlier one        */
+    uint64_t zeros;      /* entries dropped because their value is zero */
+    uint64_t duplicates; /* entries added to an earlier entry           */
 };
 
-/* Drops explicit zeros and sums entries with the same coordinates (in the order in which they
- * stand, whatever the number of threads), and drops sums that came out as zero. Afterwards
- * coordinates are distinct. A tensor that has no duplicates keeps the order of its entries; one
- * that has is sorted. Sums that are zero count among the zeros, so that entries before = zeros +
- * duplicates + entries after. On failure *x still stands for the same tensor, to be freed by the
- * caller; some duplicates may already be added up, with zeros left in their place. */
+/* Drops explicit zeros, sums entries with the same coordinates (in the order in which the entries
+ * stand, whatever the number of threads), and drops sums that are zero. Afterwards all coordinates
+ * are distinct. A tensor without duplicates keeps the order of its entries; a tensor with
+ * duplicates is sorted. Sums that are zero count among the zeros, so that entries before = zeros +
+ * duplicates + entries after. STATUS_MEMORY leaves *x standing for the same tensor, to be freed by
+ * the caller; some duplicates may already be summed, with zeros in their place. */
 enum status coo_clean(struct coo *x, struct coo_cleaning *report, struct error *error);
 
 /* Sum of squared values, as norm_sum.h defines it: the same bits whatever the number of threads. */

@@ -1,10 +1,10 @@
-/* Cleaning: explicit zeros go, entries with the same coordinates become one.
+/* Cleaning: explicit zeros are dropped, entries with the same coordinates become one entry.
  *
- * A tensor that stands in ascending order has no duplicates. Any other one is sorted by position
- * along the `mode m` line of its longest mode m, slab by slab: a slab is a range of mode m's
- * indices, so slabs follow each other on the line, entries with the same coordinates share a slab,
- * and the memory for sorting is a slab's, not the tensor's. The sort is stable, so the positions of
- * equal coordinates stand in file order. */
+ * A tensor in ascending order has no duplicates. For any other tensor, the positions of its entries
+ * are sorted along the `mode m` line of the longest mode m, slab by slab. A slab is a range of mode
+ * m's indices, so slabs follow each other on the line, entries with the same coordinates share a
+ * slab, and sorting takes memory for one slab, not for the tensor. The sort is stable, so entries
+ * with the same coordinates stay in file order. */
 #include "tensor/coo.h"
 
 #include <stdbool.h>
@@ -14,9 +14,9 @@
 #include "tensor/ordering_sort.h"
 
 #define SLABS       8
-#define BUCKET_BITS 12 /* a slab is made of whole buckets of mode m's indices */
+#define BUCKET_BITS 12 /* a slab consists of whole buckets of mode m's indices */
 #define BUCKETS     (1 << BUCKET_BITS)
-#define SLICES      256 /* of the entries: the work that is shared out to threads */
+#define PARTS       256 /* of the entries: the threads share the parts */
 
 static uint64_t count_zeros(const struct coo *x)
 {
@@ -27,7 +27,7 @@ static uint64_t count_zeros(const struct coo *x)
     return zeros;
 }
 
-/* Every array is compacted by one thread; the values last, as they say what stays. */
+/* One thread compacts an array; the values come last, since they say which entries stay. */
 static void drop_zeros(struct coo *x)
 {
 #pragma omp parallel for schedule(dynamic)
@@ -43,7 +43,7 @@ static void drop_zeros(struct coo *x)
         x->value[kept] = x->value[i];
         kept += x->value[kept] != 0;
     }
-    struct error unused = {0}; /* giving memory back does not fail */
+    struct error unused = {0}; /* a smaller nnz never fails */
     coo_resize(x, kept, &unused);
 }
 
@@ -74,7 +74,7 @@ static int longest_mode(const struct coo *x)
     return longest;
 }
 
-/* The slab of each bucket of mode m's indices: about as many entries in each slab. */
+/* Gives each bucket of mode m's indices its slab, so that all slabs have about as many entries. */
 static void choose_slabs(const struct coo *x, int mode, int shift, uint8_t *slab)
 {
     uint64_t count[BUCKETS] = {0}, before = 0;
@@ -87,7 +87,7 @@ static void choose_slabs(const struct coo *x, int mode, int shift, uint8_t *slab
     }
 }
 
-/* Lists all entries in position (nnz), slab by slab, in file order within each; slab s takes
+/* Lists all entries in position (nnz), slab by slab, in file order within a slab; slab s takes
  * position[first[s], first[s + 1]). */
 static void list_slabs(const struct coo *x, int mode, uint64_t *position, uint64_t *first)
 {
@@ -96,35 +96,35 @@ static void list_slabs(const struct coo *x, int mode, uint64_t *position, uint64
     uint8_t slab[BUCKETS];
     choose_slabs(x, mode, shift, slab);
 
-    uint64_t next[SLICES][SLABS] = {{0}}, length = x->nnz / SLICES + 1;
+    uint64_t next[PARTS][SLABS] = {{0}}, length = x->nnz / PARTS + 1;
 #pragma omp parallel for schedule(static)
-    for (uint64_t slice = 0; slice < SLICES; slice++)
-        for (uint64_t i = slice * length; i < (slice + 1) * length && i < x->nnz; i++)
-            next[slice][slab[x->index[mode][i] >> shift]]++;
+    for (uint64_t part = 0; part < PARTS; part++)
+        for (uint64_t i = part * length; i < (part + 1) * length && i < x->nnz; i++)
+            next[part][slab[x->index[mode][i] >> shift]]++;
     uint64_t sum = 0;
     for (int s = 0; s < SLABS; s++) {
         first[s] = sum;
-        for (int slice = 0; slice < SLICES; slice++) {
-            uint64_t count = next[slice][s];
-            next[slice][s] = sum;
+        for (int part = 0; part < PARTS; part++) {
+            uint64_t count = next[part][s];
+            next[part][s] = sum;
             sum += count;
         }
     }
     first[SLABS] = sum;
 #pragma omp parallel for schedule(static)
-    for (uint64_t slice = 0; slice < SLICES; slice++)
-        for (uint64_t i = slice * length; i < (slice + 1) * length && i < x->nnz; i++)
-            position[next[slice][slab[x->index[mode][i] >> shift]]++] = i;
+    for (uint64_t part = 0; part < PARTS; part++)
+        for (uint64_t i = part * length; i < (part + 1) * length && i < x->nnz; i++)
+            position[next[part][slab[x->index[mode][i] >> shift]]++] = i;
 }
 
-/* Entry i of a sorted slab has the coordinates of the one before it. */
+/* Whether entry i of a sorted slab has the coordinates of entry i - 1. */
 static bool repeats(const struct coo *x, const uint64_t *position, const uint64_t *key, uint64_t i)
 {
     return key[i] == key[i - 1] && compare_entries(x, position[i], position[i - 1]) == 0;
 }
 
-/* Adds the values of equal neighbours of a sorted slab to the first of them and leaves the others
- * zero. Returns how many were added. */
+/* Adds the values of entries of a sorted slab that have the same coordinates to the first of these
+ * entries and makes the others zero. Returns how many were added. */
 static uint64_t merge_duplicates(struct coo *x, const uint64_t *position, const uint64_t *key,
                                  uint64_t count)
 {
@@ -165,7 +165,7 @@ static enum status sort_and_merge(struct coo *x, uint64_t *position, uint64_t *d
     return error->status;
 }
 
-/* Puts entry position[i] in place i, for all i. */
+/* Moves entry position[i] to place i, for all i. */
 static enum status rearrange(struct coo *x, const uint64_t *position, struct error *error)
 {
     void *scratch = memory_array(x->nnz, sizeof *x->value, error);

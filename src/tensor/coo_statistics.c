@@ -10,12 +10,12 @@
 #include "tensor/ordering.h"
 #include "tensor/slice_counts.h"
 
-#define MOST_BITS 12 /* of the number of a mode's shares */
+#define MOST_BITS 12 /* a mode has at most 2^MOST_BITS shares */
 
-/* A share of a mode's indices. */
+/* A share of a mode's indices, as in slice_counts.h. */
 struct share {
     int mode;
-    uint32_t number; /* of the mode's 2^bits */
+    uint32_t number; /* below 2^bits of the mode */
 };
 
 struct gatherer {
@@ -24,10 +24,10 @@ struct gatherer {
     struct norm_sum norm;
     int bits[MAX_ORDER];         /* 2^bits[n] shares of mode n                                   */
     struct share next;           /* the first share that no pass has counted yet                 */
-    struct share *share;         /* (room) those that the present pass counts, `count`; owned    */
-    struct slice_counts *counts; /* (room) of these; owned                                */
+    struct share *share;         /* (room) `count` shares, which the present pass counts; owned  */
+    struct slice_counts *counts; /* (room) counters of these shares; owned                       */
     uint64_t count, room;
-    uint64_t pass, passes, seen; /* nonzeros of the present pass */
+    uint64_t pass, passes, seen; /* seen: nonzeros of the present pass                           */
     struct progress *progress;
 };
 
@@ -53,7 +53,7 @@ static void add_values(struct gatherer *g, const struct coo *piece)
 
 /* --- slices --- */
 
-/* So many shares that all threads have some, and that a share fits into memory. */
+/* Cuts each mode into enough shares for all threads, and so that a share fits into memory. */
 static void choose_shares(struct gatherer *g, uint64_t memory)
 {
     const struct coo_pieces *p = g->pieces;
@@ -75,7 +75,7 @@ static bool is_left(const struct gatherer *g)
     return g->next.mode < g->pieces->shape.order;
 }
 
-/* The shares from `next` on that fit into memory together; at least one. */
+/* Takes the shares from `next` on that fit into memory together; at least one. */
 static void choose_pass(struct gatherer *g, uint64_t memory)
 {
     uint64_t used = 0;
@@ -117,7 +117,7 @@ static enum status add_indices(struct gatherer *g, const struct coo *piece, stru
     return first.status ? error_set(error, first.status, "%s", first.message) : STATUS_OK;
 }
 
-/* What the pass has counted. */
+/* Adds what the pass has counted to the statistics. */
 static void summarise(struct gatherer *g)
 {
 #pragma omp parallel for schedule(dynamic)
@@ -166,7 +166,7 @@ static enum status run_pass(struct gatherer *g, uint64_t memory, struct error *e
         slice_counts_create(&g->counts[i], p->shape.dims[n], p->nnz, g->bits[n], g->share[i].number,
                             error);
     }
-    if (error->status == STATUS_OK && p->each(p->source, take, g, error) == STATUS_OK)
+    if (error->status == STATUS_OK && p->each(p->pieces, take, g, error) == STATUS_OK)
         summarise(g);
     for (uint64_t i = 0; i < g->count; i++)
         slice_counts_free(&g->counts[i]);
@@ -206,9 +206,8 @@ static enum status whole(void *x, coo_taker take_piece, void *context, struct er
 enum status coo_statistics(const struct coo *x, uint64_t memory, struct coo_statistics *s,
                            struct progress *progress, struct error *error)
 {
-    struct coo borrowed = *x; /* is only read */
+    struct coo borrowed = *x; /* only read */
     struct coo_pieces pieces = {
-        .shape.order = x->shape.order, .nnz = x->nnz, .each = whole, .source = &borrowed};
-    memcpy(pieces.shape.dims, x->shape.dims, sizeof pieces.shape.dims);
+        .shape = x->shape, .nnz = x->nnz, .each = whole, .pieces = &borrowed};
     return coo_pieces_statistics(&pieces, memory, s, progress, error);
 }

@@ -1,4 +1,4 @@
-/* What `blco info` says of a tensor's nonzeros. */
+/* Statistics of a tensor's nonzeros, as `blco info` prints them. */
 #ifndef BLCO_COO_STATISTICS_H
 #define BLCO_COO_STATISTICS_H
 
@@ -7,22 +7,22 @@
 
 struct coo_statistics {
     double norm_sq;                    /* sum of squared values, as norm_sum.h defines it */
-    double least, largest;             /* of the values                                   */
+    double least, largest;             /* values                                          */
     int all_integer;                   /* every value is a whole number                   */
-    uint64_t empty_slices[MAX_ORDER];  /* indices of mode n that no nonzero has           */
-    uint64_t largest_slice[MAX_ORDER]; /* nonzeros of mode n's fullest index              */
+    uint64_t empty_slices[MAX_ORDER];  /* slices of mode n without a nonzero              */
+    uint64_t largest_slice[MAX_ORDER]; /* nonzeros of mode n's fullest slice              */
 };
 
-/* Of distinct nonzeros that come in pieces. The pieces are gone through once if `memory` bytes hold
- * a counter for each index of each mode (slice_counts_bytes), or else as often as it takes, for
- * some of the indices each time: for a 4096th of a mode's at the least. Neither memory nor pieces
- * nor the number of OpenMP threads, all of which are used, change the result. STATUS_MEMORY, and
- * what the pieces fail with. */
+/* Statistics of distinct nonzeros that come in pieces. One pass over the pieces is enough where
+ * `memory` bytes hold a counter for each index of each mode (slice_counts_bytes); otherwise each
+ * pass counts some of the indices, at least a 4096th of a mode's. By all OpenMP threads; neither
+ * their number nor memory nor pieces change the result. `progress` may be NULL. STATUS_MEMORY, and
+ * the failures of the pieces. */
 enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memory,
                                   struct coo_statistics *s, struct progress *progress,
                                   struct error *error);
 
-/* Of a tensor in memory, as one piece. */
+/* Statistics of a tensor in memory, as one piece. */
 enum status coo_statistics(const struct coo *x, uint64_t memory, struct coo_statistics *s,
                            struct progress *progress, struct error *error);
 

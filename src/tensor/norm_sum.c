@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#define LANES 8
-#define BATCH 256 /* chunks that are shared out to threads at a time */
+#define WIDTH         8   /* interleaved sums of a part */
+#define PARTS_AT_ONCE 256 /* what the threads share at a time */
 
 void norm_sum_begin(struct norm_sum *s)
 {
@@ -11,53 +11,53 @@ void norm_sum_begin(struct norm_sum *s)
     s->filled = 0;
 }
 
-/* Value i to lane i mod LANES, then the lanes: an order that vectors follow. */
-static double chunk_sum(const double *value, uint64_t count)
+/* Adds value i to sum i mod WIDTH, then adds these sums: an order that SIMD instructions follow. */
+static double part_sum(const double *value, uint64_t count)
 {
-    double lane[LANES] = {0}, sum = 0;
+    double partial[WIDTH] = {0}, sum = 0;
     uint64_t i = 0;
-    for (; i + LANES <= count; i += LANES)
-        for (int l = 0; l < LANES; l++)
-            lane[l] += value[i + (uint64_t)l] * value[i + (uint64_t)l];
-    for (int l = 0; i < count; i++, l++)
-        lane[l] += value[i] * value[i];
-    for (int l = 0; l < LANES; l++)
-        sum += lane[l];
+    for (; i + WIDTH <= count; i += WIDTH)
+        for (int w = 0; w < WIDTH; w++)
+            partial[w] += value[i + (uint64_t)w] * value[i + (uint64_t)w];
+    for (int w = 0; i < count; i++, w++)
+        partial[w] += value[i] * value[i];
+    for (int w = 0; w < WIDTH; w++)
+        sum += partial[w];
     return sum;
 }
 
-static void add_chunks(struct norm_sum *s, const double *value, uint64_t chunks)
+static void add_parts(struct norm_sum *s, const double *value, uint64_t parts)
 {
-    double partial[BATCH];
-    for (uint64_t first = 0; first < chunks; first += BATCH) {
-        uint64_t count = chunks - first < BATCH ? chunks - first : BATCH;
+    double partial[PARTS_AT_ONCE];
+    for (uint64_t first = 0; first < parts; first += PARTS_AT_ONCE) {
+        uint64_t count = parts - first < PARTS_AT_ONCE ? parts - first : PARTS_AT_ONCE;
 #pragma omp parallel for schedule(static)
-        for (uint64_t c = 0; c < count; c++)
-            partial[c] = chunk_sum(value + (first + c) * NORM_CHUNK, NORM_CHUNK);
-        for (uint64_t c = 0; c < count; c++)
-            s->sum += partial[c];
+        for (uint64_t p = 0; p < count; p++)
+            partial[p] = part_sum(value + (first + p) * NORM_PART, NORM_PART);
+        for (uint64_t p = 0; p < count; p++)
+            s->sum += partial[p];
     }
 }
 
 void norm_sum_add(struct norm_sum *s, const double *value, uint64_t count)
 {
     if (s->filled > 0) {
-        uint64_t room = NORM_CHUNK - s->filled, taken = count < room ? count : room;
+        uint64_t room = NORM_PART - s->filled, taken = count < room ? count : room;
         memcpy(s->waiting + s->filled, value, taken * sizeof *value);
         s->filled += taken;
         value += taken;
         count -= taken;
-        if (s->filled < NORM_CHUNK)
+        if (s->filled < NORM_PART)
             return;
-        add_chunks(s, s->waiting, 1);
+        add_parts(s, s->waiting, 1);
     }
-    add_chunks(s, value, count / NORM_CHUNK);
-    s->filled = count % NORM_CHUNK;
+    add_parts(s, value, count / NORM_PART);
+    s->filled = count % NORM_PART;
     if (s->filled > 0)
         memcpy(s->waiting, value + count - s->filled, s->filled * sizeof *value);
 }
 
 double norm_sum_total(const struct norm_sum *s)
 {
-    return s->sum + chunk_sum(s->waiting, s->filled);
+    return s->sum + part_sum(s->waiting, s->filled);
 }

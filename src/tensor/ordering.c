@@ -5,7 +5,7 @@
 #include "base/memory.h"
 
 #define MAX_WORDS   2
-#define SLICE       2048 /* nonzeros whose keys stay in cache while every mode adds its bits */
+#define PART        2048 /* nonzeros whose keys stay in cache while every mode adds its bits */
 #define COORD_BYTES 4
 
 int ordering_bits(uint64_t length)
@@ -30,7 +30,7 @@ static void place_alto(struct ordering *o)
                 o->place[n][k] = place++;
 }
 
-/* From the lowest place up: the longest mode first, `top` last. */
+/* Fills the line from the lowest place up: the longest mode first, `top` last. */
 static void place_mode(struct ordering *o, int top, const uint64_t *dims)
 {
     bool placed[MAX_ORDER] = {false};
@@ -55,8 +55,8 @@ static int stored_bits(const struct ordering *o, int n, int cut)
     return bits;
 }
 
-/* Distributes the modes' stored bits over two words of 64, each mode to one of them; false where
- * that cannot be. can[n] has bit s set where some of the first n modes have s bits in sum. */
+/* Assigns each mode's stored bits to one of two words of 64 bits; false where that is not possible.
+ * can[n][s]: some of the first n modes have s bits in sum. */
 static bool assign_words(const int *bits, int order, int *word)
 {
     bool can[MAX_ORDER + 1][65] = {{true}};
@@ -132,7 +132,7 @@ void ordering_encode(const struct ordering *o, const uint32_t *coordinate, uint6
     }
 }
 
-/* The uppermost place in which they differ is b's. */
+/* a comes first where b has the uppermost bit in which the lines differ. */
 bool ordering_precedes(const struct ordering *o, const uint32_t *a, const uint32_t *b)
 {
     int highest = -1;
@@ -149,7 +149,8 @@ bool ordering_precedes(const struct ordering *o, const uint32_t *a, const uint32
     return before;
 }
 
-/* What each byte of each mode's coordinate adds to one word of the line. */
+/* byte[n][b][v]: the bits of one word of the line that byte b of coordinate n gives where its value
+ * is v. */
 struct line_table {
     uint64_t byte[MAX_ORDER][COORD_BYTES][256];
 };
@@ -168,7 +169,7 @@ static void fill_table(struct line_table *t, const struct ordering *o, int word)
     }
 }
 
-/* Adds mode n's contribution of nonzeros at[0..count) to their keys, by the mode's bytes. */
+/* Adds the bits of mode n to the keys of `count` nonzeros, by the bytes of coordinate[0..count). */
 static void add_by_table(const struct line_table *t, int n, int bits, const uint32_t *coordinate,
                          uint64_t count, uint64_t *key)
 {
@@ -177,8 +178,8 @@ static void add_by_table(const struct line_table *t, int n, int bits, const uint
             key[i] |= t->byte[n][b][(coordinate[i] >> (8 * b)) & 255];
 }
 
-/* The same where the mode's bits are neighbours on the line, `up` places above the word's lowest
- * (negative: below it). */
+/* As add_by_table, for a mode whose bits are neighbours on the line and begin `up` places above the
+ * lowest place of the word (below it where negative). */
 static void add_by_shift(int up, const uint32_t *coordinate, uint64_t count, uint64_t *key)
 {
     if (up >= 0) {
@@ -190,20 +191,20 @@ static void add_by_shift(int up, const uint32_t *coordinate, uint64_t count, uin
     }
 }
 
-/* True where no bit of mode n lies in this word of the line. */
+/* Whether no bit of mode n lies in this word of the line. */
 static bool misses_word(const struct ordering *o, int n, int word)
 {
     int bits = o->mode_bits[n];
     return bits == 0 || o->place[n][0] / 64 > word || o->place[n][bits - 1] / 64 < word;
 }
 
-/* Keys of `count` nonzeros, at most SLICE: those at position[], or from `first` on where that is
- * NULL. */
-static void encode_slice(const struct ordering *o, const struct coo *x, int word,
-                         const struct line_table *t, const uint64_t *position, uint64_t first,
-                         uint64_t count, uint64_t *key)
+/* Writes one word of the lines of `count` nonzeros, at most PART, to key[0..count): of the nonzeros
+ * position[0..count), or, where position is NULL, of those from `first` on. */
+static void encode_part(const struct ordering *o, const struct coo *x, int word,
+                        const struct line_table *t, const uint64_t *position, uint64_t first,
+                        uint64_t count, uint64_t *key)
 {
-    uint32_t gathered[SLICE];
+    uint32_t gathered[PART];
     memset(key, 0, count * sizeof *key);
     for (int n = 0; n < o->order; n++) {
         if (misses_word(o, n, word))
@@ -232,10 +233,10 @@ enum status ordering_line_words(const struct ordering *o, const struct coo *x, i
         fill_table(table, o, word);
     }
 #pragma omp parallel for schedule(static)
-    for (uint64_t first = 0; first < x->nnz; first += SLICE) {
-        uint64_t count = x->nnz - first < SLICE ? x->nnz - first : SLICE;
-        encode_slice(o, x, word, table, position ? position + first : NULL, first, count,
-                     key + first);
+    for (uint64_t first = 0; first < x->nnz; first += PART) {
+        uint64_t count = x->nnz - first < PART ? x->nnz - first : PART;
+        encode_part(o, x, word, table, position ? position + first : NULL, first, count,
+                    key + first);
     }
     memory_free(table);
     return STATUS_OK;
@@ -257,7 +258,7 @@ enum status line_encoder_create(struct line_encoder *e, const struct ordering *o
 void line_encoder_words(const struct line_encoder *e, const struct coo *x, int word, uint64_t first,
                         uint64_t count, uint64_t *key)
 {
-    encode_slice(&e->ordering, x, word, e->table ? &e->table[word] : NULL, NULL, first, count, key);
+    encode_part(&e->ordering, x, word, e->table ? &e->table[word] : NULL, NULL, first, count, key);
 }
 
 void line_encoder_free(struct line_encoder *e)

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Adds the move of bit `from` of a source to bit `to` of the word. Bits of one source that go the
- * same distance share a move; sources come in ascending order. */
+/* Adds the move of bit `from` of source `source` to bit `to` of the word. Bits of one source that
+ * go the same distance share a move. Calls come in ascending order of the source. */
 static void add_move(struct bit_moves *m, int source, int from, int to)
 {
     int rotation = (to - from) & 63, i = m->count;
@@ -16,7 +16,8 @@ static void add_move(struct bit_moves *m, int source, int from, int to)
     m->move[i - 1].mask |= UINT64_C(1) << to;
 }
 
-/* The place of bit k of mode n, counted through all words; -1 where it is not stored. */
+/* The place of bit k of mode n in the line or index, counted through all words; -1 where the index
+ * lacks the bit. */
 static int target_bit(const struct ordering *o, enum ordering_target layout, int n, int k)
 {
     if (layout == ORDERING_LINE)
@@ -49,8 +50,8 @@ bool ordering_moves_identity(const struct bit_moves *m, int bits)
                          : m->count == 1 && m->move[0].rotation == 0 && m->move[0].mask == all;
 }
 
-/* A stable sort by the other bits keeps the order along `from` of nonzeros that agree in them, and
- * that is the order along `to` where these lowest bits stand in the same order on both lines. */
+/* A stable sort by the upper bits keeps the order along `from` of nonzeros that agree in the upper
+ * bits. That is the order along `to` where the other bits stand in the same order on both lines. */
 int ordering_sorted_bits(const struct ordering *from, const struct ordering *to)
 {
     uint16_t from_place[MAX_LINE_BITS];

@@ -5,7 +5,7 @@
 enum status ordering_sort(const struct ordering *o, const struct coo *x, uint64_t *position,
                           uint64_t count, uint64_t *key, struct error *error)
 {
-    struct coo part = *x; /* borrows the arrays; as many keys as positions */
+    struct coo part = *x; /* borrows the arrays; one key for each position */
     part.nnz = count;
     int word = 0;
     do {

@@ -1,4 +1,4 @@
-/* The shape of a tensor: how many modes it has, and how long each is. */
+/* The shape of a tensor: its order and the lengths of its modes. */
 #ifndef BLCO_SHAPE_H
 #define BLCO_SHAPE_H
 
@@ -7,18 +7,19 @@
 
 #include "kernels/shared/max_order.h"
 
-#define MAX_LENGTH UINT32_MAX /* of a mode */
-#define MAX_NNZ    (UINT64_C(1) << 40)
+#define MAX_LENGTH UINT32_MAX          /* of a mode   */
+#define MAX_NNZ    (UINT64_C(1) << 40) /* of a tensor */
 
 struct shape {
     int order;                /* N, 1 to MAX_ORDER                       */
     uint64_t dims[MAX_ORDER]; /* I_n, 1 to MAX_LENGTH, for n < order     */
 };
 
-/* A shape of `order` modes of these lengths (order); the lengths behind them are 0. */
+/* The shape of `order` modes with lengths dims[0..order); the other lengths are 0. */
 struct shape shape_of(int order, const uint64_t *dims);
 
-/* The same, as a pointer that is valid to the end of the enclosing block. */
+/* For callers that have order and lengths apart: a pointer to shape_of(order, dims), valid to the
+ * end of the enclosing C block. */
 #define SHAPE(order, dims) ((struct shape[]){shape_of((order), (dims))})
 
 /* Whether both have the same order and the same lengths. */

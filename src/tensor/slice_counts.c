@@ -2,8 +2,8 @@
 
 #include "base/memory.h"
 
-#define SPARSE_FROM  4  /* indices for each nonzero, above which only those that occur are kept */
-#define SPARSE_BYTES 64 /* an index that occurs: room is up to 8/3 of them, 3/2 while it grows  */
+#define SPARSE_FROM  4  /* with more indices for each nonzero, only those that occur are kept */
+#define SPARSE_BYTES 64 /* an index that occurs: up to 8/3 places of 16 bytes, 4 while growing  */
 #define FIRST_ROOM   64
 
 struct slice_count {
@@ -61,8 +61,8 @@ static void add_dense(struct slice_counts *c, const uint32_t *index, uint64_t nn
             c->dense[(uint64_t)index[i] >> c->bits]++;
 }
 
-/* The index's place in the table, or the free one that it will have. Multiplied by an odd constant
- * (2^64 over the golden ratio: Knuth, The Art of Computer Programming 3, 6.4) indices scatter. */
+/* The place of the index in the table, or the free place for it. Multiplying by an odd constant
+ * (2^64 over the golden ratio: Knuth, The Art of Computer Programming 3, 6.4) scatters indices. */
 static struct slice_count *find(const struct slice_counts *c, uint32_t index)
 {
     uint64_t at = (index * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (c->room - 1);

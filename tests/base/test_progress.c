@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/progress.h"
 
-/* What a run shows on a stream that is, or passes for, a terminal. The caller frees it. */
+/* What a stream shows that is taken for a terminal, or is not. The caller frees the text. */
 static char *shown(bool terminal)
 {
     char *text = NULL;
@@ -92,38 +90,13 @@ static void quiet_shows_nothing(void **state)
     assert_false(quiet.open);
 }
 
-static void time_does_not_go_back(void **state)
-{
-    (void)state;
-    double before = clock_now();
-    for (int i = 0; i < 1000; i++) {
-        double now = clock_now();
-        assert_true(now >= before);
-        before = now;
-    }
-}
-
-/* Laps add up to the time from the first beginning to the last. */
-static void laps_leave_no_gap(void **state)
-{
-    (void)state;
-    const double begin = clock_now();
-    double start = begin, sum = 0;
-    for (int i = 0; i < 1000; i++) {
-        double lap = clock_lap(&start);
-        assert_true(lap >= 0);
-        sum += lap;
-    }
-    assert_true(start > begin && start <= clock_now());
-    assert_true(fabs(sum - (start - begin)) < 1e-9);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_lines_elsewhere), cmocka_unit_test(one_line_on_a_terminal),
-        cmocka_unit_test(long_lines_are_cut),    cmocka_unit_test(quiet_shows_nothing),
-        cmocka_unit_test(time_does_not_go_back), cmocka_unit_test(laps_leave_no_gap),
+        cmocka_unit_test(plain_lines_elsewhere),
+        cmocka_unit_test(one_line_on_a_terminal),
+        cmocka_unit_test(long_lines_are_cut),
+        cmocka_unit_test(quiet_shows_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "base/random_counter.h"
 #include "model/ktensor.h"
 #include "support/models.h"
 
@@ -122,25 +121,6 @@ static void test_create(void **state)
                          bad[i].status);
         assert_null(k.lambda);
         assert_int_equal(k.shape.order, 0);
-    }
-}
-
-/* The known answers that the authors of Philox publish with their library. */
-static void test_philox(void **state)
-{
-    (void)state;
-    const uint64_t known[][5] = {
-        /* seed, low, high, first, second */
-        {0, 0, 0, 0xca00a0459843d731, 0x66c24222c9a845b5},
-        {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0x65b021d60cd8310f, 0x4d02f3222f86df20},
-        {0xa4093822299f31d0, 0x243f6a8885a308d3, 0x13198a2e03707344, 0x0a5e742c2997341c,
-         0xb0f883d38000de5d},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        uint64_t word[2];
-        random_words(known[i][0], known[i][2], known[i][1], word);
-        assert_true(word[0] == known[i][3]);
-        assert_true(word[1] == known[i][4]);
     }
 }
 
@@ -493,7 +473,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_create),
-        cmocka_unit_test(test_philox),
         cmocka_unit_test(test_randomise_is_a_function_of_its_place),
         cmocka_unit_test(test_moments),
         cmocka_unit_test(test_arrange_keeps_the_tensor),

@@ -12,8 +12,6 @@
 #include "base/memory.h"
 #include "support/naive.h"
 #include "tensor/blco.h"
-#include "tensor/ordering_moves.h"
-#include "tensor/ordering_sort.h"
 
 static struct blco build(const struct coo *x, int kind, int index_bits, uint64_t max_block_nnz)
 {
@@ -149,39 +147,38 @@ static void test_figure_6(void **state)
 }
 
 struct tensor_case {
-    int order;
-    uint64_t dims[MAX_ORDER], nnz;
+    struct shape shape;
+    uint64_t nnz;
 };
 
 #define LONG MAX_LENGTH
-static const struct tensor_case shapes[] = {
-    {1, {100}, 60},
-    {2, {1, 1}, 1},
-    {3, {50, 1, 70}, 0},
-    {3, {12, 200, 31}, 700},
-    {4, {183, 24, 1140, 1717}, 900},
-    {2, {LONG, LONG}, 400},                                      /* 64 bits   */
-    {3, {LONG, 2, LONG}, 400},                                   /* 65 bits   */
-    {5, {1000000, 300000, 700000, 200000, 100000}, 400},         /* 93 bits   */
-    {5, {1 << 25, 1 << 25, 1 << 25, 1 << 25, 1 << 25}, 400},     /* 125: the cut is lowered */
-    {6, {3, LONG, LONG, 5, LONG, LONG}, 400},                    /* 133 bits  */
-    {16, {2, 3, 1, 5, 2, 2, 4, 2, 3, 1, 2, 2, 6, 2, 2, 3}, 500}, /* many modes */
-    {16,
-     {LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG,
-      LONG},
+static const struct tensor_case tensors[] = {
+    {{1, {100}}, 60},
+    {{2, {1, 1}}, 1},
+    {{3, {50, 1, 70}}, 0},
+    {{3, {12, 200, 31}}, 700},
+    {{4, {183, 24, 1140, 1717}}, 900},
+    {{2, {LONG, LONG}}, 400},                                      /* 64 bits   */
+    {{3, {LONG, 2, LONG}}, 400},                                   /* 65 bits   */
+    {{5, {1000000, 300000, 700000, 200000, 100000}}, 400},         /* 93 bits   */
+    {{5, {1 << 25, 1 << 25, 1 << 25, 1 << 25, 1 << 25}}, 400},     /* 125: the cut is lowered */
+    {{6, {3, LONG, LONG, 5, LONG, LONG}}, 400},                    /* 133 bits  */
+    {{16, {2, 3, 1, 5, 2, 2, 4, 2, 3, 1, 2, 2, 6, 2, 2, 3}}, 500}, /* many modes */
+    {{16,
+      {LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG,
+       LONG}},
      200}, /* 512 bits  */
 };
-#define SHAPES (sizeof shapes / sizeof *shapes)
+#define TENSORS (sizeof tensors / sizeof *tensors)
 
 static void test_every_nonzero_once(void **state)
 {
     (void)state;
     static const int index_bits[] = {0, 1, 5, 20, 64, 65, 90, 128};
     static const uint64_t most[] = {0, 1, 7};
-    for (size_t s = 0; s < SHAPES; s++) {
+    for (size_t s = 0; s < TENSORS; s++) {
         struct coo x;
-        naive_random_coo(&x, SHAPE(shapes[s].order, shapes[s].dims), shapes[s].nnz, s + 1,
-                         s % 2 == 0);
+        naive_random_coo(&x, &tensors[s].shape, tensors[s].nnz, s + 1, s % 2 == 0);
         for (int kind = ORDERING_ALTO; kind<x.shape.order; kind += x.shape.order> 6 ? 5 : 1)
             for (size_t i = 0; i < sizeof index_bits / sizeof *index_bits; i++)
                 for (size_t m = 0; m < sizeof most / sizeof *most; m++) {
@@ -199,19 +196,18 @@ static void test_choice_of_index_words(void **state)
 {
     (void)state;
     static const struct {
-        struct tensor_case shape;
+        struct tensor_case tensor;
         int words;
     } cases[] = {
-        {{2, {LONG, LONG}, 300}, 1},
-        {{3, {1 << 20, 1 << 20, 1 << 20}, 300}, 1},
-        {{3, {LONG, LONG, LONG}, 300}, 2},                /* 300 blocks of one nonzero        */
-        {{4, {2, 1 << 24, 1 << 20, 1 << 20}, 20000}, 1},  /* two blocks of about 10000        */
-        {{4, {16, 1 << 22, 1 << 21, 1 << 20}, 20000}, 2}, /* 8 blocks of about 2500           */
+        {{{2, {LONG, LONG}}, 300}, 1},
+        {{{3, {1 << 20, 1 << 20, 1 << 20}}, 300}, 1},
+        {{{3, {LONG, LONG, LONG}}, 300}, 2},                /* 300 blocks of one nonzero        */
+        {{{4, {2, 1 << 24, 1 << 20, 1 << 20}}, 20000}, 1},  /* two blocks of about 10000        */
+        {{{4, {16, 1 << 22, 1 << 21, 1 << 20}}, 20000}, 2}, /* 8 blocks of about 2500           */
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct coo x;
-        naive_random_coo(&x, SHAPE(cases[c].shape.order, cases[c].shape.dims), cases[c].shape.nnz,
-                         c + 1, 0);
+        naive_random_coo(&x, &cases[c].tensor.shape, cases[c].tensor.nnz, c + 1, 0);
         struct blco b = build(&x, 0, 0, 0);
         assert_int_equal(b.ordering.words, cases[c].words);
         blco_free(&b);
@@ -229,12 +225,12 @@ static void test_choice_of_index_words(void **state)
 static void test_threads_do_not_matter(void **state)
 {
     (void)state;
-    static const struct tensor_case both[] = {{3, {200, 300, 400}, 60000},
-                                              {3, {LONG, LONG, LONG}, 60000}};
+    static const struct tensor_case both[] = {{{3, {200, 300, 400}}, 60000},
+                                              {{3, {LONG, LONG, LONG}}, 60000}};
     int threads = omp_get_max_threads();
     for (int s = 0; s < 2; s++) {
         struct coo x;
-        naive_random_coo(&x, SHAPE(3, both[s].dims), both[s].nnz, 11, 1);
+        naive_random_coo(&x, &both[s].shape, both[s].nnz, 11, 1);
         struct blco one = {0};
         for (int t = 1; t <= 3; t++) {
             omp_set_num_threads(t);
@@ -254,119 +250,6 @@ static void test_threads_do_not_matter(void **state)
         coo_free(&x);
     }
     omp_set_num_threads(threads);
-}
-
-/* By coordinates, mode by mode: the order of a file that is sorted. */
-static enum status sort_coordinates(struct coo *x)
-{
-    struct error error = {0};
-    struct ordering natural;
-    struct coo sorted;
-    ordering_natural(&natural, &x->shape);
-    assert_int_equal(coo_create(&sorted, &x->shape, x->nnz, &error), STATUS_OK);
-    uint64_t *key = memory_array(x->nnz, sizeof *key, &error);
-    uint64_t *position = memory_array(x->nnz, sizeof *position, &error);
-    assert_true(key && position);
-    for (uint64_t i = 0; i < x->nnz; i++)
-        position[i] = i;
-    ordering_sort(&natural, x, position, x->nnz, key, &error);
-    for (uint64_t i = 0; i < x->nnz; i++) {
-        for (int n = 0; n < x->shape.order; n++)
-            sorted.index[n][i] = x->index[n][position[i]];
-        sorted.value[i] = x->value[position[i]];
-    }
-    memory_free(key);
-    memory_free(position);
-    coo_free(x);
-    *x = sorted;
-    return error.status;
-}
-
-static void assert_same(const struct blco *a, const struct blco *b)
-{
-    assert_int_equal(a->nblocks, b->nblocks);
-    assert_int_equal(a->ordering.words, 1);
-    assert_true(a->norm_sq == b->norm_sq);
-    for (uint64_t k = 0; k < a->nblocks; k++) {
-        assert_int_equal(a->block[k].first, b->block[k].first);
-        assert_int_equal(a->block[k].count, b->block[k].count);
-        assert_memory_equal(a->block[k].base, b->block[k].base, sizeof a->block[k].base);
-    }
-    assert_memory_equal(a->index[0], b->index[0], a->nnz * sizeof *a->index[0]);
-    assert_memory_equal(a->value, b->value, a->nnz * sizeof *a->value);
-}
-
-/* Every `mode n` ordering from a common source is the one that is built from x. */
-static void check_source(const struct coo *x)
-{
-    struct error error = {0};
-    struct blco_presort source;
-    assert_true(blco_presort_possible(&x->shape));
-    assert_int_equal(blco_presort_create(&source, x, &error), STATUS_OK);
-    int common = source.line_order.kind;
-    for (int i = 0; i <= x->shape.order; i++) {
-        int n = i < x->shape.order ? i : common;
-        struct blco b, expected = build(x, n, 64, 0);
-        assert_int_equal(blco_build_from(&b, &source, n, i == x->shape.order, &error), STATUS_OK);
-        assert_same(&b, &expected);
-        blco_free(&b);
-        blco_free(&expected);
-    }
-    blco_presort_free(&source);
-}
-
-static void test_source(void **state)
-{
-    (void)state;
-    static const struct tensor_case some[] = {
-        {1, {100}, 60},
-        {2, {1, 1}, 1},
-        {3, {50, 1, 70}, 0},
-        {3, {40, 900, 12}, 20000},
-        {3, {900, 40, 700}, 60000},
-        {4, {12, 7, 300, 90}, 30000},
-        {5, {5, 4, 3, 60, 9}, 9000},
-        {3, {UINT64_C(1) << 22, UINT64_C(1) << 21, UINT64_C(1) << 21}, 5000}, /* 64 bits */
-    };
-    for (size_t s = 0; s < sizeof some / sizeof *some; s++)
-        for (int sorted = 0; sorted <= 1; sorted++) {
-            struct coo x;
-            naive_random_coo(&x, SHAPE(some[s].order, some[s].dims), some[s].nnz, s, s % 2);
-            omp_set_num_threads(1 + (int)s % 3);
-            if (sorted)
-                assert_int_equal(sort_coordinates(&x), STATUS_OK);
-            check_source(&x);
-            coo_free(&x);
-        }
-    const uint64_t dims[] = {UINT64_C(1) << 32, UINT64_C(1) << 32, 2};
-    assert_true(blco_presort_possible(SHAPE(2, dims)));
-    assert_false(blco_presort_possible(SHAPE(3, dims)));
-}
-
-static void test_source_allocation_failures(void **state)
-{
-    (void)state;
-    const uint64_t dims[] = {30, 200, 9};
-    struct coo x;
-    int failures = 0;
-    naive_random_coo(&x, SHAPE(3, dims), 3000, 1, 0);
-    for (long k = 0, fired = 1; fired; k++) {
-        struct error error = {0};
-        struct blco_presort source;
-        struct blco b = {0};
-        memory_hook_set(k);
-        enum status status = blco_presort_create(&source, &x, &error);
-        if (status == STATUS_OK)
-            status = blco_build_from(&b, &source, 1, true, &error);
-        fired = memory_hook_fired();
-        memory_hook_set(-1);
-        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
-        failures += (int)fired;
-        blco_presort_free(&source);
-        blco_free(&b);
-    }
-    assert_true(failures > 5);
-    coo_free(&x);
 }
 
 static void test_allocation_failures(void **state)
@@ -409,8 +292,6 @@ int main(void)
         cmocka_unit_test(test_every_nonzero_once),
         cmocka_unit_test(test_choice_of_index_words),
         cmocka_unit_test(test_threads_do_not_matter),
-        cmocka_unit_test(test_source),
-        cmocka_unit_test(test_source_allocation_failures),
         cmocka_unit_test(test_allocation_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

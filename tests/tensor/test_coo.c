@@ -94,7 +94,7 @@ static void copy_coo(struct coo *to, const struct coo *from)
 static void messy_coo(struct coo *x, const struct shape *shape, uint64_t nnz, uint64_t seed)
 {
     struct error error = {0};
-    assert_int_equal(coo_create(x, SHAPE(shape->order, shape->dims), nnz, &error), STATUS_OK);
+    assert_int_equal(coo_create(x, shape, nnz, &error), STATUS_OK);
     for (uint64_t i = 0; i < nnz; i++) {
         for (int n = 0; n < shape->order; n++) {
             uint64_t random = naive_random(&seed);
@@ -137,23 +137,23 @@ static void test_clean_against_naive(void **state)
 {
     (void)state;
     static const struct {
-        int order;
-        uint64_t dims[MAX_ORDER], nnz;
-    } shapes[] = {
-        {1, {1}, 5},
-        {1, {7}, 100},
-        {2, {4, 5}, 1000},
-        {3, {5, 6, 7}, 1},
-        {3, {40, 3, 9}, 0},
-        {3, {30, 20, 40}, 20000},
-        {3, {MAX_LENGTH, 2, MAX_LENGTH}, 2000},
-        {4, {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH}, 3000},
-        {5, {100000, 3, 1, 70000, 2}, 3000},
-        {16, {2, 2, 1, 3, 2, 1, 1, 2, 1, 1, 1, 2, 1, 1, 1, 2}, 1000},
+        struct shape shape;
+        uint64_t nnz;
+    } tensors[] = {
+        {{1, {1}}, 5},
+        {{1, {7}}, 100},
+        {{2, {4, 5}}, 1000},
+        {{3, {5, 6, 7}}, 1},
+        {{3, {40, 3, 9}}, 0},
+        {{3, {30, 20, 40}}, 20000},
+        {{3, {MAX_LENGTH, 2, MAX_LENGTH}}, 2000},
+        {{4, {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH}}, 3000},
+        {{5, {100000, 3, 1, 70000, 2}}, 3000},
+        {{16, {2, 2, 1, 3, 2, 1, 1, 2, 1, 1, 1, 2, 1, 1, 1, 2}}, 1000},
     };
-    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+    for (size_t s = 0; s < sizeof tensors / sizeof *tensors; s++) {
         struct coo x;
-        messy_coo(&x, SHAPE(shapes[s].order, shapes[s].dims), shapes[s].nnz, s + 1);
+        messy_coo(&x, &tensors[s].shape, tensors[s].nnz, s + 1);
         check_clean(&x);
         for (uint64_t i = 1; i < x.nnz; i += 2) /* every other entry repeats its predecessor */
             for (int n = 0; n < x.shape.order; n++)

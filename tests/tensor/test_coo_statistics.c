@@ -18,16 +18,16 @@
 
 #define PLENTY (UINT64_C(1) << 30)
 
-/* A tensor in memory that comes `length` nonzeros at a time. */
+/* A tensor in memory that is handed over `length` nonzeros at a time. */
 struct cut {
     const struct coo *x;
     uint64_t length;
-    int calls; /* how often it was asked for its pieces */
+    int calls; /* of each_cut() */
 };
 
-static enum status each_cut(void *source, coo_taker take, void *context, struct error *error)
+static enum status each_cut(void *pieces, coo_taker take, void *context, struct error *error)
 {
-    struct cut *cut = source;
+    struct cut *cut = pieces;
     const struct coo *x = cut->x;
     cut->calls++;
     for (uint64_t begin = 0; begin < x->nnz && error->status == STATUS_OK; begin += cut->length) {
@@ -45,8 +45,7 @@ static enum status cut_statistics(struct cut *cut, uint64_t memory, struct coo_s
                                   struct error *error)
 {
     struct coo_pieces pieces = {
-        .shape.order = cut->x->shape.order, .nnz = cut->x->nnz, .each = each_cut, .source = cut};
-    memcpy(pieces.shape.dims, cut->x->shape.dims, sizeof pieces.shape.dims);
+        .shape = cut->x->shape, .nnz = cut->x->nnz, .each = each_cut, .pieces = cut};
     return coo_pieces_statistics(&pieces, memory, s, NULL, error);
 }
 
@@ -56,7 +55,7 @@ static int compare_indices(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Runs of equal indices in a sorted copy. */
+/* Counts equal neighbours in a sorted copy of the indices. */
 static void naive_slices(const struct coo *x, int n, uint64_t *empty, uint64_t *largest)
 {
     uint32_t *index = malloc((x->nnz + 1) * sizeof *index);
@@ -100,7 +99,7 @@ static void check_against_naive(const struct coo *x, const struct coo_statistics
 /* Whatever the pieces, the memory and the threads, the same bits as in one piece. */
 static void check_all_ways(const struct coo *x)
 {
-    static const uint64_t lengths[] = {1, 100, NORM_CHUNK, NORM_CHUNK + 1, 3 * NORM_CHUNK, 1 << 30},
+    static const uint64_t lengths[] = {1, 100, NORM_PART, NORM_PART + 1, 3 * NORM_PART, 1 << 30},
                           memories[] = {3000, 100000, PLENTY};
     struct error error = {0};
     struct coo_statistics whole, s;
@@ -169,12 +168,12 @@ static void test_long_modes_of_few_nonzeros(void **state)
     }
 }
 
-/* More than the chunks that threads share at a time. */
+/* More parts than the threads share at a time. */
 static void test_norm_of_many_values(void **state)
 {
     (void)state;
     static struct norm_sum sum;
-    uint64_t count = 1200 * NORM_CHUNK + 77, seed = 3;
+    uint64_t count = 1200 * NORM_PART + 77, seed = 3;
     double *value = malloc(count * sizeof *value), first = 0;
     long double expected = 0;
     assert_non_null(value);
@@ -201,11 +200,11 @@ static void test_norm_of_many_values(void **state)
     free(value);
 }
 
-static enum status refuse(void *source, coo_taker take, void *context, struct error *error)
+static enum status refuse(void *pieces, coo_taker take, void *context, struct error *error)
 {
     (void)take;
     (void)context;
-    return error_set(error, STATUS_INPUT, "%s", (const char *)source);
+    return error_set(error, STATUS_INPUT, "%s", (const char *)pieces);
 }
 
 static void test_failures_come_through(void **state)
@@ -215,8 +214,7 @@ static void test_failures_come_through(void **state)
     static char reason[] = "no pieces";
     struct error error = {0};
     struct coo_statistics s;
-    struct coo_pieces pieces = {
-        .shape.order = 1, .nnz = 1, .shape.dims = {1}, .each = refuse, .source = reason};
+    struct coo_pieces pieces = {.shape = {1, {1}}, .nnz = 1, .each = refuse, .pieces = reason};
     assert_int_equal(coo_pieces_statistics(&pieces, PLENTY, &s, NULL, &error), STATUS_INPUT);
     assert_string_equal(error.message, reason);
 

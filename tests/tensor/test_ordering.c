@@ -38,7 +38,7 @@ static void random_coordinate(uint32_t *coordinate, int order, const uint64_t *d
 static void random_entries(struct coo *x, const struct shape *shape, uint64_t nnz, uint64_t *seed)
 {
     struct error error = {0};
-    assert_int_equal(coo_create(x, SHAPE(shape->order, shape->dims), nnz, &error), STATUS_OK);
+    assert_int_equal(coo_create(x, shape, nnz, &error), STATUS_OK);
     for (uint64_t i = 0; i < nnz; i++) {
         uint32_t coordinate[MAX_ORDER];
         random_coordinate(coordinate, shape->order, shape->dims, seed);

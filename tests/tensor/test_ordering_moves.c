@@ -10,17 +10,12 @@
 #include "support/naive.h"
 #include "tensor/ordering_moves.h"
 
-#define SHAPES 300
-
-struct tensor_case {
-    int order;
-    uint64_t dims[MAX_ORDER];
-};
+#define TRIALS 300
 
 /* Lengths of 1 to 2^most_bits, a third of them the same as an earlier mode's. */
-static struct tensor_case random_shape(uint64_t *seed, int most_order, int most_bits)
+static struct shape random_shape(uint64_t *seed, int most_order, int most_bits)
 {
-    struct tensor_case s = {.order = 1 + (int)(naive_random(seed) % (uint64_t)most_order)};
+    struct shape s = {.order = 1 + (int)(naive_random(seed) % (uint64_t)most_order)};
     for (int n = 0; n < s.order; n++) {
         uint64_t most = UINT64_C(1) << naive_random(seed) % (uint64_t)(most_bits + 1);
         s.dims[n] = 1 + naive_random(seed) % (most < MAX_LENGTH ? most : MAX_LENGTH);
@@ -30,7 +25,7 @@ static struct tensor_case random_shape(uint64_t *seed, int most_order, int most_
     return s;
 }
 
-static void random_coordinate(uint64_t *seed, const struct tensor_case *s, uint32_t *coordinate)
+static void random_coordinate(uint64_t *seed, const struct shape *s, uint32_t *coordinate)
 {
     for (int n = 0; n < s->order; n++)
         coordinate[n] = (uint32_t)(naive_random(seed) % s->dims[n]);
@@ -59,10 +54,10 @@ static void check_words(const struct ordering *from, const struct ordering *o,
     }
 }
 
-static void check_ordering(uint64_t *seed, const struct tensor_case *s, const struct ordering *o)
+static void check_ordering(uint64_t *seed, const struct shape *s, const struct ordering *o)
 {
     struct ordering common;
-    ordering_common(&common, SHAPE(s->order, s->dims));
+    ordering_common(&common, s);
     for (int i = 0; i < 5; i++) {
         uint32_t coordinate[MAX_ORDER], base[MAX_ORDER], expected_base[MAX_ORDER];
         uint64_t line[MAX_LINE_WORDS], index[2], common_line[MAX_LINE_WORDS] = {0};
@@ -91,11 +86,11 @@ static void test_moves_build_lines_and_indices(void **state)
     (void)state;
     static const int index_bits[] = {1, 5, 33, 64, 100, 128};
     uint64_t seed = 1;
-    for (int i = 0; i < SHAPES; i++) {
-        struct tensor_case s = random_shape(&seed, i % 2 ? 4 : MAX_ORDER, i % 3 ? 32 : 20);
+    for (int i = 0; i < TRIALS; i++) {
+        struct shape s = random_shape(&seed, i % 2 ? 4 : MAX_ORDER, i % 3 ? 32 : 20);
         for (int kind = ORDERING_ALTO; kind < s.order; kind++) {
             struct ordering o;
-            ordering_create(&o, kind, SHAPE(s.order, s.dims), index_bits[i % 6]);
+            ordering_create(&o, kind, &s, index_bits[i % 6]);
             check_ordering(&seed, &s, &o);
         }
     }
@@ -104,19 +99,19 @@ static void test_moves_build_lines_and_indices(void **state)
 static void test_all_bits_of_full_modes(void **state)
 {
     (void)state;
-    struct tensor_case s = {2, {MAX_LENGTH, MAX_LENGTH}};
+    struct shape s = {2, {MAX_LENGTH, MAX_LENGTH}};
     uint32_t coordinate[2] = {MAX_LENGTH - 1, MAX_LENGTH - 2};
     uint64_t source[2] = {coordinate[0], coordinate[1]};
     for (int kind = ORDERING_ALTO; kind < 2; kind++) {
         struct ordering o;
         uint64_t line[1];
-        ordering_create(&o, kind, SHAPE(s.order, s.dims), 64);
+        ordering_create(&o, kind, &s, 64);
         ordering_encode(&o, coordinate, line);
         check_words(NULL, &o, ORDERING_LINE, source, line, 1);
     }
 }
 
-/* `mode n` needs few moves: one per run of bits that stay together. */
+/* `mode n` needs few moves: one for each set of bits that stay together. */
 static void test_few_moves_for_a_mode(void **state)
 {
     (void)state;
@@ -166,12 +161,12 @@ static void test_sorted_bits_of_every_mode(void **state)
 {
     (void)state;
     uint64_t seed = 2;
-    for (int i = 0; i < SHAPES; i++) {
-        struct tensor_case s = random_shape(&seed, MAX_ORDER, 31);
+    for (int i = 0; i < TRIALS; i++) {
+        struct shape s = random_shape(&seed, MAX_ORDER, 31);
         struct ordering common, o;
-        ordering_common(&common, SHAPE(s.order, s.dims));
+        ordering_common(&common, &s);
         for (int n = 0; n < s.order; n++) {
-            ordering_create(&o, n, SHAPE(s.order, s.dims), 64);
+            ordering_create(&o, n, &s, 64);
             int sorted = ordering_sorted_bits(&common, &o);
             assert_in_range(sorted, o.line_bits - o.mode_bits[n], o.line_bits);
             if (n == common.kind)
@@ -186,13 +181,13 @@ static void test_sorted_bits_need_no_sorting(void **state)
     (void)state;
     uint64_t seed = 3;
     int agreed = 0;
-    for (int i = 0; i < 20 * SHAPES; i++) {
-        struct tensor_case s = random_shape(&seed, 5, 4);
+    for (int i = 0; i < 20 * TRIALS; i++) {
+        struct shape s = random_shape(&seed, 5, 4);
         int from_kind = (int)(naive_random(&seed) % (uint64_t)(s.order + 1)) - 1;
         int to_kind = (int)(naive_random(&seed) % (uint64_t)(s.order + 1)) - 1;
         struct ordering from, to;
-        ordering_create(&from, from_kind, SHAPE(s.order, s.dims), 64);
-        ordering_create(&to, to_kind, SHAPE(s.order, s.dims), 64);
+        ordering_create(&from, from_kind, &s, 64);
+        ordering_create(&to, to_kind, &s, 64);
         int sorted = ordering_sorted_bits(&from, &to);
         for (int j = 0; j < 20; j++) {
             uint32_t a[MAX_ORDER], b[MAX_ORDER];

@@ -1,0 +1,119 @@
+/* File systems that refuse, for the tests of output files. Include it after cmocka.h, in one source
+ * file of a program. */
+#ifndef BLCO_FILE_SYSTEMS_H
+#define BLCO_FILE_SYSTEMS_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/outfile.h"
+#include "support/scratch.h"
+
+/* The five functions below stand in for those of the C library, so that a test can let the system
+ * refuse. */
+static int no_unnamed_files; /* as on NFS                                              */
+static int no_naming;        /* unnamed files that cannot be given a name              */
+static int no_hard_links;    /* as on FAT                                              */
+static int no_fsync;
+static int renames_left = 1000; /* the one after these fails                           */
+
+int open(const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
+    va_end(args);
+    if (no_unnamed_files && (flags & O_TMPFILE) == O_TMPFILE) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+int linkat(int from, const char *path, int to, const char *name, int flags)
+{
+    if (no_naming) {
+        errno = EXDEV;
+        return -1;
+    }
+    return (int)syscall(SYS_linkat, from, path, to, name, flags);
+}
+
+int link(const char *path, const char *name)
+{
+    if (no_hard_links) {
+        errno = EPERM;
+        return -1;
+    }
+    return (int)syscall(SYS_linkat, AT_FDCWD, path, AT_FDCWD, name, 0);
+}
+
+int fsync(int fd)
+{
+    if (no_fsync) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_fsync, fd);
+}
+
+int rename(const char *from, const char *to)
+{
+    if (renames_left-- == 0) {
+        errno = EACCES;
+        return -1;
+    }
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+/* cmocka setup of one test: a file system without faults. */
+static inline int set_up(void **state)
+{
+    no_unnamed_files = no_naming = no_hard_links = no_fsync = 0;
+    renames_left = 1000;
+    signal(SIGXFSZ, SIG_IGN);
+    return scratch_make(state);
+}
+
+static inline void assert_content(const char *name, const char *expected)
+{
+    char bytes[256];
+    assert_int_equal(scratch_read(scratch_path(name), bytes, sizeof bytes), strlen(expected));
+    assert_string_equal(bytes, expected);
+}
+
+/* Writes the text to an outfile and commits it. */
+static inline enum status write_file(const char *path, const char *text, struct error *error)
+{
+    struct outfile f;
+    if (outfile_open(&f, path, error) != STATUS_OK)
+        return error->status;
+    if (outfile_write(&f, text, strlen(text), error) != STATUS_OK) {
+        outfile_discard(&f);
+        return error->status;
+    }
+    return outfile_commit(&f, 1, error);
+}
+
+/* Sets the next kind of file system: with unnamed files, with unnamed files that cannot be named,
+ * without unnamed files; 0 after the last. */
+static inline int next_file_system(void)
+{
+    if (!no_unnamed_files && !no_naming)
+        return no_naming = 1;
+    if (no_naming) {
+        no_naming = 0;
+        return no_unnamed_files = 1;
+    }
+    return no_unnamed_files = 0;
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, scratch_remove)
+
+#endif
