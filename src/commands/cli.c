@@ -22,14 +22,14 @@ const struct cli_option cli_input_options[] = {
 
 const struct cli_option cli_machine_options[] = {
     {"backend", CLI_KEY_BACKEND, "NAME",
-     "auto, cuda or host (auto: the GPU where one\nanswers, else the host)"},
+     "auto, cuda or host (auto: cuda where a GPU\nanswers, else host)"},
     {"threads", 't', "N",
      "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
     {"memory", CLI_KEY_MEMORY, "SIZE", "GPU memory to use, as 500M or 16G (what is free)"},
     {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE",
      "host memory to use (four fifths of what is free)"},
     {"conflict", CLI_KEY_CONFLICT, "NAME",
-     "how updates of one output row are kept apart:\nauto, ordered, hierarchical, register, "
+     "how additions to one output row are kept apart:\nauto, ordered, hierarchical, register, "
      "atomic (auto)"},
     {"precision", CLI_KEY_PRECISION, "NAME", "double or single (double)"},
     {"sharing", CLI_KEY_SHARING, "NAME",
@@ -130,7 +130,7 @@ enum status cli_common_set(struct cli_common *common, int key, const char *text,
     return error->status;
 }
 
-/* getopt's two forms of the groups' options. */
+/* The options of all groups as getopt_long takes them, long and short. */
 struct getopt_tables {
     struct option longs[MAX_OPTIONS + 1];
     char shorts[3 * MAX_OPTIONS + 2];
@@ -173,7 +173,7 @@ enum status cli_parse(int argc, char **argv, const struct cli_group *groups, cli
     struct getopt_tables tables;
     fill_tables(&tables, groups);
     opterr = 0;
-    optind = 0; /* starts anew, whatever was parsed before */
+    optind = 0; /* getopt begins again, whatever it parsed before */
     int key;
     while ((key = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {
         if (key == '?' || key == ':')
@@ -318,7 +318,7 @@ int cli_set_threads(int threads)
 enum status cli_choose_backend(const struct cli_common *common, const struct backend_kind **kind,
                                struct error *why_not, struct error *error)
 {
-    const struct plan_tensor any = {.shape = {1, {1}}, .nnz = 1};
+    const struct plan_tensor any = {.shape = {1, {1}}, .nnz = 1}; /* the smallest */
     struct plan_request request;
     if (backend_choose(kind, common->backend, why_not, error) != STATUS_OK)
         return error->status;
@@ -359,7 +359,7 @@ uint64_t cli_host_memory(const struct cli_common *common)
 const char *cli_nearest(const char *word, const char *const *names, int count)
 {
     const char *nearest = NULL;
-    int least = 3; /* two slips, as "cdp" for "cpd", are still near */
+    int least = 3; /* up to two slips, as "cdp" for "cpd", count as near */
     for (int i = 0; i < count; i++) {
         int distance = edit_distance(word, names[i]);
         if (distance < least) {

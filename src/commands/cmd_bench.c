@@ -35,7 +35,7 @@ void cmd_bench_help(FILE *stream)
 {
     fprintf(stream,
             "Usage: blco bench TENSOR -r RANK [OPTION]...\n\n"
-            "Measures MTTKRP for each mode and each way to resolve conflicts (or the one of\n"
+            "Measures MTTKRP for each mode and each conflict resolution (or that of\n"
             "--conflict), and iterations of ALS, against limits of the machine that are\n"
             "measured in the same run. Results are verified before they are timed.\n"
             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
@@ -73,7 +73,7 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     }
 }
 
-/* Parsing reorders the arguments. */
+/* Keeps the arguments as they were given, for the record: parsing reorders them. */
 static enum status keep_arguments(struct job *job, int argc, char **argv, struct error *error)
 {
     job->argv = memory_array((size_t)argc + 1, sizeof *job->argv, error);
@@ -86,7 +86,7 @@ static enum status keep_arguments(struct job *job, int argc, char **argv, struct
     return STATUS_OK;
 }
 
-/* Everything that can be found wrong before the long read. */
+/* Checks all that can be checked before the tensor is read. */
 static enum status prepare(struct job *job, struct error *error)
 {
     struct error why_not = {0};

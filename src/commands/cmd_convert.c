@@ -21,7 +21,7 @@ static const struct cli_option output_options[] = {
     {"header", KEY_HEADER, "NAME",
      "what text begins with: none, dims (order and\nlengths) or sptensor (none)"},
     {"out-index-base", KEY_OUT_INDEX_BASE, "0|1",
-     "first index of every mode in OUT\n(as --index-base says)"},
+     "first index of every mode in OUT (that of\n--index-base)"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_option machine_options[] = {

@@ -25,8 +25,8 @@ static void on_signal(int number)
     interrupted = number;
 }
 
-/* Until here a signal ends the program at once, for there is nothing to save. A signal that the
- * parent had us ignore (nohup, a job in the background) stays ignored. */
+/* Before this call a signal ends the program at once, for there is nothing to save. A signal that
+ * the parent process had set to be ignored (nohup, a job in the background) stays ignored. */
 static void catch_signals(void)
 {
     const int numbers[] = {SIGINT, SIGTERM};
@@ -50,7 +50,7 @@ struct job {
     struct progress progress;
 };
 
-/* Everything that can be found wrong before the long read. */
+/* Checks all that can be checked before the tensor is read. */
 static enum status prepare(struct job *job, struct error *error)
 {
     struct cpd_settings *s = &job->settings;
@@ -84,7 +84,7 @@ static enum status open_tensor(struct job *job, struct error *error)
     return error->status;
 }
 
-/* The start's shape against the tensor's. */
+/* Refuses a start that has not the shape of the tensor. */
 static enum status check_start(const struct job *job, struct error *error)
 {
     const char *stem = job->settings.init_stem;
@@ -130,7 +130,7 @@ static void show_plan(struct job *job)
         progress_note(&job->progress, "%s", line);
 }
 
-/* How each mode's MTTKRP was computed in the end, where there was a choice. */
+/* The kernel that computed each mode's MTTKRP in the end, where there was a choice. */
 static void show_kernels(struct job *job)
 {
     char text[96];

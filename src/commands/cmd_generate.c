@@ -18,7 +18,7 @@
 #include "generate/generate_parse.h"
 
 #define DEFAULT_SEED 1
-#define WRITER_SHARE 8 /* an eighth of the memory is for what is written */
+#define WRITER_SHARE 8 /* one in so many bytes of the memory is for the writer */
 
 enum {
     KEY_NNZ = CLI_KEY_OWN,
@@ -45,25 +45,24 @@ static const struct cli_option size_options[] = {
 
 static const struct cli_option skew_options[] = {
     {"skew", KEY_SKEW, "LIST",
-     "each mode's Zipf exponent (0: uniform), or `even`\nwhere the indices are used alike and in "
+     "Zipf exponent of each mode (0: uniform), or `even`\nwhere the indices are used alike and in "
      "order"},
     {"fibers", KEY_FIBERS, "SPEC",
      "COUNT:MODES[:EXPONENT], as 100000:1,2:0.5: the\nindices of these modes come together, as "
-     "one\n"
-     "of COUNT tuples, which are chosen by a Zipf\nexponent (0)"},
+     "one of\nCOUNT combinations, chosen by a Zipf exponent (0)"},
     {"runs", KEY_RUNS, "SPEC",
      "MODE:SHARE:LENGTH[:scattered], as 2:0.5:4: this share\nof the nonzeros comes in runs along a "
-     "mode, of this\nmean length; scattered: not of neighbouring indices"},
+     "mode, of this\nmean length; scattered: with indices drawn by --skew"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_option model_options[] = {
-    {"planted-rank", KEY_PLANTED_RANK, "R", "instead of skew: the nonzeros of R sparse components"},
+    {"planted-rank", KEY_PLANTED_RANK, "R", "instead of skew: a tensor of R sparse components"},
     {"noise", KEY_NOISE, "S",
      "norm of Gaussian noise on the nonzeros, relative\nto the model's (0)"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_option output_options[] = {
-    {"seed", KEY_SEED, "S", "of the random numbers (1)"},
+    {"seed", KEY_SEED, "S", "seed of the random numbers (1)"},
     {"header", KEY_HEADER, "NAME",
      "what text begins with: none, dims (order and\nlengths) or sptensor (none)"},
     {"index-base", CLI_KEY_INDEX_BASE, "0|1", "first index of every mode in text (1)"},
@@ -93,8 +92,7 @@ void cmd_generate_help(FILE *stream)
             "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n\n"
             "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
             "to standard output. The same arguments give the same file whatever the number\n"
-            "of threads and the memory. Those that are not of low rank may be larger than\n"
-            "memory.\n");
+            "of threads and the memory. A skewed tensor may be larger than memory.\n");
     cli_help(stream, groups);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
                     "blco-generate(1).\n");
@@ -183,7 +181,7 @@ static enum status find_preset(const struct settings *s, struct generate_spec *s
                      nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* What --dims, --nnz and the options of skew say. */
+/* Fills *spec from --dims, --nnz and the options of skew, or from --preset. */
 static enum status make_spec(const struct settings *s, struct generate_spec *spec,
                              struct error *error)
 {

@@ -14,7 +14,7 @@
 #include "tensor/ordering.h"
 
 /* Bytes of counters that are taken however little memory may be used: with fewer, the file would be
- * gone through more often than anyone waits for. */
+ * read too many times. */
 #define LEAST_COUNTERS (UINT64_C(16) << 20)
 
 static const struct cli_option plan_options[] = {
@@ -83,7 +83,7 @@ static enum status decode(void *source, coo_taker take, void *context, struct er
     return blco_pieces_each(&d->file, d->segments, take, context, error);
 }
 
-/* Some segments for each thread are in memory at a time, and counters in the rest of it. */
+/* Some segments for each thread are in memory at a time; the counters take the rest of it. */
 static enum status decode_statistics(struct findings *f, struct decoder *d,
                                      struct progress *progress, struct error *error)
 {
@@ -150,13 +150,13 @@ static const char *exact(double value, char *text)
 static void show_lengths(const struct coo *x)
 {
     printf("lengths      ");
-    double cells = 1;
+    double places = 1;
     for (int n = 0; n < x->shape.order; n++) {
         printf("%s%ju", n ? " x " : "", (uintmax_t)x->shape.dims[n]);
-        cells *= (double)x->shape.dims[n];
+        places *= (double)x->shape.dims[n];
     }
     printf("\nnonzeros     %ju\n", (uintmax_t)x->nnz);
-    printf("density      %.3g\n", (double)x->nnz / cells);
+    printf("density      %.3g\n", (double)x->nnz / places);
 }
 
 static void show_line_bits(const struct coo *x)

@@ -13,7 +13,8 @@ enum { KEY_TOL = CLI_KEY_OWN, KEY_SEED, KEY_INIT, KEY_FORMAT, KEY_NOWRITE, KEY_R
 static const struct cli_option model_options[] = {
     {"rank", 'r', "R", "number of components (required)"},
     {"iters", 'i', "N", "at most N iterations (50)"},
-    {"tol", KEY_TOL, "X", "stop when the fit changes by less than X;\n0: never (1e-5)"},
+    {"tol", KEY_TOL, "X",
+     "stop when the fit changes by less than X (1e-5);\n0: only after the last iteration"},
     {"seed", KEY_SEED, "N", "seed of the random start (1)"},
     {"init", KEY_INIT, "START",
      "random (uniform on [0,1)), normal, or the STEM of a\nmodel to start from (random)"},
@@ -21,10 +22,10 @@ static const struct cli_option model_options[] = {
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_option output_options[] = {
-    {"stem", 'o', "STEM", "begin the files' names with STEM (the tensor's name)"},
-    {"format", KEY_FORMAT, "LIST", "of text, npy, ktns, separated by commas (text)"},
+    {"stem", 'o', "STEM", "the names of the files begin with STEM\n(the tensor's name)"},
+    {"format", KEY_FORMAT, "LIST", "one or more of text, npy, ktns, separated by\ncommas (text)"},
     {"nowrite", KEY_NOWRITE, NULL, "write no files"},
-    {"verbose", 'v', NULL, "show the memory plan and the time per mode"},
+    {"verbose", 'v', NULL, "show the memory plan, the kernels and the time of\neach mode"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_group groups[] = {
@@ -40,9 +41,8 @@ void cmd_cpd_help(FILE *stream)
             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
     cli_help(stream, groups);
     fprintf(stream,
-            "\nSIGINT or SIGTERM ends the run after the present iteration; its factors are\n"
-            "written. "
-            "Exit codes: 0 done, 2 usage or input, 3 memory, 4 numerical\n"
+            "\nSIGINT or SIGTERM ends the run after the present iteration, and the model so far\n"
+            "is written. Exit codes: 0 done, 2 usage or input, 3 memory, 4 numerical\n"
             "breakdown, 5 output, 130 or 143 interrupted. More in blco-cpd(1).\n");
 }
 
@@ -136,7 +136,7 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     }
 }
 
-/* The tensor's file name without its folder and endings. */
+/* Sets the stem to the name of the tensor's file without its folder and endings. */
 static enum status default_stem(struct cpd_settings *s, struct error *error)
 {
     if (strcmp(s->tensor, "-") == 0)

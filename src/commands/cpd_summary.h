@@ -20,7 +20,8 @@ void cpd_warn_shape(struct progress *progress, const struct coo *x, uint64_t ran
 /* Warns of components whose weight became zero. */
 void cpd_warn_zeros(struct progress *progress, const struct ktensor *k);
 
-/* The closing lines; with the MTTKRP, solve, ... seconds of each mode where `per_mode`. */
+/* The closing lines; where `per_mode` with the seconds that MTTKRP and update took for each mode.
+ */
 void cpd_summarise(struct progress *progress, const struct cpals_result *result,
                    const struct cpd_times *times, int order, bool per_mode,
                    const struct ktensor_files *files);

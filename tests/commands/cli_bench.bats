@@ -71,7 +71,7 @@ assert "PATH" not in r["environment"]
 END
 }
 
-@test "the README's table is made of records" {
+@test "tables of measurements are made of records" {
     command -v python3 >/dev/null || skip "python3 is not installed"
     bench "$DATA/planted.tns" -r 4 --json planted.json
     bench "$DATA/planted.tns" -r 4 --conflict atomic --json atomic.json
