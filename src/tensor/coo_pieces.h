@@ -4,8 +4,10 @@
 
 #include "tensor/coo.h"
 
-/* Is given a piece, of the whole tensor's order and lengths, which it may change during the call.
- */
+/* Takes a piece: consecutive nonzeros, with the order and lengths of the whole tensor (a reader
+ * that does not know these yet gives the lengths so far). The piece is the caller's and valid
+ * during the call, in which its nonzeros and their number may be changed. What the taker fails with
+ * ends the caller. */
 typedef enum status (*coo_taker)(void *context, struct coo *piece, struct error *error);
 
 struct coo_pieces {

@@ -1,4 +1,4 @@
-/* Synthetic tensors: exact counts, distinct cells, one result whatever the threads, and the
+/* Synthetic tensors: exact counts, distinct places, one result whatever the threads, and the
  * statistics that were asked for. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ struct collector {
     uint64_t filled;
 };
 
-static enum status collect(void *context, const struct coo *piece, struct error *error)
+static enum status collect(void *context, struct coo *piece, struct error *error)
 {
     (void)error;
     struct collector *c = context;
@@ -48,9 +48,8 @@ static struct coo skewed_within(const struct generate_spec *spec, uint64_t seed,
 {
     struct error error = {0};
     struct collector c = {.filled = 0};
-    struct generate_taker taker = {collect, &c};
     if (coo_create(&c.x, &spec->shape, spec->nnz, &error) != STATUS_OK ||
-        generate_skewed(spec, seed, memory, &taker, NULL, &error) != STATUS_OK)
+        generate_skewed(spec, seed, memory, collect, &c, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_int_equal(c.filled, spec->nnz);
     return c.x;
@@ -61,15 +60,13 @@ static struct coo skewed(const struct generate_spec *spec, uint64_t seed)
     return skewed_within(spec, seed, PLENTY);
 }
 
-static enum status take_nothing(void *context, const struct coo *piece, struct error *error)
+static enum status take_nothing(void *context, struct coo *piece, struct error *error)
 {
     (void)context;
     (void)piece;
     (void)error;
     return STATUS_OK;
 }
-
-static const struct generate_taker nobody = {take_nothing, NULL};
 
 static struct coo planted(const struct generate_plant *plant, uint64_t seed)
 {
@@ -103,7 +100,7 @@ static void check_line(const struct coo *x)
 }
 
 /* The same in lexicographic order. */
-static void check_cells(const struct coo *x)
+static void check_lexicographic(const struct coo *x)
 {
     for (uint64_t i = 0; i < x->nnz; i++) {
         int n = 0;
@@ -153,17 +150,17 @@ static void test_exact_count(void **state)
         {{1, {10}}, 7, {.exponent = {1.5}}},
         {{1, {10}}, 10, {.exponent = {1.5}}},
         {{3, {1, 1, 1}}, 1, {.exponent = {0}}},
-        {{3, {40, 1, 30}}, 1200, {.exponent = {2, 2, 2}}},               /* every cell        */
+        {{3, {40, 1, 30}}, 1200, {.exponent = {2, 2, 2}}},               /* every place       */
         {{3, {40, 20, 30}}, 23999, {.exponent = {2, 0, GENERATE_EVEN}}}, /* all but one       */
         {{3, {100, 100, 100}}, 50000, {.exponent = {6, 8, 4}}},          /* frequent ones used up */
-        {{3, {100, 200, 10}}, 5000, {.pool = 3, .pool_modes = 3}},       /* 30 cells in the pool */
+        {{3, {100, 200, 10}}, 5000, {.pool = 3, .pool_modes = 3}},       /* 30 places in the pool */
         {{5, {3000000, 500000, 17, 4000000, 2000}}, 100000, {.exponent = {0.5}}}, /* 92 bits */
         {{4, {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH}}, 100000, {.exponent = {1, 0, 1, 0}}},
         {{4, {MAX_LENGTH, MAX_LENGTH, MAX_LENGTH, MAX_LENGTH}},
          1000,
-         {.pool = 1, .pool_modes = 15}}, /* one cell in the pool */
+         {.pool = 1, .pool_modes = 15}}, /* one place in the pool */
         {{16, {2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3}}, 30000, {.exponent = {0}}},
-        {{3, {120, 110, 100}}, 1320000, {.exponent = {2, 0.5, 1}}},   /* many parts, every cell */
+        {{3, {120, 110, 100}}, 1320000, {.exponent = {2, 0.5, 1}}},   /* many parts, every place */
         {{3, {300, 400, 100}}, 500000, {.pool = 3, .pool_modes = 3}}, /* 300 of many in the pool */
         {{2, {100000, 90000}}, 300000, {.exponent = {8, 1}}},         /* a row and a bit        */
         {{2, {5000, 5000}},
@@ -200,7 +197,7 @@ static void test_threads_and_memory_do_not_matter(void **state)
 }
 
 /* A taker that fails ends it, with its own message. */
-static enum status refuse(void *context, const struct coo *piece, struct error *error)
+static enum status refuse(void *context, struct coo *piece, struct error *error)
 {
     ++*(int *)context;
     return error_set(error, STATUS_OUTPUT, "no room for %ju nonzeros", (uintmax_t)piece->nnz);
@@ -210,9 +207,8 @@ static void test_refusing_taker(void **state)
 {
     (void)state;
     int calls = 0;
-    struct generate_taker taker = {refuse, &calls};
     struct error error = {0};
-    assert_int_equal(generate_skewed(&mixed, 1, UINT64_C(40000000), &taker, NULL, &error),
+    assert_int_equal(generate_skewed(&mixed, 1, UINT64_C(40000000), refuse, &calls, NULL, &error),
                      STATUS_OUTPUT);
     assert_int_equal(calls, 1);
     assert_non_null(strstr(error.message, "no room for"));
@@ -229,7 +225,7 @@ static double binomial_tail(int n, double p, int least)
 }
 
 /* Several parts, of which each is made by itself: together they have what the whole would have,
- * though the frequent tuples fill their fibers. */
+ * though the frequent fibers of the pool are full. */
 static void test_parts_make_a_whole(void **state)
 {
     (void)state;
@@ -253,7 +249,7 @@ static void test_parts_make_a_whole(void **state)
     free(count);
     coo_free(&x);
 
-    /* A tuple of weight w has 60 (1 - exp(-c w / 60)) nonzeros, c such that these sum up to nnz. */
+    /* A fiber of weight w has 60 (1 - exp(-c w / 60)) nonzeros, c such that these sum up to nnz. */
     double c = 600000, sum = 600000, expected_full = 0, expected_fibers = 0;
     for (int i = 0; i < 100; i++) {
         c *= 600000 / sum;
@@ -507,8 +503,8 @@ static void test_planted_rank(void **state)
                                                    {{3, {12, 9, 10}}, 300, 1, 0}};
     for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
         struct coo x = planted(&plants[i], 4);
-        check_cells(&x);
-        check_near((double)x.nnz / (double)plants[i].nnz, 1, 0.3); /* few cells, little choice */
+        check_lexicographic(&x);
+        check_near((double)x.nnz / (double)plants[i].nnz, 1, 0.3); /* few places, little choice */
         for (uint64_t e = 0; e < x.nnz; e++)
             assert_true(x.value[e] > 0);
         for (int n = 0; n < x.shape.order; n++)
@@ -564,7 +560,7 @@ static void test_refused(void **state)
     struct coo x;
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         struct error error = {0};
-        assert_int_equal(generate_skewed(&specs[i], 1, PLENTY, &nobody, NULL, &error),
+        assert_int_equal(generate_skewed(&specs[i], 1, PLENTY, take_nothing, NULL, NULL, &error),
                          STATUS_INPUT);
         assert_true(error.message[0]);
     }
@@ -577,9 +573,11 @@ static void test_refused(void **state)
     struct generate_spec pool = {
         {2, {MAX_LENGTH, MAX_LENGTH}}, MAX_NNZ, {.pool = MAX_NNZ, .pool_modes = 1}};
     struct error error = {0};
-    assert_int_equal(generate_skewed(&pool, 1, PLENTY, &nobody, NULL, &error), STATUS_MEMORY);
+    assert_int_equal(generate_skewed(&pool, 1, PLENTY, take_nothing, NULL, NULL, &error),
+                     STATUS_MEMORY);
     error = (struct error){0};
-    assert_int_equal(generate_skewed(&mixed, 1, 1 << 20, &nobody, NULL, &error), STATUS_MEMORY);
+    assert_int_equal(generate_skewed(&mixed, 1, 1 << 20, take_nothing, NULL, NULL, &error),
+                     STATUS_MEMORY);
 }
 
 static void test_allocation_failures(void **state)
@@ -594,8 +592,9 @@ static void test_allocation_failures(void **state)
             struct error error = {0};
             struct coo x = {0};
             memory_hook_set(k);
-            enum status status = skew ? generate_skewed(&crowded, 1, PLENTY, &nobody, NULL, &error)
-                                      : generate_planted(&x, &small, 1, UINT64_MAX, NULL, &error);
+            enum status status =
+                skew ? generate_skewed(&crowded, 1, PLENTY, take_nothing, NULL, NULL, &error)
+                     : generate_planted(&x, &small, 1, UINT64_MAX, NULL, &error);
             fired = memory_hook_fired();
             memory_hook_set(-1);
             assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
