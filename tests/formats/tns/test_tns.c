@@ -59,8 +59,8 @@ static void assert_reads_as(const char *text, const struct tns_options *options,
     naive_parse(plain, (uint32_t)options->index_base, &expected);
     if (dims)
         memcpy(expected.dims, dims, (size_t)expected.order * sizeof *dims);
-    for (size_t chunk = 1; chunk < 100; chunk *= 3) {
-        struct tns_sizes sizes = {100, chunk};
+    for (size_t section = 1; section < 100; section *= 3) {
+        struct tns_sizes sizes = {100, section};
         struct coo x;
         struct tns_report report;
         struct error error;
