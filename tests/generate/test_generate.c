@@ -196,7 +196,7 @@ static void test_threads_and_memory_do_not_matter(void **state)
     coo_free(&p);
 }
 
-/* A taker that fails ends it, with its own message. */
+/* A taker that fails ends the generator, with its own message. */
 static enum status refuse(void *context, struct coo *piece, struct error *error)
 {
     ++*(int *)context;

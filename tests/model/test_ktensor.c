@@ -1,3 +1,4 @@
+/* The model: random starts, the standard form and the factor match score. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +41,7 @@ static struct ktensor copy(const struct ktensor *k)
     return c;
 }
 
-static uint64_t cells(const struct ktensor *k)
+static uint64_t entries(const struct ktensor *k)
 {
     uint64_t product = 1;
     for (int n = 0; n < k->shape.order; n++)
@@ -48,13 +49,13 @@ static uint64_t cells(const struct ktensor *k)
     return product;
 }
 
-/* The tensor's entry number `cell`, mode 0 running fastest. */
-static long double entry(const struct ktensor *k, uint64_t cell)
+/* The tensor's entry number `at`; the index of mode 0 changes fastest. */
+static long double entry(const struct ktensor *k, uint64_t at)
 {
     long double sum = 0;
     for (uint64_t r = 0; r < k->rank; r++) {
         long double product = k->lambda[r];
-        uint64_t rest = cell;
+        uint64_t rest = at;
         for (int n = 0; n < k->shape.order; n++) {
             product *= k->factor[n][rest % k->shape.dims[n] * k->rank + r];
             rest /= k->shape.dims[n];
@@ -67,9 +68,9 @@ static long double entry(const struct ktensor *k, uint64_t cell)
 static void assert_same_tensor(const struct ktensor *a, const struct ktensor *b)
 {
     long double largest = 0, difference = 0;
-    for (uint64_t cell = 0; cell < cells(a); cell++) {
-        largest = fmaxl(largest, fabsl(entry(a, cell)));
-        difference = fmaxl(difference, fabsl(entry(a, cell) - entry(b, cell)));
+    for (uint64_t at = 0; at < entries(a); at++) {
+        largest = fmaxl(largest, fabsl(entry(a, at)));
+        difference = fmaxl(difference, fabsl(entry(a, at) - entry(b, at)));
     }
     assert_true(difference <= 1e-13L * largest);
 }
@@ -343,7 +344,7 @@ static void test_arrange_extreme_magnitudes(void **state)
     }
 }
 
-/* Factors of several slices; every bit is the same whatever the number of threads. */
+/* Factor matrices of several portions; every bit is the same whatever the number of threads. */
 static void test_arrange_does_not_depend_on_threads(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Models to write and to read in tests, and their files in the scratch folder. */
+/* Models for tests, and their files in the scratch folder. */
 #ifndef BLCO_MODELS_H
 #define BLCO_MODELS_H
 
@@ -9,7 +9,7 @@
 
 #define ALL_FORMATS (KTENSOR_TEXT | KTENSOR_NPY | KTENSOR_KTNS)
 
-/* Random factors, falling weights. */
+/* Random factor matrices, descending lambda. */
 static inline struct ktensor model_make(const struct shape *shape, uint64_t rank)
 {
     struct error error = {0};

@@ -1,3 +1,5 @@
+/* Reading FROSTT text: the entries that a parser with sscanf finds, from every style, header and
+ * cut. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
