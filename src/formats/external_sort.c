@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "tensor/ordering_sort.h"
 
-#define LEAST_WINDOW 256 /* entries of a spill in memory                                   */
-#define WRITER_SHARE 8   /* an eighth of the memory is for the entries that are written    */
-#define PORTIONS     256 /* of the entries in memory: the work that threads share          */
+#define LEAST_WINDOW 256 /* entries of a spill in memory                                */
+#define WRITER_SHARE 8   /* an eighth of the memory is for the entries that are written */
+#define PORTIONS     256 /* of the entries in memory: the work that threads share       */
 
 void external_sort_init(struct external_sort *s)
 {

@@ -21,8 +21,7 @@ enum status tensor_input_open(struct tensor_input *input, const char *path,
                               const struct tns_options *options, struct progress *progress,
                               struct error *error);
 
-/* Reads the nonzeros if they are not yet read. STATUS_INPUT if the file is damaged, STATUS_MEMORY.
- */
+/* Reads the nonzeros if they are unread. STATUS_INPUT if the file is damaged, STATUS_MEMORY. */
 enum status tensor_input_read(struct tensor_input *input, struct progress *progress,
                               struct error *error);
 

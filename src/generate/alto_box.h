@@ -8,10 +8,10 @@
 #include "generate/alto_keys.h"
 
 struct alto_box {
-    int line_bits;             /* free bits of the position                         */
-    coordinate_key position;   /* of the first place: the fixed bits, the others 0  */
-    uint64_t begin[MAX_ORDER]; /* each mode's first index                           */
-    int bits[MAX_ORDER];       /* free bits of each mode's index                    */
+    int line_bits;             /* free bits of the position                        */
+    coordinate_key position;   /* of the first place: the fixed bits, the others 0 */
+    uint64_t begin[MAX_ORDER]; /* each mode's first index                          */
+    int bits[MAX_ORDER];       /* free bits of each mode's index                   */
 };
 
 /* All places of the tensor. */

@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 
-#define FIBERS_AT_ONCE 65536 /* drawn by one thread in a row                            */
-#define FEW_RANKS      64    /* behind these ranks a share is nearly the density        */
+#define FIBERS_AT_ONCE 65536 /* drawn by one thread in a row                     */
+#define FEW_RANKS      64    /* behind these ranks a share is nearly the density */
 #define FEW_FIBERS     (1 << 18)
 #define ENOUGH         64               /* fibers a nonzero: of more, hardly any is drawn twice */
 #define STREAM         (UINT64_MAX - 2) /* names the random stream of mode 0; mode n's is n less */

@@ -20,18 +20,18 @@ struct generate_skew {
     double exponent[MAX_ORDER]; /* Zipf exponent of each mode's indices: 0 (uniform) to
                                    GENERATE_MOST_SKEW, or GENERATE_EVEN */
 
-    /* The fiber pool: the indices of some modes come together, as one of `pool` fibers (fixed
-     * indices in these modes) that are drawn beforehand. It sets how many fibers are nonempty and
-     * how full they are. */
-    uint64_t pool;        /* number of fibers; 0: no pool                  */
-    uint32_t pool_modes;  /* bit n: the fibers fix mode n's index          */
+    /* The fiber pool: the indices of some modes come together, in one of `pool` combinations that
+     * are drawn beforehand, the fibers of the pool. The pool sets how many fibers of the tensor are
+     * nonempty and how full they are. */
+    uint64_t pool;        /* number of fibers; 0: no pool                      */
+    uint32_t pool_modes;  /* bit n: the fibers fix mode n's index              */
     double pool_exponent; /* Zipf exponent by which a nonzero's fiber is drawn */
 
     /* Runs (--runs): some nonzeros come one after the other along one mode, with equal indices in
      * the other modes. */
     int run_mode;
-    double run_share;   /* of the nonzeros; 0: no runs                                  */
-    double run_length;  /* mean of a geometric distribution, 1 or more                  */
+    double run_share;   /* of the nonzeros; 0: no runs                                       */
+    double run_length;  /* mean of a geometric distribution, 1 or more                       */
     bool run_scattered; /* indices of a run are drawn independently, not one after the other */
 };
 
@@ -65,7 +65,7 @@ enum status generate_skewed(const struct generate_spec *spec, uint64_t seed, uin
 
 struct generate_plant {
     struct shape shape;
-    uint64_t nnz; /* wanted; the tensor has about as many                       */
+    uint64_t nnz; /* wanted; the tensor has about as many */
     uint64_t rank;
     double noise; /* norm of the noise on the nonzeros, relative to the model's */
 };

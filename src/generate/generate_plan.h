@@ -11,10 +11,10 @@ struct planned_part {
     coordinate_key position; /* on the line, where the part begins */
     int line_bits;           /* free bits, see struct alto_box     */
     uint64_t first_fiber, last_fiber;
-    double share;          /* of all draws                                            */
-    double yield;          /* share of the part's own draws that find a new place     */
-    double expected;       /* nonzeros                                                */
-    uint64_t first, count; /* nonzeros; the first one is counted in the whole tensor  */
+    double share;          /* of all draws                                           */
+    double yield;          /* share of the part's own draws that find a new place    */
+    double expected;       /* nonzeros                                               */
+    uint64_t first, count; /* nonzeros; the first one is counted in the whole tensor */
 };
 
 struct generate_plan {

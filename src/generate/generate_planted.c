@@ -23,9 +23,9 @@
  * support. */
 struct supports {
     struct key_layout layout;
-    uint64_t core[MAX_ORDER]; /* number of each mode's indices that are in the core      */
-    uint64_t side[MAX_ORDER]; /* number of each mode's indices that one component has    */
-    uint64_t places;          /* of one support: the product of its sides                */
+    uint64_t core[MAX_ORDER]; /* number of each mode's indices that are in the core   */
+    uint64_t side[MAX_ORDER]; /* number of each mode's indices that one component has */
+    uint64_t places;          /* of one support: the product of its sides             */
 };
 
 static double product(const uint64_t *side, int order)

@@ -9,7 +9,7 @@
 #include "generate/key_set.h"
 
 #define LEAST_YIELD      (1.0 / 128) /* new places a draw; with fewer, no more draws are made */
-#define PARTS_PER_THREAD 8           /* made at a time: evens out parts of uneven cost         */
+#define PARTS_PER_THREAD 8           /* made at a time: evens out parts of uneven cost        */
 
 static enum status check_size(const struct generate_spec *spec, struct error *error)
 {

@@ -13,8 +13,7 @@ struct guide_table {
     uint64_t step[GUIDE_STEPS + 1]; /* the item in which each step of the weight begins */
 };
 
-/* The last of items [first, last) whose sum begins at `value` or below; `first` if there is none.
- */
+/* The last of items [first, last) that begins at `value` or below; `first` if there is none. */
 static inline uint64_t guide_table_search(const double *sum, uint64_t first, uint64_t last,
                                           double value)
 {

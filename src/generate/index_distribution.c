@@ -7,8 +7,8 @@
 #include "generate/generate.h"
 #include "tensor/ordering.h"
 
-#define SHORT_BITS 12 /* all indices of a mode of up to 2^12 are heads  */
-#define TURN_BITS  11 /* a longer mode has up to 2^11 intervals         */
+#define SHORT_BITS 12 /* all indices of a mode of up to 2^12 are heads */
+#define TURN_BITS  11 /* a longer mode has up to 2^11 intervals        */
 #define HEAD_TURNS                                                                                 \
     4 /* heads are the ranks of the first turns; later the ranks of a turn differ                  \
          hardly in frequency */

@@ -31,9 +31,9 @@ struct index_distribution {
     double tail;           /* share of the tail                                   */
     struct zipf tail_rank; /* ranks of the tail, from 1; empty without a tail     */
 
-    struct permutation offset;      /* from a turn to an index within the interval  */
-    struct permutation last_offset; /* the same for the last interval               */
-    uint64_t last_length;           /* of the last interval                         */
+    struct permutation offset;      /* from a turn to an index within the interval    */
+    struct permutation last_offset; /* the same for the last interval                 */
+    uint64_t last_length;           /* of the last interval                           */
     uint64_t stride;                /* shift of the offsets from interval to interval */
 };
 
@@ -54,9 +54,9 @@ double index_distribution_share(const struct index_distribution *d, uint64_t beg
 struct index_range {
     const struct index_distribution *distribution; /* not owned */
     uint64_t begin, length;
-    double heads;                   /* the heads' share of the range          */
-    double scale_heads, scale_tail; /* factors that stretch each share to 1   */
-    struct guide_table guide;       /* of the heads in the range              */
+    double heads;                   /* the heads' share of the range        */
+    double scale_heads, scale_tail; /* factors that stretch each share to 1 */
+    struct guide_table guide;       /* of the heads in the range            */
 };
 
 /* *r is zero or a range that was created before; nothing is done if it is the same range. The

@@ -122,10 +122,10 @@ struct drawing {
     const struct part_sampler *part;
     struct random_stream stream;
     uint64_t at, total;
-    bool in_order;               /* draw number `at` gives the index of even modes   */
-    double phase;                /* of a draw between its number and the next, 0..1  */
-    const coordinate_key *fiber; /* (total) bits that the draws' fibers set          */
-    struct permutation shuffle;  /* of the fibers, which are not in random order     */
+    bool in_order;               /* draw number `at` gives the index of even modes  */
+    double phase;                /* of a draw between its number and the next, 0..1 */
+    const coordinate_key *fiber; /* (total) bits that the draws' fibers set         */
+    struct permutation shuffle;  /* of the fibers, which are not in random order    */
 };
 
 static struct drawing drawing_start(const struct part_sampler *p, uint64_t a, uint64_t b,

@@ -14,8 +14,8 @@ struct sampler {
     uint64_t seed;
     struct index_distribution distribution[MAX_ORDER];
     struct fiber_pool pool;
-    double run_start; /* probability that a draw starts a run             */
-    double run_decay; /* log of the probability that a run goes on        */
+    double run_start; /* probability that a draw starts a run      */
+    double run_decay; /* log of the probability that a run goes on */
 };
 
 /* Takes a spec that generate_skewed() has checked. The caller frees *s, which is empty on failure.

@@ -98,12 +98,12 @@ static int larger_first(const void *a, const void *b)
 
 /* What ktensor_arrange() computes before it changes anything. */
 struct arrangement {
-    double *norm;                /* (N x R)                                               */
-    double *largest;             /* (N x R) each column's entry of largest magnitude      */
-    struct component *component; /* (R) lambda times the norms, and the index before      */
-    uint64_t *from;              /* (R) the index before                                  */
-    double *divisor;             /* (R)                                                   */
-    double *buffer;              /* (threads x R)                                         */
+    double *norm;                /* (N x R)                                          */
+    double *largest;             /* (N x R) each column's entry of largest magnitude */
+    struct component *component; /* (R) lambda times the norms, and the index before */
+    uint64_t *from;              /* (R) the index before                             */
+    double *divisor;             /* (R)                                              */
+    double *buffer;              /* (threads x R)                                    */
 };
 
 static enum status arrangement_create(struct arrangement *p, const struct ktensor *k,

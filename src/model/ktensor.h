@@ -10,8 +10,8 @@
 
 struct ktensor {
     struct shape shape;
-    uint64_t rank;             /* R                                       */
-    double *lambda;            /* (R); owned                              */
+    uint64_t rank;             /* R                                          */
+    double *lambda;            /* (R); owned                                 */
     double *factor[MAX_ORDER]; /* (I_n x R), row-major, for n < order; owned */
 };
 
@@ -26,8 +26,7 @@ void ktensor_free(struct ktensor *k);
 enum ktensor_init { KTENSOR_RANDOM, KTENSOR_NORMAL };
 
 /* Fills the factor matrices: uniform on [0, 1) or standard normal. Entry (n, i, r) is a function of
- * (seed, n, i, r) alone, so that neither threads nor backend change the start. Sets lambda to one.
- */
+ * (seed, n, i, r) alone, so that neither threads nor backend change the start. Sets lambda to 1. */
 void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed);
 
 /* Brings the model into its standard form, which stands for the same tensor: columns of unit 2-norm

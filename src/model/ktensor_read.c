@@ -203,8 +203,7 @@ static enum status take_sizes(struct ktns *f, uint64_t *size, uint64_t count, ui
     return model_text_line_end(&f->text, &line, count, error);
 }
 
-/* Reads order, lengths and rank. Refuses a file that is too short for them before memory is taken.
- */
+/* Reads order, lengths and rank. Refuses a file too short for them before memory is taken. */
 static enum status take_header(struct ktns *f, uint64_t *order, uint64_t *dims, uint64_t *rank,
                                struct error *error)
 {

@@ -9,10 +9,10 @@
 /* One of the two models that are compared. */
 struct side {
     const struct ktensor *model;
-    double *norm;    /* (R) column norms of the present mode       */
-    double *largest; /* (R) computed with the norms, not used      */
-    double *weight;  /* (R) |lambda| times the norms of all modes  */
-    int *matched;    /* (R) whether the component has its partner  */
+    double *norm;    /* (R) column norms of the present mode      */
+    double *largest; /* (R) computed with the norms, not used     */
+    double *weight;  /* (R) |lambda| times the norms of all modes */
+    int *matched;    /* (R) whether the component has its partner */
 };
 
 static enum status side_create(struct side *s, const struct ktensor *k, struct error *error)

@@ -17,8 +17,7 @@
 /* Numbers that a thread formats before it writes them. */
 #define SECTION_NUMBERS 16384
 
-/* Formats rows of numbers with blanks between them, a text line a row. Returns the end of the text.
- */
+/* Formats rows of numbers with blanks between them, a text line a row. Returns the end. */
 static char *format_rows(const double *a, uint64_t rows, uint64_t cols, char *text)
 {
     for (uint64_t i = 0; i < rows; i++)
@@ -29,17 +28,16 @@ static char *format_rows(const double *a, uint64_t rows, uint64_t cols, char *te
     return text;
 }
 
-/* A matrix that is written to a file in sections of rows, which threads take one after the other.
- */
+/* A matrix that is written to a file in sections of rows, which threads take in turn. */
 struct matrix_writer {
     struct outfile *file;
     const double *a; /* (rows x cols) */
     uint64_t rows, cols;
-    uint64_t step, sections; /* rows of a section; number of sections             */
-    uint64_t taken;          /* sections that a thread has taken                  */
-    uint64_t placed;         /* sections whose position in the file is known      */
-    size_t position;         /* in the file, behind the placed sections           */
-    pthread_mutex_t lock;    /* of `placed` and `position`                        */
+    uint64_t step, sections; /* rows of a section; number of sections        */
+    uint64_t taken;          /* sections that a thread has taken             */
+    uint64_t placed;         /* sections whose position in the file is known */
+    size_t position;         /* in the file, behind the placed sections      */
+    pthread_mutex_t lock;    /* of `placed` and `position`                   */
     pthread_cond_t turn;
     struct error *error;
 };

@@ -9,17 +9,17 @@
 #include "base/filemap.h"
 
 struct model_text {
-    const char *path; /* for messages; not owned              */
+    const char *path; /* for messages; not owned */
     struct filemap map;
-    uint64_t items;               /* text lines that are not blank            */
-    uint64_t lines;               /* text lines                               */
-    uint64_t nsections;           /* sections of whole text lines             */
+    uint64_t items;               /* text lines that are not blank             */
+    uint64_t lines;               /* text lines                                */
+    uint64_t nsections;           /* sections of whole text lines              */
     struct text_section *section; /* (nsections + 1), the last is empty; owned */
 };
 
 struct text_line {
-    const char *begin, *end; /* without the blanks at both ends   */
-    uint64_t number;         /* in the file, from 1               */
+    const char *begin, *end; /* without the blanks at both ends */
+    uint64_t number;         /* in the file, from 1             */
 };
 
 /* Maps the file and counts its text lines. The caller closes *t, which is empty on failure; `path`

@@ -16,14 +16,13 @@ size_t npy_header(uint64_t rows, uint64_t cols, char *header);
 
 struct npy {
     struct filemap map;
-    uint64_t rows, cols;  /* cols is 1 if the shape is (rows,)        */
-    int column_major;     /* Fortran order, as Julia writes           */
-    const char *contents; /* (rows * cols) doubles, in the map        */
+    uint64_t rows, cols;  /* cols is 1 if the shape is (rows,) */
+    int column_major;     /* Fortran order, as Julia writes    */
+    const char *contents; /* (rows * cols) doubles, in the map */
 };
 
 /* Maps the file and reads its header. The caller closes *a, which is empty on failure. STATUS_INPUT
- * if the file cannot be read or is damaged, or has another type of entries or number of dimensions.
- */
+ * if the file cannot be read or is damaged, or has other entries or more dimensions. */
 enum status npy_open(struct npy *a, const char *path, struct error *error);
 
 /* Accepts an empty *a. */

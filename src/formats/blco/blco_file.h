@@ -9,10 +9,10 @@
 #include "formats/blco/blco_format.h"
 
 struct blco_file {
-    const char *name; /* for messages; not owned                        */
+    const char *name; /* for messages; not owned */
     struct filemap map;
     struct shape shape;
-    const struct blco_file_header *header;   /* in the map            */
+    const struct blco_file_header *header;   /* in the map             */
     const struct blco_file_segment *segment; /* (nsegments) in the map */
 };
 

@@ -38,14 +38,14 @@ struct blco_file_header {
     uint64_t nnz;
     uint64_t segment_nnz;
     uint64_t nsegments;
-    uint64_t data_offset; /* BLCO_PAGE                                               */
+    uint64_t data_offset; /* BLCO_PAGE */
     uint64_t data_bytes;
     uint64_t directory_offset;
-    uint64_t directory_crc; /* CRC-64 (ECMA, reflected) of all bytes behind the data   */
+    uint64_t directory_crc; /* CRC-64 (ECMA, reflected) of all bytes behind the data */
     uint32_t order;
     uint32_t unused; /* 0 */
     uint64_t dims[MAX_ORDER];
-    uint64_t header_crc; /* of the first page, with 0 in place of this field          */
+    uint64_t header_crc; /* of the first page, with 0 in place of this field */
 };
 
 struct blco_file_segment {

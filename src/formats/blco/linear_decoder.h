@@ -20,8 +20,7 @@ struct linear_decoder {
         uint32_t mask;
     } mode[MAX_ORDER];
     struct bit_places places;
-    uint64_t
-        *spread; /* (words x bytes x 256) bits that a byte of each value sets in a word; owned */
+    uint64_t *spread; /* (words x bytes x 256) bits of a word that a byte sets; owned */
 };
 
 /* The caller frees *d, which is empty on failure. STATUS_MEMORY. */
@@ -34,8 +33,8 @@ void linear_decoder_free(struct linear_decoder *d);
 /* The lines of a group: they differ only below place PACKED_NUMBER_BITS. */
 struct line_group {
     uint32_t count;
-    int differing;                      /* lines may differ in their lowest `differing` bits      */
-    uint64_t line[MAX_LINE_WORDS];      /* any one of the lines                                 */
+    int differing;                      /* lines may differ in their lowest `differing` bits */
+    uint64_t line[MAX_LINE_WORDS];      /* any one of the lines                              */
     uint64_t word[2][PACKED_GROUP_NNZ]; /* the lowest 128 bits of each line; word[1] is set only if
                                          * differing > 64 */
 };

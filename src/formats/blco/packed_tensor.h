@@ -9,10 +9,10 @@
 struct packed_tensor {
     struct shape shape;
     uint64_t nnz;
-    int kind;             /* ORDERING_ALTO, or the mode by whose rows the nonzeros are sorted   */
-    uint64_t segment_nnz; /* of every segment but the last                                      */
+    int kind;             /* ORDERING_ALTO, or the mode by whose rows the nonzeros are sorted */
+    uint64_t segment_nnz; /* of every segment but the last                                    */
     uint64_t nsegments;
-    struct blco_file_segment *segment; /* (nsegments); offsets count from bytes; owned          */
+    struct blco_file_segment *segment; /* (nsegments); offsets count from bytes; owned */
     uint8_t *bytes;                    /* (size) segments in their order, page-aligned, without
                                         * gaps beyond BLCO_SEGMENT_ALIGN; owned                 */
     uint64_t size;

@@ -7,8 +7,7 @@
 #include "base/vector_clones.h"
 #include "formats/blco/bit_fields.h"
 
-/* Adding SHIFT to a whole number of at most SHIFT_MOST leaves the number in the low bits, exactly.
- */
+/* A whole number of at most SHIFT_MOST plus SHIFT has the number in its low bits, exactly. */
 #define SHIFT      0x1.8p52
 #define SHIFT_MOST 0x1p51
 

@@ -24,13 +24,13 @@ struct line_reader {
     const char *name;
     int fd;
     size_t window_bytes, mapped_bytes; /* of a window in a slot, of one in the map */
-    size_t file_bytes;                 /* 0: unknown                                    */
+    size_t file_bytes;                 /* 0: unknown                               */
     uint64_t text_bytes;
 
-    char *map; /* the file, (map_bytes); NULL if the thread reads the file      */
+    char *map; /* the file, (map_bytes); NULL if the thread reads the file */
     size_t map_bytes;
-    size_t position; /* in the map: the next window begins here                      */
-    size_t released; /* pages of the map before it are given back                   */
+    size_t position; /* in the map: the next window begins here                       */
+    size_t released; /* pages of the map before it are given back                     */
     char *last_copy; /* of the last window, if its last line lacks the newline; owned */
 
     struct byte_reader file;
@@ -87,8 +87,7 @@ static void hand_over(struct line_reader *r, struct slot *slot, bool full)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* The thread may wait for a pipe for ever; only during this wait may closing the reader cancel it.
- */
+/* The thread may wait for a pipe for ever; closing the reader may cancel it in this wait alone. */
 static enum status read_cancellably(struct line_reader *r, char *bytes, size_t room, size_t *got)
 {
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);

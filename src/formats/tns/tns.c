@@ -13,8 +13,8 @@
 
 #define MOST_WINDOW   ((size_t)8 << 20) /* bytes of text read ahead at a time */
 #define LEAST_WINDOW  ((size_t)64 << 10)
-#define MAPPED_WINDOW ((size_t)32 << 20)  /* takes no memory, gives each thread many sections  */
-#define SECTION       ((size_t)128 << 10) /* bytes that a thread parses at a time                 */
+#define MAPPED_WINDOW ((size_t)32 << 20)  /* takes no memory, gives each thread many sections */
+#define SECTION       ((size_t)128 << 10) /* bytes that a thread parses at a time             */
 #define MARGIN        1.1 /* factor by which later lines may be shorter, on average */
 
 /* Whole text lines of a window, parsed by one thread. */
@@ -24,12 +24,12 @@ struct section {
     uint64_t first_line; /* lines of the window before it: the offset of its entries at first */
     uint64_t entries;    /* parsed                                                            */
     const char *bad;     /* the first bad line, or end                                        */
-    uint32_t largest[MAX_ORDER]; /* index of each mode                                        */
+    uint32_t largest[MAX_ORDER]; /* index of each mode */
 };
 
 struct reader {
-    struct coo *x; /* x->nnz is the room  */
-    uint64_t used; /* entries in x        */
+    struct coo *x; /* x->nnz is the room */
+    uint64_t used; /* entries in x       */
     struct line_reader *text;
     const char *name;
     struct tns_sizes sizes;

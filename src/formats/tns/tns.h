@@ -1,5 +1,4 @@
-/* Reads FROSTT text (.tns), plain or gzip, and the header dialects of other tools. See blco-tns(5).
- */
+/* Reads FROSTT text (.tns), plain or gzip, with the headers of other tools. See blco-tns(5). */
 #ifndef BLCO_TNS_H
 #define BLCO_TNS_H
 
@@ -29,10 +28,10 @@ enum status tns_read(struct coo *x, const char *path, const struct tns_options *
 
 /* How tns_read_pieces() hands over entries. */
 struct tns_pieces {
-    uint64_t memory;   /* bytes that the entries of one piece may take                          */
-    uint64_t overhead; /* bytes of an entry, beside 4 for each mode and 8 for the value         */
-    coo_taker take;    /* the lengths of a piece are those of the largest indices so far        */
-    void *context;     /* of `take`; not owned                                                  */
+    uint64_t memory;   /* bytes that the entries of one piece may take                   */
+    uint64_t overhead; /* bytes of an entry, beside 4 for each mode and 8 for the value  */
+    coo_taker take;    /* the lengths of a piece are those of the largest indices so far */
+    void *context;     /* of `take`; not owned                                           */
 };
 
 /* tns_read() for files larger than memory: whenever there are as many entries as memory holds, they
@@ -40,7 +39,7 @@ struct tns_pieces {
  * the whole tensor. A piece has at least the entries of 64 kB of text. Errors as of tns_read(), and
  * what `take` fails with. */
 enum status tns_read_pieces(struct coo *x, const char *path, const struct tns_options *options,
-                            const struct tns_pieces *parts, struct progress *progress,
+                            const struct tns_pieces *pieces, struct progress *progress,
                             struct tns_report *report, struct error *error);
 
 /* Tests only: sizes in which the reader works, to read a small file in many steps. */

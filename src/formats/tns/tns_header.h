@@ -22,16 +22,17 @@ struct tns_head {
     const struct tns_options *options; /* not owned                            */
     enum tns_awaited awaited;
     enum tns_header dialect;
-    struct shape shape;       /* from the header                               */
-    uint64_t count;           /* entries that an `sptensor` header declares    */
-    struct tns_format format; /* of the entries; set once TNS_READY            */
+    struct shape shape;       /* from the header                            */
+    uint64_t count;           /* entries that an `sptensor` header declares */
+    struct tns_format format; /* of the entries; set once TNS_READY         */
 };
 
 /* Awaits the first text line of a file. `name` and *options outlive *h. */
 void tns_head_begin(struct tns_head *h, const char *name, const struct tns_options *options);
 
 /* Takes the next text line of the file, [line, end), number `number`. *is_entry if the line is the
- * first entry and not part of a header; only entries follow then. STATUS_INPUT if it is neither. */
+ * first entry and not part of a header; only entries follow then. STATUS_INPUT if the line is
+ * neither. */
 enum status tns_head_line(struct tns_head *h, const char *line, const char *end, uint64_t number,
                           bool *is_entry, struct error *error);
 

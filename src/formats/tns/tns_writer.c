@@ -23,14 +23,14 @@ struct section_buffer {
 struct tns_writer {
     struct coo
         shape; /* order, lengths and number of nonzeros of the whole tensor, without arrays */
-    const struct coo *x; /* the piece that is being written; not owned                       */
-    uint64_t written;    /* nonzeros of the pieces before it                                */
-    bool begun;          /* the header is written                                           */
+    const struct coo *x; /* the piece that is being written; not owned */
+    uint64_t written;    /* nonzeros of the pieces before it           */
+    bool begun;          /* the header is written                      */
     struct tns_write_options options;
     struct progress *progress;
     struct outfile file;
     bool gzip, to_stdout;
-    size_t position; /* in the file, of the next section      */
+    size_t position; /* in the file, of the next section */
     uint64_t text_bytes;
     int threads;
     struct section_buffer *buffer; /* (threads); owned */

@@ -14,8 +14,8 @@ struct tns_write_options {
 };
 
 struct tns_write_report {
-    uint64_t text_bytes; /* before compression     */
-    uint64_t file_bytes; /* in the file            */
+    uint64_t text_bytes; /* before compression */
+    uint64_t file_bytes; /* in the file        */
 };
 
 /* Writes the nonzeros of x in their order, values with the fewest digits that read back exactly,
