@@ -100,27 +100,27 @@ static enum status output_format(const struct settings *s, enum tensor_format *f
 
 /* --- to .blco --- */
 
-/* From an input that comes in parts to runs of them. */
+/* Spills an input that comes in pieces. */
 struct spiller {
-    struct external_sort runs;
+    struct external_sort sort;
     const char *out;
 };
 
-static enum status spill(void *context, struct coo *part, struct error *error)
+static enum status spill(void *context, struct coo *piece, struct error *error)
 {
     struct spiller *s = context;
-    return external_sort_spill(&s->runs, s->out, part, error);
+    return external_sort_spill(&s->sort, s->out, piece, error);
 }
 
-static enum status text_to_runs(const struct settings *s, struct spiller *spiller, struct coo *last,
-                                struct progress *progress, struct error *error)
+static enum status text_to_spills(const struct settings *s, struct spiller *spiller,
+                                  struct coo *last, struct progress *progress, struct error *error)
 {
     struct tns_report report;
-    struct tns_parts parts = {.memory = s->memory / 4 * 3,
-                              .overhead = EXTERNAL_SORT_OVERHEAD,
-                              .take = spill,
-                              .context = spiller};
-    return tns_read_parts(last, s->in, &s->common.tns, &parts, progress, &report, error);
+    struct tns_pieces pieces = {.memory = s->memory / 4 * 3,
+                                .overhead = EXTERNAL_SORT_OVERHEAD,
+                                .take = spill,
+                                .context = spiller};
+    return tns_read_pieces(last, s->in, &s->common.tns, &pieces, progress, &report, error);
 }
 
 static void show_blco(struct progress *progress, uint64_t nnz, uint64_t bytes, const char *how,
@@ -138,19 +138,19 @@ static enum status text_to_blco(const struct settings *s, struct progress *progr
     struct coo last = {0};
     struct external_sort_report report;
     char runs[64] = "";
-    external_sort_init(&spiller.runs);
-    enum status status = text_to_runs(s, &spiller, &last, progress, error);
+    external_sort_init(&spiller.sort);
+    enum status status = text_to_spills(s, &spiller, &last, progress, error);
     double start = clock_now();
     progress_stage(progress, "writing %s", s->out);
-    if (status == STATUS_OK && external_sort_write(&spiller.runs, &last, s->out, s->memory, &report,
+    if (status == STATUS_OK && external_sort_write(&spiller.sort, &last, s->out, s->memory, &report,
                                                    progress, error) == STATUS_OK) {
-        if (spiller.runs.count > 0)
-            snprintf(runs, sizeof runs, " from %ju runs", (uintmax_t)spiller.runs.count);
+        if (spiller.sort.count > 0)
+            snprintf(runs, sizeof runs, " from %ju runs", (uintmax_t)spiller.sort.count);
         show_blco(progress, report.nnz, report.bytes, runs, clock_now() - start);
         tensor_note_cleaning(progress, &report.cleaning);
     }
     coo_free(&last);
-    external_sort_free(&spiller.runs);
+    external_sort_free(&spiller.sort);
     return error->status;
 }
 
@@ -214,13 +214,13 @@ static enum status blco_to_text(const struct settings *s, struct progress *progr
     return error->status;
 }
 
-static enum status refuse(void *settings, struct coo *part, struct error *error)
+static enum status refuse(void *settings, struct coo *piece, struct error *error)
 {
     const struct settings *s = settings;
     return error_set(error, STATUS_MEMORY,
                      "%s: more than the %ju entries that the memory to use holds: convert it to "
                      ".blco, and that to text",
-                     s->in, (uintmax_t)part->nnz);
+                     s->in, (uintmax_t)piece->nnz);
 }
 
 static enum status text_to_text(struct settings *s, struct progress *progress, struct error *error)
@@ -230,9 +230,10 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
     struct tns_report report;
     struct tns_write_report written;
     struct tns_write_options options = text_options(s);
-    struct tns_parts parts = {
+    struct tns_pieces pieces = {
         .memory = s->memory, .overhead = EXTERNAL_SORT_OVERHEAD, .take = refuse, .context = s};
-    if (tns_read_parts(&x, s->in, &s->common.tns, &parts, progress, &report, error) == STATUS_OK) {
+    if (tns_read_pieces(&x, s->in, &s->common.tns, &pieces, progress, &report, error) ==
+        STATUS_OK) {
         double start = clock_now();
         if (coo_clean(&x, &cleaning, error) == STATUS_OK &&
             tns_write(&x, s->out, &options, progress, &written, error) == STATUS_OK) {

@@ -218,7 +218,7 @@ static void list_presets(void)
     }
 }
 
-static enum status append(void *context, const struct coo *piece, struct error *error)
+static enum status append(void *context, struct coo *piece, struct error *error)
 {
     return tensor_writer_append(context, piece, error);
 }
@@ -229,12 +229,12 @@ static enum status write_skewed(const struct settings *s, const struct generate_
                                 struct error *error)
 {
     struct tensor_writer writer;
-    struct generate_taker taker = {append, &writer};
     uint64_t memory = cli_host_memory(&s->common), share = memory / WRITER_SHARE;
     progress_stage(progress, "writing %s", path);
     if (tensor_writer_open(&writer, path, &spec->shape, spec->nnz, share, options, error) ==
             STATUS_OK &&
-        generate_skewed(spec, s->seed, memory - share, &taker, progress, error) == STATUS_OK)
+        generate_skewed(spec, s->seed, memory - share, append, &writer, progress, error) ==
+            STATUS_OK)
         tensor_writer_commit(&writer, report, error);
     tensor_writer_free(&writer);
     return error->status;
@@ -246,24 +246,24 @@ static enum status write_planted(const struct settings *s, const struct generate
                                  uint64_t *nnz, struct error *error)
 {
     struct coo x;
-    struct external_sort runs;
+    struct external_sort sort;
     struct external_sort_report written = {0};
     uint64_t memory = cli_host_memory(&s->common);
     struct generate_plant plant = {
         .shape.order = spec->shape.order, .nnz = spec->nnz, .rank = s->rank, .noise = s->noise};
     memcpy(plant.shape.dims, spec->shape.dims, sizeof plant.shape.dims);
-    external_sort_init(&runs);
+    external_sort_init(&sort);
     if (generate_planted(&x, &plant, s->seed, memory, progress, error) == STATUS_OK) {
         *nnz = x.nnz;
         if (tensor_format_named(path) == TENSOR_BLCO) {
             progress_stage(progress, "writing %s", path);
-            external_sort_write(&runs, &x, path, memory, &written, progress, error);
+            external_sort_write(&sort, &x, path, memory, &written, progress, error);
             report->file_bytes = written.bytes;
         } else {
             tns_write(&x, path, options, progress, report, error);
         }
     }
-    external_sort_free(&runs);
+    external_sort_free(&sort);
     coo_free(&x);
     return error->status;
 }

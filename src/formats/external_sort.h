@@ -1,5 +1,6 @@
-/* Sorts entries into alto order, cleans them as coo_clean does, and passes them to a .blco file:
- * more of them than memory holds are sorted in runs on disk, which are then merged. */
+/* Sorts entries into alto order, cleans them as coo_clean() does, and writes them to a .blco file.
+ * Entries that memory does not hold are sorted piece by piece, spilled to a file on disk, and
+ * merged (external merge sort). */
 #ifndef BLCO_EXTERNAL_SORT_H
 #define BLCO_EXTERNAL_SORT_H
 
@@ -11,42 +12,46 @@
 /* Bytes that sorting takes for an entry, beside the entry itself. */
 #define EXTERNAL_SORT_OVERHEAD 32
 
-struct external_sort_spill_file {
-    uint64_t offset; /* in the file                             */
-    uint64_t count;
-    uint64_t read; /* of them, while runs are merged          */
+/* A sorted piece in the spill file: its arrays of indices, one mode after the other, then its
+ * values. */
+struct spill {
+    uint64_t offset; /* in the spill file, bytes         */
+    uint64_t count;  /* entries                          */
+    uint64_t read;   /* entries read so far, for merging */
 };
 
 struct external_sort {
-    struct outfile file;                  /* without a name; fd -1 before the first run  */
-    uint64_t bytes;                       /* in it                                       */
-    struct external_sort_spill_file *run; /* (count); owned                              */
+    struct outfile file; /* the spill file, which has no name; fd -1 before the first spill */
+    uint64_t bytes;      /* in the spill file                                               */
+    struct spill *spill; /* (count); owned                                                  */
     uint64_t count;
 };
 
-/* Nothing yet. */
-void external_sort_init(struct external_sort *r);
+/* Empties *s: no spills, no file. */
+void external_sort_init(struct external_sort *s);
 
-/* Writes the entries of *part, which follow on those before, as a run, to a file without a name in
- * the folder of `path`. The part is left as it was. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status external_sort_spill(struct external_sort *r, const char *path, const struct coo *part,
+/* Sorts the entries of *piece, which follow those of earlier pieces, and writes them to the spill
+ * file, a file without a name in the folder of `path`. *piece is left as it was. STATUS_OUTPUT,
+ * STATUS_MEMORY. */
+enum status external_sort_spill(struct external_sort *s, const char *path, const struct coo *piece,
                                 struct error *error);
 
 struct external_sort_report {
     struct coo_cleaning cleaning;
-    uint64_t nnz, bytes; /* of the file */
+    uint64_t nnz, bytes; /* of the .blco file */
 };
 
-/* Writes the .blco file `path` from the runs and `last`, which follows on them in file order, whose
- * lengths are the tensor's, and which is freed. Entries with the same coordinates are summed in
- * file order, zeros and sums that are zero dropped, and both are counted. Takes `memory` bytes (and
- * some for each thread), more only where more entries with equal coordinates are to be summed. The
- * file does not depend on how the entries are spread over runs, nor on memory and threads. */
-enum status external_sort_write(struct external_sort *r, struct coo *last, const char *path,
+/* Writes the .blco file `path` from the spills and *last, the entries that follow them in input
+ * order, which has the lengths of the tensor and is freed. Entries with the same coordinates are
+ * summed in input order; zeros and sums that are zero are dropped; both are counted. Takes `memory`
+ * bytes, and some for each thread; more only where more entries with equal coordinates are to be
+ * summed. The file does not depend on the cut into pieces, the memory or the number of threads.
+ * STATUS_OUTPUT, STATUS_MEMORY. */
+enum status external_sort_write(struct external_sort *s, struct coo *last, const char *path,
                                 uint64_t memory, struct external_sort_report *report,
                                 struct progress *progress, struct error *error);
 
-/* Accepts an empty one. */
-void external_sort_free(struct external_sort *r);
+/* Deletes the spill file. Accepts an empty *s. */
+void external_sort_free(struct external_sort *s);
 
 #endif

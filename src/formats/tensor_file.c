@@ -8,7 +8,8 @@
 #include "base/clock.h"
 #include "formats/blco/blco_file.h"
 
-/* The first bytes of a regular file, where the descriptor stands. Nothing is read from a pipe. */
+/* Whether a regular file has the magic bytes at the position of the descriptor. Nothing is read
+ * from a pipe. */
 static bool has_magic(int fd)
 {
     char bytes[BLCO_MAGIC_BYTES];
@@ -29,7 +30,7 @@ enum status tensor_format(const char *path, enum tensor_format *format, struct e
                              "standard input is a .blco file, which must be given by its name");
         return STATUS_OK;
     }
-    /* Only a regular file is opened here: whoever writes into a pipe would find it closed again. */
+    /* Only a regular file is opened: the writer of a pipe would find the pipe closed afterwards. */
     struct stat what;
     if (stat(path, &what) != 0 || !S_ISREG(what.st_mode))
         return STATUS_OK;

@@ -1,5 +1,5 @@
-/* The tensor that a command works on: found, and read, cleaned, and refused where nothing is left
- * of it. The nonzeros of a .blco file wait in it until they are needed. */
+/* The tensor that a command works on: text is read and cleaned when it is opened, the nonzeros of a
+ * .blco file when they are needed. */
 #ifndef BLCO_TENSOR_INPUT_H
 #define BLCO_TENSOR_INPUT_H
 
@@ -7,25 +7,25 @@
 #include "formats/tns/tns.h"
 
 struct tensor_input {
-    struct coo x;          /* order, lengths, nnz; and the arrays, once they are read    */
-    struct blco_file file; /* open as long as the nonzeros are still in it               */
-    bool unread;
+    struct coo x;          /* shape and nnz; the arrays once the nonzeros are read */
+    struct blco_file file; /* open until the nonzeros are read from it             */
+    bool unread;           /* the nonzeros are still in the file                   */
     double read_seconds, clean_seconds;
 };
 
-/* Reads the tensor at `path` ("-": text from standard input), adds up its duplicates and drops its
- * zeros, and notes how many; of a .blco file only what it says about itself. `path` must outlive
- * *input, which is the caller's to close, on failure too. STATUS_INPUT also where every entry is
- * zero. */
+/* Opens the tensor at `path` ("-": text from standard input). Text is read, its duplicates are
+ * summed and its zeros dropped, and the user is told how many; of a .blco file only header and
+ * directory are read. `path` outlives *input. The caller closes *input, after a failure too.
+ * STATUS_INPUT, also if no nonzero is left; STATUS_MEMORY. */
 enum status tensor_input_open(struct tensor_input *input, const char *path,
                               const struct tns_options *options, struct progress *progress,
                               struct error *error);
 
-/* Reads the nonzeros, where they are not yet read. */
+/* Reads the nonzeros if they are unread. STATUS_INPUT if the file is damaged, STATUS_MEMORY. */
 enum status tensor_input_read(struct tensor_input *input, struct progress *progress,
                               struct error *error);
 
-/* Accepts an empty one. */
+/* Accepts an empty *input. */
 void tensor_input_close(struct tensor_input *input);
 
 #endif

@@ -1,5 +1,4 @@
-/* Writes a tensor that comes in pieces along the alto line to a file whose name says how: .blco, or
- * text. */
+/* Writes a tensor that comes in pieces in alto order to a file, .blco or text as its name says. */
 #ifndef BLCO_TENSOR_WRITER_H
 #define BLCO_TENSOR_WRITER_H
 
@@ -13,21 +12,23 @@ struct tensor_writer {
     struct tns_writer *text;
 };
 
-/* Begins a file for a tensor of this order, these lengths (order) and `nnz` nonzeros; `memory`
- * bounds the bytes of nonzeros that wait, above one segment. The options are for text. On failure
- * *w is empty. STATUS_OUTPUT, STATUS_MEMORY. */
+/* Begins a file for a tensor of this shape and `nnz` nonzeros. `memory` bounds the bytes of
+ * nonzeros that wait for a .blco file, but one segment may always wait; `options` are for text. The
+ * caller frees *w, which is empty on failure. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status tensor_writer_open(struct tensor_writer *w, const char *path, const struct shape *shape,
                                uint64_t nnz, uint64_t memory,
                                const struct tns_write_options *options, struct error *error);
 
-/* The next nonzeros; all pieces but the last have multiples of BLCO_SEGMENT_NNZ. */
+/* Writes the next piece; every piece but the last has a multiple of BLCO_SEGMENT_NNZ nonzeros.
+ * STATUS_OUTPUT, STATUS_MEMORY. */
 enum status tensor_writer_append(struct tensor_writer *w, const struct coo *x, struct error *error);
 
-/* The file is there. *report says its bytes and, where it is text, those before compression. */
+/* Completes the file. *report has its bytes and, for text, the bytes before compression.
+ * STATUS_OUTPUT, STATUS_MEMORY. */
 enum status tensor_writer_commit(struct tensor_writer *w, struct tns_write_report *report,
                                  struct error *error);
 
-/* Drops what was not committed; accepts an empty one. */
+/* Deletes a file that was not committed. Accepts an empty *w. */
 void tensor_writer_free(struct tensor_writer *w);
 
 #endif

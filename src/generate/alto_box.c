@@ -24,25 +24,25 @@ struct alto_box alto_box_half(const struct alto_keys *line, const struct alto_bo
     int mode = alto_box_next(line, box);
     half.line_bits--;
     half.bits[mode]--;
-    half.line |= (coordinate_key)(unsigned)bit << half.line_bits;
+    half.position |= (coordinate_key)(unsigned)bit << half.line_bits;
     half.begin[mode] |= (uint64_t)(unsigned)bit << half.bits[mode];
     return half;
 }
 
-struct alto_box alto_box_at(const struct alto_keys *line, coordinate_key key, int line_bits)
+struct alto_box alto_box_at(const struct alto_keys *line, coordinate_key position, int line_bits)
 {
     struct alto_box box = alto_box_all(line);
     while (box.line_bits > line_bits)
-        box = alto_box_half(line, &box, (int)(key >> (box.line_bits - 1) & 1));
+        box = alto_box_half(line, &box, (int)(position >> (box.line_bits - 1) & 1));
     return box;
 }
 
-uint64_t alto_box_cells(const struct key_layout *layout, const struct alto_box *box)
+uint64_t alto_box_places(const struct key_layout *layout, const struct alto_box *box)
 {
-    uint64_t cells = 1;
+    uint64_t places = 1;
     for (int n = 0; n < layout->shape.order; n++)
-        if (__builtin_mul_overflow(cells, alto_box_end(layout, box, n) - box->begin[n], &cells) ||
-            cells > KEYS_MANY)
+        if (__builtin_mul_overflow(places, alto_box_end(layout, box, n) - box->begin[n], &places) ||
+            places > KEYS_MANY)
             return KEYS_MANY;
-    return cells;
+    return places;
 }

@@ -13,9 +13,9 @@ void alto_keys_create(struct alto_keys *line, const struct key_layout *layout)
         for (int k = 0; k < bits; k++) {
             int at = line->alto.place[n][k];
             for (unsigned value = 0; value < 256; value++) {
-                line->place[n][k / 8][value] |= (coordinate_key)(value >> k % 8 & 1) << at;
-                line->cell[at / 8][value] |= (coordinate_key)(value >> at % 8 & 1)
-                                             << (layout->shift[n] + k);
+                line->position[n][k / 8][value] |= (coordinate_key)(value >> k % 8 & 1) << at;
+                line->key[at / 8][value] |= (coordinate_key)(value >> at % 8 & 1)
+                                            << (layout->shift[n] + k);
             }
         }
     }

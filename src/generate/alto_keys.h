@@ -1,4 +1,5 @@
-/* Where cells stand on the alto line: their bits moved there and back, a byte at a time. */
+/* The position of a place on the alto line, and the coordinate key of a position: bits are moved a
+ * byte at a time. */
 #ifndef BLCO_ALTO_KEYS_H
 #define BLCO_ALTO_KEYS_H
 
@@ -8,30 +9,32 @@
 struct alto_keys {
     struct ordering alto;
     int mode_bytes[MAX_ORDER], line_bytes;
-    coordinate_key place[MAX_ORDER][sizeof(uint32_t)]
-                        [256];                        /* what a byte of an index adds to the line */
-    coordinate_key cell[sizeof(coordinate_key)][256]; /* what a byte of the line adds to the cell */
+    /* The bits of the position that byte b of mode n's index sets: position[n][b][byte]. */
+    coordinate_key position[MAX_ORDER][sizeof(uint32_t)][256];
+    /* The bits of the coordinate key that byte b of the position sets: key[b][byte]. */
+    coordinate_key key[sizeof(coordinate_key)][256];
 };
 
-/* The layout's cells must have up to KEY_BITS bits. */
+/* The layout's keys must have at most KEY_BITS bits. */
 void alto_keys_create(struct alto_keys *line, const struct key_layout *layout);
 
-/* The bits of an index of a mode on the line. */
-static inline coordinate_key alto_keys_place(const struct alto_keys *line, int mode, uint64_t index)
+/* The bits of a position that an index of a mode sets. */
+static inline coordinate_key alto_keys_position(const struct alto_keys *line, int mode,
+                                                uint64_t index)
 {
-    coordinate_key key = 0;
+    coordinate_key position = 0;
     for (int b = 0; b < line->mode_bytes[mode]; b++)
-        key |= line->place[mode][b][index >> 8 * b & 255];
-    return key;
+        position |= line->position[mode][b][index >> 8 * b & 255];
+    return position;
 }
 
-/* The cell at a place of the line. */
-static inline coordinate_key alto_keys_key(const struct alto_keys *line, coordinate_key key)
+/* The coordinate key of the place that stands at a position. */
+static inline coordinate_key alto_keys_key(const struct alto_keys *line, coordinate_key position)
 {
-    coordinate_key cell = 0;
+    coordinate_key key = 0;
     for (int b = 0; b < line->line_bytes; b++)
-        cell |= line->cell[b][(uint8_t)(key >> 8 * b)];
-    return cell;
+        key |= line->key[b][(uint8_t)(position >> 8 * b)];
+    return key;
 }
 
 #endif

@@ -27,50 +27,50 @@ enum status key_layout_create(struct key_layout *layout, const struct shape *sha
     return STATUS_OK;
 }
 
-coordinate_key key_layout_cells(const struct key_layout *layout)
+coordinate_key key_layout_places(const struct key_layout *layout)
 {
-    coordinate_key cells = 1;
+    coordinate_key places = 1;
     for (int n = 0; n < layout->shape.order; n++)
-        if (__builtin_mul_overflow(cells, layout->shape.dims[n], &cells))
+        if (__builtin_mul_overflow(places, layout->shape.dims[n], &places))
             return ~(coordinate_key)0;
-    return cells;
+    return places;
 }
 
-enum status coordinate_keys_create(struct coordinate_keys *cells, uint64_t count,
+enum status coordinate_keys_create(struct coordinate_keys *keys, uint64_t count,
                                    struct error *error)
 {
-    cells->count = count;
-    cells->low = memory_array(count, sizeof *cells->low, error);
-    cells->high = memory_array(count, sizeof *cells->high, error);
-    if (!cells->low || !cells->high)
-        coordinate_keys_free(cells);
+    keys->count = count;
+    keys->low = memory_array(count, sizeof *keys->low, error);
+    keys->high = memory_array(count, sizeof *keys->high, error);
+    if (!keys->low || !keys->high)
+        coordinate_keys_free(keys);
     return error->status;
 }
 
-void coordinate_keys_free(struct coordinate_keys *cells)
+void coordinate_keys_free(struct coordinate_keys *keys)
 {
-    memory_free(cells->low);
-    memory_free(cells->high);
-    memset(cells, 0, sizeof *cells);
+    memory_free(keys->low);
+    memory_free(keys->high);
+    memset(keys, 0, sizeof *keys);
 }
 
-enum status coordinate_keys_sort(struct coordinate_keys *cells, int bits, struct error *error)
+enum status coordinate_keys_sort(struct coordinate_keys *keys, int bits, struct error *error)
 {
     int low_bits = bits < 64 ? bits : 64;
-    if (radix_sort(cells->low, cells->high, cells->count, low_bits, error) != STATUS_OK)
+    if (radix_sort(keys->low, keys->high, keys->count, low_bits, error) != STATUS_OK)
         return error->status;
-    return radix_sort(cells->high, cells->low, cells->count, bits - low_bits, error);
+    return radix_sort(keys->high, keys->low, keys->count, bits - low_bits, error);
 }
 
-void coordinate_keys_unique(struct coordinate_keys *cells)
+void coordinate_keys_unique(struct coordinate_keys *keys)
 {
     uint64_t kept = 0;
-    for (uint64_t i = 0; i < cells->count; i++) {
-        coordinate_key key = coordinate_keys_get(cells, i);
-        if (kept == 0 || coordinate_keys_get(cells, kept - 1) != key)
-            coordinate_keys_set(cells, kept++, key);
+    for (uint64_t i = 0; i < keys->count; i++) {
+        coordinate_key key = coordinate_keys_get(keys, i);
+        if (kept == 0 || coordinate_keys_get(keys, kept - 1) != key)
+            coordinate_keys_set(keys, kept++, key);
     }
-    cells->count = kept;
+    keys->count = kept;
 }
 
 enum status coordinate_keys_check_memory(int order, double count, double more, uint64_t memory,
@@ -87,15 +87,15 @@ enum status coordinate_keys_check_memory(int order, double count, double more, u
     return STATUS_OK;
 }
 
-enum status coordinate_keys_to_coo(const struct coordinate_keys *cells,
+enum status coordinate_keys_to_coo(const struct coordinate_keys *keys,
                                    const struct key_layout *layout, struct coo *x,
                                    struct error *error)
 {
-    if (coo_create(x, &layout->shape, cells->count, error) != STATUS_OK)
+    if (coo_create(x, &layout->shape, keys->count, error) != STATUS_OK)
         return error->status;
 #pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < cells->count; i++) {
-        coordinate_key key = coordinate_keys_get(cells, i);
+    for (uint64_t i = 0; i < keys->count; i++) {
+        coordinate_key key = coordinate_keys_get(keys, i);
         for (int n = 0; n < layout->shape.order; n++)
             x->index[n][i] = (uint32_t)key_coordinate(layout, key, n);
     }

@@ -1,5 +1,6 @@
-/* Sets of cells of a tensor. A cell is one key of up to 128 bits, its coordinates packed with the
- * first mode on top, so that ascending keys are cells in lexicographic order. */
+/* Sets of places of a tensor. A place is a possible tuple of coordinates, nonzero or not. Its key
+ * has up to 128 bits: the coordinates, packed with the first mode on top, so that ascending keys
+ * are places in lexicographic order. */
 #ifndef BLCO_COORDINATE_KEYS_H
 #define BLCO_COORDINATE_KEYS_H
 
@@ -12,6 +13,7 @@
 
 typedef uint128 coordinate_key;
 
+/* Where a key has mode n's coordinate: (key >> shift[n]) & mask[n]. */
 struct key_layout {
     struct shape shape;
     int bits; /* of a key */
@@ -24,12 +26,13 @@ struct coordinate_keys {
     uint64_t *low, *high; /* (count) words of the keys; owned */
 };
 
-/* STATUS_INPUT where the lengths need more than KEY_BITS bits. */
+/* STATUS_INPUT if the lengths need more than KEY_BITS bits. */
 enum status key_layout_create(struct key_layout *layout, const struct shape *shape,
                               struct error *error);
 
-/* How many cells the tensor has; the largest number where that does not fit. */
-coordinate_key key_layout_cells(const struct key_layout *layout);
+/* The number of places of the tensor: the product of the lengths, or the largest number if the
+ * product does not fit. */
+coordinate_key key_layout_places(const struct key_layout *layout);
 
 static inline coordinate_key key_pack(const struct key_layout *layout, const uint64_t *coordinate)
 {
@@ -44,41 +47,42 @@ static inline uint64_t key_coordinate(const struct key_layout *layout, coordinat
     return (uint64_t)(key >> layout->shift[mode]) & layout->mask[mode];
 }
 
-static inline coordinate_key coordinate_keys_get(const struct coordinate_keys *cells, uint64_t i)
+static inline coordinate_key coordinate_keys_get(const struct coordinate_keys *keys, uint64_t i)
 {
-    return (coordinate_key)cells->high[i] << 64 | cells->low[i];
+    return (coordinate_key)keys->high[i] << 64 | keys->low[i];
 }
 
-static inline void coordinate_keys_set(struct coordinate_keys *cells, uint64_t i,
-                                       coordinate_key key)
+static inline void coordinate_keys_set(struct coordinate_keys *keys, uint64_t i, coordinate_key key)
 {
-    cells->low[i] = (uint64_t)key;
-    cells->high[i] = (uint64_t)(key >> 64);
+    keys->low[i] = (uint64_t)key;
+    keys->high[i] = (uint64_t)(key >> 64);
 }
 
-/* Room for `count` cells, uninitialised. On failure *cells is empty. */
-enum status coordinate_keys_create(struct coordinate_keys *cells, uint64_t count,
+/* Allocates `count` keys, uninitialised. The caller frees *keys, which is empty on failure.
+ * STATUS_MEMORY. */
+enum status coordinate_keys_create(struct coordinate_keys *keys, uint64_t count,
                                    struct error *error);
 
-/* Accepts an empty one. */
-void coordinate_keys_free(struct coordinate_keys *cells);
+/* Accepts empty keys. */
+void coordinate_keys_free(struct coordinate_keys *keys);
 
-/* Sorts keys of at most `bits` bits by all OpenMP threads; 16 bytes a cell of memory while it runs.
- */
-enum status coordinate_keys_sort(struct coordinate_keys *cells, int bits, struct error *error);
+/* Sorts keys of at most `bits` bits with all OpenMP threads. Takes 16 bytes a key of memory while
+ * it runs. STATUS_MEMORY. */
+enum status coordinate_keys_sort(struct coordinate_keys *keys, int bits, struct error *error);
 
-/* Leaves each cell once; sorted before and after. */
-void coordinate_keys_unique(struct coordinate_keys *cells);
+/* Drops repeated keys from sorted keys, which stay sorted. */
+void coordinate_keys_unique(struct coordinate_keys *keys);
 
-/* STATUS_MEMORY where a tensor of `count` nonzeros, made from cells as here, and `more` bytes
- * beside it take more than `memory` bytes: at the peak the tensor and what sorting it takes
- * (KEYS_OVERHEAD bytes a nonzero), which is more than two sets of keys, or one and the tensor. */
+/* STATUS_MEMORY if making a tensor of `count` nonzeros from keys, with `more` bytes beside the
+ * tensor, takes more than `memory` bytes. The peak is the tensor and the memory for sorting the
+ * tensor (KEYS_OVERHEAD bytes a nonzero): more than two sets of keys, or one set and the tensor. */
 #define KEYS_OVERHEAD 32
 enum status coordinate_keys_check_memory(int order, double count, double more, uint64_t memory,
                                          struct error *error);
 
-/* A tensor with these coordinates and uninitialised values. On failure *x is empty. */
-enum status coordinate_keys_to_coo(const struct coordinate_keys *cells,
+/* Makes a tensor with the coordinates of the keys, in their order, and uninitialised values. The
+ * caller frees *x, which is empty on failure. STATUS_MEMORY. */
+enum status coordinate_keys_to_coo(const struct coordinate_keys *keys,
                                    const struct key_layout *layout, struct coo *x,
                                    struct error *error);
 

@@ -1,5 +1,7 @@
 /* Synthetic sparse tensors: skewed like measured data, or with a planted low-rank model. The same
- * arguments give the same tensor whatever the number of threads. */
+ * arguments give the same tensor whatever the number of threads.
+ *
+ * Implemented in generate_skewed.c, generate_planted.c and generate_presets.c. */
 #ifndef BLCO_GENERATE_H
 #define BLCO_GENERATE_H
 
@@ -7,29 +9,30 @@
 #include <stdint.h>
 
 #include "base/progress.h"
-#include "tensor/coo.h"
+#include "tensor/coo_pieces.h"
 
-/* In place of a mode's Zipf exponent: the indices are used evenly, and in order, so that each one
- * has its share (as times do). */
+/* Instead of a mode's Zipf exponent: all indices are drawn alike, and in order, as times are. */
 #define GENERATE_EVEN      (-1.0)
 #define GENERATE_MOST_SKEW 8.0
 
 /* How the coordinates of nonzeros are drawn. Without pool and runs every mode is independent. */
 struct generate_skew {
-    double exponent[MAX_ORDER]; /* Zipf exponent of mode n's index, 0 (uniform) to MOST_SKEW, or
-                                   EVEN */
+    double exponent[MAX_ORDER]; /* Zipf exponent of each mode's indices: 0 (uniform) to
+                                   GENERATE_MOST_SKEW, or GENERATE_EVEN */
 
-    /* The pool: the coordinates of some modes come together, as one of `pool` tuples that are drawn
-     * beforehand. It sets how many fibers are nonempty and how full they are. */
-    uint64_t pool;        /* tuples; 0: none                         */
-    uint32_t pool_modes;  /* bit n: mode n is one of them            */
-    double pool_exponent; /* Zipf exponent of the choice of a tuple  */
+    /* The fiber pool: the indices of some modes come together, in one of `pool` combinations that
+     * are drawn beforehand, the fibers of the pool. The pool sets how many fibers of the tensor are
+     * nonempty and how full they are. */
+    uint64_t pool;        /* number of fibers; 0: no pool                      */
+    uint32_t pool_modes;  /* bit n: the fibers fix mode n's index              */
+    double pool_exponent; /* Zipf exponent by which a nonzero's fiber is drawn */
 
-    /* Runs: some nonzeros come in rows along one mode, the other coordinates equal. */
+    /* Runs (--runs): some nonzeros come one after the other along one mode, with equal indices in
+     * the other modes. */
     int run_mode;
-    double run_share;   /* of the nonzeros; 0: no runs                          */
-    double run_length;  /* mean of a geometric distribution, 1 or more          */
-    bool run_scattered; /* the run's indices are drawn anew, not each the next  */
+    double run_share;   /* of the nonzeros; 0: no runs                                       */
+    double run_length;  /* mean of a geometric distribution, 1 or more                       */
+    bool run_scattered; /* indices of a run are drawn independently, not one after the other */
 };
 
 struct generate_spec {
@@ -43,42 +46,37 @@ struct generate_preset {
     struct generate_spec spec;
 };
 
-/* Named after data sets of the FROSTT collection, with their lengths and numbers of nonzeros and
- * roughly their fibers. Smallest first; the last one's name is NULL. */
+/* Presets named after data sets of the FROSTT collection, with the published lengths and numbers of
+ * nonzeros and nearly the published numbers of fibers. Smallest first; the name of the last entry
+ * is NULL. */
 extern const struct generate_preset generate_presets[];
 
-/* Is given a tensor's nonzeros, piece after piece; a piece is the caller's and valid during the
- * call. */
-struct generate_taker {
-    enum status (*take)(void *context, const struct coo *piece, struct error *error);
-    void *context;
-};
+#define GENERATE_PIECE 65536 /* every piece but the last has a multiple of so many nonzeros */
 
-#define GENERATE_PIECE 65536 /* all pieces but the last have multiples of as many nonzeros */
-
-/* Exactly spec->nnz distinct nonzeros, along the line on which the bits of their coordinates are
- * interleaved; values are small counts, half of them 1. They are made part by part, so that
- * `memory` bounds the bytes they take; neither it nor the number of threads changes them.
- * STATUS_INPUT where the spec makes no sense or asks for more nonzeros than there are cells,
- * STATUS_MEMORY also where `memory` is too little for the tuples of the pool or a part, and what
- * the taker fails with. */
+/* Makes exactly spec->nnz distinct nonzeros, in the order of the alto line, and gives them to
+ * `take` (with `context`) piece after piece. Values are small counts, half of them 1. The nonzeros
+ * are made part by part, so that at most `memory` bytes are taken; neither `memory` nor the number
+ * of threads changes the tensor. STATUS_INPUT if the spec makes no sense or asks for more nonzeros
+ * than the tensor has places; STATUS_MEMORY, also if `memory` is too little for the fiber pool or a
+ * part; and what `take` fails with. */
 enum status generate_skewed(const struct generate_spec *spec, uint64_t seed, uint64_t memory,
-                            const struct generate_taker *taker, struct progress *progress,
+                            coo_taker take, void *context, struct progress *progress,
                             struct error *error);
 
 struct generate_plant {
     struct shape shape;
-    uint64_t nnz; /* aimed at                                                   */
+    uint64_t nnz; /* wanted; the tensor has about as many */
     uint64_t rank;
     double noise; /* norm of the noise on the nonzeros, relative to the model's */
 };
 
-/* A sum of `rank` outer products of sparse positive vectors: all cells that it makes nonzero, in
- * lexicographic order, so that the tensor, zeros included, has this rank (without noise). Their
- * number is near `nnz`: what blocks of the same shape, overlapping at random, give. They share some
- * of each mode's indices, fewer the sparser the tensor; slices of the others are empty. All of
- * them are in memory at once: STATUS_MEMORY before anything is made where `memory` bytes do not
- * hold them and what sorting them takes. On failure *x is empty. STATUS_INPUT, STATUS_MEMORY. */
+/* Makes a sum of `rank` outer products of sparse positive vectors: all places where the sum is not
+ * zero, in lexicographic order, so that the tensor, zeros included, has this rank (without noise).
+ * The number of nonzeros is near `nnz`: what supports of the same shape, overlapping at random,
+ * give. The components share some of each mode's indices, fewer the sparser the tensor; slices of
+ * the other indices are empty. All nonzeros are in memory at once. The caller frees *x, which is
+ * empty on failure. STATUS_INPUT; STATUS_MEMORY, before anything is made, if `memory` bytes do not
+ * hold the nonzeros and what sorting them takes. */
 enum status generate_planted(struct coo *x, const struct generate_plant *plant, uint64_t seed,
                              uint64_t memory, struct progress *progress, struct error *error);
 

@@ -5,8 +5,8 @@
 
 #include "base/number.h"
 
-/* The next number in [*text, end), which `separator` or the end must follow; false where none is
- * there. *text moves behind the separator. */
+/* Parses the number at *text, which `separator` or the end must follow, and moves *text behind the
+ * separator. False if there is no such number. */
 static bool take_number(const char **text, char separator, double *value)
 {
     const char *rest = number_parse(*text, *text + strlen(*text), value);

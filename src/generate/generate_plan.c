@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 
-#define MOST_DRAWS 64   /* for each nonzero: what they do not find is spread evenly   */
-#define CLOSE      0.05 /* relative: the rest is in proportion                        */
+#define MOST_DRAWS 64   /* for each nonzero: what these do not find is spread evenly */
+#define CLOSE      0.05 /* relative; what is missing then is scaled in proportion    */
 
 static enum status add_part(struct generate_plan *plan, const struct sampler_part *part,
                             double share, struct error *error)
@@ -16,15 +16,15 @@ static enum status add_part(struct generate_plan *plan, const struct sampler_par
             return error->status;
         plan->room = room;
     }
-    plan->part[plan->count++] = (struct planned_part){.line = part->box.line,
+    plan->part[plan->count++] = (struct planned_part){.position = part->box.position,
                                                       .line_bits = part->box.line_bits,
-                                                      .first_tuple = part->first_tuple,
-                                                      .last_tuple = part->last_tuple,
+                                                      .first_fiber = part->first_fiber,
+                                                      .last_fiber = part->last_fiber,
                                                       .share = share};
     return STATUS_OK;
 }
 
-/* Halves until so few nonzeros are expected. */
+/* Halves the part until every part is expected to have at most GENERATE_PART_NNZ nonzeros. */
 static enum status cut(struct generate_plan *plan, const struct sampler *s,
                        const struct sampler_part *part, double nnz, struct error *error)
 {
@@ -40,19 +40,20 @@ static enum status cut(struct generate_plan *plan, const struct sampler *s,
     return STATUS_OK;
 }
 
-struct sampler_part planned_part_place(const struct sampler *s, const struct planned_part *part)
+struct sampler_part planned_part_expand(const struct sampler *s, const struct planned_part *part)
 {
-    return (struct sampler_part){alto_box_at(&s->line, part->line, part->line_bits),
-                                 part->first_tuple, part->last_tuple};
+    return (struct sampler_part){alto_box_at(&s->line, part->position, part->line_bits),
+                                 part->first_fiber, part->last_fiber};
 }
 
-static double cells_of(const struct sampler *s, const struct planned_part *part)
+static double places_of(const struct sampler *s, const struct planned_part *part)
 {
-    struct alto_box box = alto_box_at(&s->line, part->line, part->line_bits);
-    return (double)alto_box_cells(&s->layout, &box);
+    struct alto_box box = alto_box_at(&s->line, part->position, part->line_bits);
+    return (double)alto_box_places(&s->layout, &box);
 }
 
-/* How many different cells so many draws of the whole would find in each part. Returns the sum. */
+/* Sets how many different places each part is expected to have after `draws` draws on the whole
+ * line; *sum is their sum. */
 static enum status expect(struct generate_plan *plan, const struct sampler *s, double draws,
                           double *sum, struct error *error)
 {
@@ -68,13 +69,13 @@ static enum status expect(struct generate_plan *plan, const struct sampler *s, d
 #pragma omp for schedule(dynamic, 64)
         for (uint64_t i = 0; i < plan->count; i++) {
             struct planned_part *part = &plan->part[i];
-            struct sampler_part place = planned_part_place(s, part);
+            struct sampler_part place = planned_part_expand(s, part);
             part->yield = 0;
             if (p && part->share > 0) {
                 part_sampler_open(p, s, &place);
                 part->yield = part_sampler_yield(p, i, draws);
             }
-            part->expected = fmin(draws * part->share * part->yield, cells_of(s, part));
+            part->expected = fmin(draws * part->share * part->yield, places_of(s, part));
         }
         memory_free(p);
     }
@@ -85,24 +86,24 @@ static enum status expect(struct generate_plan *plan, const struct sampler *s, d
                                : error_set(error, status, "out of memory for the parts' samplers");
 }
 
-/* Makes the expectations sum up to nnz: in proportion where they nearly do, and what is missing
- * then is spread over the cells that are free. */
+/* Scales the expected nonzeros to the sum nnz, but only where the sum is close; nonzeros that are
+ * missing then are spread over the free places. */
 static void adjust(struct generate_plan *plan, const struct sampler *s, double nnz, double sum)
 {
-    double free_cells = 0, scale = sum > nnz * (1 - CLOSE) ? nnz / sum : 1, missing = nnz;
+    double free_places = 0, scale = sum > nnz * (1 - CLOSE) ? nnz / sum : 1, missing = nnz;
     for (uint64_t i = 0; i < plan->count; i++) {
-        double cells = cells_of(s, &plan->part[i]), *expected = &plan->part[i].expected;
-        *expected = fmin(*expected * scale, cells);
-        free_cells += cells - *expected;
+        double places = places_of(s, &plan->part[i]), *expected = &plan->part[i].expected;
+        *expected = fmin(*expected * scale, places);
+        free_places += places - *expected;
         missing -= *expected;
     }
-    double more = free_cells > 0 && missing > 0 ? missing / free_cells : 0;
+    double more = free_places > 0 && missing > 0 ? missing / free_places : 0;
     for (uint64_t i = 0; i < plan->count && more > 0; i++)
-        plan->part[i].expected += more * (cells_of(s, &plan->part[i]) - plan->part[i].expected);
+        plan->part[i].expected += more * (places_of(s, &plan->part[i]) - plan->part[i].expected);
 }
 
-/* Whole numbers of nonzeros, nnz in all and nowhere more than there are cells. What a part cannot
- * take goes to the next ones. */
+/* Rounds to whole numbers of nonzeros, nnz in all, in no part more than its places. Nonzeros that a
+ * part cannot take go to the next parts. */
 static void share_out(struct generate_plan *plan, const struct sampler *s, uint64_t nnz)
 {
     double due = 0;
@@ -110,11 +111,11 @@ static void share_out(struct generate_plan *plan, const struct sampler *s, uint6
     for (int round = 0; round < 2; round++) {
         for (uint64_t i = 0; i < plan->count; i++) {
             struct planned_part *part = &plan->part[i];
-            uint64_t cells = (uint64_t)cells_of(s, part), target = nnz;
+            uint64_t places = (uint64_t)places_of(s, part), target = nnz;
             due += part->expected;
             if (round == 0 && due < (double)nnz)
                 target = (uint64_t)due;
-            uint64_t wanted = target > given ? target - given : 0, room = cells - part->count;
+            uint64_t wanted = target > given ? target - given : 0, room = places - part->count;
             uint64_t more = wanted < room ? wanted : room;
             part->count += more;
             given += more;

@@ -9,33 +9,34 @@
 #include "generate/permutation.h"
 #include "model/ktensor.h"
 
-/* What the streams of random numbers are for: the first of the numbers that name one. Those of the
- * modes' factor matrices count upwards from 0. */
+/* Random streams: the first of the two numbers that name a stream. Those of the modes' factor
+ * matrices count upwards from 0. */
 #define STREAM_NOISE   UINT64_MAX
 #define STREAM_SUPPORT (UINT64_MAX - 1 - MAX_ORDER)
 
-/* The share of the core's cells that are nonzero. Random starts of ALS seldom find components that
- * hardly meet each other; with this overlap most do. */
+/* The share of the core's places that are nonzero. From random starts ALS seldom finds components
+ * that hardly meet each other; with this overlap it finds most of them. */
 #define CORE_DENSITY 0.7
 
-/* Some indices of each mode are the core, and every component has a block in it: the cells whose
- * index in each mode is one of its `side` indices of the core. */
-struct blocks {
+/* The supports of the components: the places where a component is not zero. Some indices of each
+ * mode are the core; a component has side[n] of mode n's, and all combinations of them are its
+ * support. */
+struct supports {
     struct key_layout layout;
-    uint64_t core[MAX_ORDER];
-    uint64_t side[MAX_ORDER];
-    uint64_t cells; /* of each block: the product of its sides */
+    uint64_t core[MAX_ORDER]; /* number of each mode's indices that are in the core   */
+    uint64_t side[MAX_ORDER]; /* number of each mode's indices that one component has */
+    uint64_t places;          /* of one support: the product of its sides             */
 };
 
 static double product(const uint64_t *side, int order)
 {
-    double cells = 1;
+    double places = 1;
     for (int n = 0; n < order; n++)
-        cells *= (double)side[n];
-    return cells;
+        places *= (double)side[n];
+    return places;
 }
 
-/* Sides in proportion to the lengths, but whole and at least 1. Returns their product. */
+/* Sets whole sides of at least 1 in proportion to the lengths. Returns their product. */
 static double proportional_sides(const uint64_t *dims, int order, double share, uint64_t *side)
 {
     for (int n = 0; n < order; n++) {
@@ -46,8 +47,8 @@ static double proportional_sides(const uint64_t *dims, int order, double share, 
     return product(side, order);
 }
 
-/* The sides of a box of at most `most` cells (and at least one): the largest proportional one, then
- * longer by single steps. */
+/* Sets the sides of a box of at most `most` places (at least one): the largest proportional sides,
+ * then each longer by single steps. */
 static void fit_box(const uint64_t *dims, int order, double most, uint64_t *side)
 {
     double least = 0, share = 1;
@@ -67,70 +68,69 @@ static void fit_box(const uint64_t *dims, int order, double most, uint64_t *side
             side[n]++;
 }
 
-static enum status check_plant(const struct generate_plant *plant, double cells,
+static enum status check_plant(const struct generate_plant *plant, double places,
                                struct error *error)
 {
     if (plant->rank < 1 || plant->nnz < plant->rank || plant->nnz > MAX_NNZ)
         return error_set(error, STATUS_INPUT, "%ju nonzeros of rank %ju, expected %ju to %ju",
                          (uintmax_t)plant->nnz, (uintmax_t)plant->rank, (uintmax_t)plant->rank,
                          (uintmax_t)MAX_NNZ);
-    if ((double)plant->nnz > cells)
+    if ((double)plant->nnz > places)
         return error_set(error, STATUS_INPUT, "%ju nonzeros, but the tensor has %.0f cells only",
-                         (uintmax_t)plant->nnz, cells);
+                         (uintmax_t)plant->nnz, places);
     if (!(plant->noise >= 0 && isfinite(plant->noise)))
         return error_set(error, STATUS_INPUT, "noise %g, expected 0 or more", plant->noise);
     return STATUS_OK;
 }
 
-/* Blocks overlap at random: where a cell of the core is in a block with probability p, a share of
- * 1 - (1-p)^R of the core is in one or more of R blocks. */
-static enum status plan_blocks(struct blocks *b, const struct generate_plant *plant,
-                               uint64_t memory, struct error *error)
+/* Supports overlap at random: if a place of the core is in one support with probability p, a share
+ * of 1 - (1-p)^R of the core is in at least one of R supports. */
+static enum status plan_supports(struct supports *s, const struct generate_plant *plant,
+                                 uint64_t memory, struct error *error)
 {
-    if (key_layout_create(&b->layout, &plant->shape, error) != STATUS_OK ||
-        check_plant(plant, (double)key_layout_cells(&b->layout), error) != STATUS_OK)
+    if (key_layout_create(&s->layout, &plant->shape, error) != STATUS_OK ||
+        check_plant(plant, (double)key_layout_places(&s->layout), error) != STATUS_OK)
         return error->status;
     double nnz = (double)plant->nnz, rounding = 1 + 1e-9;
-    fit_box(plant->shape.dims, plant->shape.order, nnz / CORE_DENSITY * rounding, b->core);
-    double core = product(b->core, plant->shape.order);
+    fit_box(plant->shape.dims, plant->shape.order, nnz / CORE_DENSITY * rounding, s->core);
+    double core = product(s->core, plant->shape.order);
     double p = nnz < core ? -expm1(log1p(-nnz / core) / (double)plant->rank) : 1;
-    fit_box(b->core, plant->shape.order, p * core * rounding, b->side);
-    double cells = product(b->side, plant->shape.order), listed = cells * (double)plant->rank;
+    fit_box(s->core, plant->shape.order, p * core * rounding, s->side);
+    double places = product(s->side, plant->shape.order), listed = places * (double)plant->rank;
     if (listed > (double)MAX_NNZ)
         return error_set(error, STATUS_INPUT,
                          "%ju overlapping blocks of %.0f nonzeros are more than %ju",
-                         (uintmax_t)plant->rank, cells, (uintmax_t)MAX_NNZ);
-    b->cells = (uint64_t)cells;
+                         (uintmax_t)plant->rank, places, (uintmax_t)MAX_NNZ);
+    s->places = (uint64_t)places;
     double factors = 0;
     for (int n = 0; n < plant->shape.order; n++)
         factors += (double)plant->shape.dims[n] * (double)plant->rank * sizeof(double);
     return coordinate_keys_check_memory(plant->shape.order, listed, factors, memory, error);
 }
 
-/* Which indices of a mode a component has: those of the core that stand at its side's first places.
- */
-struct support {
-    struct permutation label; /* of the core, the same for all components */
-    struct permutation member;
+/* The indices of a mode that a component has: the first side[n] of a permutation of the core. */
+struct mode_support {
+    struct permutation label;  /* from the core to indices; the same for all components */
+    struct permutation member; /* of the core                                           */
 };
 
-static struct support support_create(const struct blocks *b, int mode, uint64_t component,
-                                     uint64_t seed)
+static struct mode_support mode_support_create(const struct supports *s, int mode,
+                                               uint64_t component, uint64_t seed)
 {
     uint64_t stream = STREAM_SUPPORT + (uint64_t)mode;
-    return (struct support){
-        permutation_create(b->layout.shape.dims[mode], random_stream_at(seed, stream, UINT64_MAX)),
-        permutation_create(b->core[mode], random_stream_at(seed, stream, component))};
+    return (struct mode_support){
+        permutation_create(s->layout.shape.dims[mode], random_stream_at(seed, stream, UINT64_MAX)),
+        permutation_create(s->core[mode], random_stream_at(seed, stream, component))};
 }
 
-static uint64_t support_index(const struct support *s, uint64_t i)
+static uint64_t support_index(const struct mode_support *m, uint64_t i)
 {
-    return permutation_apply(&s->label, permutation_apply(&s->member, i));
+    return permutation_apply(&m->label, permutation_apply(&m->member, i));
 }
 
-/* Entries exponentially distributed on each component's indices, zero elsewhere: positive, and
- * columns on the same indices still differ well (a cosine of 1/2). */
-static void set_factor(struct ktensor *k, const struct blocks *b, int mode, uint64_t seed)
+/* Sets entries that are exponentially distributed on each component's indices and zero elsewhere:
+ * positive, and columns on the same indices still differ well (a cosine of 1/2). */
+static void set_factor(struct ktensor *k, const struct supports *s, int mode, uint64_t seed)
 {
     uint64_t entries = k->shape.dims[mode] * k->rank;
     double *factor = k->factor[mode];
@@ -141,43 +141,43 @@ static void set_factor(struct ktensor *k, const struct blocks *b, int mode, uint
             factor[e] = 0;
 #pragma omp for schedule(static)
         for (uint64_t r = 0; r < k->rank; r++) {
-            struct support s = support_create(b, mode, r, seed);
+            struct mode_support m = mode_support_create(s, mode, r, seed);
             struct random_stream stream = random_stream_at(seed, (uint64_t)mode, r);
-            for (uint64_t i = 0; i < b->side[mode]; i++)
-                factor[support_index(&s, i) * k->rank + r] =
+            for (uint64_t i = 0; i < s->side[mode]; i++)
+                factor[support_index(&m, i) * k->rank + r] =
                     -log(random_inner(random_next(&stream)));
         }
     }
 }
 
-/* All cells of all blocks; cells of several blocks come several times. */
-static void list_blocks(const struct blocks *b, uint64_t rank, uint64_t seed,
-                        struct coordinate_keys *cells)
+/* Lists the places of all supports; a place in several supports is listed several times. */
+static void list_supports(const struct supports *s, uint64_t rank, uint64_t seed,
+                          struct coordinate_keys *keys)
 {
     for (uint64_t r = 0; r < rank; r++) {
-        struct support s[MAX_ORDER];
-        for (int n = 0; n < b->layout.shape.order; n++)
-            s[n] = support_create(b, n, r, seed);
+        struct mode_support m[MAX_ORDER];
+        for (int n = 0; n < s->layout.shape.order; n++)
+            m[n] = mode_support_create(s, n, r, seed);
 #pragma omp parallel for schedule(static)
-        for (uint64_t j = 0; j < b->cells; j++) {
+        for (uint64_t j = 0; j < s->places; j++) {
             uint64_t coordinate[MAX_ORDER], rest = j;
-            for (int n = 0; n < b->layout.shape.order; n++) {
-                coordinate[n] = support_index(&s[n], rest % b->side[n]);
-                rest /= b->side[n];
+            for (int n = 0; n < s->layout.shape.order; n++) {
+                coordinate[n] = support_index(&m[n], rest % s->side[n]);
+                rest /= s->side[n];
             }
-            coordinate_keys_set(cells, r * b->cells + j, key_pack(&b->layout, coordinate));
+            coordinate_keys_set(keys, r * s->places + j, key_pack(&s->layout, coordinate));
         }
     }
 }
 
-static enum status find_cells(const struct blocks *b, uint64_t rank, uint64_t seed,
-                              struct coordinate_keys *cells, struct error *error)
+static enum status find_places(const struct supports *s, uint64_t rank, uint64_t seed,
+                               struct coordinate_keys *keys, struct error *error)
 {
-    if (coordinate_keys_create(cells, rank * b->cells, error) != STATUS_OK)
+    if (coordinate_keys_create(keys, rank * s->places, error) != STATUS_OK)
         return error->status;
-    list_blocks(b, rank, seed, cells);
-    if (coordinate_keys_sort(cells, b->layout.bits, error) == STATUS_OK)
-        coordinate_keys_unique(cells);
+    list_supports(s, rank, seed, keys);
+    if (coordinate_keys_sort(keys, s->layout.bits, error) == STATUS_OK)
+        coordinate_keys_unique(keys);
     return error->status;
 }
 
@@ -197,7 +197,7 @@ static void set_values(const struct ktensor *k, struct coo *x)
     }
 }
 
-/* Gaussian, by Box and Muller (1958), scaled to `noise` times the norm of what is there. */
+/* Adds Gaussian noise (Box and Muller 1958), scaled to `noise` times the norm of x. */
 static void add_noise(struct coo *x, double noise, uint64_t seed)
 {
     double scale = noise * sqrt(coo_norm_sq(x) / (double)x->nnz);
@@ -213,24 +213,24 @@ static void add_noise(struct coo *x, double noise, uint64_t seed)
 enum status generate_planted(struct coo *x, const struct generate_plant *plant, uint64_t seed,
                              uint64_t memory, struct progress *progress, struct error *error)
 {
-    struct blocks blocks;
-    struct coordinate_keys cells = {0};
+    struct supports supports;
+    struct coordinate_keys keys = {0};
     struct ktensor model = {0};
     *x = (struct coo){0};
-    if (plan_blocks(&blocks, plant, memory, error) != STATUS_OK)
+    if (plan_supports(&supports, plant, memory, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "planting a model of rank %ju", (uintmax_t)plant->rank);
-    if (find_cells(&blocks, plant->rank, seed, &cells, error) != STATUS_OK ||
+    if (find_places(&supports, plant->rank, seed, &keys, error) != STATUS_OK ||
         ktensor_create(&model, &plant->shape, plant->rank, error) != STATUS_OK ||
-        coordinate_keys_to_coo(&cells, &blocks.layout, x, error) != STATUS_OK)
+        coordinate_keys_to_coo(&keys, &supports.layout, x, error) != STATUS_OK)
         goto done;
     for (int n = 0; n < plant->shape.order; n++)
-        set_factor(&model, &blocks, n, seed);
+        set_factor(&model, &supports, n, seed);
     set_values(&model, x);
     if (plant->noise > 0)
         add_noise(x, plant->noise, seed);
 done:
     ktensor_free(&model);
-    coordinate_keys_free(&cells);
+    coordinate_keys_free(&keys);
     return error->status;
 }

@@ -5,8 +5,9 @@
 #define EVEN    GENERATE_EVEN
 #define MODE(n) (UINT32_C(1) << (n))
 
-/* Lengths and counts are the published ones. The exponents were fitted to the published numbers of
- * nonempty fibers and slices; those of the last three are guesses in the manner of the others. */
+/* Lengths and numbers of nonzeros are the published ones. The exponents were fitted to the
+ * published numbers of nonempty fibers and slices; those of the last three are guesses in the
+ * manner of the others. */
 const struct generate_preset generate_presets[] = {
     {"nips",
      {{4, {2482, 2862, 14036, 17}},

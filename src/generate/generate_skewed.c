@@ -8,8 +8,8 @@
 #include "generate/generate_plan.h"
 #include "generate/key_set.h"
 
-#define LEAST_YIELD      (1.0 / 128) /* new cells a draw, below which drawing on is not worth it */
-#define PARTS_PER_THREAD 8           /* that are made at a time, so that uneven ones even out    */
+#define LEAST_YIELD      (1.0 / 128) /* new places a draw; with fewer, no more draws are made */
+#define PARTS_PER_THREAD 8           /* made at a time: evens out parts of uneven cost        */
 
 static enum status check_size(const struct generate_spec *spec, struct error *error)
 {
@@ -19,10 +19,10 @@ static enum status check_size(const struct generate_spec *spec, struct error *er
     if (spec->nnz < 1 || spec->nnz > MAX_NNZ)
         return error_set(error, STATUS_INPUT, "%ju nonzeros, expected 1 to %ju",
                          (uintmax_t)spec->nnz, (uintmax_t)MAX_NNZ);
-    coordinate_key cells = key_layout_cells(&layout);
-    if (cells < spec->nnz)
+    coordinate_key places = key_layout_places(&layout);
+    if (places < spec->nnz)
         return error_set(error, STATUS_INPUT, "%ju nonzeros, but the tensor has %ju cells only",
-                         (uintmax_t)spec->nnz, (uintmax_t)cells);
+                         (uintmax_t)spec->nnz, (uintmax_t)places);
     return STATUS_OK;
 }
 
@@ -60,20 +60,20 @@ static enum status check_skew(const struct generate_spec *spec, struct error *er
 
 /* --- one part --- */
 
-/* What a thread makes a part with. */
+/* The memory in which a thread makes a part. */
 struct worker {
     struct part_sampler *sampler;
     struct key_set set;
 };
 
-/* In one round. */
+/* The most draws of one round for a part of `count` nonzeros. */
 static uint64_t most_draws(uint64_t count)
 {
     return count + count / 2 + 128;
 }
 
-/* Draws until the part has `count` distinct cells, or hardly any new ones come any more because the
- * frequent indices are used up. */
+/* Draws until the part has part->count distinct places, or until hardly any new ones come because
+ * the frequent indices are used up. */
 static void draw_distinct(struct worker *w, uint64_t number, const struct planned_part *part)
 {
     struct key_set *set = &w->set;
@@ -90,8 +90,8 @@ static void draw_distinct(struct worker *w, uint64_t number, const struct planne
     key_set_thin(set, part->count);
 }
 
-/* All cells of the part, which are not many. */
-static uint64_t list_cells(const struct part_sampler *p, coordinate_key *key)
+/* Lists all places of a part that has few. Returns their number. */
+static uint64_t list_places(const struct part_sampler *p, coordinate_key *key)
 {
     const struct alto_keys *line = &p->sampler->line;
     uint64_t count = 1;
@@ -100,21 +100,21 @@ static uint64_t list_cells(const struct part_sampler *p, coordinate_key *key)
         const struct index_range *range = &p->range[n];
         for (uint64_t i = range->length; i-- > 0;)
             for (uint64_t k = 0; k < count; k++)
-                key[i * count + k] = key[k] | alto_keys_place(line, n, range->begin + i);
+                key[i * count + k] = key[k] | alto_keys_position(line, n, range->begin + i);
         count *= range->length;
     }
     return count;
 }
 
-/* Adds what is missing, spread evenly over the free cells. */
+/* Adds the places that are missing, spread evenly over the free ones. */
 static void fill_up(struct worker *w, uint64_t number, const struct planned_part *part)
 {
     struct key_set *set = &w->set;
     const struct part_sampler *p = w->sampler;
     if (set->count == part->count)
         return;
-    if (alto_box_cells(&p->sampler->layout, &p->part->box) <= 2 * part->count) {
-        key_set_fill(set, list_cells(p, set->drawn), part->line_bits, part->count);
+    if (alto_box_places(&p->sampler->layout, &p->part->box) <= 2 * part->count) {
+        key_set_fill(set, list_places(p, set->drawn), part->line_bits, part->count);
         return;
     }
     for (uint64_t round = 0; set->count < part->count; round++) {
@@ -127,7 +127,7 @@ static void fill_up(struct worker *w, uint64_t number, const struct planned_part
 static enum status make_part(struct worker *w, const struct sampler *s, uint64_t number,
                              const struct planned_part *part, struct error *error)
 {
-    struct sampler_part place = planned_part_place(s, part);
+    struct sampler_part place = planned_part_expand(s, part);
     if (key_set_clear(&w->set, part->count + most_draws(part->count), error) != STATUS_OK)
         return error->status;
     part_sampler_open(w->sampler, s, &place);
@@ -136,16 +136,16 @@ static enum status make_part(struct worker *w, const struct sampler *s, uint64_t
     return STATUS_OK;
 }
 
-/* The nonzeros of a part to their place in x. Values are counts: 1 with probability 1/2, 2 with
- * 1/4, and so on, the same whenever the cell is drawn. */
+/* Writes the nonzeros of a part to x, from nonzero `at` on. Values are counts: 1 with probability
+ * 1/2, 2 with 1/4, and so on, always the same for the same place. */
 static void put_part(const struct key_set *set, const struct sampler *s, struct coo *x, uint64_t at)
 {
     uint64_t salt = random_mix(s->seed);
     for (uint64_t i = 0; i < set->count; i++) {
-        coordinate_key cell = alto_keys_key(&s->line, set->key[i]);
+        coordinate_key key = alto_keys_key(&s->line, set->key[i]);
         for (int n = 0; n < x->shape.order; n++)
-            x->index[n][at + i] = (uint32_t)key_coordinate(&s->layout, cell, n);
-        uint64_t bits = random_mix((uint64_t)cell ^ random_mix((uint64_t)(cell >> 64) + salt));
+            x->index[n][at + i] = (uint32_t)key_coordinate(&s->layout, key, n);
+        uint64_t bits = random_mix((uint64_t)key ^ random_mix((uint64_t)(key >> 64) + salt));
         x->value[at + i] = 1 + __builtin_ctzll(bits | UINT64_C(1) << 62);
     }
 }
@@ -157,8 +157,10 @@ struct maker {
     const struct generate_plan *plan;
     struct worker *worker; /* (threads); owned */
     int threads;
-    struct coo x;    /* what waits to be passed on; x.nnz is the room; owned */
-    uint64_t filled; /* of it                                                */
+    struct coo x;    /* nonzeros that wait to be passed on; x.nnz is the room; owned */
+    uint64_t filled; /* nonzeros in x                                                */
+    coo_taker take;
+    void *context; /* of `take`; not owned */
 };
 
 static void maker_free(struct maker *m)
@@ -171,7 +173,7 @@ static void maker_free(struct maker *m)
     coo_free(&m->x);
 }
 
-/* Memory for all threads, each with a few parts; for fewer parts where they are to take less. */
+/* Allocates for all threads, each with a few parts, or fewer parts where `memory` is less. */
 static enum status maker_create(struct maker *m, const struct sampler *s,
                                 const struct generate_plan *plan, uint64_t memory,
                                 struct error *error)
@@ -181,7 +183,7 @@ static enum status maker_create(struct maker *m, const struct sampler *s,
     double largest = (double)plan->largest;
     double fixed =
         threads * (3 * 2.5 * sizeof(coordinate_key) * largest + sizeof *m->worker->sampler) +
-        (double)s->pool.place.count * 24 + (double)plan->room * sizeof *plan->part;
+        (double)s->pool.position.count * 24 + (double)plan->room * sizeof *plan->part;
     double least = fixed + entry * (GENERATE_PIECE + largest);
     if (least > (double)memory)
         return error_set(error, STATUS_MEMORY,
@@ -197,7 +199,7 @@ static enum status maker_create(struct maker *m, const struct sampler *s,
     return error->status;
 }
 
-/* Makes parts [first, last), which there is room for. */
+/* Makes parts [first, last), for which x has room. */
 static enum status make_parts(struct maker *m, uint64_t first, uint64_t last, struct error *error)
 {
     const struct planned_part *part = m->plan->part;
@@ -220,26 +222,25 @@ static enum status make_parts(struct maker *m, uint64_t first, uint64_t last, st
                                      : error_set(error, worst.status, "%s", worst.message);
 }
 
-/* Passes on whole pieces, or all, and keeps the rest. */
-static enum status pass_on(struct maker *m, bool all, const struct generate_taker *taker,
-                           struct error *error)
+/* Passes on all nonzeros, or multiples of GENERATE_PIECE, and keeps the rest. */
+static enum status pass_on(struct maker *m, bool all, struct error *error)
 {
     struct coo piece = m->x; /* borrows the arrays */
     piece.nnz = all ? m->filled : m->filled / GENERATE_PIECE * GENERATE_PIECE;
     if (piece.nnz == 0)
         return STATUS_OK;
-    uint64_t left = m->filled - piece.nnz;
-    if (taker->take(taker->context, &piece, error) != STATUS_OK)
+    uint64_t passed = piece.nnz, left = m->filled - passed;
+    if (m->take(m->context, &piece, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < m->x.shape.order; n++)
-        memmove(m->x.index[n], m->x.index[n] + piece.nnz, left * sizeof *m->x.index[n]);
-    memmove(m->x.value, m->x.value + piece.nnz, left * sizeof *m->x.value);
+        memmove(m->x.index[n], m->x.index[n] + passed, left * sizeof *m->x.index[n]);
+    memmove(m->x.value, m->x.value + passed, left * sizeof *m->x.value);
     m->filled = left;
     return STATUS_OK;
 }
 
-static enum status make_all(struct maker *m, uint64_t nnz, const struct generate_taker *taker,
-                            struct progress *progress, struct error *error)
+static enum status make_all(struct maker *m, uint64_t nnz, struct progress *progress,
+                            struct error *error)
 {
     uint64_t done = 0;
     for (uint64_t i = 0; i < m->plan->count;) {
@@ -247,7 +248,7 @@ static enum status make_all(struct maker *m, uint64_t nnz, const struct generate
         while (i < m->plan->count && begun + m->plan->part[i].count <= room)
             begun += m->plan->part[i++].count;
         if (make_parts(m, first, i, error) != STATUS_OK ||
-            pass_on(m, i == m->plan->count, taker, error) != STATUS_OK)
+            pass_on(m, i == m->plan->count, error) != STATUS_OK)
             return error->status;
         done += begun;
         progress_update(progress, (double)done / (double)nnz, "%.1f million nonzeros",
@@ -257,7 +258,7 @@ static enum status make_all(struct maker *m, uint64_t nnz, const struct generate
 }
 
 enum status generate_skewed(const struct generate_spec *spec, uint64_t seed, uint64_t memory,
-                            const struct generate_taker *taker, struct progress *progress,
+                            coo_taker take, void *context, struct progress *progress,
                             struct error *error)
 {
     struct sampler *sampler = NULL;
@@ -265,16 +266,19 @@ enum status generate_skewed(const struct generate_spec *spec, uint64_t seed, uin
     struct maker maker = {0};
     if (check_size(spec, error) != STATUS_OK || check_skew(spec, error) != STATUS_OK)
         return error->status;
-    double tuples = (double)fiber_pool_count(&spec->skew, spec->nnz) * FIBER_POOL_BYTES;
-    if (tuples > (double)memory)
+    double pool = (double)fiber_pool_count(&spec->skew, spec->nnz) * FIBER_POOL_BYTES;
+    if (pool > (double)memory)
         return error_set(error, STATUS_MEMORY,
                          "the tuples of fibers take %.0f MB of memory, %.0f MB may be used",
-                         tuples / 1e6, (double)memory / 1e6);
+                         pool / 1e6, (double)memory / 1e6);
     if ((sampler = memory_array(1, sizeof *sampler, error)) &&
         sampler_create(sampler, spec, seed, error) == STATUS_OK &&
         generate_plan_create(&plan, sampler, spec->nnz, error) == STATUS_OK &&
-        maker_create(&maker, sampler, &plan, memory, error) == STATUS_OK)
-        make_all(&maker, spec->nnz, taker, progress, error);
+        maker_create(&maker, sampler, &plan, memory, error) == STATUS_OK) {
+        maker.take = take;
+        maker.context = context;
+        make_all(&maker, spec->nnz, progress, error);
+    }
     maker_free(&maker);
     generate_plan_free(&plan);
     if (sampler)

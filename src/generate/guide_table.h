@@ -1,5 +1,5 @@
-/* Draws one of many by their weights: a search in the running sum of these that begins near its
- * end. */
+/* Draws one of many items by their weights: searches their running sum from a start that a table
+ * gives, near the item. */
 #ifndef BLCO_GUIDE_TABLE_H
 #define BLCO_GUIDE_TABLE_H
 
@@ -8,12 +8,12 @@
 #define GUIDE_STEPS 1024
 
 struct guide_table {
-    const double *sum; /* ascending: item i has the weight sum[i + 1] - sum[i]; not owned */
+    const double *sum; /* ascending; the weight of item i is sum[i + 1] - sum[i]; not owned */
     double begin, weight;
-    uint64_t step[GUIDE_STEPS + 1]; /* the item where each step of the weight begins */
+    uint64_t step[GUIDE_STEPS + 1]; /* the item in which each step of the weight begins */
 };
 
-/* The last of items [first, last) that begins at `value` or below; the first where none does. */
+/* The last of items [first, last) that begins at `value` or below; `first` if there is none. */
 static inline uint64_t guide_table_search(const double *sum, uint64_t first, uint64_t last,
                                           double value)
 {
@@ -25,7 +25,7 @@ static inline uint64_t guide_table_search(const double *sum, uint64_t first, uin
     return first;
 }
 
-/* Of items [first, last), one or more. */
+/* A guide to items [first, last), at least one. `sum` outlives *g. */
 static inline void guide_table_create(struct guide_table *g, const double *sum, uint64_t first,
                                       uint64_t last)
 {
@@ -44,7 +44,7 @@ static inline void guide_table_create(struct guide_table *g, const double *sum, 
     g->step[GUIDE_STEPS] = last - 1;
 }
 
-/* Where u, in [0, 1), of the weight lies below. */
+/* The item at the quantile u in [0, 1). */
 static inline uint64_t guide_table_find(const struct guide_table *g, double u)
 {
     uint32_t i = (uint32_t)(u * GUIDE_STEPS);

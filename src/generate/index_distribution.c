@@ -7,114 +7,114 @@
 #include "generate/generate.h"
 #include "tensor/ordering.h"
 
-#define SHORT_BITS 12 /* indices of so short a mode are all heads                        */
-#define TURN_BITS  11 /* of longer ones: the blocks, at most 2^11                        */
+#define SHORT_BITS 12 /* all indices of a mode of up to 2^12 are heads */
+#define TURN_BITS  11 /* a longer mode has up to 2^11 intervals        */
 #define HEAD_TURNS                                                                                 \
-    4 /* the ranks dealt out in the first turns are heads: afterwards the                          \
-         ranks of one turn hardly differ in frequency                    */
+    4 /* heads are the ranks of the first turns; later the ranks of a turn differ                  \
+         hardly in frequency */
 
-/* So that no rounding makes a draw below a share's end 1. */
+/* Keeps a draw that lies below the end of a share below 1 after rounding. */
 #define BELOW_ONE (1 - 0x1p-50)
 
-static void cut_blocks(struct index_distribution *law, struct random_stream stream)
+static void cut_intervals(struct index_distribution *d, struct random_stream stream)
 {
-    int bits = ordering_bits(law->length);
-    law->block_bits = bits <= SHORT_BITS ? 0 : bits - TURN_BITS;
-    uint64_t length = UINT64_C(1) << law->block_bits;
-    law->blocks = (law->length + length - 1) >> law->block_bits;
-    law->turn_of_rank = 1 / (double)law->blocks;
-    law->last_length = law->length - ((law->blocks - 1) << law->block_bits);
-    law->stride = random_next(&stream) | 1;
-    law->place = permutation_create(length, stream);
+    int bits = ordering_bits(d->length);
+    d->interval_bits = bits <= SHORT_BITS ? 0 : bits - TURN_BITS;
+    uint64_t length = UINT64_C(1) << d->interval_bits;
+    d->intervals = (d->length + length - 1) >> d->interval_bits;
+    d->turn_of_rank = 1 / (double)d->intervals;
+    d->last_length = d->length - ((d->intervals - 1) << d->interval_bits);
+    d->stride = random_next(&stream) | 1;
+    d->offset = permutation_create(length, stream);
     random_next(&stream);
-    law->last_place = permutation_create(law->last_length, stream);
+    d->last_offset = permutation_create(d->last_length, stream);
 }
 
-/* Each rank of the first turns goes to a block. Shares are relative to a whole that the caller
- * makes 1. The last block, if shorter, has as many ranks as the others, several to an index, and
- * each with a smaller share. */
-static enum status list_heads(struct index_distribution *law, double exponent,
+/* Deals each rank of the first turns to an interval. Shares are relative: the caller scales them to
+ * the sum 1. The last interval, if shorter, has as many ranks as the others, several to an index,
+ * and each rank has a smaller share. */
+static enum status list_heads(struct index_distribution *d, double exponent,
                               struct random_stream stream, struct error *error)
 {
-    uint64_t length = UINT64_C(1) << law->block_bits;
-    uint64_t turns = law->block_bits ? HEAD_TURNS : 1, *index, *share;
-    law->heads = law->blocks * turns;
-    index = memory_array(law->heads, sizeof *index, error);
-    share = memory_array(law->heads, sizeof *share, error);
-    law->head = memory_array(law->heads, sizeof *law->head, error);
-    law->sum = memory_array(law->heads + 1, sizeof *law->sum, error);
+    uint64_t length = UINT64_C(1) << d->interval_bits;
+    uint64_t turns = d->interval_bits ? HEAD_TURNS : 1, *index, *share;
+    d->heads = d->intervals * turns;
+    index = memory_array(d->heads, sizeof *index, error);
+    share = memory_array(d->heads, sizeof *share, error);
+    d->head = memory_array(d->heads, sizeof *d->head, error);
+    d->sum = memory_array(d->heads + 1, sizeof *d->sum, error);
     for (uint64_t turn = 0; turn < turns && error->status == STATUS_OK; turn++) {
-        struct permutation deal = permutation_create(law->blocks, stream);
+        struct permutation deal = permutation_create(d->intervals, stream);
         random_next(&stream);
-        for (uint64_t i = 0; i < law->blocks; i++) {
-            uint64_t rank = turn * law->blocks + i, block = permutation_apply(&deal, i);
+        for (uint64_t i = 0; i < d->intervals; i++) {
+            uint64_t rank = turn * d->intervals + i, interval = permutation_apply(&deal, i);
             double mass = zipf_mass((double)rank + 1, (double)rank + 2, exponent);
-            if (block + 1 == law->blocks)
-                mass *= (double)law->last_length / (double)length;
-            index[rank] = index_distribution_place(law, block, turn);
+            if (interval + 1 == d->intervals)
+                mass *= (double)d->last_length / (double)length;
+            index[rank] = index_distribution_index(d, interval, turn);
             memcpy(&share[rank], &mass, sizeof mass);
         }
     }
     if (error->status == STATUS_OK)
-        radix_sort(index, share, law->heads, ordering_bits(law->length), error);
-    for (uint64_t i = 0; i < law->heads && error->status == STATUS_OK; i++) {
+        radix_sort(index, share, d->heads, ordering_bits(d->length), error);
+    for (uint64_t i = 0; i < d->heads && error->status == STATUS_OK; i++) {
         double mass;
         memcpy(&mass, &share[i], sizeof mass);
-        law->head[i] = (uint32_t)index[i];
-        law->sum[0] = 0;
-        law->sum[i + 1] = law->sum[i] + mass;
+        d->head[i] = (uint32_t)index[i];
+        d->sum[0] = 0;
+        d->sum[i + 1] = d->sum[i] + mass;
     }
     memory_free(index);
     memory_free(share);
     return error->status;
 }
 
-static enum status add_tail(struct index_distribution *law, double exponent, struct error *error)
+static enum status add_tail(struct index_distribution *d, double exponent, struct error *error)
 {
-    uint64_t ranks = law->blocks << law->block_bits;
-    if (law->heads < ranks) {
-        double first = (double)law->heads + 1, last = (double)ranks + 1;
-        law->tail = zipf_mass(first, last, exponent) * (double)law->length / (double)ranks;
-        zipf_create(&law->tail_rank, first, last, exponent, error);
+    uint64_t ranks = d->intervals << d->interval_bits;
+    if (d->heads < ranks) {
+        double first = (double)d->heads + 1, last = (double)ranks + 1;
+        d->tail = zipf_mass(first, last, exponent) * (double)d->length / (double)ranks;
+        zipf_create(&d->tail_rank, first, last, exponent, error);
     }
-    double all = law->sum[law->heads] + law->tail;
-    for (uint64_t i = 0; i <= law->heads; i++)
-        law->sum[i] /= all;
-    law->tail /= all;
+    double all = d->sum[d->heads] + d->tail;
+    for (uint64_t i = 0; i <= d->heads; i++)
+        d->sum[i] /= all;
+    d->tail /= all;
     return error->status;
 }
 
-enum status index_distribution_create(struct index_distribution *law, uint64_t length,
+enum status index_distribution_create(struct index_distribution *d, uint64_t length,
                                       double exponent, struct random_stream stream,
                                       struct error *error)
 {
-    *law = (struct index_distribution){.length = length,
-                                       .uniform = exponent == 0 || exponent == GENERATE_EVEN,
-                                       .even = exponent == GENERATE_EVEN};
-    if (law->uniform)
+    *d = (struct index_distribution){.length = length,
+                                     .uniform = exponent == 0 || exponent == GENERATE_EVEN,
+                                     .even = exponent == GENERATE_EVEN};
+    if (d->uniform)
         return STATUS_OK;
-    cut_blocks(law, stream);
-    if (list_heads(law, exponent, random_stream_at(stream.state, 1, 0), error) != STATUS_OK ||
-        add_tail(law, exponent, error) != STATUS_OK)
-        index_distribution_free(law);
+    cut_intervals(d, stream);
+    if (list_heads(d, exponent, random_stream_at(stream.state, 1, 0), error) != STATUS_OK ||
+        add_tail(d, exponent, error) != STATUS_OK)
+        index_distribution_free(d);
     return error->status;
 }
 
-void index_distribution_free(struct index_distribution *law)
+void index_distribution_free(struct index_distribution *d)
 {
-    memory_free(law->head);
-    memory_free(law->sum);
-    zipf_free(&law->tail_rank);
-    *law = (struct index_distribution){0};
+    memory_free(d->head);
+    memory_free(d->sum);
+    zipf_free(&d->tail_rank);
+    *d = (struct index_distribution){0};
 }
 
-/* The first head at `index` or behind it. */
-static uint64_t first_head(const struct index_distribution *law, uint64_t index)
+/* The first head whose index is `index` or more. */
+static uint64_t first_head(const struct index_distribution *d, uint64_t index)
 {
-    uint64_t low = 0, high = law->heads;
+    uint64_t low = 0, high = d->heads;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (law->head[middle] < index)
+        if (d->head[middle] < index)
             low = middle + 1;
         else
             high = middle;
@@ -122,29 +122,29 @@ static uint64_t first_head(const struct index_distribution *law, uint64_t index)
     return low;
 }
 
-double index_distribution_share(const struct index_distribution *law, uint64_t begin, uint64_t end)
+double index_distribution_share(const struct index_distribution *d, uint64_t begin, uint64_t end)
 {
-    double part = (double)(end - begin) / (double)law->length;
-    if (law->uniform)
+    double part = (double)(end - begin) / (double)d->length;
+    if (d->uniform)
         return part;
-    return law->sum[first_head(law, end)] - law->sum[first_head(law, begin)] + law->tail * part;
+    return d->sum[first_head(d, end)] - d->sum[first_head(d, begin)] + d->tail * part;
 }
 
-void index_range_create(struct index_range *r, const struct index_distribution *law, uint64_t begin,
+void index_range_create(struct index_range *r, const struct index_distribution *d, uint64_t begin,
                         uint64_t end)
 {
-    if (r->law == law && r->begin == begin && r->length == end - begin)
+    if (r->distribution == d && r->begin == begin && r->length == end - begin)
         return;
-    r->law = law;
+    r->distribution = d;
     r->begin = begin;
     r->length = end - begin;
-    if (law->uniform)
+    if (d->uniform)
         return;
-    uint64_t first = first_head(law, begin), last = first_head(law, end);
-    double heads = law->sum[last] - law->sum[first];
-    r->heads = law->heads < law->length ? heads / index_distribution_share(law, begin, end) : 1;
+    uint64_t first = first_head(d, begin), last = first_head(d, end);
+    double heads = d->sum[last] - d->sum[first];
+    r->heads = d->heads < d->length ? heads / index_distribution_share(d, begin, end) : 1;
     r->scale_heads = BELOW_ONE / r->heads;
     r->scale_tail = BELOW_ONE / (1 - r->heads);
     if (first < last)
-        guide_table_create(&r->guide, law->sum, first, last);
+        guide_table_create(&r->guide, d->sum, first, last);
 }

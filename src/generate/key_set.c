@@ -31,21 +31,21 @@ void key_set_free(struct key_set *set)
     *set = (struct key_set){0};
 }
 
-/* One pass: by the digit of `bits` bits from `shift` on. */
+/* One pass of a radix sort, by the digit of `bits` bits from `shift` on. */
 static void sort_by_digit(const coordinate_key *from, coordinate_key *to, uint64_t count, int shift,
                           int bits)
 {
-    uint64_t place[1 << DIGIT_BITS] = {0}, sum = 0;
+    uint64_t start[1 << DIGIT_BITS] = {0}, sum = 0;
     uint64_t mask = (UINT64_C(1) << bits) - 1;
     for (uint64_t i = 0; i < count; i++)
-        place[(uint64_t)(from[i] >> shift) & mask]++;
+        start[(uint64_t)(from[i] >> shift) & mask]++;
     for (uint64_t digit = 0; digit <= mask; digit++) {
-        uint64_t own = place[digit];
-        place[digit] = sum;
+        uint64_t own = start[digit];
+        start[digit] = sum;
         sum += own;
     }
     for (uint64_t i = 0; i < count; i++)
-        to[place[(uint64_t)(from[i] >> shift) & mask]++] = from[i];
+        to[start[(uint64_t)(from[i] >> shift) & mask]++] = from[i];
 }
 
 static void swap(coordinate_key **a, coordinate_key **b)
@@ -66,7 +66,7 @@ static void sort_drawn(struct key_set *set, uint64_t count, int bits)
     }
 }
 
-/* Sorts the drawn ones, and leaves those that are new. */
+/* Sorts the drawn keys and keeps the new ones. Returns their number. */
 static uint64_t find_new(struct key_set *set, uint64_t count, int bits)
 {
     uint64_t found = 0, k = 0;
@@ -83,7 +83,7 @@ static uint64_t find_new(struct key_set *set, uint64_t count, int bits)
     return found;
 }
 
-/* Adds the first of the drawn ones, which are sorted and new. */
+/* Adds drawn[0..count), which are sorted and new. */
 static void merge(struct key_set *set, uint64_t count)
 {
     if (set->count == 0) {
@@ -100,7 +100,7 @@ static void merge(struct key_set *set, uint64_t count)
     set->count = all;
 }
 
-/* Of key[0..count) leaves `most`, evenly spaced. */
+/* Keeps `most` of key[0..count), evenly spaced. */
 static void thin(coordinate_key *key, uint64_t count, uint64_t most)
 {
     uint64_t kept = 0, due = 0;

@@ -1,31 +1,32 @@
-/* A sorted set of cells that one thread fills by draws. Keys are places on the line. */
+/* A sorted set of positions on the alto line, filled with drawn positions by one thread. */
 #ifndef BLCO_KEY_SET_H
 #define BLCO_KEY_SET_H
 
 #include "generate/coordinate_keys.h"
 
 struct key_set {
-    coordinate_key *key;             /* (room), of which `count` ascending, distinct; owned */
-    uint64_t count;                  /*                                                     */
-    coordinate_key *drawn, *scratch; /* (room); owned                                       */
+    coordinate_key *key; /* (room) the set: the first `count`, ascending and distinct; owned */
+    uint64_t count;
+    coordinate_key *drawn, *scratch; /* (room); owned */
     uint64_t room;
 };
 
-/* Room for as many keys in the set, and as many drawn ones; empties the set. */
+/* Empties the set and makes room for `room` keys in the set and as many drawn keys. On failure the
+ * set is freed. STATUS_MEMORY. */
 enum status key_set_clear(struct key_set *set, uint64_t room, struct error *error);
 
-/* Accepts an empty one. */
+/* Accepts an empty set. */
 void key_set_free(struct key_set *set);
 
-/* Adds drawn[0..count), whatever is among them. All keys, in the set or not, may differ in their
- * lowest `bits` bits. In all there must not be more than `room` that are distinct. */
+/* Adds the keys drawn[0..count), among them repeated ones and ones that the set has. All keys, old
+ * and drawn, differ in their lowest `bits` bits only. The set must not exceed `room` keys. */
 void key_set_add(struct key_set *set, uint64_t count, int bits);
 
-/* Adds those drawn[0..count) that are not in the set, evenly spaced ones if that makes more than
- * `most`. */
+/* Like key_set_add(), but the set grows to at most `most` keys: if the new keys are more, evenly
+ * spaced ones of them are added. */
 void key_set_fill(struct key_set *set, uint64_t count, int bits, uint64_t most);
 
-/* Leaves out evenly spaced ones until there are at most `most`. */
+/* Drops evenly spaced keys until at most `most` are left. */
 void key_set_thin(struct key_set *set, uint64_t most);
 
 #endif

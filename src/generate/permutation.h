@@ -9,12 +9,12 @@
 
 #define PERMUTATION_ROUNDS 3
 
-/* Each round is a bijection on the numbers of `bits` bits; what falls outside of [0, length) goes
- * round again until it is inside (cycle walking; Black and Rogaway, Ciphers with Arbitrary Finite
- * Domains, 2002). */
+/* Each round is a bijection on the numbers of `bits` bits. A result outside of [0, length) is
+ * permuted again until it is inside (cycle walking: Black and Rogaway, Ciphers with Arbitrary
+ * Finite Domains, 2002). */
 struct permutation {
     uint64_t length, mask;
-    int half; /* of the bits, rounded up */
+    int half; /* of the number of bits, rounded up */
     uint64_t factor[PERMUTATION_ROUNDS], addend[PERMUTATION_ROUNDS];
 };
 
@@ -30,7 +30,7 @@ static inline struct permutation permutation_create(uint64_t length, struct rand
     return p;
 }
 
-/* Where x, below the length, goes. */
+/* The image of x; x < length. */
 static inline uint64_t permutation_apply(const struct permutation *p, uint64_t x)
 {
     do {

@@ -11,25 +11,24 @@
 /* Integral of x^-exponent from a to b; 0 < a <= b. */
 double zipf_mass(double a, double b, double exponent);
 
-/* Draws from the density on [first, last], by a table of its quantile function. */
+/* Draws from the density on [first, last] by a table of the quantile function. */
 struct zipf {
     double first, last, exponent;
     double *quantile; /* (ZIPF_STEPS + 1); owned */
 };
 
-/* 0 < first < last. On failure *z is empty. */
+/* 0 < first < last. The caller frees *z, which is empty on failure. STATUS_MEMORY. */
 enum status zipf_create(struct zipf *z, double first, double last, double exponent,
                         struct error *error);
 
-/* Accepts an empty one. */
+/* Accepts an empty *z. */
 void zipf_free(struct zipf *z);
 
-/* The quantile function itself. */
+/* The quantile function, computed without the table. */
 double zipf_quantile(const struct zipf *z, double u);
 
-/* Where u, in [0, 1), of the mass lies below, and the density there, relative to the mass of
- * [first, last]. Linear between the table's points, except behind the last but one, where a steep
- * tail is far from a line. */
+/* The quantile of u in [0, 1), and the density there, relative to the mass of [first, last]. Linear
+ * between the table's points, except in the last step, where a steep tail is far from linear. */
 static inline double zipf_at(const struct zipf *z, double u, double *density)
 {
     uint32_t step = (uint32_t)(u * ZIPF_STEPS);

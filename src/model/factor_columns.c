@@ -6,9 +6,9 @@
 
 #include "base/memory.h"
 
-/* Rows of one slice: by the shape alone, small enough for its two passes to stay in cache, long
- * enough that its partial results are small beside it. */
-static uint64_t slice_rows(uint64_t rank)
+/* The rows of a portion of the work, which depend on the shape alone: few enough for its two passes
+ * to stay in cache, enough that its partial results are small beside it. */
+static uint64_t portion_rows(uint64_t rank)
 {
     uint64_t rows = 16384 / rank;
     return rows < 256 ? 256 : rows;
@@ -19,28 +19,28 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* What a slice knows of its columns: the sum of the squares of entry * scale, where scale is the
- * power of two that brings the largest entry near one. */
+/* The partial results of a portion: sum[r] is the sum of the squares of entry * scale[r], where
+ * scale[r] is the power of two that brings the largest entry near one. */
 struct partial {
     double *largest; /* (R) */
     double *scale;   /* (R) */
     double *sum;     /* (R) */
 };
 
-static struct partial partial_at(double *partials, uint64_t slice, uint64_t rank)
+static struct partial partial_at(double *partials, uint64_t portion, uint64_t rank)
 {
-    double *base = partials + slice * 3 * rank;
+    double *base = partials + portion * 3 * rank;
     return (struct partial){base, base + rank, base + 2 * rank};
 }
 
-/* 2^-e where |x| is 2^e or a little more; finite for any finite x. */
+/* 2^-e for 2^e <= |x| < 2^(e+1); finite for any finite x. */
 static double scale_of(double x)
 {
     int exponent = x == 0 ? 0 : ilogb(x);
     return ldexp(1, exponent < -1000 ? 1000 : -exponent);
 }
 
-static void sum_slice(const double *a, uint64_t rows, uint64_t rank, struct partial p)
+static void sum_portion(const double *a, uint64_t rows, uint64_t rank, struct partial p)
 {
     memset(p.largest, 0, rank * sizeof *p.largest);
     memset(p.sum, 0, rank * sizeof *p.sum);
@@ -58,18 +58,18 @@ static void sum_slice(const double *a, uint64_t rows, uint64_t rank, struct part
         }
 }
 
-static void merge_slices(double *partials, uint64_t slices, uint64_t rank, double *norm,
-                         double *largest)
+static void merge_portions(double *partials, uint64_t portions, uint64_t rank, double *norm,
+                           double *largest)
 {
     memset(largest, 0, rank * sizeof *largest);
-    for (uint64_t s = 0; s < slices; s++) {
+    for (uint64_t s = 0; s < portions; s++) {
         struct partial p = partial_at(partials, s, rank);
         for (uint64_t r = 0; r < rank; r++)
             if (fabs(p.largest[r]) > fabs(largest[r]))
                 largest[r] = p.largest[r];
     }
     memset(norm, 0, rank * sizeof *norm);
-    for (uint64_t s = 0; s < slices; s++) {
+    for (uint64_t s = 0; s < portions; s++) {
         struct partial p = partial_at(partials, s, rank);
         for (uint64_t r = 0; r < rank; r++) {
             double ratio = scale_of(largest[r]) / p.scale[r];
@@ -83,20 +83,20 @@ static void merge_slices(double *partials, uint64_t slices, uint64_t rank, doubl
 enum status factor_columns_norms(const double *a, uint64_t rows, uint64_t rank, double *norm,
                                  double *largest, struct error *error)
 {
-    uint64_t step = slice_rows(rank), slices = (rows + step - 1) / step;
-    double *partials = memory_array(slices * 3, rank * sizeof *partials, error);
+    uint64_t step = portion_rows(rank), portions = (rows + step - 1) / step;
+    double *partials = memory_array(portions * 3, rank * sizeof *partials, error);
     if (!partials)
         return error->status;
 #pragma omp parallel for schedule(static)
-    for (uint64_t s = 0; s < slices; s++)
-        sum_slice(a + s * step * rank, least(step, rows - s * step), rank,
-                  partial_at(partials, s, rank));
-    merge_slices(partials, slices, rank, norm, largest);
+    for (uint64_t s = 0; s < portions; s++)
+        sum_portion(a + s * step * rank, least(step, rows - s * step), rank,
+                    partial_at(partials, s, rank));
+    merge_portions(partials, portions, rank, norm, largest);
     memory_free(partials);
     return STATUS_OK;
 }
 
-#define TILE 8 /* columns of A that share one pass over B */
+#define TILE 8 /* columns of A that are multiplied in one pass over B */
 
 static void product_tile(const double *a, uint64_t rank_a, const double *b, uint64_t rank_b,
                          uint64_t rows, uint64_t width, double *c)
@@ -110,23 +110,23 @@ static void product_tile(const double *a, uint64_t rank_a, const double *b, uint
         }
 }
 
-/* Slices of the rows whose partial products together take at most some 32 MB. */
-static uint64_t product_slices(uint64_t rows, uint64_t size)
+/* The number of portions of the rows: their partial products take together at most about 32 MB. */
+static uint64_t product_portions(uint64_t rows, uint64_t size)
 {
-    uint64_t slices = least(rows / 4096 + 1, (UINT64_C(1) << 22) / size);
-    return slices < 1 ? 1 : least(slices, 256);
+    uint64_t portions = least(rows / 4096 + 1, (UINT64_C(1) << 22) / size);
+    return portions < 1 ? 1 : least(portions, 256);
 }
 
 enum status factor_columns_products(const double *a, uint64_t rank_a, const double *b,
                                     uint64_t rank_b, uint64_t rows, double *c, struct error *error)
 {
-    uint64_t size = rank_a * rank_b, slices = product_slices(rows, size);
-    uint64_t step = (rows + slices - 1) / slices, tiles = (rank_a + TILE - 1) / TILE;
-    double *partials = memory_array(slices, size * sizeof *partials, error);
+    uint64_t size = rank_a * rank_b, portions = product_portions(rows, size);
+    uint64_t step = (rows + portions - 1) / portions, tiles = (rank_a + TILE - 1) / TILE;
+    double *partials = memory_array(portions, size * sizeof *partials, error);
     if (!partials)
         return error->status;
 #pragma omp parallel for collapse(2) schedule(static)
-    for (uint64_t s = 0; s < slices; s++)
+    for (uint64_t s = 0; s < portions; s++)
         for (uint64_t t = 0; t < tiles; t++) {
             uint64_t first = least(s * step, rows), r = t * TILE;
             product_tile(a + first * rank_a + r, rank_a, b + first * rank_b, rank_b,
@@ -134,14 +134,14 @@ enum status factor_columns_products(const double *a, uint64_t rank_a, const doub
                          partials + s * size + r * rank_b);
         }
     memset(c, 0, size * sizeof *c);
-    for (uint64_t s = 0; s < slices; s++)
+    for (uint64_t s = 0; s < portions; s++)
         for (uint64_t i = 0; i < size; i++)
             c[i] += partials[s * size + i];
     memory_free(partials);
     return STATUS_OK;
 }
 
-void factor_columns_rearrange(double *a, uint64_t rows, uint64_t rank, const uint64_t *source,
+void factor_columns_rearrange(double *a, uint64_t rows, uint64_t rank, const uint64_t *from,
                               const double *divisor, double *buffer)
 {
 #pragma omp parallel
@@ -152,7 +152,7 @@ void factor_columns_rearrange(double *a, uint64_t rows, uint64_t rank, const uin
             double *row = a + i * rank;
             memcpy(old, row, rank * sizeof *old);
             for (uint64_t r = 0; r < rank; r++)
-                row[r] = old[source[r]] / divisor[r];
+                row[r] = old[from[r]] / divisor[r];
         }
     }
 }

@@ -1,5 +1,5 @@
-/* Columns of a tall row-major matrix, by all threads, with results that do not depend on how many
- * there are. */
+/* Operations on the columns of a tall row-major matrix, by all threads, whose number does not
+ * change the results. */
 #ifndef BLCO_FACTOR_COLUMNS_H
 #define BLCO_FACTOR_COLUMNS_H
 
@@ -7,18 +7,19 @@
 
 #include "base/error.h"
 
-/* norm[r] receives the 2-norm of column r of A (rows x R), without overflow or underflow on the
- * way; largest[r] its entry of largest magnitude, the first of equals, with its sign. */
+/* norm[r] receives the 2-norm of column r of A (rows x R), computed without overflow or underflow;
+ * largest[r] the column's entry of largest magnitude, with its sign, the first of equals.
+ * STATUS_MEMORY. */
 enum status factor_columns_norms(const double *a, uint64_t rows, uint64_t rank, double *norm,
                                  double *largest, struct error *error);
 
-/* C (Ra x Rb) = A' B for A (rows x Ra) and B (rows x Rb). */
+/* C (Ra x Rb) = A' B for A (rows x Ra) and B (rows x Rb). STATUS_MEMORY. */
 enum status factor_columns_products(const double *a, uint64_t rank_a, const double *b,
                                     uint64_t rank_b, uint64_t rows, double *c, struct error *error);
 
-/* Column r becomes column source[r] divided by divisor[r]; `source` is a permutation. `buffer` has
- * room for one row per thread (omp_get_max_threads() x R). */
-void factor_columns_rearrange(double *a, uint64_t rows, uint64_t rank, const uint64_t *source,
+/* Column r of A (rows x R) becomes column from[r] divided by divisor[r]; `from` is a permutation.
+ * `buffer` has a row for each thread (omp_get_max_threads() x R). */
+void factor_columns_rearrange(double *a, uint64_t rows, uint64_t rank, const uint64_t *from,
                               const double *divisor, double *buffer);
 
 #endif

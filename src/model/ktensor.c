@@ -43,7 +43,7 @@ void ktensor_free(struct ktensor *k)
     *k = (struct ktensor){0};
 }
 
-/* Two independent standard normal numbers from two random words (Box & Muller 1958). */
+/* Two independent standard normal numbers from two random words (Box and Muller 1958). */
 static void normal_pair(const uint64_t word[2], double pair[2])
 {
     double radius = sqrt(-2 * log(1 - random_uniform(word[0])));
@@ -52,7 +52,7 @@ static void normal_pair(const uint64_t word[2], double pair[2])
     pair[1] = radius * sin(angle);
 }
 
-/* Row i of mode n: each pair of neighbouring columns comes from one counter. */
+/* Fills row i of mode n: each pair of neighbouring columns comes from one counter. */
 static void randomise_row(double *row, uint64_t rank, enum ktensor_init init, uint64_t seed, int n,
                           uint64_t i)
 {
@@ -96,14 +96,14 @@ static int larger_first(const void *a, const void *b)
     return x->index < y->index ? -1 : 1;
 }
 
-/* What arrange finds out before it changes anything. */
+/* What ktensor_arrange() computes before it changes anything. */
 struct arrangement {
-    double *norm;                /* (N x R)                                                   */
-    double *largest;             /* (N x R), each column's entry of largest magnitude         */
-    struct component *component; /* (R), lambda with the norms in it, and where it was before */
-    uint64_t *source;            /* (R)                                                       */
-    double *divisor;             /* (R)                                                       */
-    double *buffer;              /* (threads x R)                                             */
+    double *norm;                /* (N x R)                                          */
+    double *largest;             /* (N x R) each column's entry of largest magnitude */
+    struct component *component; /* (R) lambda times the norms, and the index before */
+    uint64_t *from;              /* (R) the index before                             */
+    double *divisor;             /* (R)                                              */
+    double *buffer;              /* (threads x R)                                    */
 };
 
 static enum status arrangement_create(struct arrangement *p, const struct ktensor *k,
@@ -113,7 +113,7 @@ static enum status arrangement_create(struct arrangement *p, const struct ktenso
     if (!(p->norm = memory_array(order * k->rank, sizeof *p->norm, error)) ||
         !(p->largest = memory_array(order * k->rank, sizeof *p->largest, error)) ||
         !(p->component = memory_array(k->rank, sizeof *p->component, error)) ||
-        !(p->source = memory_array(k->rank, sizeof *p->source, error)) ||
+        !(p->from = memory_array(k->rank, sizeof *p->from, error)) ||
         !(p->divisor = memory_array(k->rank, sizeof *p->divisor, error)) ||
         !(p->buffer =
               memory_array((size_t)omp_get_max_threads(), k->rank * sizeof *p->buffer, error)))
@@ -131,13 +131,13 @@ static void arrangement_free(struct arrangement *p)
     memory_free(p->norm);
     memory_free(p->largest);
     memory_free(p->component);
-    memory_free(p->source);
+    memory_free(p->from);
     memory_free(p->divisor);
     memory_free(p->buffer);
 }
 
-/* Moves the norms into lambda, makes it positive, sorts, and leaves in each norm the signed number
- * by which the column is to be divided. */
+/* Multiplies lambda by the norms, makes it positive and sorts. Each norm becomes the signed number
+ * by which its column is divided. */
 static void arrangement_plan(struct arrangement *p, const struct ktensor *k)
 {
     for (uint64_t r = 0; r < k->rank; r++) {
@@ -155,7 +155,7 @@ static void arrangement_plan(struct arrangement *p, const struct ktensor *k)
     }
     qsort(p->component, k->rank, sizeof *p->component, larger_first);
     for (uint64_t r = 0; r < k->rank; r++)
-        p->source[r] = p->component[r].index;
+        p->from[r] = p->component[r].index;
 }
 
 enum status ktensor_arrange(struct ktensor *k, struct error *error)
@@ -166,8 +166,8 @@ enum status ktensor_arrange(struct ktensor *k, struct error *error)
     arrangement_plan(&p, k);
     for (int n = 0; n < k->shape.order; n++) {
         for (uint64_t r = 0; r < k->rank; r++)
-            p.divisor[r] = p.norm[(uint64_t)n * k->rank + p.source[r]];
-        factor_columns_rearrange(k->factor[n], k->shape.dims[n], k->rank, p.source, p.divisor,
+            p.divisor[r] = p.norm[(uint64_t)n * k->rank + p.from[r]];
+        factor_columns_rearrange(k->factor[n], k->shape.dims[n], k->rank, p.from, p.divisor,
                                  p.buffer);
     }
     for (uint64_t r = 0; r < k->rank; r++)

@@ -1,4 +1,5 @@
-/* The CP model: X ~ sum_r lambda_r a_r(0) o a_r(1) o ... o a_r(N-1). */
+/* The CP model (Kruskal tensor): X ~ sum_r lambda_r a_r(0) o a_r(1) o ... o a_r(N-1). Implemented
+ * in ktensor.c and ktensor_score.c. */
 #ifndef BLCO_KTENSOR_H
 #define BLCO_KTENSOR_H
 
@@ -9,33 +10,37 @@
 
 struct ktensor {
     struct shape shape;
-    uint64_t rank;             /* R                                       */
-    double *lambda;            /* (R); owned                              */
+    uint64_t rank;             /* R                                          */
+    double *lambda;            /* (R); owned                                 */
     double *factor[MAX_ORDER]; /* (I_n x R), row-major, for n < order; owned */
 };
 
-/* Factors uninitialised, lambda all one. On failure *k is empty. */
+/* Allocates a model: factor matrices uninitialised, lambda all one. The caller frees *k, which is
+ * empty on failure. STATUS_INPUT if order or rank is out of range, STATUS_MEMORY. */
 enum status ktensor_create(struct ktensor *k, const struct shape *shape, uint64_t rank,
                            struct error *error);
+
+/* Accepts an empty model. */
 void ktensor_free(struct ktensor *k);
 
 enum ktensor_init { KTENSOR_RANDOM, KTENSOR_NORMAL };
 
-/* Fills the factors: uniform on [0, 1) or standard normal. Entry (n, i, r) of a seed is a function
- * of (seed, n, i, r) alone, so neither threads nor backend change the start. lambda becomes all
- * one. */
+/* Fills the factor matrices: uniform on [0, 1) or standard normal. Entry (n, i, r) is a function of
+ * (seed, n, i, r) alone, so that neither threads nor backend change the start. Sets lambda to 1. */
 void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed);
 
-/* Brings the model into its standard form without changing the tensor that it stands for: columns
- * of unit 2-norm (a zero column stays zero and makes its lambda zero), lambda >= 0 in descending
- * order, and signs flipped in pairs so that every column's entry of largest magnitude is positive
- * in as many modes as an even number of flips allows (the last mode takes the odd sign). */
+/* Brings the model into its standard form, which stands for the same tensor: columns of unit 2-norm
+ * (a zero column stays zero and makes its lambda zero), lambda >= 0 in descending order, and signs
+ * flipped in pairs so that every column's entry of largest magnitude is positive in as many modes
+ * as an even number of flips allows (the last mode takes the odd sign). On failure *k is unchanged.
+ * STATUS_MEMORY. */
 enum status ktensor_arrange(struct ktensor *k, struct error *error);
 
-/* Factor match score of two models of the same shape (Tensor Toolbox's `score`): components matched
- * greedily, best first; a pair's score is the product over modes of |cos| of the columns, times
- * 1 - |la - lb| / max(la, lb) where `with_lambda`. The mean over b's components into *score; where
- * component is not NULL, component[r] (b's R) receives the score of b's component r. */
+/* Factor match score of two models of the same shape (Tensor Toolbox's `score`). Components are
+ * matched greedily, best first; the score of a pair is the product over modes of |cos| of the
+ * columns, times 1 - |la - lb| / max(la, lb) if `with_lambda`. *score is the mean over b's
+ * components. component (R of b) receives the score of each of b's components; it may be NULL.
+ * STATUS_INPUT if the shapes differ, STATUS_MEMORY. */
 enum status ktensor_score(const struct ktensor *a, const struct ktensor *b, int with_lambda,
                           double *score, double *component, struct error *error);
 

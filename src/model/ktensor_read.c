@@ -12,7 +12,7 @@
 #include "model/model_text.h"
 
 /* A matrix in a file of its own, text or .npy. */
-struct source {
+struct matrix_file {
     char *path; /* owned */
     bool npy;
     struct model_text text;
@@ -20,60 +20,62 @@ struct source {
     uint64_t rows, cols;
 };
 
-static enum status open_text(struct source *s, struct error *error)
+static enum status open_text(struct matrix_file *f, struct error *error)
 {
-    if (model_text_open(&s->text, s->path, error) != STATUS_OK)
+    if (model_text_open(&f->text, f->path, error) != STATUS_OK)
         return error->status;
-    if (s->text.items == 0)
-        return error_set(error, STATUS_INPUT, "%s: empty, expected rows of numbers", s->path);
-    struct text_line line = model_text_item(&s->text, 0);
-    s->rows = s->text.items;
-    s->cols = model_text_count(&line);
+    if (f->text.items == 0)
+        return error_set(error, STATUS_INPUT, "%s: empty, expected rows of numbers", f->path);
+    struct text_line line = model_text_item(&f->text, 0);
+    f->rows = f->text.items;
+    f->cols = model_text_count(&line);
     return STATUS_OK;
 }
 
-static enum status open_npy(struct source *s, struct error *error)
+static enum status open_npy(struct matrix_file *f, struct error *error)
 {
-    if (npy_open(&s->array, s->path, error) != STATUS_OK)
+    if (npy_open(&f->array, f->path, error) != STATUS_OK)
         return error->status;
-    s->rows = s->array.rows;
-    s->cols = s->array.cols;
-    if (s->rows == 0 || s->cols == 0)
-        return error_set(error, STATUS_INPUT, "%s: empty, expected a matrix", s->path);
+    f->rows = f->array.rows;
+    f->cols = f->array.cols;
+    if (f->rows == 0 || f->cols == 0)
+        return error_set(error, STATUS_INPUT, "%s: empty, expected a matrix", f->path);
     return STATUS_OK;
 }
 
-/* Takes over `path`, opens it and finds the shape. */
-static enum status source_open(struct source *s, char *path, bool npy, struct error *error)
+/* Opens the file and finds the shape of the matrix. *f owns `path` from now on. */
+static enum status matrix_file_open(struct matrix_file *f, char *path, bool npy,
+                                    struct error *error)
 {
-    *s = (struct source){.path = path, .npy = npy};
-    return npy ? open_npy(s, error) : open_text(s, error);
+    *f = (struct matrix_file){.path = path, .npy = npy};
+    return npy ? open_npy(f, error) : open_text(f, error);
 }
 
-static enum status source_read(const struct source *s, double *matrix, struct error *error)
+static enum status matrix_file_read(const struct matrix_file *f, double *matrix,
+                                    struct error *error)
 {
-    if (s->npy)
-        return npy_matrix(&s->array, s->path, matrix, error);
-    return model_text_matrix(&s->text, 0, s->rows, s->cols, matrix, error);
+    if (f->npy)
+        return npy_matrix(&f->array, f->path, matrix, error);
+    return model_text_matrix(&f->text, 0, f->rows, f->cols, matrix, error);
 }
 
-static void source_close(struct source *s)
+static void matrix_file_close(struct matrix_file *f)
 {
-    npy_close(&s->array);
-    model_text_close(&s->text);
-    memory_free(s->path);
+    npy_close(&f->array);
+    model_text_close(&f->text);
+    memory_free(f->path);
 }
 
-/* Also true where the file is there and cannot be read: that is to be reported, not passed over. */
+/* Also true if the file exists but cannot be read: that must be reported. */
 static bool exists(const char *path)
 {
     return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-/* Opens STEM.mode1.EXT ... and STEM.lambda.EXT into source[0..], the number of modes into *order;
- * 0 where there is not even the first. */
-static enum status open_sources(struct source *mode, struct source *lambda, int *order,
-                                const char *stem, bool npy, struct error *error)
+/* Opens STEM.mode1.EXT ... and STEM.lambda.EXT. *order is the number of modes: 0 if there is not
+ * even the first. */
+static enum status open_matrix_files(struct matrix_file *mode, struct matrix_file *lambda,
+                                     int *order, const char *stem, bool npy, struct error *error)
 {
     const char *extension = npy ? "npy" : "mat";
     for (*order = 0; *order < MAX_ORDER; ++*order) {
@@ -84,7 +86,7 @@ static enum status open_sources(struct source *mode, struct source *lambda, int 
             memory_free(path);
             break;
         }
-        if (source_open(&mode[*order], path, npy, error) != STATUS_OK)
+        if (matrix_file_open(&mode[*order], path, npy, error) != STATUS_OK)
             return error->status;
     }
     if (*order == 0)
@@ -93,7 +95,7 @@ static enum status open_sources(struct source *mode, struct source *lambda, int 
     if (!path)
         return error->status;
     if (exists(path))
-        return source_open(lambda, path, npy, error);
+        return matrix_file_open(lambda, path, npy, error);
     memory_free(path);
     return STATUS_OK;
 }
@@ -106,8 +108,8 @@ static enum status check_order(const char *name, int order, int expected, struct
                      expected);
 }
 
-static enum status check_shapes(const struct source *mode, const struct source *lambda, int order,
-                                struct error *error)
+static enum status check_shapes(const struct matrix_file *mode, const struct matrix_file *lambda,
+                                int order, struct error *error)
 {
     for (int n = 0; n < order; n++) {
         if (mode[n].cols != mode[0].cols)
@@ -126,14 +128,14 @@ static enum status check_shapes(const struct source *mode, const struct source *
     return STATUS_OK;
 }
 
-/* Reads the model from a file per matrix; leaves *k empty where there are no such files. */
+/* Reads the model from a file a matrix; leaves *k empty if there are no such files. */
 static enum status read_matrices(struct ktensor *k, const char *stem, bool npy, int expected,
                                  struct error *error)
 {
-    struct source mode[MAX_ORDER] = {0}, lambda = {0};
+    struct matrix_file mode[MAX_ORDER] = {0}, lambda = {0};
     uint64_t dims[MAX_ORDER];
     int order = 0;
-    if (open_sources(mode, &lambda, &order, stem, npy, error) != STATUS_OK || order == 0)
+    if (open_matrix_files(mode, &lambda, &order, stem, npy, error) != STATUS_OK || order == 0)
         goto end;
     if (check_order(stem, order, expected, error) != STATUS_OK ||
         check_shapes(mode, &lambda, order, error) != STATUS_OK)
@@ -143,21 +145,21 @@ static enum status read_matrices(struct ktensor *k, const char *stem, bool npy, 
     if (ktensor_create(k, SHAPE(order, dims), mode[0].cols, error) != STATUS_OK)
         goto end;
     for (int n = 0; n < order; n++)
-        if (source_read(&mode[n], k->factor[n], error) != STATUS_OK)
+        if (matrix_file_read(&mode[n], k->factor[n], error) != STATUS_OK)
             goto end;
     if (lambda.path)
-        source_read(&lambda, k->lambda, error);
+        matrix_file_read(&lambda, k->lambda, error);
 end:
     for (int n = 0; n < MAX_ORDER; n++)
-        source_close(&mode[n]);
-    source_close(&lambda);
+        matrix_file_close(&mode[n]);
+    matrix_file_close(&lambda);
     return error->status;
 }
 
-/* The .ktns file's next item: its only one or the first. */
+/* A .ktns file that is read item by item. */
 struct ktns {
     struct model_text text;
-    uint64_t next;
+    uint64_t next; /* item */
 };
 
 static enum status next_item(struct ktns *f, struct text_line *line, const char *expected,
@@ -184,7 +186,7 @@ static enum status take_word(struct ktns *f, const char *word, struct error *err
                      expected);
 }
 
-/* A line of `count` whole numbers, each from 1 to `most`. */
+/* Reads a text line of `count` whole numbers, each from 1 to `most`. */
 static enum status take_sizes(struct ktns *f, uint64_t *size, uint64_t count, uint64_t most,
                               const char *expected, struct error *error)
 {
@@ -201,7 +203,7 @@ static enum status take_sizes(struct ktns *f, uint64_t *size, uint64_t count, ui
     return model_text_line_end(&f->text, &line, count, error);
 }
 
-/* Order, lengths and rank; refuses a file that is too short for them before memory is taken. */
+/* Reads order, lengths and rank. Refuses a file too short for them before memory is taken. */
 static enum status take_header(struct ktns *f, uint64_t *order, uint64_t *dims, uint64_t *rank,
                                struct error *error)
 {

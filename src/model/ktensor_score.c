@@ -6,13 +6,13 @@
 #include "base/memory.h"
 #include "model/factor_columns.h"
 
-/* One of the two models and what the comparison needs to know of it. */
+/* One of the two models that are compared. */
 struct side {
     const struct ktensor *model;
-    double *norm;    /* (R), of the mode at hand                   */
-    double *largest; /* (R), comes with the norms                  */
-    double *weight;  /* (R), |lambda| times the norms of all modes */
-    int *matched;    /* (R)                                        */
+    double *norm;    /* (R) column norms of the present mode      */
+    double *largest; /* (R) computed with the norms, not used     */
+    double *weight;  /* (R) |lambda| times the norms of all modes */
+    int *matched;    /* (R) whether the component has its partner */
 };
 
 static enum status side_create(struct side *s, const struct ktensor *k, struct error *error)
@@ -46,7 +46,7 @@ static void side_free(struct side *s)
     memory_free(s->matched);
 }
 
-/* match (Ra x Rb) becomes the product over modes of |cos| of a's and b's columns. */
+/* match (Ra x Rb) receives the products over modes of |cos| of a's and b's columns. */
 static enum status cosines(struct side *a, struct side *b, double *product, double *match,
                            struct error *error)
 {
@@ -78,8 +78,8 @@ static void penalise_weights(const struct side *a, const struct side *b, double 
         }
 }
 
-/* Takes the best pair of unmatched components until one model has none left; returns the sum of the
- * pairs' scores. component (b's R) may be NULL. */
+/* Matches the best pair of unmatched components until one model has none left. Returns the sum of
+ * the pairs' scores. component (R of b) may be NULL. */
 static double match_greedily(struct side *a, struct side *b, const double *match, double *component)
 {
     uint64_t rank_a = a->model->rank, rank_b = b->model->rank;
@@ -94,7 +94,7 @@ static double match_greedily(struct side *a, struct side *b, const double *match
                     best_r = r;
                     best_s = s;
                 }
-        if (best < 0) /* what is left are NaN */
+        if (best < 0) /* only NaN are left */
             break;
         a->matched[best_r] = b->matched[best_s] = 1;
         sum += best;

@@ -15,9 +15,9 @@
 #define MAX_FILES (sizeof((struct ktensor_files *)0)->path / sizeof(char *))
 
 /* Numbers that a thread formats before it writes them. */
-#define SLICE_NUMBERS 16384
+#define SECTION_NUMBERS 16384
 
-/* Rows of numbers with a blank between, each with its newline; returns the end of the text. */
+/* Formats rows of numbers with blanks between them, a text line a row. Returns the end. */
 static char *format_rows(const double *a, uint64_t rows, uint64_t cols, char *text)
 {
     for (uint64_t i = 0; i < rows; i++)
@@ -28,26 +28,27 @@ static char *format_rows(const double *a, uint64_t rows, uint64_t cols, char *te
     return text;
 }
 
-/* A matrix on its way into a file, in slices that all threads take one after the other. */
+/* A matrix that is written to a file in sections of rows, which threads take in turn. */
 struct matrix_writer {
     struct outfile *file;
     const double *a; /* (rows x cols) */
     uint64_t rows, cols;
-    uint64_t step, slices; /* rows of a slice, and how many there are       */
-    uint64_t taken;        /* slices                                        */
-    uint64_t placed;       /* slices whose place in the file is known       */
-    size_t position;       /* in the file, behind those                     */
-    pthread_mutex_t lock;  /* of `placed` and `position`                    */
+    uint64_t step, sections; /* rows of a section; number of sections        */
+    uint64_t taken;          /* sections that a thread has taken             */
+    uint64_t placed;         /* sections whose position in the file is known */
+    size_t position;         /* in the file, behind the placed sections      */
+    pthread_mutex_t lock;    /* of `placed` and `position`                   */
     pthread_cond_t turn;
     struct error *error;
 };
 
-/* A slice knows where to go as soon as all before it are formatted. Sleeping, not spinning, until
- * then: on a machine with other work the thread waited for may not be running. */
-static size_t place_slice(struct matrix_writer *w, uint64_t slice, size_t length)
+/* Returns the position of a section in the file, which is known once all sections before it are
+ * formatted. The thread sleeps until then instead of spinning: on a machine with other work the
+ * thread that it waits for may not be running. */
+static size_t place_section(struct matrix_writer *w, uint64_t section, size_t length)
 {
     pthread_mutex_lock(&w->lock);
-    while (w->placed != slice)
+    while (w->placed != section)
         pthread_cond_wait(&w->turn, &w->lock);
     size_t offset = w->position;
     w->position += length;
@@ -57,18 +58,18 @@ static size_t place_slice(struct matrix_writer *w, uint64_t slice, size_t length
     return offset;
 }
 
-static void write_slices(struct matrix_writer *w, char *buffer)
+static void write_sections(struct matrix_writer *w, char *buffer)
 {
     for (;;) {
-        uint64_t slice;
+        uint64_t section;
 #pragma omp atomic capture
-        slice = w->taken++;
-        if (slice >= w->slices)
+        section = w->taken++;
+        if (section >= w->sections)
             return;
-        uint64_t first = slice * w->step;
+        uint64_t first = section * w->step;
         uint64_t count = w->rows - first < w->step ? w->rows - first : w->step;
         const char *end = format_rows(w->a + first * w->cols, count, w->cols, buffer);
-        size_t length = (size_t)(end - buffer), offset = place_slice(w, slice, length);
+        size_t length = (size_t)(end - buffer), offset = place_section(w, section, length);
         struct error failure = {0};
         if (outfile_write_at(w->file, buffer, length, offset, &failure) != STATUS_OK) {
 #pragma omp critical(ktensor_write)
@@ -77,31 +78,31 @@ static void write_slices(struct matrix_writer *w, char *buffer)
     }
 }
 
-/* Writes A (rows x cols) from *position on, by all threads, and moves that behind it. */
+/* Writes A (rows x cols) at *position with all threads, and moves *position behind it. */
 static enum status write_matrix(struct outfile *f, size_t *position, const double *a, uint64_t rows,
                                 uint64_t cols, struct error *error)
 {
-    uint64_t step = cols < SLICE_NUMBERS ? SLICE_NUMBERS / cols : 1;
+    uint64_t step = cols < SECTION_NUMBERS ? SECTION_NUMBERS / cols : 1;
     struct matrix_writer w = {.file = f,
                               .a = a,
                               .rows = rows,
                               .cols = cols,
                               .step = step,
-                              .slices = (rows + step - 1) / step,
+                              .sections = (rows + step - 1) / step,
                               .position = *position,
                               .lock = PTHREAD_MUTEX_INITIALIZER,
                               .turn = PTHREAD_COND_INITIALIZER,
                               .error = error};
     size_t threads = (size_t)omp_get_max_threads(), room;
-    if (w.slices < threads)
-        threads = w.slices;
+    if (w.sections < threads)
+        threads = w.sections;
     if (__builtin_mul_overflow(step * cols, NUMBER_MAX_TEXT + 1, &room))
-        room = SIZE_MAX; /* memory_array says that this is too large */
+        room = SIZE_MAX; /* memory_array() refuses it as too large */
     char *buffers = memory_array(threads, room, error);
     if (!buffers)
         return error->status;
 #pragma omp parallel num_threads((int)threads)
-    write_slices(&w, buffers + (size_t)omp_get_thread_num() * room);
+    write_sections(&w, buffers + (size_t)omp_get_thread_num() * room);
     *position = w.position;
     memory_free(buffers);
     return error->status;
@@ -125,7 +126,7 @@ static enum status write_npy(struct outfile *f, const double *a, uint64_t rows, 
     return outfile_write(f, a, rows * (cols ? cols : 1) * sizeof *a, error);
 }
 
-/* The layout of Tensor Toolbox. */
+/* Writes the `ktensor` text of Tensor Toolbox. */
 static enum status write_ktns(struct outfile *f, const struct ktensor *k, struct error *error)
 {
     size_t position = 0;
@@ -148,7 +149,7 @@ static enum status write_ktns(struct outfile *f, const struct ktensor *k, struct
     return STATUS_OK;
 }
 
-/* One file to be written: mode n of the model, or lambda where n is the order. */
+/* A file to write: mode n of the model, or lambda if n is the order. */
 struct target {
     unsigned format;
     int n;

@@ -7,13 +7,13 @@
 #include "base/memory.h"
 #include "base/number.h"
 
-#define CHUNK_BYTES ((size_t)1 << 18)
+#define SECTION_BYTES ((size_t)1 << 18)
 
-/* Begins with the first line that starts in its piece of the file. */
-struct text_chunk {
+/* Begins with the first text line that starts in its SECTION_BYTES of the file. */
+struct text_section {
     size_t begin;
-    uint64_t line; /* lines of the file before it, and items */
-    uint64_t item;
+    uint64_t line; /* text lines of the file before the section */
+    uint64_t item; /* items of the file before the section      */
 };
 
 static bool is_blank(char c)
@@ -21,8 +21,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Cuts the line that begins at `at`, blanks at both ends left out, and returns where the next one
- * begins. Every line of a file that was accepted has an end. */
+/* Cuts out the text line that begins at `at`, without the blanks at both ends, and returns where
+ * the next one begins. Every text line of an accepted file has a newline. */
 static const char *cut_line(const char *at, const char *end, struct text_line *line)
 {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
@@ -36,7 +36,7 @@ static const char *cut_line(const char *at, const char *end, struct text_line *l
     return newline + 1;
 }
 
-/* The first byte from `near` on that begins a line. */
+/* The first byte from `near` on that begins a text line. */
 static size_t line_start(const struct filemap *map, size_t near)
 {
     if (near == 0)
@@ -49,8 +49,8 @@ static size_t line_start(const struct filemap *map, size_t near)
 
 static void count_lines(const struct model_text *t, uint64_t c)
 {
-    const char *at = t->map.bytes + t->chunk[c].begin;
-    const char *end = t->map.bytes + t->chunk[c + 1].begin;
+    const char *at = t->map.bytes + t->section[c].begin;
+    const char *end = t->map.bytes + t->section[c + 1].begin;
     uint64_t lines = 0, items = 0;
     struct text_line line;
     while (at < end) {
@@ -58,34 +58,34 @@ static void count_lines(const struct model_text *t, uint64_t c)
         lines++;
         items += line.begin < line.end;
     }
-    t->chunk[c].line = lines;
-    t->chunk[c].item = items;
+    t->section[c].line = lines;
+    t->section[c].item = items;
 }
 
 static enum status index_lines(struct model_text *t, struct error *error)
 {
-    t->nchunks = (t->map.size + CHUNK_BYTES - 1) / CHUNK_BYTES;
-    t->chunk = memory_array(t->nchunks + 1, sizeof *t->chunk, error);
-    if (!t->chunk)
+    t->nsections = (t->map.size + SECTION_BYTES - 1) / SECTION_BYTES;
+    t->section = memory_array(t->nsections + 1, sizeof *t->section, error);
+    if (!t->section)
         return error->status;
 #pragma omp parallel
     {
 #pragma omp for schedule(static)
-        for (uint64_t c = 0; c <= t->nchunks; c++)
-            t->chunk[c].begin = line_start(&t->map, c * CHUNK_BYTES);
+        for (uint64_t c = 0; c <= t->nsections; c++)
+            t->section[c].begin = line_start(&t->map, c * SECTION_BYTES);
 #pragma omp for schedule(static)
-        for (uint64_t c = 0; c < t->nchunks; c++)
+        for (uint64_t c = 0; c < t->nsections; c++)
             count_lines(t, c);
     }
-    for (uint64_t c = 0; c < t->nchunks; c++) {
-        uint64_t lines = t->chunk[c].line, items = t->chunk[c].item;
-        t->chunk[c].line = t->lines;
-        t->chunk[c].item = t->items;
+    for (uint64_t c = 0; c < t->nsections; c++) {
+        uint64_t lines = t->section[c].line, items = t->section[c].item;
+        t->section[c].line = t->lines;
+        t->section[c].item = t->items;
         t->lines += lines;
         t->items += items;
     }
-    t->chunk[t->nchunks].line = t->lines;
-    t->chunk[t->nchunks].item = t->items;
+    t->section[t->nsections].line = t->lines;
+    t->section[t->nsections].item = t->items;
     return STATUS_OK;
 }
 
@@ -109,17 +109,17 @@ fail:
 void model_text_close(struct model_text *t)
 {
     filemap_close(&t->map);
-    memory_free(t->chunk);
+    memory_free(t->section);
     *t = (struct model_text){0};
 }
 
-/* The last chunk whose first item is `item` or an earlier one. */
-static uint64_t chunk_of(const struct model_text *t, uint64_t item)
+/* The last section whose first item is not behind `item`. */
+static uint64_t section_of(const struct model_text *t, uint64_t item)
 {
-    uint64_t low = 0, high = t->nchunks;
+    uint64_t low = 0, high = t->nsections;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        if (t->chunk[middle].item <= item)
+        if (t->section[middle].item <= item)
             low = middle;
         else
             high = middle;
@@ -129,10 +129,10 @@ static uint64_t chunk_of(const struct model_text *t, uint64_t item)
 
 struct text_line model_text_item(const struct model_text *t, uint64_t item)
 {
-    const struct text_chunk *chunk = &t->chunk[chunk_of(t, item)];
-    const char *at = t->map.bytes + chunk->begin, *end = t->map.bytes + t->map.size;
-    uint64_t passed = chunk->item;
-    struct text_line line = {.number = chunk->line};
+    const struct text_section *section = &t->section[section_of(t, item)];
+    const char *at = t->map.bytes + section->begin, *end = t->map.bytes + t->map.size;
+    uint64_t passed = section->item;
+    struct text_line line = {.number = section->line};
     do {
         at = cut_line(at, end, &line);
         line.number++;
@@ -149,7 +149,7 @@ uint64_t model_text_count(const struct text_line *line)
     return count;
 }
 
-/* Where the word at the line's begin ends. */
+/* The end of the word at line->begin. */
 static const char *word_end(const struct text_line *line)
 {
     const char *at = line->begin;
@@ -158,7 +158,8 @@ static const char *word_end(const struct text_line *line)
     return at;
 }
 
-/* "path:line: read WORD, expected ...", the word cut short and fit to be printed. */
+/* The message "path:line: read WORD, expected ...", with a long word cut and bytes that do not
+ * print replaced. */
 static enum status refuse_word(const struct model_text *t, const struct text_line *line,
                                const char *expected, struct error *error)
 {
@@ -189,7 +190,7 @@ static bool ends_word(const struct text_line *line, const char *next)
     return next && (next == line->end || is_blank(*next));
 }
 
-/* The fast part of model_text_number, for the loop over a matrix. */
+/* The fast part of model_text_number(), for the loop over a matrix. */
 static inline bool take_number(struct text_line *line, double *value)
 {
     const char *next = number_parse(line->begin, line->end, value);
@@ -226,7 +227,7 @@ enum status model_text_line_end(const struct model_text *t, const struct text_li
                      t->path, line->number, numbers + model_text_count(line), numbers);
 }
 
-/* The line is wrong: says how. */
+/* Explains what is wrong with the text line of a row. */
 static enum status refuse_row(const struct model_text *t, struct text_line line, uint64_t cols,
                               struct error *error)
 {
@@ -247,14 +248,14 @@ struct matrix {
     double *entry; /* (rows x cols) */
 };
 
-/* Parses the chunk's items that belong to the matrix. */
-static enum status read_chunk(const struct model_text *t, uint64_t c, const struct matrix *m,
-                              struct error *error)
+/* Parses the items of the section that belong to the matrix. */
+static enum status read_section(const struct model_text *t, uint64_t c, const struct matrix *m,
+                                struct error *error)
 {
-    const char *at = t->map.bytes + t->chunk[c].begin;
-    const char *end = t->map.bytes + t->chunk[c + 1].begin;
-    uint64_t item = t->chunk[c].item;
-    struct text_line line = {.number = t->chunk[c].line};
+    const char *at = t->map.bytes + t->section[c].begin;
+    const char *end = t->map.bytes + t->section[c + 1].begin;
+    uint64_t item = t->section[c].item;
+    struct text_line line = {.number = t->section[c].line};
     while (at < end && item < m->first + m->rows) {
         at = cut_line(at, end, &line);
         line.number++;
@@ -278,15 +279,15 @@ enum status model_text_matrix(const struct model_text *t, uint64_t first, uint64
                               uint64_t cols, double *matrix, struct error *error)
 {
     const struct matrix m = {first, rows, cols, matrix};
-    uint64_t begin = chunk_of(t, first), end = chunk_of(t, first + rows - 1) + 1;
-    uint64_t wrong = end; /* the first chunk in which something is wrong */
+    uint64_t begin = section_of(t, first), end = section_of(t, first + rows - 1) + 1;
+    uint64_t wrong = end; /* the first section with an error */
 #pragma omp parallel for schedule(dynamic, 1)
     for (uint64_t c = begin; c < end; c++) {
         uint64_t known;
 #pragma omp atomic read
         known = wrong;
         struct error found = {0};
-        if (c < known && read_chunk(t, c, &m, &found) != STATUS_OK) {
+        if (c < known && read_section(t, c, &m, &found) != STATUS_OK) {
 #pragma omp critical(model_text_matrix)
             if (c < wrong) {
                 *error = found;

@@ -37,7 +37,7 @@ size_t npy_header(uint64_t rows, uint64_t cols, char *header)
     return total;
 }
 
-/* The header's text, a Python dictionary, while it is being read. */
+/* The text of the header, a Python dictionary, that is not yet read. */
 struct cursor {
     const char *at, *end;
 };
@@ -68,7 +68,7 @@ static bool take_key(struct cursor *c, const char *key)
     return false;
 }
 
-/* Up to two lengths in parentheses; false where it is anything else. */
+/* Reads one or two lengths in parentheses; false for anything else. */
 static bool take_shape(struct cursor *c, struct npy *a)
 {
     uint64_t length[2] = {0, 1};

@@ -4,8 +4,10 @@
 
 #include "tensor/coo.h"
 
-/* Takes a piece, which has the shape of the whole tensor; it may change the piece, which is valid
- * during the call. A status other than STATUS_OK ends the handing over. */
+/* Takes a piece: consecutive nonzeros, with the order and lengths of the whole tensor (a reader
+ * that does not know these yet gives the lengths so far). The piece is valid during the call, in
+ * which its nonzeros and their number may be changed. A status other than STATUS_OK ends the handing
+ * over, and is what its caller fails with. */
 typedef enum status (*coo_taker)(void *context, struct coo *piece, struct error *error);
 
 struct coo_pieces {

@@ -1,3 +1,4 @@
+/* External sort: entries from memory or from spills make the same .blco file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,54 +31,55 @@ static void messy_coo(struct coo *x, const struct shape *shape, uint64_t nnz, ui
     }
 }
 
-/* Entries [begin, end) of x as a part of their own, its lengths those of the largest indices. */
-static void cut_part(struct coo *part, const struct coo *x, uint64_t begin, uint64_t end)
+/* Entries [begin, end) of x as a piece, its lengths those of the largest indices. */
+static void cut_piece(struct coo *piece, const struct coo *x, uint64_t begin, uint64_t end)
 {
-    *part = *x;
-    part->nnz = end - begin;
-    part->value = x->value + begin;
+    *piece = *x;
+    piece->nnz = end - begin;
+    piece->value = x->value + begin;
     for (int n = 0; n < x->shape.order; n++) {
-        part->index[n] = x->index[n] + begin;
-        part->shape.dims[n] = 1;
+        piece->index[n] = x->index[n] + begin;
+        piece->shape.dims[n] = 1;
         for (uint64_t i = begin; i < end; i++)
-            if (x->index[n][i] >= part->shape.dims[n])
-                part->shape.dims[n] = (uint64_t)x->index[n][i] + 1;
+            if (x->index[n][i] >= piece->shape.dims[n])
+                piece->shape.dims[n] = (uint64_t)x->index[n][i] + 1;
     }
 }
 
-/* x in `parts` runs and a rest that stays in memory, merged in little memory, to the file. */
-static enum status write_in_runs(const struct coo *x, const char *path, uint64_t parts,
-                                 uint64_t memory, struct external_sort_report *report,
-                                 struct error *error)
+/* Writes the file from `spills` spills of x and a rest that stays in memory, merged in little
+ * memory. */
+static enum status write_from_spills(const struct coo *x, const char *path, uint64_t spills,
+                                     uint64_t memory, struct external_sort_report *report,
+                                     struct error *error)
 {
-    struct external_sort runs;
-    struct coo copy, part, rest = {0};
-    uint64_t length = x->nnz / (parts + 1);
+    struct external_sort sort;
+    struct coo copy, piece, rest = {0};
+    uint64_t length = x->nnz / (spills + 1);
     *error = (struct error){0};
     copy_coo(&copy, x);
-    external_sort_init(&runs);
-    for (uint64_t k = 0; k < parts && error->status == STATUS_OK; k++) {
-        cut_part(&part, &copy, k * length, (k + 1) * length);
-        external_sort_spill(&runs, path, &part, error);
+    external_sort_init(&sort);
+    for (uint64_t k = 0; k < spills && error->status == STATUS_OK; k++) {
+        cut_piece(&piece, &copy, k * length, (k + 1) * length);
+        external_sort_spill(&sort, path, &piece, error);
     }
     if (error->status == STATUS_OK) {
-        cut_part(&part, &copy, parts * length, x->nnz);
-        if (coo_create(&rest, &x->shape, part.nnz, error) == STATUS_OK) {
+        cut_piece(&piece, &copy, spills * length, x->nnz);
+        if (coo_create(&rest, &x->shape, piece.nnz, error) == STATUS_OK) {
             for (int n = 0; n < x->shape.order; n++)
-                memcpy(rest.index[n], part.index[n], part.nnz * sizeof *part.index[n]);
-            memcpy(rest.value, part.value, part.nnz * sizeof *part.value);
-            external_sort_write(&runs, &rest, path, memory, report, NULL, error);
+                memcpy(rest.index[n], piece.index[n], piece.nnz * sizeof *piece.index[n]);
+            memcpy(rest.value, piece.value, piece.nnz * sizeof *piece.value);
+            external_sort_write(&sort, &rest, path, memory, report, NULL, error);
         }
     }
-    external_sort_free(&runs);
+    external_sort_free(&sort);
     coo_free(&copy);
     return error->status;
 }
 
-/* The file from one piece in memory has what coo_clean leaves; those from runs are the same. */
+/* The file from one piece in memory has what coo_clean() leaves; files from spills are the same. */
 static void check(const struct coo *x)
 {
-    static const uint64_t parts[] = {1, 2, 7, 40};
+    static const uint64_t spills[] = {1, 2, 7, 40};
     struct coo clean, got;
     struct coo_cleaning cleaning;
     struct external_sort_report report;
@@ -99,7 +101,7 @@ static void check(const struct coo *x)
         struct external_sort_report other;
         int before = omp_get_max_threads();
         omp_set_num_threads(1 + p % 3);
-        if (write_in_runs(x, path, parts[p], 1, &other, &error) != STATUS_OK)
+        if (write_from_spills(x, path, spills[p], 1, &other, &error) != STATUS_OK)
             fail_msg("%s", error.message);
         omp_set_num_threads(before);
         char *others = file_bytes(path, &other_size);
@@ -137,8 +139,8 @@ static void test_runs_and_memory_make_the_same_file(void **state)
     }
 }
 
-/* More equal entries than a window of a run has, at the beginning, in the middle and at the end. */
-static void test_long_runs_of_duplicates(void **state)
+/* More equal entries than a window holds, at the beginning, in the middle and at the end. */
+static void test_many_duplicates(void **state)
 {
     (void)state;
     static const uint64_t dims[] = {8, 8};
@@ -164,15 +166,15 @@ static void test_full_disk(void **state)
     small = limit;
     signal(SIGXFSZ, SIG_IGN);
     const struct {
-        uint64_t parts;
+        uint64_t spills;
         rlim_t most;
     } cases[] = {{0, 100000}, {0, 1000}, {4, 100000}, {4, 1500000}};
     for (int c = 0; c < 4; c++) {
         struct error error;
         small.rlim_cur = cases[c].most;
         setrlimit(RLIMIT_FSIZE, &small);
-        enum status status =
-            write_in_runs(&x, scratch_path("x.blco"), cases[c].parts, 1 << 20, &report, &error);
+        enum status status = write_from_spills(&x, scratch_path("x.blco"), cases[c].spills, 1 << 20,
+                                               &report, &error);
         setrlimit(RLIMIT_FSIZE, &limit);
         assert_int_equal(status, STATUS_OUTPUT);
         assert_non_null(strstr(error.message, "x.blco: cannot be written: File too large"));
@@ -190,9 +192,10 @@ static void test_refused_paths(void **state)
     struct external_sort_report report;
     struct error error;
     messy_coo(&x, SHAPE(2, dims), 100, 1);
-    for (uint64_t parts = 0; parts < 2; parts++) {
-        assert_int_equal(write_in_runs(&x, scratch_path("none/x.blco"), parts, 1, &report, &error),
-                         STATUS_OUTPUT);
+    for (uint64_t spills = 0; spills < 2; spills++) {
+        assert_int_equal(
+            write_from_spills(&x, scratch_path("none/x.blco"), spills, 1, &report, &error),
+            STATUS_OUTPUT);
         assert_non_null(strstr(error.message, "there is no such folder"));
     }
     coo_free(&x);
@@ -204,26 +207,26 @@ static void test_allocation_failures(void **state)
     static const uint64_t dims[] = {30, 70, 50};
     struct coo x;
     messy_coo(&x, SHAPE(3, dims), 3000, 1);
-    struct coo part[2], rest;
-    cut_part(&part[0], &x, 0, 1000);
-    cut_part(&part[1], &x, 1000, 3000);
+    struct coo piece[2], rest;
+    cut_piece(&piece[0], &x, 0, 1000);
+    cut_piece(&piece[1], &x, 1000, 3000);
     int fired = 1;
     for (long k = 0; fired; k++) {
-        struct external_sort runs;
+        struct external_sort sort;
         struct external_sort_report report;
         struct error error = {0};
-        external_sort_init(&runs);
+        external_sort_init(&sort);
         assert_int_equal(coo_create(&rest, SHAPE(3, dims), 0, &error), STATUS_OK);
         memory_hook_set(k);
-        enum status status = external_sort_spill(&runs, scratch_path("x.blco"), &part[0], &error);
+        enum status status = external_sort_spill(&sort, scratch_path("x.blco"), &piece[0], &error);
         if (status == STATUS_OK)
-            status = external_sort_spill(&runs, scratch_path("x.blco"), &part[1], &error);
+            status = external_sort_spill(&sort, scratch_path("x.blco"), &piece[1], &error);
         if (status == STATUS_OK)
             status =
-                external_sort_write(&runs, &rest, scratch_path("x.blco"), 1, &report, NULL, &error);
+                external_sort_write(&sort, &rest, scratch_path("x.blco"), 1, &report, NULL, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
-        external_sort_free(&runs);
+        external_sort_free(&sort);
         coo_free(&rest);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         assert_int_equal(scratch_entries(0), fired ? 0 : 1);
@@ -236,10 +239,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_runs_and_memory_make_the_same_file, scratch_make,
                                         scratch_remove),
-        cmocka_unit_test_setup_teardown(test_long_runs_of_duplicates, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_many_duplicates, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_full_disk, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_refused_paths, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_allocation_failures, scratch_make, scratch_remove),
     };
-    return cmocka_run_group_tests_name("coo runs", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("external sort", tests, NULL, NULL);
 }

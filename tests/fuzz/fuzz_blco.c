@@ -1,7 +1,8 @@
-/* Fuzz target of the reader of .blco files: any bytes are read or refused, never more. The first
- * byte says whether offsets and checksums are made right first, so that what lies behind them is
- * reached too; then come the header, the data and the directory, without what fills the pages.
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined ... tests/fuzz_blco.c    to search */
+/* Fuzz target of the reader of .blco files: any bytes are read or refused. If the first byte is
+ * odd, offsets and checksums are corrected first, so that the code behind their checks is reached
+ * too. Then follow header, data and directory, without the bytes that fill the pages.
+ *
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined ... tests/fuzz/fuzz_blco.c   to search */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,13 +17,13 @@
 #include "formats/blco/packed_tensor.h"
 #include "formats/external_sort.h"
 
-#define MOST_NNZ 100000 /* that a file may claim to have, so that memory is not what is tested */
+#define MOST_NNZ 100000 /* nonzeros that a file may claim: memory is not what is tested */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
 
-/* Magic, offsets and checksums as they must be. */
+/* Corrects magic, offsets and checksums. */
 static void repair(struct blco_file_header *h, uint8_t *bytes, size_t size)
 {
     memcpy(h->magic, BLCO_MAGIC, BLCO_MAGIC_BYTES);
@@ -53,7 +54,7 @@ static void repair(struct blco_file_header *h, uint8_t *bytes, size_t size)
     h->header_crc = crc64_ecma_refl(0, bytes, BLCO_PAGE);
 }
 
-/* The file that the input stands for; the caller frees it. */
+/* Assembles the file of the input; the caller frees it. */
 static uint8_t *assemble(const uint8_t *data, size_t size, size_t *file_size)
 {
     struct blco_file_header h;
@@ -92,7 +93,8 @@ static void remove_folder(void)
     rmdir(folder);
 }
 
-/* An input that stands for a good file of nonzeros made from these bytes. Returns its size. */
+/* Makes an input that is a good file of nonzeros made from the bytes. Returns its size; 0: no room.
+ */
 static size_t make_seed(const uint8_t *data, size_t size, uint8_t *seed, size_t room)
 {
     static uint8_t bytes[1 << 16];
@@ -104,7 +106,7 @@ static size_t make_seed(const uint8_t *data, size_t size, uint8_t *seed, size_t 
     uint64_t nnz = size < 300 ? size : 300;
     int kind = size ? data[size / 2] % 4 : 0; /* of the values */
     struct coo x;
-    struct external_sort runs;
+    struct external_sort sort;
     struct external_sort_report report;
     struct error error = {0};
     if (coo_create(&x, SHAPE(size ? data[0] % 7 + 1 : 3, dims), nnz, &error) != STATUS_OK)
@@ -115,10 +117,10 @@ static size_t make_seed(const uint8_t *data, size_t size, uint8_t *seed, size_t 
         for (int n = 0; n < x.shape.order; n++)
             x.index[n][i] = (uint32_t)(data[(i + (uint64_t)n) % size] * 2654435761u % dims[n]);
     }
-    external_sort_init(&runs);
-    if (external_sort_write(&runs, &x, path, 1 << 20, &report, NULL, &error) != STATUS_OK)
+    external_sort_init(&sort);
+    if (external_sort_write(&sort, &x, path, 1 << 20, &report, NULL, &error) != STATUS_OK)
         abort();
-    external_sort_free(&runs);
+    external_sort_free(&sort);
     FILE *file = fopen(path, "rb");
     if (!file || fread(bytes, 1, sizeof bytes, file) != report.bytes)
         abort();
@@ -136,7 +138,7 @@ static size_t make_seed(const uint8_t *data, size_t size, uint8_t *seed, size_t 
     return 1 + sizeof h + h.data_bytes + directory;
 }
 
-/* Bytes that are too few for a file make one. */
+/* Now and then, and if the bytes are too few for a file, makes a good file from them. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
 {
     static uint8_t made[1 << 16];
@@ -158,7 +160,7 @@ static void check(const struct coo *x)
                 abort();
 }
 
-/* What can be decoded can be loaded as it is; what is loaded can be walked through. */
+/* A file that can be decoded can be loaded; the groups of a loaded file can be read. */
 static void check_packed(const struct blco_file *f, enum status decoded)
 {
     struct packed_tensor p;

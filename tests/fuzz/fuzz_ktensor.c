@@ -1,8 +1,9 @@
-/* Fuzz target over the readers of the model's files: the first byte chooses the format, the rest is
- * the file: a .ktns, mode 1 of a model of one mode as .npy or text, or its lambda as .npy. What is
- * accepted must come back bit by bit when it is written and read again.
+/* Fuzz target of the readers of model files. The first byte chooses the format, the rest is the
+ * file: a .ktns, mode 1 of a model of one mode as .npy or text, or its lambda as .npy. An accepted
+ * file must come back bit by bit when it is written and read again.
  *
- *   clang -fsanitize=fuzzer,address,undefined -fopenmp=libomp -Isrc tests/fuzz_ktensor.c ... */
+ *   clang -fsanitize=fuzzer,address,undefined -fopenmp=libomp -Isrc tests/fuzz/fuzz_ktensor.c ...
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

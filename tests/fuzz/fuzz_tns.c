@@ -1,6 +1,8 @@
-/* Fuzz target of the text reader: any bytes are read or refused, never more.
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined ... tests/fuzz_tns.c    to search
- *   gcc -DREPLAY ... tests/fuzz_tns.c                                        to replay files */
+/* Fuzz target of the text reader: any bytes are read or refused.
+ *
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined ... tests/fuzz/fuzz_tns.c    to search
+ *   gcc -DREPLAY ... tests/fuzz/fuzz_tns.c                                        to replay files
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The bytes are the file; their number chooses the options. */
+/* The bytes are the file; the number of bytes chooses the options. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     size_t choice = size % 16;

@@ -1,4 +1,4 @@
-/* What the options of skew say: each form, and that nothing else is taken. */
+/* Parsing the options of skew: every form is read, anything else is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,5 @@
+/* Model files: what is written is read back, appears all or not at all, and has the bytes of its
+ * format. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +44,7 @@ static void test_round_trips(void **state)
         }
 }
 
-/* Several slices per file when writing, several chunks when reading, rows of every width. */
+/* Several sections a file when writing and reading, rows of every width. */
 static void test_round_trips_of_large_files(void **state)
 {
     (void)state;

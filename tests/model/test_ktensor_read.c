@@ -1,3 +1,4 @@
+/* Reading model files of other programs, and refusing bad ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,8 @@ static enum status read_model(int order, struct error *error)
     return status;
 }
 
-/* What other programs write: blanks at line ends, CRLF, blank lines, tabs, other number formats. */
+/* What other programs write: blanks at the ends of text lines, CRLF, blank lines, tabs, other
+ * number formats. */
 static void test_foreign_text(void **state)
 {
     (void)state;
@@ -72,7 +74,7 @@ static void test_where_it_looks(void **state)
     assert_int_equal(ktensor_read(&back, scratch_path("other.ktns"), 2, &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "other.ktns: cannot be read: No such file"));
 
-    /* without its file lambda is all one */
+    /* lambda without a file is all one */
     scratch_entries(1);
     model_write(&k, KTENSOR_TEXT);
     assert_int_equal(unlink(scratch_path("m.lambda.mat")), 0);
@@ -135,7 +137,7 @@ static void test_bad_text(void **state)
     ktensor_free(&k);
 }
 
-/* Several lines are wrong, far apart: the message is about the first. */
+/* Several text lines are wrong, far apart: the message is about the first. */
 static void test_first_bad_line(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* What the tests of .blco files share: a tensor's file in one call, and what must come back.
- * Included after cmocka.h and scratch.h. */
+ * Include it after cmocka.h and scratch.h. */
 #ifndef BLCO_BLCO_FILES_H
 #define BLCO_BLCO_FILES_H
 
@@ -18,17 +18,17 @@ static inline void copy_coo(struct coo *to, const struct coo *x)
     memcpy(to->value, x->value, x->nnz * sizeof *x->value);
 }
 
-/* The file of x, which stays as it is. */
+/* Writes the file of x, which stays as it is. */
 static inline enum status write_blco(const struct coo *x, const char *path,
                                      struct external_sort_report *report, struct error *error)
 {
-    struct external_sort runs;
+    struct external_sort sort;
     struct coo copy;
     *error = (struct error){0};
     copy_coo(&copy, x);
-    external_sort_init(&runs);
-    enum status status = external_sort_write(&runs, &copy, path, 1 << 20, report, NULL, error);
-    external_sort_free(&runs);
+    external_sort_init(&sort);
+    enum status status = external_sort_write(&sort, &copy, path, 1 << 20, report, NULL, error);
+    external_sort_free(&sort);
     return status;
 }
 
@@ -71,8 +71,8 @@ static inline int compare_positions(const void *a, const void *b)
                          *(const uint64_t *)b);
 }
 
-/* `got` has the nonzeros of x, whose coordinates are distinct, in the order of this kind, to the
- * last bit. */
+/* `got` has the nonzeros of x, whose coordinates are distinct, to the last bit, along the ordering
+ * `kind`. */
 static inline void assert_sorted_along(const struct coo *got, const struct coo *x, int kind)
 {
     uint64_t *position = malloc((x->nnz + 1) * sizeof *position);

@@ -1,4 +1,4 @@
-/* Models to write and to read in tests, and their files in the scratch folder. */
+/* Models for tests, and their files in the scratch folder. */
 #ifndef BLCO_MODELS_H
 #define BLCO_MODELS_H
 
@@ -9,7 +9,36 @@
 
 #define ALL_FORMATS (KTENSOR_TEXT | KTENSOR_NPY | KTENSOR_KTNS)
 
-/* Random factors, falling weights. */
+/* Factor matrices uninitialised. */
+static inline struct ktensor model_create(int order, const uint64_t *dims, uint64_t rank)
+{
+    struct error error = {0};
+    struct ktensor k;
+    assert_int_equal(ktensor_create(&k, SHAPE(order, dims), rank, &error), STATUS_OK);
+    return k;
+}
+
+/* Normal factor matrices, lambda of either sign in no order. */
+static inline struct ktensor model_random(int order, const uint64_t *dims, uint64_t rank,
+                                          uint64_t seed)
+{
+    struct ktensor k = model_create(order, dims, rank);
+    ktensor_randomise(&k, KTENSOR_NORMAL, seed);
+    for (uint64_t r = 0; r < rank; r++)
+        k.lambda[r] = (r % 2 ? -1 : 1) * (1.0 + (double)(r * 7 % 5));
+    return k;
+}
+
+static inline struct ktensor model_copy(const struct ktensor *k)
+{
+    struct ktensor c = model_create(k->shape.order, k->shape.dims, k->rank);
+    memcpy(c.lambda, k->lambda, k->rank * sizeof *k->lambda);
+    for (int n = 0; n < k->shape.order; n++)
+        memcpy(c.factor[n], k->factor[n], k->shape.dims[n] * k->rank * sizeof(double));
+    return c;
+}
+
+/* Random factor matrices, descending lambda. */
 static inline struct ktensor model_make(const struct shape *shape, uint64_t rank)
 {
     struct error error = {0};

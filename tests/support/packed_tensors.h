@@ -1,5 +1,5 @@
-/* Packed tensors of all kinds for tests: lengths, values in every form, and what they decode to.
- * Include it after cmocka.h. */
+/* Packed tensors for tests: lengths, values in every form, and what they decode to. Include it
+ * after cmocka.h. */
 #ifndef BLCO_PACKED_TENSORS_H
 #define BLCO_PACKED_TENSORS_H
 
@@ -13,15 +13,15 @@
 enum sample_form {
     SAMPLE_CONSTANT,
     SAMPLE_BYTES,
-    SAMPLE_WHOLE, /* of either sign, and as large as they come */
+    SAMPLE_WHOLE, /* of either sign, up to 2^53 */
     SAMPLE_DECIMALS,
     SAMPLE_FLOATS,
     SAMPLE_DOUBLES,
     SAMPLE_FORMS,
-    SAMPLE_BY_REGION = SAMPLE_FORMS /* another one in each sixth of mode 1 */
+    SAMPLE_BY_REGION = SAMPLE_FORMS /* another form in each sixth of mode 1 */
 };
 
-/* Lines of about `bits` bits, spread unevenly over the modes. */
+/* Lengths for lines of about `bits` bits, spread unevenly over the modes. */
 static inline void random_lengths(uint64_t *seed, int order, int bits, uint64_t *dims)
 {
     int left = bits;
@@ -54,7 +54,7 @@ static inline double value_in_form(int form, uint64_t i)
     }
 }
 
-/* A tensor with values whose narrowest form is (mostly) this one. */
+/* Makes a tensor with values whose narrowest form is (mostly) `form`. */
 static inline void coo_in_form(struct coo *x, const struct shape *shape, uint64_t nnz,
                                uint64_t seed, int form)
 {
@@ -65,7 +65,7 @@ static inline void coo_in_form(struct coo *x, const struct shape *shape, uint64_
     }
 }
 
-/* The nonzeros in the order in which they are packed; the caller frees them. */
+/* Unpacks all nonzeros in the order in which they are packed; the caller frees *x. */
 static inline void unpack_all(const struct packed_tensor *p, struct coo *x)
 {
     struct error error = {0};
@@ -82,22 +82,20 @@ static inline void unpack_all(const struct packed_tensor *p, struct coo *x)
     linear_decoder_free(&decoder);
 }
 
-/* A group as the format's definition reads, a bit at a time: the words that the nonzeros are
- * decoded to, whether or not their coordinates are below the lengths, and their values. */
+/* A group, decoded bit by bit as the format is defined: the words that the nonzeros are decoded to,
+ * even if their coordinates are not below the lengths, and their values. */
 struct naive_group {
     struct packed_group head;
     uint64_t word[PACKED_GROUP_NNZ][PACKED_WORDS];
     double value[PACKED_GROUP_NNZ];
 };
 
-__extension__ typedef unsigned __int128 naive_line;
-
 static inline int naive_bit(const uint32_t *word, uint32_t i)
 {
     return word[i / 32] >> (i % 32) & 1;
 }
 
-static inline void naive_spread(const struct packed_spread *spread, int line_bits, naive_line line,
+static inline void naive_spread(const struct packed_spread *spread, int line_bits, uint128 line,
                                 uint64_t *word)
 {
     word[0] = word[1] = 0;
@@ -106,7 +104,7 @@ static inline void naive_spread(const struct packed_spread *spread, int line_bit
             word[w] |= spread->nibble[k][(int)(line >> (4 * k)) & 15][w];
 }
 
-/* Group k of a segment. */
+/* Decodes group k of a segment. */
 static inline void naive_unpack(const struct packed_layout *l, const struct packed_spread *spread,
                                 const uint8_t *segment, uint32_t k, struct naive_group *group)
 {
@@ -123,10 +121,10 @@ static inline void naive_unpack(const struct packed_layout *l, const struct pack
     for (uint32_t i = 0; i < g->count; i++, at++) {
         while (!naive_bit(vector, at))
             at++;
-        naive_line line = (naive_line)(at - i) << g->low_bits;
+        uint128 line = (uint128)(at - i) << g->low_bits;
         for (uint32_t b = 0; b < g->low_bits; b++)
-            line += (naive_line)naive_bit(low, i * g->low_bits + b) << b;
-        line += (naive_line)stored[1] << 64 | stored[0];
+            line += (uint128)naive_bit(low, i * g->low_bits + b) << b;
+        line += (uint128)stored[1] << 64 | stored[0];
         naive_spread(spread, l->line_bits, line, group->word[i]);
         group->value[i] = packed_value(g, power, packed_field(value, i, g->value_bits));
     }

@@ -1,5 +1,5 @@
 /* What the tests of the text reader share: files in a folder of their own, gzip, and the oracle, a
- * parser that reads a line after the other with sscanf. Included after cmocka.h. */
+ * parser that reads text line after text line with sscanf. Include it after cmocka.h. */
 #ifndef BLCO_TNS_FILES_H
 #define BLCO_TNS_FILES_H
 
@@ -15,7 +15,7 @@
 static const struct tns_sizes usual = {1 << 20, 1 << 16};
 static const struct tns_options one_based = {.index_base = 1};
 static char folder[] = "/tmp/test_tns_XXXXXX";
-static char path[64]; /* of the file that write_file wrote */
+static char path[64]; /* of the file that write_file() writes */
 
 /* --- files --- */
 
@@ -27,7 +27,7 @@ static inline void write_file(const void *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-/* One gzip member of the text into out (room for size + 1000 bytes); how many bytes it has. */
+/* Compresses the text to one gzip member in out[0..size + 1000). Returns the size of the member. */
 static inline size_t compress_text(const char *text, size_t size, uint8_t *out)
 {
     struct isal_zstream stream;
@@ -60,7 +60,7 @@ struct entries {
     double *value;                /* (room) */
 };
 
-/* Entries of headerless text, by sscanf, a line after the other. */
+/* Parses text without a header with sscanf, text line after text line. */
 static inline void naive_parse(const char *text, uint32_t base, struct entries *e)
 {
     size_t lines = 1;
@@ -114,7 +114,7 @@ static inline void free_entries(struct entries *e)
     free(e->value);
 }
 
-/* Text of `lines` lines in every style that people use; the caller frees it. */
+/* Makes `lines` text lines in every style that people use; the caller frees the text. */
 static char *random_text(int order, int lines, int base, uint64_t *seed)
 {
     char *text = malloc((size_t)lines * 700 + 1), *p = text;

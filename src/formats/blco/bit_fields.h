@@ -1,4 +1,5 @@
-/* Fields of a few bits, one directly behind the other in 32-bit words, the lowest bit first. */
+/* Reads and writes fields of a few bits that follow each other without a gap in 32-bit words, the
+ * lowest bit first. */
 #ifndef BLCO_BIT_FIELDS_H
 #define BLCO_BIT_FIELDS_H
 
@@ -6,21 +7,21 @@
 
 #include "base/uint128.h"
 
-/* The bits that a number needs. */
+/* The number of bits of a number, without leading zeros; 0 for 0. */
 static inline int bit_length(uint128 number)
 {
     uint64_t high = (uint64_t)(number >> 64), low = (uint64_t)number;
     return high ? 128 - __builtin_clzll(high) : low ? 64 - __builtin_clzll(low) : 0;
 }
 
-/* Where fields are written. */
+/* The state of writing fields. */
 struct field_writer {
     uint32_t *word;
-    uint64_t bits; /* that wait, to be the lowest of *word */
-    int count;     /* of these, 0 to 31                    */
+    uint64_t bits; /* that will be the lowest of *word */
+    int count;     /* number of these bits, 0 to 31    */
 };
 
-/* The lowest `bits` (1 to 32) bits of a field that has no others. */
+/* Writes a field of `bits` bits (1 to 32); its higher bits are 0. */
 static inline void field_write(struct field_writer *w, uint64_t field, int bits)
 {
     w->bits |= field << w->count;
@@ -31,30 +32,30 @@ static inline void field_write(struct field_writer *w, uint64_t field, int bits)
     w->count &= 31;
 }
 
-/* After the last field: then every word that has a bit of one is written, and no other. */
+/* Writes the last word, if it has bits that wait; no other word is written. */
 static inline void field_flush(struct field_writer *w)
 {
     if (w->count > 0)
         *w->word = (uint32_t)w->bits;
 }
 
-/* Where bits of a byte of each value are set. */
+/* The places of the set bits of a byte, for each value of the byte. */
 struct bit_places {
-    uint16_t place[256][8]; /* as many as there are, lowest first, and zeros behind them */
+    uint16_t place[256][8]; /* count[value] of them, lowest first, then zeros */
     uint8_t count[256];
 };
 
 void bit_places_fill(struct bit_places *p);
 
-/* Where bits of words[0..words) are set, into place[]: as many as there are, and up to eight
- * entries behind these are written. */
+/* Writes the places of the set bits of word[0..words) to place[]: one entry a set bit, and up to
+ * eight entries behind these are overwritten. */
 void bit_places_find(const struct bit_places *restrict p, const uint32_t *restrict word,
                      uint32_t words, uint16_t *place);
 
-/* `count` fields of `bits` (0 to 64) bits, which have no others. */
+/* Packs `count` fields of `bits` bits (0 to 64); their higher bits are 0. */
 void fields_pack(const uint64_t *field, uint32_t count, int bits, uint32_t *word);
 
-/* And back. One word behind those of the fields is read as well. */
+/* Unpacks `count` fields of `bits` bits. One word behind the words of the fields is read too. */
 void fields_unpack(const uint32_t *word, uint32_t count, int bits, uint64_t *field);
 
 #endif

@@ -3,17 +3,17 @@
 #include "formats/blco/blco_pieces.h"
 #include "formats/blco/blco_writer.h"
 
-#define WRITER_SHARE 4 /* a quarter of the memory is for what is written */
+#define WRITER_SHARE 4 /* a quarter of the memory is for the writer */
 
 struct copier {
     struct blco_writer writer;
     const struct blco_file *from;
-    uint64_t done;            /* nonzeros                      */
-    uint32_t last[MAX_ORDER]; /* coordinates of the latest one */
+    uint64_t done;            /* nonzeros copied so far          */
+    uint32_t last[MAX_ORDER]; /* coordinates of the last of them */
     struct progress *progress;
 };
 
-/* The first nonzero that does not stand behind the one before it, or nnz. */
+/* The first nonzero of the piece that is not behind the nonzero before it, or piece->nnz. */
 static uint64_t first_misplaced(const struct copier *c, const struct coo *piece)
 {
     uint64_t first = piece->nnz;

@@ -12,7 +12,7 @@ bool blco_file_magic(const void *bytes, size_t size)
     return size >= BLCO_MAGIC_BYTES && memcmp(bytes, BLCO_MAGIC, BLCO_MAGIC_BYTES) == 0;
 }
 
-/* Of the first page, with 0 in place of the checksum itself. */
+/* The checksum of the first page, with 0 in place of the checksum itself. */
 static uint64_t page_crc(const char *page)
 {
     static const uint8_t zeros[sizeof(uint64_t)];
@@ -54,7 +54,7 @@ static enum status check_version(const struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* What a header with a good checksum says can be, and goes together. */
+/* Whether a header with a good checksum has possible values that do not contradict each other. */
 static bool is_consistent(const struct blco_file *f)
 {
     const struct blco_file_header *h = f->header;
@@ -73,7 +73,7 @@ static bool is_consistent(const struct blco_file *f)
            (size - h->directory_offset) % sizeof *f->segment == 0;
 }
 
-/* Segments fill the data without a gap. */
+/* Whether the segments fill the data without a gap. */
 static bool directory_is_consistent(const struct blco_file *f)
 {
     const struct blco_file_header *h = f->header;
@@ -161,7 +161,7 @@ static enum status decode_segment(const struct blco_file *f, const struct linear
                           f->name, error);
 }
 
-/* The message is about the first segment that is damaged, whichever thread comes upon it. */
+/* The message is about the first damaged segment, whichever thread finds it. */
 enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t end, struct coo *x,
                              struct error *error)
 {

@@ -1,14 +1,14 @@
-/* What stands in a .blco file, byte for byte (blco-file(5)):
+/* The bytes of a .blco file (see blco-file(5)):
  *
  *   header      the first page
- *   data        from the second page on: segments, each of `segment_nnz` nonzeros (the last of
- *               what is left), 64-byte aligned; in a segment the table of its groups, then each
- *               group's words (packed_group.h), without a gap
+ *   data        from the second page on: segments of `segment_nnz` nonzeros each (the last one of
+ *               the rest), 64-byte aligned; a segment has the table of its groups, then the words
+ *               of each group (packed_group.h), without a gap
  *   directory   from a page boundary to the end: where each segment is, and its checksum
  *
- * The nonzeros stand in alto order. A group has PACKED_GROUP_NNZ of them; fewer only at the end of
- * a segment, and where bits of the line from place PACKED_NUMBER_BITS on change, which all lines of
- * a group have in common. */
+ * The nonzeros are in alto order. A group has PACKED_GROUP_NNZ nonzeros; fewer only at the end of a
+ * segment, and where bits of the line from place PACKED_NUMBER_BITS on change, which are the same
+ * for all lines of a group. */
 #ifndef BLCO_BLCO_FORMAT_H
 #define BLCO_BLCO_FORMAT_H
 
@@ -21,13 +21,13 @@
 
 #define BLCO_MAGIC                                                                                 \
     "\x89"                                                                                         \
-    "BLCO\r\n\x1a" /* a transfer as text would damage it */
+    "BLCO\r\n\x1a" /* damaged by a transfer as text */
 #define BLCO_MAGIC_BYTES     8
 #define BLCO_BYTE_ORDER      UINT32_C(0x01020304)
 #define BLCO_FORMAT_VERSION  2
 #define BLCO_PAGE            4096
-#define BLCO_SEGMENT_NNZ     65536     /* as written                */
-#define BLCO_MAX_SEGMENT_NNZ (1 << 20) /* as read                   */
+#define BLCO_SEGMENT_NNZ     65536     /* of files that are written */
+#define BLCO_MAX_SEGMENT_NNZ (1 << 20) /* of files that are read    */
 #define BLCO_SEGMENT_ALIGN   64
 
 struct blco_file_header {
@@ -38,14 +38,14 @@ struct blco_file_header {
     uint64_t nnz;
     uint64_t segment_nnz;
     uint64_t nsegments;
-    uint64_t data_offset; /* BLCO_PAGE                                               */
+    uint64_t data_offset; /* BLCO_PAGE */
     uint64_t data_bytes;
     uint64_t directory_offset;
-    uint64_t directory_crc; /* CRC-64 (ECMA, reflected) of all bytes behind the data   */
+    uint64_t directory_crc; /* CRC-64 (ECMA, reflected) of all bytes behind the data */
     uint32_t order;
     uint32_t unused; /* 0 */
     uint64_t dims[MAX_ORDER];
-    uint64_t header_crc; /* of the first page, with 0 here                          */
+    uint64_t header_crc; /* of the first page, with 0 in place of this field */
 };
 
 struct blco_file_segment {
@@ -60,13 +60,13 @@ static inline uint64_t blco_round_up(uint64_t bytes, uint64_t multiple)
     return (bytes + multiple - 1) / multiple * multiple;
 }
 
-/* 64-bit words of a line of so many bits. */
+/* 64-bit words of a line of `line_bits` bits. */
 static inline uint64_t blco_line_words(int line_bits)
 {
     return ((uint64_t)line_bits + 63) / 64;
 }
 
-/* Bytes from an entry of the table of groups to the next one: the group and its line. */
+/* Bytes of an entry of the table of groups: the group and its line. */
 static inline uint64_t blco_group_stride(int line_bits)
 {
     return sizeof(struct packed_group) + blco_line_words(line_bits) * sizeof(uint64_t);

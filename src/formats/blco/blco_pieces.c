@@ -2,7 +2,7 @@
 
 #include <omp.h>
 
-#define NNZ_A_THREAD (4 * BLCO_SEGMENT_NNZ) /* so that all threads have work until the last */
+#define NNZ_A_THREAD (4 * BLCO_SEGMENT_NNZ) /* so that all threads have work until the end */
 
 uint64_t blco_pieces_length(const struct blco_file *f, uint64_t memory)
 {
@@ -13,7 +13,7 @@ uint64_t blco_pieces_length(const struct blco_file *f, uint64_t memory)
     return fit < 1 ? 1 : fit < f->header->nsegments ? fit : f->header->nsegments;
 }
 
-/* The bytes of segments [begin, end) are not needed again for a while. */
+/* Gives back the pages of segments [begin, end), which are not needed again for a while. */
 static void let_go(const struct blco_file *f, uint64_t begin, uint64_t end)
 {
     if (begin == end)

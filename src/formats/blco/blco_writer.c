@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "formats/blco/segment_pack.h"
 
-#define SEGMENTS_A_THREAD 4 /* that wait, so that all threads have work until the last */
+#define SEGMENTS_A_THREAD 4 /* that wait, so that all threads have work until the end */
 
 static uint64_t pending_room(const struct blco_writer *w, int order, uint64_t memory)
 {
@@ -58,8 +58,8 @@ static enum status make_segment_room(struct blco_writer *w, uint64_t more, struc
     return error->status;
 }
 
-/* Packs and writes nnz nonzeros of x from `from` on; only the file's last segment is not full.
- * Where a segment goes is known when those before it are packed. */
+/* Packs and writes nnz nonzeros of x from `from` on; only the last segment of a file is not full.
+ * The position of a segment is known when the segments before it are packed. */
 static enum status write_segments(struct blco_writer *w, const struct coo *x, uint64_t from,
                                   uint64_t nnz, struct error *error)
 {
@@ -92,7 +92,7 @@ static enum status write_segments(struct blco_writer *w, const struct coo *x, ui
                                      : STATUS_OK;
 }
 
-/* Nonzeros [from, from + count) of x, or of position, to where nonzeros wait. */
+/* Copies nonzeros [from, from + count) of x, or of position[], to the nonzeros that wait. */
 static void copy_pending(struct blco_writer *w, const struct coo *x, const uint64_t *position,
                          uint64_t from, uint64_t count)
 {
@@ -121,7 +121,7 @@ enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const
         uint64_t taken = left < room ? left : room;
         copy_pending(w, x, position, from, taken);
         from += taken;
-        if (w->filled < w->pending.nnz) /* the room is whole segments */
+        if (w->filled < w->pending.nnz) /* the room is a number of whole segments */
             break;
         if (write_segments(w, &w->pending, 0, w->filled, error) != STATUS_OK)
             return error->status;
@@ -130,7 +130,7 @@ enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const
     return STATUS_OK;
 }
 
-/* What stands behind the data: zeros up to the next page, then the directory. */
+/* Writes zeros behind the data up to the next page, then the directory. */
 static enum status write_directory(struct blco_writer *w, struct blco_file_header *h,
                                    struct error *error)
 {

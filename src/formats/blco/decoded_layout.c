@@ -37,7 +37,7 @@ void decoded_layout_of_line(struct packed_layout *layout, const struct ordering 
     }
 }
 
-/* Adds a bit of the line to all values of its four that have it. */
+/* Sets the bit of `word` for those values of four bits of the line that have the bit `place`. */
 static void add_bit(struct packed_spread *spread, int place, int word, int shift)
 {
     for (int value = 0; value < 16; value++)

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/vector_clones.h"
 
-/* Gives each mode a word in which it has room, behind the modes before it. */
+/* Gives each mode bits of a word, behind those of the modes before it. */
 static void place_modes(struct linear_decoder *d, const struct ordering *o)
 {
     int used = 0;
@@ -14,13 +14,13 @@ static void place_modes(struct linear_decoder *d, const struct ordering *o)
             used = 0;
         }
         d->mode[n].word = d->words - 1;
-        d->mode[n].shift = used < 64 ? used : 0; /* a mode without bits may stand behind all 64 */
+        d->mode[n].shift = used < 64 ? used : 0; /* a mode without bits may come behind bit 63 */
         d->mode[n].mask = (uint32_t)((UINT64_C(1) << o->mode_bits[n]) - 1);
         used += o->mode_bits[n];
     }
 }
 
-/* What the 256 values of byte `byte` of a line add to a word. */
+/* The bits that the 256 values of byte `byte` of a line set in a word. */
 static uint64_t *table_of(const struct linear_decoder *d, int word, int byte)
 {
     return d->spread + ((size_t)word * (size_t)d->bytes + (size_t)byte) * 256;
@@ -64,7 +64,7 @@ static unsigned byte_of(const uint64_t *line, int byte)
     return (unsigned)(line[byte / 8] >> byte % 8 * 8 & 255);
 }
 
-/* Adds what four bytes of the lines, the first one at `shift`, become by these tables. */
+/* Sets the bits that four bytes of each line, the first one at `shift`, set by these tables. */
 VECTOR_CLONES
 static void add_four(const uint64_t *const table[4], const uint64_t *restrict line, int shift,
                      uint32_t count, uint64_t *restrict word)
@@ -72,21 +72,21 @@ static void add_four(const uint64_t *const table[4], const uint64_t *restrict li
     const uint64_t *a = table[0], *b = table[1], *c = table[2], *d = table[3];
     for (uint32_t i = 0; i < count; i++) {
         uint32_t bytes = (uint32_t)(line[i] >> shift);
-        __asm__("" : "+r"(bytes)); /* looking up in vectors takes twice as long */
+        __asm__("" : "+r"(bytes)); /* a vectorised lookup takes twice as long */
         word[i] |= a[bytes & 255] | b[bytes >> 8 & 255] | c[bytes >> 16 & 255] | d[bytes >> 24];
     }
 }
 
-/* A word of the run's coordinates. *bits are those that any of them may have. */
-static void spread_word(const struct linear_decoder *d, const struct line_run *r, int w,
+/* Decodes word w of each line. *bits are the bits that any of them may have. */
+static void spread_word(const struct linear_decoder *d, const struct line_group *g, int w,
                         uint64_t *word, uint64_t *bits)
 {
     static const uint64_t nothing[256];
-    int differing = (r->differing + 7) / 8;
+    int differing = (g->differing + 7) / 8;
     uint64_t common = 0;
     for (int byte = differing; byte < d->bytes; byte++)
-        common |= table_of(d, w, byte)[byte_of(r->line, byte)];
-    for (uint32_t i = 0; i < r->count; i++)
+        common |= table_of(d, w, byte)[byte_of(g->line, byte)];
+    for (uint32_t i = 0; i < g->count; i++)
         word[i] = common;
     *bits = common;
     for (int byte = 0; byte < differing; byte += 4) {
@@ -97,7 +97,7 @@ static void spread_word(const struct linear_decoder *d, const struct line_run *r
             found |= table[k][255];
         }
         if (found)
-            add_four(table, r->word[byte / 8], byte % 8 * 8, r->count, word);
+            add_four(table, g->word[byte / 8], byte % 8 * 8, g->count, word);
         *bits |= found;
     }
 }
@@ -118,18 +118,18 @@ static uint32_t largest_of(const uint32_t *coordinate, uint32_t count)
     return largest;
 }
 
-bool linear_decoder_run(const struct linear_decoder *d, const struct line_run *r, struct coo *x,
-                        uint64_t to)
+bool linear_decoder_group(const struct linear_decoder *d, const struct line_group *g, struct coo *x,
+                          uint64_t to)
 {
     uint64_t word[PACKED_GROUP_NNZ], bits = 0;
     bool within = true;
     for (int n = 0, w = -1; n < d->order; n++) {
         if (d->mode[n].word != w)
-            spread_word(d, r, w = d->mode[n].word, word, &bits);
+            spread_word(d, g, w = d->mode[n].word, word, &bits);
         uint32_t *coordinate = x->index[n] + to, mask = d->mode[n].mask;
-        take_mode(word, r->count, d->mode[n].shift, mask, coordinate);
+        take_mode(word, g->count, d->mode[n].shift, mask, coordinate);
         if (((bits >> d->mode[n].shift) & mask) >= x->shape.dims[n])
-            within = within && largest_of(coordinate, r->count) < x->shape.dims[n];
+            within = within && largest_of(coordinate, g->count) < x->shape.dims[n];
     }
     return within;
 }

@@ -1,5 +1,5 @@
-/* From places on the encoding line back to coordinates: what each byte of a line becomes in words
- * in which every mode's whole coordinate has its place. */
+/* Decodes lines to coordinates by tables of what each byte of a line adds to words in which every
+ * mode has its whole coordinate. */
 #ifndef BLCO_LINEAR_DECODER_H
 #define BLCO_LINEAR_DECODER_H
 
@@ -10,7 +10,7 @@
 #include "kernels/shared/packed_group.h"
 #include "tensor/ordering.h"
 
-/* Only read once it is created, by any number of threads. */
+/* Read-only once created: any number of threads may use it. */
 struct linear_decoder {
     int order, line_bits;
     int words; /* of coordinates: 1 to 8 */
@@ -20,28 +20,28 @@ struct linear_decoder {
         uint32_t mask;
     } mode[MAX_ORDER];
     struct bit_places places;
-    uint64_t *spread; /* (words x bytes x 256), owned: what a byte of each value adds to a word */
+    uint64_t *spread; /* (words x bytes x 256) bits of a word that a byte sets; owned */
 };
 
-/* On failure *d is empty. STATUS_MEMORY. */
+/* The caller frees *d, which is empty on failure. STATUS_MEMORY. */
 enum status linear_decoder_create(struct linear_decoder *d, const struct ordering *o,
                                   struct error *error);
 
-/* Accepts an empty one. */
+/* Accepts an empty *d. */
 void linear_decoder_free(struct linear_decoder *d);
 
-/* At most PACKED_GROUP_NNZ lines that differ below place PACKED_NUMBER_BITS alone. */
-struct line_run {
+/* The lines of a group: they differ only below place PACKED_NUMBER_BITS. */
+struct line_group {
     uint32_t count;
-    int differing;                      /* bits, from the lowest on, in which they may differ   */
-    uint64_t line[MAX_LINE_WORDS];      /* of one of them                                       */
-    uint64_t word[2][PACKED_GROUP_NNZ]; /* their lowest 128 bits; [1] only where `differing`
-                                         * is more than 64                                   */
+    int differing;                      /* lines may differ in their lowest `differing` bits */
+    uint64_t line[MAX_LINE_WORDS];      /* any one of the lines                              */
+    uint64_t word[2][PACKED_GROUP_NNZ]; /* the lowest 128 bits of each line; word[1] is set only if
+                                         * differing > 64 */
 };
 
-/* The run's coordinates to places from `to` on of x, which has the ordering's modes. Returns
- * whether all are below x's lengths. */
-bool linear_decoder_run(const struct linear_decoder *d, const struct line_run *r, struct coo *x,
-                        uint64_t to);
+/* Decodes the group to the coordinates of x from nonzero `to` on; x has the modes of the ordering.
+ * Returns whether all coordinates are below the lengths of x. */
+bool linear_decoder_group(const struct linear_decoder *d, const struct line_group *g, struct coo *x,
+                          uint64_t to);
 
 #endif

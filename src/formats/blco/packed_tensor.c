@@ -8,7 +8,7 @@
 #include "formats/blco/segment_pack.h"
 #include "tensor/blco.h"
 
-#define NORM_SLICES 256 /* of the segments */
+#define NORM_PORTIONS 256 /* of the segments, each summed by one thread */
 
 uint64_t packed_tensor_nnz(const struct packed_tensor *p, uint64_t begin, uint64_t end)
 {
@@ -27,7 +27,7 @@ struct builder {
     struct packed_tensor *p;
     struct blco sorted;
     struct line_encoder encoder;
-    struct coo *piece; /* (threads), each a segment's nonzeros; owned */
+    struct coo *piece; /* (threads) the nonzeros of one segment each; owned */
     int threads;
 };
 
@@ -53,7 +53,7 @@ static enum status builder_open(struct builder *b, const struct coo *x, struct e
     return line_encoder_create(&b->encoder, &b->sorted.ordering, error);
 }
 
-/* Measures all segments, or fills them where their bytes have been allocated. */
+/* Packs all segments, or only measures them if p->bytes is not yet allocated. */
 static void pack_segments(struct builder *b)
 {
     struct packed_tensor *p = b->p;
@@ -74,7 +74,7 @@ static void pack_segments(struct builder *b)
     }
 }
 
-/* Gives each of the segments that were measured its place. */
+/* Gives each measured segment its offset and allocates p->bytes. */
 static enum status place_segments(struct packed_tensor *p, struct error *error)
 {
     for (uint64_t s = 0; s < p->nsegments; s++) {
@@ -109,8 +109,8 @@ enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, in
     return error->status;
 }
 
-/* Copies the segments; they are looked at while they are in cache. Returns the first damaged one,
- * or the number of all. */
+/* Copies the segments and checks each while it is in cache. Returns the first damaged segment, or
+ * nsegments. */
 static uint64_t copy_segments(struct packed_tensor *p, const struct blco_file *f)
 {
     uint64_t bad = p->nsegments;
@@ -169,17 +169,17 @@ static double segment_norm_sq(const struct packed_tensor *p, uint64_t s, int lin
 
 double packed_tensor_norm_sq(const struct packed_tensor *p)
 {
-    double partial[NORM_SLICES], sum = 0;
-    uint64_t length = p->nsegments / NORM_SLICES + 1;
+    double partial[NORM_PORTIONS], sum = 0;
+    uint64_t length = p->nsegments / NORM_PORTIONS + 1;
     int line_bits = ordering_line_bits(&p->shape);
 #pragma omp parallel for schedule(static)
-    for (uint64_t slice = 0; slice < NORM_SLICES; slice++) {
-        uint64_t end = (slice + 1) * length;
-        partial[slice] = 0;
-        for (uint64_t s = slice * length; s < (end < p->nsegments ? end : p->nsegments); s++)
-            partial[slice] += segment_norm_sq(p, s, line_bits);
+    for (uint64_t portion = 0; portion < NORM_PORTIONS; portion++) {
+        uint64_t end = (portion + 1) * length;
+        partial[portion] = 0;
+        for (uint64_t s = portion * length; s < (end < p->nsegments ? end : p->nsegments); s++)
+            partial[portion] += segment_norm_sq(p, s, line_bits);
     }
-    for (int slice = 0; slice < NORM_SLICES; slice++)
-        sum += partial[slice];
+    for (int portion = 0; portion < NORM_PORTIONS; portion++)
+        sum += partial[portion];
     return sum;
 }

@@ -4,25 +4,25 @@
 #include "formats/blco/value_codec.h"
 
 #define NUMBER_WORDS (PACKED_NUMBER_BITS / 64)
-#define GROUP_BITS   8 /* of the number of a nonzero in its group */
+#define GROUP_BITS   8 /* bits of a nonzero's number in its group */
 
-/* A group that is being packed. */
+/* The lines of a group that is packed. */
 struct lines {
-    /* those that lines have, and [0] and [1] in any case */
+    /* word[w][i]: word w of line i; words 0 and 1 are always set */
     uint64_t word[MAX_LINE_WORDS][PACKED_GROUP_NNZ];
 };
 
-/* Of a segment of so many, where lines have at most PACKED_NUMBER_BITS. */
+/* The number of groups of a segment, if lines have at most PACKED_NUMBER_BITS bits. */
 static uint64_t groups_of(uint64_t nnz)
 {
     return (nnz + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ;
 }
 
-/* Where a group's last line is its first one plus a number of L bits, choose_low_bits looks at
- * low_bits = L - 8 (0 where that is negative), with which the last one's upper is at most 256 and
- * the bit vector has at most 512 bits. L is at most B. So m nonzeros take at most m * (B - 8) / 8 +
- * 4 bytes of low bits, 8 m of values, 64 of the vector, and an entry. Of lines of 64 bits that are
- * 15 bytes a nonzero and 100 a group, 15.4 in all; of 128 bits, 23.5. */
+/* If the last line of a group is the first one plus a number of L bits, choose_low_bits() considers
+ * low_bits = L - 8 (0 if that is negative); the upper bits of the last line are then at most 256,
+ * and the bit vector has at most 512 bits. L is at most the B bits of the line. So m nonzeros take
+ * at most m * (B - 8) / 8 + 4 bytes of low bits, 8 m of values, 64 of the vector, and an entry.
+ * Lines of 64 bits take 15 bytes a nonzero and 100 a group, 15.4 in all; of 128 bits, 23.5. */
 uint64_t segment_pack_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz)
 {
     uint64_t low = line_bits < PACKED_NUMBER_BITS ? (uint64_t)line_bits : PACKED_NUMBER_BITS;
@@ -35,8 +35,8 @@ uint64_t segment_pack_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz)
            (full + (rest > 0)) * BLCO_SEGMENT_ALIGN;
 }
 
-/* Number of nonzeros of a group that begins with nonzero `first` of x, of which `left` are left,
- * and their lines. */
+/* Loads the lines of the group that begins with nonzero `first` of x, with `left` nonzeros left in
+ * the segment. Returns the number of nonzeros of the group. */
 static uint32_t load_lines(const struct line_encoder *e, const struct coo *x, uint64_t first,
                            uint32_t left, struct lines *l)
 {
@@ -59,8 +59,8 @@ static uint128 number_at(const struct lines *l, uint32_t i)
 }
 
 /* Sets low_bits and upper_words so that the group takes the fewest words. Numbers that differ in
- * `range` bits take the fewest where the last one's upper is between half the count and twice, so
- * that at most nine of these bits are above low_bits. */
+ * `range` bits take the fewest if the upper bits of the last one are between half the count and
+ * twice the count, so that at most nine of these bits are above low_bits. */
 static void choose_low_bits(const struct lines *l, struct packed_group *g)
 {
     uint128 first = number_at(l, 0), last = number_at(l, g->count - 1u);
@@ -78,7 +78,7 @@ static void choose_low_bits(const struct lines *l, struct packed_group *g)
     }
 }
 
-/* The group's entry but for where it is. */
+/* The entry of a group, without `first` and `at`. */
 static struct packed_group describe(const struct lines *l, const double *value, uint32_t count)
 {
     struct packed_group g = {.count = (uint16_t)count};
@@ -113,7 +113,7 @@ static void store_entry(const struct packed_group *g, const struct lines *l, int
     memcpy(entry + sizeof *g, line, words * sizeof *line);
 }
 
-/* Fields of more than 64 bits. */
+/* Packs fields of more than 64 bits. */
 static void pack_wide(const struct lines *l, const struct packed_group *g, uint32_t *word)
 {
     struct field_writer w = {.word = word};
@@ -160,7 +160,7 @@ static void pack_group(const struct lines *l, const double *value, const struct 
     pack_uppers(l, g, word);
 }
 
-/* Packs where there are bytes, and only counts them where there are none. */
+/* Packs, or only counts the bytes if `bytes` is NULL. */
 static void pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
                  uint8_t *bytes, struct blco_file_segment *s)
 {

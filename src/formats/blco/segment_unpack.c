@@ -4,7 +4,6 @@
 #include "formats/blco/bit_fields.h"
 #include "formats/blco/value_codec.h"
 
-/* Entry k of the table of groups. */
 void segment_group_load(const uint8_t *bytes, uint32_t k, int line_bits, struct packed_group *g,
                         uint64_t *line)
 {
@@ -34,7 +33,7 @@ void segment_group_values(const uint8_t *bytes, const struct packed_group *g, do
     value_codec_unpack(value_words(bytes, g), g, value);
 }
 
-/* --- whether bytes are sound --- */
+/* --- checking --- */
 
 static bool values_are_sound(const struct packed_group *g)
 {
@@ -54,8 +53,8 @@ static bool values_are_sound(const struct packed_group *g)
     }
 }
 
-/* What is known of a group before its words are read; it follows the nonzeros before `first`, of
- * `left` to come. */
+/* Checks what is known of a group before its words are read. The group begins with nonzero `first`
+ * of the segment, with `left` nonzeros left. */
 static bool entry_is_sound(const struct packed_group *g, int line_bits, uint32_t first,
                            uint32_t left)
 {
@@ -66,7 +65,7 @@ static bool entry_is_sound(const struct packed_group *g, int line_bits, uint32_t
            g->upper_words <= PACKED_UPPER_WORDS && g->unused == 0 && values_are_sound(g);
 }
 
-/* Set bits of a vector. */
+/* The number of set bits of a bit vector. */
 VECTOR_CLONES
 static uint32_t count_bits(const uint32_t *word, uint32_t words)
 {
@@ -82,7 +81,7 @@ static uint32_t count_bits(const uint32_t *word, uint32_t words)
     return count;
 }
 
-/* The last set bit of a vector that has one. */
+/* The place of the last set bit of a bit vector that has one. */
 static uint32_t last_bit(const uint32_t *word, uint32_t words)
 {
     do {
@@ -91,8 +90,8 @@ static uint32_t last_bit(const uint32_t *word, uint32_t words)
     return 32 * words + 31 - (uint32_t)__builtin_clz(word[words]);
 }
 
-/* No nonzero is beyond the end of the line, or of the bits in which lines of a group differ, when
- * the last one's upper is `upper`. */
+/* Checks that no line of the group has bits beyond line_bits, or differs from the others above
+ * place PACKED_NUMBER_BITS. `upper` is the upper number of the last line. */
 static bool line_is_sound(const uint64_t *line, int line_bits, int low_bits, uint32_t upper)
 {
     int words = (int)blco_line_words(line_bits), top = line_bits % 64;
@@ -106,7 +105,7 @@ static bool line_is_sound(const uint64_t *line, int line_bits, int low_bits, uin
     return top == 0 || line[words - 1] >> top == 0;
 }
 
-/* Group k lies at byte `at` and follows the nonzeros before `first`. */
+/* Checks a group whose entry is sound and whose words must begin at byte `at`. */
 static bool group_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,
                            const struct packed_group *g, const uint64_t *line, uint64_t at)
 {
@@ -136,9 +135,9 @@ bool segment_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, i
     return good && done == count;
 }
 
-/* --- decoding them --- */
+/* --- decoding --- */
 
-/* upper_i of each nonzero, and up to eight entries behind them. */
+/* Sets the upper number of each nonzero; up to eight entries behind them are overwritten. */
 static void find_uppers(const struct linear_decoder *d, const uint8_t *bytes,
                         const struct packed_group *g, uint16_t *upper)
 {
@@ -148,47 +147,47 @@ static void find_uppers(const struct linear_decoder *d, const uint8_t *bytes,
         upper[i] = (uint16_t)(upper[i] - i);
 }
 
-/* The lowest 128 bits of each line. */
+/* Sets the lowest 128 bits of each line. */
 static void add_wide(const uint32_t *word, const struct packed_group *g, const uint16_t *upper,
-                     struct line_run *r)
+                     struct line_group *lines)
 {
-    uint128 base = (uint128)r->line[1] << 64 | r->line[0];
+    uint128 base = (uint128)lines->line[1] << 64 | lines->line[0];
     uint32_t low = g->low_bits;
     for (uint32_t i = 0; i < g->count; i++) {
         uint64_t first = packed_bits(word, i * low, low < 64 ? (int)low : 64);
         uint64_t second = low > 64 ? packed_bits(word, i * low + 64, (int)low - 64) : 0;
         uint128 number = base + ((uint128)upper[i] << low | (uint128)second << 64 | first);
-        r->word[0][i] = (uint64_t)number;
-        r->word[1][i] = (uint64_t)(number >> 64);
+        lines->word[0][i] = (uint64_t)number;
+        lines->word[1][i] = (uint64_t)(number >> 64);
     }
 }
 
-/* The lowest 64 bits of each, above which none differs. */
+/* Sets the lowest 64 bits of each line; the lines do not differ above them. */
 VECTOR_CLONES
 static void add_narrow(const uint32_t *word, const struct packed_group *g, const uint16_t *upper,
-                       struct line_run *r)
+                       struct line_group *lines)
 {
-    uint64_t *line = r->word[0], base = r->line[0];
+    uint64_t *line = lines->word[0], base = lines->line[0];
     int low = g->low_bits;
     fields_unpack(word, g->count, low, line);
     for (uint32_t i = 0; i < g->count; i++)
         line[i] += base + ((uint64_t)upper[i] << low);
 }
 
-/* A sound group's lines; r->line is its entry's. */
-static void load_run(const struct linear_decoder *d, const uint8_t *bytes,
-                     const struct packed_group *g, struct line_run *r)
+/* Loads the lines of a sound group; lines->line is the line of its entry. */
+static void load_group(const struct linear_decoder *d, const uint8_t *bytes,
+                       const struct packed_group *g, struct line_group *lines)
 {
     uint16_t upper[PACKED_GROUP_NNZ + 8];
     find_uppers(d, bytes, g, upper);
-    uint128 base = (uint128)r->line[1] << 64 | r->line[0];
+    uint128 base = (uint128)lines->line[1] << 64 | lines->line[0];
     uint128 end = base + ((uint128)(upper[g->count - 1u] + 1u) << g->low_bits) - 1;
-    r->count = g->count;
-    r->differing = bit_length(end ^ base);
-    if (r->differing > 64 || g->low_bits == 64)
-        add_wide(words_of(bytes, g), g, upper, r);
+    lines->count = g->count;
+    lines->differing = bit_length(end ^ base);
+    if (lines->differing > 64 || g->low_bits == 64)
+        add_wide(words_of(bytes, g), g, upper, lines);
     else
-        add_narrow(words_of(bytes, g), g, upper, r);
+        add_narrow(words_of(bytes, g), g, upper, lines);
 }
 
 enum status segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
@@ -198,11 +197,11 @@ enum status segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
     bool good = segment_is_sound(bytes, s, d->line_bits, count);
     for (uint32_t k = 0; k < s->ngroups && good; k++) {
         struct packed_group g;
-        struct line_run r;
-        memset(r.line, 0, sizeof r.line);
-        segment_group_load(bytes, k, d->line_bits, &g, r.line);
-        load_run(d, bytes, &g, &r);
-        good = linear_decoder_run(d, &r, x, first + g.first);
+        struct line_group lines;
+        memset(lines.line, 0, sizeof lines.line);
+        segment_group_load(bytes, k, d->line_bits, &g, lines.line);
+        load_group(d, bytes, &g, &lines);
+        good = linear_decoder_group(d, &lines, x, first + g.first);
         segment_group_values(bytes, &g, x->value + first + g.first);
     }
     if (!good)

@@ -7,7 +7,7 @@
 #include "base/vector_clones.h"
 #include "formats/blco/bit_fields.h"
 
-/* Added to a whole number of at most SHIFT_MOST it leaves that in the low bits, exactly. */
+/* A whole number of at most SHIFT_MOST plus SHIFT has the number in its low bits, exactly. */
 #define SHIFT      0x1.8p52
 #define SHIFT_MOST 0x1p51
 
@@ -17,7 +17,7 @@ static const double powers[PACKED_DECIMALS + 1] = {1e0,  1e1,  1e2,  1e3,  1e4, 
 
 /* A group's values as whole numbers over a power of ten. */
 struct decimals {
-    int count; /* of places behind the point */
+    int count; /* of digits behind the point */
     int64_t whole[PACKED_GROUP_NNZ];
 };
 
@@ -52,7 +52,7 @@ static bool all_float(const double *value, uint32_t count)
     return differing == 0;
 }
 
-/* Whether all are whole numbers of at most SHIFT_MOST. */
+/* Whether all values are whole numbers of at most SHIFT_MOST. */
 VECTOR_CLONES
 static bool all_whole(const double *value, uint32_t count, int64_t *whole)
 {
@@ -66,8 +66,8 @@ static bool all_whole(const double *value, uint32_t count, int64_t *whole)
     return differing == 0;
 }
 
-/* Whether the value is the double next to a whole number of at most VALUE_CODEC_MOST_WHOLE over
- * this power of ten. Division of two doubles is rounded correctly, and both are exact. */
+/* Whether the value is the double nearest to a whole number of at most VALUE_CODEC_MOST_WHOLE over
+ * this power of ten: both are exact doubles, and their division is rounded correctly. */
 static bool is_decimal(double value, double power, int64_t *whole)
 {
     double scaled = value * power;
@@ -77,8 +77,8 @@ static bool is_decimal(double value, double power, int64_t *whole)
     return bits_of((double)*whole / power) == bits_of(value);
 }
 
-/* The fewest decimals, `least` or more, with which this value is one; PACKED_DECIMALS + 1 where
- * there are none. */
+/* The fewest decimals, `least` or more, with which is_decimal() holds; PACKED_DECIMALS + 1 if there
+ * are none. */
 static int decimals_of(double value, int least, int64_t *whole)
 {
     for (int d = least; d <= PACKED_DECIMALS; d++) {
@@ -90,15 +90,14 @@ static int decimals_of(double value, int least, int64_t *whole)
     return PACKED_DECIMALS + 1;
 }
 
-/* Whether all values are whole numbers over one power of ten, the least that does. An arbitrary
- * double is found out with the first value; one value that needs more decimals makes the others be
- * looked at anew. */
+/* Whether all values are whole numbers over one power of ten, the least one. Arbitrary doubles are
+ * refused at the first value; a value that needs more decimals makes the others be checked anew. */
 static bool find_decimals(const double *value, uint32_t count, struct decimals *d)
 {
     d->count = 0;
     if (all_whole(value, count, d->whole))
         return true;
-    uint32_t good = 0; /* values in a row that have been found to have d->count decimals */
+    uint32_t good = 0; /* values in a row that have d->count decimals */
     for (uint32_t i = 0; good < count; i = i + 1 < count ? i + 1 : 0) {
         int needed = decimals_of(value[i], d->count, &d->whole[i]);
         if (needed > PACKED_DECIMALS)
@@ -118,7 +117,7 @@ static void set_form(struct packed_group *g, enum packed_values form, int bits, 
     g->least = least;
 }
 
-/* As whole numbers, where that is what the values are and in at most so many bits. */
+/* Chooses whole numbers if they take at most `most_bits` bits. */
 static bool choose_whole(const struct decimals *d, struct packed_group *g, int most_bits)
 {
     int64_t least = d->whole[0], largest = d->whole[0];
@@ -172,7 +171,7 @@ void value_codec_pack(const double *value, const struct packed_group *g, uint32_
     fields_pack(field, g->count, g->value_bits, word);
 }
 
-/* Whole numbers of which none is more than SHIFT_MOST. */
+/* Unpacks whole numbers of at most SHIFT_MOST. */
 VECTOR_CLONES
 static void widen_whole(const uint64_t *field, const struct packed_group *g, double *value)
 {

@@ -1,5 +1,5 @@
-/* Narrow forms of a group's values (packed_group.h): equal to the last bit when they are unpacked,
- * or not used. */
+/* Packs the values of a group in the narrowest form (packed_group.h) that gives the same bits when
+ * they are unpacked. */
 #ifndef BLCO_VALUE_CODEC_H
 #define BLCO_VALUE_CODEC_H
 
@@ -7,18 +7,19 @@
 
 #include "kernels/shared/packed_group.h"
 
-#define VALUE_CODEC_MOST_WHOLE                                                                     \
-    (INT64_C(1) << 53)            /* up to it every whole number is a double         */
-#define VALUE_CODEC_WHOLE_BITS 55 /* what a field needs at most for their difference */
+#define VALUE_CODEC_MOST_WHOLE (INT64_C(1) << 53) /* whole numbers up to it are doubles  */
+#define VALUE_CODEC_WHOLE_BITS 55                 /* that their difference needs at most */
 
-/* Sets the form in which g->count (1 or more) values take the fewest bits: value_form, value_bits,
- * decimals and least. Bits decide: -0.0 is no whole number, and a NaN keeps its payload. */
+/* Sets the form in which value[0..g->count) take the fewest bits: value_form, value_bits, decimals
+ * and least; g->count is 1 or more. Bits decide: -0.0 is not a whole number, and a NaN keeps its
+ * payload. */
 void value_codec_choose(const double *value, struct packed_group *g);
 
-/* g->count values in the form that was chosen for them to packed_field_words words. */
+/* Packs value[0..g->count) in the form that was chosen for them, to
+ * packed_field_words(g->count, g->value_bits) words. */
 void value_codec_pack(const double *value, const struct packed_group *g, uint32_t *word);
 
-/* And back. One word behind the fields is read as well. */
+/* Unpacks the values to value[0..g->count). One word behind the words of the fields is read too. */
 void value_codec_unpack(const uint32_t *word, const struct packed_group *g, double *value);
 
 #endif

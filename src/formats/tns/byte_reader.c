@@ -17,7 +17,7 @@ bool byte_reader_is_gzip(const unsigned char *bytes, size_t count)
     return count >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
 }
 
-/* read(2) until `room` bytes are there or the file ends. */
+/* Calls read(2) until `room` bytes are read or the file ends. */
 static enum status read_fully(struct byte_reader *f, void *bytes, size_t room, size_t *got,
                               struct error *error)
 {
@@ -35,7 +35,7 @@ static enum status read_fully(struct byte_reader *f, void *bytes, size_t room, s
     return STATUS_OK;
 }
 
-/* Sees to it that at least `wanted` bytes of input are there, unless the file ends before. */
+/* Makes sure that `input` has at least `wanted` bytes, unless the file ends before. */
 static enum status refill(struct byte_reader *f, size_t wanted, struct error *error)
 {
     if (f->count >= wanted || f->ended)
@@ -84,7 +84,7 @@ static enum status explain(const struct byte_reader *f, int code, struct error *
     }
 }
 
-/* Begins the next member. *more is false at the end of the file; zero bytes may pad it. */
+/* Begins the next member. *more is false at the end of the file, which zero bytes may pad. */
 static enum status begin_member(struct byte_reader *f, bool *more, struct error *error)
 {
     enum status status = refill(f, 2, error);
@@ -104,7 +104,7 @@ static enum status begin_member(struct byte_reader *f, bool *more, struct error 
     return STATUS_OK;
 }
 
-/* One call of the library: some bytes of the current member into bytes[0..room). */
+/* Inflates some bytes of the current member into bytes[0..room): one call of the library. */
 static enum status inflate_some(struct byte_reader *f, char *bytes, size_t room, size_t *got,
                                 struct error *error)
 {

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 
-/* The highest level of which text of numbers still gains. */
+/* Higher levels do not make text of numbers smaller. */
 #define LEVEL      2
 #define LEVEL_ROOM ISAL_DEF_LVL2_DEFAULT
 
@@ -26,7 +26,7 @@ void gzip_member_free(struct gzip_member *g)
 
 size_t gzip_member_room(size_t size)
 {
-    return size + size / 8 + 4096; /* what does not shrink is stored in blocks with headers */
+    return size + size / 8 + 4096; /* text that does not shrink is stored as it is, with headers */
 }
 
 enum status gzip_member_write(struct gzip_member *g, const char *text, size_t size, char *out,

@@ -1,4 +1,4 @@
-/* Compresses one buffer to one gzip member; members one after the other are a gzip file. */
+/* Compresses a text to one gzip member. Members one after the other make a gzip file. */
 #ifndef BLCO_GZIP_MEMBER_H
 #define BLCO_GZIP_MEMBER_H
 
@@ -7,22 +7,23 @@
 
 #include "base/error.h"
 
-/* Scratch memory of one compressor. */
+/* Scratch memory of one thread that compresses. */
 struct gzip_member {
     struct isal_zstream *stream; /* owned */
     uint8_t *level_buffer;       /* owned */
 };
 
-/* On failure *g is empty. */
+/* The caller frees *g, which is empty on failure. STATUS_MEMORY. */
 enum status gzip_member_create(struct gzip_member *g, struct error *error);
 
-/* Accepts an empty one. */
+/* Accepts an empty *g. */
 void gzip_member_free(struct gzip_member *g);
 
-/* The room that a member of `size` bytes of text may need. */
+/* The most bytes that a member of `size` bytes of text takes. */
 size_t gzip_member_room(size_t size);
 
-/* text[0..size) to out, which has the room for it; *used says how much it took. */
+/* Compresses text[0..size) to out, which has gzip_member_room(size) bytes; *used is how many the
+ * member takes. STATUS_INTERNAL if the compressor fails. */
 enum status gzip_member_write(struct gzip_member *g, const char *text, size_t size, char *out,
                               size_t *used, struct error *error);
 

@@ -11,42 +11,42 @@
 #include "base/memory.h"
 #include "formats/tns/byte_reader.h"
 
-/* One of the two buffers that go round between the feeding thread and the caller. */
+/* One of the two buffers that go back and forth between the reading thread and the caller. */
 struct slot {
-    char *bytes; /* (batch_bytes + 1), the last for a newline that the file lacks; owned */
-    bool full;   /* the caller's turn; otherwise the feeding thread's                    */
-    bool last;   /* nothing follows                                                      */
-    struct line_batch batch;
-    enum status status; /* where it is not STATUS_OK, there is no batch; the cause is in `error` */
+    char *bytes; /* (window_bytes + 1), the last for a newline that the file lacks; owned */
+    bool full;   /* the caller's turn; otherwise the reading thread's                     */
+    bool last;   /* nothing follows                                                       */
+    struct line_window window;
+    enum status status; /* if not STATUS_OK there is no window, and the cause is in `error` */
 };
 
 struct line_reader {
     const char *name;
     int fd;
-    size_t batch_bytes, mapped_bytes; /* of a batch that is fed, of one that is mapped */
-    size_t file_bytes;                /* 0: unknown                                    */
+    size_t window_bytes, mapped_bytes; /* of a window in a slot, of one in the map */
+    size_t file_bytes;                 /* 0: unknown                               */
     uint64_t text_bytes;
 
-    char *map; /* the file, (map_bytes); NULL where it is fed by the thread          */
+    char *map; /* the file, (map_bytes); NULL if the thread reads the file */
     size_t map_bytes;
-    size_t position; /* in the map: the next batch begins here                      */
-    size_t released; /* pages of the map before this are given back                 */
-    char *last_copy; /* of the last batch, where its last line lacks the newline; owned */
+    size_t position; /* in the map: the next window begins here                       */
+    size_t released; /* pages of the map before it are given back                     */
+    char *last_copy; /* of the last window, if its last line lacks the newline; owned */
 
-    struct byte_reader feed;
+    struct byte_reader file;
     struct slot slot[2];
-    int current;  /* the slot that the caller has, or has next                    */
-    bool holding; /* the caller has it                                            */
-    bool started; /* the thread runs                                              */
-    bool stop;    /* it shall not wait any longer                                 */
+    int current;  /* the slot that the caller has or gets next */
+    bool holding; /* the caller has the current slot           */
+    bool started; /* the thread runs                           */
+    bool stop;    /* the thread must not wait any longer       */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct error error;
 };
 
-/* Where to cut `count` bytes that begin a line, `over` if the file ends with them: how many of them
- * are whole lines. 0 where there is no line end. */
+/* The number of the bytes text[0..count), which begin a text line, that are whole lines: all if the
+ * file ends with them (`over`), 0 if there is no line end. */
 static size_t whole_lines(const char *text, size_t count, bool over)
 {
     if (over)
@@ -55,272 +55,274 @@ static size_t whole_lines(const char *text, size_t count, bool over)
     return newline ? (size_t)(newline - text) + 1 : 0;
 }
 
-/* The `count` bytes at text, the file's last line without a newline among them: one is put behind
- * them, where there is room for it. */
-static struct line_batch last_batch(char *text, size_t count)
+/* The window text[0..count) at the end of the file. If its last line lacks the newline, one is put
+ * behind it, for which there is room. */
+static struct line_window last_window(char *text, size_t count)
 {
-    struct line_batch batch = {.begin = text, .end = text + count};
+    struct line_window window = {.begin = text, .end = text + count};
     if (count > 0 && text[count - 1] != '\n') {
         text[count] = '\n';
-        batch.end++;
-        batch.unterminated = true;
+        window.end++;
+        window.unterminated = true;
     }
-    return batch;
+    return window;
 }
 
-/* Waits until the slot is full, or empty; false where the source is being closed instead. */
-static bool wait_until(struct line_reader *s, const struct slot *slot, bool full)
+/* Waits until the slot is full, or empty; false if the reader is being closed instead. */
+static bool wait_until(struct line_reader *r, const struct slot *slot, bool full)
 {
-    pthread_mutex_lock(&s->lock);
-    while (slot->full != full && !s->stop)
-        pthread_cond_wait(&s->changed, &s->lock);
-    bool go_on = !s->stop;
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_lock(&r->lock);
+    while (slot->full != full && !r->stop)
+        pthread_cond_wait(&r->changed, &r->lock);
+    bool go_on = !r->stop;
+    pthread_mutex_unlock(&r->lock);
     return go_on;
 }
 
-static void hand_over(struct line_reader *s, struct slot *slot, bool full)
+static void hand_over(struct line_reader *r, struct slot *slot, bool full)
 {
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&r->lock);
     slot->full = full;
-    pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
 }
 
-/* The thread may wait for a pipe for ever; only there can closing the source cancel it. */
-static enum status feed_cancellably(struct line_reader *s, char *bytes, size_t room, size_t *got)
+/* The thread may wait for a pipe for ever; closing the reader may cancel it in this wait alone. */
+static enum status read_cancellably(struct line_reader *r, char *bytes, size_t room, size_t *got)
 {
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-    enum status status = byte_reader_read(&s->feed, bytes, room, got, &s->error);
+    enum status status = byte_reader_read(&r->file, bytes, room, got, &r->error);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     return status;
 }
 
-/* Fills the slots in turn until the file is over. The beginning of a line that goes on in the next
- * batch is copied there; nobody else writes where it comes from. */
-static void *feed_slots(void *source)
+/* Fills the slots in turn until the file is over. A text line that a slot has only the beginning of
+ * is copied to the next slot; nobody else writes to the bytes that it is copied from. */
+static void *fill_slots(void *reader)
 {
-    struct line_reader *s = source;
+    struct line_reader *r = reader;
     const char *tail = NULL;
     size_t tail_bytes = 0;
     bool over = false;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     for (int k = 0; !over; k = !k) {
-        struct slot *slot = &s->slot[k];
-        if (!wait_until(s, slot, false))
+        struct slot *slot = &r->slot[k];
+        if (!wait_until(r, slot, false))
             break;
         if (tail_bytes > 0)
             memcpy(slot->bytes, tail, tail_bytes);
         size_t got;
         slot->status =
-            feed_cancellably(s, slot->bytes + tail_bytes, s->batch_bytes - tail_bytes, &got);
+            read_cancellably(r, slot->bytes + tail_bytes, r->window_bytes - tail_bytes, &got);
         if (slot->status == STATUS_OK) {
             size_t count = tail_bytes + got;
-            over = count < s->batch_bytes;
+            over = count < r->window_bytes;
             size_t whole = whole_lines(slot->bytes, count, over);
-            slot->batch = over ? last_batch(slot->bytes, count)
-                               : (struct line_batch){.begin = slot->bytes,
-                                                     .end = slot->bytes + whole,
-                                                     .overlong = whole == 0};
+            slot->window = over ? last_window(slot->bytes, count)
+                                : (struct line_window){.begin = slot->bytes,
+                                                       .end = slot->bytes + whole,
+                                                       .overlong = whole == 0};
             tail = slot->bytes + whole;
             tail_bytes = count - whole;
         }
-        over = over || slot->status != STATUS_OK || slot->batch.overlong;
+        over = over || slot->status != STATUS_OK || slot->window.overlong;
         slot->last = over;
-        hand_over(s, slot, true);
+        hand_over(r, slot, true);
     }
     return NULL;
 }
 
-static enum status next_fed(struct line_reader *s, struct line_batch *batch, struct error *error)
+static enum status next_filled(struct line_reader *r, struct line_window *window,
+                               struct error *error)
 {
-    struct slot *slot = &s->slot[s->current];
-    if (s->holding && slot->last) {
-        *batch = (struct line_batch){.begin = slot->bytes, .end = slot->bytes};
+    struct slot *slot = &r->slot[r->current];
+    if (r->holding && slot->last) {
+        *window = (struct line_window){.begin = slot->bytes, .end = slot->bytes};
         return STATUS_OK;
     }
-    if (s->holding) {
-        hand_over(s, slot, false);
-        s->current = !s->current;
-        slot = &s->slot[s->current];
+    if (r->holding) {
+        hand_over(r, slot, false);
+        r->current = !r->current;
+        slot = &r->slot[r->current];
     }
-    wait_until(s, slot, true);
-    s->holding = true;
+    wait_until(r, slot, true);
+    r->holding = true;
     if (slot->status != STATUS_OK)
-        return error_set(error, slot->status, "%s", s->error.message);
-    *batch = slot->batch;
+        return error_set(error, slot->status, "%s", r->error.message);
+    *window = slot->window;
     return STATUS_OK;
 }
 
-/* Gives the pages of the map before `position` back, so that text does not count as memory that
+/* Gives back the pages of the map before `position`, so that the text does not count as memory that
  * this process holds. */
-static void release_map(struct line_reader *s, size_t position)
+static void release_map(struct line_reader *r, size_t position)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t until = position / page * page;
-    if (until > s->released) {
-        madvise(s->map + s->released, until - s->released, MADV_DONTNEED);
-        s->released = until;
+    if (until > r->released) {
+        madvise(r->map + r->released, until - r->released, MADV_DONTNEED);
+        r->released = until;
     }
 }
 
-static enum status next_mapped(struct line_reader *s, struct line_batch *batch, struct error *error)
+static enum status next_mapped(struct line_reader *r, struct line_window *window,
+                               struct error *error)
 {
-    size_t left = s->map_bytes - s->position;
-    bool over = left < s->mapped_bytes;
-    char *text = s->map + s->position;
-    release_map(s, s->position);
+    size_t left = r->map_bytes - r->position;
+    bool over = left < r->mapped_bytes;
+    char *text = r->map + r->position;
+    release_map(r, r->position);
 
-    size_t count = whole_lines(text, over ? left : s->mapped_bytes, over);
-    *batch = (struct line_batch){.begin = text, .end = text + count, .overlong = !over && !count};
-    s->position += count;
+    size_t count = whole_lines(text, over ? left : r->mapped_bytes, over);
+    *window = (struct line_window){.begin = text, .end = text + count, .overlong = !over && !count};
+    r->position += count;
     if (!over || count == 0 || text[count - 1] == '\n')
         return STATUS_OK;
 
-    s->last_copy = memory_array(count + 1, 1, error);
-    if (!s->last_copy)
+    r->last_copy = memory_array(count + 1, 1, error);
+    if (!r->last_copy)
         return error->status;
-    memcpy(s->last_copy, text, count);
-    *batch = last_batch(s->last_copy, count);
+    memcpy(r->last_copy, text, count);
+    *window = last_window(r->last_copy, count);
     return STATUS_OK;
 }
 
-enum status line_reader_next(struct line_reader *s, struct line_batch *batch, struct error *error)
+enum status line_reader_next(struct line_reader *r, struct line_window *window, struct error *error)
 {
-    enum status status = s->map ? next_mapped(s, batch, error) : next_fed(s, batch, error);
+    enum status status = r->map ? next_mapped(r, window, error) : next_filled(r, window, error);
     if (status == STATUS_OK)
-        s->text_bytes += (size_t)(batch->end - batch->begin) - batch->unterminated;
+        r->text_bytes += (size_t)(window->end - window->begin) - window->unterminated;
     return status;
 }
 
-static enum status start_feeding(struct line_reader *s, struct error *error)
+static enum status start_thread(struct line_reader *r, struct error *error)
 {
-    enum status status = byte_reader_open(&s->feed, s->fd, s->name, error);
+    enum status status = byte_reader_open(&r->file, r->fd, r->name, error);
     for (int k = 0; k < 2 && status == STATUS_OK; k++) {
-        s->slot[k].bytes = memory_array(s->batch_bytes + 1, 1, error);
-        if (!s->slot[k].bytes)
+        r->slot[k].bytes = memory_array(r->window_bytes + 1, 1, error);
+        if (!r->slot[k].bytes)
             status = error->status;
     }
     if (status != STATUS_OK)
         return status;
-    int code = pthread_create(&s->thread, NULL, feed_slots, s);
+    int code = pthread_create(&r->thread, NULL, fill_slots, r);
     if (code)
         return error_set(error, STATUS_INTERNAL, "cannot start a thread: %s", strerror(code));
-    s->started = true;
+    r->started = true;
     return STATUS_OK;
 }
 
-/* Maps a regular file of plain text from where it stands; others are fed. A file of /proc says that
- * it has no bytes, and has some. */
-static enum status start(struct line_reader *s, struct error *error)
+/* Maps a regular file of plain text from its present position; starts the thread for other files. A
+ * file of /proc claims to have no bytes, and has some. */
+static enum status start(struct line_reader *r, struct error *error)
 {
     struct stat about;
-    if (fstat(s->fd, &about) != 0)
-        return error_set(error, STATUS_INPUT, "%s: cannot read: %s", s->name, strerror(errno));
+    if (fstat(r->fd, &about) != 0)
+        return error_set(error, STATUS_INPUT, "%s: cannot read: %s", r->name, strerror(errno));
     if (S_ISDIR(about.st_mode))
-        return error_set(error, STATUS_INPUT, "%s: is a directory, expected a file", s->name);
-    off_t position = S_ISREG(about.st_mode) ? lseek(s->fd, 0, SEEK_CUR) : -1;
+        return error_set(error, STATUS_INPUT, "%s: is a directory, expected a file", r->name);
+    off_t position = S_ISREG(about.st_mode) ? lseek(r->fd, 0, SEEK_CUR) : -1;
     if (position < 0 || position >= about.st_size)
-        return start_feeding(s, error);
+        return start_thread(r, error);
 
-    s->file_bytes = (size_t)about.st_size;
+    r->file_bytes = (size_t)about.st_size;
     unsigned char magic[2];
-    ssize_t got = pread(s->fd, magic, sizeof magic, position);
+    ssize_t got = pread(r->fd, magic, sizeof magic, position);
     if (got > 0 && byte_reader_is_gzip(magic, (size_t)got))
-        return start_feeding(s, error);
-    void *map = mmap(NULL, s->file_bytes, PROT_READ, MAP_PRIVATE, s->fd, 0);
+        return start_thread(r, error);
+    void *map = mmap(NULL, r->file_bytes, PROT_READ, MAP_PRIVATE, r->fd, 0);
     if (map == MAP_FAILED)
-        return start_feeding(s, error);
-    madvise(map, s->file_bytes, MADV_SEQUENTIAL);
-    s->map = map;
-    s->map_bytes = s->file_bytes;
-    s->position = (size_t)position;
+        return start_thread(r, error);
+    madvise(map, r->file_bytes, MADV_SEQUENTIAL);
+    r->map = map;
+    r->map_bytes = r->file_bytes;
+    r->position = (size_t)position;
     return STATUS_OK;
 }
 
-enum status line_reader_open(struct line_reader **source, const char *path, size_t batch_bytes,
+enum status line_reader_open(struct line_reader **reader, const char *path, size_t window_bytes,
                              size_t mapped_bytes, struct error *error)
 {
-    *source = NULL;
-    struct line_reader *s = memory_zeros(1, sizeof *s, error);
-    if (!s)
+    *reader = NULL;
+    struct line_reader *r = memory_zeros(1, sizeof *r, error);
+    if (!r)
         return error->status;
     bool standard_input = strcmp(path, "-") == 0;
-    s->name = standard_input ? "standard input" : path;
-    s->batch_bytes = batch_bytes;
-    s->mapped_bytes = mapped_bytes;
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->changed, NULL);
-    s->fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    enum status status = s->fd < 0
-                             ? error_set(error, STATUS_INPUT, "%s: %s", s->name, strerror(errno))
-                             : start(s, error);
+    r->name = standard_input ? "standard input" : path;
+    r->window_bytes = window_bytes;
+    r->mapped_bytes = mapped_bytes;
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->changed, NULL);
+    r->fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    enum status status = r->fd < 0
+                             ? error_set(error, STATUS_INPUT, "%s: %s", r->name, strerror(errno))
+                             : start(r, error);
     if (status != STATUS_OK)
-        line_reader_close(s);
+        line_reader_close(r);
     else
-        *source = s;
+        *reader = r;
     return status;
 }
 
-const char *line_reader_name(const struct line_reader *s)
+const char *line_reader_name(const struct line_reader *r)
 {
-    return s->name;
+    return r->name;
 }
 
-size_t line_reader_batch_bytes(const struct line_reader *s)
+size_t line_reader_window_bytes(const struct line_reader *r)
 {
-    return s->map ? s->mapped_bytes : s->batch_bytes;
+    return r->map ? r->mapped_bytes : r->window_bytes;
 }
 
-bool line_reader_threaded(const struct line_reader *s)
+bool line_reader_threaded(const struct line_reader *r)
 {
-    return s->started;
+    return r->started;
 }
 
-double line_reader_fraction(const struct line_reader *s)
+double line_reader_fraction(const struct line_reader *r)
 {
-    if (s->file_bytes == 0)
+    if (r->file_bytes == 0)
         return -1;
     size_t done =
-        s->map ? s->position : atomic_load_explicit(&s->feed.consumed, memory_order_relaxed);
-    return (double)done / (double)s->file_bytes;
+        r->map ? r->position : atomic_load_explicit(&r->file.consumed, memory_order_relaxed);
+    return (double)done / (double)r->file_bytes;
 }
 
-bool line_reader_gzip(const struct line_reader *s)
+bool line_reader_gzip(const struct line_reader *r)
 {
-    return s->feed.gzip;
+    return r->file.gzip;
 }
 
-uint64_t line_reader_bytes(const struct line_reader *s)
+uint64_t line_reader_bytes(const struct line_reader *r)
 {
-    return s->text_bytes;
+    return r->text_bytes;
 }
 
-static void stop_feeding(struct line_reader *s)
+static void stop_thread(struct line_reader *r)
 {
-    pthread_mutex_lock(&s->lock);
-    s->stop = true;
-    pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
-    pthread_cancel(s->thread);
-    pthread_join(s->thread, NULL);
+    pthread_mutex_lock(&r->lock);
+    r->stop = true;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    pthread_cancel(r->thread);
+    pthread_join(r->thread, NULL);
 }
 
-void line_reader_close(struct line_reader *s)
+void line_reader_close(struct line_reader *r)
 {
-    if (!s)
+    if (!r)
         return;
-    if (s->started)
-        stop_feeding(s);
-    byte_reader_close(&s->feed);
+    if (r->started)
+        stop_thread(r);
+    byte_reader_close(&r->file);
     for (int k = 0; k < 2; k++)
-        memory_free(s->slot[k].bytes);
-    memory_free(s->last_copy);
-    if (s->map)
-        munmap(s->map, s->map_bytes);
-    if (s->fd >= 0 && s->fd != STDIN_FILENO)
-        close(s->fd);
-    pthread_cond_destroy(&s->changed);
-    pthread_mutex_destroy(&s->lock);
-    memory_free(s);
+        memory_free(r->slot[k].bytes);
+    memory_free(r->last_copy);
+    if (r->map)
+        munmap(r->map, r->map_bytes);
+    if (r->fd >= 0 && r->fd != STDIN_FILENO)
+        close(r->fd);
+    pthread_cond_destroy(&r->changed);
+    pthread_mutex_destroy(&r->lock);
+    memory_free(r);
 }

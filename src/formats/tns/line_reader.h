@@ -1,6 +1,6 @@
-/* A text file as batches of whole lines. A regular file is mapped and cut at line ends; gzip,
- * standard input and pipes are read (and inflated) by a thread of their own, one batch ahead, so
- * that this overlaps with what the caller does with the present batch. */
+/* Reads a text file in windows of whole text lines. A regular file is mapped and cut at line ends.
+ * Gzip, standard input and pipes are read (and inflated) by a thread of their own, one window
+ * ahead, so that reading overlaps with what the caller does with the present window. */
 #ifndef BLCO_LINE_READER_H
 #define BLCO_LINE_READER_H
 
@@ -12,39 +12,43 @@
 
 struct line_reader;
 
-struct line_batch {
-    const char *begin, *end; /* whole lines; end[-1] is a newline. Equal: the file is over        */
-    bool unterminated;       /* the last line had no newline in the file; here it has one         */
-    bool overlong;           /* instead of a batch: the next line is longer than a batch may be   */
+struct line_window {
+    const char *begin, *end; /* whole lines, end[-1] is a newline; empty: the file is over */
+    bool unterminated;       /* the last line had no newline in the file; here it has one  */
+    bool overlong;           /* there is no window: the next line is longer than one       */
 };
 
-/* Opens the file, or standard input where path is "-". Batches have at most `batch_bytes`, or those
- * of a mapped file `mapped_bytes`, and so have lines. Errors (a directory, no permission) name the
- * file. The caller closes *s; it is NULL on failure. STATUS_INPUT, STATUS_MEMORY, STATUS_INTERNAL
- * where no thread can be started. */
-enum status line_reader_open(struct line_reader **s, const char *path, size_t batch_bytes,
+/* Opens the file, or standard input if path is "-". A window, and so a text line, has at most
+ * `window_bytes` bytes, or `mapped_bytes` if the file is mapped. The caller closes *r, which is
+ * NULL on failure. STATUS_INPUT, with the name of the file, if it cannot be read (a directory, no
+ * permission); STATUS_MEMORY; STATUS_INTERNAL if no thread can be started. */
+enum status line_reader_open(struct line_reader **r, const char *path, size_t window_bytes,
                              size_t mapped_bytes, struct error *error);
 
-/* The next lines. The ones before are no longer valid. */
-enum status line_reader_next(struct line_reader *s, struct line_batch *batch, struct error *error);
+/* Gets the next window, from when on the one before is no longer valid. STATUS_INPUT,
+ * STATUS_MEMORY. */
+enum status line_reader_next(struct line_reader *r, struct line_window *window,
+                             struct error *error);
 
-/* What messages call it: the path, or "standard input". */
-const char *line_reader_name(const struct line_reader *s);
+/* The name for messages: the path, or "standard input". */
+const char *line_reader_name(const struct line_reader *r);
 
-/* The most bytes that a batch has. */
-size_t line_reader_batch_bytes(const struct line_reader *s);
+/* The most bytes of a window. */
+size_t line_reader_window_bytes(const struct line_reader *r);
 
 /* Whether a thread of its own reads the file. */
-bool line_reader_threaded(const struct line_reader *s);
+bool line_reader_threaded(const struct line_reader *r);
 
-/* How much of the file has been read, 0 to 1; negative where its size is unknown. */
-double line_reader_fraction(const struct line_reader *s);
+/* The share of the file that has been read, 0 to 1; negative if the size of the file is unknown. */
+double line_reader_fraction(const struct line_reader *r);
 
-/* Whether the file is compressed, and how many bytes of text all batches so far had in the file. */
-bool line_reader_gzip(const struct line_reader *s);
-uint64_t line_reader_bytes(const struct line_reader *s);
+/* Whether the file is compressed. */
+bool line_reader_gzip(const struct line_reader *r);
 
-/* Accepts NULL. */
-void line_reader_close(struct line_reader *s);
+/* Bytes of text, after inflation, of all windows so far. */
+uint64_t line_reader_bytes(const struct line_reader *r);
+
+/* Stops the thread and closes the file. Accepts NULL. */
+void line_reader_close(struct line_reader *r);
 
 #endif

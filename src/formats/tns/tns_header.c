@@ -16,7 +16,7 @@ static bool is_word(struct tns_token token, const char *word)
            strncasecmp(token.begin, word, strlen(word)) == 0;
 }
 
-/* All is known: entries of `order` indices, as `origin` says. */
+/* Sets the form of the entries: `order` indices, as `origin` says. */
 static enum status ready(struct tns_head *h, int order, const char *origin, struct error *error)
 {
     const struct tns_options *o = h->options;
@@ -81,7 +81,8 @@ static enum status header_count(struct tns_head *h, struct tns_token token, uint
     return ready(h, h->shape.order, "the header", error);
 }
 
-/* A line of one column cannot be an entry, so it begins a header; any other is the first entry. */
+/* A text line of one column cannot be an entry, so it begins a header; any other is the first
+ * entry. */
 static enum status first_line(struct tns_head *h, const struct tns_token *token, uint64_t columns,
                               uint64_t number, bool *is_entry, struct error *error)
 {

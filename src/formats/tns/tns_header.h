@@ -1,6 +1,5 @@
-/* What stands before the entries of FROSTT text: nothing; a line with the order and one with the
- * lengths; or `sptensor`, order, lengths and the number of entries, each on a line. Read one line
- * at a time, until the format of the entries is known. */
+/* Reads what stands before the entries of FROSTT text (see enum tns_header), one text line at a
+ * time, until the form of the entries is known. */
 #ifndef BLCO_TNS_HEADER_H
 #define BLCO_TNS_HEADER_H
 
@@ -9,32 +8,35 @@
 #include "formats/tns/tns_line.h"
 #include "formats/tns/tns_options.h"
 
+/* What the next text line that is not blank must be. */
 enum tns_awaited {
     TNS_AWAIT_FIRST,
     TNS_AWAIT_ORDER,
     TNS_AWAIT_LENGTHS,
     TNS_AWAIT_COUNT,
-    TNS_READY
+    TNS_READY /* an entry */
 };
 
 struct tns_head {
-    const char *name; /* of the file, for messages; not owned          */
-    const struct tns_options *options;
-    enum tns_awaited awaited; /* by the next line that is not blank    */
+    const char *name;                  /* of the file, for messages; not owned */
+    const struct tns_options *options; /* not owned                            */
+    enum tns_awaited awaited;
     enum tns_header dialect;
-    struct shape shape;
-    uint64_t count;           /* entries that `sptensor` declares      */
-    struct tns_format format; /* of the entries, where TNS_READY       */
+    struct shape shape;       /* from the header                            */
+    uint64_t count;           /* entries that an `sptensor` header declares */
+    struct tns_format format; /* of the entries; set once TNS_READY         */
 };
 
+/* Awaits the first text line of a file. `name` and *options outlive *h. */
 void tns_head_begin(struct tns_head *h, const char *name, const struct tns_options *options);
 
-/* The file's next line, [line, end), `number` in it. *is_entry where it is the first entry, and not
- * the header's; then nothing but entries follows. */
+/* Takes the next text line of the file, [line, end), number `number`. *is_entry if the line is the
+ * first entry and not part of a header; only entries follow then. STATUS_INPUT if the line is
+ * neither. */
 enum status tns_head_line(struct tns_head *h, const char *line, const char *end, uint64_t number,
                           bool *is_entry, struct error *error);
 
-/* The file is over. STATUS_INPUT where it ended within the header. */
+/* Takes the end of the file. STATUS_INPUT if the file ends within the header or has no entries. */
 enum status tns_head_end(const struct tns_head *h, struct error *error);
 
 #endif

@@ -15,7 +15,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* --- any line, with care --- */
+/* --- any text line, with care --- */
 
 uint64_t tns_tokens(const char *line, const char *end, struct tns_token *token)
 {
@@ -61,7 +61,7 @@ const char *tns_quote(struct tns_token token, char *text)
 
 enum line_kind { LINE_EMPTY, LINE_ENTRY, LINE_BAD };
 
-/* A line that the fast path refused. */
+/* Parses a text line that fast_line() has refused. */
 static enum line_kind parse_line(const struct tns_format *f, const char *line, const char *end,
                                  const struct tns_place *place, uint64_t at)
 {
@@ -96,7 +96,7 @@ static enum status explain_columns(const struct tns_format *f, uint64_t number, 
                      f->order_origin);
 }
 
-/* What is wrong with an index of mode n; STATUS_OK where nothing is. */
+/* Explains what is wrong with an index of mode n; STATUS_OK if nothing is. */
 static enum status explain_index(const struct tns_format *f, uint64_t number, int n,
                                  struct tns_token token, struct error *error)
 {
@@ -143,10 +143,10 @@ enum status tns_line_explain(const struct tns_format *f, const char *line, const
                      number, tns_quote(last, quoted), is_number ? "finite " : "");
 }
 
-/* --- the usual line, fast --- */
+/* --- the usual text line, fast --- */
 
-/* An unsigned number of up to 15 digits at p, with eight readable bytes behind each eight digits;
- * NULL where there is none. A newline ends it at the latest. */
+/* Parses an unsigned number of up to 15 digits at p, with eight readable bytes behind each eight
+ * digits. Returns its end, or NULL if there is no such number. A newline ends it at the latest. */
 static inline const char *fast_unsigned(const char *p, const char *readable, uint64_t *value)
 {
     if (readable - p < 16)
@@ -167,7 +167,7 @@ static inline const char *fast_unsigned(const char *p, const char *readable, uin
     return p;
 }
 
-/* A value at p: a whole number here, others by number_parse. */
+/* Parses a value at p: a whole number here, others by number_parse(). Returns its end or NULL. */
 static inline const char *fast_value(const char *p, const char *readable, double *value)
 {
     uint64_t whole;
@@ -188,8 +188,8 @@ static inline const char *skip_blanks(const char *p)
     return p;
 }
 
-/* The entry of the line at p into place [at]: the beginning of the next line, or NULL where the
- * line is anything else than a plain entry. The newline that ends every line ends each loop. */
+/* Parses the entry of the text line at p into place [at]. Returns the beginning of the next line,
+ * or NULL if the line is not a plain entry. The newline that ends every line ends each loop. */
 static inline const char *fast_line(const struct tns_format *f, const char *p, const char *readable,
                                     const struct tns_place *place, uint64_t at)
 {

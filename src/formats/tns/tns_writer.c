@@ -10,29 +10,30 @@
 #include "base/outfile.h"
 #include "formats/tns/gzip_member.h"
 
-#define SLICE       TNS_WRITE_PIECE /* nonzeros formatted, compressed and written at a time */
+#define SECTION     TNS_WRITE_PIECE /* nonzeros formatted, compressed and written at a time */
 #define INDEX_TEXT  11              /* ten digits and a blank                               */
 #define HEADER_TEXT (64 + MAX_ORDER * INDEX_TEXT)
 
-/* What one thread formats and compresses into. */
-struct slice_buffer {
-    char *text, *packed; /* owned; packed only for gzip */
+/* The memory in which a thread formats and compresses a section. */
+struct section_buffer {
+    char *text, *gzipped; /* owned; gzipped for gzip only */
     struct gzip_member gzip;
 };
 
 struct tns_writer {
-    struct coo shape;    /* order, lengths and nonzeros of the whole tensor, without arrays */
-    const struct coo *x; /* the piece that is being written                                 */
-    uint64_t written;    /* nonzeros of the pieces before it                                */
-    bool begun;          /* the header is written                                           */
+    struct coo
+        shape; /* order, lengths and number of nonzeros of the whole tensor, without arrays */
+    const struct coo *x; /* the piece that is being written; not owned */
+    uint64_t written;    /* nonzeros of the pieces before it           */
+    bool begun;          /* the header is written                      */
     struct tns_write_options options;
     struct progress *progress;
     struct outfile file;
     bool gzip, to_stdout;
-    size_t position; /* in the file, of the next slice      */
+    size_t position; /* in the file, of the next section */
     uint64_t text_bytes;
     int threads;
-    struct slice_buffer *buffer; /* (threads); owned */
+    struct section_buffer *buffer; /* (threads); owned */
 };
 
 static bool ends_in_gz(const char *path)
@@ -41,20 +42,20 @@ static bool ends_in_gz(const char *path)
     return length > 3 && strcmp(path + length - 3, ".gz") == 0;
 }
 
-static size_t slice_room(const struct coo *x)
+static size_t section_room(const struct coo *x)
 {
-    size_t lines = x->nnz < SLICE ? (size_t)x->nnz : SLICE;
+    size_t lines = x->nnz < SECTION ? (size_t)x->nnz : SECTION;
     return HEADER_TEXT + lines * ((size_t)x->shape.order * INDEX_TEXT + NUMBER_MAX_TEXT + 1);
 }
 
 static enum status prepare(struct tns_writer *w, const char *path, struct error *error)
 {
-    size_t room = slice_room(&w->shape);
+    size_t room = section_room(&w->shape);
     w->buffer = memory_zeros((size_t)w->threads, sizeof *w->buffer, error);
     for (int t = 0; w->buffer && t < w->threads; t++) {
         w->buffer[t].text = memory_array(room, 1, error);
         if (w->gzip)
-            w->buffer[t].packed = memory_array(gzip_member_room(room), 1, error);
+            w->buffer[t].gzipped = memory_array(gzip_member_room(room), 1, error);
         if (w->gzip)
             gzip_member_create(&w->buffer[t].gzip, error);
         if (error->status != STATUS_OK)
@@ -84,12 +85,12 @@ static char *format_header(const struct tns_writer *w, char *text)
     return text;
 }
 
-static char *format_slice(const struct tns_writer *w, uint64_t slice, char *text)
+static char *format_section(const struct tns_writer *w, uint64_t section, char *text)
 {
     const struct coo *x = w->x;
     uint64_t base = (uint64_t)w->options.index_base;
-    uint64_t begin = slice * SLICE, end = begin + SLICE < x->nnz ? begin + SLICE : x->nnz;
-    if (slice == 0 && !w->begun)
+    uint64_t begin = section * SECTION, end = begin + SECTION < x->nnz ? begin + SECTION : x->nnz;
+    if (section == 0 && !w->begun)
         text = format_header(w, text);
     for (uint64_t i = begin; i < end; i++) {
         for (int n = 0; n < x->shape.order; n++) {
@@ -102,26 +103,26 @@ static char *format_slice(const struct tns_writer *w, uint64_t slice, char *text
     return text;
 }
 
-/* Formats a slice into the thread's buffer; *bytes, *size is what goes into the file. */
-static void make_slice(const struct tns_writer *w, uint64_t slice, struct slice_buffer *b,
-                       size_t *text_size, const char **bytes, size_t *size, struct error *error)
+/* Formats a section into the thread's buffer; bytes[0..*size) is what goes into the file. */
+static void make_section(const struct tns_writer *w, uint64_t section, struct section_buffer *b,
+                         size_t *text_size, const char **bytes, size_t *size, struct error *error)
 {
     *bytes = b->text;
-    *size = *text_size = (size_t)(format_slice(w, slice, b->text) - b->text);
+    *size = *text_size = (size_t)(format_section(w, section, b->text) - b->text);
     if (!w->gzip)
         return;
-    *bytes = b->packed;
-    gzip_member_write(&b->gzip, b->text, *text_size, b->packed, size, error);
+    *bytes = b->gzipped;
+    gzip_member_write(&b->gzip, b->text, *text_size, b->gzipped, size, error);
 }
 
-/* A slice's place in the file is known when those before it are formatted; its bytes are then
- * written by each thread on its own, or in turn where the output cannot be written at a place. */
-static void write_slices(struct tns_writer *w, struct error *error)
+/* The position of a section in the file is known when the sections before it are formatted. Each
+ * thread then writes its own, or all in turn if the output cannot be written at a position. */
+static void write_sections(struct tns_writer *w, struct error *error)
 {
-    uint64_t slices = w->x->nnz ? (w->x->nnz + SLICE - 1) / SLICE : 1;
+    uint64_t sections = w->x->nnz ? (w->x->nnz + SECTION - 1) / SECTION : 1;
     bool failed = false;
 #pragma omp parallel for ordered schedule(dynamic)
-    for (uint64_t s = 0; s < slices; s++) {
+    for (uint64_t s = 0; s < sections; s++) {
         struct error own = {0};
         const char *bytes = NULL;
         size_t text_size = 0, size = 0, position = 0;
@@ -129,7 +130,7 @@ static void write_slices(struct tns_writer *w, struct error *error)
 #pragma omp atomic read
         skip = failed;
         if (!skip)
-            make_slice(w, s, &w->buffer[omp_get_thread_num()], &text_size, &bytes, &size, &own);
+            make_section(w, s, &w->buffer[omp_get_thread_num()], &text_size, &bytes, &size, &own);
 #pragma omp ordered
         {
             position = w->position;
@@ -148,7 +149,7 @@ static void write_slices(struct tns_writer *w, struct error *error)
         }
         if (omp_get_thread_num() == 0)
             progress_update(w->progress,
-                            (double)(w->written + s * SLICE + 1) / (double)(w->shape.nnz + 1),
+                            (double)(w->written + s * SECTION + 1) / (double)(w->shape.nnz + 1),
                             "%.0f MB", (double)position / 1e6);
     }
 }
@@ -159,7 +160,7 @@ void tns_writer_free(struct tns_writer *w)
         return;
     for (int t = 0; w->buffer && t < w->threads; t++) {
         memory_free(w->buffer[t].text);
-        memory_free(w->buffer[t].packed);
+        memory_free(w->buffer[t].gzipped);
         gzip_member_free(&w->buffer[t].gzip);
     }
     memory_free(w->buffer);
@@ -196,7 +197,7 @@ enum status tns_writer_open(struct tns_writer **writer, const char *path, const 
 enum status tns_writer_append(struct tns_writer *w, const struct coo *x, struct error *error)
 {
     w->x = x;
-    write_slices(w, error);
+    write_sections(w, error);
     w->begun = true;
     w->written += x->nnz;
     return error->status;

@@ -1,3 +1,5 @@
+/* Copying .blco files: the same bytes again, whatever the segments, and nonzeros out of order
+ * are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -15,7 +15,7 @@
 #include "support/blco_files.h"
 #include "support/scratch.h"
 
-/* A file of every part, as small as they come. */
+/* A small file that has every part of the format. */
 static char *small_file(size_t *size)
 {
     struct coo x;
@@ -76,7 +76,7 @@ static void test_every_truncation_is_found(void **state)
     free(bytes);
 }
 
-/* Checksums that fit whatever the file says, so that what it says is looked at. */
+/* Corrects the checksums, so that the contents are checked. */
 static void sign(char *bytes, size_t size)
 {
     struct blco_file_header *h = header_of(bytes);
@@ -115,7 +115,7 @@ static void test_other_versions_and_machines(void **state)
     free(bytes);
 }
 
-/* Headers and directories whose checksums are right and that are nonsense. */
+/* Nonsense in headers and directories whose checksums are right. */
 static void test_contradictions(void **state)
 {
     (void)state;
@@ -195,17 +195,17 @@ static void test_contradictions(void **state)
     free(good);
 }
 
-/* A whole number that is stored in an entry of the table of groups, or in its line (line = 1), or
- * in the group's last word of all (line = 2), and what is wrong there. */
+/* A wrong whole number that is stored in an entry of the table of groups, in the line of the entry,
+ * or in the last word of the group. */
 struct nonsense {
-    int line;
+    int where; /* 0: the entry, 1: its line, 2: the last word */
     size_t at, size;
     uint64_t number;
 };
 
 #define AT(member) 0, offsetof(struct packed_group, member), sizeof((struct packed_group){0}.member)
 
-/* Groups that are nonsense, in a segment whose checksum is right. */
+/* Nonsense in groups of a segment whose checksum is right. */
 static void test_bad_groups(void **state)
 {
     (void)state;
@@ -251,7 +251,7 @@ static void test_bad_groups(void **state)
         memcpy(&g, entry, sizeof g);
         assert_true(g.count == 40 && g.value_form == PACKED_F64 && g.upper_words > 1);
         size_t last = g.at + blco_group_words(&g) * sizeof(uint32_t) - sizeof(uint32_t);
-        size_t from = bad[c].line == 2 ? last : bad[c].line ? sizeof g : 0;
+        size_t from = bad[c].where == 2 ? last : bad[c].where ? sizeof g : 0;
         memcpy(entry + from + bad[c].at, &bad[c].number, bad[c].size);
         sign(bytes, size);
         assert_refused(bytes, size, "not as its tables say");

@@ -1,3 +1,5 @@
+/* .blco files: what is written is read back to the last bit, in few bytes, and byte for byte as
+ * defined. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -260,18 +262,18 @@ static void test_allocation_failures(void **state)
     const char *path = scratch_path("x.blco");
     int fired = 1;
     for (long k = 0; fired; k++) {
-        struct external_sort runs;
+        struct external_sort sort;
         struct external_sort_report report;
         struct error error = {0};
         unlink(path);
         copy_coo(&copy, &x);
-        external_sort_init(&runs);
+        external_sort_init(&sort);
         memory_hook_set(k);
         enum status status =
-            external_sort_write(&runs, &copy, path, 1 << 20, &report, NULL, &error);
+            external_sort_write(&sort, &copy, path, 1 << 20, &report, NULL, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
-        external_sort_free(&runs);
+        external_sort_free(&sort);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         assert_int_equal(scratch_entries(0), fired ? 0 : 1);
         assert_null(copy.value);

@@ -1,3 +1,4 @@
+/* Decoding a .blco file piece by piece gives what decoding it at once gives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -75,7 +75,7 @@ static void check_spread(const struct packed_layout *l, int kind, const uint64_t
             coordinate[n] = (uint32_t)c;
         }
         ordering_encode(&o, coordinate, line);
-        naive_spread(&spread, l->line_bits, (naive_line)line[1] << 64 | line[0], word);
+        naive_spread(&spread, l->line_bits, (uint128)line[1] << 64 | line[0], word);
         expected_words(l, coordinate, expected);
         assert_memory_equal(word, expected, sizeof word);
     }

@@ -1,3 +1,5 @@
+/* Packed tensors: built along every ordering or loaded from a file, they have the nonzeros of
+ * the tensor. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

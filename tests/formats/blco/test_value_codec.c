@@ -1,3 +1,4 @@
+/* Value codec: values come back to the last bit, in the narrowest form. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

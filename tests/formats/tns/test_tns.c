@@ -1,3 +1,5 @@
+/* Reading FROSTT text: the entries that a parser with sscanf finds, from every style, header and
+ * cut. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,8 +61,8 @@ static void assert_reads_as(const char *text, const struct tns_options *options,
     naive_parse(plain, (uint32_t)options->index_base, &expected);
     if (dims)
         memcpy(expected.dims, dims, (size_t)expected.order * sizeof *dims);
-    for (size_t chunk = 1; chunk < 100; chunk *= 3) {
-        struct tns_sizes sizes = {100, chunk};
+    for (size_t section = 1; section < 100; section *= 3) {
+        struct tns_sizes sizes = {100, section};
         struct coo x;
         struct tns_report report;
         struct error error;

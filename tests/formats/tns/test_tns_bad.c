@@ -1,3 +1,4 @@
+/* Bad FROSTT text is refused, with a message that says where and why. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Reading in parts gives the entries that reading at once gives. */
+/* Reading in pieces gives the entries that reading at once gives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,40 +10,40 @@
 #include "base/memory.h"
 #include "support/tns_files.h"
 
-/* Puts the parts together again. */
+/* Puts the pieces together again. */
 struct collector {
     struct coo x;
-    uint64_t used, parts, largest_part;
+    uint64_t used, pieces, largest_piece;
 };
 
-static void collect(struct collector *c, const struct coo *part)
+static void collect(struct collector *c, const struct coo *piece)
 {
-    for (int n = 0; n < part->shape.order; n++) {
-        memcpy(c->x.index[n] + c->used, part->index[n], part->nnz * sizeof *part->index[n]);
-        for (uint64_t i = 0; i < part->nnz; i++)
-            assert_true(part->index[n][i] < part->shape.dims[n]);
+    for (int n = 0; n < piece->shape.order; n++) {
+        memcpy(c->x.index[n] + c->used, piece->index[n], piece->nnz * sizeof *piece->index[n]);
+        for (uint64_t i = 0; i < piece->nnz; i++)
+            assert_true(piece->index[n][i] < piece->shape.dims[n]);
     }
-    memcpy(c->x.value + c->used, part->value, part->nnz * sizeof *part->value);
-    c->used += part->nnz;
-    c->parts++;
-    c->largest_part = part->nnz > c->largest_part ? part->nnz : c->largest_part;
+    memcpy(c->x.value + c->used, piece->value, piece->nnz * sizeof *piece->value);
+    c->used += piece->nnz;
+    c->pieces++;
+    c->largest_piece = piece->nnz > c->largest_piece ? piece->nnz : c->largest_piece;
 }
 
-static enum status take(void *context, struct coo *part, struct error *error)
+static enum status take(void *context, struct coo *piece, struct error *error)
 {
     (void)error;
-    collect(context, part);
+    collect(context, piece);
     return STATUS_OK;
 }
 
-static enum status stop(void *context, struct coo *part, struct error *error)
+static enum status stop(void *context, struct coo *piece, struct error *error)
 {
-    (void)part;
+    (void)piece;
     ++*(int *)context;
     return error_set(error, STATUS_OUTPUT, "stop");
 }
 
-/* Reads the file in parts and compares; returns how many parts there were, the last one included.
+/* Reads the file in pieces and compares; returns how many pieces there were, the last one included.
  */
 static uint64_t check(uint64_t memory, const struct tns_options *options)
 {
@@ -53,8 +53,8 @@ static uint64_t check(uint64_t memory, const struct tns_options *options)
     assert_int_equal(read_file(&all, options, &usual, &report, &error), STATUS_OK);
     struct collector c = {0};
     assert_int_equal(coo_create(&c.x, &all.shape, all.nnz, &error), STATUS_OK);
-    struct tns_parts parts = {memory, 0, take, &c};
-    if (tns_read_parts(&last, path, options, &parts, NULL, &other, &error) != STATUS_OK)
+    struct tns_pieces pieces = {memory, 0, take, &c};
+    if (tns_read_pieces(&last, path, options, &pieces, NULL, &other, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     for (int n = 0; n < all.shape.order; n++)
         assert_int_equal(last.shape.dims[n], all.shape.dims[n]);
@@ -67,16 +67,16 @@ static uint64_t check(uint64_t memory, const struct tns_options *options)
     assert_int_equal(report.gzip, other.gzip);
     assert_int_equal(report.text_bytes, other.text_bytes);
     assert_int_equal(report.entries, other.entries);
-    if (c.parts > 1) /* 64 kB of text have that many lines at the most */
-        assert_true(c.largest_part <= 65536 / 4 ||
-                    c.largest_part * (4 * (uint64_t)all.shape.order + 8) <= memory);
+    if (c.pieces > 1) /* 64 kB of text have at most that many text lines */
+        assert_true(c.largest_piece <= 65536 / 4 ||
+                    c.largest_piece * (4 * (uint64_t)all.shape.order + 8) <= memory);
     coo_free(&all);
     coo_free(&last);
     coo_free(&c.x);
-    return c.parts;
+    return c.pieces;
 }
 
-static void test_parts(void **state)
+static void test_pieces(void **state)
 {
     (void)state;
     uint64_t seed = 1;
@@ -97,7 +97,7 @@ static void test_parts(void **state)
     free(text);
 }
 
-/* 30000 lines behind an sptensor header that promises `count`. */
+/* 30000 text lines behind an sptensor header that promises `count`. */
 static void write_sptensor(int count)
 {
     char *text = malloc(30000 * 12 + 100), *p = text;
@@ -109,7 +109,7 @@ static void write_sptensor(int count)
     free(text);
 }
 
-static void test_header_counts_all_parts(void **state)
+static void test_header_counts_all_pieces(void **state)
 {
     (void)state;
     struct coo x;
@@ -121,8 +121,8 @@ static void test_header_counts_all_parts(void **state)
     struct collector c = {0};
     uint64_t dims[] = {40, 90000};
     assert_int_equal(coo_create(&c.x, SHAPE(2, dims), 30000, &error), STATUS_OK);
-    struct tns_parts parts = {1, 0, take, &c};
-    assert_int_equal(tns_read_parts(&x, path, &one_based, &parts, NULL, &report, &error),
+    struct tns_pieces pieces = {1, 0, take, &c};
+    assert_int_equal(tns_read_pieces(&x, path, &one_based, &pieces, NULL, &report, &error),
                      STATUS_INPUT);
     assert_non_null(strstr(error.message, "30000 entries, expected 29999"));
     assert_null(x.value);
@@ -136,9 +136,9 @@ static void test_the_taker_may_stop_it(void **state)
     struct tns_report report;
     struct error error = {0};
     int calls = 0;
-    struct tns_parts parts = {1, 0, stop, &calls};
+    struct tns_pieces pieces = {1, 0, stop, &calls};
     write_sptensor(30000);
-    assert_int_equal(tns_read_parts(&x, path, &one_based, &parts, NULL, &report, &error),
+    assert_int_equal(tns_read_pieces(&x, path, &one_based, &pieces, NULL, &report, &error),
                      STATUS_OUTPUT);
     assert_int_equal(calls, 1);
     assert_null(x.value);
@@ -169,10 +169,10 @@ static void test_more_than_memory_holds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_header_counts_all_parts),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_header_counts_all_pieces),
         cmocka_unit_test(test_the_taker_may_stop_it),
         cmocka_unit_test(test_more_than_memory_holds),
     };
-    return cmocka_run_group_tests_name("tns parts", tests, make_folder, remove_folder);
+    return cmocka_run_group_tests_name("tns pieces", tests, make_folder, remove_folder);
 }

@@ -1,0 +1,194 @@
+/* Tensors with a planted model: the rank, the noise and the number of nonzeros that were asked for.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <math.h>
+#include <omp.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "generate/generate.h"
+#include "support/generated.h"
+
+static struct coo planted(const struct generate_plant *plant, uint64_t seed)
+{
+    struct error error = {0};
+    struct coo x;
+    if (generate_planted(&x, plant, seed, UINT64_MAX, NULL, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    return x;
+}
+
+/* Strictly ascending in lexicographic order, hence distinct, and within the lengths. */
+static void check_lexicographic(const struct coo *x)
+{
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        int n = 0;
+        while (i > 0 && n < x->shape.order && x->index[n][i] == x->index[n][i - 1])
+            n++;
+        if (i > 0 && (n == x->shape.order || x->index[n][i] < x->index[n][i - 1]))
+            fail_msg("nonzero %ju does not follow the one before", (uintmax_t)i);
+        for (n = 0; n < x->shape.order; n++)
+            assert_true(x->index[n][i] < x->shape.dims[n]);
+    }
+}
+
+static const struct generate_plant plant = {{4, {40, 30, 20, 25}}, 60000, 6, 0.2};
+
+static void test_threads_do_not_matter(void **state)
+{
+    (void)state;
+    int before = omp_get_max_threads();
+    omp_set_num_threads(1);
+    struct coo x = planted(&plant, 9);
+    for (int threads = 2; threads <= 3; threads++) {
+        omp_set_num_threads(threads);
+        struct coo y = planted(&plant, 9);
+        assert_true(same_tensor(&x, &y));
+        coo_free(&y);
+    }
+    omp_set_num_threads(before);
+    coo_free(&x);
+}
+
+static void test_seeds_differ(void **state)
+{
+    (void)state;
+    struct coo x = planted(&plant, 1), y = planted(&plant, 2);
+    assert_false(same_tensor(&x, &y));
+    coo_free(&x);
+    coo_free(&y);
+}
+
+/* The rank of the mode's unfolding, by elimination with full pivoting. */
+static int unfolding_rank(const struct coo *x, int mode)
+{
+    uint64_t rows = x->shape.dims[mode], columns = 1;
+    for (int n = 0; n < x->shape.order; n++)
+        columns *= n == mode ? 1 : x->shape.dims[n];
+    long double *a = calloc(rows * columns, sizeof *a);
+    assert_non_null(a);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        uint64_t column = 0;
+        for (int n = 0; n < x->shape.order; n++)
+            column = n == mode ? column : column * x->shape.dims[n] + x->index[n][i];
+        a[x->index[mode][i] * columns + column] = x->value[i];
+    }
+    long double first = 0;
+    int rank = 0;
+    for (;; rank++) {
+        uint64_t pivot = 0;
+        for (uint64_t e = 0; e < rows * columns; e++)
+            if (fabsl(a[e]) > fabsl(a[pivot]))
+                pivot = e;
+        first = rank == 0 ? fabsl(a[pivot]) : first;
+        if (fabsl(a[pivot]) <= 1e-12L * first)
+            break;
+        uint64_t p = pivot / columns, q = pivot % columns;
+        for (uint64_t i = 0; i < rows; i++) {
+            long double factor = i == p ? 0 : a[i * columns + q] / a[pivot];
+            for (uint64_t j = 0; factor != 0 && j < columns; j++)
+                a[i * columns + j] -= factor * a[p * columns + j];
+        }
+        for (uint64_t j = 0; j < columns; j++)
+            a[p * columns + j] = 0;
+        for (uint64_t i = 0; i < rows; i++)
+            a[i * columns + q] = 0;
+    }
+    free(a);
+    return rank;
+}
+
+static void test_planted_rank(void **state)
+{
+    (void)state;
+    static const struct generate_plant plants[] = {{{3, {20, 14, 16}}, 900, 4, 0},
+                                                   {{3, {9, 8, 7}}, 504, 5, 0},
+                                                   {{4, {8, 6, 7, 5}}, 300, 3, 0},
+                                                   {{2, {30, 40}}, 200, 2, 0},
+                                                   {{3, {12, 9, 10}}, 300, 1, 0}};
+    for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
+        struct coo x = planted(&plants[i], 4);
+        check_lexicographic(&x);
+        check_near((double)x.nnz / (double)plants[i].nnz, 1, 0.3); /* few places, little choice */
+        for (uint64_t e = 0; e < x.nnz; e++)
+            assert_true(x.value[e] > 0);
+        for (int n = 0; n < x.shape.order; n++)
+            assert_int_equal(unfolding_rank(&x, n), plants[i].rank);
+        coo_free(&x);
+    }
+}
+
+static void test_planted_noise(void **state)
+{
+    (void)state;
+    struct generate_plant clean = plant;
+    clean.noise = 0;
+    struct coo x = planted(&clean, 2), y = planted(&plant, 2);
+    assert_int_equal(x.nnz, y.nnz);
+    check_near((double)x.nnz / (double)clean.nnz, 1, 0.1);
+    double noise = 0, norm = 0, sum = 0;
+    for (uint64_t i = 0; i < x.nnz; i++) {
+        for (int n = 0; n < x.shape.order; n++)
+            assert_int_equal(x.index[n][i], y.index[n][i]);
+        double difference = y.value[i] - x.value[i];
+        noise += difference * difference;
+        sum += difference;
+        norm += x.value[i] * x.value[i];
+    }
+    check_near(sqrt(noise / norm), 0.2, 0.003);
+    assert_true(fabs(sum) <
+                4 * sqrt(noise)); /* mean zero: |sum| is sqrt(noise) in the mean square */
+    coo_free(&x);
+    coo_free(&y);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    static const struct generate_plant plants[] = {
+        {{2, {3, 3}}, 10, 1, 0}, {{2, {30, 30}}, 3, 4, 0},      {{2, {30, 30}}, 30, 0, 0},
+        {{2, {3, 3}}, 5, 1, -1}, {{2, {3, 3}}, 5, 1, INFINITY}, {{1, {3}}, MAX_NNZ + 1, 1, 0}};
+    struct coo x;
+    for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
+        struct error error = {0};
+        assert_int_equal(generate_planted(&x, &plants[i], 1, UINT64_MAX, NULL, &error),
+                         STATUS_INPUT);
+        assert_true(error.message[0] && x.nnz == 0 && !x.value);
+    }
+}
+
+static void test_allocation_failures(void **state)
+{
+    (void)state;
+    static const struct generate_plant small = {{3, {8, 7, 6}}, 90, 2, 0.1};
+    int fired = 1;
+    for (long k = 0; fired; k++) {
+        struct error error = {0};
+        struct coo x = {0};
+        memory_hook_set(k);
+        enum status status = generate_planted(&x, &small, 1, UINT64_MAX, NULL, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        assert_int_equal(x.value == NULL, fired);
+        coo_free(&x);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads_do_not_matter),
+        cmocka_unit_test(test_seeds_differ),
+        cmocka_unit_test(test_planted_rank),
+        cmocka_unit_test(test_planted_noise),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_allocation_failures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
