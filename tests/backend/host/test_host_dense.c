@@ -341,11 +341,11 @@ static void test_update(void **state)
             check_update(shapes[s][0], shapes[s][1], (const double[]){0.5, 1e-5, 0.0}[i]);
 }
 
-/* Every vector length, rows and columns that fill no tile, both ways of reading X. */
-static void test_multiply_lanes(void **state)
+/* Every SIMD width, rows and columns that fill no tile, both ways of reading X. */
+static void test_multiply_widths(void **state)
 {
     (void)state;
-    static const uint64_t lanes[] = {8, 4, 2};
+    static const uint64_t widths[] = {8, 4, 2};
     for (size_t l = 0; l < 3; l++)
         for (uint64_t rank = 1; rank <= 70; rank += rank < 34 ? 1 : 12)
             for (uint64_t rows = 1; rows <= 37; rows += 9) {
@@ -355,7 +355,7 @@ static void test_multiply_lanes(void **state)
                 double *g = random_matrix(rank, rank), *gram = naive_gram(x, rows, rank);
                 struct host_dense_product q = {g, x, x, 1, rank, rank, rows, rank, true};
                 memset(g, 0, rank * rank * sizeof *g);
-                simd_width_limit(lanes[l]);
+                simd_width_limit(widths[l]);
                 host_dense_multiply(&p, false);
                 host_dense_multiply(&q, true);
                 host_dense_multiply(&q, true);
@@ -418,7 +418,7 @@ int main(void)
         cmocka_unit_test(test_solve_zero),
         cmocka_unit_test(test_solve_not_finite),
         cmocka_unit_test(test_update),
-        cmocka_unit_test(test_multiply_lanes),
+        cmocka_unit_test(test_multiply_widths),
         cmocka_unit_test(test_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,12 +102,12 @@ static void test_blocks(void **state)
     }
 }
 
-/* Every kernel: orders 1 to 6, tiles of every width, several tiles, vectors of every length; the
+/* Every kernel: orders 1 to 6, tiles of every width, several tiles, every SIMD width; the
  * same bits with all of them. */
 static void test_kernels(void **state)
 {
     (void)state;
-    static const uint64_t lanes[] = {8, 4, 2};
+    static const uint64_t widths[] = {8, 4, 2};
     const uint64_t dims[] = {5, 60, 3, 7, 2, 4};
     const enum conflict ordered = CONFLICT_ORDERED;
     for (int order = 1; order <= 6; order++) {
@@ -115,7 +115,7 @@ static void test_kernels(void **state)
         naive_random_coo(&x, SHAPE(order, dims), order == 1 ? 4 : order == 2 ? 200 : 300, 1, 0);
         for (uint64_t rank = 1; rank <= 75; rank += rank < 36 ? 1 : 13)
             for (size_t i = 0; i < 3; i++) {
-                simd_width_limit(lanes[i]);
+                simd_width_limit(widths[i]);
                 check(&x, rank, (struct blco_options){0});
             }
         struct error error = {0};
@@ -130,7 +130,7 @@ static void test_kernels(void **state)
                          STATUS_OK);
         assert_int_equal(host_mttkrp_prepare(&p, &b, mode, ordered, 1, &error), STATUS_OK);
         for (size_t i = 0; i < 3; i++) {
-            simd_width_limit(lanes[i]);
+            simd_width_limit(widths[i]);
             host_mttkrp(&p, 29, k.factor, m[i], scratch);
             assert_memory_equal(m[i], m[0], dims[mode] * 29 * sizeof **m);
         }
