@@ -176,12 +176,14 @@ static void test_choice(void **state)
     struct mode_groups g;
     const uint64_t full[] = {9, 8, 9, 8}, wide[] = {90000, 80000, 70000};
     naive_random_coo(&x, SHAPE(4, full), 4000, 1, 0);
-    assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, &error), STATUS_OK);
+    assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, MODE_GROUPS_BEYOND_CACHE, &error),
+                     STATUS_OK);
     assert_int_equal(g.groups, 2);
     assert_int_equal(g.first[1], 2);
     coo_free(&x);
     naive_random_coo(&x, SHAPE(3, wide), 3000, 1, 0); /* hardly a tuple twice */
-    assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, &error), STATUS_OK);
+    assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, MODE_GROUPS_BEYOND_CACHE, &error),
+                     STATUS_OK);
     assert_int_equal(g.groups, 3);
     coo_free(&x);
 }
@@ -197,7 +199,8 @@ static void test_allocation_fails(void **state)
         struct mode_groups g;
         struct grouped_tensor out = {.mode_groups = pairs};
         memory_hook_set(k);
-        enum status status = mode_groups_choose(&g, &x, 256, 1 << 20, &error);
+        enum status status =
+            mode_groups_choose(&g, &x, 256, 1 << 20, MODE_GROUPS_BEYOND_CACHE, &error);
         if (status == STATUS_OK)
             status = mode_groups_apply(&out, &pairs, &x, &error);
         fired = memory_hook_fired();

@@ -197,8 +197,8 @@ static enum status try_shared(struct host_sweep *s, const struct coo *x, const s
                               struct progress *progress, struct error *error)
 {
     struct grouped_tensor grouped;
-    if (mode_groups_choose_for(&s->mode_groups, x, s->rank * sizeof(double),
-                               CACHES * machine_core_cache(), BEYOND, error) != STATUS_OK ||
+    if (mode_groups_choose(&s->mode_groups, x, s->rank * sizeof(double),
+                           CACHES * machine_core_cache(), BEYOND, error) != STATUS_OK ||
         !is_shared(s) || mode_groups_apply(&grouped, &s->mode_groups, x, error) != STATUS_OK)
         return error->status;
     if (groups_fit(s, &grouped, plan))
