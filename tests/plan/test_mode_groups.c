@@ -1,4 +1,4 @@
-/* Groups of neighbouring modes: tuples are numbered right, and MTTKRP through them is the same. */
+/* Mode groups: tuples are numbered right, and MTTKRP by way of them is the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,9 +68,9 @@ static void check_tuples(const struct mode_groups *g)
         for (uint64_t i = 0; i < x.nnz; i++)
             for (int n = 0; n < size; n++)
                 assert_int_equal(t->index[n][out.reduced.index[k][i]], x.index[g->first[k] + n][i]);
-        for (uint64_t f = 0; f < t->nnz; f++) {
-            assert_int_equal(t->index[size][f], f);
-            assert_true(t->value[f] == 1);
+        for (uint64_t i = 0; i < t->nnz; i++) {
+            assert_int_equal(t->index[size][i], i);
+            assert_true(t->value[i] == 1);
         }
     }
     grouped_tensor_free(&out);
@@ -85,7 +85,7 @@ static void test_tuples(void **state)
     check_tuples(&triple);
 }
 
-/* The factor of a group, seen from outside: products of its modes' rows. */
+/* product (tuples x R): the factor of a group seen from outside, products of its modes' rows. */
 static void tuple_products(const struct coo *tuples, double *const *factor, uint64_t rank,
                            double *product)
 {
@@ -181,7 +181,7 @@ static void test_choice(void **state)
     assert_int_equal(g.groups, 2);
     assert_int_equal(g.first[1], 2);
     coo_free(&x);
-    naive_random_coo(&x, SHAPE(3, wide), 3000, 1, 0); /* hardly a tuple twice */
+    naive_random_coo(&x, SHAPE(3, wide), 3000, 1, 0); /* hardly a tuple occurs twice */
     assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, MODE_GROUPS_BEYOND_CACHE, &error),
                      STATUS_OK);
     assert_int_equal(g.groups, 3);

@@ -7,7 +7,7 @@
 
 #include "plan/replica_choice.h"
 
-/* After how many sweeps of these seconds it is said to build; 0: within `most` not at all. */
+/* The number of sweeps of these seconds after which to build; 0: not within `most` sweeps. */
 static int sweeps_until(struct replica_choice c, const double *seconds, int most)
 {
     for (int sweep = 1; sweep <= most; sweep++)
@@ -19,9 +19,9 @@ static int sweeps_until(struct replica_choice c, const double *seconds, int most
 static void test_known_number_of_iterations(void **state)
 {
     (void)state;
-    static const double seconds[2] = {10, 10}; /* a gain of 3 each, at the most */
+    static const double seconds[2] = {10, 10}; /* each gains at most 3 */
     struct replica_choice c = {.order = 2, .build_seconds = 60};
-    c.iterations = 21; /* twenty to come: 10 * 6 seconds */
+    c.iterations = 21; /* twenty to come: half of them gain 10 * 6 seconds */
     assert_int_equal(sweeps_until(c, seconds, 30), 1);
     c.iterations = 20;
     assert_int_equal(sweeps_until(c, seconds, 9), 0);
@@ -35,7 +35,7 @@ static void test_what_was_lost(void **state)
     static const double seconds[2] = {10, 10};
     struct replica_choice c = {.order = 2, .build_seconds = 59};
     assert_int_equal(sweeps_until(c, seconds, 30), 10);
-    c.iterations = 5; /* whoever goes on after them has lost as much */
+    c.iterations = 5; /* ALS that goes on after them has lost as much */
     assert_int_equal(sweeps_until(c, seconds, 30), 10);
 }
 

@@ -49,31 +49,32 @@ static double distance(const double *a, const double *b, uint64_t n)
     return (double)sqrtl(norm > 0 ? difference / norm : difference);
 }
 
-/* C (rows x R) = A (rows x R) B (R x R). */
-static double *product(const double *a, const double *b, uint64_t rows, uint64_t rank)
+/* What host_dense_multiply gives for *p, from its definition, as a fresh matrix. */
+static double *naive_product(const struct host_dense_product *p)
 {
-    double *c = random_matrix(rows, rank);
-    for (uint64_t i = 0; i < rows; i++)
-        for (uint64_t j = 0; j < rank; j++) {
+    double *c = random_matrix(p->rows, p->rank);
+    for (uint64_t i = 0; i < p->rows; i++)
+        for (uint64_t j = 0; j < p->rank; j++) {
             long double sum = 0;
-            for (uint64_t k = 0; k < rank; k++)
-                sum += (long double)a[i * rank + k] * b[k * rank + j];
-            c[i * rank + j] = (double)sum;
+            for (uint64_t k = 0; k < p->terms; k++)
+                sum += (long double)p->x[i * p->x_row + k * p->x_term] * p->y[k * p->rank + j];
+            c[i * p->rank + j] = (double)sum;
         }
     return c;
 }
 
+/* C (rows x R) = A (rows x R) B (R x R). */
+static double *product(const double *a, const double *b, uint64_t rows, uint64_t rank)
+{
+    return naive_product(
+        &(struct host_dense_product){NULL, a, b, rank, 1, rows, rank, rank, false});
+}
+
+/* G (R x R) = A' A of A (rows x R). */
 static double *naive_gram(const double *a, uint64_t rows, uint64_t rank)
 {
-    double *g = random_matrix(rank, rank);
-    for (uint64_t i = 0; i < rank; i++)
-        for (uint64_t j = 0; j < rank; j++) {
-            long double sum = 0;
-            for (uint64_t k = 0; k < rows; k++)
-                sum += (long double)a[k * rank + i] * a[k * rank + j];
-            g[i * rank + j] = (double)sum;
-        }
-    return g;
+    return naive_product(
+        &(struct host_dense_product){NULL, a, a, 1, rank, rank, rows, rank, false});
 }
 
 /* V (R x R) = Q diag(w) Q' with the Householder reflection Q = I - 2 u u' / u'u, so that its
@@ -98,7 +99,7 @@ static double *spectral(const double *u, const double *w, uint64_t rank)
     return v;
 }
 
-/* A = M V^+ by way of the module; V is destroyed. */
+/* A = M V^+ by host_dense_update; V is destroyed. */
 static enum status solve(double *v, const double *m, double *a, uint64_t rows, uint64_t rank,
                          uint64_t *rank_of_v, struct error *error)
 {
