@@ -8,7 +8,8 @@
 double bench_gathered_bytes(const struct bench_result *r);
 
 /* Seconds of the fastest MTTKRP of a mode, if its factor rows were gathered at random: each gather
- * at the rate measured for a table of that length, and M written once. Caches can be faster. */
+ * at the rate measured for a table of that length, and M written once. MTTKRP can be faster where
+ * caches serve it. */
 double bench_floor(const struct bench_result *r, int mode);
 
 /* Seconds of an operation in an ALS iteration, summed over the modes. */

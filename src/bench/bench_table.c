@@ -121,8 +121,7 @@ static double stage_seconds(const struct backend_build *build, int stage)
     }
 }
 
-/* A row of the table: one stage of every backend opened; prints nothing where none had the stage.
- */
+/* A row of the table: one stage of every backend opened; no row where none had the stage. */
 static void show_stage(FILE *stream, const struct bench_result *r, const char *name, int stage)
 {
     bool any = false;

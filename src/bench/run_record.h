@@ -8,8 +8,8 @@
 #include "base/json.h"
 
 /* Adds to the object that is open in j: date, command (argv), version, commit, compiler, backend,
- * device (where the backend has one), processor, threads, environment. Errors of j, and those of
- * asking for the device. */
+ * device (where the backend has one), processor, threads, environment. Returns an error of j or
+ * of ops->device. */
 enum status run_record_machine(struct json *j, int argc, char *const *argv,
                                const struct backend_ops *ops, int threads, struct error *error);
 

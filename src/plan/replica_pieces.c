@@ -41,8 +41,8 @@ enum status replica_pieces_cut(struct replica_pieces *p, const uint32_t *count, 
     }
     if (all != nnz) /* a count went beyond its 32 bits */
         return error_set(error, STATUS_MEMORY, "%s: a row has more than 2^32 nonzeros", doing);
-    p->end = memory_array(2 * (nnz / most) + 2, sizeof *p->end,
-                          error); /* any two neighbours together exceed `most` */
+    /* Any two neighbouring replica pieces together exceed `most`. */
+    p->end = memory_array(2 * (nnz / most) + 2, sizeof *p->end, error);
     if (p->end)
         cut(p, count, length, most);
     return error->status;

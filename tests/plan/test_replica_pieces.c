@@ -98,9 +98,8 @@ static uint64_t largest(const uint32_t *count, uint64_t length)
     return most;
 }
 
-/* Batches that all replica pieces of a mode read together, if there are about `pieces` of them, cut
- * by counts (*cut) or guessed (*guess); returns how many they would read if each read all batches.
- */
+/* Batches that a mode's replica pieces, about `pieces` of them, read together, cut by counts (*cut)
+ * or guessed (*guess). Returns how many they would read if each read all batches. */
 static uint64_t count_passes(const struct packed_tensor *packed, const struct coo *x, int mode,
                              uint64_t segments, uint64_t pieces, uint64_t *cut, uint64_t *guess)
 {

@@ -107,8 +107,7 @@ static void test_long_lines(void **state)
     assert_true(met > 500);
 }
 
-/* All nonzeros are within their batch's range; returns the mean share of all rows that a range has.
- */
+/* All nonzeros are within their batch's range. Returns the share of rows that a mean range has. */
 static double check_batches(const struct packed_tensor *p, int mode, uint64_t segments)
 {
     struct error error = {0};

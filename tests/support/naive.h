@@ -21,8 +21,7 @@ long double naive_relative_error(const double *a, const long double *b, uint64_t
 void naive_random_coo(struct coo *x, const struct shape *shape, uint64_t nnz, uint64_t seed,
                       int skewed);
 
-/* The next of a deterministic stream of random 64-bit words (SplitMix64); *state starts as a seed.
- */
+/* The next of a deterministic stream of random words (SplitMix64); *state starts as the seed. */
 uint64_t naive_random(uint64_t *state);
 
 #endif

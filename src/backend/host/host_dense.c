@@ -38,7 +38,7 @@ static uint64_t part_begin(const struct parts *s, uint64_t k)
     return begin < s->total ? begin : s->total;
 }
 
-/* The fewest rows that are worth a part: the work of one, and no fewer than its Gram has. */
+/* The fewest rows of a part: enough work for a thread, and no fewer rows than its Gram has. */
 static uint64_t least_part_rows(uint64_t rank)
 {
     uint64_t least = MIN_PART_ENTRIES / rank + 1;

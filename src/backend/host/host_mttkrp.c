@@ -11,7 +11,7 @@
  * order in which the runs' boundary rows are added. */
 #define MAX_RUNS         1024
 #define MIN_RUN_NNZ      2048
-#define NEAR_CACHES      8  /* prefetching pays for rows of more than so many of a core's caches */
+#define NEAR_CACHES      8 /* prefetching pays where rows fill more than so many of a core's caches */
 #define BOUNDARY_COLUMNS 64 /* columns of the boundary rows that one thread adds */
 
 static uint64_t least_of(uint64_t a, uint64_t b)

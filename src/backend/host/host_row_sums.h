@@ -36,7 +36,7 @@ struct host_row_sums {
     const double *value;         /* (nnz)                                                   */
     uint64_t rank;               /* R, the stride of every row                              */
     uint64_t column, width;      /* the tile: columns [column, column + width)              */
-    bool distant;                /* the operands' rows are more than a core's cache holds   */
+    bool distant;                /* the operands' rows are too many for the cache: prefetch */
     double *m;                   /* M, or the private window: rows of R                     */
     uint64_t low, high;          /* STORE: the sums of these two rows go to low_row, high_row */
     double *low_row, *high_row;  /* (R) each                                                */
