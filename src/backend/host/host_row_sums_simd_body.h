@@ -111,6 +111,19 @@ INLINE void add_product(vec *sum, const struct decoded *d, const struct tile *t,
     }
 }
 
+/* Stores or adds the sum of `row` and starts that of `next`. */
+INLINE void change_row(const struct host_row_sums *s, const struct tile *t, uint64_t row,
+                       uint64_t next, vec *sum, vec *other_sum, int vectors)
+{
+    for (int v = 0; v < vectors; v++)
+        sum[v] += other_sum[v];
+    put_row(s, t, row, sum, vectors);
+    if (s->sink == HOST_ROW_STORE && next > row + 1)
+        host_row_sums_zero(s, row + 1, next);
+    for (int v = 0; v < vectors; v++)
+        sum[v] = other_sum[v] = (vec){0};
+}
+
 /* The one kernel body. `others`, `vectors` and, where `exact`, the tile are constants, so that
  * loops over them unroll and a tile's products and sums live in registers. A row is summed twice,
  * by every other nonzero, since a sum must wait for the addition before it. */
@@ -149,13 +162,7 @@ INLINE void row_sums_body(struct host_row_sums *s, uint64_t first, uint64_t last
                 prefetch_rows(&d, &t, j + AHEAD, 1, most, others);
             if (d.row[j] != same) {
                 uint64_t next = d.row[j];
-                for (int v = 0; v < vectors; v++)
-                    sum[v] += other_sum[v];
-                put_row(s, &t, row, sum, vectors);
-                if (s->sink == HOST_ROW_STORE && next > row + 1)
-                    host_row_sums_zero(s, row + 1, next);
-                for (int v = 0; v < vectors; v++)
-                    sum[v] = other_sum[v] = (vec){0};
+                change_row(s, &t, row, next, sum, other_sum, vectors);
                 row = next;
                 same = row | each;
             }
