@@ -82,7 +82,7 @@ static void put_build(struct json *j, const struct bench_result *r,
     json_number(j, "presort", c->build.presort);
     json_number(j, "alto", c->build.alto);
     json_numbers(j, "orderings", c->build.replica, (size_t)r->shape.order);
-    json_number(j, "mode_groups", c->build.mode_groups);
+    json_number(j, "grouping", c->build.mode_groups);
     json_number(j, "sum", backend_build_seconds(&c->build));
     json_end(j);
 }

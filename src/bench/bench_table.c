@@ -155,7 +155,7 @@ static void show_build(FILE *stream, const struct bench_result *r)
         snprintf(name, sizeof name, "ordering %d", n + 1);
         show_stage(stream, r, name, ORDERINGS + n);
     }
-    show_stage(stream, r, "mode_groups", MODE_GROUPS);
+    show_stage(stream, r, "grouping", MODE_GROUPS);
     show_stage(stream, r, "sum", SUM);
     if (r->limits.upload_bytes_per_second <= 0)
         return;
