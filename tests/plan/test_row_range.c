@@ -107,7 +107,7 @@ static void test_long_lines(void **state)
     assert_true(met > 500);
 }
 
-/* All nonzeros are within their batch's range. Returns the share of rows that a mean range has. */
+/* All nonzeros are within their batch's range. Returns the share of rows in a range, on average. */
 static double check_batches(const struct packed_tensor *p, int mode, uint64_t segments)
 {
     struct error error = {0};
