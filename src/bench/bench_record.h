@@ -1,12 +1,12 @@
-/* What was measured, as JSON for programs: every sample. */
+/* Writes the measurements of a benchmark as JSON for programs, with every sample. */
 #ifndef BLCO_BENCH_RECORD_H
 #define BLCO_BENCH_RECORD_H
 
 #include "base/json.h"
 #include "bench/bench.h"
 
-/* Members of the present object: tensor, options, limits, reference, mttkrp, als. Modes count
- * from 1. Failures stay in j. */
+/* Adds to the object that is open in j: tensor (its name), options, limits, reference, mttkrp, als.
+ * Modes count from 1; times in seconds. An error stays in j. */
 void bench_record(struct json *j, const char *tensor, const struct bench_request *request,
                   const struct bench_result *r);
 

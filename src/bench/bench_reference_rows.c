@@ -5,21 +5,21 @@
 
 #include "base/memory.h"
 
-#define PIECE  (UINT64_C(1) << 20) /* nonzeros that are summed up before they are added to M */
+#define PIECE  (UINT64_C(1) << 20) /* nonzeros summed by themselves before they are added to M */
 #define FILTER 4096
 
 /* The nonzeros, a piece at a time. */
 struct pieces {
     const struct tensor_input *input;
-    uint64_t length; /* nonzeros of a piece; whole segments of a file                   */
-    struct coo room; /* for the nonzeros of one, where they come from a file            */
-    struct coo piece;
+    uint64_t length;  /* nonzeros of a piece; from a file, those of whole segments     */
+    struct coo room;  /* a file's piece is decoded here; owned; else empty             */
+    struct coo piece; /* the piece loaded last; not owned                              */
 };
 
-/* What is computed for a mode. */
+/* The sums of a mode. */
 struct mode_sums {
-    uint8_t filter[FILTER]; /* whether a row with this number's low bits is wanted */
-    double *part;           /* (rows x R) of this piece; owned                     */
+    uint8_t filter[FILTER]; /* [i % FILTER] is 1 where row i may be wanted          */
+    double *part;           /* (rows x R): sums of this piece; owned                */
     double *product;        /* (R); owned                                          */
 };
 
@@ -35,7 +35,7 @@ static enum status pieces_open(struct pieces *p, const struct tensor_input *inpu
     return coo_create(&p->room, &input->x.shape, room, error);
 }
 
-/* Piece number i to p->piece. */
+/* Loads piece i into p->piece. */
 static enum status pieces_load(struct pieces *p, uint64_t i, struct error *error)
 {
     const struct coo *x = &p->input->x;
@@ -55,7 +55,7 @@ static enum status pieces_load(struct pieces *p, uint64_t i, struct error *error
     return STATUS_OK;
 }
 
-/* Where `row` stands among the mode's rows; their number where it is not one of them. */
+/* Where `row` stands in s->row[n]; s->rows[n] where it is not there. */
 static uint64_t place_of(const struct bench_reference_rows *s, int n, uint32_t row)
 {
     uint64_t i = 0;
@@ -90,7 +90,7 @@ static enum status choose_rows(struct bench_reference_rows *s, struct pieces *p,
     return STATUS_OK;
 }
 
-/* part(row, :) += value * product of the other modes' rows */
+/* part (R) += value * product of the other modes' rows. product (R) is scratch. */
 static void add_nonzero(const struct bench_reference_rows *s, const struct coo *x, uint64_t i,
                         int mode, const struct ktensor *k, double *product, double *part)
 {
@@ -136,7 +136,8 @@ static enum status allocate(struct bench_reference_rows *s, struct mode_sums *su
     return STATUS_OK;
 }
 
-/* A mode's rows are summed by one thread, in the order of the nonzeros. */
+/* One thread sums a mode's rows, in the order of the nonzeros, so that sums do not depend on
+ * threads. */
 static enum status add_pieces(struct bench_reference_rows *s, struct pieces *p,
                               const struct ktensor *k, struct mode_sums *sums, struct error *error)
 {

@@ -11,7 +11,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Linear interpolation at `share` of the way from the first to the last of sorted samples. */
+/* At `share` (0 to 1) of the way from the first to the last of the sorted samples. */
 static double quantile(const double *sorted, uint64_t count, double share)
 {
     double place = share * (double)(count - 1);

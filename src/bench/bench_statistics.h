@@ -1,4 +1,4 @@
-/* Order statistics of samples. */
+/* Least, quartiles and most of samples. */
 #ifndef BLCO_BENCH_STATISTICS_H
 #define BLCO_BENCH_STATISTICS_H
 
@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 
-/* Quartiles by linear interpolation between the sorted samples. */
+/* In the samples' unit. Quartiles by linear interpolation between the sorted samples. */
 struct bench_statistics {
     double least, lower, median, upper, most;
 };
 
-/* Of count (1 or more) samples, which are not changed. */
+/* *s = the statistics of sample (count), count >= 1. STATUS_MEMORY. */
 enum status bench_statistics(const double *sample, uint64_t count, struct bench_statistics *s,
                              struct error *error);
 

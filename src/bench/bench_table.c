@@ -2,19 +2,20 @@
 
 #include "bench/bench_derived.h"
 
-#define CELL 16
+#define NUMBER_TEXT 16 /* bytes of a number's text */
 
 /* Four digits or so: "0.1782", "17.82", "1782". */
 static const char *short_number(double value, char *text)
 {
     int decimals = value < 1 ? 4 : value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0;
-    snprintf(text, CELL, "%.*f", decimals, value);
+    snprintf(text, NUMBER_TEXT, "%.*f", decimals, value);
     return text;
 }
 
-static void cell(FILE *stream, int width, double value)
+/* A space and the number, right-aligned, in a column of `width`. */
+static void show_number(FILE *stream, int width, double value)
 {
-    char text[CELL];
+    char text[NUMBER_TEXT];
     fprintf(stream, " %*s", width - 1, short_number(value, text));
 }
 
@@ -27,14 +28,14 @@ static void show_limits(FILE *stream, const struct bench_result *r)
             "atomic Mrows/s", "floor ms");
     for (int n = 0; n < r->shape.order; n++) {
         fprintf(stream, "%4d %12ju", n + 1, (uintmax_t)r->shape.dims[n]);
-        cell(stream, 13, r->rates.gather_bytes_per_second[n] / 1e9);
-        cell(stream, 16, r->rates.atomic_rows_per_second[n] / 1e6);
-        cell(stream, 11, 1e3 * bench_floor(r, n));
+        show_number(stream, 13, r->rates.gather_bytes_per_second[n] / 1e9);
+        show_number(stream, 16, r->rates.atomic_rows_per_second[n] / 1e6);
+        show_number(stream, 11, 1e3 * bench_floor(r, n));
         fputc('\n', stream);
     }
 }
 
-/* What was opened: the conflict resolutions, and ALS last. */
+/* The backends opened, by number: one per conflict resolution, and last that of ALS. */
 static const struct bench_resolution *opened(const struct bench_result *r, int i)
 {
     return i < r->resolutions ? &r->resolution[i] : &r->als.own;
@@ -46,12 +47,12 @@ static void show_series(FILE *stream, const struct bench_result *r,
     const struct bench_series *s = &c->mode[mode];
     const struct bench_statistics *t = &s->statistics;
     fprintf(stream, "%4d %-12s", mode + 1, c->name);
-    cell(stream, 8, 1e3 * t->least);
-    cell(stream, 8, 1e3 * t->lower);
-    cell(stream, 8, 1e3 * t->median);
-    cell(stream, 8, 1e3 * t->upper);
-    cell(stream, 8, (double)r->nnz / t->median / 1e6);
-    cell(stream, 8, bench_gathered_bytes(r) / t->median / 1e9);
+    show_number(stream, 8, 1e3 * t->least);
+    show_number(stream, 8, 1e3 * t->lower);
+    show_number(stream, 8, 1e3 * t->median);
+    show_number(stream, 8, 1e3 * t->upper);
+    show_number(stream, 8, (double)r->nnz / t->median / 1e6);
+    show_number(stream, 8, bench_gathered_bytes(r) / t->median / 1e9);
     fprintf(stream, " %4.0f %% %s\n", 100 * bench_floor(r, mode) / t->median,
             s->variant[0] ? s->variant : "-");
 }
@@ -78,8 +79,8 @@ static void show_mttkrp(FILE *stream, const struct bench_result *r)
     }
 }
 
-/* What a tensor that does not fit onto the device takes from the host, against the rate of a plain
- * transfer; nothing where none does. */
+/* What each MTTKRP of a streamed tensor moves over the bus, against the rate of a plain transfer;
+ * prints nothing where no tensor was streamed. */
 static void show_bus(FILE *stream, const struct bench_result *r)
 {
     bool head = false;
@@ -94,13 +95,13 @@ static void show_bus(FILE *stream, const struct bench_result *r)
             head = true;
             double rate = (double)s->bus_bytes / s->statistics.median;
             fprintf(stream, "%4d %-12s %18ju", n + 1, opened(r, i)->name, (uintmax_t)s->bus_bytes);
-            cell(stream, 9, rate / 1e9);
+            show_number(stream, 9, rate / 1e9);
             fprintf(stream, " %16.1f %%\n", 100 * rate / r->rates.upload_bytes_per_second);
         }
 }
 
-/* Stages of opening; those from ORDERINGS on are the orderings of the modes. */
-enum stage { UPLOAD, PRESORT, ALTO, GROUPING, SUM, ORDERINGS };
+/* Stages of opening; ORDERINGS + n is the ordering of mode n. */
+enum stage { UPLOAD, PRESORT, ALTO, MODE_GROUPS, SUM, ORDERINGS };
 
 static double stage_seconds(const struct backend_seconds *build, int stage)
 {
@@ -111,7 +112,7 @@ static double stage_seconds(const struct backend_seconds *build, int stage)
         return build->presort;
     case ALTO:
         return build->alto;
-    case GROUPING:
+    case MODE_GROUPS:
         return build->grouping;
     case SUM:
         return backend_build_seconds(build);
@@ -120,7 +121,7 @@ static double stage_seconds(const struct backend_seconds *build, int stage)
     }
 }
 
-/* One stage of everything that was opened; nothing where no one had it. */
+/* A row of the table: one stage of every backend opened; no row where none had the stage. */
 static void show_stage(FILE *stream, const struct bench_result *r, const char *name, int stage)
 {
     bool any = false;
@@ -132,7 +133,7 @@ static void show_stage(FILE *stream, const struct bench_result *r, const char *n
     for (int i = 0; i <= r->resolutions; i++) {
         double spent = stage_seconds(&opened(r, i)->build, stage);
         if (spent > 0)
-            cell(stream, 14, 1e3 * spent);
+            show_number(stream, 14, 1e3 * spent);
         else if (opened(r, i)->open_seconds > 0)
             fprintf(stream, "%14s", "-");
     }
@@ -150,18 +151,19 @@ static void show_build(FILE *stream, const struct bench_result *r)
     show_stage(stream, r, "presort", PRESORT);
     show_stage(stream, r, "alto", ALTO);
     for (int n = 0; n < r->shape.order; n++) {
-        char name[2 * CELL];
+        char name[2 * NUMBER_TEXT];
         snprintf(name, sizeof name, "ordering %d", n + 1);
         show_stage(stream, r, name, ORDERINGS + n);
     }
-    show_stage(stream, r, "grouping", GROUPING);
+    show_stage(stream, r, "grouping", MODE_GROUPS);
     show_stage(stream, r, "sum", SUM);
     if (r->rates.upload_bytes_per_second <= 0)
         return;
     fprintf(stream, "  %-11s", "/ transfer");
     for (int i = 0; i <= r->resolutions; i++)
         if (opened(r, i)->open_seconds > 0)
-            cell(stream, 14, backend_build_seconds(&opened(r, i)->build) / bench_transfer(r));
+            show_number(stream, 14,
+                        backend_build_seconds(&opened(r, i)->build) / bench_transfer(r));
     fprintf(stream, "\n");
 }
 
@@ -170,7 +172,7 @@ static void show_als(FILE *stream, const struct bench_result *r)
     static const enum operation shown[] = {OP_MTTKRP, OP_UPDATE, OP_FIT};
     const struct bench_als *als = &r->als;
     const struct bench_statistics *t = &als->statistics;
-    char median[CELL], least[CELL], lower[CELL], upper[CELL];
+    char median[NUMBER_TEXT], least[NUMBER_TEXT], lower[NUMBER_TEXT], upper[NUMBER_TEXT];
     double mean = 0, rest, mttkrp = bench_als_seconds(als, OP_MTTKRP);
     for (uint64_t i = 0; i < als->count; i++)
         mean += als->seconds[i] / (double)als->count;
@@ -187,11 +189,11 @@ static void show_als(FILE *stream, const struct bench_result *r)
         double seconds = bench_als_seconds(als, shown[i]);
         rest -= seconds;
         fprintf(stream, "  %-11s", operation_name(shown[i]));
-        cell(stream, 10, 1e3 * seconds);
+        show_number(stream, 10, 1e3 * seconds);
         fprintf(stream, " ms %5.1f %%\n", 100 * seconds / mean);
     }
     fprintf(stream, "  %-11s", "other");
-    cell(stream, 10, 1e3 * rest);
+    show_number(stream, 10, 1e3 * rest);
     fprintf(stream, " ms %5.1f %%\n  on average %.2f times its MTTKRPs\n", 100 * rest / mean,
             mean / mttkrp);
 }

@@ -1,4 +1,4 @@
-/* What was measured, as a table for people. */
+/* Prints the measurements of a benchmark as tables for people. */
 #ifndef BLCO_BENCH_TABLE_H
 #define BLCO_BENCH_TABLE_H
 
@@ -6,7 +6,7 @@
 
 #include "bench/bench.h"
 
-/* At most 100 columns, but for the lines that name the tensor and the machine. */
+/* At most 100 columns. */
 void bench_table(FILE *stream, const struct bench_result *r);
 
 #endif

@@ -13,20 +13,21 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
+/* Variables that change how fast blco is; no others are recorded. */
 static const char *const variables[] = {
     "CUDA_VISIBLE_DEVICES", "GOMP_CPU_AFFINITY", "OMP_NUM_THREADS",      "OMP_PLACES",
     "OMP_PROC_BIND",        "OMP_WAIT_POLICY",   "OPENBLAS_NUM_THREADS", "SLURM_CPUS_PER_TASK"};
 
 void run_record_processor(char *name, size_t size)
 {
-    char line[512];
+    char text_line[512];
     snprintf(name, size, "unknown");
     FILE *file = fopen("/proc/cpuinfo", "r");
     if (!file)
         return;
-    while (fgets(line, sizeof line, file)) {
-        char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || !colon)
+    while (fgets(text_line, sizeof text_line, file)) {
+        char *colon = strchr(text_line, ':');
+        if (strncmp(text_line, "model name", 10) != 0 || !colon)
             continue;
         colon += 1 + strspn(colon + 1, " \t");
         colon[strcspn(colon, "\n")] = '\0';

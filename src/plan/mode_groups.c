@@ -5,18 +5,18 @@
 
 #include "base/memory.h"
 
-/* Possible tuples are cells. Those that nonzeros have are counted in a bitmap: where there are
- * many, only a random 64th of the cells is looked at; where there are few against nonzeros, none,
- * since most of them will be there. */
-#define SAMPLED_CELLS         (UINT64_C(1) << 16)
-#define SAMPLE_BITS           6
-#define NONZEROS_OF_A_CELL    64 /* and more: cells are not counted     */
-#define FEW_TUPLES            2  /* a group has at most 1 / 2 as many as nonzeros */
-#define MAX_CELLS             (UINT64_C(1) << 30)
-#define MAX_CELLS_PER_NONZERO 32
-#define BATCH                 1024 /* nonzeros whose cells are worked out at a time */
-#define MAX_GROUPED_ORDER     8    /* the number of candidates grows as 2^order */
-#define WORTH                 0.8  /* of the traffic without groups, at most */
+/* A possible tuple's key is its number among all possible ones, the first mode counting the most.
+ * The keys that nonzeros have are marked in a bitmap and counted: of many keys only a random 64th
+ * is looked at; where keys are few against nonzeros, none, since nearly all of them are there. */
+#define MAX_UNSAMPLED            (UINT64_C(1) << 16) /* of more keys, a sample is looked at        */
+#define SKIPPED_BITS             6  /* the sample is one key of 2^SKIPPED_BITS    */
+#define ENOUGH_NONZEROS_PER_KEY  64 /* from here on all keys are taken to be there */
+#define MIN_NONZEROS_PER_TUPLE   2  /* of a group that can pay                    */
+#define MAX_POSSIBLE             (UINT64_C(1) << 30)
+#define MAX_POSSIBLE_PER_NONZERO 32
+#define KEYS_AT_A_TIME           1024 /* nonzeros whose keys are worked out at a time */
+#define MAX_GROUPED_ORDER        8    /* the number of candidates grows as 2^order    */
+#define WORTH                    0.8  /* of the traffic without groups, at most       */
 
 void mode_groups_none(struct mode_groups *g, int order)
 {
@@ -47,13 +47,13 @@ int mode_groups_size(const struct mode_groups *g, int group)
     return g->first[group + 1] - g->first[group];
 }
 
-/* The tuples of modes [first, last) as bits of a map; `before` counts those in earlier words. */
+/* The tuples of modes [first, last): bit `key` is set where a nonzero has the tuple of that key. */
 struct tuple_map {
     const struct coo *x;
     int first, last;
     uint64_t words;
-    uint64_t *bits;   /* (words), owned     */
-    uint64_t *before; /* (words + 1), owned */
+    uint64_t *bits;   /* (words); owned                                       */
+    uint64_t *before; /* (words + 1): tuples in the words before; owned       */
 };
 
 static void tuple_map_free(struct tuple_map *m)
@@ -62,43 +62,42 @@ static void tuple_map_free(struct tuple_map *m)
     memory_free(m->before);
 }
 
-/* Possible tuples, or more than MAX_CELLS; those of a map are no more. */
-static uint64_t cells_of(const uint64_t *dims, int first, int last)
+/* The number of possible tuples, or any number above MAX_POSSIBLE. */
+static uint64_t possible_tuples(const uint64_t *dims, int first, int last)
 {
-    uint64_t cells = 1;
-    for (int n = first; n < last && cells <= MAX_CELLS; n++)
-        cells *= dims[n];
-    return cells;
+    uint64_t possible = 1;
+    for (int n = first; n < last && possible <= MAX_POSSIBLE; n++)
+        possible *= dims[n];
+    return possible;
 }
 
 uint64_t mode_groups_possible_tuples(const uint64_t *dims, uint64_t nnz, int first, int last)
 {
-    uint64_t cells = cells_of(dims, first, last);
-    return cells > MAX_CELLS || cells / MAX_CELLS_PER_NONZERO > nnz ? 0 : cells;
+    uint64_t possible = possible_tuples(dims, first, last);
+    return possible > MAX_POSSIBLE || possible / MAX_POSSIBLE_PER_NONZERO > nnz ? 0 : possible;
 }
 
-/* Cells of nonzeros [i, i + count), at most a batch. */
-static void coordinate_keys_at(const struct tuple_map *m, uint64_t i, uint64_t count,
-                               uint32_t *cell)
+/* key[j] = the key of nonzero i + j, for j < count. */
+static void tuple_keys(const struct tuple_map *m, uint64_t i, uint64_t count, uint32_t *key)
 {
-    memcpy(cell, m->x->index[m->first] + i, count * sizeof *cell);
+    memcpy(key, m->x->index[m->first] + i, count * sizeof *key);
     for (int n = m->first + 1; n < m->last; n++) {
         const uint32_t *index = m->x->index[n] + i, length = (uint32_t)m->x->shape.dims[n];
         for (uint64_t j = 0; j < count; j++)
-            cell[j] = cell[j] * length + index[j];
+            key[j] = key[j] * length + index[j];
     }
 }
 
-static uint64_t batch_length(uint64_t nnz, uint64_t i)
+/* So many of the nonzeros [i, nnz) are worked on next. */
+static uint64_t keys_count(uint64_t nnz, uint64_t i)
 {
-    return nnz - i < BATCH ? nnz - i : BATCH;
+    return nnz - i < KEYS_AT_A_TIME ? nnz - i : KEYS_AT_A_TIME;
 }
 
-/* Whether the bit was not set before. Another thread may set it at the same time; one of them is
- * told. */
-static uint64_t set_bit(uint64_t *bits, uint64_t cell)
+/* 1 where the bit was not set before. Of threads that set it at the same time, one gets the 1. */
+static uint64_t set_bit(uint64_t *bits, uint64_t key)
 {
-    uint64_t bit = UINT64_C(1) << (cell % 64), *word = &bits[cell / 64];
+    uint64_t bit = UINT64_C(1) << (key % 64), *word = &bits[key / 64];
     if (__atomic_load_n(word, __ATOMIC_RELAXED) & bit)
         return 0;
     return !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
@@ -108,21 +107,21 @@ static void set_bits(struct tuple_map *m)
 {
     uint64_t nnz = m->x->nnz;
 #pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < nnz; i += BATCH) {
-        uint32_t cell[BATCH];
-        uint64_t count = batch_length(nnz, i);
-        coordinate_keys_at(m, i, count, cell);
+    for (uint64_t i = 0; i < nnz; i += KEYS_AT_A_TIME) {
+        uint32_t key[KEYS_AT_A_TIME];
+        uint64_t count = keys_count(nnz, i);
+        tuple_keys(m, i, count, key);
         for (uint64_t j = 0; j < count; j++)
-            set_bit(m->bits, cell[j]);
+            set_bit(m->bits, key[j]);
     }
 }
 
-/* Empty on failure. */
+/* On failure *m is empty. */
 static enum status tuple_map_create(struct tuple_map *m, const struct coo *x, int first, int last,
                                     struct error *error)
 {
     *m = (struct tuple_map){.x = x, .first = first, .last = last};
-    m->words = (cells_of(x->shape.dims, first, last) + 63) / 64;
+    m->words = (possible_tuples(x->shape.dims, first, last) + 63) / 64;
     m->bits = memory_zeros(m->words, sizeof *m->bits, error);
     m->before = memory_array(m->words + 1, sizeof *m->before, error);
     if (!m->bits || !m->before) {
@@ -141,43 +140,43 @@ static uint64_t tuple_count(const struct tuple_map *m)
     return m->before[m->words];
 }
 
-static uint32_t tuple_number(const struct tuple_map *m, uint64_t cell)
+static uint32_t tuple_number(const struct tuple_map *m, uint64_t key)
 {
-    uint64_t below = m->bits[cell / 64] & ((UINT64_C(1) << (cell % 64)) - 1);
-    return (uint32_t)(m->before[cell / 64] + (uint64_t)__builtin_popcountll(below));
+    uint64_t below = m->bits[key / 64] & ((UINT64_C(1) << (key % 64)) - 1);
+    return (uint32_t)(m->before[key / 64] + (uint64_t)__builtin_popcountll(below));
 }
 
-struct mode_groups_sample mode_groups_sample(uint64_t cells)
+struct mode_groups_sample mode_groups_sample(uint64_t possible)
 {
-    return (struct mode_groups_sample){.cell_bits = 64 - __builtin_clzll(cells),
-                                       .left_out = cells > SAMPLED_CELLS ? SAMPLE_BITS : 0};
+    return (struct mode_groups_sample){.key_bits = 64 - __builtin_clzll(possible),
+                                       .skipped_bits = possible > MAX_UNSAMPLED ? SKIPPED_BITS : 0};
 }
 
-/* The number of tuples among a sample of the cells. Multiplying by an odd number modulo a power of
- * two numbers the cells anew, as good as at random. */
-static enum status sample_tuples(const struct coo *x, int first, int last, uint64_t cells,
+/* The number of tuples, estimated from those in a sample of the keys. Multiplying by an odd number
+ * modulo a power of two permutes the keys, as good as at random; the least ones are the sample. */
+static enum status sample_tuples(const struct coo *x, int first, int last, uint64_t possible,
                                  double *count, struct error *error)
 {
     const struct tuple_map m = {.x = x, .first = first, .last = last};
-    const struct mode_groups_sample s = mode_groups_sample(cells);
-    const uint32_t mask = (UINT32_C(1) << s.cell_bits) - 1;
-    const uint32_t sampled = UINT32_C(1) << (s.cell_bits - s.left_out);
+    const struct mode_groups_sample s = mode_groups_sample(possible);
+    const uint32_t mask = (UINT32_C(1) << s.key_bits) - 1;
+    const uint32_t sampled = UINT32_C(1) << (s.key_bits - s.skipped_bits);
     uint64_t *map = memory_zeros(sampled / 64 + 1, sizeof *map, error), tuples = 0;
     if (!map)
         return error->status;
 #pragma omp parallel for schedule(static) reduction(+ : tuples)
-    for (uint64_t i = 0; i < x->nnz; i += BATCH) {
-        uint32_t cell[BATCH];
-        uint64_t length = batch_length(x->nnz, i);
-        coordinate_keys_at(&m, i, length, cell);
+    for (uint64_t i = 0; i < x->nnz; i += KEYS_AT_A_TIME) {
+        uint32_t key[KEYS_AT_A_TIME];
+        uint64_t length = keys_count(x->nnz, i);
+        tuple_keys(&m, i, length, key);
         for (uint64_t j = 0; j < length; j++)
-            cell[j] = cell[j] * UINT32_C(2654435761) & mask;
+            key[j] = key[j] * UINT32_C(2654435761) & mask;
         for (uint64_t j = 0; j < length; j++)
-            if (cell[j] < sampled)
-                tuples += set_bit(map, cell[j]);
+            if (key[j] < sampled)
+                tuples += set_bit(map, key[j]);
     }
     memory_free(map);
-    *count = (double)(tuples << s.left_out);
+    *count = (double)(tuples << s.skipped_bits);
     return STATUS_OK;
 }
 
@@ -186,27 +185,27 @@ static enum status sample_tuples(const struct coo *x, int first, int last, uint6
 static enum status count_tuples(const struct coo *x, int first, int last, double *count,
                                 struct error *error)
 {
-    uint64_t cells = mode_groups_possible_tuples(x->shape.dims, x->nnz, first, last);
+    uint64_t possible = mode_groups_possible_tuples(x->shape.dims, x->nnz, first, last);
     *count = last - first == 1 ? (double)x->shape.dims[first] : INFINITY;
-    if (last - first == 1 || cells == 0)
+    if (last - first == 1 || possible == 0)
         return STATUS_OK;
-    if (cells > x->nnz / NONZEROS_OF_A_CELL)
-        return sample_tuples(x, first, last, cells, count, error);
-    *count = (double)cells;
+    if (possible > x->nnz / ENOUGH_NONZEROS_PER_KEY)
+        return sample_tuples(x, first, last, possible, count, error);
+    *count = (double)possible;
     return STATUS_OK;
 }
 
-/* What the choice is made from. */
+/* What the traffic of a sweep is estimated from. */
 struct estimate {
-    int order;
     double nnz;
     const struct tuple_counts *tuples;
     double rows_in_cache;
-    double beyond;     /* times the cost of a row in the cache that others have */
-    double index_rows; /* an index and a value, in units of a row */
+    double beyond;     /* cost of a row beyond the cache over that of a row in it */
+    double index_rows; /* cost of reading an index and a value, in rows          */
 };
 
-static double table_weight(const struct estimate *e, double rows)
+/* The cost of a row of a table with so many rows. */
+static double row_cost(const struct estimate *e, double rows)
 {
     return rows <= e->rows_in_cache ? 1 : e->beyond;
 }
@@ -218,22 +217,21 @@ static double sweep_traffic(const struct estimate *e, const struct mode_groups *
 {
     double all = 0, traffic = 0;
     for (int k = 0; k < g->groups; k++)
-        all += table_weight(e, e->tuples->count[g->first[k]][g->first[k + 1]]);
+        all += row_cost(e, e->tuples->count[g->first[k]][g->first[k + 1]]);
     for (int k = 0; k < g->groups; k++) {
         double rows = e->tuples->count[g->first[k]][g->first[k + 1]], size = mode_groups_size(g, k);
-        traffic += e->nnz * (all - table_weight(e, rows) + e->index_rows);
+        traffic += e->nnz * (all - row_cost(e, rows) + e->index_rows);
         if (size > 1)
-            traffic +=
-                rows * table_weight(e, rows) * (1 + size + 1 + size * (size + e->index_rows));
+            traffic += rows * row_cost(e, rows) * (1 + size + 1 + size * (size + e->index_rows));
     }
     return traffic;
 }
 
-/* The tuples of modes [first, last), unless those of a part of them are too many already. */
+/* Counts the tuples of modes [first, last), unless fewer of these modes have too many already. */
 static enum status count_group(struct tuple_counts *tuples, const struct coo *x, int first,
                                int last, struct error *error)
 {
-    double most = (double)x->nnz / FEW_TUPLES, *count = &tuples->count[first][last];
+    double most = (double)x->nnz / MIN_NONZEROS_PER_TUPLE, *count = &tuples->count[first][last];
     *count = INFINITY;
     if (last - first > 2 &&
         (tuples->count[first][last - 1] > most || tuples->count[first + 1][last] > most))
@@ -250,8 +248,7 @@ void mode_groups_decide(struct mode_groups *g, int order, uint64_t nnz,
                         const struct tuple_counts *tuples, uint64_t row_bytes, uint64_t cache_bytes,
                         double beyond)
 {
-    struct estimate e = {.order = order,
-                         .nnz = (double)nnz,
+    struct estimate e = {.nnz = (double)nnz,
                          .tuples = tuples,
                          .rows_in_cache = (double)cache_bytes / (double)row_bytes,
                          .beyond = beyond,
@@ -270,13 +267,7 @@ void mode_groups_decide(struct mode_groups *g, int order, uint64_t nnz,
 }
 
 enum status mode_groups_choose(struct mode_groups *g, const struct coo *x, uint64_t row_bytes,
-                               uint64_t cache_bytes, struct error *error)
-{
-    return mode_groups_choose_for(g, x, row_bytes, cache_bytes, MODE_GROUPS_BEYOND_CACHE, error);
-}
-
-enum status mode_groups_choose_for(struct mode_groups *g, const struct coo *x, uint64_t row_bytes,
-                                   uint64_t cache_bytes, double beyond, struct error *error)
+                               uint64_t cache_bytes, double beyond, struct error *error)
 {
     struct tuple_counts tuples;
     mode_groups_none(g, x->shape.order);
@@ -298,10 +289,10 @@ static void list_tuples(const struct tuple_map *m, struct coo *tuples)
     for (uint64_t w = 0; w < m->words; w++) {
         uint64_t number = m->before[w];
         for (uint64_t bits = m->bits[w]; bits; bits &= bits - 1, number++) {
-            uint64_t cell = w * 64 + (uint64_t)__builtin_ctzll(bits);
+            uint64_t key = w * 64 + (uint64_t)__builtin_ctzll(bits);
             for (int n = size - 1; n >= 0; n--) {
-                tuples->index[n][number] = (uint32_t)(cell % tuples->shape.dims[n]);
-                cell /= tuples->shape.dims[n];
+                tuples->index[n][number] = (uint32_t)(key % tuples->shape.dims[n]);
+                key /= tuples->shape.dims[n];
             }
             tuples->index[size][number] = (uint32_t)number;
             tuples->value[number] = 1;
@@ -326,12 +317,12 @@ static enum status apply_to_group(struct grouped_tensor *out, int group, const s
     if (number && coo_create(&out->tuples[group], SHAPE(last - first + 1, dims), tuple_count(&m),
                              error) == STATUS_OK) {
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < x->nnz; i += BATCH) {
-            uint32_t cell[BATCH];
-            uint64_t count = batch_length(x->nnz, i);
-            coordinate_keys_at(&m, i, count, cell);
+        for (uint64_t i = 0; i < x->nnz; i += KEYS_AT_A_TIME) {
+            uint32_t key[KEYS_AT_A_TIME];
+            uint64_t count = keys_count(x->nnz, i);
+            tuple_keys(&m, i, count, key);
             for (uint64_t j = 0; j < count; j++)
-                number[i + j] = tuple_number(&m, cell[j]);
+                number[i + j] = tuple_number(&m, key[j]);
         }
         list_tuples(&m, &out->tuples[group]);
     }

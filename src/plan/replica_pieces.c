@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 
-#define BINS 4096 /* of rows, that a guess is made of */
+#define BINS 4096 /* of rows, the finest that a guess is made of */
 
 static const char doing[] = "building an ordering on the GPU";
 
@@ -14,7 +14,7 @@ enum status replica_pieces_whole(struct replica_pieces *p, uint64_t length, stru
     return error->status;
 }
 
-/* A piece ends before the row that it has no room for. */
+/* A replica piece ends before the row that it has no room for. */
 static void cut(struct replica_pieces *p, const uint32_t *count, uint64_t length, uint64_t most)
 {
     uint64_t sum = 0;
@@ -41,13 +41,14 @@ enum status replica_pieces_cut(struct replica_pieces *p, const uint32_t *count, 
     }
     if (all != nnz) /* a count went beyond its 32 bits */
         return error_set(error, STATUS_MEMORY, "%s: a row has more than 2^32 nonzeros", doing);
-    p->end = memory_array(2 * (nnz / most) + 2, sizeof *p->end, error); /* two exceed `most` */
+    /* Any two neighbouring replica pieces together exceed `most`. */
+    p->end = memory_array(2 * (nnz / most) + 2, sizeof *p->end, error);
     if (p->end)
         cut(p, count, length, most);
     return error->status;
 }
 
-/* sum[i] = nonzeros of bin i, of equally many rows each. */
+/* sum[i] = estimated nonzeros of bin i; bins have equally many rows. sum (bins + 1) is 0 before. */
 static void fill_bins(double *sum, uint64_t bins, const struct row_range *range, uint64_t batches,
                       uint64_t length, uint64_t nnz)
 {
@@ -57,7 +58,7 @@ static void fill_bins(double *sum, uint64_t bins, const struct row_range *range,
         sum[first] += share;
         sum[last + 1] -= share;
     }
-    for (uint64_t i = 1; i < bins; i++) /* from changes to values */
+    for (uint64_t i = 1; i < bins; i++) /* from differences to values */
         sum[i] += sum[i - 1];
 }
 

@@ -1,5 +1,5 @@
-/* Which rows of a mode the nonzeros of packed segments can have, told by the lines between which
- * they stand: in alto order these cover a box of the tensor. */
+/* Which rows of a mode the nonzeros of segments can have, found from the encoding lines between
+ * which they stand: in alto order these lines cover a box of the tensor. */
 #ifndef BLCO_ROW_RANGE_H
 #define BLCO_ROW_RANGE_H
 
@@ -7,17 +7,17 @@
 #include "tensor/ordering.h"
 
 struct row_range {
-    uint32_t first, last; /* both among them */
+    uint32_t first, last; /* both included */
 };
 
-/* The least and the largest coordinate of `mode` of all lines from `from` to `to` (ceil(B/64) words
- * each, from <= to), also those of coordinates beyond the mode's length. */
+/* The least and the largest coordinate of `mode` among all lines from `from` to `to` (ceil(B/64)
+ * words each, from <= to), lines with coordinates beyond a mode's length included. */
 struct row_range row_range_of_lines(const struct ordering *o, int mode, const uint64_t *from,
                                     const uint64_t *to);
 
-/* range[b] = the rows that batch b can have, of `segments` segments each but the last, which may
- * have fewer. Looks at the first group of each segment only, by all OpenMP threads, and holds where
- * the segments stand in the order of p->kind. */
+/* range[b] = the rows of `mode` that batch b can have. A batch is `segments` segments, the last one
+ * may have fewer; range (ceil(p->nsegments / segments)). The segments must stand in the order of
+ * p->kind. Reads only the first group of each segment, by all OpenMP threads. */
 void row_range_of_batches(struct row_range *range, const struct packed_tensor *p, int mode,
                           uint64_t segments);
 

@@ -1,19 +1,13 @@
-/* What follows from measurements, against numbers worked out by hand. */
+/* Numbers that follow from measurements, against numbers worked out by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <math.h>
-
 #include <cmocka.h>
 
 #include "bench/bench_derived.h"
-
-static void assert_near(double a, double b)
-{
-    assert_true(fabs(a - b) <= 1e-12 * fabs(b));
-}
+#include "support/assert_near.h"
 
 static void test_floor(void **state)
 {

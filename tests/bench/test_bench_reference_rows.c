@@ -15,9 +15,9 @@
 
 static const struct tns_options no_options = {.index_base = 1};
 
-/* The rows of the sample are those of the whole M. */
-static void check_sample(const struct bench_reference_rows *s, const struct coo *x,
-                         const struct ktensor *k)
+/* The rows are those of the whole M. */
+static void check_rows(const struct bench_reference_rows *s, const struct coo *x,
+                       const struct ktensor *k)
 {
     for (int n = 0; n < x->shape.order; n++) {
         struct error error = {0};
@@ -54,7 +54,7 @@ static void check_tensor(int order, const uint64_t *dims, uint64_t nnz)
 
     struct tensor_input input = {.x = x};
     assert_int_equal(bench_reference_rows_create(&s, &input, &k, &error), STATUS_OK);
-    check_sample(&s, &x, &k);
+    check_rows(&s, &x, &k);
     bench_reference_rows_free(&s);
     bench_reference_rows_free(&s);
 
@@ -62,7 +62,7 @@ static void check_tensor(int order, const uint64_t *dims, uint64_t nnz)
                      STATUS_OK);
     assert_int_equal(bench_reference_rows_create(&s, &input, &k, &error), STATUS_OK);
     assert_true(input.unread);
-    check_sample(&s, &x, &k);
+    check_rows(&s, &x, &k);
     bench_reference_rows_free(&s);
     tensor_input_close(&input);
     ktensor_free(&k);
@@ -78,7 +78,7 @@ static void test_rows(void **state)
     check_tensor(5, (uint64_t[]){7, 9000, 3, 20, 100}, 4000);
 }
 
-/* More than a piece. */
+/* More nonzeros than a piece has. */
 static void test_pieces(void **state)
 {
     (void)state;

@@ -4,17 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <math.h>
-
 #include <cmocka.h>
 
 #include "base/memory.h"
 #include "bench/bench_statistics.h"
-
-static void assert_near(double a, double b)
-{
-    assert_true(fabs(a - b) <= 1e-12 * fabs(b));
-}
+#include "support/assert_near.h"
 
 static void assert_statistics(const double *sample, uint64_t count, double least, double lower,
                               double median, double upper, double most)
@@ -40,7 +34,7 @@ static void test_statistics(void **state)
     assert_statistics(even, 4, 1, 1.75, 2.5, 3.25, 4);
     assert_statistics(equal, 3, 2, 2, 2, 2, 2);
     assert_statistics(outlier, 8, 1, 1, 1, 1, 100);
-    assert_int_equal(odd[0], 9); /* in their order still */
+    assert_int_equal(odd[0], 9); /* the samples are not reordered */
 }
 
 static void test_allocation_fails(void **state)

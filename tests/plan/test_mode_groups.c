@@ -1,4 +1,4 @@
-/* Groups of neighbouring modes: tuples are numbered right, and MTTKRP through them is the same. */
+/* Mode groups: tuples are numbered right, and MTTKRP by way of them is the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,9 +68,9 @@ static void check_tuples(const struct mode_groups *g)
         for (uint64_t i = 0; i < x.nnz; i++)
             for (int n = 0; n < size; n++)
                 assert_int_equal(t->index[n][out.reduced.index[k][i]], x.index[g->first[k] + n][i]);
-        for (uint64_t f = 0; f < t->nnz; f++) {
-            assert_int_equal(t->index[size][f], f);
-            assert_true(t->value[f] == 1);
+        for (uint64_t i = 0; i < t->nnz; i++) {
+            assert_int_equal(t->index[size][i], i);
+            assert_true(t->value[i] == 1);
         }
     }
     grouped_tensor_free(&out);
@@ -85,7 +85,7 @@ static void test_tuples(void **state)
     check_tuples(&triple);
 }
 
-/* The factor of a group, seen from outside: products of its modes' rows. */
+/* product (tuples x R): the factor of a group seen from outside, products of its modes' rows. */
 static void tuple_products(const struct coo *tuples, double *const *factor, uint64_t rank,
                            double *product)
 {
@@ -104,57 +104,67 @@ static void *array(uint64_t count, size_t size)
     return a;
 }
 
-/* M of every mode of a group through its partial products, with the oracle for both steps. */
+/* The factors of the reduced tensor: factors of *k, and products of tuples. */
+static void make_outer(struct ktensor *outer, const struct grouped_tensor *t,
+                       const struct ktensor *k)
+{
+    const struct mode_groups *g = &t->mode_groups;
+    *outer = (struct ktensor){.shape = t->reduced.shape, .rank = k->rank, .lambda = k->lambda};
+    for (int s = 0; s < g->groups; s++) {
+        uint64_t entries = outer->shape.dims[s] * k->rank;
+        outer->factor[s] = array(entries, sizeof(double));
+        if (mode_groups_size(g, s) == 1)
+            memcpy(outer->factor[s], k->factor[g->first[s]], entries * sizeof(double));
+        else
+            tuple_products(&t->tuples[s], &k->factor[g->first[s]], k->rank, outer->factor[s]);
+    }
+}
+
+/* M of every mode of group s by way of its partial products, with the oracle for both steps. */
+static void check_group(const struct grouped_tensor *t, int s, const struct ktensor *outer,
+                        const struct coo *x, const struct ktensor *k)
+{
+    const uint64_t rank = k->rank, tuples = t->reduced.shape.dims[s];
+    const int first = t->mode_groups.first[s], size = mode_groups_size(&t->mode_groups, s);
+    long double *partial = array(tuples * rank, sizeof *partial);
+    naive_mttkrp(&t->reduced, outer, s, partial);
+    struct ktensor inner = {.shape.order = size + 1, .rank = rank, .lambda = k->lambda};
+    for (int n = 0; n < size; n++)
+        inner.factor[n] = k->factor[first + n];
+    inner.factor[size] = array(tuples * rank, sizeof(double));
+    for (uint64_t i = 0; i < tuples * rank; i++)
+        inner.factor[size][i] = (double)partial[i];
+    for (int n = 0; n < size; n++) {
+        uint64_t entries = x->shape.dims[first + n] * rank;
+        long double *m = array(entries, sizeof *m), *expected = array(entries, sizeof *m);
+        naive_mttkrp(&t->tuples[s], &inner, n, m);
+        naive_mttkrp(x, k, first + n, expected);
+        for (uint64_t i = 0; i < entries; i++)
+            assert_true(fabsl(m[i] - expected[i]) <= 1e-12L * (1 + fabsl(expected[i])));
+        free(m);
+        free(expected);
+    }
+    free(inner.factor[size]);
+    free(partial);
+}
+
 static void check_mttkrp(const struct mode_groups *g)
 {
-    const uint64_t rank = 3;
     struct error error = {0};
     struct coo x;
-    struct ktensor k;
-    struct grouped_tensor out;
+    struct ktensor k, outer;
+    struct grouped_tensor t;
     random_tensor(&x);
-    assert_int_equal(ktensor_create(&k, SHAPE(4, x.shape.dims), rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(&k, SHAPE(4, x.shape.dims), 3, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_NORMAL, 5);
-    assert_int_equal(mode_groups_apply(&out, g, &x, &error), STATUS_OK);
-
-    struct ktensor outer = {.shape.order = g->groups, .rank = rank, .lambda = k.lambda};
-    for (int s = 0; s < g->groups; s++) {
-        outer.shape.dims[s] = out.reduced.shape.dims[s];
-        outer.factor[s] = array(outer.shape.dims[s] * rank, sizeof(double));
-        if (mode_groups_size(g, s) == 1)
-            memcpy(outer.factor[s], k.factor[g->first[s]],
-                   outer.shape.dims[s] * rank * sizeof(double));
-        else
-            tuple_products(&out.tuples[s], &k.factor[g->first[s]], rank, outer.factor[s]);
-    }
-    for (int s = 0; s < g->groups; s++) {
-        int first = g->first[s], size = mode_groups_size(g, s);
-        if (size == 1)
-            continue;
-        long double *partial = array(out.reduced.shape.dims[s] * rank, sizeof *partial);
-        naive_mttkrp(&out.reduced, &outer, s, partial);
-        struct ktensor inner = {.shape.order = size + 1, .rank = rank, .lambda = k.lambda};
-        for (int n = 0; n < size; n++)
-            inner.factor[n] = k.factor[first + n];
-        inner.factor[size] = array(out.reduced.shape.dims[s] * rank, sizeof(double));
-        for (uint64_t i = 0; i < out.reduced.shape.dims[s] * rank; i++)
-            inner.factor[size][i] = (double)partial[i];
-        for (int n = 0; n < size; n++) {
-            uint64_t entries = x.shape.dims[first + n] * rank;
-            long double *m = array(entries, sizeof *m), *expected = array(entries, sizeof *m);
-            naive_mttkrp(&out.tuples[s], &inner, n, m);
-            naive_mttkrp(&x, &k, first + n, expected);
-            for (uint64_t i = 0; i < entries; i++)
-                assert_true(fabsl(m[i] - expected[i]) <= 1e-12L * (1 + fabsl(expected[i])));
-            free(m);
-            free(expected);
-        }
-        free(inner.factor[size]);
-        free(partial);
-    }
+    assert_int_equal(mode_groups_apply(&t, g, &x, &error), STATUS_OK);
+    make_outer(&outer, &t, &k);
+    for (int s = 0; s < g->groups; s++)
+        if (mode_groups_size(g, s) > 1)
+            check_group(&t, s, &outer, &x, &k);
     for (int s = 0; s < g->groups; s++)
         free(outer.factor[s]);
-    grouped_tensor_free(&out);
+    grouped_tensor_free(&t);
     ktensor_free(&k);
     coo_free(&x);
 }
@@ -176,12 +186,14 @@ static void test_choice(void **state)
     struct mode_groups g;
     const uint64_t full[] = {9, 8, 9, 8}, wide[] = {90000, 80000, 70000};
     naive_random_coo(&x, SHAPE(4, full), 4000, 1, 0);
-    assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, &error), STATUS_OK);
+    assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, MODE_GROUPS_BEYOND_CACHE, &error),
+                     STATUS_OK);
     assert_int_equal(g.groups, 2);
     assert_int_equal(g.first[1], 2);
     coo_free(&x);
-    naive_random_coo(&x, SHAPE(3, wide), 3000, 1, 0); /* hardly a tuple twice */
-    assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, &error), STATUS_OK);
+    naive_random_coo(&x, SHAPE(3, wide), 3000, 1, 0); /* hardly a tuple occurs twice */
+    assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, MODE_GROUPS_BEYOND_CACHE, &error),
+                     STATUS_OK);
     assert_int_equal(g.groups, 3);
     coo_free(&x);
 }
@@ -197,7 +209,8 @@ static void test_allocation_fails(void **state)
         struct mode_groups g;
         struct grouped_tensor out = {.mode_groups = pairs};
         memory_hook_set(k);
-        enum status status = mode_groups_choose(&g, &x, 256, 1 << 20, &error);
+        enum status status =
+            mode_groups_choose(&g, &x, 256, 1 << 20, MODE_GROUPS_BEYOND_CACHE, &error);
         if (status == STATUS_OK)
             status = mode_groups_apply(&out, &pairs, &x, &error);
         fired = memory_hook_fired();

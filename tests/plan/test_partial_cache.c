@@ -1,6 +1,6 @@
-/* The steps of MTTKRP with groups of modes: no table is used that is out of date, and none is made
- * that is not. How often a factor has changed stands for it, and what a table was made of for the
- * table. */
+/* The steps of MTTKRP with mode groups: no table is used that is out of date, and none is computed
+ * again that is current. Here a factor is its version, the number of its changes, and a table is
+ * the versions that it was computed from. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,10 +17,10 @@
 struct sweep {
     struct mode_groups mode_groups;
     struct partial_cache tables;
-    int factor[ORDER];          /* its version; 0: none                               */
-    int products[ORDER][ORDER]; /* of each group: the versions that are in it, by mode */
+    int factor[ORDER];          /* its version; 0: none                                 */
+    int products[ORDER][ORDER]; /* of each group: by mode, the versions that are in it  */
     int partial[ORDER][ORDER];
-    int outer, products_made; /* steps so far */
+    int outer, products_made; /* so far */
 };
 
 static void change(struct sweep *s, int mode)
@@ -33,7 +33,7 @@ static void begin(struct sweep *s, unsigned cuts)
 {
     *s = (struct sweep){0};
     mode_groups_from_cuts(&s->mode_groups, ORDER, cuts);
-    memset(s->products, -1, sizeof s->products); /* of nothing that there will ever be */
+    memset(s->products, -1, sizeof s->products); /* of versions that never exist */
     memset(s->partial, -1, sizeof s->partial);
     for (int n = 0; n < ORDER; n++)
         change(s, n);
@@ -51,8 +51,8 @@ static void make_products(struct sweep *s, int group)
     s->products_made++;
 }
 
-/* What the reduced tensor's MTTKRP reads: tables of groups of several modes, and factors. */
-static void run_outer(struct sweep *s, int group, int *m)
+/* m = what MTTKRP of the reduced tensor reads: tables of groups of several modes, and factors. */
+static void compute_outer(struct sweep *s, int group, int *m)
 {
     const struct mode_groups *g = &s->mode_groups;
     for (int k = 0; k < g->groups; k++)
@@ -61,7 +61,7 @@ static void run_outer(struct sweep *s, int group, int *m)
     s->outer++;
 }
 
-/* M of a mode by its steps: of every other factor as it stands, and not of its own. */
+/* M of a mode by its steps: of the present version of every other factor, and not of its own. */
 static void check_mttkrp(struct sweep *s, int mode)
 {
     const struct mode_groups *g = &s->mode_groups;
@@ -76,7 +76,7 @@ static void check_mttkrp(struct sweep *s, int mode)
             make_products(s, k);
     }
     if (steps.outer) {
-        run_outer(s, group, m);
+        compute_outer(s, group, m);
         if (several) {
             assert_memory_not_equal(s->partial[group], m, sizeof m);
             memcpy(s->partial[group], m, sizeof m);
@@ -107,8 +107,8 @@ static void test_any_order(void **state)
     }
 }
 
-/* A sweep of ALS goes over the nonzeros once per group, and makes each product table once; the
- * first sweep some of them twice. */
+/* A sweep of ALS goes over the nonzeros once per group and computes the products of each group
+ * once; the first sweep computes some of them twice. */
 static void test_sweeps(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void test_sweeps(void **state)
     }
 }
 
-/* Zeroed after a failure, everything is made anew. */
+/* Zeroed after a failure, everything is computed anew. */
 static void test_nothing_current(void **state)
 {
     (void)state;

@@ -7,7 +7,7 @@
 
 #include "plan/replica_choice.h"
 
-/* After how many sweeps of these seconds it is said to build; 0: within `most` not at all. */
+/* The number of sweeps of these seconds after which to build; 0: not within `most` sweeps. */
 static int sweeps_until(struct replica_choice c, const double *seconds, int most)
 {
     for (int sweep = 1; sweep <= most; sweep++)
@@ -19,13 +19,13 @@ static int sweeps_until(struct replica_choice c, const double *seconds, int most
 static void test_known_number_of_iterations(void **state)
 {
     (void)state;
-    static const double seconds[2] = {10, 10}; /* a gain of 3 each, at the most */
-    struct replica_choice c = {.order = 2, .building = 60};
-    c.iterations = 21; /* twenty to come: 10 * 6 seconds */
+    static const double seconds[2] = {10, 10}; /* each gains at most 3 */
+    struct replica_choice c = {.order = 2, .build_seconds = 60};
+    c.iterations = 21; /* twenty to come: half of them gain 10 * 6 seconds */
     assert_int_equal(sweeps_until(c, seconds, 30), 1);
     c.iterations = 20;
     assert_int_equal(sweeps_until(c, seconds, 9), 0);
-    c.building = 0;
+    c.build_seconds = 0;
     assert_int_equal(sweeps_until(c, seconds, 1), 1);
 }
 
@@ -33,9 +33,9 @@ static void test_what_was_lost(void **state)
 {
     (void)state;
     static const double seconds[2] = {10, 10};
-    struct replica_choice c = {.order = 2, .building = 59};
+    struct replica_choice c = {.order = 2, .build_seconds = 59};
     assert_int_equal(sweeps_until(c, seconds, 30), 10);
-    c.iterations = 5; /* whoever goes on after them has lost as much */
+    c.iterations = 5; /* ALS that goes on after them has lost as much */
     assert_int_equal(sweeps_until(c, seconds, 30), 10);
 }
 
@@ -44,12 +44,12 @@ static void test_bound_by_the_bus(void **state)
     (void)state;
     static const double seconds[3] = {10, 10, 10};
     struct replica_choice c = {
-        .order = 3, .iterations = 1000000, .building = 0, .flowing = {10, 12, 10}};
+        .order = 3, .iterations = 1000000, .build_seconds = 0, .bus_seconds = {10, 12, 10}};
     assert_int_equal(sweeps_until(c, seconds, 100), 0);
-    c.flowing[1] = 9; /* one second a sweep */
-    c.building = 400000;
+    c.bus_seconds[1] = 9; /* one second a sweep */
+    c.build_seconds = 400000;
     assert_int_equal(sweeps_until(c, seconds, 100), 1);
-    c.building = 500001;
+    c.build_seconds = 500001;
     assert_int_equal(sweeps_until(c, seconds, 100), 0);
 }
 

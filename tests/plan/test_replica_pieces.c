@@ -1,4 +1,4 @@
-/* Pieces of rows: as long as they may be, and the batches that have something for them. */
+/* Replica pieces: as long as they may be, and the batches that have nonzeros for them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,8 +98,8 @@ static uint64_t largest(const uint32_t *count, uint64_t length)
     return most;
 }
 
-/* Batches that pass by for all of about so many pieces of the ordering `mode n`, cut by counts or
- * as guessed; returns what would if all did. */
+/* Batches that a mode's replica pieces, about `pieces` of them, read together, cut by counts (*cut)
+ * or guessed (*guess). Returns how many they would read if each read all batches. */
 static uint64_t count_passes(const struct packed_tensor *packed, const struct coo *x, int mode,
                              uint64_t segments, uint64_t pieces, uint64_t *cut, uint64_t *guess)
 {
@@ -134,7 +134,7 @@ static uint64_t count_passes(const struct packed_tensor *packed, const struct co
     return all;
 }
 
-/* Few of the batches have rows of a piece, and what is guessed is near to what is. */
+/* Few of the batches have rows of a replica piece, and the guess is near to the cut. */
 static void test_guess(void **state)
 {
     (void)state;

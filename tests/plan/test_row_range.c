@@ -1,4 +1,5 @@
-/* Which rows lines of a run can have, against all of them one by one, and of packed batches. */
+/* Which rows the lines between two lines can have, against all of these lines one by one; and which
+ * rows batches of packed tensors can have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,7 @@ static void check_range(struct row_range got, struct row_range expected)
                  expected.last);
 }
 
-/* row[l] = the row of line l; all lines are some coordinates'. */
+/* row[l] = the row of line l. Lengths are powers of two, so every line belongs to coordinates. */
 static void fill_rows(const struct ordering *o, const uint64_t *dims, int mode, uint32_t *row)
 {
     uint32_t c[MAX_ORDER] = {0};
@@ -33,7 +34,7 @@ static void fill_rows(const struct ordering *o, const uint64_t *dims, int mode, 
     }
 }
 
-static void check_all_runs(const struct ordering *o, const uint64_t *dims, int mode)
+static void check_all_ranges(const struct ordering *o, const uint64_t *dims, int mode)
 {
     uint32_t row[MOST_LINES];
     fill_rows(o, dims, mode, row);
@@ -47,7 +48,7 @@ static void check_all_runs(const struct ordering *o, const uint64_t *dims, int m
     }
 }
 
-static void test_all_runs(void **state)
+static void test_all_ranges(void **state)
 {
     (void)state;
     static const uint64_t dims[][4] = {{64, 1, 1, 1}, {8, 8, 8, 1}, {2, 32, 4, 1},
@@ -58,7 +59,7 @@ static void test_all_runs(void **state)
             ordering_create(&o, kind, SHAPE(4, dims[i]), 64);
             assert_true(o.line_bits <= 9);
             for (int mode = 0; mode < 4; mode++)
-                check_all_runs(&o, dims[i], mode);
+                check_all_ranges(&o, dims[i], mode);
         }
 }
 
@@ -70,7 +71,7 @@ static bool is_less(const uint64_t *a, const uint64_t *b, int words)
     return a[0] < b[0];
 }
 
-/* Lines of many words: what lies between two of them is within the range, and these are. */
+/* Lines of many words: the range holds the rows of both ends and of a line between them. */
 static void test_long_lines(void **state)
 {
     (void)state;
@@ -106,7 +107,7 @@ static void test_long_lines(void **state)
     assert_true(met > 500);
 }
 
-/* All nonzeros are within their batch's range; returns the part of all rows that ranges have. */
+/* All nonzeros are within their batch's range. Returns the share of rows in a range, on average. */
 static double check_batches(const struct packed_tensor *p, int mode, uint64_t segments)
 {
     struct error error = {0};
@@ -152,8 +153,8 @@ static void test_batches(void **state)
     }
 }
 
-/* In alto order batches are boxes: of a cube's 512 alike the rows of one are hardly more than two
- * eighths of each mode. */
+/* In alto order batches are boxes: of 512 equal ones in a cube, the rows of one are hardly more
+ * than two eighths of each mode. */
 static void test_boxes(void **state)
 {
     (void)state;
@@ -172,7 +173,7 @@ static void test_boxes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_runs),
+        cmocka_unit_test(test_all_ranges),
         cmocka_unit_test(test_long_lines),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_boxes),

@@ -73,7 +73,17 @@ long double naive_fit(const struct coo *x, const struct ktensor *k)
     return 1 - sqrtl(residual_sq > 0 ? residual_sq : 0) / sqrtl(norm_sq);
 }
 
-static int compare_lines(const void *a, const void *b)
+long double naive_relative_error(const double *a, const long double *b, uint64_t n)
+{
+    long double difference = 0, norm = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        difference += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += b[i] * b[i];
+    }
+    return sqrtl(norm > 0 ? difference / norm : difference);
+}
+
+static int compare_coordinates(const void *a, const void *b)
 {
     const uint32_t *x = a, *y = b;
     for (int n = 0; n < MAX_ORDER; n++)
@@ -86,30 +96,30 @@ void naive_random_coo(struct coo *x, const struct shape *shape, uint64_t nnz, ui
                       int skewed)
 {
     struct error error = {0};
-    uint32_t(*line)[MAX_ORDER] = calloc(nnz ? nnz : 1, sizeof *line);
-    assert_non_null(line);
+    uint32_t(*c)[MAX_ORDER] = calloc(nnz ? nnz : 1, sizeof *c);
+    assert_non_null(c);
     for (uint64_t i = 0; i < nnz; i++)
         for (int n = 0; n < shape->order; n++) {
             double u = (double)(naive_random(&seed) >> 11) * 0x1p-53;
-            line[i][n] = (uint32_t)((double)shape->dims[n] * (skewed ? u * u * u * u : u));
+            c[i][n] = (uint32_t)((double)shape->dims[n] * (skewed ? u * u * u * u : u));
         }
-    qsort(line, nnz, sizeof *line, compare_lines);
+    qsort(c, nnz, sizeof *c, compare_coordinates);
     uint64_t kept = 0;
     for (uint64_t i = 0; i < nnz; i++)
-        if (i == 0 || compare_lines(line[i], line[kept - 1]) != 0)
-            memmove(line[kept++], line[i], sizeof *line);
-    for (uint64_t i = kept; i > 1; i--) { /* shuffled: a reader's order is any order */
+        if (i == 0 || compare_coordinates(c[i], c[kept - 1]) != 0)
+            memmove(c[kept++], c[i], sizeof *c);
+    for (uint64_t i = kept; i > 1; i--) { /* shuffled: a file's order is any order */
         uint64_t j = naive_random(&seed) % i;
         uint32_t swap[MAX_ORDER];
-        memcpy(swap, line[j], sizeof swap);
-        memmove(line[j], line[i - 1], sizeof swap);
-        memcpy(line[i - 1], swap, sizeof swap);
+        memcpy(swap, c[j], sizeof swap);
+        memmove(c[j], c[i - 1], sizeof swap);
+        memcpy(c[i - 1], swap, sizeof swap);
     }
     assert_int_equal(coo_create(x, SHAPE(shape->order, shape->dims), kept, &error), STATUS_OK);
     for (uint64_t i = 0; i < kept; i++) {
         for (int n = 0; n < shape->order; n++)
-            x->index[n][i] = line[i][n];
+            x->index[n][i] = c[i][n];
         x->value[i] = ((double)(naive_random(&seed) >> 11) + 0.5) * 0x1p-52 - 1.0;
     }
-    free(line);
+    free(c);
 }

@@ -1,4 +1,4 @@
-/* A tensor, a model, and what its MTTKRPs must give. Include it after cmocka.h. */
+/* A tensor, a model, and the MTTKRPs that the oracle expects of them. Include it after cmocka.h. */
 #ifndef BLCO_PROBLEM_H
 #define BLCO_PROBLEM_H
 
@@ -11,17 +11,17 @@
 struct problem {
     struct coo x;
     struct ktensor k;
-    long double *expected[MAX_ORDER];
+    long double *expected[MAX_ORDER]; /* (I_n x R): M of each mode; owned */
 };
 
-/* Sums that do not cancel, for single precision: of factors that are positive, too. */
+/* With positive factors too, sums do not cancel: single precision is then exact enough. */
 static inline void make_positive(struct coo *x)
 {
     for (uint64_t i = 0; i < x->nnz; i++)
         x->value[i] = fabs(x->value[i]);
 }
 
-/* By the oracle, for the tensor and the model that are there. */
+/* Sets q->expected from q->x and q->k. */
 static inline void expect_products(struct problem *q)
 {
     struct error error = {0};

@@ -1,4 +1,4 @@
-/* A folder of its own for a test's files. */
+/* A temporary folder for the files of one test. */
 #ifndef BLCO_SCRATCH_H
 #define BLCO_SCRATCH_H
 
@@ -11,7 +11,7 @@
 
 static char scratch_folder[] = "/tmp/blco-test-XXXXXX";
 
-/* cmocka setup and teardown of one test. */
+/* cmocka's setup of one test; scratch_remove is the teardown. */
 static inline int scratch_make(void **state)
 {
     (void)state;
@@ -19,7 +19,7 @@ static inline int scratch_make(void **state)
     return mkdtemp(scratch_folder) ? 0 : -1;
 }
 
-/* Number of entries in the folder, hidden ones too; removes them where asked to. */
+/* The number of entries in the folder, hidden ones too; removes them if `remove_them`. */
 static inline int scratch_entries(int remove_them)
 {
     int count = 0;
@@ -43,7 +43,7 @@ static inline int scratch_remove(void **state)
     return rmdir(scratch_folder);
 }
 
-/* The path of `name` in the folder; good until the eighth call from now. */
+/* The path of `name` in the folder; valid until the eighth call from now. */
 static inline const char *scratch_path(const char *name)
 {
     static char path[8][512];
@@ -53,7 +53,7 @@ static inline const char *scratch_path(const char *name)
     return path[next];
 }
 
-/* Puts a file there; returns its path. */
+/* Writes a file in the folder; returns its path, as scratch_path does. */
 static inline const char *scratch_file(const char *name, const void *bytes, size_t size)
 {
     const char *path = scratch_path(name);
@@ -68,7 +68,8 @@ static inline const char *scratch_text(const char *name, const char *text)
     return scratch_file(name, text, strlen(text));
 }
 
-/* The file's contents, terminated, in bytes[0..room); -1 where there is none. */
+/* Reads the file at `path` into bytes[0..room), and terminates it. Returns its size, or -1 where
+ * there is no file. */
 static inline long scratch_read(const char *path, char *bytes, size_t room)
 {
     FILE *file = fopen(path, "rb");

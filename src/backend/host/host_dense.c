@@ -7,38 +7,41 @@
 #include "backend/host/host_dense_simd.h"
 #include "base/memory.h"
 
-#define MAX_SLICES        64
-#define MIN_SLICE_ENTRIES 32768 /* less work than this is not worth a slice  */
-#define PANEL_ENTRIES     4096  /* of a panel, about ...                     */
-#define MIN_PANEL_ROWS    32    /* ... but no fewer rows                     */
-#define COLUMNS           8     /* whose inner products are summed at a time */
+#define MAX_PARTS        64
+#define MIN_PART_ENTRIES 32768 /* fewer entries than this are not worth a part   */
+#define PANEL_ENTRIES    4096  /* of a panel, about ...                          */
+#define MIN_PANEL_ROWS   32    /* ... but no fewer rows                          */
+#define COLUMNS          8     /* whose inner products are summed at a time      */
 
-/* Row slices: their number follows from the matrix alone, never from the number of threads. */
-struct slices {
-    uint64_t count, rows, total;
+/* The rows of a matrix, cut into parts of equally many, the unit that a thread takes. Their number
+ * follows from the matrix alone, never from the number of threads. */
+struct parts {
+    uint64_t count;
+    uint64_t rows; /* of a part; the last ones may have fewer */
+    uint64_t total;
 };
 
-static struct slices cut(uint64_t rows, uint64_t least)
+static struct parts cut(uint64_t rows, uint64_t least)
 {
-    struct slices s = {.count = rows / least, .total = rows};
-    if (s.count > MAX_SLICES)
-        s.count = MAX_SLICES;
+    struct parts s = {.count = rows / least, .total = rows};
+    if (s.count > MAX_PARTS)
+        s.count = MAX_PARTS;
     if (s.count < 1)
         s.count = 1;
     s.rows = (rows + s.count - 1) / s.count;
     return s;
 }
 
-static uint64_t slice_begin(const struct slices *s, uint64_t k)
+static uint64_t part_begin(const struct parts *s, uint64_t k)
 {
     uint64_t begin = k * s->rows;
     return begin < s->total ? begin : s->total;
 }
 
-/* Rows of a slice that is worth a thread's while, and whose Gram is no larger than itself. */
-static uint64_t worthwhile(uint64_t rank)
+/* The fewest rows of a part: enough work for a thread, and no fewer rows than its Gram has. */
+static uint64_t least_part_rows(uint64_t rank)
 {
-    uint64_t least = MIN_SLICE_ENTRIES / rank + 1;
+    uint64_t least = MIN_PART_ENTRIES / rank + 1;
     return least > rank ? least : rank;
 }
 
@@ -51,18 +54,12 @@ static uint64_t panel_rows(uint64_t rank)
 /* The upper triangle of G += A' A. */
 static void add_gram(const double *a, double *g, uint64_t rows, uint64_t rank)
 {
-    struct host_dense_product p = {.c = g,
-                                   .x = a,
-                                   .y = a,
-                                   .x_row = 1,
-                                   .x_term = rank,
-                                   .rows = rank,
-                                   .terms = rows,
-                                   .rank = rank,
-                                   .add = true};
+    struct host_dense_product p = host_dense_gram_product(g, a, rows, rank);
+    p.add = true;
     host_dense_multiply(&p, true);
 }
 
+/* inner[r] += sum over i of M(i,r) A(i,r). */
 static void add_inner(const double *m, const double *a, double *inner, uint64_t rows, uint64_t rank)
 {
     uint64_t r = 0;
@@ -79,7 +76,8 @@ static void add_inner(const double *m, const double *a, double *inner, uint64_t 
             inner[r] += m[i * rank + r] * a[i * rank + r];
 }
 
-/* A panel of M (rows x R) to A's, by way of two buffers as large, since they may be the same. */
+/* A panel of A (rows x R) from M's, by way of `buffer` (two panels), since A and M may be the same
+ * array; its part of G and `inner` is added. */
 static void update_panel(const struct host_dense_inverse *inverse, const double *m, double *a,
                          uint64_t rows, double *g, double *inner, double *buffer)
 {
@@ -95,10 +93,10 @@ static void update_panel(const struct host_dense_inverse *inverse, const double 
     memcpy(a, x, rows * rank * sizeof *a);
 }
 
-/* Sums of the slices' Grams and inner products, `stride` apart, into the first ones. */
-static void sum_slices(double *sums, uint64_t slices, uint64_t stride)
+/* Adds the parts' sums, `stride` numbers each, to the first part's. */
+static void sum_parts(double *sums, uint64_t parts, uint64_t stride)
 {
-    for (uint64_t k = 1; k < slices; k++)
+    for (uint64_t k = 1; k < parts; k++)
         for (uint64_t i = 0; i < stride; i++)
             sums[i] += sums[k * stride + i];
 }
@@ -113,18 +111,18 @@ static void store_gram(double *g, const double *upper, uint64_t rank)
 enum status host_dense_gram(const double *a, uint64_t rows, uint64_t rank, double *g,
                             struct error *error)
 {
-    struct slices s = cut(rows, worthwhile(rank));
+    struct parts s = cut(rows, least_part_rows(rank));
     uint64_t stride = rank * rank;
     double *sums = memory_zeros(s.count, stride * sizeof *sums, error);
     if (!sums)
         return error->status;
 #pragma omp parallel for schedule(dynamic) if (s.count > 1)
     for (uint64_t k = 0; k < s.count; k++) {
-        uint64_t end = slice_begin(&s, k + 1), most = panel_rows(rank);
-        for (uint64_t i = slice_begin(&s, k); i < end; i += most)
+        uint64_t end = part_begin(&s, k + 1), most = panel_rows(rank);
+        for (uint64_t i = part_begin(&s, k); i < end; i += most)
             add_gram(a + i * rank, sums + k * stride, end - i < most ? end - i : most, rank);
     }
-    sum_slices(sums, s.count, stride);
+    sum_parts(sums, s.count, stride);
     store_gram(g, sums, rank);
     memory_free(sums);
     return STATUS_OK;
@@ -134,7 +132,7 @@ enum status host_dense_update(const struct host_dense_inverse *inverse, const do
                               uint64_t rows, double *g, double *inner, struct error *error)
 {
     uint64_t rank = inverse->rank, most = panel_rows(rank);
-    struct slices s = cut(rows, worthwhile(rank));
+    struct parts s = cut(rows, least_part_rows(rank));
     uint64_t stride = rank * rank + rank, room = 2 * most * rank;
     double *sums = memory_zeros(s.count, stride * sizeof *sums, error);
     double *buffer =
@@ -144,12 +142,12 @@ enum status host_dense_update(const struct host_dense_inverse *inverse, const do
         for (uint64_t k = 0; k < s.count; k++) {
             double *own = buffer + (uint64_t)omp_get_thread_num() * room;
             double *gram_sum = sums + k * stride, *inner_sum = gram_sum + rank * rank;
-            uint64_t end = slice_begin(&s, k + 1);
-            for (uint64_t i = slice_begin(&s, k); i < end; i += most)
+            uint64_t end = part_begin(&s, k + 1);
+            for (uint64_t i = part_begin(&s, k); i < end; i += most)
                 update_panel(inverse, m + i * rank, a + i * rank, end - i < most ? end - i : most,
                              gram_sum, inner_sum, own);
         }
-        sum_slices(sums, s.count, stride);
+        sum_parts(sums, s.count, stride);
         store_gram(g, sums, rank);
         memcpy(inner, sums + rank * rank, rank * sizeof *inner);
     }
@@ -160,7 +158,7 @@ enum status host_dense_update(const struct host_dense_inverse *inverse, const do
 
 void host_dense_scale_columns(double *a, uint64_t rows, uint64_t rank, const double *scale)
 {
-#pragma omp parallel for schedule(static) if (rows > worthwhile(rank))
+#pragma omp parallel for schedule(static) if (rows > least_part_rows(rank))
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t r = 0; r < rank; r++)
             a[i * rank + r] *= scale[r];

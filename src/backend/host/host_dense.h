@@ -1,6 +1,6 @@
-/* Dense steps of ALS on the host, by all OpenMP threads: passes over the rows of tall and thin
+/* The dense steps of ALS on the host, by all OpenMP threads: passes over the rows of tall and thin
  * matrices, in panels that stay in cache. How the rows are cut does not depend on the number of
- * threads, so neither do the results. Matrices are row-major. */
+ * threads, so the results do not either. Matrices are row-major. Errors: STATUS_MEMORY. */
 #ifndef BLCO_HOST_DENSE_H
 #define BLCO_HOST_DENSE_H
 
@@ -13,8 +13,8 @@
 enum status host_dense_gram(const double *a, uint64_t rows, uint64_t rank, double *g,
                             struct error *error);
 
-/* In one pass: A (rows x R) = M V^+, G (R x R, full) = A' A, and inner[r] (R) = sum over i of
- * M(i,r) A(i,r). `inverse` stands for V^+; M and A may be the same array. */
+/* In one pass: A (rows x R) = M V^+, with V^+ given by `inverse`; G (R x R, full) = A' A; and
+ * inner[r] (R) = sum over i of M(i,r) A(i,r). M and A may be the same array. */
 enum status host_dense_update(const struct host_dense_inverse *inverse, const double *m, double *a,
                               uint64_t rows, double *g, double *inner, struct error *error);
 

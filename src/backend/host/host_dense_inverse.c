@@ -11,8 +11,7 @@
 #include "backend/host/host_dense_simd.h"
 #include "base/memory.h"
 
-/* A V whose reciprocal condition number is above this loses less than four digits of what V^-1
- * gives. */
+/* Where V's reciprocal condition number is above this, V^-1 loses less than four digits. */
 #define WELL_CONDITIONED 1e-3
 
 void host_dense_init(void)
@@ -29,8 +28,8 @@ static bool all_finite(const double *v, uint64_t n)
 }
 
 /* Cholesky V = U' U (U upper, row-major) in place, and an estimate of V's reciprocal condition
- * number in 1-norms, 0 where a pivot fails. A symmetric matrix is its own transpose, so
- * column-major LAPACK's lower triangle is our upper one. */
+ * number in 1-norms, 0 where a pivot fails. V is symmetric, so the lower triangle of LAPACK's
+ * column-major order is the upper one of row-major order. */
 static enum status factorise(double *u, uint64_t rank, double *reciprocal, struct error *error)
 {
     lapack_int n = (lapack_int)rank;
@@ -57,8 +56,8 @@ static void transpose(double *to, const double *from, uint64_t rank)
             to[j * rank + i] = from[i * rank + j];
 }
 
-/* The inverses of the Cholesky factors U' and U: V^-1 = W W' with W = U^-1; or their product, by
- * way of `work` (R x R). factor[0] holds U. */
+/* The inverses of the Cholesky factors: V^-1 = W W' with W = U^-1. On entry factor[0] holds U.
+ * Where V is well conditioned, factor[0] becomes the product W W', by way of `work` (R x R). */
 static enum status invert_factors(struct host_dense_inverse *p, bool well_conditioned, double *work,
                                   struct error *error)
 {
@@ -109,14 +108,7 @@ static enum status pseudoinverse(struct host_dense_inverse *p, double *v, struct
     double *s = v + (rank - kept) * rank;
     for (uint64_t e = 0; e < kept; e++)
         cblas_dscal(n, 1.0 / sqrt(w[rank - kept + e]), s + e * rank, 1);
-    struct host_dense_product product = {.c = p->factor[0],
-                                         .x = s,
-                                         .y = s,
-                                         .x_row = 1,
-                                         .x_term = rank,
-                                         .rows = rank,
-                                         .terms = kept,
-                                         .rank = rank};
+    struct host_dense_product product = host_dense_gram_product(p->factor[0], s, kept, rank);
     host_dense_multiply(&product, false);
     p->factors = 1;
     p->rank_of_v = kept;
@@ -139,7 +131,7 @@ enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, u
         memcpy(p->factor[0], v, rank * rank * sizeof *v);
         factorise(p->factor[0], rank, &reciprocal, error);
     }
-    /* In 1-norms the reciprocal condition number is at most R times that in 2-norms, so whatever
+    /* In 1-norms the reciprocal condition number is at most R times that in 2-norms, so a V that
      * passes has no eigenvalue that the pseudoinverse would drop. */
     if (error->status == STATUS_OK) {
         if (reciprocal > (double)rank * (double)rank * DBL_EPSILON)

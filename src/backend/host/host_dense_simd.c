@@ -2,16 +2,15 @@
 
 #include "backend/host/simd_width.h"
 
-static const struct host_dense_tiles *tiles_of(uint64_t simd)
-{
+/* By the logarithm of the SIMD width. */
+static const struct host_dense_tiles *const tiles[] = {
+    &host_dense_simd1,
+    &host_dense_simd2,
 #if SIMD_X86
-    if (simd == 8)
-        return &host_dense_simd8;
-    if (simd == 4)
-        return &host_dense_simd4;
+    &host_dense_simd4,
+    &host_dense_simd8,
 #endif
-    return simd == 2 ? &host_dense_simd2 : &host_dense_simd1;
-}
+};
 
 void host_dense_multiply(const struct host_dense_product *p, bool upper)
 {
@@ -21,7 +20,7 @@ void host_dense_multiply(const struct host_dense_product *p, bool upper)
         struct host_dense_product part = *p;
         if (upper && part.rows > column + width)
             part.rows = column + width;
-        tiles_of(simd)->tile[width % simd != 0][vectors - 1](&part, column, width);
+        tiles[__builtin_ctzll(simd)]->tile[width % simd != 0][vectors - 1](&part, column, width);
     }
 }
 

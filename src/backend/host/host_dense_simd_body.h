@@ -1,16 +1,16 @@
-/* The body of the kernels for products of tall and thin matrices, compiled once for each vector
- * length: host_dense_simdL*.c defines SIMD_WIDTH, says for which processors, and includes this
- * file. */
+/* The body of the kernels for products of tall and thin matrices: each host_dense_simdL*.c defines
+ * SIMD_WIDTH (doubles in a vector), says for which processors, and includes this file once; no
+ * other file does. */
 #include <stddef.h>
 
 #include "backend/host/host_dense_simd.h"
 #include "backend/host/simd_vector.h"
 
-/* Sums that are kept in registers at a time: as many as hide an addition's latency and leave room
- * for the operands. */
+/* Vectors of sums kept in registers at a time: enough to hide an addition's latency, few enough to
+ * leave room for the operands. */
 #define SUMS (SIMD_WIDTH == 8 ? 16 : 8)
 
-/* A tile of rows [row, row + rows). `rows` and `vectors` are constants, so that the sums live in
+/* Rows [row, row + rows) of a tile. `rows` and `vectors` are constants, so that the sums live in
  * registers. All of C's tile is read before any of it is written: columns that two vectors share
  * come out alike. */
 INLINE void rows_of_tile(const struct host_dense_product *p, uint64_t row, uint64_t column,

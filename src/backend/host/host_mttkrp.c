@@ -7,45 +7,45 @@
 #include "base/machine.h"
 #include "base/memory.h"
 
-/* Runs of nonzeros are cut without regard to the number of threads, so that sums, and the order in
- * which the runs' boundary rows are added, are the same for any. */
-#define MAX_RUNS     1024
-#define MIN_RUN_NNZ  2048
-#define CACHES       8  /* of a core, from which asking for rows in time pays */
-#define COLUMN_SLICE 64 /* columns of the boundary rows that one thread adds */
+/* Where runs are cut does not depend on the number of threads, so neither do their sums, nor the
+ * order in which the runs' boundary rows are added. */
+#define MAX_RUNS         1024
+#define MIN_RUN_NNZ      2048
+#define NEAR_CACHES      8 /* prefetching pays where rows fill more than so many of a core's caches */
+#define BOUNDARY_COLUMNS 64 /* columns of the boundary rows that one thread adds */
 
 static uint64_t least_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-/* How the coordinates of `mode` are read off the index words of a block. */
-static struct row_operand operand_of(const struct blco *x, int mode, uint64_t block)
+/* How a block's coordinates of `mode` are read off the index words. */
+static struct host_row_operand operand_of(const struct blco *x, int mode, uint64_t block)
 {
     const struct field *f = &x->ordering.field[mode];
-    return (struct row_operand){.word = x->index[f->word],
-                                .mask = f->mask,
-                                .base = x->block[block].base[mode],
-                                .shift = f->shift};
+    return (struct host_row_operand){.word = x->index[f->word],
+                                     .mask = f->mask,
+                                     .base = x->block[block].base[mode],
+                                     .shift = f->shift};
 }
 
 static uint64_t row_of(const struct blco *x, int mode, uint64_t i)
 {
-    struct row_operand o = operand_of(x, mode, blco_block_of(x, i));
-    return row_sums_coordinate(&o, i);
+    struct host_row_operand o = operand_of(x, mode, blco_block_of(x, i));
+    return host_row_coordinate(&o, i);
 }
 
-/* The window of rows that a run touches, in any order of nonzeros. */
+/* The window of rows that a run touches, in any ordering. */
 static void find_window(const struct blco *x, int mode, struct host_run *run)
 {
     run->low = UINT64_MAX;
     run->high = 0;
     uint64_t i = run->first;
     for (uint64_t b = blco_block_of(x, i); i < run->last; b++) {
-        struct row_operand o = operand_of(x, mode, b);
+        struct host_row_operand o = operand_of(x, mode, b);
         uint64_t end = least_of(run->last, x->block[b].first + x->block[b].count);
         for (; i < end; i++) {
-            uint64_t row = row_sums_coordinate(&o, i);
+            uint64_t row = host_row_coordinate(&o, i);
             run->low = row < run->low ? row : run->low;
             run->high = row > run->high ? row : run->high;
         }
@@ -62,7 +62,7 @@ enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int
         runs = 1;
     uint64_t length = (x->nnz + runs - 1) / runs;
     if (length > 0)
-        runs = (x->nnz + length - 1) / length; /* none is empty */
+        runs = (x->nnz + length - 1) / length; /* no run is empty */
     else
         runs = 0;
     p->run = memory_array(runs, sizeof *p->run, error);
@@ -71,7 +71,7 @@ enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int
     p->x = x;
     p->mode = mode;
     p->conflict = conflict;
-    p->near_entries = CACHES * machine_core_cache() / sizeof(double);
+    p->near_entries = NEAR_CACHES * machine_core_cache() / sizeof(double);
     for (int n = 0; n < x->shape.order; n++)
         p->other_rows += n == mode ? 0 : x->shape.dims[n];
     p->nruns = runs;
@@ -103,39 +103,40 @@ void host_mttkrp_free(struct host_mttkrp *p)
 }
 
 /* One run for one tile of columns, block by block. */
-static void sum_run(struct row_sums *w, const struct blco *x, int mode, const struct host_run *run)
+static void sum_run_tile(struct host_row_sums *s, const struct blco *x, int mode,
+                         const struct host_run *run)
 {
-    row_sums_begin(w, run->low);
+    host_row_sums_begin(s, run->low);
     uint64_t i = run->first;
     for (uint64_t b = blco_block_of(x, i); i < run->last; b++) {
         uint64_t end = least_of(run->last, x->block[b].first + x->block[b].count);
-        w->target = operand_of(x, mode, b);
+        s->target = operand_of(x, mode, b);
         for (int n = 0, k = 0; n < x->shape.order; n++) {
             if (n == mode)
                 continue;
-            const double *rows = w->other[k].rows;
-            w->other[k] = operand_of(x, n, b);
-            w->other[k++].rows = rows;
+            const double *rows = s->other[k].rows;
+            s->other[k] = operand_of(x, n, b);
+            s->other[k++].rows = rows;
         }
-        row_sums_add(w, i, end);
+        host_row_sums_add(s, i, end);
         i = end;
     }
-    row_sums_end(w);
+    host_row_sums_end(s);
 }
 
-/* All tiles of columns of a run; `w` says where its rows go. */
-static void row_sums_columns(struct row_sums *w, const struct host_mttkrp *p,
-                             const struct host_run *run, double *const *factor)
+/* All tiles of columns of a run; *s says where the run's rows go. */
+static void sum_run_tiles(struct host_row_sums *s, const struct host_mttkrp *p,
+                          const struct host_run *run, double *const *factor)
 {
-    w->others = p->x->shape.order - 1;
-    w->value = p->x->value;
-    w->distant = p->other_rows * w->rank > p->near_entries;
-    for (w->column = 0; w->column < w->rank; w->column += w->width) {
-        w->width = simd_tile_width(w->rank - w->column);
+    s->others = p->x->shape.order - 1;
+    s->value = p->x->value;
+    s->distant = p->other_rows * s->rank > p->near_entries;
+    for (s->column = 0; s->column < s->rank; s->column += s->width) {
+        s->width = simd_tile_width(s->rank - s->column);
         for (int n = 0, k = 0; n < p->x->shape.order; n++)
             if (n != p->mode)
-                w->other[k++].rows = factor[n] + w->column;
-        sum_run(w, p->x, p->mode, run);
+                s->other[k++].rows = factor[n] + s->column;
+        sum_run_tile(s, p->x, p->mode, run);
     }
 }
 
@@ -150,11 +151,11 @@ static void zero_rows(double *m, uint64_t rows, uint64_t rank)
 static void add_boundaries(const struct host_mttkrp *p, uint64_t rank, double *m,
                            const double *scratch)
 {
-    uint64_t slices = (rank + COLUMN_SLICE - 1) / COLUMN_SLICE;
-#pragma omp parallel for schedule(static) if (slices > 1)
-    for (uint64_t s = 0; s < slices; s++) {
-        uint64_t column = s * COLUMN_SLICE, width = least_of(rank - column, COLUMN_SLICE);
-        uint64_t fresh = 0; /* rows below have been written */
+    uint64_t parts = (rank + BOUNDARY_COLUMNS - 1) / BOUNDARY_COLUMNS;
+#pragma omp parallel for schedule(static) if (parts > 1)
+    for (uint64_t k = 0; k < parts; k++) {
+        uint64_t column = k * BOUNDARY_COLUMNS, width = least_of(rank - column, BOUNDARY_COLUMNS);
+        uint64_t fresh = 0; /* rows from here on have not been written */
         for (uint64_t e = 0; e < 2 * p->nruns; e++) {
             const struct host_run *run = &p->run[e / 2];
             if (e % 2 == 1 && run->high == run->low)
@@ -171,41 +172,43 @@ static void add_boundaries(const struct host_mttkrp *p, uint64_t rank, double *m
     }
 }
 
-/* A run stores the rows that lie wholly inside it and zeroes those that no nonzero has, up to the
- * next run's first; its own first and last row go to scratch. */
-static void run_ordered(const struct host_mttkrp *p, uint64_t rank, double *const *factor,
-                        double *m, double *scratch)
+/* A run stores the rows between its first and its last, which no other run has, and zeroes the rows
+ * without nonzeros up to the next run's first row; its own first and last row go to scratch. */
+static void mttkrp_ordered(const struct host_mttkrp *p, uint64_t rank, double *const *factor,
+                           double *m, double *scratch)
 {
     uint64_t rows = p->x->shape.dims[p->mode];
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
         const struct host_run *run = &p->run[k];
         double *boundary = scratch + run->scratch * rank;
-        struct row_sums w = {.sink = ROW_STORE,
-                             .rank = rank,
-                             .m = m,
-                             .low = run->low,
-                             .high = run->high,
-                             .low_row = boundary,
-                             .high_row = boundary + rank,
-                             .zero_from = k == 0 ? 0 : run->low,
-                             .zero_to = k + 1 < p->nruns ? p->run[k + 1].low : rows};
-        row_sums_columns(&w, p, run, factor);
+        struct host_row_sums s = {.sink = HOST_ROW_STORE,
+                                  .rank = rank,
+                                  .m = m,
+                                  .low = run->low,
+                                  .high = run->high,
+                                  .low_row = boundary,
+                                  .high_row = boundary + rank,
+                                  .zero_from = k == 0 ? 0 : run->low,
+                                  .zero_to = k + 1 < p->nruns ? p->run[k + 1].low : rows};
+        sum_run_tiles(&s, p, run, factor);
     }
     add_boundaries(p, rank, m, scratch);
 }
 
 /* Every run adds into a private window, and the windows are summed row by row. */
-static void run_windows(const struct host_mttkrp *p, uint64_t rank, double *const *factor,
-                        double *m, double *scratch)
+static void mttkrp_windows(const struct host_mttkrp *p, uint64_t rank, double *const *factor,
+                           double *m, double *scratch)
 {
     zero_rows(scratch, p->scratch_rows, rank);
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
         const struct host_run *run = &p->run[k];
-        struct row_sums w = {
-            .sink = ROW_ADD, .rank = rank, .m = scratch + run->scratch * rank, .low = run->low};
-        row_sums_columns(&w, p, run, factor);
+        struct host_row_sums s = {.sink = HOST_ROW_ADD,
+                                  .rank = rank,
+                                  .m = scratch + run->scratch * rank,
+                                  .low = run->low};
+        sum_run_tiles(&s, p, run, factor);
     }
     uint64_t rows = p->x->shape.dims[p->mode];
 #pragma omp parallel for schedule(static) if (p->nruns > 1)
@@ -223,16 +226,18 @@ static void run_windows(const struct host_mttkrp *p, uint64_t rank, double *cons
     }
 }
 
-/* Segments of equal rows (or, as the baseline, single nonzeros) are added atomically. */
-static void run_atomic(const struct host_mttkrp *p, uint64_t rank, double *const *factor, double *m)
+/* Neighbouring nonzeros of a row are summed and added as one; the baseline adds each by itself. */
+static void mttkrp_atomic(const struct host_mttkrp *p, uint64_t rank, double *const *factor,
+                          double *m)
 {
     zero_rows(m, p->x->shape.dims[p->mode], rank);
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
-        struct row_sums w = {.sink = p->conflict == CONFLICT_ATOMIC ? ROW_ATOMIC_EACH : ROW_ATOMIC,
-                             .rank = rank,
-                             .m = m};
-        row_sums_columns(&w, p, &p->run[k], factor);
+        struct host_row_sums s = {.sink = p->conflict == CONFLICT_ATOMIC ? HOST_ROW_ATOMIC_EACH
+                                                                         : HOST_ROW_ATOMIC,
+                                  .rank = rank,
+                                  .m = m};
+        sum_run_tiles(&s, p, &p->run[k], factor);
     }
 }
 
@@ -242,9 +247,9 @@ void host_mttkrp(const struct host_mttkrp *p, uint64_t rank, double *const *fact
     if (p->nruns == 0)
         zero_rows(m, p->x->shape.dims[p->mode], rank);
     else if (p->conflict == CONFLICT_ORDERED)
-        run_ordered(p, rank, factor, m, scratch);
+        mttkrp_ordered(p, rank, factor, m, scratch);
     else if (p->conflict == CONFLICT_HIERARCHICAL)
-        run_windows(p, rank, factor, m, scratch);
+        mttkrp_windows(p, rank, factor, m, scratch);
     else
-        run_atomic(p, rank, factor, m);
+        mttkrp_atomic(p, rank, factor, m);
 }

@@ -1,6 +1,6 @@
 /* MTTKRP on the host: M = X_(n) (Khatri-Rao product of the other modes' factors), for any order,
- * rank and ordering, by all OpenMP threads. What a mode needs beside M is found once, when the
- * tensor is built; a run itself allocates nothing and cannot fail. */
+ * rank and ordering, by all OpenMP threads. Everything that a mode needs beside M is prepared once,
+ * when the tensor is built; host_mttkrp itself allocates nothing and cannot fail. */
 #ifndef BLCO_HOST_MTTKRP_H
 #define BLCO_HOST_MTTKRP_H
 
@@ -10,27 +10,28 @@
 #include "plan/conflict.h"
 #include "tensor/blco.h"
 
-/* The nonzeros that are walked in one go, and the rows of M that they touch: from `low` to `high`,
- * which are the first and the last nonzero's where the ordering is the mode's own. */
+/* Consecutive nonzeros that one thread sums, and the rows of M that they touch: `low` to `high`,
+ * which are the rows of the first and the last nonzero where the ordering is the mode's own. */
 struct host_run {
     uint64_t first, last; /* nonzeros [first, last)                               */
-    uint64_t low, high;   /* rows [low, high] of M                                */
+    uint64_t low, high;   /* rows low to high of M, both included                 */
     uint64_t scratch;     /* this run's first row in the scratch array            */
 };
 
 struct host_mttkrp {
     const struct blco *x; /* not owned                                            */
     int mode;
-    enum conflict conflict; /* ORDERED needs x in the order of `mode`               */
+    enum conflict conflict; /* ORDERED: x is in the ordering of `mode`              */
     uint64_t nruns;
     struct host_run *run;  /* (nruns); owned                                       */
-    uint64_t scratch_rows; /* of R doubles, that a run of this mode needs          */
-    uint64_t other_rows;   /* of the other modes' factors together                 */
-    uint64_t near_entries; /* of them that are as good as in cache                 */
+    uint64_t scratch_rows; /* rows of R doubles that host_mttkrp needs as scratch  */
+    uint64_t other_rows;   /* rows of the other modes' factors together            */
+    uint64_t near_entries; /* factors of so many doubles are as good as in cache   */
 };
 
-/* Prepares mode `mode` of x, which must stay as it is. `copies` is the number of private windows
- * that HIERARCHICAL may use. On failure *p is empty. The caller frees it with host_mttkrp_free. */
+/* Prepares mode `mode` of x, which must stay as it is while *p is in use. `copies` is the number of
+ * private windows that HIERARCHICAL may use; ORDERED needs x in the ordering of `mode`.
+ * STATUS_MEMORY; on failure *p is empty. The caller frees *p with host_mttkrp_free. */
 enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int mode,
                                 enum conflict conflict, uint64_t copies, struct error *error);
 
@@ -39,6 +40,7 @@ enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int
 void host_mttkrp(const struct host_mttkrp *p, uint64_t rank, double *const *factor, double *m,
                  double *scratch);
 
+/* Accepts an empty *p. */
 void host_mttkrp_free(struct host_mttkrp *p);
 
 #endif

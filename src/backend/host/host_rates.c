@@ -7,28 +7,28 @@
 #include "base/vector_clones.h"
 #include "base/random_stream.h"
 
-#define REPEATS     3    /* of which the fastest counts                       */
-#define ENOUGH      2e-2 /* seconds that a measurement should take: several turns of a busy machine */
-#define FIRST_COUNT (UINT64_C(1) << 15) /* rows of the first one */
-#define MOST_COUNT  (UINT64_C(1) << 32)
-#define SLICE       1024                 /* rows that a thread takes at a time                */
-#define COLUMNS     64                   /* summed at a time */
-#define COPY_BYTES  (UINT64_C(64) << 20) /* of each of the arrays                            */
-#define TABLE_BYTES (UINT64_C(1) << 30)  /* a table is this long at the most                  */
+#define REPEATS     3    /* the fastest counts                                  */
+#define ENOUGH      2e-2 /* seconds of a measurement: several time slices of a busy machine */
+#define FIRST_COUNT (UINT64_C(1) << 15)  /* rows of the first measurement                       */
+#define MOST_COUNT  (UINT64_C(1) << 32)  /* rows of the longest                                 */
+#define PART        1024                 /* rows that a thread takes at a time                  */
+#define COLUMNS     64                   /* summed at a time                                    */
+#define COPY_BYTES  (UINT64_C(64) << 20) /* of each of the two arrays                           */
+#define TABLE_BYTES (UINT64_C(1) << 30)  /* of a table, at most                                 */
 
-/* A row number as the words of a stream give it, rows below 2^32. */
+/* The next random row of the stream, below `rows`, which is below 2^32. */
 static uint64_t random_row(struct random_stream *stream, uint64_t rows)
 {
     return (random_next(stream) >> 32) * rows >> 32;
 }
 
-/* Sums random rows, four at a time. What comes out depends on all that was read, so that none of it
- * is left out. */
-VECTOR_CLONES static double gather_slice(const double *table, uint64_t rows, uint64_t rank,
-                                         struct random_stream stream)
+/* Sums random rows, four at a time. The result depends on every number read, so that the compiler
+ * leaves no read out. */
+VECTOR_CLONES static double gather_part(const double *table, uint64_t rows, uint64_t rank,
+                                        struct random_stream stream)
 {
     double sum[COLUMNS] = {0}, total = 0;
-    for (uint64_t i = 0; i < SLICE; i += 4) {
+    for (uint64_t i = 0; i < PART; i += 4) {
         const double *row[4];
         for (int k = 0; k < 4; k++)
             row[k] = table + random_row(&stream, rows) * rank;
@@ -44,7 +44,7 @@ VECTOR_CLONES static double gather_slice(const double *table, uint64_t rows, uin
     return total;
 }
 
-/* What is measured: `count` random rows of the table, others for each seed. */
+/* The work that is measured: on `count` random rows of the table, others for each seed. */
 typedef double (*row_work)(double *table, uint64_t rows, uint64_t rank, uint64_t count,
                            uint64_t seed);
 
@@ -53,8 +53,8 @@ static double gather_rows(double *table, uint64_t rows, uint64_t rank, uint64_t 
 {
     double sum = 0;
 #pragma omp parallel for schedule(dynamic) reduction(+ : sum)
-    for (uint64_t slice = 0; slice < count / SLICE; slice++)
-        sum += gather_slice(table, rows, rank, random_stream_at(seed, slice, 0));
+    for (uint64_t part = 0; part < count / PART; part++)
+        sum += gather_part(table, rows, rank, random_stream_at(seed, part, 0));
     return sum;
 }
 
@@ -62,9 +62,9 @@ static double add_rows_atomically(double *table, uint64_t rows, uint64_t rank, u
                                   uint64_t seed)
 {
 #pragma omp parallel for schedule(dynamic)
-    for (uint64_t slice = 0; slice < count / SLICE; slice++) {
-        struct random_stream stream = random_stream_at(seed, slice, 0);
-        for (uint64_t i = 0; i < SLICE; i++) {
+    for (uint64_t part = 0; part < count / PART; part++) {
+        struct random_stream stream = random_stream_at(seed, part, 0);
+        for (uint64_t i = 0; i < PART; i++) {
             double *row = table + random_row(&stream, rows) * rank;
             for (uint64_t r = 0; r < rank; r++)
 #pragma omp atomic
@@ -74,10 +74,10 @@ static double add_rows_atomically(double *table, uint64_t rows, uint64_t rank, u
     return table[0];
 }
 
-/* Rows per second of work on so many rows that it takes long enough to tell. */
+/* Rows a second, of work on so many rows that it takes ENOUGH seconds. */
 static double rate_of(row_work work, double *table, uint64_t rows, uint64_t rank)
 {
-    volatile double result; /* is asked for, so the work has to be done */
+    volatile double result; /* so that the compiler keeps the work */
     uint64_t count = FIRST_COUNT, seed = 0;
     double best = 0;
     for (int repeat = 0; repeat < REPEATS;) {
@@ -130,18 +130,18 @@ static enum status measure_modes(const struct shape *shape, uint64_t rank,
 
 static enum status measure_copy(struct backend_rates *rates, struct error *error)
 {
-    const uint64_t slice = UINT64_C(1) << 16;
+    const uint64_t part = UINT64_C(1) << 16;
     char *from = memory_array(COPY_BYTES, 1, error);
     char *to = memory_array(COPY_BYTES, 1, error);
     for (int repeat = 0; repeat <= REPEATS && error->status == STATUS_OK; repeat++) {
         double start = clock_now();
-        /* The first time puts the pages where they will be read. */
+        /* The first repeat is not timed: it places the pages near the threads that read them. */
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < COPY_BYTES; i += slice)
+        for (uint64_t i = 0; i < COPY_BYTES; i += part)
             if (repeat == 0)
-                memset(from + i, 1, slice);
+                memset(from + i, 1, part);
             else
-                memcpy(to + i, from + i, slice);
+                memcpy(to + i, from + i, part);
         double rate = 2.0 * (double)COPY_BYTES / (clock_now() - start);
         if (repeat > 0 && rate > rates->copy_bytes_per_second)
             rates->copy_bytes_per_second = rate;

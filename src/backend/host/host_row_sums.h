@@ -1,6 +1,7 @@
-/* The MTTKRP kernel of the host: walks consecutive nonzeros of a block for one tile of columns,
- * sums a row of M in registers while the output index stays the same, and hands the row on when it
- * changes. */
+/* The MTTKRP kernel of the host: goes through consecutive nonzeros of a block for one tile of
+ * columns, sums a row of M in registers while the output row stays the same, and stores or adds
+ * the sum when it changes. Implemented in host_row_sums.c and, once for each SIMD width, in
+ * host_row_sums_simdL*.c, each of which includes host_row_sums_simd_body.h. */
 #ifndef BLCO_HOST_ROW_SUMS_H
 #define BLCO_HOST_ROW_SUMS_H
 
@@ -9,79 +10,81 @@
 
 #include "tensor/coo.h"
 
-#define ROW_SUMS_MAX_TILE 32
+#define HOST_ROW_SUMS_MAX_TILE 32 /* columns: SIMD_TILE_VECTORS vectors of 8 */
 
-/* One mode of a block: where its coordinate stands in the index, and its factor's rows. */
-struct row_operand {
-    const uint64_t *word; /* (nnz) index words                                            */
+/* One mode of a block: where its coordinate stands in the index words, and its factor's rows. */
+struct host_row_operand {
+    const uint64_t *word; /* (nnz); not owned                                             */
     uint64_t mask, base;
     const double *rows; /* the factor from the tile's first column on; NULL for the target */
     int shift;
 };
 
 /* What becomes of a summed row. */
-enum row_sink {
-    ROW_STORE,      /* rows come ascending: stored in M, rows between them zeroed         */
-    ROW_ADD,        /* added to a private window, whose first row is `low`                */
-    ROW_ATOMIC,     /* added to M as one atomic step; `low` is 0                          */
-    ROW_ATOMIC_EACH /* the same after every nonzero                                       */
+enum host_row_sink {
+    HOST_ROW_STORE,      /* rows ascend: stored in M, and the rows between them zeroed         */
+    HOST_ROW_ADD,        /* added to a private window, whose first row is `low`                */
+    HOST_ROW_ATOMIC,     /* added to M under the row's lock; `low` is 0                        */
+    HOST_ROW_ATOMIC_EACH /* the same, after every nonzero                                      */
 };
 
-struct row_sums {
-    enum row_sink sink;
+/* The sum in progress. Arrays are not owned. */
+struct host_row_sums {
+    enum host_row_sink sink;
     int others; /* order - 1 */
-    struct row_operand target, other[MAX_ORDER - 1];
-    const double *value;           /* (nnz)                                                 */
-    uint64_t rank;                 /* R, the stride of every row                            */
-    uint64_t column, width;        /* the tile: columns [column, column + width)            */
-    bool distant;                  /* the operands' rows are more than a core's cache holds */
-    double *m;                     /* M, or the private window                              */
-    uint64_t low, high;            /* STORE: these two rows go to low_row and high_row      */
-    double *low_row, *high_row;    /* (R) each                                              */
-    uint64_t zero_from, zero_to;   /* STORE: empty rows in [zero_from, zero_to) become zero */
-    uint64_t row;                  /* the present row ...                                   */
-    double sum[ROW_SUMS_MAX_TILE]; /* ... and its sum                                       */
+    struct host_row_operand target, other[MAX_ORDER - 1];
+    const double *value;         /* (nnz)                                                   */
+    uint64_t rank;               /* R, the stride of every row                              */
+    uint64_t column, width;      /* the tile: columns [column, column + width)              */
+    bool distant;                /* the operands' rows are too many for the cache: prefetch */
+    double *m;                   /* M, or the private window: rows of R                     */
+    uint64_t low, high;          /* STORE: the sums of these two rows go to low_row, high_row */
+    double *low_row, *high_row;  /* (R) each                                                */
+    uint64_t zero_from, zero_to; /* STORE: empty rows in [zero_from, zero_to) become zero   */
+    uint64_t row;                /* the present row ...                                     */
+    double sum[HOST_ROW_SUMS_MAX_TILE]; /* ... and its sum, (width)                         */
 };
 
-static inline uint64_t row_sums_coordinate(const struct row_operand *o, uint64_t i)
+/* The coordinate of nonzero i. */
+static inline uint64_t host_row_coordinate(const struct host_row_operand *o, uint64_t i)
 {
     return o->base | ((o->word[i] >> o->shift) & o->mask);
 }
 
-/* Starts a run of nonzeros at output row `row`. */
-void row_sums_begin(struct row_sums *w, uint64_t row);
+/* Starts a tile of a struct host_run, whose first nonzero is in row `row`. */
+void host_row_sums_begin(struct host_row_sums *s, uint64_t row);
 
-/* Nonzeros [first, last), all of the block that w->target and w->other describe. */
-void row_sums_add(struct row_sums *w, uint64_t first, uint64_t last);
+/* Nonzeros [first, last), all of the block that s->target and s->other describe. */
+void host_row_sums_add(struct host_row_sums *s, uint64_t first, uint64_t last);
 
-/* Hands on the last row. */
-void row_sums_end(struct row_sums *w);
+/* Stores or adds the last row. */
+void host_row_sums_end(struct host_row_sums *s);
 
-/* The kernels of one vector length (host_row_sums_simd*.c), and what they call that need not be
- * compiled for each. */
-typedef void row_sum_kernel(struct row_sums *w, uint64_t first, uint64_t last);
+/* Below: what host_row_sums.c and the files of each SIMD width share. */
 
-struct row_sum_kernels {
-    row_sum_kernel
-        *kernel[2][4][2][4]; /* by distant, order (3, 4, 5, any), overlap, vectors of a tile */
+typedef void host_row_sums_kernel(struct host_row_sums *s, uint64_t first, uint64_t last);
+
+struct host_row_sums_kernels {
+    /* by distant, order (3, 4, 5, any), overlap, vectors of a tile - 1 */
+    host_row_sums_kernel *kernel[2][4][2][4];
 };
 
-extern const struct row_sum_kernels host_row_sums_simd1, host_row_sums_simd2, host_row_sums_simd4,
-    host_row_sums_simd8;
+extern const struct host_row_sums_kernels host_row_sums_simd1, host_row_sums_simd2,
+    host_row_sums_simd4, host_row_sums_simd8;
 
-/* Rows [from, to) of M, which no nonzero has. */
-void row_sums_zero(const struct row_sums *w, uint64_t from, uint64_t to);
+/* Zeroes the tile of rows [from, to) of M, which no nonzero has. */
+void host_row_sums_zero(const struct host_row_sums *s, uint64_t from, uint64_t to);
 
 /* One lock for a row is many times cheaper than an atomic addition for each of its entries. Rows
  * that share a lock only wait for each other. */
-void row_lock(uint64_t row);
-void row_unlock(uint64_t row);
+void host_row_lock(uint64_t row);
+void host_row_unlock(uint64_t row);
 
-/* Where STORE leaves a row's tile. */
-static inline double *row_store(const struct row_sums *w, uint64_t row)
+/* STORE: where the tile of this row's sum goes. */
+static inline double *host_row_store(const struct host_row_sums *s, uint64_t row)
 {
-    double *to = row == w->low ? w->low_row : row == w->high ? w->high_row : w->m + row * w->rank;
-    return to + w->column;
+    double *to = row == s->low ? s->low_row : row == s->high ? s->high_row : s->m + row * s->rank;
+    return to + s->column;
 }
 
 #endif

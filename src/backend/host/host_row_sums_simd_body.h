@@ -1,8 +1,8 @@
-/* The body of the MTTKRP kernels, compiled once for each vector length: host_row_sums_simdL.c
- * defines SIMD_WIDTH (doubles in a vector), says for which processors, and includes this file.
+/* The body of the MTTKRP kernels: each host_row_sums_simdL*.c defines SIMD_WIDTH (doubles in a
+ * vector), says for which processors, and includes this file once; no other file does.
  *
- * Columns that two vectors of a tile share are computed twice, alike, and handed on once. Products
- * and sums are rounded alike for every SIMD_WIDTH. */
+ * Columns that two vectors of a tile share are computed twice, alike, and stored or added once.
+ * Products and sums are rounded alike for every SIMD_WIDTH. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -10,22 +10,22 @@
 #include "backend/host/simd_vector.h"
 
 struct tile {
-    uint64_t last;  /* the column of the last vector                      */
-    vec_bits fresh; /* which of its width are not in the one before it    */
+    uint64_t last;  /* first column of the last vector                          */
+    vec_bits fresh; /* all ones for its columns that no vector before it has    */
 };
 
-INLINE void hand_on_row(const struct row_sums *w, const struct tile *t, uint64_t row,
-                        const vec *sum, int vectors)
+INLINE void put_row(const struct host_row_sums *s, const struct tile *t, uint64_t row,
+                    const vec *sum, int vectors)
 {
-    if (w->sink == ROW_STORE) {
-        double *to = row_store(w, row);
+    if (s->sink == HOST_ROW_STORE) {
+        double *to = host_row_store(s, row);
         for (int v = 0; v < vectors; v++)
             store(to + column_of(t->last, v, vectors), sum[v]);
         return;
     }
-    double *to = w->m + (row - w->low) * w->rank + w->column;
-    if (w->sink != ROW_ADD)
-        row_lock(row);
+    double *to = s->m + (row - s->low) * s->rank + s->column;
+    if (s->sink != HOST_ROW_ADD)
+        host_row_lock(row);
     for (int v = 0; v < vectors; v++) {
         vec x = sum[v];
         if (v + 1 == vectors)
@@ -33,28 +33,28 @@ INLINE void hand_on_row(const struct row_sums *w, const struct tile *t, uint64_t
         double *p = to + column_of(t->last, v, vectors);
         store(p, load(p) + x);
     }
-    if (w->sink != ROW_ADD)
-        row_unlock(row);
+    if (s->sink != HOST_ROW_ADD)
+        host_row_unlock(row);
 }
 
-/* Nonzeros are decoded some at a time, in loops that vectorise. Where the rows of the operands are
- * too many for the cache, those of nonzeros AHEAD are asked for in time. */
-#define AHEAD         32
-#define CACHE_LINE    8 /* doubles */
-#define BATCH         128
-#define DISTANT_BATCH 256
+/* Nonzeros are decoded some at a time, in loops that vectorise. Where the operands' rows are
+ * too many for the cache, they are prefetched AHEAD nonzeros before their use. */
+#define AHEAD              32
+#define CACHE_LINE         8 /* doubles */
+#define DECODE_NNZ         128
+#define DISTANT_DECODE_NNZ 256
 
-/* A batch, as compact as its kind allows, which shows in the time: at (others x batch) are the rows
- * of the operands, row (batch) those of M. */
+/* Up to `most` decoded nonzeros: DECODE_NNZ, or DISTANT_DECODE_NNZ where distant. Arrays as compact
+ * as `most` allows show in the time. */
 struct decoded {
-    const double *at[(MAX_ORDER - 1) * DISTANT_BATCH];
-    uint64_t row[DISTANT_BATCH];
+    const double *at[(MAX_ORDER - 1) * DISTANT_DECODE_NNZ]; /* (others x most): operands' rows */
+    uint64_t row[DISTANT_DECODE_NNZ];                       /* (most): rows of M */
 };
 
-/* Where the operand's rows lie: a shift is much cheaper than a product in vectors of 64-bit
- * numbers. */
-static void decode_rows(const struct row_operand *o, uint64_t rank, uint64_t first, uint64_t count,
-                        const double **restrict at)
+/* at[j] = the operand's row of nonzero first + j. A shift is much cheaper than a product in vectors
+ * of 64-bit numbers. */
+static void decode_rows(const struct host_row_operand *o, uint64_t rank, uint64_t first,
+                        uint64_t count, const double **restrict at)
 {
     const uint64_t *word = o->word + first, mask = o->mask;
     const double *rows = o->rows + o->base * rank;
@@ -69,7 +69,7 @@ static void decode_rows(const struct row_operand *o, uint64_t rank, uint64_t fir
     }
 }
 
-static void decode_target(const struct row_operand *o, uint64_t first, uint64_t count,
+static void decode_target(const struct host_row_operand *o, uint64_t first, uint64_t count,
                           uint64_t *restrict row)
 {
     const uint64_t *word = o->word + first, mask = o->mask, base = o->base;
@@ -78,101 +78,108 @@ static void decode_target(const struct row_operand *o, uint64_t first, uint64_t 
         row[j] = base | ((word[j] >> shift) & mask);
 }
 
-/* Nonzeros [first, first + count), at most a batch. */
-static void decode(const struct row_sums *w, uint64_t first, uint64_t count, uint64_t batch,
+/* Nonzeros [first, first + count), count <= most. */
+static void decode(const struct host_row_sums *s, uint64_t first, uint64_t count, uint64_t most,
                    struct decoded *d)
 {
-    decode_target(&w->target, first, count, d->row);
-    for (int n = 0; n < w->others; n++)
-        decode_rows(&w->other[n], w->rank, first, count, d->at + (uint64_t)n * batch);
+    decode_target(&s->target, first, count, d->row);
+    for (int n = 0; n < s->others; n++)
+        decode_rows(&s->other[n], s->rank, first, count, d->at + (uint64_t)n * most);
 }
 
-/* Asks for the rows of decoded nonzeros [j, j + n). */
+/* Prefetches the operands' rows of decoded nonzeros [j, j + n). */
 INLINE void prefetch_rows(const struct decoded *d, const struct tile *t, uint64_t j, uint64_t n,
-                          uint64_t batch, int others)
+                          uint64_t most, int others)
 {
     for (uint64_t i = j; i < j + n; i++)
         for (int o = 0; o < others; o++)
             for (uint64_t c = 0; c < t->last + SIMD_WIDTH; c += CACHE_LINE)
-                __builtin_prefetch(d->at[(uint64_t)o * batch + i] + c);
+                __builtin_prefetch(d->at[(uint64_t)o * most + i] + c);
 }
 
 /* sum += the product of decoded nonzero j. */
 INLINE void add_product(vec *sum, const struct decoded *d, const struct tile *t, uint64_t j,
-                        double value, uint64_t batch, int others, int vectors)
+                        double value, uint64_t most, int others, int vectors)
 {
     for (int v = 0; v < vectors; v++) {
         uint64_t c = column_of(t->last, v, vectors);
-        vec product = others > 0 ? value * load(d->at[(uint64_t)(others - 1) * batch + j] + c)
+        vec product = others > 0 ? value * load(d->at[(uint64_t)(others - 1) * most + j] + c)
                                  : (vec){0} + value;
         for (int n = others - 2; n >= 0; n--)
-            product *= load(d->at[(uint64_t)n * batch + j] + c);
+            product *= load(d->at[(uint64_t)n * most + j] + c);
         sum[v] += product;
     }
+}
+
+/* Stores or adds the sum of `row` and starts that of `next`. */
+INLINE void change_row(const struct host_row_sums *s, const struct tile *t, uint64_t row,
+                       uint64_t next, vec *sum, vec *other_sum, int vectors)
+{
+    for (int v = 0; v < vectors; v++)
+        sum[v] += other_sum[v];
+    put_row(s, t, row, sum, vectors);
+    if (s->sink == HOST_ROW_STORE && next > row + 1)
+        host_row_sums_zero(s, row + 1, next);
+    for (int v = 0; v < vectors; v++)
+        sum[v] = other_sum[v] = (vec){0};
 }
 
 /* The one kernel body. `others`, `vectors` and, where `exact`, the tile are constants, so that
  * loops over them unroll and a tile's products and sums live in registers. A row is summed twice,
  * by every other nonzero, since a sum must wait for the addition before it. */
-INLINE void row_sums_body(struct row_sums *w, uint64_t first, uint64_t last, int others,
+INLINE void row_sums_body(struct host_row_sums *s, uint64_t first, uint64_t last, int others,
                           int vectors, bool exact, bool distant)
 {
-    struct tile t = {.last = (exact ? (uint64_t)vectors * SIMD_WIDTH : w->width) - SIMD_WIDTH};
-    for (int lane = 0; lane < SIMD_WIDTH; lane++)
-        t.fresh[lane] = -(int64_t)(t.last + (uint64_t)lane >= (uint64_t)(vectors - 1) * SIMD_WIDTH);
-    /* The present row; no row at all where each nonzero is handed on by itself. */
-    const uint64_t each = w->sink == ROW_ATOMIC_EACH ? UINT64_MAX : 0;
-    uint64_t row = w->row, same = row | each;
+    struct tile t = {.last = (exact ? (uint64_t)vectors * SIMD_WIDTH : s->width) - SIMD_WIDTH};
+    for (int c = 0; c < SIMD_WIDTH; c++)
+        t.fresh[c] = -(int64_t)(t.last + (uint64_t)c >= (uint64_t)(vectors - 1) * SIMD_WIDTH);
+    /* `same` is the present row; no row at all where each nonzero is added by itself. */
+    const uint64_t each = s->sink == HOST_ROW_ATOMIC_EACH ? UINT64_MAX : 0;
+    uint64_t row = s->row, same = row | each;
     vec sum[4], other_sum[4];
     for (int v = 0; v < vectors; v++) {
-        sum[v] = load(w->sum + column_of(t.last, v, vectors));
+        sum[v] = load(s->sum + column_of(t.last, v, vectors));
         other_sum[v] = (vec){0};
     }
-    const uint64_t batch = distant ? DISTANT_BATCH : BATCH;
+    const uint64_t most = distant ? DISTANT_DECODE_NNZ : DECODE_NNZ;
     struct decoded d;
-    for (uint64_t begin = first; begin < last; begin += batch) {
-        const double *value = w->value + begin;
-        uint64_t count = last - begin < batch ? last - begin : batch;
-        decode(w, begin, count, batch, &d);
+    for (uint64_t begin = first; begin < last; begin += most) {
+        const double *value = s->value + begin;
+        uint64_t count = last - begin < most ? last - begin : most;
+        decode(s, begin, count, most, &d);
         if (distant)
-            prefetch_rows(&d, &t, 0, count < AHEAD ? count : AHEAD, batch, others);
+            prefetch_rows(&d, &t, 0, count < AHEAD ? count : AHEAD, most, others);
         for (uint64_t j = 0; j < count; j++) {
             for (; j + 1 < count && d.row[j] == same && d.row[j + 1] == same; j += 2) {
                 if (distant && j + 2 + AHEAD <= count)
-                    prefetch_rows(&d, &t, j + AHEAD, 2, batch, others);
-                add_product(sum, &d, &t, j, value[j], batch, others, vectors);
-                add_product(other_sum, &d, &t, j + 1, value[j + 1], batch, others, vectors);
+                    prefetch_rows(&d, &t, j + AHEAD, 2, most, others);
+                add_product(sum, &d, &t, j, value[j], most, others, vectors);
+                add_product(other_sum, &d, &t, j + 1, value[j + 1], most, others, vectors);
             }
             if (j == count)
                 break;
             if (distant && j + AHEAD < count)
-                prefetch_rows(&d, &t, j + AHEAD, 1, batch, others);
+                prefetch_rows(&d, &t, j + AHEAD, 1, most, others);
             if (d.row[j] != same) {
                 uint64_t next = d.row[j];
-                for (int v = 0; v < vectors; v++)
-                    sum[v] += other_sum[v];
-                hand_on_row(w, &t, row, sum, vectors);
-                if (w->sink == ROW_STORE && next > row + 1)
-                    row_sums_zero(w, row + 1, next);
-                for (int v = 0; v < vectors; v++)
-                    sum[v] = other_sum[v] = (vec){0};
+                change_row(s, &t, row, next, sum, other_sum, vectors);
                 row = next;
                 same = row | each;
             }
-            add_product(sum, &d, &t, j, value[j], batch, others, vectors);
+            add_product(sum, &d, &t, j, value[j], most, others, vectors);
         }
     }
-    w->row = row;
+    s->row = row;
     for (int v = 0; v < vectors; v++)
-        store(w->sum + column_of(t.last, v, vectors), sum[v] + other_sum[v]);
+        store(s->sum + column_of(t.last, v, vectors), sum[v] + other_sum[v]);
 }
 
-/* The list of specialisations: orders 3 to 5 and any other, tiles of 1 to 4 vectors that need not
- * overlap, and of 2 to 4 that do, rows in cache and distant ones. */
+/* The list of specialisations: orders 3 to 5 and any other; tiles of 1 to 4 vectors that do not
+ * overlap, and of 2 to 4 that do; operands' rows in cache and distant. */
 #define KERNEL(name, others, vectors, exact, distant)                                              \
-    static void name(struct row_sums *w, uint64_t first, uint64_t last)                            \
+    static void name(struct host_row_sums *s, uint64_t first, uint64_t last)                       \
     {                                                                                              \
-        row_sums_body(w, first, last, others, vectors, exact, distant);                            \
+        row_sums_body(s, first, last, others, vectors, exact, distant);                            \
     }
 #define KERNELS(name, others, distant)                                                             \
     KERNEL(name##_1, others, 1, true, distant)                                                     \
@@ -186,11 +193,11 @@ INLINE void row_sums_body(struct row_sums *w, uint64_t first, uint64_t last, int
 KERNELS(order_3, 2, false)
 KERNELS(order_4, 3, false)
 KERNELS(order_5, 4, false)
-KERNELS(order_any, w->others, false)
+KERNELS(order_any, s->others, false)
 KERNELS(distant_3, 2, true)
 KERNELS(distant_4, 3, true)
 KERNELS(distant_5, 4, true)
-KERNELS(distant_any, w->others, true)
+KERNELS(distant_any, s->others, true)
 
 #define ROW(name)                                                                                  \
     {                                                                                              \
@@ -202,6 +209,6 @@ KERNELS(distant_any, w->others, true)
 #define TABLE_OF(width)   host_row_sums_simd##width
 #define TABLE_NAME(width) TABLE_OF(width)
 
-const struct row_sum_kernels TABLE_NAME(SIMD_WIDTH) = {
+const struct host_row_sums_kernels TABLE_NAME(SIMD_WIDTH) = {
     {{ROW(order_3), ROW(order_4), ROW(order_5), ROW(order_any)},
      {ROW(distant_3), ROW(distant_4), ROW(distant_5), ROW(distant_any)}}};

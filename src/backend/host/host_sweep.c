@@ -173,7 +173,7 @@ static enum status try_shared(struct host_sweep *s, const struct coo *x, const s
     struct mode_groups groups;
     struct grouped_tensor grouped;
     double start = clock_now();
-    if (mode_groups_choose_for(&groups, x, plan->request.row_bytes, CACHES * machine_core_cache(),
+    if (mode_groups_choose(&groups, x, plan->request.row_bytes, CACHES * machine_core_cache(),
                                BEYOND, error) != STATUS_OK)
         return error->status;
     if (groups.groups < x->shape.order) {

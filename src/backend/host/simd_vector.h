@@ -1,6 +1,8 @@
-/* Vectors of SIMD_WIDTH doubles, and tiles of 1 to 4 of them that lie side by side but for the
- * last, which ends where the tile does: where the tile's width is no multiple of SIMD_WIDTH, it
- * overlaps the one before it. For the files that define SIMD_WIDTH (simd_width.h). */
+/* Vectors of SIMD_WIDTH doubles, for the kernel bodies (host_*_simd_body.h), which include this
+ * file after their includer has defined SIMD_WIDTH.
+ *
+ * A tile is 1 to 4 vectors side by side. The last vector ends where the tile ends: where the tile's
+ * width is no multiple of SIMD_WIDTH, the last vector overlaps the one before it. */
 #ifndef BLCO_SIMD_VECTOR_H
 #define BLCO_SIMD_VECTOR_H
 

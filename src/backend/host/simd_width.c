@@ -7,8 +7,8 @@ void simd_width_limit(uint64_t simd)
     limit = simd ? simd : 8;
 }
 
-/* Doubles in the longest vectors of this processor. */
-static uint64_t longest_vector(void)
+/* The largest SIMD width of this processor. */
+static uint64_t largest_width(void)
 {
 #if SIMD_X86
     if (__builtin_cpu_supports("avx512dq"))
@@ -21,13 +21,13 @@ static uint64_t longest_vector(void)
 
 uint64_t simd_width(uint64_t width)
 {
-    uint64_t simd = longest_vector();
+    uint64_t simd = largest_width();
     while (simd > width || simd > limit)
         simd /= 2;
     return simd;
 }
 
-/* As few tiles as possible, about equally wide, so that none is only a few columns. */
+/* As few tiles as possible, about equally wide, so that none has only a few columns. */
 uint64_t simd_tile_width(uint64_t left)
 {
     uint64_t simd = simd_width(left), vectors = (left + simd - 1) / simd;

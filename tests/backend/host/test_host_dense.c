@@ -49,31 +49,32 @@ static double distance(const double *a, const double *b, uint64_t n)
     return (double)sqrtl(norm > 0 ? difference / norm : difference);
 }
 
-/* C (rows x R) = A (rows x R) B (R x R). */
-static double *product(const double *a, const double *b, uint64_t rows, uint64_t rank)
+/* What host_dense_multiply gives for *p, from its definition, as a fresh matrix. */
+static double *naive_product(const struct host_dense_product *p)
 {
-    double *c = random_matrix(rows, rank);
-    for (uint64_t i = 0; i < rows; i++)
-        for (uint64_t j = 0; j < rank; j++) {
+    double *c = random_matrix(p->rows, p->rank);
+    for (uint64_t i = 0; i < p->rows; i++)
+        for (uint64_t j = 0; j < p->rank; j++) {
             long double sum = 0;
-            for (uint64_t k = 0; k < rank; k++)
-                sum += (long double)a[i * rank + k] * b[k * rank + j];
-            c[i * rank + j] = (double)sum;
+            for (uint64_t k = 0; k < p->terms; k++)
+                sum += (long double)p->x[i * p->x_row + k * p->x_term] * p->y[k * p->rank + j];
+            c[i * p->rank + j] = (double)sum;
         }
     return c;
 }
 
+/* C (rows x R) = A (rows x R) B (R x R). */
+static double *product(const double *a, const double *b, uint64_t rows, uint64_t rank)
+{
+    return naive_product(
+        &(struct host_dense_product){NULL, a, b, rank, 1, rows, rank, rank, false});
+}
+
+/* G (R x R) = A' A of A (rows x R). */
 static double *naive_gram(const double *a, uint64_t rows, uint64_t rank)
 {
-    double *g = random_matrix(rank, rank);
-    for (uint64_t i = 0; i < rank; i++)
-        for (uint64_t j = 0; j < rank; j++) {
-            long double sum = 0;
-            for (uint64_t k = 0; k < rows; k++)
-                sum += (long double)a[k * rank + i] * a[k * rank + j];
-            g[i * rank + j] = (double)sum;
-        }
-    return g;
+    return naive_product(
+        &(struct host_dense_product){NULL, a, a, 1, rank, rank, rows, rank, false});
 }
 
 /* V (R x R) = Q diag(w) Q' with the Householder reflection Q = I - 2 u u' / u'u, so that its
@@ -98,7 +99,7 @@ static double *spectral(const double *u, const double *w, uint64_t rank)
     return v;
 }
 
-/* A = M V^+ by way of the module; V is destroyed. */
+/* A = M V^+ by host_dense_update; V is destroyed. */
 static enum status solve(double *v, const double *m, double *a, uint64_t rows, uint64_t rank,
                          uint64_t *rank_of_v, struct error *error)
 {
@@ -341,11 +342,11 @@ static void test_update(void **state)
             check_update(shapes[s][0], shapes[s][1], (const double[]){0.5, 1e-5, 0.0}[i]);
 }
 
-/* Every vector length, rows and columns that fill no tile, both ways of reading X. */
-static void test_multiply_lanes(void **state)
+/* Every SIMD width, rows and columns that fill no tile, both ways of reading X. */
+static void test_multiply_widths(void **state)
 {
     (void)state;
-    static const uint64_t lanes[] = {8, 4, 2};
+    static const uint64_t widths[] = {8, 4, 2};
     for (size_t l = 0; l < 3; l++)
         for (uint64_t rank = 1; rank <= 70; rank += rank < 34 ? 1 : 12)
             for (uint64_t rows = 1; rows <= 37; rows += 9) {
@@ -355,7 +356,7 @@ static void test_multiply_lanes(void **state)
                 double *g = random_matrix(rank, rank), *gram = naive_gram(x, rows, rank);
                 struct host_dense_product q = {g, x, x, 1, rank, rank, rows, rank, true};
                 memset(g, 0, rank * rank * sizeof *g);
-                simd_width_limit(lanes[l]);
+                simd_width_limit(widths[l]);
                 host_dense_multiply(&p, false);
                 host_dense_multiply(&q, true);
                 host_dense_multiply(&q, true);
@@ -418,7 +419,7 @@ int main(void)
         cmocka_unit_test(test_solve_zero),
         cmocka_unit_test(test_solve_not_finite),
         cmocka_unit_test(test_update),
-        cmocka_unit_test(test_multiply_lanes),
+        cmocka_unit_test(test_multiply_widths),
         cmocka_unit_test(test_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

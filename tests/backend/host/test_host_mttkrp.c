@@ -14,70 +14,70 @@
 #include "backend/host/host_mttkrp.h"
 #include "backend/host/simd_width.h"
 #include "base/memory.h"
-#include "support/naive.h"
+#include "support/problem.h"
 
 static const enum conflict conflicts[] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
                                           CONFLICT_REGISTER, CONFLICT_ATOMIC};
 
-/* ||M - expected|| / ||expected|| below 1e-12, and rows that no nonzero has exactly zero. */
+/* ||M - expected|| / ||expected|| at most 1e-12, and rows that no nonzero has exactly zero. */
 static void assert_close(const double *m, const long double *expected, uint64_t n)
 {
-    long double difference = 0, norm = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        difference += (m[i] - expected[i]) * (m[i] - expected[i]);
-        norm += expected[i] * expected[i];
+    for (uint64_t i = 0; i < n; i++)
         if (expected[i] == 0)
             assert_true(m[i] == 0.0);
-    }
-    assert_true(sqrtl(difference) <= 1e-12L * sqrtl(norm));
+    assert_true(naive_relative_error(m, expected, n) <= 1e-12L);
 }
 
-/* Every mode and conflict resolution on orderings that are cut as `cut` says; the result is the
- * same bits for any number of threads where the header promises that. */
+/* With 1 to 3 threads, and rows in cache and distant ones. The result is the same bits for any
+ * number of threads where the header promises that. */
+static void check_threads(struct host_mttkrp *p, const struct ktensor *k,
+                          const long double *expected)
+{
+    struct error error = {0};
+    const uint64_t entries = k->shape.dims[p->mode] * k->rank, near = p->near_entries;
+    double *m = memory_array(entries, sizeof *m, &error);
+    double *first = memory_array(entries, sizeof *first, &error);
+    double *scratch = memory_array(p->scratch_rows * k->rank, sizeof *scratch, &error);
+    assert_true(m && first && scratch);
+    for (int turn = 0; turn < 6; turn++) {
+        int threads = 1 + turn % 3;
+        omp_set_num_threads(threads);
+        p->near_entries = turn < 3 ? near : 0; /* as if no row were in cache */
+        for (uint64_t i = 0; i < entries; i++)
+            m[i] = NAN; /* every entry must be written */
+        host_mttkrp(p, k->rank, k->factor, m, scratch);
+        assert_close(m, expected, entries);
+        if (threads == 1)
+            memcpy(first, m, entries * sizeof *m);
+        if (p->conflict == CONFLICT_ORDERED || p->conflict == CONFLICT_HIERARCHICAL)
+            assert_memory_equal(m, first, entries * sizeof *m);
+    }
+    memory_free(m);
+    memory_free(first);
+    memory_free(scratch);
+}
+
+/* Every mode and conflict resolution on orderings that are cut as `cut` says. */
 static void check(const struct coo *x, uint64_t rank, struct blco_options cut)
 {
     struct error error = {0};
-    struct ktensor k;
-    assert_int_equal(ktensor_create(&k, &x->shape, rank, &error), STATUS_OK);
-    ktensor_randomise(&k, KTENSOR_NORMAL, 5);
-    for (int n = 0; n < x->shape.order; n++) {
-        uint64_t entries = x->shape.dims[n] * rank;
-        long double *expected = memory_array(entries, sizeof *expected, &error);
-        double *m = memory_array(entries, sizeof *m, &error);
-        double *first = memory_array(entries, sizeof *first, &error);
-        assert_true(expected && m && first);
-        naive_mttkrp(x, &k, n, expected);
+    struct problem q = {.x = *x};
+    assert_int_equal(ktensor_create(&q.k, &x->shape, rank, &error), STATUS_OK);
+    ktensor_randomise(&q.k, KTENSOR_NORMAL, 5);
+    expect_products(&q);
+    for (int n = 0; n < x->shape.order; n++)
         for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
             struct blco b;
             struct host_mttkrp p;
             cut.kind = conflicts[c] == CONFLICT_ORDERED ? n : ORDERING_ALTO;
             assert_int_equal(blco_build(&b, x, &cut, &error), STATUS_OK);
             assert_int_equal(host_mttkrp_prepare(&p, &b, n, conflicts[c], 3, &error), STATUS_OK);
-            double *scratch = memory_array(p.scratch_rows * rank, sizeof *scratch, &error);
-            assert_non_null(scratch);
-            const uint64_t near = p.near_entries;
-            for (int turn = 0; turn < 6; turn++) {
-                int threads = 1 + turn % 3;
-                omp_set_num_threads(threads);
-                p.near_entries = turn < 3 ? near : 0; /* as if no row were in cache */
-                for (uint64_t i = 0; i < entries; i++)
-                    m[i] = NAN; /* nothing may be left as it was */
-                host_mttkrp(&p, rank, k.factor, m, scratch);
-                assert_close(m, expected, entries);
-                if (threads == 1)
-                    memcpy(first, m, entries * sizeof *m);
-                if (c < 2)
-                    assert_memory_equal(m, first, entries * sizeof *m);
-            }
-            memory_free(scratch);
+            check_threads(&p, &q.k, q.expected[n]);
             host_mttkrp_free(&p);
             blco_free(&b);
         }
-        memory_free(expected);
-        memory_free(m);
-        memory_free(first);
-    }
-    ktensor_free(&k);
+    q.x = (struct coo){.shape = x->shape}; /* the nonzeros are the caller's */
+    free_problem(&q);
 }
 
 static void test_blocks(void **state)
@@ -102,41 +102,45 @@ static void test_blocks(void **state)
     }
 }
 
-/* Every kernel: orders 1 to 6, tiles of every width, several tiles, vectors of every length; the
- * same bits with all of them. */
+static const uint64_t widths[] = {8, 4, 2};
+
+/* The same bits with every SIMD width. Mode 2 of x, or its only mode, has at most 60 rows. */
+static void check_same_bits(const struct coo *x)
+{
+    struct error error = {0};
+    struct blco b;
+    struct host_mttkrp p;
+    struct ktensor k;
+    double m[3][60 * 29], scratch[2 * 29];
+    assert_int_equal(ktensor_create(&k, &x->shape, 29, &error), STATUS_OK);
+    ktensor_randomise(&k, KTENSOR_NORMAL, 5);
+    int mode = x->shape.order > 1;
+    assert_int_equal(blco_build(&b, x, &(struct blco_options){.kind = mode}, &error), STATUS_OK);
+    assert_int_equal(host_mttkrp_prepare(&p, &b, mode, CONFLICT_ORDERED, 1, &error), STATUS_OK);
+    for (size_t i = 0; i < 3; i++) {
+        simd_width_limit(widths[i]);
+        host_mttkrp(&p, 29, k.factor, m[i], scratch);
+        assert_memory_equal(m[i], m[0], x->shape.dims[mode] * 29 * sizeof **m);
+    }
+    host_mttkrp_free(&p);
+    blco_free(&b);
+    ktensor_free(&k);
+}
+
+/* Every kernel: orders 1 to 6, tiles of every width, several tiles, every SIMD width. */
 static void test_kernels(void **state)
 {
     (void)state;
-    static const uint64_t lanes[] = {8, 4, 2};
     const uint64_t dims[] = {5, 60, 3, 7, 2, 4};
-    const enum conflict ordered = CONFLICT_ORDERED;
     for (int order = 1; order <= 6; order++) {
         struct coo x;
         naive_random_coo(&x, SHAPE(order, dims), order == 1 ? 4 : order == 2 ? 200 : 300, 1, 0);
         for (uint64_t rank = 1; rank <= 75; rank += rank < 36 ? 1 : 13)
             for (size_t i = 0; i < 3; i++) {
-                simd_width_limit(lanes[i]);
+                simd_width_limit(widths[i]);
                 check(&x, rank, (struct blco_options){0});
             }
-        struct error error = {0};
-        struct blco b;
-        struct host_mttkrp p;
-        struct ktensor k;
-        double m[3][60 * 29], scratch[2 * 29];
-        assert_int_equal(ktensor_create(&k, SHAPE(order, dims), 29, &error), STATUS_OK);
-        ktensor_randomise(&k, KTENSOR_NORMAL, 5);
-        int mode = order > 1;
-        assert_int_equal(blco_build(&b, &x, &(struct blco_options){.kind = mode}, &error),
-                         STATUS_OK);
-        assert_int_equal(host_mttkrp_prepare(&p, &b, mode, ordered, 1, &error), STATUS_OK);
-        for (size_t i = 0; i < 3; i++) {
-            simd_width_limit(lanes[i]);
-            host_mttkrp(&p, 29, k.factor, m[i], scratch);
-            assert_memory_equal(m[i], m[0], dims[mode] * 29 * sizeof **m);
-        }
-        host_mttkrp_free(&p);
-        blco_free(&b);
-        ktensor_free(&k);
+        check_same_bits(&x);
         coo_free(&x);
     }
     simd_width_limit(0);

@@ -67,10 +67,10 @@ static enum status estimate(struct device_replicas *r, struct device_stream *s, 
             return status;
         moved += cost.to_device + cost.to_host;
         counting = cost.counting > counting ? cost.counting : counting;
-        r->choice.building += (double)alto->nnz * HANDLING_SECONDS;
-        r->choice.flowing[n] = alto->size > share ? (double)(alto->size - share) / rate : 0;
+        r->choice.build_seconds += (double)alto->nnz * HANDLING_SECONDS;
+        r->choice.bus_seconds[n] = alto->size > share ? (double)(alto->size - share) / rate : 0;
     }
-    r->choice.building += (double)(moved + counting) / rate;
+    r->choice.build_seconds += (double)(moved + counting) / rate;
     r->choice.order = s->order;
     r->estimated = true;
     return STATUS_OK;

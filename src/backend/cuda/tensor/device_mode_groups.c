@@ -103,8 +103,8 @@ static enum status count_run(const struct device_coo *x, int first, int last, ui
         map.length[n - first] = (uint32_t)x->shape.dims[n];
     const struct mode_groups_sample s =
         mode_groups_sample(mode_groups_possible_tuples(x->shape.dims, x->nnz, first, last));
-    const struct tuples_sample sample = {s.cell_bits, s.left_out};
-    const uint64_t words = (UINT64_C(1) << (s.cell_bits - s.left_out)) / 64 + 1;
+    const struct tuples_sample sample = {s.key_bits, s.skipped_bits};
+    const uint64_t words = (UINT64_C(1) << (s.key_bits - s.skipped_bits)) / 64 + 1;
     uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
     if (!bits)
         return error->status;
@@ -115,7 +115,7 @@ static enum status count_run(const struct device_coo *x, int first, int last, ui
     if (code == cudaSuccess)
         code = tuples_count(&source, &map, sample, x->nnz, bits, count, x->pool->stream);
     device_pool_give(x->pool, bits);
-    *scale = (double)(1 << s.left_out);
+    *scale = (double)(1 << s.skipped_bits);
     return cuda_status(code, doing, error);
 }
 
