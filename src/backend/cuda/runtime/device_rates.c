@@ -8,10 +8,10 @@
 #include "kernels/measure/peak_rates.h"
 #include "kernels/shared/vector_bytes.h"
 
-#define REPEATS      5            /* of which the fastest counts                                 */
+#define REPEATS      5            /* of a measurement; the fastest counts                        */
 #define ENOUGH       1e-3         /* seconds that a launch should take at the least              */
 #define FIRST_COUNT  (1u << 18)   /* rows of the first launch                                    */
-#define MOST_ROWS    (1ull << 34) /* that a launch goes through                                  */
+#define MOST_ROWS    (1ull << 34) /* of a launch, at most                                        */
 #define COPY_BYTES   (1ull << 30) /* of each of the arrays: far more than caches hold            */
 #define UPLOAD_BYTES (128ull << 20)
 
@@ -55,7 +55,8 @@ static void close_timer(struct limits_timer *t)
         cudaStreamDestroy(t->stream);
 }
 
-/* Seconds between the two events; waits for the second. `code` is that of what lies between. */
+/* *seconds = the time between the events start and stop; waits for stop. `code` is the error of the
+ * work between them. */
 static enum status stop_timer(struct limits_timer *t, cudaError_t code, double *seconds,
                               struct error *error)
 {
@@ -72,8 +73,8 @@ static enum status stop_timer(struct limits_timer *t, cudaError_t code, double *
 
 typedef cudaError_t (*row_launcher)(struct peak_rows *r, cudaStream_t stream);
 
-/* Rows per second of a launch that takes long enough to tell; the first one of all only loads the
- * kernel. */
+/* *rate = rows per second of a launch that takes long enough to be timed; the first launch of all
+ * only loads the kernel. */
 static enum status measure_rows(struct limits_timer *t, row_launcher launch, void *table,
                                 uint64_t rows, double *rate, struct error *error)
 {
@@ -102,7 +103,8 @@ static enum status measure_rows(struct limits_timer *t, row_launcher launch, voi
     return status;
 }
 
-/* A table as long as the longest mode, or as half of the free memory holds. */
+/* Gathers from and adds to a table as long as the longest mode, or as half of the free memory
+ * holds. */
 static enum status measure_modes(struct limits_timer *t, struct backend_limits *limits,
                                  struct error *error)
 {
@@ -148,7 +150,7 @@ static enum status measure_copy(struct limits_timer *t, double *bytes_per_second
             code = peak_copy(to, from, count, t->stream);
         status = stop_timer(t, code, &seconds, error);
         double rate = 2 * (double)(count * VECTOR_BYTES) / seconds;
-        if (repeat > 0 && rate > *bytes_per_second) /* the first one loads the kernel */
+        if (repeat > 0 && rate > *bytes_per_second) /* the first launch loads the kernel */
             *bytes_per_second = rate;
     }
     device_free(from);
