@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(threads<PATH>, (resident<GATHERS, PATH>))
     row_sums<V, LANES> sums{m,
                             a.vectors * VECTOR_BYTES,
                             active,
-                            a.owned != 0,
+                            a.ordered != 0,
                             PATH == MTTKRP_SORTED ? a.unshared : nullptr,
                             NO_ROW,
                             NO_ROW,

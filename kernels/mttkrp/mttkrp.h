@@ -57,8 +57,8 @@ struct mttkrp_args {
     uint64_t copy_size; /* vectors in one copy of M                          */
     uint32_t copies;    /* 1 or more: thread block b adds to copy b % copies */
     uint32_t vectors;   /* 16-byte vectors in a row of every table and of M  */
-    int owned; /* a row's nonzeros are neighbours: only the first and the last row of a chunk can
-                * be shared with other chunks; the other rows are stored, not added */
+    int ordered; /* a row's nonzeros are neighbours: only the first and the last row of a chunk can
+                  * be shared with other chunks; the other rows are stored, not added */
     /* MTTKRP_SORTED: bit r is set where one chunk has all nonzeros of row r, which is then stored
      * too (unshared_rows.h); NULL: no such rows are known. */
     const uint32_t *unshared;
@@ -75,7 +75,7 @@ struct mttkrp_args {
  * the calling thread's device. */
 cudaError_t mttkrp_prepare(const struct mttkrp_args *args);
 
-/* Adds (where owned: stores) X_(n) times the Khatri-Rao product to M. Rows that are added to must
+/* Adds (where ordered: stores) X_(n) times the Khatri-Rao product to M. Rows that are added to must
  * be zero before. Asynchronous; returns the launch's error. */
 cudaError_t mttkrp_launch(const struct mttkrp_args *args, cudaStream_t stream);
 

@@ -28,7 +28,7 @@ template <typename V, int LANES> struct row_sums {
     V *m; /* this lane's column of M */
     uint32_t row_bytes;
     bool active; /* false where the row ends before this lane */
-    bool owned;
+    bool ordered;
     const uint32_t *unshared; /* see mttkrp_args */
     uint32_t row, head_row;
     V sum, head;
@@ -57,7 +57,7 @@ template <typename V, int LANES> struct row_sums {
         } else if (head_row == NO_ROW) {
             head_row = row;
             head = sum;
-        } else if (owned || is_unshared(row)) {
+        } else if (ordered || is_unshared(row)) {
             store(row, sum);
         } else {
             add(row, sum);
@@ -90,7 +90,7 @@ template <typename V, int LANES> struct row_sums {
             for (; after < COUNT && (ends.row[after] == r || ends.row[after] == NO_ROW); after++)
                 if (ends.row[after] == r)
                     total = total + ends.sum[after][lane];
-            if ((owned && before >= 0 && after < COUNT) || is_unshared(r))
+            if ((ordered && before >= 0 && after < COUNT) || is_unshared(r))
                 store(r, total);
             else
                 add(r, total);

@@ -15,14 +15,13 @@
 /* All arrays are in device memory, but for host_flags; all are owned. */
 struct device_dense_weights {
     uint32_t rank;
-    int single;           /* factors and M are float                         */
-    double *v, *factor;   /* (R x R) each                                    */
-    double *values;       /* (R): eigenvalues                                */
-    int *flags;           /* enum dense_weights_status, cuSOLVER's info      */
-    int *host_flags;      /* (2), pinned                                     */
-    bool by_eigenvectors; /* the last W is to be followed by V's eigenvectors, in factor */
-    struct dense_halt
-        halt; /* what stops later steps, where weights do not wait; code: of the last weights */
+    int single;             /* factors and M are float                         */
+    double *v, *factor;     /* (R x R) each                                    */
+    double *values;         /* (R): eigenvalues                                */
+    int *flags;             /* enum dense_weights_status, cuSOLVER's info      */
+    int *host_flags;        /* (2), pinned                                     */
+    bool by_eigenvectors;   /* the last W is to be followed by V's eigenvectors, in factor */
+    struct dense_halt halt; /* stops later steps, where weights do not wait; code: of the last W */
     cusolverDnHandle_t solver; /* opened when needed                              */
     double *work;              /* (work_size) for cuSOLVER                        */
     int work_size;

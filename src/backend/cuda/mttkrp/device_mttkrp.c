@@ -193,7 +193,7 @@ static void set_args(const struct device_mttkrp *w, const struct device_mttkrp_v
     device_tensor_args(w->tensor, v->table, w->mode, args);
     device_mttkrp_output(args, w->mode, w->conflict, f);
     args->gathers -= v->fused;
-    args->owned = args->owned && w->conflict == CONFLICT_ORDERED;
+    args->ordered = args->ordered && w->conflict == CONFLICT_ORDERED;
     args->path = v->path;
     args->unshared = w->unshared;
 }
@@ -203,7 +203,7 @@ static cudaError_t zero_m(const struct device_mttkrp *w, const struct mttkrp_arg
                           cudaStream_t stream)
 {
     const struct device_tensor *t = w->tensor;
-    if (args->owned)
+    if (args->ordered)
         return mttkrp_zero_rows(args->m, args->vectors, t->zero_row, t->zero_rows, stream);
     if (args->unshared)
         return unshared_rows_zero_others(args->m, args->vectors, args->unshared,

@@ -21,7 +21,7 @@ static void set_args(const struct device_stream *s, int mode, const struct devic
     enum conflict conflict = s->conflict[mode];
     int g = 0;
     *args = (struct mttkrp_args){.index = {s->workspace[0].index[0], s->workspace[0].index[1]},
-                                 .owned = conflict == CONFLICT_ORDERED,
+                                 .ordered = conflict == CONFLICT_ORDERED,
                                  .path = conflict == CONFLICT_ORDERED  ? MTTKRP_PLAIN
                                          : conflict == CONFLICT_ATOMIC ? MTTKRP_EACH
                                                                        : MTTKRP_SORTED};

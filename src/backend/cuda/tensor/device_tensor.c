@@ -192,5 +192,5 @@ void device_tensor_args(const struct device_tensor *t, int table, int mode,
                                  .base = t->base,
                                  .output = device_tensor_field(t, mode),
                                  .copies = 1,
-                                 .owned = t->blco.ordering.kind == mode};
+                                 .ordered = t->blco.ordering.kind == mode};
 }
