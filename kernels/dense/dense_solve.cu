@@ -1,23 +1,24 @@
 /* The fused solve: each warp takes tiles of rows of M and computes the transposed product
- * A' = W' M' by 16x8x8 matrix instructions. That way round a lane ends up with A's entries exactly
- * where the Gram's instructions want both their operands, so A' A costs no data movement at all.
+ * A' = W' M' by 16x8x8 matrix instructions. Transposed, A's entries end up in the lanes in which
+ * the Gram's instructions want both their operands, so A' A moves no data at all.
  *
- * The lanes of a warp are eight groups of four. Where an instruction numbers columns or the inner
- * dimension, any permutation will do as long as both operands agree; they are chosen such that
- * lanes read M and write A in whole vectors:
- *   inner dimension: lane q of a group stages the q-th 16-byte vector of every four of a row of M;
- *   output columns: rows g and g + 8 of an operand are columns 2g and 2g + 1 of a block of 16;
- *   rows of the tile: the k-th and (k + 4)-th inner index of the Gram are rows 2k and 2k + 1. */
+ * The lanes of a warp are eight quads of four. Where an instruction numbers columns or the inner
+ * dimension, any permutation will do as long as both operands agree. These let lanes read M and
+ * write A in whole vectors: inner dimension: lane q of a quad stages the q-th 16-byte vector of
+ * every four of a row of M; output columns: rows g and g + 8 of an operand are columns 2g and 2g +
+ * 1 of 16 columns; rows of the tile: the k-th and (k + 4)-th inner index of the Gram are rows 2k
+ * and 2k + 1. */
 #include "kernels/dense/dense_solve.h"
 
 #include "kernels/dense/dense_sums.h"
+#include "kernels/dense/dense_vector.cuh"
 #include "kernels/dense/warp_matrix.cuh"
 
 namespace
 {
 
 constexpr int WARPS = 4, THREADS = 32 * WARPS, STAGES = 2;
-constexpr int TILES_PER_WARP = 4; /* below that, fewer thread blocks: their sums cost more */
+constexpr int TILES_PER_WARP = 4; /* at least: more thread blocks would cost more in their sums */
 
 template <typename Real> struct solve_args {
     const Real *m;
@@ -29,16 +30,11 @@ template <typename Real> struct solve_args {
     const int *halt;
 };
 
-template <typename Real> struct alignas(16) vector {
-    static constexpr int LENGTH = 16 / sizeof(Real);
-    Real x[LENGTH];
-};
-
 template <typename Real> struct alignas(2 * sizeof(Real)) pair {
     Real x[2];
 };
 
-/* The shape of the kernel for rows of up to WIDTH entries. */
+/* The sizes in the kernel for rows of up to WIDTH entries. */
 template <typename Real, int WIDTH> struct shape {
     static constexpr int BLOCKS = WIDTH / 16;              /* of 16 columns          */
     static constexpr int OCTETS = WIDTH == 16 ? 2 : 1;     /* of rows in a tile      */
@@ -55,8 +51,8 @@ template <typename Real, int WIDTH> struct shape {
     static_assert(PARTIAL * 8 <= SHARED, "the thread block's sum reuses the tiles' memory");
 };
 
-/* Copies `bytes` of 16 to shared memory and sets the rest to zero: asynchronous where the device
- * can, until stage_wait. */
+/* Copies `bytes` of 16 to shared memory and sets the rest to zero; where the device can,
+ * asynchronously, until stage_wait. */
 template <typename Real>
 __device__ __forceinline__ void stage_copy(vector<Real> *shared, const Real *global, int bytes)
 {
@@ -78,7 +74,7 @@ __device__ __forceinline__ void stage_commit()
 #endif
 }
 
-/* Until all but the latest `Pending` groups of copies of this thread are done. */
+/* Waits until all but this thread's latest `Pending` commits of copies are done. */
 template <int Pending> __device__ __forceinline__ void stage_wait()
 {
 #if __CUDA_ARCH__ >= 800
@@ -86,14 +82,14 @@ template <int Pending> __device__ __forceinline__ void stage_wait()
 #endif
 }
 
-/* Where a lane's vector lies among the 32 of a warp: neighbours for the lane itself, and spread
- * over all banks too for add_inner, where a lane reads row 2q or 2q + 1 of others. */
+/* The place of a lane's vector among the 32 of a warp. It spreads over all banks both where lanes
+ * read their own vectors and in add_inner, where a lane reads row 2q or 2q + 1 of other lanes. */
 __device__ __forceinline__ uint32_t stage_slot(uint32_t lane)
 {
     return lane ^ (lane >> 3 & 3) << 1;
 }
 
-/* W in the order in which the lanes want it as operands: [inner octet][column block][half][lane].
+/* Loads W in the order in which lanes want it as operands: [inner octet][16 columns][half][lane].
  */
 template <typename Real, int WIDTH>
 __device__ void load_weights(double2 *weights, const double *w, uint32_t rank)
@@ -112,7 +108,7 @@ __device__ void load_weights(double2 *weights, const double *w, uint32_t rank)
     }
 }
 
-/* Starts copying the lane's vectors of a tile of M; beyond its end zeros. */
+/* Starts copying the lane's vectors of a tile of M; beyond M's end they become zeros. */
 template <typename Real, int WIDTH>
 __device__ __forceinline__ void fetch(const solve_args<Real> &args, vector<Real> *stage,
                                       uint64_t tile, uint32_t lane)
@@ -161,7 +157,7 @@ solve_tile(double (&c)[shape<Real, WIDTH>::OCTETS][shape<Real, WIDTH>::BLOCKS][4
     }
 }
 
-/* inner (the lane's two columns of each block) += the column-wise product of M and A. */
+/* inner (the lane's two columns of every 16) += the column-wise product of M and A. */
 template <typename Real, int WIDTH>
 __device__ __forceinline__ void
 add_inner(double (&inner)[shape<Real, WIDTH>::BLOCKS][2],
@@ -211,7 +207,7 @@ store_tile(const solve_args<Real> &args,
         }
 }
 
-/* gram (tiles of 16 x 8 from the diagonal blocks on, row by row) += A' A of the tile. */
+/* gram (tiles of 16 x 8 from the diagonal on, row by row) += A' A of the tile. */
 template <int OCTETS, int BLOCKS>
 __device__ __forceinline__ void add_gram(double (&gram)[DENSE_TILES(BLOCKS)][4],
                                          const double (&c)[OCTETS][BLOCKS][4])
@@ -230,7 +226,8 @@ __device__ __forceinline__ void add_gram(double (&gram)[DENSE_TILES(BLOCKS)][4],
     }
 }
 
-/* The thread block's sums, warp after warp, into sum (shared) and on into `partial`. */
+/* Adds the thread block's sums, warp after warp, in `sum` (shared), and writes them to `partial`.
+ */
 template <typename Real, int WIDTH>
 __device__ void leave_partial(double *sum, double *partial,
                               const double (&gram)[shape<Real, WIDTH>::GRAM_TILES][4],
@@ -292,14 +289,14 @@ __global__ void __launch_bounds__(THREADS, (shape<Real, WIDTH>::RESIDENT))
         vector<Real> *stage = stages + s * S::STAGE;
         double c[S::OCTETS][S::BLOCKS][4] = {};
         stage_wait<STAGES - 1>();
-        __syncwarp(); /* other lanes' vectors, for add_inner */
+        __syncwarp(); /* add_inner reads other lanes' vectors */
         solve_tile<Real, WIDTH>(c, weights, stage, lane);
 #pragma unroll
         for (int i = 0; i < S::OCTETS * S::BLOCKS * 4; i++)
             c[i / 4 / S::BLOCKS][i / 4 % S::BLOCKS][i % 4] =
                 (double)(Real)c[i / 4 / S::BLOCKS][i / 4 % S::BLOCKS][i % 4];
         add_inner<Real, WIDTH>(inner, c, stage, lane);
-        __syncwarp(); /* all have read what is overwritten now */
+        __syncwarp(); /* all lanes have read what is overwritten now */
         if (tile + STAGES * step < tiles)
             fetch<Real, WIDTH>(args, stage, tile + STAGES * step, lane);
         stage_commit();
@@ -323,7 +320,7 @@ template <typename Real, int WIDTH> solve_kernel_choice<Real> choice()
     return {solve_kernel<Real, WIDTH>, S::SHARED, S::ROWS, S::BLOCKS};
 }
 
-/* The kernel for rows of ld entries, allowed the shared memory that it takes. */
+/* *chosen = the kernel for rows of ld entries; allows it the shared memory that it takes. */
 template <typename Real> cudaError_t choose(uint64_t ld, solve_kernel_choice<Real> *chosen)
 {
     switch ((ld + 15) / 16) {

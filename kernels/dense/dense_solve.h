@@ -1,6 +1,6 @@
-/* The pass over a long factor matrix in ALS: solve, Gram and inner products. Factor matrices are
- * row-major, `ld` entries (a multiple of 16 bytes) a row, double or float (`single`); everything
- * else is double. Device pointers only; nothing of src/ is known here.
+/* One pass over a long factor matrix in ALS: solve, Gram and inner products. Factor matrices are
+ * row-major, `ld` entries (a multiple of 16 bytes) a row, double or float (`single`); all other
+ * arrays are double. Device pointers only; nothing of src/ is known here.
  *
  * Every sum over rows has two stages, thread blocks and then their partial results in a fixed
  * order, so results repeat bit for bit on one device. Asynchronous; the launch's error is returned.
@@ -26,28 +26,28 @@ uint64_t dense_solve_partial(uint64_t ld);
 cudaError_t dense_solve_blocks(int device, uint64_t ld, int single, uint32_t *blocks);
 
 /* A = M W, raw (R x R) = A' A and inner (R) = the diagonal of M' A, reading M and writing A once.
- * W (R x R) NULL stands for the identity, A NULL: it is not kept, inner NULL: it is not wanted.
- * Columns R to ld of M are ignored, those of A become zero. partial (blocks x
- * dense_solve_partial(ld)). */
+ * W NULL stands for the identity; A NULL: A is not kept; inner NULL: inner is not wanted. Columns R
+ * to ld of M are ignored, those of A become zero. */
 struct dense_solve_args {
     const void *m;   /* (rows x ld) */
     const double *w; /* (R x R)     */
     void *a;         /* (rows x ld) */
     uint64_t rows;
     uint32_t ld, rank;
-    double *partial;
-    uint32_t blocks; /* at most this many thread blocks */
+    double *partial; /* (blocks x dense_solve_partial(ld)) */
+    uint32_t blocks; /* thread blocks at most */
     double *raw;     /* (R x R)     */
     double *inner;   /* (R)         */
     const int *halt; /* nothing is done where this is not 0; may be NULL */
 };
-/* Where the pass runs, and where its second stage, so that the pass's stream may go on at once. */
+
+/* The streams of the pass and of its second stage, so that the pass's stream may go on at once. */
 struct dense_streams {
     cudaStream_t pass, sums;
     cudaEvent_t passed; /* recorded behind the pass; unused where both are one stream */
 };
 
-/* The next pass must not overtake the sums of this one, which read `partial`. */
+/* The next pass must wait for the sums of this one, which read `partial`. */
 cudaError_t dense_solve(const struct dense_solve_args *args, int single,
                         const struct dense_streams *streams);
 

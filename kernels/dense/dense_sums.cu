@@ -1,5 +1,7 @@
-/* Second stages of the sums over rows, and the inner products by a pass of their own. */
+/* The second stages of the sums over rows, and the pass for inner products alone. */
 #include "kernels/dense/dense_sums.h"
+
+#include "kernels/dense/dense_vector.cuh"
 
 namespace
 {
@@ -7,26 +9,22 @@ namespace
 constexpr int SUM_X = 32, SUM_Y = 16;
 constexpr int INNER_THREADS = 256, INNER_ROWS = 4;
 
-template <typename Real> struct alignas(16) vector {
-    static constexpr int LENGTH = 16 / sizeof(Real);
-    Real x[LENGTH];
-};
-
-/* Where a sum's entry goes: an entry of a plain Gram, of Gram tiles, or an inner product. */
-enum ordering_target { PLAIN_GRAM, GRAM_TILES, INNER };
+/* What a partial result holds: a plain Gram, Gram tiles and then inner products, or inner products.
+ */
+enum sum_layout { PLAIN_GRAM, GRAM_TILES, INNER };
 
 struct sum_args {
     const double *partial; /* (count x entries) */
     uint32_t count;
     uint64_t entries;
-    enum ordering_target layout;
+    enum sum_layout layout;
     uint32_t column_blocks, rank;
     double *raw, *inner;
     const int *halt; /* nothing is done where this is not 0; may be NULL */
 };
 
-/* Entry of the Gram tiles -> row and column, with the columns' order within a block of 16 that the
- * solve gives them. */
+/* The row *i and column *j of an entry of the Gram tiles, by the order that the solve gives every
+ * 16 columns. */
 __device__ void gram_position(uint32_t column_blocks, uint64_t entry, uint64_t *i, uint64_t *j)
 {
     const uint32_t lane = entry % 32, part = entry / 32 % 4, half = entry / 128 % 2;
@@ -77,7 +75,8 @@ __global__ void sum_kernel(const sum_args args)
     }
 }
 
-/* partial (gridDim.x x R): each thread keeps to one vector of the row, or to every 256th. */
+/* partial (gridDim.x x R) = inner products of each thread block's rows. A thread takes one vector
+ * of each row, or every 256th vector. */
 template <typename Real>
 __global__ void __launch_bounds__(INNER_THREADS)
     inner_kernel(const Real *m, const Real *a, uint64_t rows, uint32_t vectors, uint32_t rank,
@@ -127,7 +126,7 @@ __global__ void narrow_kernel(double *from, float *to, uint64_t n)
         from[i] = (double)(to[i] = (float)from[i]);
 }
 
-/* At least 1, at most `most`. */
+/* `blocks`, but at least 1 and at most `most`. */
 uint32_t bounded(uint64_t blocks, uint32_t most)
 {
     return blocks < 1 ? 1 : blocks > most ? most : (uint32_t)blocks;

@@ -11,19 +11,20 @@
 extern "C" {
 #endif
 
-/* Gram tiles of 16 x 8 entries in the upper half of a matrix of n x n blocks of 16 columns; doubles
- * in a partial result of dense_solve: these tiles, each [4][lane] as a warp's matrix instruction
- * leaves it, then one inner product a column. */
+/* For rows of n times 16 columns: the Gram's tiles of 16 x 8 entries in its upper half; and the
+ * doubles of a partial result of dense_solve: these tiles, each [4][lane] as a warp's matrix
+ * instruction leaves it, then one inner product a column. */
 #define DENSE_TILES(n)         ((n) * ((n) + 1))
 #define DENSE_TILES_PARTIAL(n) (DENSE_TILES(n) * 128 + (n)*16)
 
 /* raw (R x R, full) and inner (R, may be NULL) = the sum of `count` partial results of dense_solve
- * for `column_blocks` blocks of 16 columns. Does nothing where *halt is not 0; halt may be NULL. */
+ * for rows of `column_blocks` times 16 columns. Does nothing where *halt is not 0; halt may be
+ * NULL. */
 cudaError_t dense_sum_tiles(const double *partial, uint32_t count, uint32_t column_blocks,
                             uint32_t rank, double *raw, double *inner, const int *halt,
                             cudaStream_t stream);
 
-/* raw (R x R, full) = the sum of `count` Grams (count x R x R), of which the upper triangles alone
+/* raw (R x R, full) = the sum of `count` Grams (count x R x R), of which only the upper triangles
  * are read. */
 cudaError_t dense_sum_grams(const double *grams, uint32_t count, uint32_t rank, double *raw,
                             cudaStream_t stream);
@@ -34,7 +35,7 @@ cudaError_t dense_inner(const void *m, const void *a, uint64_t rows, uint64_t ld
                         int single, double *partial, uint32_t blocks, double *inner,
                         cudaStream_t stream);
 
-/* to = from, n entries. Narrowing rounds `from` itself too, so that both stay equal. */
+/* to (n) = from (n). Narrowing rounds `from` too, so that both stay equal. */
 cudaError_t dense_widen(const float *from, double *to, uint64_t n, cudaStream_t stream);
 cudaError_t dense_narrow(double *from, float *to, uint64_t n, cudaStream_t stream);
 

@@ -1,5 +1,5 @@
-/* R x R work. The small inverse is the sweep operator (Goodnight 1979): n pivots, each with one
- * rank-one update of the whole symmetric matrix, leave -V^-1; its pivots are the squares of
+/* R x R work. The small inverse is the sweep operator (Goodnight 1979): R pivots, each with one
+ * rank-one update of the whole symmetric matrix, leave -V^-1. Its pivots are the squares of
  * Cholesky's, so it finds a V that is not positive definite just as well. */
 #include "kernels/dense/dense_weights.h"
 
@@ -11,7 +11,7 @@ namespace
 constexpr int SIDE = 16; /* threads along each side of the small kernel's matrix */
 constexpr int MODEL_THREADS = 1024;
 
-/* Product of the Grams' entries at i, all modes or all but the one solved for. */
+/* Product of the Grams' entries at i, of all modes or of all but the mode solved for. */
 __device__ double hadamard(const dense_modes &modes, uint64_t i, bool all)
 {
     double product = 1;
@@ -33,7 +33,7 @@ __device__ double scale(const dense_modes &modes, uint32_t r)
     return product;
 }
 
-/* Whether a pivot is too small, against the diagonal entry that it came from, or no number. */
+/* Whether a pivot is too small against V's diagonal entry, or not a finite number. */
 __device__ bool bad_pivot(double pivot, double diagonal, double least)
 {
     return !(pivot > least * diagonal && pivot <= DBL_MAX);
@@ -118,7 +118,7 @@ template <int TILE> struct tile {
                     row[j(v)] = a[u][v];
     }
 
-    /* Row and column k are equal; `row` holds them. */
+    /* One pivot. `row` holds row k, which equals column k. */
     __device__ __forceinline__ void sweep(uint32_t k, const double *row, double inverse)
     {
         double row_i[TILE], row_j[TILE];
@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(SIDE *SIDE)
 
     int result = finite ? DENSE_WEIGHTS_DONE : DENSE_WEIGHTS_NOT_FINITE;
     for (uint32_t k = 0; k < rank && result == DENSE_WEIGHTS_DONE; k++) {
-        double *pivots = row[k % 2]; /* the other one may still be read */
+        double *pivots = row[k % 2]; /* the other row may still be read */
         v.show_row(k, pivots);
         __syncthreads();
         if (bad_pivot(pivots[k], diagonal[k], least))
@@ -250,8 +250,8 @@ __global__ void normalise_kernel(const double *raw, uint32_t rank, double *norm,
         return;
     const uint64_t i = e / rank, j = e % rank;
     const double norm_i = sqrt(raw[i * rank + i]), norm_j = sqrt(raw[j * rank + j]);
-    /* divided one by one, smaller index first, so that the product cannot overflow and the result
-     * is symmetric */
+    /* Divided one by one, smaller index first: the product of norms cannot overflow, and the result
+     * is symmetric. */
     const double first = i < j ? norm_i : norm_j, second = i < j ? norm_j : norm_i;
     gram[e] = norm_i == 0 || norm_j == 0 ? 0.0 : raw[e] / first / second;
     if (i == j) {
@@ -261,7 +261,7 @@ __global__ void normalise_kernel(const double *raw, uint32_t rank, double *norm,
     }
 }
 
-/* Sums over the thread block in a fixed order; thread 0 has the result. */
+/* The sum over the thread block in a fixed order; only thread 0 returns it. */
 __device__ double block_sum(double x, double *warps)
 {
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;

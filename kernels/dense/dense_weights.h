@@ -21,7 +21,7 @@ struct dense_modes {
     const double *norm[MAX_ORDER]; /* (R) each; 0 counts as 1 */
 };
 
-/* What became of V's inverse, on the device. */
+/* Whether V could be inverted, as the device says. */
 enum dense_weights_status {
     DENSE_WEIGHTS_DONE,
     DENSE_WEIGHTS_SINGULAR,  /* not definite enough to be inverted: no W yet */
@@ -31,23 +31,23 @@ enum dense_weights_status {
 /* Largest R of dense_weights_small. */
 #define DENSE_WEIGHTS_SMALL 64
 
-/* Stops the steps behind it on the device where V turns out singular, without the host's knowing:
- * a kernel that is given `halt` does nothing while *halt is not 0. NULL: nothing stops it. */
+/* Stops later steps on the device where V turns out singular, before the host knows: a kernel that
+ * is given `halt` does nothing while *halt is not 0. NULL: nothing stops it. */
 struct dense_halt {
     int *halt;
-    int code; /* that *halt becomes, where it is 0 */
+    int code; /* what *halt becomes, where it is 0 */
 };
 
 /* In one thread block: V = Hadamard product of the other modes' Grams, plus ridge on the diagonal;
- * W = diag(prod of the other modes' 1/norm) V^-1. V is left in v for the fallback, which is called
- * for, and *halt set, where a pivot is not more than `least` times V's diagonal entry. */
+ * W = diag(prod of the other modes' 1/norm) V^-1. V stays in v (R x R). Where a pivot is not more
+ * than `least` times V's diagonal entry, V is singular: *status says so, and *halt is set. */
 cudaError_t dense_weights_small(const struct dense_modes *modes, double ridge, double least,
                                 double *v, double *w, int *status, struct dense_halt halt,
                                 cudaStream_t stream);
 
-/* The same in steps, for any R: V twice, into v and factor; then Cholesky of factor, by others;
- * then its check, given Cholesky's own verdict `info` (device; 0 is good); then factor becomes
- * V^-1, its entries (i, j) with i <= j at least, by others; then W from it. */
+/* The same in steps, for any R: V into both v and factor; Cholesky of factor, by cuSOLVER; a check
+ * of the pivots and of cuSOLVER's `info` (device; 0 is good); factor becomes V^-1, at least its
+ * entries (i, j) with i <= j, by cuSOLVER; W from that. */
 cudaError_t dense_weights_hadamard(const struct dense_modes *modes, double ridge, double *v,
                                    double *factor, cudaStream_t stream);
 cudaError_t dense_weights_check(const double *v, const double *factor, uint32_t rank, double least,

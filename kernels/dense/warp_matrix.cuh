@@ -1,5 +1,5 @@
 /* A matrix product in double, spread over a warp: one instruction where the device has it,
- * otherwise the same from smaller ones. */
+ * otherwise smaller instructions or shuffles. */
 #ifndef BLCO_WARP_MATRIX_CUH
 #define BLCO_WARP_MATRIX_CUH
 

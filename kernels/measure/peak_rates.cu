@@ -1,6 +1,6 @@
-/* Rows are handled as by the MTTKRP kernels: a group of lanes per row, 16 bytes a lane, several
- * rows in flight. Row numbers come from a linear congruential generator (the constants are those of
- * Press et al., Numerical Recipes), so that they cost no memory traffic. */
+/* Rows are read and written as by the MTTKRP kernels: a lane group per row, 16 bytes a lane,
+ * several rows in flight. Row numbers come from a linear congruential generator (the constants are
+ * those of Press et al., Numerical Recipes), so that they cost no memory traffic. */
 #include "kernels/measure/peak_rates.h"
 
 #include "kernels/shared/vector.cuh"
@@ -55,13 +55,13 @@ __global__ void copy(uint4 *to, const uint4 *from, uint64_t count)
 
 template <typename T, int LANES>
 __global__ void __launch_bounds__(THREADS)
-    gather(vector<T> *table, uint32_t rows, uint32_t vectors, uint32_t batches)
+    gather(vector<T> *table, uint32_t rows, uint32_t vectors, uint32_t rounds)
 {
     using V = vector<T>;
-    uint32_t group = (blockIdx.x * THREADS + threadIdx.x) / LANES, lane = threadIdx.x % LANES;
-    random_rows random{scatter(group), rows};
+    uint32_t lane_group = (blockIdx.x * THREADS + threadIdx.x) / LANES, lane = threadIdx.x % LANES;
+    random_rows random{scatter(lane_group), rows};
     V sum = splat<V>(0);
-    for (uint32_t b = 0; b < batches; b++) {
+    for (uint32_t round = 0; round < rounds; round++) {
         const V *row[IN_FLIGHT];
 #pragma unroll
         for (int u = 0; u < IN_FLIGHT; u++)
@@ -82,12 +82,12 @@ __global__ void __launch_bounds__(THREADS)
 
 template <typename T, int LANES>
 __global__ void __launch_bounds__(THREADS)
-    add_atomically(vector<T> *table, uint32_t rows, uint32_t vectors, uint32_t batches)
+    add_atomically(vector<T> *table, uint32_t rows, uint32_t vectors, uint32_t rounds)
 {
     using V = vector<T>;
-    uint32_t group = (blockIdx.x * THREADS + threadIdx.x) / LANES, lane = threadIdx.x % LANES;
-    random_rows random{scatter(group), rows};
-    for (uint32_t b = 0; b < batches; b++) {
+    uint32_t lane_group = (blockIdx.x * THREADS + threadIdx.x) / LANES, lane = threadIdx.x % LANES;
+    random_rows random{scatter(lane_group), rows};
+    for (uint32_t round = 0; round < rounds; round++) {
         V *row[IN_FLIGHT];
 #pragma unroll
         for (int u = 0; u < IN_FLIGHT; u++)
@@ -103,17 +103,17 @@ enum operation { GATHER, ATOMIC };
 
 template <typename T, int LANES> cudaError_t launch(peak_rows *r, operation op, cudaStream_t stream)
 {
-    constexpr uint32_t GROUPS = THREADS / LANES;
+    constexpr uint32_t LANE_GROUPS = THREADS / LANES;
     uint32_t blocks = r->processors * BLOCKS_PER_PROCESSOR;
-    uint64_t at_once = static_cast<uint64_t>(blocks) * GROUPS * IN_FLIGHT;
-    uint32_t batches = static_cast<uint32_t>((r->count + at_once - 1) / at_once);
-    r->count = batches * at_once;
+    uint64_t at_once = static_cast<uint64_t>(blocks) * LANE_GROUPS * IN_FLIGHT;
+    uint32_t rounds = static_cast<uint32_t>((r->count + at_once - 1) / at_once);
+    r->count = rounds * at_once;
     vector<T> *table = static_cast<vector<T> *>(r->table);
     if (op == GATHER)
-        gather<T, LANES><<<blocks, THREADS, 0, stream>>>(table, r->rows, r->vectors, batches);
+        gather<T, LANES><<<blocks, THREADS, 0, stream>>>(table, r->rows, r->vectors, rounds);
     else
         add_atomically<T, LANES>
-            <<<blocks, THREADS, 0, stream>>>(table, r->rows, r->vectors, batches);
+            <<<blocks, THREADS, 0, stream>>>(table, r->rows, r->vectors, rounds);
     return cudaGetLastError();
 }
 
@@ -133,7 +133,7 @@ cudaError_t run(peak_rows *r, operation op, cudaStream_t stream)
     return r->single ? choose_lanes<float>(r, op, stream) : choose_lanes<double>(r, op, stream);
 }
 
-unsigned blocks_for(uint64_t count, uint64_t per_block)
+unsigned thread_blocks_for(uint64_t count, uint64_t per_block)
 {
     return static_cast<unsigned>((count + per_block - 1) / per_block);
 }
@@ -142,7 +142,7 @@ unsigned blocks_for(uint64_t count, uint64_t per_block)
 
 extern "C" cudaError_t peak_fill(void *table, uint64_t count, int single, cudaStream_t stream)
 {
-    unsigned blocks = blocks_for(count, THREADS);
+    unsigned blocks = thread_blocks_for(count, THREADS);
     if (single)
         fill<float><<<blocks, THREADS, 0, stream>>>(static_cast<float4 *>(table), count);
     else
@@ -152,7 +152,7 @@ extern "C" cudaError_t peak_fill(void *table, uint64_t count, int single, cudaSt
 
 extern "C" cudaError_t peak_copy(void *to, const void *from, uint64_t count, cudaStream_t stream)
 {
-    copy<<<blocks_for(count, THREADS * IN_FLIGHT), THREADS, 0, stream>>>(
+    copy<<<thread_blocks_for(count, THREADS * IN_FLIGHT), THREADS, 0, stream>>>(
         static_cast<uint4 *>(to), static_cast<const uint4 *>(from), count);
     return cudaGetLastError();
 }

@@ -1,6 +1,6 @@
-/* What the card can do at the most with rows of 16-byte vectors: copying, gathering at random,
- * adding at random atomically. Device pointers only; nothing of src/ is known here. Asynchronous;
- * the launch's error is returned. */
+/* Kernels that show how fast the card at most copies, gathers at random and adds atomically at
+ * random rows of 16-byte vectors. Device pointers only; nothing of src/ is known here.
+ * Asynchronous; the launch's error is returned. */
 #ifndef BLCO_PEAK_RATES_H
 #define BLCO_PEAK_RATES_H
 
@@ -23,7 +23,7 @@ struct peak_rows {
     uint32_t rows, vectors;
     int single;
     uint32_t processors; /* of the device                                              */
-    uint64_t count;      /* rows wanted; receives those that the launch goes through   */
+    uint64_t count;      /* rows wanted; rounded up to what the launch goes through    */
 };
 
 /* Reads `count` random rows of a filled table, and writes nothing. */

@@ -8,14 +8,14 @@
 extern "C" {
 #endif
 
-/* A block's first chunk and its first nonzero. */
+/* A block's first chunk and first nonzero. */
 struct chunk_block {
     uint64_t chunk, first;
 };
 
-/* chunk (chunks) = the pieces of at most `size` nonzeros into which the blocks are cut, one after
- * the other; block (blocks + 1) says where each begins, its last entry where the last one ends.
- * Asynchronous; returns the launch's error. */
+/* chunk (chunks) = the chunks of at most `size` nonzeros into which the blocks are cut, one block
+ * after the other. block (blocks + 1) says where each block begins; its last entry says where the
+ * last block ends. Asynchronous; returns the launch's error. */
 cudaError_t chunks_list(struct mttkrp_chunk *chunk, uint64_t chunks,
                         const struct chunk_block *block, uint64_t blocks, uint32_t size,
                         cudaStream_t stream);

@@ -47,20 +47,20 @@ cudaError_t select(void *temporary, size_t *bytes, const unsigned char *wanted, 
 
 extern "C" cudaError_t empty_rows_temporary(uint64_t rows, size_t *bytes)
 {
-    size_t temporary = 0;
-    cudaError_t status = select(nullptr, &temporary, nullptr, nullptr, nullptr, rows, nullptr);
-    *bytes = aligned(sizeof(uint64_t)) + aligned(rows) + aligned(temporary);
+    size_t for_select = 0;
+    cudaError_t status = select(nullptr, &for_select, nullptr, nullptr, nullptr, rows, nullptr);
+    *bytes = aligned(sizeof(uint64_t)) + aligned(rows) + aligned(for_select);
     return status;
 }
 
 extern "C" cudaError_t empty_rows_list(const mttkrp_args *args, uint64_t rows, uint32_t *row,
-                                       uint64_t *count, void *workspace, size_t bytes,
+                                       uint64_t *count, void *temporary, size_t bytes,
                                        cudaStream_t stream)
 {
-    unsigned char *free_space = static_cast<unsigned char *>(workspace);
+    unsigned char *free_space = static_cast<unsigned char *>(temporary);
     uint64_t *selected = reinterpret_cast<uint64_t *>(free_space);
     unsigned char *wanted = free_space + aligned(sizeof(uint64_t));
-    void *temporary = wanted + aligned(rows);
+    void *for_select = wanted + aligned(rows);
     size_t left = bytes - aligned(sizeof(uint64_t)) - aligned(rows);
 
     cudaError_t status = cudaMemsetAsync(wanted, 1, rows, stream);
@@ -72,7 +72,7 @@ extern "C" cudaError_t empty_rows_list(const mttkrp_args *args, uint64_t rows, u
         status = cudaGetLastError();
     }
     if (status == cudaSuccess)
-        status = select(temporary, &left, wanted, row, selected, rows, stream);
+        status = select(for_select, &left, wanted, row, selected, rows, stream);
     if (status == cudaSuccess)
         status = cudaMemcpyAsync(count, selected, sizeof *count, cudaMemcpyDeviceToHost, stream);
     return status == cudaSuccess ? cudaStreamSynchronize(stream) : status;

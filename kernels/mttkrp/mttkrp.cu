@@ -1,155 +1,31 @@
-/* A group of lanes, each with 16 bytes of the row, owns a run of consecutive nonzeros. It gathers
- * the rows of several nonzeros at once, sums in registers while the output row stays, and hands
- * over the row when it changes. The first and the last row of a run may go on in the neighbouring
- * runs: these partial sums meet in shared memory at the end of the chunk, so that only a chunk's
- * own first and last row can be shared with another thread block. */
+/* A lane group owns a run of consecutive nonzeros; each of its lanes has 16 bytes of the row. The
+ * lane group gathers the rows of several nonzeros at once, sums in registers while the output row
+ * stays the same, and adds or stores the row when it changes. The first and the last row of a run
+ * may go on in the neighbouring runs: their partial sums meet in shared memory at the end of the
+ * chunk, so that only a chunk's own first and last row can be shared with another thread block. */
 #include "kernels/mttkrp/mttkrp.h"
 
 #include <type_traits>
 
-#include <cub/block/block_radix_sort.cuh>
-
+#include "kernels/mttkrp/chunk_nonzeros.cuh"
 #include "kernels/mttkrp/row_sums.cuh"
 #include "kernels/shared/vector.cuh"
 
 namespace
 {
 
-constexpr int ANY = -1; /* gathers counted at run time, and indices of two words */
-
-template <int GATHERS> constexpr bool is_wide = GATHERS == ANY;
-
-/* Rows are gathered from the L2 cache at a rate that takes many loads in flight: some from nonzeros
- * whose loads do not depend on each other, some from many warps. These numbers, which leave 64 to
- * 80 registers a thread, were the fastest over a dozen combinations on an H200. */
+/* Gathering rows from the L2 cache at full rate takes many loads in flight: some from `unroll`
+ * nonzeros whose loads do not depend on each other, some from many warps. These numbers, which
+ * leave 64 to 80 registers a thread, were the fastest over a dozen combinations on an H200. */
 template <int GATHERS> constexpr int unroll = GATHERS == 1 ? 4 : GATHERS == 2 ? 2 : 3;
-template <mttkrp_path PATH> constexpr int threads = PATH == MTTKRP_SORTED ? 256 : 128;
+template <mttkrp_path PATH> constexpr int threads = PATH == MTTKRP_SORTED ? SORT_THREADS : 128;
 template <int GATHERS, mttkrp_path PATH>
 constexpr int resident = PATH == MTTKRP_SORTED ? (GATHERS == 1 || GATHERS == 2 ? 3 : 2)
                          : GATHERS == 2        ? 8
                                                : 6;
 
-template <int GATHERS> struct index_words {
-    uint64_t word[is_wide<GATHERS> ? 2 : 1];
-};
-
-template <int GATHERS>
-__device__ __forceinline__ uint32_t coordinate(const mttkrp_field &f, index_words<GATHERS> index,
-                                               uint32_t base)
-{
-    uint64_t word = index.word[0];
-    if constexpr (is_wide<GATHERS>)
-        word = f.word ? index.word[1] : word;
-    return (static_cast<uint32_t>(word >> f.shift) & f.mask) | base;
-}
-
-/* The nonzeros of a chunk: straight from global memory, or sorted by output row in shared memory.
- */
-template <typename T, int GATHERS> struct global_chunk {
-    const uint64_t *index[2];
-    const T *value;
-
-    __device__ __forceinline__ global_chunk from(uint32_t i) const
-    {
-        return {{index[0] + i, index[1] ? index[1] + i : nullptr}, value + i};
-    }
-    __device__ __forceinline__ index_words<GATHERS> index_at(uint32_t i) const
-    {
-        index_words<GATHERS> x;
-        x.word[0] = __ldg(index[0] + i);
-        if constexpr (is_wide<GATHERS>)
-            x.word[1] = index[1] ? __ldg(index[1] + i) : 0;
-        return x;
-    }
-    __device__ __forceinline__ T value_at(uint32_t i) const
-    {
-        return __ldg(value + i);
-    }
-};
-
-template <typename T, int GATHERS> struct shared_chunk {
-    index_words<GATHERS> *index;
-    T *value;
-
-    __device__ __forceinline__ shared_chunk from(uint32_t i) const
-    {
-        return {index + i, value + i};
-    }
-    __device__ __forceinline__ index_words<GATHERS> index_at(uint32_t i) const
-    {
-        return index[i];
-    }
-    __device__ __forceinline__ T value_at(uint32_t i) const
-    {
-        return value[i];
-    }
-};
-
-constexpr int SORT_THREADS = threads<MTTKRP_SORTED>;
-constexpr int SORT_ITEMS = MTTKRP_SORTED_CHUNK / SORT_THREADS;
-using chunk_sort = cub::BlockRadixSort<uint32_t, SORT_THREADS, SORT_ITEMS, uint16_t>;
-
-/* Sorts positions by output row; stable. Item k of thread t receives rank k * SORT_THREADS + t. */
-__device__ __noinline__ void sort_positions(chunk_sort::TempStorage &storage,
-                                            uint32_t (&row)[SORT_ITEMS],
-                                            uint16_t (&position)[SORT_ITEMS], int bits)
-{
-    chunk_sort(storage).SortBlockedToStriped(row, position, 0, bits);
-}
-
-template <typename T, int GATHERS>
-__device__ void sort_by_row(shared_chunk<T, GATHERS> chunk, chunk_sort::TempStorage &storage,
-                            const global_chunk<T, GATHERS> &from, const uint32_t *position_in,
-                            uint32_t count, const mttkrp_field &output)
-{
-    __shared__ uint32_t varying; /* bits in which the chunk's rows differ */
-    if (threadIdx.x == 0)
-        varying = 0;
-    auto place = [&](uint32_t i) { return position_in ? __ldg(position_in + i) : i; };
-    uint32_t first_row = coordinate<GATHERS>(output, from.index_at(place(0)), 0);
-    __syncthreads();
-
-    uint32_t differs = 0;
-    for (uint32_t i = threadIdx.x; i < count; i += SORT_THREADS) {
-        uint32_t at = place(i);
-        chunk.index[i] = from.index_at(at);
-        chunk.value[i] = from.value_at(at);
-        differs |= coordinate<GATHERS>(output, chunk.index[i], 0) ^ first_row;
-    }
-    for (int offset = 16; offset; offset /= 2)
-        differs |= __shfl_xor_sync(0xffffffffu, differs, offset);
-    if (threadIdx.x % 32 == 0 && differs)
-        atomicOr(&varying, differs);
-    __syncthreads();
-    if (varying == 0)
-        return;
-
-    uint32_t row[SORT_ITEMS];
-    uint16_t position[SORT_ITEMS];
-    for (int k = 0; k < SORT_ITEMS; k++) {
-        uint32_t i = threadIdx.x * SORT_ITEMS + k;
-        position[k] = static_cast<uint16_t>(i);
-        row[k] = i < count ? coordinate<GATHERS>(output, chunk.index[i], 0) : NO_ROW;
-    }
-    sort_positions(storage, row, position, 32 - __clz(varying));
-
-    index_words<GATHERS> index[SORT_ITEMS];
-    T value[SORT_ITEMS];
-    for (int k = 0; k < SORT_ITEMS; k++)
-        if (k * SORT_THREADS + threadIdx.x < count) {
-            index[k] = chunk.index[position[k]];
-            value[k] = chunk.value[position[k]];
-        }
-    __syncthreads();
-    for (int k = 0; k < SORT_ITEMS; k++)
-        if (k * SORT_THREADS + threadIdx.x < count) {
-            chunk.index[k * SORT_THREADS + threadIdx.x] = index[k];
-            chunk.value[k * SORT_THREADS + threadIdx.x] = value[k];
-        }
-    __syncthreads();
-}
-
-template <typename T, int GATHERS, int SIZE> struct batch {
+/* Nonzeros that a lane works on at once. */
+template <typename T, int GATHERS, int SIZE> struct nonzeros {
     index_words<GATHERS> index[SIZE];
     T value[SIZE];
 
@@ -198,7 +74,7 @@ template <typename T, int GATHERS> struct gatherer {
     }
 
     template <int SIZE>
-    __device__ __forceinline__ void products(const batch<T, GATHERS, SIZE> &b,
+    __device__ __forceinline__ void products(const nonzeros<T, GATHERS, SIZE> &b,
                                              V (&product)[SIZE]) const
     {
         if constexpr (GATHERS == ANY) {
@@ -227,11 +103,12 @@ template <typename T, int GATHERS> struct gatherer {
     }
 };
 
-/* Adds a batch to the sums. Rows ascend, so if the last nonzero is in the present row, all are. */
+/* Adds nonzeros to the sums. Rows ascend: where the last nonzero is in the present row, all are. */
 template <typename T, int GATHERS, int LANES, mttkrp_path PATH, int SIZE>
-__device__ __forceinline__ void add_batch(const mttkrp_args &a, const batch<T, GATHERS, SIZE> &b,
-                                          gatherer<T, GATHERS> &gather, uint32_t base_of_output,
-                                          row_sums<vector<T>, LANES> &sums)
+__device__ __forceinline__ void add_nonzeros(const mttkrp_args &a,
+                                             const nonzeros<T, GATHERS, SIZE> &b,
+                                             gatherer<T, GATHERS> &gather, uint32_t base_of_output,
+                                             row_sums<vector<T>, LANES> &sums)
 {
     vector<T> product[SIZE];
     gather.products(b, product);
@@ -255,7 +132,7 @@ __device__ __forceinline__ void add_batch(const mttkrp_args &a, const batch<T, G
     }
 }
 
-/* The group's run [begin, end) of the chunk. */
+/* The lane group's run [begin, end) of the chunk. */
 template <typename T, int GATHERS, int LANES, mttkrp_path PATH, typename CHUNK>
 __device__ __forceinline__ void add_run(const mttkrp_args &a, const CHUNK &chunk, uint32_t begin,
                                         uint32_t end, gatherer<T, GATHERS> &gather,
@@ -264,14 +141,14 @@ __device__ __forceinline__ void add_run(const mttkrp_args &a, const CHUNK &chunk
     constexpr int SIZE = unroll<GATHERS>;
     uint32_t i = begin;
     for (; i + SIZE <= end; i += SIZE) {
-        batch<T, GATHERS, SIZE> b;
+        nonzeros<T, GATHERS, SIZE> b;
         b.load(chunk, i);
-        add_batch<T, GATHERS, LANES, PATH>(a, b, gather, base_of_output, sums);
+        add_nonzeros<T, GATHERS, LANES, PATH>(a, b, gather, base_of_output, sums);
     }
     for (; i < end; i++) {
-        batch<T, GATHERS, 1> last;
+        nonzeros<T, GATHERS, 1> last;
         last.load(chunk, i);
-        add_batch<T, GATHERS, LANES, PATH>(a, last, gather, base_of_output, sums);
+        add_nonzeros<T, GATHERS, LANES, PATH>(a, last, gather, base_of_output, sums);
     }
 }
 
@@ -307,20 +184,20 @@ __global__ void __launch_bounds__(threads<PATH>, (resident<GATHERS, PATH>))
             a.base ? a.base[static_cast<uint64_t>(c.block) * MAX_ORDER + threadIdx.x] : 0;
     __syncthreads();
 
-    constexpr uint32_t GROUPS = threads<PATH> / LANES;
-    uint32_t group = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+    constexpr uint32_t LANE_GROUPS = threads<PATH> / LANES;
+    uint32_t lane_group = threadIdx.x / LANES, lane = threadIdx.x % LANES;
     uint32_t column = blockIdx.y * LANES + lane;
     bool active = column < a.vectors;
     column = min(column, a.vectors - 1);
 
-    uint32_t run = (c.count + GROUPS - 1) / GROUPS;
-    uint32_t begin = group * run, end = min(begin + run, c.count);
+    uint32_t run = (c.count + LANE_GROUPS - 1) / LANE_GROUPS;
+    uint32_t begin = lane_group * run, end = min(begin + run, c.count);
 
     V *m = static_cast<V *>(a.m) + (blockIdx.x % a.copies) * a.copy_size + column;
     row_sums<V, LANES> sums{m,
                             a.vectors * VECTOR_BYTES,
                             active,
-                            a.owned != 0,
+                            a.ordered != 0,
                             PATH == MTTKRP_SORTED ? a.unshared : nullptr,
                             NO_ROW,
                             NO_ROW,
@@ -346,7 +223,7 @@ __global__ void __launch_bounds__(threads<PATH>, (resident<GATHERS, PATH>))
     }
 }
 
-/* The one list of specialisations: which kernel computes `args`, and how it is launched. */
+/* The only list of specialisations: which kernel computes `args`, and how it is launched. */
 struct kernel_choice {
     const void *function;
     size_t shared_bytes;

@@ -1,5 +1,6 @@
-/* MTTKRP on the device: one kernel for every order, rank, ordering and conflict resolution. Device
- * pointers only; nothing of src/ is known here. */
+/* MTTKRP on the device: one kernel for every order, rank, ordering and conflict resolution, and the
+ * steps before and after it. Implemented in mttkrp.cu and mttkrp_steps.cu. Device pointers only;
+ * nothing of src/ is known here. */
 #ifndef BLCO_MTTKRP_H
 #define BLCO_MTTKRP_H
 
@@ -13,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Where a row number stands in the index. */
+/* Where a mode's row number stands in the index. */
 struct mttkrp_field {
     int word;      /* of the index: 0 or 1                                                   */
     int shift;     /* within the word                                                        */
@@ -21,8 +22,8 @@ struct mttkrp_field {
     int mode;      /* entry of a block's base whose bits are or-ed in; ignored without bases */
 };
 
-/* A table one row of which is a factor of each nonzero's product: a factor matrix, or the
- * Khatri-Rao product of two whose fields are neighbours in the index. */
+/* A table from which each nonzero gathers a row: a factor matrix, or the Khatri-Rao product of two
+ * factor matrices whose fields are neighbours in the index. */
 struct mttkrp_gather {
     struct mttkrp_field field;
     const void *rows; /* (.. x vectors * 16 bytes), row-major */
@@ -36,62 +37,63 @@ struct mttkrp_chunk {
 };
 
 enum mttkrp_path {
-    MTTKRP_PLAIN,  /* every row of every nonzero is gathered                                      */
+    MTTKRP_PLAIN,  /* the chunk is read as it stands                                       */
     MTTKRP_SORTED, /* the chunk is sorted by output row in shared memory first: for orderings in
-                    * which the nonzeros of a row are not neighbours                              */
-    MTTKRP_EACH,   /* every nonzero is added to M by itself: the baseline                         */
+                    * which the nonzeros of a row are not neighbours                       */
+    MTTKRP_EACH,   /* every nonzero is added to M by itself: the baseline                  */
     MTTKRP_PATHS
 };
 
 struct mttkrp_args {
-    const uint64_t *index[2];         /* (nnz) each; [1] NULL where the index is one word         */
-    const void *value;                /* (nnz), double or float                                   */
-    const struct mttkrp_chunk *chunk; /* (chunks)                                                 */
+    const uint64_t *index[2];         /* (nnz) each; [1] NULL where the index is one word  */
+    const void *value;                /* (nnz), double or float                            */
+    const struct mttkrp_chunk *chunk; /* (chunks)                                          */
     uint64_t chunks;
-    const uint32_t *base; /* (blocks x MAX_ORDER), or NULL where all of its bits are zero  */
-    int gathers;          /* 0 to MAX_ORDER - 1                                            */
+    const uint32_t *base; /* (blocks x MAX_ORDER); NULL where all bits are zero */
+    int gathers;          /* 0 to MAX_ORDER - 1                                 */
     struct mttkrp_gather gather[MAX_ORDER - 1];
     struct mttkrp_field output;
-    void *m;            /* (copies x I_n x vectors * 16 bytes)                                    */
-    uint64_t copy_size; /* vectors in one copy of M                                               */
-    uint32_t copies;    /* 1 or more: thread block b adds to copy b % copies                      */
-    uint32_t vectors;   /* 16-byte vectors in a row of every table and of M                       */
-    int owned;          /* a row's nonzeros are neighbours: only the first and the last row of a
-                         * chunk can be shared with other chunks; the rest is stored, not added   */
-    const uint32_t
-        *unshared; /* MTTKRP_SORTED: a bit for each row, set where one chunk has all of its
-                    * nonzeros: it is stored too (unshared_rows.h); NULL: no such rows known   */
-    const uint32_t *position; /* (nnz) MTTKRP_SORTED: the order in which chunks take the nonzeros;
-                               * NULL: as they stand                                           */
-    int single;               /* float instead of double                                       */
+    void *m;            /* (copies x I_n x vectors * 16 bytes)               */
+    uint64_t copy_size; /* vectors in one copy of M                          */
+    uint32_t copies;    /* 1 or more: thread block b adds to copy b % copies */
+    uint32_t vectors;   /* 16-byte vectors in a row of every table and of M  */
+    int ordered; /* a row's nonzeros are neighbours: only the first and the last row of a chunk can
+                  * be shared with other chunks; the other rows are stored, not added */
+    /* MTTKRP_SORTED: bit r is set where one chunk has all nonzeros of row r, which is then stored
+     * too (unshared_rows.h); NULL: no such rows are known. */
+    const uint32_t *unshared;
+    /* (nnz) MTTKRP_SORTED: the order in which chunks take the nonzeros; NULL: as they stand. */
+    const uint32_t *position;
+    int single; /* float instead of double */
     enum mttkrp_path path;
 };
 
 /* Most nonzeros in a chunk of MTTKRP_SORTED. */
 #define MTTKRP_SORTED_CHUNK 2048
 
-/* Loads the kernel that mttkrp_launch would run: once before its first launch. */
+/* Loads the kernel that mttkrp_launch would launch: to be called once before its first launch on
+ * the calling thread's device. */
 cudaError_t mttkrp_prepare(const struct mttkrp_args *args);
 
-/* Adds (where owned: stores) X_(n) times the Khatri-Rao product to M. Rows that are added to must
+/* Adds (where ordered: stores) X_(n) times the Khatri-Rao product to M. Rows that are added to must
  * be zero before. Asynchronous; returns the launch's error. */
 cudaError_t mttkrp_launch(const struct mttkrp_args *args, cudaStream_t stream);
 
-/* Sets the listed rows (count) of M (I_n x vectors * 16 bytes) to zero. */
+/* Sets the rows of M (I_n x vectors * 16 bytes) listed in row (count) to zero. Asynchronous. */
 cudaError_t mttkrp_zero_rows(void *m, uint32_t vectors, const uint32_t *row, uint64_t count,
                              cudaStream_t stream);
 
-/* First copy of M += the others. */
+/* First copy of M += the other copies. Asynchronous. */
 cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies, int single,
                                 cudaStream_t stream);
 
-/* Row (i << b_bits | j) of the table = row i of A times row j of B; rows of no such i and j are
- * left as they are. */
+/* Row (i << b_bits | j) of the table = row i of A times row j of B, entry by entry; other rows are
+ * left as they are. Asynchronous. */
 cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_rows, const void *b,
                               uint64_t b_rows, int b_bits, uint32_t vectors, int single,
                               cudaStream_t stream);
 
-/* Tables and coordinates of tuples of `modes` modes. */
+/* Tuples of coordinates of `modes` modes, and the factor matrices of these modes. */
 struct mttkrp_tuples {
     int modes;
     uint64_t count;
@@ -99,7 +101,8 @@ struct mttkrp_tuples {
     const void *rows[MAX_ORDER];           /* (I_n x vectors * 16 bytes) for each mode     */
 };
 
-/* Row f of product (count x vectors * 16 bytes) = product over the modes of row coordinate[f]. */
+/* Row t of product (count x vectors * 16 bytes) = product over the modes n of row coordinate[n][t]
+ * of rows[n]. Asynchronous. */
 cudaError_t mttkrp_tuple_products(void *product, const struct mttkrp_tuples *tuples,
                                   uint32_t vectors, int single, cudaStream_t stream);
 

@@ -1,4 +1,4 @@
-/* The row of M that a nonzero belongs to. */
+/* The row of M to which a nonzero contributes. */
 #ifndef BLCO_OUTPUT_ROW_CUH
 #define BLCO_OUTPUT_ROW_CUH
 
@@ -10,7 +10,7 @@ __device__ inline uint32_t output_row(const mttkrp_args &a, uint64_t i, uint32_t
     return (static_cast<uint32_t>(word >> a.output.shift) & a.output.mask) | base;
 }
 
-/* For all nonzeros of a chunk. */
+/* The base of the rows of a chunk's nonzeros. */
 __device__ inline uint32_t output_base(const mttkrp_args &a, const mttkrp_chunk &c)
 {
     return a.base ? a.base[static_cast<uint64_t>(c.block) * MAX_ORDER + a.output.mode] : 0;

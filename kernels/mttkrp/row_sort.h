@@ -1,5 +1,5 @@
-/* Sorting nonzeros by output row, so that those of a row come to MTTKRP together. Device pointers
- * only. */
+/* Sorting nonzeros by output row, so that MTTKRP takes the nonzeros of a row together. Device
+ * pointers only. */
 #ifndef BLCO_ROW_SORT_H
 #define BLCO_ROW_SORT_H
 
@@ -9,23 +9,25 @@
 extern "C" {
 #endif
 
-/* Upper bits of a row that are sorted by, in two passes over the nonzeros. What they leave together
- * are a few hundred rows at the most in 2^24, which MTTKRP_SORTED tells apart within its chunks. */
+/* Upper bits of a row's number that are sorted by, in two passes over the nonzeros. Rows that share
+ * these bits, a few hundred at most where there are 2^24 rows, are told apart by MTTKRP_SORTED
+ * within its chunks. */
 #define ROW_SORT_BITS 16
 
+/* What sorting takes; all arrays are the caller's. */
 struct row_sort {
-    uint32_t *row[2];      /* (nnz) each */
-    uint32_t *position[2]; /* (nnz) each */
-    void *temporary;       /* (temporary_bytes) */
+    uint32_t *row[2];      /* (nnz) each: a pair of buffers of keys      */
+    uint32_t *position[2]; /* (nnz) each: a pair of buffers of positions */
+    void *temporary;       /* (temporary_bytes)                          */
     size_t temporary_bytes;
 };
 
-/* Bytes of temporary that sorting up to nnz nonzeros takes. */
+/* *bytes = the temporary memory that sorting up to nnz nonzeros takes. */
 cudaError_t row_sort_temporary(uint32_t nnz, size_t *bytes);
 
-/* args->position, an array of *s, becomes the order of the first nnz nonzeros by the upper
- * ROW_SORT_BITS bits that rows of args->output have; stable. args: index, of whole rows without
- * bases, and output. Asynchronous; returns the launch's error. */
+/* args->position = one of s->position: the order of the first nnz nonzeros by the upper
+ * ROW_SORT_BITS bits of their rows; stable. Of args, index and output are read; there must be no
+ * bases. Asynchronous; returns the launch's error. */
 cudaError_t row_sort_launch(const struct row_sort *s, struct mttkrp_args *args, uint32_t nnz,
                             cudaStream_t stream);
 

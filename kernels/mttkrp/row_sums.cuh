@@ -1,4 +1,4 @@
-/* The sums of a run of nonzeros in the registers of a group of lanes, and how they get into M. */
+/* The sums of a run of nonzeros in the registers of a lane group, and how the sums get into M. */
 #ifndef BLCO_ROW_SUMS_CUH
 #define BLCO_ROW_SUMS_CUH
 
@@ -9,8 +9,8 @@
 constexpr uint32_t NO_ROW = UINT32_MAX;
 
 /* Partial sums at the ends of the runs of one chunk. */
-template <typename V, int GROUPS, int LANES> struct run_ends {
-    static constexpr int COUNT = 2 * GROUPS;
+template <typename V, int LANE_GROUPS, int LANES> struct run_ends {
+    static constexpr int COUNT = 2 * LANE_GROUPS;
     uint32_t row[COUNT]; /* NO_ROW where there is none */
     V sum[COUNT][LANES];
 };
@@ -28,7 +28,7 @@ template <typename V, int LANES> struct row_sums {
     V *m; /* this lane's column of M */
     uint32_t row_bytes;
     bool active; /* false where the row ends before this lane */
-    bool owned;
+    bool ordered;
     const uint32_t *unshared; /* see mttkrp_args */
     uint32_t row, head_row;
     V sum, head;
@@ -49,15 +49,15 @@ template <typename V, int LANES> struct row_sums {
             __stcs(row_of(m, to, row_bytes), x); /* not read soon: the caches are for the factors */
     }
 
-    /* The row is complete as far as this run goes: its first one is kept for the meeting of ends.
-     */
+    /* The present row is complete in this run: adds or stores it. The run's first row is kept for
+     * join_ends. */
     __device__ __forceinline__ void move_to(uint32_t next_row)
     {
         if (row == NO_ROW) {
         } else if (head_row == NO_ROW) {
             head_row = row;
             head = sum;
-        } else if (owned || is_unshared(row)) {
+        } else if (ordered || is_unshared(row)) {
             store(row, sum);
         } else {
             add(row, sum);
@@ -67,29 +67,30 @@ template <typename V, int LANES> struct row_sums {
     }
 
     /* Sums the ends of neighbouring runs that belong to the same row. */
-    template <int GROUPS> __device__ void join_ends(run_ends<V, GROUPS, LANES> &ends) const
+    template <int LANE_GROUPS>
+    __device__ void join_ends(run_ends<V, LANE_GROUPS, LANES> &ends) const
     {
-        constexpr int COUNT = run_ends<V, GROUPS, LANES>::COUNT;
-        int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
+        constexpr int COUNT = run_ends<V, LANE_GROUPS, LANES>::COUNT;
+        int lane = threadIdx.x % LANES, lane_group = threadIdx.x / LANES;
         if (lane == 0) {
-            ends.row[2 * group] = head_row;
-            ends.row[2 * group + 1] = row;
+            ends.row[2 * lane_group] = head_row;
+            ends.row[2 * lane_group + 1] = row;
         }
-        ends.sum[2 * group][lane] = head;
-        ends.sum[2 * group + 1][lane] = sum;
+        ends.sum[2 * lane_group][lane] = head;
+        ends.sum[2 * lane_group + 1][lane] = sum;
         __syncthreads();
-        for (int e = 2 * group; e < 2 * group + 2; e++) {
+        for (int e = 2 * lane_group; e < 2 * lane_group + 2; e++) {
             uint32_t r = ends.row[e];
             int before = e - 1, after = e + 1;
             while (before >= 0 && ends.row[before] == NO_ROW)
                 before--;
             if (r == NO_ROW || (before >= 0 && ends.row[before] == r))
-                continue; /* nothing here, or an earlier end sums it */
+                continue; /* no row here, or an earlier end sums it */
             V total = ends.sum[e][lane];
             for (; after < COUNT && (ends.row[after] == r || ends.row[after] == NO_ROW); after++)
                 if (ends.row[after] == r)
                     total = total + ends.sum[after][lane];
-            if ((owned && before >= 0 && after < COUNT) || is_unshared(r))
+            if ((ordered && before >= 0 && after < COUNT) || is_unshared(r))
                 store(r, total);
             else
                 add(r, total);

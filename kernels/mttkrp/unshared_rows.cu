@@ -8,7 +8,7 @@ namespace
 constexpr int THREADS = 256;
 constexpr uint32_t NO_CHUNK = UINT32_MAX;
 
-/* first[r] = a chunk that has the row; a row that another one has too loses its bit. */
+/* first[r] = a chunk that has row r; a row that a second chunk has loses its bit. */
 __global__ void find_chunks(const __grid_constant__ mttkrp_args a, uint32_t *first,
                             uint32_t *unshared)
 {
@@ -39,7 +39,7 @@ __global__ void zero_others(uint4 *m, uint32_t vectors, const uint32_t *unshared
         m[i] = make_uint4(0, 0, 0, 0);
 }
 
-unsigned blocks_for(uint64_t threads)
+unsigned thread_blocks_for(uint64_t threads)
 {
     return static_cast<unsigned>((threads + THREADS - 1) / THREADS);
 }
@@ -58,7 +58,7 @@ extern "C" cudaError_t unshared_rows_mark(const mttkrp_args *args, uint64_t rows
     if (args->chunks)
         find_chunks<<<static_cast<unsigned>(args->chunks), THREADS, 0, stream>>>(*args, first,
                                                                                  unshared);
-    clear_empty_rows<<<blocks_for(rows), THREADS, 0, stream>>>(first, rows, unshared);
+    clear_empty_rows<<<thread_blocks_for(rows), THREADS, 0, stream>>>(first, rows, unshared);
     return cudaGetLastError();
 }
 
@@ -66,7 +66,7 @@ extern "C" cudaError_t unshared_rows_zero_others(void *m, uint32_t vectors,
                                                  const uint32_t *unshared, uint64_t rows,
                                                  cudaStream_t stream)
 {
-    zero_others<<<blocks_for(rows * vectors), THREADS, 0, stream>>>(static_cast<uint4 *>(m),
-                                                                    vectors, unshared, rows);
+    zero_others<<<thread_blocks_for(rows * vectors), THREADS, 0, stream>>>(static_cast<uint4 *>(m),
+                                                                           vectors, unshared, rows);
     return cudaGetLastError();
 }

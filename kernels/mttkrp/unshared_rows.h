@@ -1,4 +1,4 @@
-/* Rows of an output all of whose nonzeros lie in one chunk: that chunk stores them, and they need
+/* Unshared rows of M: one chunk has all nonzeros of such a row and stores it, so the row needs
  * neither atomics nor zeroing. Device pointers only. */
 #ifndef BLCO_UNSHARED_ROWS_H
 #define BLCO_UNSHARED_ROWS_H
@@ -9,12 +9,12 @@
 extern "C" {
 #endif
 
-/* Words of a bitmap of `rows` bits. */
+/* 32-bit words of a bitmap of `rows` bits. */
 #define UNSHARED_ROWS_WORDS(rows) (((uint64_t)(rows) + 31) / 32)
 
 /* Bit r of unshared (UNSHARED_ROWS_WORDS(rows)) = whether exactly one chunk has nonzeros of output
- * row r. index, base, chunk and output as in struct mttkrp_args; `first` (rows) is scratch. Holds
- * for longer chunks too that are made of whole ones of these. Asynchronous. */
+ * row r. index, base, chunk and output as in struct mttkrp_args; `first` (rows) is scratch. The
+ * bits also hold for longer chunks that are made of whole chunks of these. Asynchronous. */
 cudaError_t unshared_rows_mark(const struct mttkrp_args *args, uint64_t rows, uint32_t *first,
                                uint32_t *unshared, cudaStream_t stream);
 

@@ -1,7 +1,7 @@
-/* A warp packs a group: lane k has nonzeros k, k + 32, ... of it. First all groups are measured,
- * which takes their first and last line and their values; a warp per segment then gives each group
- * its place; and when every segment's place is known, the groups are written. Every word that is
- * written gathers the fields whose bits are in it, so that no two lanes write the same one. */
+/* A warp packs a group: lane k has its nonzeros k, k + 32, ... First all groups are measured, from
+ * their first and last lines and their values. Then a warp per segment gives each group its place.
+ * When every segment's place is known, the groups are written. A lane that writes a word gathers
+ * all fields with bits in that word, so that no two lanes write the same word. */
 #include "kernels/packed/pack.h"
 
 #include <algorithm>
@@ -18,13 +18,13 @@ constexpr double NO_POWER = 0;
 
 using uint128 = unsigned __int128;
 
-/* Where a warp's group is. */
+/* Which group a warp packs. */
 struct Place {
     uint64_t segment;
-    uint64_t first; /* its first nonzero, counted from all            */
-    uint32_t start; /* the same, counted in the segment               */
-    uint32_t count; /* nonzeros; 0 where there is no such group       */
-    uint32_t groups;
+    uint64_t first;  /* its first nonzero, among all of them           */
+    uint32_t start;  /* the same nonzero, counted in the segment       */
+    uint32_t count;  /* nonzeros; 0 where there is no such group       */
+    uint32_t groups; /* of the segment                                */
     uint32_t number; /* of the group in its segment                   */
 };
 
@@ -66,7 +66,8 @@ template <typename Line> __device__ Line shift_right(Line line, int bits)
     return bits < static_cast<int>(8 * sizeof line) ? line >> bits : 0;
 }
 
-/* So that the group takes the fewest words, as the host chooses (segment_pack.c). */
+/* The low_bits with which the group takes the fewest words, as the host chooses (segment_pack.c).
+ */
 template <typename Line> __device__ void choose_low_bits(Line first, Line last, packed_group *g)
 {
     int range = bit_length(last - first), low = range > GROUP_BITS + 1 ? range - GROUP_BITS - 1 : 0;
@@ -83,7 +84,7 @@ template <typename Line> __device__ void choose_low_bits(Line first, Line last, 
     }
 }
 
-/* A lane's part of a group's values; what lies behind the group's end repeats its first one. */
+/* A lane's share of a group's values; behind the group's end its first value is repeated. */
 struct Values {
     double value[OWN];
 
@@ -119,8 +120,8 @@ __device__ bool all_float(const Values &v)
     return __all_sync(ALL, exact);
 }
 
-/* Whether all are the doubles next to whole numbers of at most PACK_MOST_WHOLE over this power of
- * ten; *beyond where one is too large for that over any higher power, too. */
+/* Whether each value is the double nearest to a whole number of at most PACK_MOST_WHOLE over this
+ * power of ten; *beyond: a value is too large for that, and so for any higher power. */
 __device__ bool all_decimal(const Values &v, double power, bool *beyond)
 {
     bool decimal = true, large = false;
@@ -149,7 +150,8 @@ __device__ int find_decimals(const Values &v, double *power)
     return -1;
 }
 
-/* The least of the values' whole numbers over 10^decimals, and the bits of their differences. */
+/* The least of the values' whole numbers over 10^decimals; *bits = what their differences to it
+ * take. */
 __device__ int64_t least_whole(const Values &v, double power, int *bits)
 {
     long long least = llrint(v.value[0] * power), largest = least;
@@ -174,7 +176,7 @@ __device__ void set_form(packed_group *g, packed_values form, int bits, int deci
     g->least = least;
 }
 
-/* The narrowest exact form, as the host chooses (values.c). */
+/* The narrowest exact form, as the host chooses (value_codec.c). */
 __device__ void choose_form(const Values &v, packed_group *g)
 {
     if (all_same(v)) {
@@ -195,7 +197,7 @@ __device__ void choose_form(const Values &v, packed_group *g)
         set_form(g, PACKED_F64, 64, 0, 0);
 }
 
-/* The entry but for where the group's words are. */
+/* Each group's entry, but for the place of the group's words. */
 template <typename Line> __global__ void measure(const __grid_constant__ pack_args a)
 {
     uint64_t warp = static_cast<uint64_t>(blockIdx.x) * WARPS + threadIdx.x / WARP;
@@ -214,7 +216,7 @@ template <typename Line> __global__ void measure(const __grid_constant__ pack_ar
         a.group[warp] = g;
 }
 
-/* A warp a segment: where each group's words begin, and how many bytes there are in all. */
+/* A warp per segment: where each group's words begin, and how many bytes the segment takes. */
 __global__ void place_groups(const __grid_constant__ pack_args a, uint64_t segments)
 {
     uint64_t segment = static_cast<uint64_t>(blockIdx.x) * WARPS + threadIdx.x / WARP;
@@ -238,7 +240,7 @@ __global__ void place_groups(const __grid_constant__ pack_args a, uint64_t segme
         a.bytes[segment] = (at + PACK_SEGMENT_ALIGN - 1) / PACK_SEGMENT_ALIGN * PACK_SEGMENT_ALIGN;
 }
 
-/* Word w of those that `count` fields of `bits` (1 or more) bits take. */
+/* Word w of the words that `count` fields of `bits` (1 or more) bits take. */
 template <typename Field>
 __device__ uint32_t gather_fields(uint32_t w, uint32_t count, uint32_t bits, Field field)
 {
@@ -278,7 +280,7 @@ __device__ void write_values(const packed_group &g, const double *value, uint32_
         });
 }
 
-/* The bit vector, put together in `vector`, this warp's part of shared memory. */
+/* Writes the bit vector, put together in `vector`, the warp's part of shared memory. */
 template <typename Line>
 __device__ void write_uppers(const packed_group &g, const Line *line, uint32_t *vector,
                              uint32_t *word)
@@ -331,8 +333,8 @@ __global__ void write(const __grid_constant__ pack_args a, uint64_t first, uint6
     write_uppers<Line>(g, line, vector[threadIdx.x / WARP], word);
 }
 
-/* Thread blocks of one warp each of n. */
-unsigned blocks(uint64_t n)
+/* Thread blocks for n warps. */
+unsigned thread_blocks(uint64_t n)
 {
     return static_cast<unsigned>((n + WARPS - 1) / WARPS);
 }
@@ -344,12 +346,12 @@ extern "C" cudaError_t pack_measure(const pack_args *a, cudaStream_t stream)
     if (a->nnz == 0)
         return cudaSuccess;
     uint64_t segments = (a->nnz + a->segment_nnz - 1) / a->segment_nnz;
-    unsigned groups = blocks(segments * pack_groups(a->segment_nnz));
+    unsigned groups = thread_blocks(segments * pack_groups(a->segment_nnz));
     if (a->words == 1)
         measure<uint64_t><<<groups, THREADS, 0, stream>>>(*a);
     else
         measure<uint128><<<groups, THREADS, 0, stream>>>(*a);
-    place_groups<<<blocks(segments), THREADS, 0, stream>>>(*a, segments);
+    place_groups<<<thread_blocks(segments), THREADS, 0, stream>>>(*a, segments);
     return cudaGetLastError();
 }
 
@@ -358,7 +360,7 @@ extern "C" cudaError_t pack_write(const pack_args *a, uint64_t first, uint64_t c
 {
     if (count == 0)
         return cudaSuccess;
-    unsigned groups = blocks(count * pack_groups(a->segment_nnz));
+    unsigned groups = thread_blocks(count * pack_groups(a->segment_nnz));
     if (a->words == 1)
         write<uint64_t><<<groups, THREADS, 0, stream>>>(*a, first, first + count, offset, out);
     else

@@ -13,11 +13,11 @@
 extern "C" {
 #endif
 
-#define PACK_SEGMENT_ALIGN 64 /* a segment's bytes are a multiple of that          */
-#define PACK_MOST_WHOLE    (INT64_C(1) << 53) /* up to it every whole number is a double           */
+#define PACK_SEGMENT_ALIGN 64 /* a segment's bytes are a multiple of this          */
+#define PACK_MOST_WHOLE    (INT64_C(1) << 53) /* up to here every whole number is a double       */
 #define PACK_WHOLE_BITS    55 /* of a field of whole numbers, at most              */
 
-/* Nonzeros in whole segments; the last of these may be shorter. */
+/* Nonzeros in whole segments; the last segment may be shorter. */
 struct pack_args {
     const void *line;    /* (nnz) sorted, of 64 bits each, or 128 where words is 2        */
     const double *value; /* (nnz)                                                         */
@@ -36,12 +36,12 @@ PACKED_FUNCTION uint32_t pack_groups(uint32_t nnz)
     return (nnz + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ;
 }
 
-/* Chooses the groups' forms, and says how many bytes each segment takes. */
+/* Chooses the groups' forms, into args->group, and sets args->bytes. */
 cudaError_t pack_measure(const struct pack_args *args, cudaStream_t stream);
 
-/* Writes the bytes of segments [first, first + count) to `out`, that of segment s from out +
- * (offset[s] - offset[first]) on, multiples of PACK_SEGMENT_ALIGN; the room between them has been
- * zeroed. offset (segments) is device memory too. */
+/* Writes the bytes of segments [first, first + count) to `out`, which has been zeroed: segment s
+ * goes to out + (offset[s] - offset[first]), a multiple of PACK_SEGMENT_ALIGN. offset (segments).
+ */
 cudaError_t pack_write(const struct pack_args *args, uint64_t first, uint64_t count,
                        const uint64_t *offset, uint8_t *out, cudaStream_t stream);
 

@@ -8,18 +8,17 @@ namespace
 
 constexpr uint32_t WARP = 32, ALL = 0xffffffffu;
 constexpr uint32_t THREADS = 256;
-constexpr uint32_t ITEMS =
-    4; /* nonzeros of a thread: one addition to the count for all of a tile */
+constexpr uint32_t ITEMS = 4; /* nonzeros of a thread; a tile takes one addition to the count */
 constexpr uint64_t TILE = THREADS * ITEMS;
-constexpr uint64_t MOST_BLOCKS = 1 << 16;
+constexpr uint64_t MOST_THREAD_BLOCKS = 1 << 16;
 constexpr uint32_t NO_ROW = 0xffffffffu; /* no mode is that long */
 
 using line_words_1 = uint64_t;
 using line_words_2 = unsigned __int128;
 
-unsigned blocks(uint64_t nnz)
+unsigned thread_blocks(uint64_t nnz)
 {
-    return static_cast<unsigned>(std::min((nnz + TILE - 1) / TILE, MOST_BLOCKS));
+    return static_cast<unsigned>(std::min((nnz + TILE - 1) / TILE, MOST_THREAD_BLOCKS));
 }
 
 __device__ uint64_t coordinate(const replica_map &map, int n, const uint64_t *word)
@@ -42,8 +41,8 @@ template <typename Line> __device__ Line line_of(const replica_map &map, const u
     return line;
 }
 
-/* Nonzeros of a warp that are in the same row count together: in some orders they are neighbours.
- */
+/* Nonzeros of a warp that are in the same row take one addition: in some orderings they are
+ * neighbours. */
 __global__ void count_rows(const __grid_constant__ replica_batch batch,
                            const __grid_constant__ replica_map map, uint32_t *__restrict__ count)
 {
@@ -63,8 +62,8 @@ __global__ void count_rows(const __grid_constant__ replica_batch batch,
     }
 }
 
-/* The place that this thread has among those of the block that ask for one; *taken (shared) counts
- * them. */
+/* A place of its own for each thread of the thread block that asks for one; *taken (shared) counts
+ * the places. */
 __device__ uint32_t take_place(bool wanted, uint32_t *taken)
 {
     uint32_t votes = __ballot_sync(ALL, wanted), lane = threadIdx.x % WARP, first = 0;
@@ -100,7 +99,7 @@ __global__ void append(const __grid_constant__ replica_batch batch,
             place[k] = take_place(wanted[k], &taken);
         }
         __syncthreads();
-        if (threadIdx.x == 0 && taken > 0) /* most batches have but a few rows of a piece */
+        if (threadIdx.x == 0 && taken > 0) /* most batches have only a few of these rows */
             start = atomicAdd(reinterpret_cast<unsigned long long *>(piece.count),
                               static_cast<unsigned long long>(taken));
         __syncthreads();
@@ -142,7 +141,7 @@ extern "C" cudaError_t replica_count_rows(const replica_batch *batch, const repl
 {
     if (batch->nnz == 0)
         return cudaSuccess;
-    count_rows<<<blocks(batch->nnz), THREADS, 0, stream>>>(*batch, *map, count);
+    count_rows<<<thread_blocks(batch->nnz), THREADS, 0, stream>>>(*batch, *map, count);
     return cudaGetLastError();
 }
 
@@ -152,9 +151,11 @@ extern "C" cudaError_t replica_append(const replica_batch *batch, const replica_
     if (batch->nnz == 0)
         return cudaSuccess;
     if (map->words == 1)
-        append<line_words_1><<<blocks(batch->nnz), THREADS, 0, stream>>>(*batch, *map, *piece);
+        append<line_words_1>
+            <<<thread_blocks(batch->nnz), THREADS, 0, stream>>>(*batch, *map, *piece);
     else
-        append<line_words_2><<<blocks(batch->nnz), THREADS, 0, stream>>>(*batch, *map, *piece);
+        append<line_words_2>
+            <<<thread_blocks(batch->nnz), THREADS, 0, stream>>>(*batch, *map, *piece);
     return cudaGetLastError();
 }
 

@@ -1,6 +1,6 @@
-/* From the decoded batches of a streamed tensor to a piece of its ordering `mode n`: nonzeros of
- * consecutive rows of mode n, sorted along that ordering's line. Device pointers only; nothing of
- * src/ is known here. All launchers are asynchronous and return the launch's error. */
+/* From the decoded batches of a streamed tensor to a replica piece, part of its ordering `mode n`:
+ * nonzeros of consecutive rows of mode n, sorted along that ordering's line. Device pointers only;
+ * nothing of src/ is known here. All launchers are asynchronous and return the launch's error. */
 #ifndef BLCO_REPLICA_H
 #define BLCO_REPLICA_H
 
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Decoded nonzeros; each mode has its whole coordinate in one of at most two words. */
+/* A decoded batch; each mode has its whole coordinate in one of at most two words. */
 struct replica_batch {
     const uint64_t *index[PACKED_WORDS]; /* (nnz) each; [1] is not read where lines have one word */
     const double *value;                 /* (nnz) */
@@ -36,7 +36,8 @@ struct replica_map {
     } mode[MAX_ORDER];
 };
 
-/* Nonzeros of rows [begin, end). A line has 8 * words bytes, aligned to that. */
+/* A replica piece: nonzeros of rows [begin, end). A line has 8 * words bytes, and is aligned to as
+ * many. */
 struct replica_piece {
     uint32_t begin, end;
     void *line;      /* (room x words)                                        */
@@ -49,7 +50,8 @@ struct replica_piece {
 cudaError_t replica_count_rows(const struct replica_batch *batch, const struct replica_map *map,
                                uint32_t *count, cudaStream_t stream);
 
-/* Appends the batch's nonzeros of the piece's rows, in an order that may differ from run to run. */
+/* Appends the batch's nonzeros of the replica piece's rows, in an order that may differ from call
+ * to call. */
 cudaError_t replica_append(const struct replica_batch *batch, const struct replica_map *map,
                            const struct replica_piece *piece, cudaStream_t stream);
 

@@ -1,8 +1,8 @@
-/* A warp decodes a group of packed nonzeros (packed_group.h). Its lanes share the bit vector out
- * evenly: each notes the `upper` of its set bits in shared memory. Then the lanes decode a nonzero
- * each, 32 neighbours at a time: line, coordinates, value. Fields of neighbours lie side by side,
- * and 32 of them fill whole words, so that a lane finds all of its fields at the same bit of a
- * word.
+/* A warp decodes a group of packed nonzeros (packed_group.h). Each lane takes an equal share of the
+ * bit vector and notes the `upper` of its set bits in shared memory. Then each lane decodes a
+ * nonzero, 32 neighbours at a time: line, coordinates, value. Fields of neighbours lie side by
+ * side, and 32 of them fill whole words, so that a lane finds all of its fields at the same bit of
+ * a word.
  *
  * A line's bits go to the coordinates' places four at a time, by a table in shared memory: 16
  * entries of 8 bytes, which lie in different banks. Upper bits that a group's lines have in common
@@ -35,7 +35,7 @@ __host__ __device__ constexpr uint32_t steps_of(uint32_t bits)
     return (bits + STEP_BITS - 1) / STEP_BITS;
 }
 
-/* By all threads of the block: the nibbles that a line has. */
+/* Copies the nibbles that a line has; called by all threads of the thread block. */
 template <int WORDS>
 __device__ void load_spread(const packed_spread *from, int line_bits, spread_table<WORDS> &to)
 {
@@ -87,13 +87,13 @@ __device__ void find_uppers(const uint32_t *vector, int vector_words, uint32_t l
     __syncwarp();
 }
 
-/* What a lane reads its fields with, every WARPth one: packed_field, of up to 32 PIECES bits. The
- * word behind the field's first one is read in any case: it is there, at the latest as the first of
- * the bit vector. Where fields have no bits, that is the word that stands in their place, and the
- * first one is any before it. */
-template <int PIECES> struct fields {
+/* Reads a lane's fields, every WARPth one, as packed_field does: fields of up to 32 HALVES bits, in
+ * 32-bit halves of 64-bit words. The word behind a field's first word is always read: it exists, at
+ * the latest as the first word of the bit vector. Where fields have no bits, the word that stands
+ * in their place is read as that second word, and the word before it as the first. */
+template <int HALVES> struct fields {
     const uint32_t *word;
-    uint32_t shift, bits, mask[PIECES];
+    uint32_t shift, bits, mask[HALVES];
 
     __device__ fields(const uint32_t *words, uint32_t field_bits, uint32_t lane)
     {
@@ -101,31 +101,31 @@ template <int PIECES> struct fields {
         word = words + from / 32 - (field_bits == 0);
         shift = from % 32;
         bits = field_bits;
-        for (uint32_t p = 0; p < PIECES; p++)
+        for (uint32_t p = 0; p < HALVES; p++)
             mask[p] = bits >= 32 * (p + 1) ? ALL : bits > 32 * p ? ALL >> (32 - bits % 32) : 0;
     }
 
-    __device__ __forceinline__ void next(uint32_t *piece)
+    __device__ __forceinline__ void next(uint32_t *half)
     {
         uint32_t low = word[0], high = word[1];
-        piece[0] = __funnelshift_r(low, high, shift) & mask[0];
+        half[0] = __funnelshift_r(low, high, shift) & mask[0];
 #pragma unroll
-        for (uint32_t p = 1; p < PIECES; p++) {
+        for (uint32_t p = 1; p < HALVES; p++) {
             low = high;
             high = shift + bits > 32 * (p + 1) ? word[p + 1] : 0;
-            piece[p] = __funnelshift_r(low, high, shift) & mask[p];
+            half[p] = __funnelshift_r(low, high, shift) & mask[p];
         }
         word += bits;
     }
 };
 
-/* One 64-bit word from a field's pieces, of which there is one or more. */
-template <int PIECES> __device__ __forceinline__ uint64_t joined(const uint32_t *piece)
+/* One 64-bit word from a field's one or more halves. */
+template <int HALVES> __device__ __forceinline__ uint64_t joined(const uint32_t *half)
 {
-    return PIECES > 1 ? static_cast<uint64_t>(piece[PIECES > 1]) << 32 | piece[0] : piece[0];
+    return HALVES > 1 ? static_cast<uint64_t>(half[HALVES > 1]) << 32 | half[0] : half[0];
 }
 
-/* A group's lines: the entry's one, and 2^low_bits. */
+/* A group's lines count from the entry's line, in steps of 2^low_bits. */
 template <int WORDS> struct line_origin {
     words_of<WORDS> line, scale;
 
@@ -152,7 +152,7 @@ template <int WORDS> struct line_origin {
         return sum;
     }
 
-    /* Above so many bits all lines up to that of `upper` are the same. */
+    /* Above so many bits all lines up to the line of `upper` are the same. */
     __device__ uint32_t differing_bits(uint32_t upper, uint32_t low_bits) const
     {
         words_of<WORDS> last = at(upper);
@@ -165,7 +165,7 @@ template <int WORDS> struct line_origin {
 };
 
 /* What a thread block has in shared memory. */
-template <int WORDS> struct workspace {
+template <int WORDS> struct shared_tables {
     spread_table<WORDS> table;
     uint16_t upper[WARPS][PACKED_GROUP_NNZ];
 };
@@ -179,15 +179,15 @@ template <int WORDS> struct unpacker {
     uint32_t lane;
 };
 
-/* The nonzeros of a group whose fields are of at most 32 LOW_PIECES and 32 VALUE_PIECES bits, to
- * `start` and on. */
-template <int LOW_PIECES, int VALUE_PIECES, int WORDS, typename T>
+/* Decodes the nonzeros of a group, whose fields have at most 32 LOW_HALVES and 32 VALUE_HALVES
+ * bits, to `start` and on. */
+template <int LOW_HALVES, int VALUE_HALVES, int WORDS, typename T>
 __device__ void unpack_nonzeros(const unpacker<WORDS> &u, const packed_group &g,
                                 const line_origin<WORDS> &origin, const uint32_t *words,
                                 uint64_t start)
 {
-    fields<LOW_PIECES> lows(words, g.low_bits, u.lane);
-    fields<VALUE_PIECES> values(words + packed_field_words(g.count, g.low_bits), g.value_bits,
+    fields<LOW_HALVES> lows(words, g.low_bits, u.lane);
+    fields<VALUE_HALVES> values(words + packed_field_words(g.count, g.low_bits), g.value_bits,
                                 u.lane);
     uint32_t all_steps = steps_of(u.a.layout.line_bits);
     uint32_t steps =
@@ -201,14 +201,14 @@ __device__ void unpack_nonzeros(const unpacker<WORDS> &u, const packed_group &g,
     for (int w = 0; w < WORDS; w++)
         index[w] = u.a.index[w] + start;
     for (uint32_t i = u.lane; i < g.count; i += WARP) {
-        uint32_t low[LOW_PIECES], field[VALUE_PIECES];
+        uint32_t low[LOW_HALVES], field[VALUE_HALVES];
         lows.next(low);
         values.next(field);
         words_of<WORDS> line = origin.at(u.upper[i]), to = common;
         uint64_t beyond = 0;
 #pragma unroll
-        for (int p = 0; p < LOW_PIECES; p += 2)
-            line.word[p / 2] |= joined<LOW_PIECES>(low + p);
+        for (int p = 0; p < LOW_HALVES; p += 2)
+            line.word[p / 2] |= joined<LOW_HALVES>(low + p);
         spread<WORDS>(u.table, line, 0, steps, to);
 #pragma unroll
         for (int w = 0; w < WORDS; w++)
@@ -220,11 +220,11 @@ __device__ void unpack_nonzeros(const unpacker<WORDS> &u, const packed_group &g,
 #pragma unroll
         for (int w = 0; w < WORDS; w++)
             index[w][i] = to.word[w];
-        value[i] = static_cast<T>(packed_value(&g, power, joined<VALUE_PIECES>(field)));
+        value[i] = static_cast<T>(packed_value(&g, power, joined<VALUE_HALVES>(field)));
     }
 }
 
-/* The group of this entry of a segment whose nonzeros go to `start` and on. */
+/* Decodes the group of this entry of a segment; the segment's nonzeros go to `start` and on. */
 template <int WORDS, typename T>
 __device__ void unpack_group(const unpacker<WORDS> &u, const uint8_t *segment, const uint8_t *entry,
                              uint64_t start)
@@ -251,7 +251,7 @@ template <int WORDS, typename T>
 __global__ void __launch_bounds__(THREADS)
     unpack(const __grid_constant__ unpack_args a, const __grid_constant__ packed_bounds limits)
 {
-    __shared__ workspace<WORDS> shared;
+    __shared__ shared_tables<WORDS> shared;
     load_spread<WORDS>(a.spread, a.layout.line_bits, shared.table);
     __syncthreads();
     uint32_t parts = parts_of(a), number = blockIdx.x / parts;

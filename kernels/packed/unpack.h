@@ -12,15 +12,16 @@ extern "C" {
 #endif
 
 struct unpack_segment {
-    uint64_t offset; /* of its bytes */
+    uint64_t offset; /* where its bytes begin */
     uint32_t ngroups;
 };
 
-/* Consecutive segments. Their bytes must be sound: groups follow each other and lie within. */
+/* Consecutive segments. Their bytes must be sound: groups follow each other and lie in the segment.
+ */
 struct unpack_args {
     struct packed_layout layout;
     const struct packed_spread *spread; /* of the segments' ordering                              */
-    const uint8_t *bytes;               /* those from `offset` on; aligned to 16 bytes            */
+    const uint8_t *bytes;               /* from `offset` on; aligned to 16 bytes                  */
     uint64_t offset;
     const struct unpack_segment *segment; /* (nnz / segment_nnz, rounded up)                      */
     uint32_t segment_nnz;                 /* of every segment but the last                        */
@@ -28,15 +29,15 @@ struct unpack_args {
     uint64_t *index[PACKED_WORDS]; /* (nnz) each; [1] is not written where layout.words is 1      */
     void *value;                   /* (nnz), double, or float where single                        */
     int single;
-    int *damaged; /* (1): a mode with a coordinate that is not below its length, counted from
-                   * one; left as it is where there is none                                       */
+    int *damaged; /* (1): becomes a mode, counted from one, with a coordinate that is not below its
+                   * length; left as it is where there is no such mode */
 };
 
-/* Writes the nonzeros' words and values; a nonzero with a coordinate beyond its mode gets words of
- * zeros. Asynchronous; returns the launch's error. */
+/* Writes the nonzeros' words and values; a nonzero with a coordinate beyond its mode's length gets
+ * words of zeros. Asynchronous; returns the launch's error. */
 cudaError_t unpack_launch(const struct unpack_args *args, cudaStream_t stream);
 
-/* coordinate[n][i] (nnz each) = mode n's in the words of nonzero i. */
+/* coordinate[n][i] (nnz each) = mode n's coordinate in the words of nonzero i. */
 struct unpack_coordinates_args {
     struct packed_layout layout;
     const uint64_t *index[PACKED_WORDS]; /* (nnz) each; [1] NULL where layout.words is 1 */

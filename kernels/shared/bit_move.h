@@ -1,4 +1,4 @@
-/* Bits carried from one 64-bit word to another, the same code on the host and on the device. Every
+/* Moving bits from one 64-bit word to another, the same code on the host and on the device. Every
  * change of layout (coordinates to a line, a line to an index) is a table of such moves. */
 #ifndef BLCO_BIT_MOVE_H
 #define BLCO_BIT_MOVE_H
@@ -11,18 +11,19 @@
 #define BIT_MOVE_FUNCTION static inline
 #endif
 
-/* All bits of one source that go the same distance: rotated left, those of the mask kept. */
+/* The bits of one word that are moved by the same distance: the word is rotated left, and the bits
+ * of the mask are kept. */
 struct bit_move {
     uint64_t mask;    /* in the word that is built               */
     int32_t rotation; /* 0 to 63                                 */
-    int32_t source;   /* which array: a mode, or 0 for the line  */
+    int32_t source;   /* the word to read: a mode's, or 0 for the line */
 };
 
 #define BIT_MOVES_MAX 64 /* each bit of the word that is built is in one move's mask */
 
 struct bit_moves {
     int count;
-    struct bit_move move[BIT_MOVES_MAX]; /* those of one source side by side */
+    struct bit_move move[BIT_MOVES_MAX]; /* moves of the same source side by side */
 };
 
 BIT_MOVE_FUNCTION uint64_t bit_move_apply(struct bit_move m, uint64_t source)

@@ -1,13 +1,14 @@
-/* Whether a coordinate of a decoded nonzero is not below its mode's length: all modes of a word at
- * once, the same code on the host and on the device. To each coordinate is added what its mode's
- * length lacks to a power of two; one that is beyond then carries out of its place. A carry into
- * another place misleads nobody: the one that it comes from is beyond already. */
+/* Testing whether a coordinate of a decoded nonzero is beyond, not below its mode's length: all
+ * modes of a word at once, the same code on the host and on the device. To each coordinate is added
+ * what its mode's length lacks to a power of two; a coordinate that is beyond then carries out of
+ * its place. A carry into another place does no harm: the coordinate that it comes from is beyond
+ * already. */
 #ifndef BLCO_PACKED_BOUNDS_H
 #define BLCO_PACKED_BOUNDS_H
 
 #include "kernels/shared/packed_group.h"
 
-/* Of each word. */
+/* Constants of the test, for each word. */
 struct packed_bounds {
     uint64_t lacking[PACKED_WORDS]; /* 2^bits - length, in every mode's place */
     uint64_t top[PACKED_WORDS];     /* the uppermost bit of every place       */
@@ -30,7 +31,7 @@ PACKED_FUNCTION uint64_t packed_beyond(const struct packed_bounds *limits, int w
     return ((word & lacking) | ((word | lacking) & ~sum)) & limits->top[w];
 }
 
-/* The first mode, counted from one, whose coordinate is beyond; 0 where there is none. */
+/* The first mode, counted from one, whose coordinate is beyond; 0 where no coordinate is. */
 PACKED_FUNCTION int packed_mode_beyond(const struct packed_layout *l, const uint64_t *word)
 {
     for (int n = 0; n < l->order; n++) {

@@ -1,11 +1,11 @@
 /* Reading packed nonzeros, the same code on the host and on the device: the bytes of a .blco file's
  * segments (blco-file(5)), group after group.
  *
- * A group is a run of at most PACKED_GROUP_NNZ nonzeros. The places of its nonzeros on the encoding
- * line ascend; each is the line of the group's entry plus a number that is stored in two parts
- * (Elias and Fano): its lowest low_bits bits as they are, and what is above them, `upper`, in a bit
- * vector in which bit upper_i + i is set for nonzero i. That takes less than two bits a nonzero
- * more than the logarithm of the mean gap between neighbours.
+ * A group is at most PACKED_GROUP_NNZ consecutive nonzeros. Their lines ascend; each is the line of
+ * the group's entry plus a number that is stored in two parts (Elias and Fano): its lowest low_bits
+ * bits as they are, and the bits above them, `upper`, in a bit vector in which bit upper_i + i is
+ * set for nonzero i. That takes less than two bits a nonzero more than the logarithm of the mean
+ * gap between neighbours.
  *
  * The group's bytes are 32-bit words: fields of low_bits bits, from the lowest bit of the first
  * word on; from the next whole word on the values' fields of value_bits bits; from the next whole
@@ -25,21 +25,21 @@
 #endif
 
 #define PACKED_GROUP_NNZ   256
-#define PACKED_UPPER_WORDS 32  /* that a bit vector has at most: one for each lane of a warp   */
+#define PACKED_UPPER_WORDS 32  /* of a bit vector at most: one for each lane of a warp         */
 #define PACKED_NUMBER_BITS 128 /* below which lines of one group differ                        */
 #define PACKED_DECIMALS    22  /* 10^22 is the last power of ten that a double holds exactly   */
 
 enum packed_values {
-    PACKED_CONSTANT, /* least has the bits of the double that all are; no fields              */
+    PACKED_CONSTANT, /* all values are the double whose bits `least` has; no fields           */
     PACKED_WHOLE,    /* (least + field) / 10^decimals, of at most 2^53                        */
     PACKED_F32,      /* the field has the bits of a float                                     */
     PACKED_F64,      /* the field has the bits of a double                                    */
     PACKED_FORMS
 };
 
-/* What an entry of a segment's table of groups begins with. Behind it stands the line (64-bit
- * words, ceil(B/64) of them, least significant first), its lowest low_bits bits zero. Entries are
- * aligned to 8 bytes. */
+/* The beginning of an entry of a segment's table of groups. Behind it stands the entry's line
+ * (ceil(B/64) words of 64 bits, least significant first), its lowest low_bits bits zero. Entries
+ * are aligned to 8 bytes. */
 struct packed_group {
     uint32_t first;      /* nonzero, counted in the segment                             */
     uint32_t at;         /* bytes from the segment's beginning, a multiple of 4         */
@@ -53,7 +53,7 @@ struct packed_group {
     int64_t least;
 };
 
-/* Words that `count` fields of so many bits take. */
+/* 32-bit words that `count` fields of so many bits take. */
 PACKED_FUNCTION uint32_t packed_field_words(uint32_t count, int bits)
 {
     return (count * (uint32_t)bits + 31) / 32;
@@ -74,7 +74,7 @@ PACKED_FUNCTION uint64_t packed_bits(const uint32_t *word, uint32_t from, int bi
     return bits < 64 ? field & ((UINT64_C(1) << bits) - 1) : field;
 }
 
-/* Field i of those of `bits` (0 to 64) bits. */
+/* Field i of the fields of `bits` (0 to 64) bits. */
 PACKED_FUNCTION uint64_t packed_field(const uint32_t *words, uint32_t i, int bits)
 {
     return packed_bits(words, i * (uint32_t)bits, bits);
@@ -108,7 +108,7 @@ PACKED_FUNCTION double packed_value(const struct packed_group *g, double power, 
     return value;
 }
 
-/* Of a tensor whose lines have at most two 64-bit words: how its groups' entries are laid out, and
+/* The layout of a tensor whose lines have at most two 64-bit words: of its groups' entries, and of
  * the words that its nonzeros are decoded to, in which every mode's coordinate has its place. */
 #define PACKED_WORDS   2
 #define PACKED_NIBBLES (PACKED_WORDS * 16)
@@ -126,9 +126,9 @@ struct packed_layout {
     } mode[MAX_ORDER];
 };
 
-/* What four bits of the line, from place 4 k on, become in the decoded words, for each of their
- * values: a decoded nonzero is the bitwise or of its line's. It differs from ordering to ordering.
- */
+/* nibble[k][v] = what four bits of the line, from place 4 k on, with value v, become in the decoded
+ * words: a decoded nonzero is the bitwise or of the entries of its line's nibbles. Each ordering
+ * has its own table. */
 struct packed_spread {
     uint64_t nibble[PACKED_NIBBLES][16][PACKED_WORDS];
 };

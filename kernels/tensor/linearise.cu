@@ -9,8 +9,9 @@ namespace
 {
 
 constexpr int THREADS = 256;
-constexpr int ITEMS = 4; /* words of a thread in move_words: the table is read once for all */
-constexpr uint64_t MOST_BLOCKS = 1 << 20;
+constexpr int ITEMS =
+    4; /* words of a thread in move_words, which reads the table once for all of them */
+constexpr uint64_t MOST_THREAD_BLOCKS = 1 << 20;
 
 struct Itself {
     __device__ uint64_t operator[](uint64_t i) const
@@ -112,7 +113,7 @@ template <typename T> __global__ void count_up(T *__restrict__ position, uint64_
         position[i] = T(i);
 }
 
-/* All threads of a block go through the loop together, as the count asks for. */
+/* All threads of a thread block go through the loop together, as __syncthreads_count requires. */
 template <typename Changes>
 __global__ void flag_changes(const __grid_constant__ Changes changes, uint8_t *__restrict__ flag,
                              unsigned long long *__restrict__ count, uint64_t n)
@@ -129,9 +130,9 @@ __global__ void flag_changes(const __grid_constant__ Changes changes, uint8_t *_
     }
 }
 
-unsigned blocks(uint64_t n, uint64_t tile)
+unsigned thread_blocks(uint64_t n, uint64_t tile)
 {
-    return unsigned(std::min((n + tile - 1) / tile, MOST_BLOCKS));
+    return unsigned(std::min((n + tile - 1) / tile, MOST_THREAD_BLOCKS));
 }
 
 /* Calls `launch` with the positions as a type, and returns the launch's error. */
@@ -152,8 +153,8 @@ cudaError_t launch_gather(const void *in, const void *position, int position_siz
                           uint64_t n, cudaStream_t stream)
 {
     return with_positions(position, position_size, [&](auto positions) {
-        gather<<<blocks(n, THREADS), THREADS, 0, stream>>>(static_cast<const In *>(in), positions,
-                                                           static_cast<Out *>(out), n);
+        gather<<<thread_blocks(n, THREADS), THREADS, 0, stream>>>(
+            static_cast<const In *>(in), positions, static_cast<Out *>(out), n);
     });
 }
 
@@ -164,7 +165,7 @@ cudaError_t launch_flags(const Changes &changes, uint8_t *flag, uint64_t *count,
     cudaError_t zeroed = cudaMemsetAsync(count, 0, sizeof *count, stream);
     if (zeroed != cudaSuccess || n == 0)
         return zeroed;
-    flag_changes<<<blocks(n, THREADS), THREADS, 0, stream>>>(
+    flag_changes<<<thread_blocks(n, THREADS), THREADS, 0, stream>>>(
         changes, flag, reinterpret_cast<unsigned long long *>(count), n);
     return cudaGetLastError();
 }
@@ -194,7 +195,7 @@ cudaError_t linearise_words(const uint64_t *in, uint64_t *out, uint64_t n,
 {
     if (n == 0)
         return cudaSuccess;
-    move_words<<<blocks(n, THREADS * ITEMS), THREADS, 0, stream>>>(in, out, n, *moves);
+    move_words<<<thread_blocks(n, THREADS * ITEMS), THREADS, 0, stream>>>(in, out, n, *moves);
     return cudaGetLastError();
 }
 
@@ -205,7 +206,8 @@ cudaError_t linearise_gather_words(const struct linearise_coordinates *x, const 
     if (n == 0)
         return cudaSuccess;
     return with_positions(position, position_size, [&](auto positions) {
-        gather_words<<<blocks(n, THREADS), THREADS, 0, stream>>>(*x, positions, out, n, *moves);
+        gather_words<<<thread_blocks(n, THREADS), THREADS, 0, stream>>>(*x, positions, out, n,
+                                                                        *moves);
     });
 }
 
@@ -214,9 +216,11 @@ cudaError_t linearise_positions(void *position, int position_size, uint64_t n, c
     if (n == 0)
         return cudaSuccess;
     if (position_size == 4)
-        count_up<<<blocks(n, THREADS), THREADS, 0, stream>>>(static_cast<uint32_t *>(position), n);
+        count_up<<<thread_blocks(n, THREADS), THREADS, 0, stream>>>(
+            static_cast<uint32_t *>(position), n);
     else
-        count_up<<<blocks(n, THREADS), THREADS, 0, stream>>>(static_cast<uint64_t *>(position), n);
+        count_up<<<thread_blocks(n, THREADS), THREADS, 0, stream>>>(
+            static_cast<uint64_t *>(position), n);
     return cudaGetLastError();
 }
 

@@ -1,7 +1,7 @@
 /* Building BLCO tensors on the device: lines, sorting, blocks. Device pointers only; nothing of
  * src/ is known here. All launchers are asynchronous and return the launch's error; n may be 0.
- * Arrays of positions have 4 or 8 bytes an entry (position_size); position_size 0 stands for
- * "nonzero i itself" and position is then ignored. */
+ * Arrays of positions have 4 or 8 bytes an entry (position_size); with position_size 0, position is
+ * ignored, and position i is i. */
 #ifndef BLCO_LINEARISE_H
 #define BLCO_LINEARISE_H
 
@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+/* Coordinates of nonzeros. */
 struct linearise_coordinates {
     int order;
     const uint32_t *index[MAX_ORDER]; /* (nonzeros) each */
@@ -38,8 +39,8 @@ cudaError_t linearise_gather(const void *in, int in_size, const void *position, 
                              void *out, int out_size, uint64_t n, cudaStream_t stream);
 
 /* Stable sort of n pairs by bits [begin, end) of their keys; payload_size is 4 or 8. The pairs
- * start in key[0], payload[0] and end there: where they end up in the second buffers, the pointers
- * are swapped. With temporary NULL only *temporary_bytes is set. */
+ * start and end in key[0] and payload[0]: where sorting leaves them in the second buffers, the
+ * pointers are swapped. With temporary NULL only *temporary_bytes is set. */
 cudaError_t linearise_sort(void *temporary, size_t *temporary_bytes, uint64_t *key[2],
                            void *payload[2], int payload_size, uint64_t n, int begin, int end,
                            cudaStream_t stream);

@@ -9,11 +9,11 @@ namespace
 {
 
 constexpr int THREADS = 256;
-constexpr uint64_t MOST_BLOCKS = 1 << 20;
+constexpr uint64_t MOST_THREAD_BLOCKS = 1 << 20;
 
-unsigned blocks(uint64_t n)
+unsigned thread_blocks(uint64_t n)
 {
-    return unsigned(std::min((n + THREADS - 1) / THREADS, MOST_BLOCKS));
+    return unsigned(std::min((n + THREADS - 1) / THREADS, MOST_THREAD_BLOCKS));
 }
 
 __device__ __forceinline__ uint64_t first_item()
@@ -26,7 +26,7 @@ __device__ __forceinline__ uint64_t stride()
     return uint64_t(gridDim.x) * THREADS;
 }
 
-/* One nonzero's coordinates; a line is read once. */
+/* One nonzero's coordinates; its line is read once. */
 struct nonzero {
     const tuples_nonzeros &x;
     uint64_t i, line;
@@ -41,7 +41,7 @@ struct nonzero {
         return x.line ? uint32_t(line >> x.shift[mode]) & x.mask[mode] : x.index[mode][i];
     }
 
-    __device__ uint32_t cell(const tuples_map &map) const
+    __device__ uint32_t offset(const tuples_map &map) const
     {
         uint32_t sum = 0;
         for (int k = map.first; k < map.last; k++)
@@ -55,28 +55,28 @@ __global__ void mark(const __grid_constant__ tuples_nonzeros x,
                      const __grid_constant__ tuples_map map, uint64_t n)
 {
     for (uint64_t i = first_item(); i < n; i += stride()) {
-        uint32_t cell = nonzero(x, i).cell(map);
-        unsigned long long bit = 1ull << (cell % 64);
-        auto word = reinterpret_cast<unsigned long long *>(&map.bits[cell / 64]);
+        uint32_t offset = nonzero(x, i).offset(map);
+        unsigned long long bit = 1ull << (offset % 64);
+        auto word = reinterpret_cast<unsigned long long *>(&map.bits[offset / 64]);
         if (!(__ldcg(word) & bit))
             atomicOr(word, bit);
     }
 }
 
-/* An odd factor numbers the cells anew modulo a power of two. */
+/* An odd factor numbers the offsets anew modulo a power of two. */
 __global__ void count(const __grid_constant__ tuples_nonzeros x,
                       const __grid_constant__ tuples_map map, const tuples_sample sample,
                       uint64_t n, uint64_t *bits, uint32_t *sum)
 {
-    const uint32_t mask = (1u << sample.cell_bits) - 1;
-    const uint32_t sampled = 1u << (sample.cell_bits - sample.left_out);
+    const uint32_t mask = (1u << sample.bits) - 1;
+    const uint32_t sampled = 1u << (sample.bits - sample.left_out);
     uint32_t found = 0;
     for (uint64_t i = first_item(); i < n; i += stride()) {
-        uint32_t cell = nonzero(x, i).cell(map) * 2654435761u & mask;
-        if (cell >= sampled)
+        uint32_t offset = nonzero(x, i).offset(map) * 2654435761u & mask;
+        if (offset >= sampled)
             continue;
-        unsigned long long bit = 1ull << (cell % 64);
-        auto word = reinterpret_cast<unsigned long long *>(&bits[cell / 64]);
+        unsigned long long bit = 1ull << (offset % 64);
+        auto word = reinterpret_cast<unsigned long long *>(&bits[offset / 64]);
         if (!(__ldcg(word) & bit))
             found += !(atomicOr(word, bit) & bit);
     }
@@ -96,10 +96,10 @@ struct CountBits {
     }
 };
 
-__device__ uint32_t number_of(const tuples_map &map, uint32_t cell)
+__device__ uint32_t number_of(const tuples_map &map, uint32_t offset)
 {
-    uint64_t below = map.bits[cell / 64] & ((uint64_t(1) << (cell % 64)) - 1);
-    return map.before[cell / 64] + uint32_t(__popcll(below));
+    uint64_t below = map.bits[offset / 64] & ((uint64_t(1) << (offset % 64)) - 1);
+    return map.before[offset / 64] + uint32_t(__popcll(below));
 }
 
 /* All maps of a tensor, as one argument of a kernel. */
@@ -119,7 +119,7 @@ __global__ void reduce(const __grid_constant__ tuples_nonzeros x, const __grid_c
         for (int k = 0; k < maps.count; k++) {
             const tuples_map &map = maps.map[k];
             uint32_t number =
-                map.bits ? number_of(map, here.cell(map)) : here.coordinate(map.first);
+                map.bits ? number_of(map, here.offset(map)) : here.coordinate(map.first);
             line |= uint64_t(number) << to.shift[k];
             if (to.index[k])
                 to.index[k][i] = number;
@@ -129,14 +129,14 @@ __global__ void reduce(const __grid_constant__ tuples_nonzeros x, const __grid_c
     }
 }
 
-__device__ void write_tuple(const tuples_map &map, const tuples_target &to, uint32_t cell,
+__device__ void write_tuple(const tuples_map &map, const tuples_target &to, uint32_t offset,
                             uint32_t number)
 {
     int modes = map.last - map.first;
     uint64_t line = uint64_t(number) << to.shift[modes];
     for (int k = modes - 1; k >= 0; k--) {
-        uint32_t coordinate = cell % map.length[k];
-        cell /= map.length[k];
+        uint32_t coordinate = offset % map.length[k];
+        offset /= map.length[k];
         line |= uint64_t(coordinate) << to.shift[k];
         if (to.index[k])
             to.index[k][number] = coordinate;
@@ -171,7 +171,7 @@ extern "C" cudaError_t tuples_count(const tuples_nonzeros *x, const tuples_map *
 {
     if (n == 0)
         return cudaSuccess;
-    count<<<blocks(n), THREADS, 0, stream>>>(*x, *map, sample, n, bits, sum);
+    count<<<thread_blocks(n), THREADS, 0, stream>>>(*x, *map, sample, n, bits, sum);
     return cudaGetLastError();
 }
 
@@ -180,7 +180,7 @@ extern "C" cudaError_t tuples_mark(const tuples_nonzeros *x, const tuples_map *m
 {
     if (n == 0)
         return cudaSuccess;
-    mark<<<blocks(n), THREADS, 0, stream>>>(*x, *map, n);
+    mark<<<thread_blocks(n), THREADS, 0, stream>>>(*x, *map, n);
     return cudaGetLastError();
 }
 
@@ -201,14 +201,14 @@ extern "C" cudaError_t tuples_reduce(const tuples_nonzeros *x, const tuples_map 
     Maps all = {};
     all.count = maps;
     std::copy(map, map + maps, all.map);
-    reduce<<<blocks(n), THREADS, 0, stream>>>(*x, all, *to, n);
+    reduce<<<thread_blocks(n), THREADS, 0, stream>>>(*x, all, *to, n);
     return cudaGetLastError();
 }
 
 extern "C" cudaError_t tuples_list(const tuples_map *map, const tuples_target *to,
                                    cudaStream_t stream)
 {
-    list<<<blocks(map->words), THREADS, 0, stream>>>(*map, *to);
+    list<<<thread_blocks(map->words), THREADS, 0, stream>>>(*map, *to);
     return cudaGetLastError();
 }
 
@@ -216,6 +216,6 @@ extern "C" cudaError_t tuples_ones(double *value, uint64_t n, cudaStream_t strea
 {
     if (n == 0)
         return cudaSuccess;
-    set_ones<<<blocks(n), THREADS, 0, stream>>>(value, n);
+    set_ones<<<thread_blocks(n), THREADS, 0, stream>>>(value, n);
     return cudaGetLastError();
 }

@@ -1,7 +1,7 @@
-/* Tuples of neighbouring modes: which of them nonzeros have, and their numbers. A tuple's cell is
- * its place among all possible ones, the first mode counting the most; tuples are numbered by
- * ascending cell. Device pointers only; all launchers are asynchronous and return the launch's
- * error. */
+/* Tuples of neighbouring modes' coordinates: which tuples nonzeros have, and their numbers. A
+ * tuple's offset is its place among all possible tuples of its modes, the last mode counting
+ * fastest; the tuples that nonzeros have are numbered by ascending offset. Device pointers only;
+ * all launchers are asynchronous and return the launch's error. */
 #ifndef BLCO_TUPLES_H
 #define BLCO_TUPLES_H
 
@@ -23,36 +23,37 @@ struct tuples_nonzeros {
     const uint32_t *index[MAX_ORDER]; /* (nonzeros) each where line is NULL */
 };
 
-/* Where coordinates go: or-ed together into a line, and into an array for each mode. */
+/* Where coordinates go: into the fields of a line, and into an array for each mode. */
 struct tuples_target {
     uint64_t *line; /* (nonzeros), or NULL */
     int shift[MAX_ORDER];
     uint32_t *index[MAX_ORDER]; /* (nonzeros) each, or NULL */
 };
 
-/* The modes [first, last) as a map of their possible tuples, at most 2^31. */
+/* The possible tuples of modes [first, last), at most 2^31, and which of them nonzeros have. */
 struct tuples_map {
     int first, last;
     uint32_t length[MAX_ORDER]; /* of mode first + k                                      */
-    uint64_t words;             /* with a bit for every cell                              */
-    uint64_t *bits;             /* (words): the cells that have a nonzero; NULL for a map of
-                                 * one mode, whose tuples are its indices                 */
+    uint64_t words;             /* with a bit for every offset                            */
+    uint64_t *bits;             /* (words): the offsets that have a nonzero; NULL for a map
+                                 * of one mode, whose tuples are its indices              */
     uint32_t *before;           /* (words + 1): tuples in the words before                */
 };
 
-/* Every cell, or one in 2^left_out of them, as good as at random. */
+/* Every offset, or one in 2^left_out of them, as good as at random. */
 struct tuples_sample {
-    int cell_bits; /* cells < 2^cell_bits */
+    int bits; /* offsets < 2^bits */
     int left_out;
 };
 
-/* *count (0 before) += how many of the sample's cells n nonzeros have, of the map's lengths alone;
- * bits (2^(cell_bits - left_out), as whole words, all 0 before) is scratch. */
+/* *count (0 before) += how many of the sample's offsets n nonzeros have. Of the map only the modes
+ * and their lengths are read. bits (2^(sample.bits - left_out) bits in whole words, 0 before) is
+ * scratch. */
 cudaError_t tuples_count(const struct tuples_nonzeros *x, const struct tuples_map *map,
                          struct tuples_sample sample, uint64_t n, uint64_t *bits, uint32_t *count,
                          cudaStream_t stream);
 
-/* Sets the bits of n nonzeros' tuples. */
+/* Sets the bits of n nonzeros' tuples in map->bits. */
 cudaError_t tuples_mark(const struct tuples_nonzeros *x, const struct tuples_map *map, uint64_t n,
                         cudaStream_t stream);
 
@@ -65,7 +66,7 @@ cudaError_t tuples_number(void *temporary, size_t *temporary_bytes, const struct
 cudaError_t tuples_reduce(const struct tuples_nonzeros *x, const struct tuples_map *map, int maps,
                           const struct tuples_target *to, uint64_t n, cudaStream_t stream);
 
-/* Coordinates of every tuple, and last its number. */
+/* Writes every tuple: its coordinates, and its number as the last one. */
 cudaError_t tuples_list(const struct tuples_map *map, const struct tuples_target *to,
                         cudaStream_t stream);
 

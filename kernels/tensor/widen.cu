@@ -6,26 +6,26 @@ namespace
 {
 
 constexpr int THREADS = 256;
-constexpr uint64_t MOST_BLOCKS = 1 << 20;
+constexpr uint64_t MOST_THREAD_BLOCKS = 1 << 20;
 
-unsigned blocks(uint64_t n)
+unsigned thread_blocks(uint64_t n)
 {
-    return unsigned(std::min((n + THREADS - 1) / THREADS, MOST_BLOCKS));
+    return unsigned(std::min((n + THREADS - 1) / THREADS, MOST_THREAD_BLOCKS));
 }
 
 template <int BYTES>
-__global__ void join_lines(const unsigned char *__restrict__ packed, uint64_t *__restrict__ line,
+__global__ void join_lines(const unsigned char *__restrict__ narrow, uint64_t *__restrict__ line,
                            uint64_t n)
 {
     const uint64_t stride = uint64_t(gridDim.x) * THREADS;
     for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += stride) {
-        const unsigned char *group = packed + i / WIDEN_GROUP * WIDEN_GROUP * BYTES;
-        uint64_t k = i % WIDEN_GROUP;
-        uint64_t sum = reinterpret_cast<const uint32_t *>(group)[k];
+        const unsigned char *bundle = narrow + i / WIDEN_BUNDLE * WIDEN_BUNDLE * BYTES;
+        uint64_t k = i % WIDEN_BUNDLE;
+        uint64_t sum = reinterpret_cast<const uint32_t *>(bundle)[k];
         if (BYTES >= 6)
-            sum |= uint64_t(reinterpret_cast<const uint16_t *>(group + 4 * WIDEN_GROUP)[k]) << 32;
+            sum |= uint64_t(reinterpret_cast<const uint16_t *>(bundle + 4 * WIDEN_BUNDLE)[k]) << 32;
         if (BYTES % 2 == 1)
-            sum |= uint64_t(group[(BYTES - 1) * WIDEN_GROUP + k]) << (8 * (BYTES - 1));
+            sum |= uint64_t(bundle[(BYTES - 1) * WIDEN_BUNDLE + k]) << (8 * (BYTES - 1));
         line[i] = sum;
     }
 }
@@ -40,32 +40,33 @@ __global__ void widen(const In *__restrict__ in, double *__restrict__ out, uint6
 
 } // namespace
 
-extern "C" cudaError_t widen_lines(const void *packed, int bytes, uint64_t *line, uint64_t n,
+extern "C" cudaError_t widen_lines(const void *narrow, int bytes, uint64_t *line, uint64_t n,
                                    cudaStream_t stream)
 {
     if (n == 0)
         return cudaSuccess;
-    auto from = static_cast<const unsigned char *>(packed);
+    auto from = static_cast<const unsigned char *>(narrow);
     if (bytes == 4)
-        join_lines<4><<<blocks(n), THREADS, 0, stream>>>(from, line, n);
+        join_lines<4><<<thread_blocks(n), THREADS, 0, stream>>>(from, line, n);
     else if (bytes == 5)
-        join_lines<5><<<blocks(n), THREADS, 0, stream>>>(from, line, n);
+        join_lines<5><<<thread_blocks(n), THREADS, 0, stream>>>(from, line, n);
     else if (bytes == 6)
-        join_lines<6><<<blocks(n), THREADS, 0, stream>>>(from, line, n);
+        join_lines<6><<<thread_blocks(n), THREADS, 0, stream>>>(from, line, n);
     else
-        join_lines<7><<<blocks(n), THREADS, 0, stream>>>(from, line, n);
+        join_lines<7><<<thread_blocks(n), THREADS, 0, stream>>>(from, line, n);
     return cudaGetLastError();
 }
 
-extern "C" cudaError_t widen_values(const void *packed, int bytes, double *value, uint64_t n,
+extern "C" cudaError_t widen_values(const void *narrow, int bytes, double *value, uint64_t n,
                                     cudaStream_t stream)
 {
     if (n == 0)
         return cudaSuccess;
     if (bytes == 1)
-        widen<<<blocks(n), THREADS, 0, stream>>>(static_cast<const unsigned char *>(packed), value,
-                                                 n);
+        widen<<<thread_blocks(n), THREADS, 0, stream>>>(static_cast<const unsigned char *>(narrow),
+                                                        value, n);
     else
-        widen<<<blocks(n), THREADS, 0, stream>>>(static_cast<const float *>(packed), value, n);
+        widen<<<thread_blocks(n), THREADS, 0, stream>>>(static_cast<const float *>(narrow), value,
+                                                        n);
     return cudaGetLastError();
 }

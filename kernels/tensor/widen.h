@@ -1,5 +1,5 @@
-/* What went over the bus in fewer bytes, back to 64 bits. Device pointers only; asynchronous; the
- * launch's error is returned. */
+/* Lines and values that crossed the bus in fewer bytes, back to 64 bits. Device pointers only;
+ * asynchronous; the launch's error is returned. */
 #ifndef BLCO_WIDEN_H
 #define BLCO_WIDEN_H
 
@@ -10,17 +10,17 @@
 extern "C" {
 #endif
 
-/* Lines of 4 to 7 bytes come in groups: the low 32 bits of each line of a group, then, from 6 bytes
- * on, 16 bits of each, then, where the bytes are odd, the highest 8 bits of each. The last group is
- * as long as the others. */
-#define WIDEN_GROUP 1024
+/* Lines of 4 to 7 bytes come in bundles of so many lines: the low 32 bits of each line of a bundle;
+ * then, from 6 bytes on, 16 bits of each; then, where the bytes are odd, the highest 8 bits of
+ * each. The last bundle is as long as the others. */
+#define WIDEN_BUNDLE 1024
 
-/* line[i] (n) from groups of lines of `bytes` bytes. */
-cudaError_t widen_lines(const void *packed, int bytes, uint64_t *line, uint64_t n,
+/* line[i] (n) from bundles of lines of `bytes` bytes. */
+cudaError_t widen_lines(const void *narrow, int bytes, uint64_t *line, uint64_t n,
                         cudaStream_t stream);
 
 /* value[i] (n) from whole numbers of 1 byte or from floats (4 bytes). */
-cudaError_t widen_values(const void *packed, int bytes, double *value, uint64_t n,
+cudaError_t widen_values(const void *narrow, int bytes, double *value, uint64_t n,
                          cudaStream_t stream);
 
 #ifdef __cplusplus

@@ -90,21 +90,20 @@ static void test_rows(void **state)
 static void test_rates(void **state)
 {
     (void)state;
-    const uint64_t dims[] = {1, 5000, 300000};
+    const struct shape shape = {3, {1, 5000, 300000}};
     for (int single = 0; single < 2; single++) {
         struct error error = {0};
-        struct backend_limits limits;
-        struct device_rates_request request = {.order = 3,
-                                               .dims = dims,
+        struct backend_rates rates;
+        struct device_rates_request request = {.shape = &shape,
                                                .row_bytes = single ? 68 : 136,
                                                .vectors = single ? 5 : 9,
                                                .single = single};
-        assert_int_equal(device_rates(&request, &limits, &error), STATUS_OK);
-        assert_in_range((uint64_t)(limits.copy_bytes_per_second / 1e9), 50, 100000);
-        assert_in_range((uint64_t)(limits.upload_bytes_per_second / 1e9), 1, 1000);
+        assert_int_equal(device_rates(&request, &rates, &error), STATUS_OK);
+        assert_in_range((uint64_t)(rates.copy_bytes_per_second / 1e9), 50, 100000);
+        assert_in_range((uint64_t)(rates.upload_bytes_per_second / 1e9), 1, 1000);
         for (int n = 0; n < 3; n++) {
-            assert_in_range((uint64_t)(limits.gather_bytes_per_second[n] / 1e9), 20, 200000);
-            assert_in_range((uint64_t)(limits.atomic_rows_per_second[n] / 1e6), 5, 1000000);
+            assert_in_range((uint64_t)(rates.gather_bytes_per_second[n] / 1e9), 20, 200000);
+            assert_in_range((uint64_t)(rates.atomic_rows_per_second[n] / 1e6), 5, 1000000);
         }
     }
 }
@@ -112,14 +111,14 @@ static void test_rates(void **state)
 static void test_failing_allocations(void **state)
 {
     (void)state;
-    const uint64_t dims[] = {50};
+    const struct shape shape = {1, {50}};
     struct device_rates_request request = {
-        .order = 1, .dims = dims, .row_bytes = 16, .vectors = 1, .memory = 100000000};
+        .shape = &shape, .row_bytes = 16, .vectors = 1, .memory = 100000000};
     for (long k = 0;; k++) {
         struct error error = {0};
-        struct backend_limits limits;
+        struct backend_rates rates;
         memory_hook_set(k);
-        enum status status = device_rates(&request, &limits, &error);
+        enum status status = device_rates(&request, &rates, &error);
         int fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);

@@ -9,7 +9,7 @@
 #include "kernels/dense/dense_solve.h"
 #include "kernels/dense/dense_sums.h"
 
-#define SLICE_ROWS 65536 /* that go through the eigenvectors at a time */
+#define PANEL_ROWS 65536 /* that are multiplied by the eigenvectors at a time */
 
 #define MOST_RANK    32768 /* R x R matrices and cuSOLVER's int sizes */
 #define INNER_BLOCKS 8     /* thread blocks of dense_inner for each multiprocessor */
@@ -19,21 +19,21 @@ struct device_dense {
     uint64_t ld;
     int single;
 
-    /* the main stream's */
-    int wide;                         /* rows too long for dense_solve */
+    /* used on the stream of passes */
+    int wide;                         /* rows are too long for dense_solve */
     struct device_dense_wide by_blas; /* where wide                    */
     uint32_t solve_blocks, inner_blocks;
-    double *partial;    /* of solve_blocks or inner_blocks                      */
-    double *inner;      /* (2 x R): diagonal of M' A of the last solve; scratch */
-    int products_known; /* whether `inner` holds that diagonal            */
-    cudaEvent_t passed; /* the last pass of a solve          */
+    double *partial;    /* results of solve_blocks or inner_blocks thread blocks; device, owned */
+    double *inner;      /* (2 x R): diagonal of M' A of the last solve; scratch; device, owned  */
+    int products_known; /* whether `inner` holds that diagonal */
+    cudaEvent_t passed; /* recorded behind a solve's pass; owned */
     const void *solved_m, *solved_a;
     uint64_t solved_rows;
 
-    struct device_dense_weights weights; /* the side stream's */
+    struct device_dense_weights weights; /* used on the stream of R x R work */
 };
 
-/* The shapes of the passes over a factor, and room for their partial results. */
+/* The numbers of thread blocks in passes over a factor, and room for their partial results. */
 static enum status passes_open(struct device_dense *d, int device, struct error *error)
 {
     int multiprocessors;
@@ -130,7 +130,7 @@ enum status device_dense_weights(struct device_dense *d, int order, int mode,
     return device_dense_weights_compute(&d->weights, &modes, ridge, w, stream, error);
 }
 
-/* `sums` goes on where `stream` is now. */
+/* Later work on `sums` waits for the work now on `stream`. */
 static enum status join(struct device_dense *d, cudaStream_t stream, cudaStream_t sums,
                         struct error *error)
 {
@@ -142,7 +142,7 @@ static enum status join(struct device_dense *d, cudaStream_t stream, cudaStream_
                : status;
 }
 
-/* A = M W and raw = A' A for some rows. */
+/* A (rows x ld) = M W and raw = A' A. */
 static enum status multiply(struct device_dense *d, const void *m, const double *w, void *a,
                             uint64_t rows, double *raw, cudaStream_t stream, cudaStream_t sums,
                             struct error *error)
@@ -167,26 +167,26 @@ static enum status multiply(struct device_dense *d, const void *m, const double 
     return cuda_status(dense_solve(&args, d->single, &streams), "solve", error);
 }
 
-/* A = (M W) Q' slice by slice; Q' is the weights' `factor`. */
+/* A = (M W) Q', panel by panel of rows; Q' is the weights' `factor`. */
 static enum status multiply_twice(struct device_dense *d, const void *m, const double *w, void *a,
                                   uint64_t rows, double *raw, cudaStream_t stream,
                                   cudaStream_t sums, struct error *error)
 {
     const uint64_t row_bytes = d->ld * (d->single ? sizeof(float) : sizeof(double));
-    void *slice;
+    void *panel;
     enum status status =
-        cuda_status(cudaMallocAsync(&slice, SLICE_ROWS * row_bytes, stream), "solve", error);
+        cuda_status(cudaMallocAsync(&panel, PANEL_ROWS * row_bytes, stream), "solve", error);
     if (status != STATUS_OK)
         return status;
-    for (uint64_t i = 0; i < rows && status == STATUS_OK; i += SLICE_ROWS) {
-        const uint64_t count = rows - i < SLICE_ROWS ? rows - i : SLICE_ROWS;
-        status = multiply(d, (const char *)m + i * row_bytes, w, slice, count, raw, stream, stream,
+    for (uint64_t i = 0; i < rows && status == STATUS_OK; i += PANEL_ROWS) {
+        const uint64_t count = rows - i < PANEL_ROWS ? rows - i : PANEL_ROWS;
+        status = multiply(d, (const char *)m + i * row_bytes, w, panel, count, raw, stream, stream,
                           error);
         if (status == STATUS_OK)
-            status = multiply(d, slice, d->weights.factor, (char *)a + i * row_bytes, count, raw,
+            status = multiply(d, panel, d->weights.factor, (char *)a + i * row_bytes, count, raw,
                               stream, stream, error);
     }
-    cudaFreeAsync(slice, stream);
+    cudaFreeAsync(panel, stream);
     if (status == STATUS_OK)
         status = device_dense_gram(d, a, rows, raw, stream, error);
     return status == STATUS_OK ? join(d, stream, sums, error) : status;
@@ -229,7 +229,7 @@ enum status device_dense_normalise(struct device_dense *d, const double *raw, do
         "normalise", error);
 }
 
-/* inner (R) = the diagonal of M' A, by a pass over both. */
+/* inner (R) = the diagonal of M' A, by a pass over M and A. */
 static enum status inner_pass(struct device_dense *d, const void *m, const void *a, uint64_t rows,
                               double *inner, cudaStream_t stream, struct error *error)
 {

@@ -1,11 +1,11 @@
-/* Dense steps of ALS on the device: cuBLAS, cuSOLVER and a few kernels of our own.
+/* The dense steps of ALS on the device, by cuBLAS, cuSOLVER and kernels of kernels/dense.
  *
  * Factor matrices are kept as the solve leaves them: A_n (I_n x ld, row-major, `ld` entries a row,
  * the columns from R on zero) is not rescaled; its column norms live in `norm` and every use of a
  * factor accounts for them in an R x R matrix instead of a pass over the factor. All R x R matrices
  * are double, full, with leading dimension R. Everything is asynchronous on the given stream unless
- * said otherwise: passes over factors belong on one stream, the R x R work on another that the
- * next MTTKRP does not wait for. */
+ * said otherwise: passes over factors belong on one stream, R x R work on another one, for which
+ * the next MTTKRP does not wait. */
 #ifndef BLCO_DEVICE_DENSE_H
 #define BLCO_DEVICE_DENSE_H
 
@@ -15,40 +15,41 @@
 
 #include "base/error.h"
 
-struct device_dense; /* handles and workspaces of one stream pair */
+struct device_dense; /* library handles and arrays for one pair of streams */
 
-/* On the device of this number, which is the calling thread's; rank R, ld in entries (a multiple of
- * 16 bytes), single: factors and M are float (Grams, V and norms stay double). The caller closes
- * it. */
+/* On the device of this number, which is the calling thread's, for rank R and rows of ld entries (a
+ * multiple of 16 bytes). single: factors and M are float (Grams, V and norms stay double). The
+ * caller closes *d. STATUS_INPUT where R is too large for a GPU; STATUS_MEMORY. */
 enum status device_dense_open(struct device_dense **d, int device, uint64_t rank, uint64_t ld,
                               int single, struct error *error);
 void device_dense_close(struct device_dense *d);
 
-/* From now on device_dense_weights does not wait. Where the V of the k-th one after this call is
- * too ill-conditioned to be inverted, *halt (device, 0 before) becomes k, and while it is not 0
- * neither device_dense_solve nor device_dense_normalise changes anything. halt NULL: it waits
- * again. Returns false where R is so large that it waits all the same. */
+/* From now on device_dense_weights does not wait. Where V is too ill-conditioned to be inverted in
+ * its k-th call after this one, *halt (device, 0 before) becomes k, and while *halt is not 0
+ * neither device_dense_solve nor device_dense_normalise changes anything. halt NULL:
+ * device_dense_weights waits again. Returns false where R is so large that it waits all the same.
+ */
 bool device_dense_run_ahead(struct device_dense *d, int *halt);
 
-/* Whether the last device_dense_weights that waited found such a V. */
+/* Whether the last device_dense_weights that waited found V too ill-conditioned to be inverted. */
 bool device_dense_singular(const struct device_dense *d);
 
 /* Prepares the next device_dense_solve, which multiplies by diag(prod over m != mode of 1/norm_m)
  * V^+, where V = Hadamard product over m != mode of gram[m], plus ridge on the diagonal. gram[m] (R
  * x R) are those of the unit columns, norm[m] (R) the norms of the raw columns (0 counts as 1);
  * arrays of `order` device pointers on the host. W (R x R, device) receives that matrix by way of
- * Cholesky's pivots, or where V is ill-conditioned its first half, diag(..) Q L^+ of the
- * eigendecomposition V = Q L Q' with eigenvalues up to R * eps * (largest) as zero; the solve knows
- * which. Runs on `stream` and waits for it (one small transfer tells which way it went), unless it
- * runs ahead. */
+ * Cholesky's pivots; where V is ill-conditioned, its first half, diag(..) Q L^+ of the
+ * eigendecomposition V = Q L Q' with eigenvalues up to R * eps * (largest) as zero. The solve knows
+ * which of the two W is. Runs on `stream` and waits for it (one small copy tells which), unless it
+ * runs ahead. STATUS_NUMERICAL where the eigendecomposition does not converge. */
 enum status device_dense_weights(struct device_dense *d, int order, int mode,
                                  const double *const *gram, const double *const *norm, double ridge,
                                  double *w, cudaStream_t stream, struct error *error);
 
 /* A (rows x ld) = M (rows x ld) times what the last device_dense_weights has prepared in w, on
- * `stream`, and in the same pass where that pays raw (R x R) = A' A, which is there in the order of
- * `sums`; the next solve must wait for that. M and A are distinct. Sets the columns from R
- * to ld of A to zero. */
+ * `stream`; and raw (R x R) = A' A, in the same pass where that pays. raw is there when the stream
+ * `sums` gets there, and the next solve must wait for that. M and A are distinct. Columns R to ld
+ * of A become zero. */
 enum status device_dense_solve(struct device_dense *d, const void *m, const double *w, void *a,
                                uint64_t rows, double *raw, cudaStream_t stream, cudaStream_t sums,
                                struct error *error);
@@ -71,8 +72,8 @@ enum status device_dense_fit(struct device_dense *d, int order, int mode, const 
                              const double *const *norm, double *inner_and_norm, cudaStream_t stream,
                              struct error *error);
 
-/* The same for the M and A of the last device_dense_solve, both unchanged since. Up to 64 entries a
- * row that solve has summed their products already, and nothing is passed over. */
+/* The same for the M and A of the last device_dense_solve, both unchanged since. For rows of up to
+ * 64 entries that solve has summed the products already, and M and A are not read again. */
 enum status device_dense_fit_solved(struct device_dense *d, int order, int mode,
                                     const double *const *gram, const double *const *norm,
                                     double *inner_and_norm, cudaStream_t stream,

@@ -5,10 +5,10 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 
-/* The flags' places. */
+/* Where the flags are in their array. */
 enum { FLAG_STATUS, FLAG_INFO, FLAG_COUNT };
 
-/* cuSOLVER takes long to start and is needed for long rows and singular V only. */
+/* Starts cuSOLVER, which takes long and is needed only for large R and singular V. */
 static enum status solver_open(struct device_dense_weights *d, struct error *error)
 {
     if (d->work)
@@ -73,21 +73,22 @@ void device_dense_weights_close(struct device_dense_weights *d)
     *d = (struct device_dense_weights){0};
 }
 
-/* V is inverted while that costs few digits of A V = M: the rows of M times an explicit inverse are
- * off by cond(V) eps. Beyond, M goes through V's eigenvectors, which keeps A V close to M whatever
- * the condition. */
+/* V is inverted where that costs few digits of A V = M: the rows of M times an explicit inverse are
+ * off by cond(V) eps. Otherwise M is multiplied by V's eigenvectors, which keeps A V close to M
+ * whatever the condition. */
 static double least_pivot(const struct device_dense_weights *d)
 {
     return d->single ? 1e-4 : 1e-6;
 }
 
-/* Eigenvalues that are noise: of V itself, or beside the rounding of M and A to float. */
+/* Eigenvalues up to this share of the largest are noise: of V itself, or beside the rounding of M
+ * and A to float. */
 static double eigenvalue_tolerance(const struct device_dense_weights *d)
 {
     return d->rank * (d->single ? (double)FLT_EPSILON : DBL_EPSILON);
 }
 
-/* Waits for the stream and brings the flags over. */
+/* Waits for the stream and copies the flags to the host. */
 static enum status read_flags(struct device_dense_weights *d, cudaStream_t stream,
                               struct error *error)
 {

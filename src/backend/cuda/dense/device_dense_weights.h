@@ -1,6 +1,6 @@
-/* The R x R side of a solve on the device: V = the Hadamard product of the other modes' Grams, and
- * what M is multiplied by to undo it, by Cholesky or where V is ill-conditioned by V's
- * eigenvectors. Used by device_dense.c alone. */
+/* The R x R work of a solve on the device: V = the Hadamard product of the other modes' Grams, and
+ * the W by which M is multiplied, by Cholesky, or where V is ill-conditioned by V's eigenvectors.
+ * Used by device_dense.c alone. */
 #ifndef BLCO_DEVICE_DENSE_WEIGHTS_H
 #define BLCO_DEVICE_DENSE_WEIGHTS_H
 
@@ -12,29 +12,29 @@
 #include "base/error.h"
 #include "kernels/dense/dense_weights.h"
 
-/* Arrays of the device, all owned, but for host_flags. */
+/* All arrays are in device memory, but for host_flags; all are owned. */
 struct device_dense_weights {
     uint32_t rank;
-    int single;                /* factors and M are float                         */
-    double *v, *factor;        /* (R x R) each                                    */
-    double *values;            /* (R): eigenvalues                                */
-    int *flags;                /* enum dense_weights_status, cuSOLVER's info      */
-    int *host_flags;           /* (2), pinned                                     */
-    bool by_eigenvectors;      /* the last W is to be followed by V's eigenvectors, in factor */
-    struct dense_halt halt;    /* of the steps, where weights do not wait; code: the last one's */
-    cusolverDnHandle_t solver; /* opened when it is needed                        */
-    double *work;              /* cuSOLVER's                                      */
+    int single;             /* factors and M are float                         */
+    double *v, *factor;     /* (R x R) each                                    */
+    double *values;         /* (R): eigenvalues                                */
+    int *flags;             /* enum dense_weights_status, cuSOLVER's info      */
+    int *host_flags;        /* (2), pinned                                     */
+    bool by_eigenvectors;   /* the last W is to be followed by V's eigenvectors, in factor */
+    struct dense_halt halt; /* stops later steps, where weights do not wait; code: of the last W */
+    cusolverDnHandle_t solver; /* opened when needed                              */
+    double *work;              /* (work_size) for cuSOLVER                        */
     int work_size;
 };
 
-/* On failure *d is still to be closed. */
+/* The caller closes *d, also after a failure. STATUS_MEMORY. */
 enum status device_dense_weights_open(struct device_dense_weights *d, uint32_t rank, int single,
                                       struct error *error);
 
 /* Accepts a zeroed one. */
 void device_dense_weights_close(struct device_dense_weights *d);
 
-/* W (R x R, device) as device_dense_weights has it. Waits for the stream, unless there is a halt.
+/* w (R x R, device) = W as device_dense_weights says. Waits for the stream, unless there is a halt.
  * STATUS_NUMERICAL where the eigendecomposition does not converge. */
 enum status device_dense_weights_compute(struct device_dense_weights *d,
                                          const struct dense_modes *modes, double ridge, double *w,

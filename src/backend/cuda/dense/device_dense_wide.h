@@ -1,5 +1,5 @@
-/* Solve and Gram by cuBLAS, for rows too long for the fused kernel. Used by device_dense.c alone.
- */
+/* Solve and Gram by cuBLAS, for rows that are too long for the fused kernel. Used by device_dense.c
+ * alone. */
 #ifndef BLCO_DEVICE_DENSE_WIDE_H
 #define BLCO_DEVICE_DENSE_WIDE_H
 
@@ -10,17 +10,18 @@
 #include "base/error.h"
 
 struct device_dense_wide {
-    cublasHandle_t blas;
+    cublasHandle_t blas; /* owned */
     uint64_t rank, ld;
     int single;
-    uint64_t batch;      /* Grams that are summed side by side, so that they fill the card */
-    uint64_t batch_rows; /* rows of a slice that go into each                              */
-    double *weights;     /* (R x ld): W, padded with zeros                                 */
-    double *grams;       /* (batch x R x R)                                                */
-    double *m, *a;       /* (batch * batch_rows x ld) each: a slice widened; single only   */
+    uint64_t parts; /* of a panel of rows: each has a Gram of its own, so that they fill the card */
+    uint64_t part_rows; /* rows of a part */
+    double *weights;    /* (R x ld): W, padded with zeros; device, owned                      */
+    double *grams;      /* (parts x R x R); device, owned                                     */
+    double *m, *a;      /* (parts * part_rows x ld) each: a panel as doubles, where single;
+                         * device, owned */
 };
 
-/* On failure *w is still to be closed. */
+/* The caller closes *w, also after a failure. STATUS_MEMORY. */
 enum status device_dense_wide_open(struct device_dense_wide *w, uint64_t rank, uint64_t ld,
                                    int single, struct error *error);
 void device_dense_wide_close(struct device_dense_wide *w);

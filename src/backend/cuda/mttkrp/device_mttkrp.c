@@ -8,12 +8,13 @@
 #include "backend/cuda/runtime/device_memory.h"
 #include "kernels/mttkrp/unshared_rows.h"
 
-/* A fused table is worth its making only while it stays in the L2 cache and is short against the
- * tensor. */
-#define MAX_TABLE_BITS   18
-#define NONZEROS_PER_ROW 8
+/* Two gathers are fused only where their table stays in the L2 cache and is short against the
+ * tensor.
+ */
+#define MAX_TABLE_BITS   18 /* of a row's number                          */
+#define NONZEROS_PER_ROW 8  /* of the table, at least                     */
 
-/* Per row of M on average, from which on nearly every row belongs to many chunks. */
+/* With so many nonzeros for each row of M on average, nearly every row belongs to many chunks. */
 #define UNSHARED_NONZEROS 32
 
 static int field_bits(struct mttkrp_field f)
@@ -90,8 +91,8 @@ static void list_variants(struct device_mttkrp *w)
     }
 }
 
-/* Those of the shortest chunks, so that they are every longer chunk's too. Goes without where there
- * is no room for it. */
+/* w->unshared = the rows of which one chunk has all nonzeros, for the shortest chunks, so that it
+ * holds for longer chunks too. NULL where there is no room for it. */
 static enum status find_unshared_rows(struct device_mttkrp *w, cudaStream_t stream,
                                       struct error *error)
 {
@@ -139,7 +140,7 @@ void device_mttkrp_close(struct device_mttkrp *w)
     memset(w, 0, sizeof *w);
 }
 
-/* The gathers of a variant; where two are fused, their table is computed first. */
+/* Sets the gathers of a variant; where two are fused, computes their table first. */
 static cudaError_t set_gathers(const struct device_mttkrp *w, int fused,
                                const struct device_factors *f, struct mttkrp_args *args,
                                cudaStream_t stream)
@@ -192,17 +193,17 @@ static void set_args(const struct device_mttkrp *w, const struct device_mttkrp_v
     device_tensor_args(w->tensor, v->table, w->mode, args);
     device_mttkrp_output(args, w->mode, w->conflict, f);
     args->gathers -= v->fused;
-    args->owned = args->owned && w->conflict == CONFLICT_ORDERED;
+    args->ordered = args->ordered && w->conflict == CONFLICT_ORDERED;
     args->path = v->path;
     args->unshared = w->unshared;
 }
 
-/* The rows that are added to, not stored. */
+/* Zeroes the rows that the launch adds to; it stores the others. */
 static cudaError_t zero_m(const struct device_mttkrp *w, const struct mttkrp_args *args,
                           cudaStream_t stream)
 {
     const struct device_tensor *t = w->tensor;
-    if (args->owned)
+    if (args->ordered)
         return mttkrp_zero_rows(args->m, args->vectors, t->zero_row, t->zero_rows, stream);
     if (args->unshared)
         return unshared_rows_zero_others(args->m, args->vectors, args->unshared,
@@ -227,7 +228,7 @@ enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
     return cuda_status(code, "MTTKRP", error);
 }
 
-/* Loads every variant's kernel now, so that no trial's time includes that. */
+/* Loads every variant's kernel, so that no trial's time includes the loading. */
 static enum status load_kernels(const struct device_mttkrp *w, const struct device_factors *f,
                                 struct error *error)
 {
@@ -240,7 +241,7 @@ static enum status load_kernels(const struct device_mttkrp *w, const struct devi
     return cuda_status(code, "loading the kernels", error);
 }
 
-/* The time of the trial before, which ended long ago unless the caller is in a hurry. */
+/* Takes the time of the trial before, which has ended unless MTTKRPs follow each other at once. */
 static cudaError_t finish_trial(struct device_mttkrp *w)
 {
     float ms;

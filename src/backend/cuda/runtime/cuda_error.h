@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 
-/* STATUS_OK on success; STATUS_MEMORY where memory ran out; otherwise STATUS_INTERNAL. `what` says
- * what was being done ("sorting the nonzeros"). An error that does not break the context is cleared
- * from the runtime, so that it does not turn up again at the next kernel launch. */
+/* STATUS_OK on success, STATUS_MEMORY where memory ran out, otherwise STATUS_INTERNAL. `what` says
+ * what was being done ("sorting the nonzeros"). cuda_status clears an error that does not break the
+ * context from the runtime, so that the next kernel launch does not report it again. */
 enum status cuda_status(cudaError_t code, const char *what, struct error *error);
 
 enum status cublas_status(cublasStatus_t code, const char *what, struct error *error);

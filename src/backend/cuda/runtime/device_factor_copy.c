@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* The elements that are staged are the entries of the device's matrix, so that rows of any length
- * can be cut into pieces. */
+/* A matrix on its way. What is staged are the entries of the device's matrix, so that rows of any
+ * length can be cut into parts. */
 struct rows {
     double *host;        /* (rows x columns) */
     const double *scale; /* (columns) or NULL */
@@ -11,12 +11,12 @@ struct rows {
     int single;
 };
 
-/* Entries that are neighbours in one row of the device's matrix. */
+/* Consecutive entries of one row of the device's matrix. */
 struct stretch {
     uint64_t host;   /* where the row begins on the host      */
-    uint64_t column; /* the first                             */
-    uint64_t data;   /* that the host has; the rest are zeros */
-    uint64_t all;
+    uint64_t column; /* of the first entry                    */
+    uint64_t data;   /* entries that the host has; the rest are zeros */
+    uint64_t all;    /* entries */
 };
 
 static void limit(struct stretch *s, const struct rows *r, uint64_t count)
@@ -26,7 +26,7 @@ static void limit(struct stretch *s, const struct rows *r, uint64_t count)
     s->data = left < s->all ? left : s->all;
 }
 
-/* From `entry` on, at most `count`. */
+/* The first stretch from `entry` on, of at most `count` entries. */
 static struct stretch first_stretch(const struct rows *r, uint64_t entry, uint64_t count)
 {
     struct stretch s = {.host = entry / r->ld * r->columns, .column = entry % r->ld};
@@ -34,7 +34,7 @@ static struct stretch first_stretch(const struct rows *r, uint64_t entry, uint64
     return s;
 }
 
-/* In the next row, at most `count`. */
+/* The stretch at the beginning of the next row, of at most `count` entries. */
 static void next_stretch(struct stretch *s, const struct rows *r, uint64_t count)
 {
     s->host += r->columns;
@@ -71,21 +71,21 @@ static void unpack_stretch(const struct rows *r, const struct stretch *s, const 
         to[i] *= r->scale[s->column + i];
 }
 
-static bool pack(const void *source, uint64_t first, uint64_t count, void *to)
+static bool pack(const void *from, uint64_t first, uint64_t count, void *to)
 {
-    struct stretch s = first_stretch(source, first, count);
-    for (uint64_t done = 0; done < count; next_stretch(&s, source, count - done)) {
-        pack_stretch(source, &s, to, done);
+    struct stretch s = first_stretch(from, first, count);
+    for (uint64_t done = 0; done < count; next_stretch(&s, from, count - done)) {
+        pack_stretch(from, &s, to, done);
         done += s.all;
     }
     return true;
 }
 
-static void unpack(void *target, uint64_t first, uint64_t count, const void *from)
+static void unpack(void *to, uint64_t first, uint64_t count, const void *from)
 {
-    struct stretch s = first_stretch(target, first, count);
-    for (uint64_t done = 0; done < count; next_stretch(&s, target, count - done)) {
-        unpack_stretch(target, &s, from, done);
+    struct stretch s = first_stretch(to, first, count);
+    for (uint64_t done = 0; done < count; next_stretch(&s, to, count - done)) {
+        unpack_stretch(to, &s, from, done);
         done += s.all;
     }
 }

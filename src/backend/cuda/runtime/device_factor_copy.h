@@ -1,19 +1,19 @@
-/* Factor matrices between host and device: the host's rows are packed doubles, the device's are
- * padded to whole vectors and may be floats. */
+/* Copying factor matrices between host and device: the host's rows are doubles without padding, the
+ * device's rows are padded to whole vectors and may be floats. */
 #ifndef BLCO_DEVICE_FACTOR_COPY_H
 #define BLCO_DEVICE_FACTOR_COPY_H
 
 #include "backend/cuda/runtime/device_staging.h"
 
-/* The device's (rows x ld) doubles, or floats, from the host's (rows x columns) doubles; columns
- * from `columns` on become zero. Returns when the host's have been read; the staging's stream tells
- * when they are there. */
+/* a (rows x ld, device; double, or float where `single`) = host (rows x columns); columns from
+ * `columns` on become zero. Returns when the host array has been read; a is there when the
+ * staging's stream gets there. STATUS_INTERNAL. */
 enum status device_factor_upload(struct device_staging *s, const double *host, void *a,
                                  uint64_t rows, uint64_t columns, uint64_t ld, int single,
                                  struct error *error);
 
-/* And back, each column multiplied by its scale (columns) where that is not NULL. Returns when it
- * is done. */
+/* host = a, each column multiplied by its scale (columns) where `scale` is not NULL. Returns when
+ * it is done. STATUS_INTERNAL. */
 enum status device_factor_download(struct device_staging *s, const void *a, double *host,
                                    uint64_t rows, uint64_t columns, uint64_t ld, int single,
                                    const double *scale, struct error *error);

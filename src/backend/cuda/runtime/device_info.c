@@ -59,7 +59,7 @@ enum status device_info(int device, struct backend_device *info, struct error *e
     if (code == cudaSuccess)
         code = cudaRuntimeGetVersion(&runtime);
     if (code != cudaSuccess)
-        return cuda_status(code, "asking for the GPU's name", error);
+        return cuda_status(code, "asking for the device's name", error);
     module_version(module, sizeof module);
     snprintf(info->name, sizeof info->name, "%s", properties.name);
     snprintf(info->driver, sizeof info->driver, "%s%sCUDA %d.%d", module, module[0] ? ", " : "",

@@ -8,22 +8,22 @@
 #include "kernels/measure/peak_rates.h"
 #include "kernels/shared/vector_bytes.h"
 
-#define REPEATS      5            /* of which the fastest counts                                 */
+#define REPEATS      5            /* of a measurement; the fastest counts                        */
 #define ENOUGH       1e-3         /* seconds that a launch should take at the least              */
 #define FIRST_COUNT  (1u << 18)   /* rows of the first launch                                    */
-#define MOST_ROWS    (1ull << 34) /* that a launch goes through                                  */
+#define MOST_ROWS    (1ull << 34) /* of a launch, at most                                        */
 #define COPY_BYTES   (1ull << 30) /* of each of the arrays: far more than caches hold            */
 #define UPLOAD_BYTES (128ull << 20)
 
-struct limits_timer {
+struct rate_timer {
     const struct device_rates_request *request;
     cudaStream_t stream;
     cudaEvent_t start, stop;
     uint32_t processors;
-    uint64_t free_bytes; /* on the device, at the start */
+    uint64_t free_bytes; /* of device memory that may be used */
 };
 
-static enum status open_timer(struct limits_timer *t, struct error *error)
+static enum status open_timer(struct rate_timer *t, struct error *error)
 {
     const int device = t->request->device;
     int processors;
@@ -45,7 +45,7 @@ static enum status open_timer(struct limits_timer *t, struct error *error)
     return STATUS_OK;
 }
 
-static void close_timer(struct limits_timer *t)
+static void close_timer(struct rate_timer *t)
 {
     if (t->start)
         cudaEventDestroy(t->start);
@@ -55,8 +55,9 @@ static void close_timer(struct limits_timer *t)
         cudaStreamDestroy(t->stream);
 }
 
-/* Seconds between the two events; waits for the second. `code` is that of what lies between. */
-static enum status stop_timer(struct limits_timer *t, cudaError_t code, double *seconds,
+/* *seconds = the time between the events start and stop; waits for stop. `code` is the error of the
+ * work between them. */
+static enum status stop_timer(struct rate_timer *t, cudaError_t code, double *seconds,
                               struct error *error)
 {
     float ms = 0;
@@ -72,9 +73,9 @@ static enum status stop_timer(struct limits_timer *t, cudaError_t code, double *
 
 typedef cudaError_t (*row_launcher)(struct peak_rows *r, cudaStream_t stream);
 
-/* Rows per second of a launch that takes long enough to tell; the first one of all only loads the
- * kernel. */
-static enum status measure_rows(struct limits_timer *t, row_launcher launch, void *table,
+/* *rate = rows per second of a launch that takes long enough to be timed; the first launch of all
+ * only loads the kernel. */
+static enum status measure_rows(struct rate_timer *t, row_launcher launch, void *table,
                                 uint64_t rows, double *rate, struct error *error)
 {
     struct peak_rows r = {.table = table,
@@ -102,8 +103,9 @@ static enum status measure_rows(struct limits_timer *t, row_launcher launch, voi
     return status;
 }
 
-/* A table as long as the longest mode, or as half of the free memory holds. */
-static enum status measure_modes(struct limits_timer *t, struct backend_rates *rates,
+/* Gathers from and adds to a table as long as the longest mode, or as half of the free memory
+ * holds. */
+static enum status measure_modes(struct rate_timer *t, struct backend_rates *rates,
                                  struct error *error)
 {
     const struct device_rates_request *request = t->request;
@@ -130,8 +132,7 @@ static enum status measure_modes(struct limits_timer *t, struct backend_rates *r
     return status;
 }
 
-static enum status measure_copy(struct limits_timer *t, double *bytes_per_second,
-                                struct error *error)
+static enum status measure_copy(struct rate_timer *t, double *bytes_per_second, struct error *error)
 {
     uint64_t count = COPY_BYTES < t->free_bytes / 4 ? COPY_BYTES : t->free_bytes / 4;
     count /= VECTOR_BYTES;
@@ -148,7 +149,7 @@ static enum status measure_copy(struct limits_timer *t, double *bytes_per_second
             code = peak_copy(to, from, count, t->stream);
         status = stop_timer(t, code, &seconds, error);
         double rate = 2 * (double)(count * VECTOR_BYTES) / seconds;
-        if (repeat > 0 && rate > *bytes_per_second) /* the first one loads the kernel */
+        if (repeat > 0 && rate > *bytes_per_second) /* the first launch loads the kernel */
             *bytes_per_second = rate;
     }
     device_free(from);
@@ -156,7 +157,7 @@ static enum status measure_copy(struct limits_timer *t, double *bytes_per_second
     return status;
 }
 
-static enum status measure_upload(struct limits_timer *t, uint64_t bytes, double *bytes_per_second,
+static enum status measure_upload(struct rate_timer *t, uint64_t bytes, double *bytes_per_second,
                                   struct error *error)
 {
     double seconds = 0;
@@ -183,7 +184,7 @@ enum status device_rates_upload(int device, uint64_t bytes, double *bytes_per_se
                                 struct error *error)
 {
     const struct device_rates_request any = {.device = device};
-    struct limits_timer t = {.request = &any};
+    struct rate_timer t = {.request = &any};
     if (open_timer(&t, error) == STATUS_OK)
         measure_upload(&t, bytes, bytes_per_second, error);
     close_timer(&t);
@@ -193,7 +194,7 @@ enum status device_rates_upload(int device, uint64_t bytes, double *bytes_per_se
 enum status device_rates(const struct device_rates_request *request, struct backend_rates *rates,
                          struct error *error)
 {
-    struct limits_timer t = {.request = request};
+    struct rate_timer t = {.request = request};
     *rates = (struct backend_rates){0};
     enum status status = open_timer(&t, error);
     if (status == STATUS_OK)

@@ -1,20 +1,20 @@
-/* The order by output row in which MTTKRP takes the nonzeros of a batch. Along the alto line the
- * nonzeros of a row are far apart for a chunk of MTTKRP, but not for a batch: sorted, a row takes
- * about one atomic addition of each batch that has it, not one of nearly each nonzero. */
+/* Sorting a batch by output row for MTTKRP. Along the alto line the nonzeros of a row are too far
+ * apart to share a chunk, but many share a batch: sorted, a row takes about one atomic addition for
+ * each batch that has the row, instead of one for nearly each nonzero. */
 #ifndef BLCO_DEVICE_BATCH_SORT_H
 #define BLCO_DEVICE_BATCH_SORT_H
 
 #include "base/error.h"
 #include "kernels/mttkrp/row_sort.h"
 
-/* What sorting takes beside the batch; its arrays are owned, device. */
+/* What sorting takes beside the batch. */
 struct device_batch_sort {
-    struct row_sort arrays;
+    struct row_sort arrays; /* device, owned */
 };
 
 /* For batches of at most nnz nonzeros. Adds the bytes of device memory that it takes, at most
- * PLAN_SORT_BYTES (plan.h) a nonzero and a few kilobytes, to *used. The caller closes *b, after a
- * failure too. STATUS_MEMORY. */
+ * PLAN_SORT_BYTES (plan.h) a nonzero and a few kilobytes, to *used. The caller closes *b, also
+ * after a failure. STATUS_MEMORY. */
 enum status device_batch_sort_open(struct device_batch_sort *b, uint64_t nnz, uint64_t *used,
                                    struct error *error);
 

@@ -8,7 +8,7 @@
 #include "formats/blco/decoded_layout.h"
 #include "tensor/ordering.h"
 
-#define ORDERED_CHUNK 1024
+#define ORDERED_CHUNK 1024 /* nonzeros of a chunk of a `mode n` ordering */
 
 static const char doing[] = "streaming the tensor";
 
@@ -47,7 +47,7 @@ uint64_t device_packed_tensor_nnz(const struct device_packed_tensor *p, uint64_t
     return packed_tensor_nnz(&p->packed, b * p->segments, (b + 1) * p->segments);
 }
 
-/* An array of the device with the elements of the host's; NULL on failure. */
+/* A device array with the elements of the host array; NULL on failure. */
 static void *to_device(const void *host, uint64_t count, size_t size, struct error *error)
 {
     void *array = host ? device_array(count, size, error) : NULL;
@@ -58,7 +58,7 @@ static void *to_device(const void *host, uint64_t count, size_t size, struct err
     return NULL;
 }
 
-/* Of n nonzeros. */
+/* The chunks of n nonzeros. */
 static enum status build_chunks(struct device_chunk_table *table, uint64_t n, uint32_t size,
                                 struct error *error)
 {
@@ -72,7 +72,8 @@ static enum status build_chunks(struct device_chunk_table *table, uint64_t n, ui
     return error->status;
 }
 
-static enum status build_directory(struct device_packed_tensor *p, struct error *error)
+/* What the kernels read of the segment table. */
+static enum status build_segments(struct device_packed_tensor *p, struct error *error)
 {
     uint64_t count = p->packed.nsegments;
     struct unpack_segment *segment = memory_zeros(count, sizeof *segment, error);
@@ -94,7 +95,7 @@ static enum status build_spread(struct device_packed_tensor *p, const struct pac
     return error->status;
 }
 
-/* Lets the copy engine read the bytes where they are. */
+/* Lets the copy engine read the packed bytes where they are; without that, copies are slower. */
 static void pin(struct device_packed_tensor *p)
 {
     if (memory_hook_fails())
@@ -115,7 +116,7 @@ enum status device_packed_tensor_open(struct device_packed_tensor *p, struct pac
     p->segments = segments ? least(segments, p->packed.nsegments) : 1;
     p->nbatches = (p->packed.nsegments + p->segments - 1) / p->segments;
     uint32_t size = device_packed_tensor_chunk_size(p);
-    enum status status = build_directory(p, error);
+    enum status status = build_segments(p, error);
     if (status == STATUS_OK)
         status = build_spread(p, layout, error);
     if (status == STATUS_OK)

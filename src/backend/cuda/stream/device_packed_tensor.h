@@ -1,4 +1,5 @@
-/* One packed ordering of a tensor that is streamed: its batches, and what the device has of it. */
+/* A packed ordering of a streamed tensor, in host memory: its batches, the tables on the device
+ * that describe them, and the first batches, which stay on the device. */
 #ifndef BLCO_DEVICE_PACKED_TENSOR_H
 #define BLCO_DEVICE_PACKED_TENSOR_H
 
@@ -9,43 +10,45 @@
 #include "kernels/packed/unpack.h"
 
 struct device_packed_tensor {
-    struct packed_tensor packed; /* owned */
-    uint64_t segments; /* of a batch; the last one may have fewer                              */
+    struct packed_tensor packed; /* the segments in host memory; owned                       */
+    uint64_t segments;           /* of a batch; the last batch may have fewer                */
     uint64_t nbatches;
-    uint64_t nresident;             /* batches, the first ones, that stay on the device           */
-    uint8_t *resident;              /* their bytes; device, owned                                 */
-    struct unpack_segment *segment; /* (packed.nsegments); device, owned                          */
-    struct packed_spread *spread;   /* (1): of this ordering; device, owned                       */
-    struct device_chunk_table full, last; /* of a batch, and of the last one */
-    bool pinned;  /* the host memory is registered: the copy engine reads it    */
-    bool checked; /* all its coordinates have been seen to be below the lengths */
+    uint64_t nresident;             /* so many of the first batches stay on the device       */
+    uint8_t *resident;              /* their bytes; device, owned                            */
+    struct unpack_segment *segment; /* (packed.nsegments); device, owned                     */
+    struct packed_spread *spread;   /* (1): of this ordering; device, owned                  */
+    struct device_chunk_table full, last; /* of a batch, and of the last one; owned          */
+    bool pinned;  /* the host memory is registered: the copy engine reads it                 */
+    bool checked; /* all coordinates have been found to be below their modes' lengths        */
 };
 
-/* Takes over *packed, which is empty afterwards, whatever is returned; it is decoded to the words
- * of `layout`. Batches are of about batch_nnz nonzeros, but whole segments. The caller closes *p,
- * after a failure too. */
+/* Takes over *packed, which is empty afterwards, whatever is returned. Its nonzeros are decoded to
+ * the words of `layout`. Batches have about batch_nnz nonzeros, but whole segments. The caller
+ * closes *p, also after a failure. STATUS_MEMORY. */
 enum status device_packed_tensor_open(struct device_packed_tensor *p, struct packed_tensor *packed,
                                       const struct packed_layout *layout, uint64_t batch_nnz,
                                       struct error *error);
 
-/* Takes as many of the first batches as `bytes` hold to the device, or none where it has less room
- * than that. */
+/* Copies as many of the first batches as `bytes` hold to the device, where they stay; none where
+ * the device has less room than that. */
 enum status device_packed_tensor_keep(struct device_packed_tensor *p, uint64_t bytes,
                                       struct error *error);
 
-/* Undoes that: nothing stays. No copy may be under way. */
+/* Frees them: no batch stays. No copy may be queued. */
 void device_packed_tensor_drop(struct device_packed_tensor *p);
 
-/* Accepts a zeroed one. No copy from its memory may be under way. */
+/* Accepts a zeroed one. No copy from its memory may be queued. */
 void device_packed_tensor_close(struct device_packed_tensor *p);
 
-/* Where batch b's bytes begin, or (b = nbatches) all end, counted from packed.bytes. */
+/* Where batch b's bytes begin, counted from packed.bytes; for b = nbatches, where all of them end.
+ */
 uint64_t device_packed_tensor_at(const struct device_packed_tensor *p, uint64_t b);
 
+/* Of batch b. */
 uint64_t device_packed_tensor_bytes(const struct device_packed_tensor *p, uint64_t b);
 uint64_t device_packed_tensor_nnz(const struct device_packed_tensor *p, uint64_t b);
 
-/* Nonzeros of a chunk, and the chunks of batch b. */
+/* Most nonzeros of a chunk, and the chunks of batch b. */
 uint32_t device_packed_tensor_chunk_size(const struct device_packed_tensor *p);
 const struct device_chunk_table *device_packed_tensor_chunks(const struct device_packed_tensor *p,
                                                              uint64_t b);

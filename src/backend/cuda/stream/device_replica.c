@@ -9,11 +9,11 @@
 #include "base/progress.h"
 #include "tensor/ordering.h"
 
-/* That a nonzero takes beside its way over the bus: its sort, its way back, its page in host
+/* What a nonzero takes beside its copy to the device: its sort, its copy back, its page in host
  * memory. Measured with an H200 and 16 threads. */
 #define HANDLING_SECONDS 0.75e-9
 
-#define TRIAL_BYTES ((uint64_t)4 << 20) /* that show how fast the bus is */
+#define TRIAL_BYTES ((uint64_t)4 << 20) /* enough to measure how fast the bus is */
 
 static int find_alto(const struct device_stream *s)
 {
@@ -28,40 +28,41 @@ static uint64_t resident_bytes(const struct device_packed_tensor *o)
     return device_packed_tensor_at(o, o->nresident) - device_packed_tensor_at(o, 0);
 }
 
-/* The device memory for building; what stays there of the source is in the way where all nonzeros
- * do not fit beside it. */
+/* q->device_bytes = the device memory for building. Batches of the original that stay on the device
+ * are freed first where all nonzeros do not fit beside them. */
 static enum status make_room(struct device_stream *s, struct device_replica_request *q,
                              struct error *error)
 {
-    uint64_t bytes, room = device_stream_room(s), taken = resident_bytes(&s->ordering[q->source]);
+    uint64_t bytes, room = device_stream_room(s), taken = resident_bytes(&s->ordering[q->original]);
     enum status status = device_replica_build_bytes(s, q, &bytes, error);
     if (status == STATUS_OK && taken > 0 && (room < taken || bytes > room - taken)) {
-        device_stream_vacate(s, q->source);
+        device_stream_vacate(s, q->original);
         taken = 0;
     }
     q->device_bytes = room - taken;
     return status;
 }
 
-/* What building all would take, and what each mode's own ordering would let flow afterwards. */
+/* Estimates how long building all replicas takes, and how long the part of each replica that flows
+ * takes to be copied afterwards. */
 static enum status estimate(struct device_replicas *r, struct device_stream *s, struct error *error)
 {
     double rate = 0;
-    int source = find_alto(s), count = 0;
-    const struct packed_tensor *alto = &s->ordering[source].packed;
+    int original = find_alto(s), count = 0;
+    const struct packed_tensor *alto = &s->ordering[original].packed;
     uint64_t room = device_stream_room(s), moved = 0, counting = 0;
     if (device_rates_upload(r->staging->device, TRIAL_BYTES, &rate, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < s->order; n++)
         count += s->conflict[n] != CONFLICT_ORDERED;
     for (int n = 0; n < s->order; n++) {
-        struct device_replica_request q = {.mode = n, .source = source, .device_bytes = room};
+        struct device_replica_request q = {.mode = n, .original = original, .device_bytes = room};
         struct device_replica_cost cost = {0};
         uint64_t share = room / (uint64_t)count;
         if (s->conflict[n] == CONFLICT_ORDERED)
             continue;
         enum status status = device_replica_build_cost(&cost, s, &q, error);
-        if (status == STATUS_MEMORY) /* it will do without */
+        if (status == STATUS_MEMORY) /* this mode will go without a replica */
             *error = (struct error){0};
         else if (status != STATUS_OK)
             return status;
@@ -89,7 +90,7 @@ enum status device_replicas_due(struct device_replicas *r, struct device_stream 
     if (!r->wanted || r->at_once || !again || mode != r->first || !complete)
         return STATUS_OK;
     if (!r->estimated && estimate(r, s, error) == STATUS_MEMORY) {
-        *error = (struct error){0}; /* no room to try the bus, and none for orderings */
+        *error = (struct error){0}; /* no room to measure the bus, so none for replicas */
         r->wanted = false;
         return STATUS_OK;
     }
@@ -108,13 +109,13 @@ bool device_replicas_settled(const struct device_replicas *r)
     return !r->wanted || r->choice.sweeps > 1;
 }
 
-/* STATUS_MEMORY where the mode has to do without. */
-static enum status build_one(struct device_replicas *r, struct device_stream *s, int source,
+/* STATUS_MEMORY where the mode has to go without. */
+static enum status build_one(struct device_replicas *r, struct device_stream *s, int original,
                              int mode, struct device_row_counts *counts, struct error *error)
 {
     struct packed_tensor replica = {0};
     struct device_replica_request q = {.mode = mode,
-                                       .source = source,
+                                       .original = original,
                                        .host_bytes = r->host_bytes,
                                        .piece_nnz = r->piece_nnz,
                                        .staging = r->staging,
@@ -135,13 +136,13 @@ enum status device_replicas_build(struct device_replicas *r, struct device_strea
                                   struct error *error)
 {
     struct device_row_counts counts = {0};
-    int source = find_alto(s);
+    int original = find_alto(s);
     r->wanted = false;
     enum status status = cuda_status(cudaDeviceSynchronize(), "building orderings", error);
-    for (int n = 0; n < s->order && source >= 0 && status == STATUS_OK; n++) {
+    for (int n = 0; n < s->order && original >= 0 && status == STATUS_OK; n++) {
         if (s->conflict[n] == CONFLICT_ORDERED)
             continue;
-        status = build_one(r, s, source, n, &counts, error);
+        status = build_one(r, s, original, n, &counts, error);
         if (status != STATUS_MEMORY)
             continue;
         r->failed[n] = true;

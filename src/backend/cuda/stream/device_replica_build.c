@@ -10,7 +10,7 @@
 #include "formats/blco/segment_pack.h"
 #include "plan/replica_pieces.h"
 
-#define COUNTS_SHARE 16 /* counts of other modes take at most one in so many bytes of the host */
+#define COUNTS_SHARE 16 /* counts of other modes' rows take at most one in so many host bytes */
 
 static const char doing[] = "building an ordering on the GPU";
 
@@ -19,41 +19,42 @@ struct build {
     const struct device_replica_request *request;
     struct replica_map map;
     uint64_t segment_nnz;
-    uint64_t room;               /* nonzeros of a piece and what the one before left */
-    struct replica_piece target; /* where the present pass appends to                */
-    uint64_t appended;           /* nonzeros, in all passes so far                   */
+    uint64_t room;               /* nonzeros of a replica piece, and what the one before left */
+    struct replica_piece target; /* where the present pass appends to */
+    uint64_t appended;           /* nonzeros, in all passes so far */
     struct replica_pieces pieces;
-    struct row_range *range; /* (batches); owned; NULL where all of them pass by          */
-    uint64_t *list;          /* (batches) that the present pass takes; owned              */
+    struct row_range *range; /* (batches): the rows that each can have; NULL: all rows; owned */
+    uint64_t *list;          /* (batches): those that the present pass takes; owned */
 };
 
 static const struct device_packed_tensor *flowing_of(const struct device_stream *s,
                                                      const struct device_replica_request *q)
 {
-    return &s->ordering[q->source];
+    return &s->ordering[q->original];
 }
 
-static const struct packed_tensor *source_of(const struct device_stream *s,
-                                             const struct device_replica_request *q)
+static const struct packed_tensor *original_of(const struct device_stream *s,
+                                               const struct device_replica_request *q)
 {
     return &flowing_of(s, q)->packed;
 }
 
 /* Device memory that packing a segment's nonzeros takes at most. */
-static uint64_t room_to_pack(const struct packed_tensor *source)
+static uint64_t room_to_pack(const struct packed_tensor *original)
 {
-    uint64_t nnz = source->segment_nnz;
-    return device_segment_packer_least(nnz < source->nnz ? nnz : source->nnz);
+    uint64_t nnz = original->segment_nnz;
+    return device_segment_packer_least(nnz < original->nnz ? nnz : original->nnz);
 }
 
-/* Device memory for pieces with room for so many nonzeros. */
+/* Device memory for replica pieces with room for so many nonzeros. */
 static enum status bytes_for(const struct replica_map *map, uint64_t room,
-                             const struct packed_tensor *source, uint64_t *bytes,
+                             const struct packed_tensor *original, uint64_t *bytes,
                              struct error *error)
 {
     *bytes = 0;
-    enum status status = device_replica_piece_bytes(map, room, room_to_pack(source), bytes, error);
-    *bytes += device_segment_packer_bytes(room, source->segment_nnz);
+    enum status status =
+        device_replica_piece_bytes(map, room, room_to_pack(original), bytes, error);
+    *bytes += device_segment_packer_bytes(room, original->segment_nnz);
     return status;
 }
 
@@ -61,20 +62,21 @@ enum status device_replica_build_bytes(const struct device_stream *s,
                                        const struct device_replica_request *q, uint64_t *bytes,
                                        struct error *error)
 {
-    const struct packed_tensor *source = source_of(s, q);
+    const struct packed_tensor *original = original_of(s, q);
     struct replica_map map;
-    device_replica_piece_map(&map, &s->layout, &source->shape, q->mode);
-    return bytes_for(&map, source->nnz, source, bytes, error);
+    device_replica_piece_map(&map, &s->layout, &original->shape, q->mode);
+    return bytes_for(&map, original->nnz, original, bytes, error);
 }
 
-/* As many nonzeros as the device has room for: all, or a piece's and an unfinished segment's. */
-static enum status choose_room(struct build *b, const struct packed_tensor *source,
+/* b->room = as many nonzeros as the device has room for: all, or those of a replica piece and of an
+ * unfinished segment. */
+static enum status choose_room(struct build *b, const struct packed_tensor *original,
                                struct error *error)
 {
     const struct device_replica_request *q = b->request;
-    uint64_t bytes, most = q->piece_nnz ? q->piece_nnz + b->segment_nnz : source->nnz;
-    b->room = source->nnz < most ? source->nnz : most;
-    while (bytes_for(&b->map, b->room, source, &bytes, error) == STATUS_OK &&
+    uint64_t bytes, most = q->piece_nnz ? q->piece_nnz + b->segment_nnz : original->nnz;
+    b->room = original->nnz < most ? original->nnz : most;
+    while (bytes_for(&b->map, b->room, original, &bytes, error) == STATUS_OK &&
            bytes > q->device_bytes) {
         if (b->room <= b->segment_nnz + 1)
             return error_set(error, STATUS_MEMORY, "%s: no room for a piece", doing);
@@ -96,12 +98,14 @@ static cudaError_t append(void *context, const struct device_packed_tensor *o, u
                                : code;
 }
 
-/* All batches that can have nonzeros of a piece pass by. */
-static enum status pass_by(struct build *b, uint64_t piece, struct error *error)
+/* Appends the nonzeros of a replica piece, from all batches that can have some. */
+static enum status append_batches(struct build *b, uint64_t piece, struct error *error)
 {
     const struct device_replica_request *q = b->request;
-    struct device_stream_pass pass = {
-        .ordering = q->source, .following = DEVICE_STREAM_NOTHING, .consume = append, .context = b};
+    struct device_stream_pass pass = {.ordering = q->original,
+                                      .following = DEVICE_STREAM_NOTHING,
+                                      .consume = append,
+                                      .context = b};
     if (b->range) {
         pass.batch = b->list;
         pass.batches = replica_pieces_batches(&b->pieces, piece, b->range,
@@ -110,8 +114,8 @@ static enum status pass_by(struct build *b, uint64_t piece, struct error *error)
     return cuda_status(device_stream_pass(b->stream, &pass, q->staging->stream), doing, error);
 }
 
-/* The modes whose rows are to be counted: this one, and where others will need it, too, all of
- * them if there is memory for that. */
+/* The modes whose rows are to be counted: this one, and every other one that will need counts, if
+ * there is memory for all of these. */
 static void choose_counts(const struct build *b, bool *wanted)
 {
     const struct device_replica_request *q = b->request;
@@ -134,19 +138,19 @@ static enum status count_rows(const struct build *b, struct device_row_counts *c
     choose_counts(b, wanted);
     if (device_row_counts_bytes(b->stream, wanted) > q->device_bytes)
         return error_set(error, STATUS_MEMORY, "%s: no room for a count of each row", doing);
-    return device_row_counts_create(counts, wanted, b->stream, q->source, q->staging->stream,
+    return device_row_counts_create(counts, wanted, b->stream, q->original, q->staging->stream,
                                     error);
 }
 
-/* Pieces as the rows' counts say. */
+/* Replica pieces by the rows' counts. */
 static enum status cut_rows(struct build *b, struct error *error)
 {
-    const struct packed_tensor *source = source_of(b->stream, b->request);
+    const struct packed_tensor *original = original_of(b->stream, b->request);
     int mode = b->request->mode;
     struct device_row_counts own = {0}, *counts = b->request->counts ? b->request->counts : &own;
     if (count_rows(b, counts, error) == STATUS_OK)
-        replica_pieces_cut(&b->pieces, counts->count[mode], source->shape.dims[mode], source->nnz,
-                           b->room - b->segment_nnz, error);
+        replica_pieces_cut(&b->pieces, counts->count[mode], original->shape.dims[mode],
+                           original->nnz, b->room - b->segment_nnz, error);
     memory_free(counts->count[mode]);
     counts->count[mode] = NULL;
     device_row_counts_free(&own);
@@ -165,12 +169,12 @@ static enum status find_ranges(struct build *b, struct error *error)
     return error->status;
 }
 
-/* One piece of all rows where there is room for that, else as their counts say. */
+/* One replica piece of all rows where there is room for that, else pieces by the rows' counts. */
 static enum status find_pieces(struct build *b, struct error *error)
 {
-    const struct packed_tensor *source = source_of(b->stream, b->request);
-    if (b->room >= source->nnz)
-        return replica_pieces_whole(&b->pieces, source->shape.dims[b->request->mode], error);
+    const struct packed_tensor *original = original_of(b->stream, b->request);
+    if (b->room >= original->nnz)
+        return replica_pieces_whole(&b->pieces, original->shape.dims[b->request->mode], error);
     return cut_rows(b, error) == STATUS_OK ? find_ranges(b, error) : error->status;
 }
 
@@ -181,7 +185,8 @@ static void close_build(struct build *b)
     memory_free(b->list);
 }
 
-/* The rows of piece i, and its whole segments to the host; all of it where it is the last one. */
+/* Sorts the nonzeros of replica piece i, and packs its whole segments to the host; the last piece
+ * also packs its rest. */
 static enum status build_piece(struct build *b, struct device_replica_piece *piece,
                                struct device_segment_packer *packer, uint64_t i,
                                struct error *error)
@@ -189,12 +194,13 @@ static enum status build_piece(struct build *b, struct device_replica_piece *pie
     uint64_t before = piece->count;
     if (device_replica_piece_begin(piece, replica_pieces_begin(&b->pieces, i), b->pieces.end[i],
                                    &b->target, error) != STATUS_OK ||
-        pass_by(b, i, error) != STATUS_OK || device_replica_piece_sort(piece, error) != STATUS_OK)
+        append_batches(b, i, error) != STATUS_OK ||
+        device_replica_piece_sort(piece, error) != STATUS_OK)
         return error->status;
     bool last = i + 1 == b->pieces.count;
     uint64_t nnz = last ? piece->count : piece->count / b->segment_nnz * b->segment_nnz;
     b->appended += piece->count - before;
-    if (last && b->appended != source_of(b->stream, b->request)->nnz)
+    if (last && b->appended != original_of(b->stream, b->request)->nnz)
         return error_set(error, STATUS_INPUT,
                          "the tensor is damaged: its nonzeros are out of order");
     if (device_segment_packer_run(
@@ -207,7 +213,7 @@ static enum status build_piece(struct build *b, struct device_replica_piece *pie
 static enum status build_pieces(struct build *b, struct packed_tensor *replica, uint64_t host_room,
                                 struct error *error)
 {
-    uint64_t least = room_to_pack(source_of(b->stream, b->request));
+    uint64_t least = room_to_pack(original_of(b->stream, b->request));
     struct device_staging *staging = b->request->staging;
     struct device_replica_piece piece = {0};
     struct device_segment_packer packer = {0};
@@ -226,23 +232,23 @@ static enum status build_pieces(struct build *b, struct packed_tensor *replica, 
     return status;
 }
 
-/* Everything but the segments. */
-static enum status open_replica(struct packed_tensor *replica, const struct packed_tensor *source,
+/* A replica without segments yet, with room for `room` packed bytes. */
+static enum status open_replica(struct packed_tensor *replica, const struct packed_tensor *original,
                                 int mode, uint64_t room, struct error *error)
 {
-    *replica = (struct packed_tensor){.shape.order = source->shape.order,
-                                      .nnz = source->nnz,
+    *replica = (struct packed_tensor){.shape.order = original->shape.order,
+                                      .nnz = original->nnz,
                                       .kind = mode,
-                                      .segment_nnz = source->segment_nnz,
-                                      .nsegments = source->nsegments};
-    memcpy(replica->shape.dims, source->shape.dims, sizeof replica->shape.dims);
+                                      .segment_nnz = original->segment_nnz,
+                                      .nsegments = original->nsegments};
+    memcpy(replica->shape.dims, original->shape.dims, sizeof replica->shape.dims);
     replica->segment = memory_array(replica->nsegments, sizeof *replica->segment, error);
     if (error->status == STATUS_OK)
         replica->bytes = memory_pages(room, error);
     return error->status;
 }
 
-/* Host memory that counts take which other builds share. */
+/* Host memory that the shared counts take. */
 static uint64_t counts_held(const struct build *b)
 {
     bool held[MAX_ORDER];
@@ -251,12 +257,12 @@ static uint64_t counts_held(const struct build *b)
     return device_row_counts_bytes(b->stream, held);
 }
 
-/* What the packed ordering takes at the most; pages that it does not fill are never touched. */
+/* Most bytes that the packed replica takes; pages that it does not fill are never touched. */
 static uint64_t host_room(const struct build *b)
 {
-    const struct packed_tensor *source = source_of(b->stream, b->request);
-    int line_bits = ordering_line_bits(&source->shape);
-    uint64_t most = segment_pack_at_most(line_bits, source->nnz, source->segment_nnz);
+    const struct packed_tensor *original = original_of(b->stream, b->request);
+    int line_bits = ordering_line_bits(&original->shape);
+    uint64_t most = segment_pack_at_most(line_bits, original->nnz, original->segment_nnz);
     uint64_t held = counts_held(b), all = b->request->host_bytes;
     uint64_t left = all > held ? all - held : 0;
     return most < left ? most : left;
@@ -265,22 +271,22 @@ static uint64_t host_room(const struct build *b)
 static enum status open_build(struct build *b, struct device_stream *s,
                               const struct device_replica_request *q, struct error *error)
 {
-    const struct packed_tensor *source = source_of(s, q);
-    *b = (struct build){.stream = s, .request = q, .segment_nnz = source->segment_nnz};
-    device_replica_piece_map(&b->map, &s->layout, &source->shape, q->mode);
-    return choose_room(b, source, error);
+    const struct packed_tensor *original = original_of(s, q);
+    *b = (struct build){.stream = s, .request = q, .segment_nnz = original->segment_nnz};
+    device_replica_piece_map(&b->map, &s->layout, &original->shape, q->mode);
+    return choose_room(b, original, error);
 }
 
 enum status device_replica_build(struct packed_tensor *replica, struct device_stream *s,
                                  const struct device_replica_request *q, struct error *error)
 {
-    const struct packed_tensor *source = source_of(s, q);
+    const struct packed_tensor *original = original_of(s, q);
     struct build b;
     *replica = (struct packed_tensor){0};
-    if (q->host_bytes < source->size) /* it will hardly be shorter */
+    if (q->host_bytes < original->size) /* the replica will hardly be shorter */
         return error_set(error, STATUS_MEMORY, "%s: no host memory for it", doing);
     if (open_build(&b, s, q, error) == STATUS_OK && find_pieces(&b, error) == STATUS_OK &&
-        open_replica(replica, source, q->mode, host_room(&b), error) == STATUS_OK)
+        open_replica(replica, original, q->mode, host_room(&b), error) == STATUS_OK)
         build_pieces(&b, replica, host_room(&b), error);
     close_build(&b);
     if (error->status != STATUS_OK)
@@ -288,7 +294,8 @@ enum status device_replica_build(struct packed_tensor *replica, struct device_st
     return error->status;
 }
 
-/* Bytes that flow of the batches of a list, or of all where it is NULL; adds their nonzeros. */
+/* Bytes that flow of the `count` batches of a list, or of the first `count` where `list` is NULL;
+ * adds the nonzeros of all of these to *nnz. */
 static uint64_t flowing_bytes(const struct device_packed_tensor *o, const uint64_t *list,
                               uint64_t count, uint64_t *nnz)
 {
@@ -301,7 +308,7 @@ static uint64_t flowing_bytes(const struct device_packed_tensor *o, const uint64
     return bytes;
 }
 
-/* Of a build in pieces. */
+/* Adds the cost of a build in several replica pieces. */
 static void add_pieces(struct device_replica_cost *cost, struct build *b,
                        const struct device_packed_tensor *o)
 {
@@ -317,14 +324,14 @@ enum status device_replica_build_cost(struct device_replica_cost *cost, struct d
                                       const struct device_replica_request *q, struct error *error)
 {
     const struct device_packed_tensor *o = flowing_of(s, q);
-    const struct packed_tensor *source = &o->packed;
+    const struct packed_tensor *original = &o->packed;
     struct build b;
-    *cost = (struct device_replica_cost){.pieces = 1, .to_host = source->size};
-    if (open_build(&b, s, q, error) == STATUS_OK && b.room >= source->nnz) {
+    *cost = (struct device_replica_cost){.pieces = 1, .to_host = original->size};
+    if (open_build(&b, s, q, error) == STATUS_OK && b.room >= original->nnz) {
         cost->to_device = flowing_bytes(o, NULL, o->nbatches, &cost->decoded);
     } else if (error->status == STATUS_OK && find_ranges(&b, error) == STATUS_OK &&
-               replica_pieces_guess(&b.pieces, b.range, o->nbatches, source->shape.dims[q->mode],
-                                    source->nnz, b.room - b.segment_nnz, error) == STATUS_OK) {
+               replica_pieces_guess(&b.pieces, b.range, o->nbatches, original->shape.dims[q->mode],
+                                    original->nnz, b.room - b.segment_nnz, error) == STATUS_OK) {
         cost->pieces = b.pieces.count;
         add_pieces(cost, &b, o);
     }

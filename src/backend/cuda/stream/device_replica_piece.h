@@ -1,5 +1,5 @@
-/* A piece of an ordering `mode n` on the device: the nonzeros of consecutive rows of mode n, picked
- * from the decoded batches of a streamed tensor and sorted along the ordering's line. */
+/* A replica piece on the device: the nonzeros of consecutive rows of mode n, picked from the
+ * decoded batches of a streamed tensor and sorted along the line of the ordering `mode n`. */
 #ifndef BLCO_DEVICE_REPLICA_PIECE_H
 #define BLCO_DEVICE_REPLICA_PIECE_H
 
@@ -12,18 +12,19 @@
 
 struct device_replica_piece {
     struct replica_map map;
-    uint64_t room;     /* nonzeros                                                               */
-    uint64_t count;    /* that are there: known once sorted                                      */
-    uint8_t *arena[2]; /* (arena_bytes) each: [0] has `room` lines, then `room` values; [1] is the
-                        * room that sorting takes, and free before and after; device, owned    */
+    uint64_t room;  /* nonzeros that it holds at most                 */
+    uint64_t count; /* nonzeros that are there: known once sorted     */
+    /* (arena_bytes) each: [0] has `room` lines, then `room` values; [1] is the room that sorting
+     * takes, and is free before and after. Device, owned. */
+    uint8_t *arena[2];
     uint64_t arena_bytes;
-    uint64_t *appended; /* (1) as in struct replica_piece; device, owned                       */
-    void *temporary;    /* (temporary_bytes) that sorting takes; device, owned                 */
+    uint64_t *appended; /* (1) as in struct replica_piece; device, owned            */
+    void *temporary;    /* (temporary_bytes) that sorting takes; device, owned      */
     uint64_t temporary_bytes;
     cudaStream_t stream;
 };
 
-/* From nonzeros that are decoded to the words of `layout` to lines of the ordering `mode n`. */
+/* *map = how nonzeros decoded to the words of `layout` become lines of the ordering `mode n`. */
 void device_replica_piece_map(struct replica_map *map, const struct packed_layout *layout,
                               const struct shape *shape, int mode);
 
@@ -31,27 +32,28 @@ void device_replica_piece_map(struct replica_map *map, const struct packed_layou
 struct replica_batch device_replica_piece_batch(const struct device_packed_tensor *o, uint64_t b,
                                                 const struct device_stream_workspace *workspace);
 
-/* Bytes of device memory that a piece with room for so many nonzeros takes. Each of its arenas
- * holds at least arena_least bytes. STATUS_INTERNAL where the device does not tell. */
+/* *bytes = the device memory that a replica piece with room for so many nonzeros takes. Each of its
+ * arenas holds at least arena_least bytes. STATUS_INTERNAL where the device does not tell. */
 enum status device_replica_piece_bytes(const struct replica_map *map, uint64_t room,
                                        uint64_t arena_least, uint64_t *bytes, struct error *error);
 
-/* An empty one. The caller closes *p, after a failure too. STATUS_MEMORY. */
+/* An empty replica piece, for work on `stream`. The caller closes *p, also after a failure.
+ * STATUS_MEMORY. */
 enum status device_replica_piece_open(struct device_replica_piece *p, const struct replica_map *map,
                                       uint64_t room, uint64_t arena_least, cudaStream_t stream,
                                       struct error *error);
 void device_replica_piece_close(struct device_replica_piece *p);
 
-/* Where nonzeros of rows [begin, end) are to be appended to those that are there. */
+/* *target = where nonzeros of rows [begin, end) are to be appended, behind those that are there. */
 enum status device_replica_piece_begin(const struct device_replica_piece *p, uint32_t begin,
                                        uint32_t end, struct replica_piece *target,
                                        struct error *error);
 
-/* All have been appended: waits for them, counts and sorts them. STATUS_INTERNAL where there was no
- * room for some. */
+/* Called when all nonzeros have been queued to be appended: waits for them, counts and sorts them.
+ * STATUS_INTERNAL where there was no room for some. */
 enum status device_replica_piece_sort(struct device_replica_piece *p, struct error *error);
 
-/* Leaves but the nonzeros from number `first` on. */
+/* Drops the first `first` nonzeros. */
 enum status device_replica_piece_carry(struct device_replica_piece *p, uint64_t first,
                                        struct error *error);
 

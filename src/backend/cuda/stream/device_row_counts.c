@@ -7,7 +7,7 @@
 
 static const char doing[] = "counting the nonzeros of rows";
 
-/* Of the modes that are wanted. */
+/* The device side of the counts. */
 struct counting {
     int order;
     struct replica_map map[MAX_ORDER];
@@ -39,7 +39,7 @@ static cudaError_t count_rows(void *context, const struct device_packed_tensor *
     return code;
 }
 
-/* Zeros, on both sides. */
+/* Room for the counts of the wanted modes on both sides; on the device, zeros. */
 static enum status open_counts(struct counting *d, struct device_row_counts *c, const bool *wanted,
                                const struct device_stream *s, cudaStream_t stream,
                                struct error *error)
@@ -76,11 +76,11 @@ static enum status fetch_counts(struct device_row_counts *c, const struct counti
 }
 
 enum status device_row_counts_create(struct device_row_counts *c, const bool *wanted,
-                                     struct device_stream *s, int source, cudaStream_t stream,
+                                     struct device_stream *s, int original, cudaStream_t stream,
                                      struct error *error)
 {
     struct counting d;
-    const struct device_stream_pass pass = {.ordering = source,
+    const struct device_stream_pass pass = {.ordering = original,
                                             .following = DEVICE_STREAM_NOTHING,
                                             .consume = count_rows,
                                             .context = &d};

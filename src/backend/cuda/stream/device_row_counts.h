@@ -1,5 +1,5 @@
-/* How many nonzeros each row of a streamed tensor's modes has, counted on the device while all of
- * them pass by once. */
+/* How many nonzeros each row of a streamed tensor's modes has, counted on the device in one pass
+ * over all batches. */
 #ifndef BLCO_DEVICE_ROW_COUNTS_H
 #define BLCO_DEVICE_ROW_COUNTS_H
 
@@ -8,14 +8,14 @@
 #include "backend/cuda/stream/device_stream.h"
 
 struct device_row_counts {
-    uint32_t *count[MAX_ORDER]; /* (I_n) each, wrapped at 2^32; NULL: not counted; owned */
+    uint32_t *count[MAX_ORDER]; /* (I_n) each, modulo 2^32; NULL: not counted; owned */
 };
 
-/* Counts the rows of those modes that are `wanted`, from the stream's ordering `source`; replaces
- * counts that are there. It takes four bytes a row, on the device too while it runs. Waits until
- * all is done; after a failure none of these modes has counts. STATUS_MEMORY. */
+/* Counts the rows of the modes that are `wanted` (order), from the stream's ordering `original`;
+ * replaces counts that are there. Takes four bytes a row, on the device too while it runs. Waits
+ * until all is done. After a failure none of these modes has counts. STATUS_MEMORY. */
 enum status device_row_counts_create(struct device_row_counts *c, const bool *wanted,
-                                     struct device_stream *s, int source, cudaStream_t stream,
+                                     struct device_stream *s, int original, cudaStream_t stream,
                                      struct error *error);
 
 /* Bytes that counts of the rows of the wanted modes take. */

@@ -9,7 +9,7 @@
 
 static const char doing[] = "packing the nonzeros";
 
-/* The kernels pack without the headers of this folder. */
+/* The kernels pack without the headers of src/. */
 _Static_assert(PACK_SEGMENT_ALIGN == BLCO_SEGMENT_ALIGN, "segments are padded as in files");
 _Static_assert(PACK_MOST_WHOLE == VALUE_CODEC_MOST_WHOLE &&
                    PACK_WHOLE_BITS == VALUE_CODEC_WHOLE_BITS,
@@ -28,8 +28,8 @@ uint64_t device_segment_packer_bytes(uint64_t nnz, uint64_t segment_nnz)
            sizeof(uint64_t);
 }
 
-/* Of one segment: an entry with a line of two words and the three arrays of words, each rounded up,
- * for each group. */
+/* Most bytes of one segment: for each group an entry with a line of two words, and three arrays of
+ * words, each rounded up. */
 uint64_t device_segment_packer_least(uint64_t segment_nnz)
 {
     uint64_t group = sizeof(struct packed_group) + 2 * sizeof(uint64_t) +
@@ -68,7 +68,7 @@ void device_segment_packer_close(struct device_segment_packer *k)
     memset(k, 0, sizeof *k);
 }
 
-/* How many bytes each segment takes and where it begins, here and on the device. */
+/* How many bytes each segment takes and where it begins, on the host and on the device. */
 static enum status measure(struct device_segment_packer *k, const struct pack_args *args,
                            uint64_t segments, struct error *error)
 {
@@ -98,7 +98,7 @@ static void copy_bytes(void *target, uint64_t first, uint64_t count, const void 
     memcpy((uint8_t *)target + first, from, count);
 }
 
-/* Segments [first, end) by way of `out`, which holds them. */
+/* Writes segments [first, end) to `out`, which holds them, and copies them to the host. */
 static enum status fetch(struct device_segment_packer *k, const struct pack_args *args,
                          uint64_t first, uint64_t end, uint8_t *out, struct error *error)
 {

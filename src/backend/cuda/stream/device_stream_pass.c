@@ -1,9 +1,9 @@
-/* A pass over batches of a streamed ordering: the ring of slots that those that flow go through,
- * and the lanes that they are decoded in. */
+/* A pass over batches of a streamed ordering: the ring of slots through which batches flow, and the
+ * workspaces in which batches are decoded. */
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/stream/device_stream.h"
 
-/* All of an ordering. */
+/* All batches of an ordering. */
 static struct device_stream_batches all_batches(const struct device_stream *s, int ordering)
 {
     const struct device_packed_tensor *o = &s->ordering[ordering];
@@ -25,9 +25,9 @@ static struct device_stream_batches batches_of(const struct device_stream *s,
     return some;
 }
 
-static uint64_t number_of(const struct device_stream_batches *l, uint64_t i)
+static uint64_t number_of(const struct device_stream_batches *batches, uint64_t i)
 {
-    return l->number ? l->number[i] : i;
+    return batches->number ? batches->number[i] : i;
 }
 
 /* Queues a copy into the next slot, once it is empty. */
@@ -43,8 +43,8 @@ static cudaError_t fill_slot(struct device_stream *s)
     return code == cudaSuccess ? cudaEventRecord(slot->arrived, s->copy) : code;
 }
 
-/* Gives every slot that is done with something to carry: the pass's next batches, and when all of
- * them are on their way, the first ones for the pass that is likely to follow. */
+/* Fills every empty slot: with the pass's next batches, and once all of these are queued, with the
+ * first batches of the ordering that is likely to be next. */
 static cudaError_t fill_slots(struct device_stream *s, const struct device_stream_pass *pass)
 {
     cudaError_t code = cudaSuccess;
@@ -62,7 +62,8 @@ static cudaError_t fill_slots(struct device_stream *s, const struct device_strea
     return code;
 }
 
-/* The slots hold the first batches of the pass, or are to be filled with them. */
+/* Leaves the slots as they are where they hold the first batches of the pass; else they count as
+ * empty and are to be filled with these batches. */
 static void expect_batches(struct device_stream *s, const struct device_stream_batches *batches)
 {
     if (!s->ahead || s->flow.ordering != batches->ordering || batches->number) {
@@ -73,7 +74,7 @@ static void expect_batches(struct device_stream *s, const struct device_stream_b
     s->ahead = false;
 }
 
-/* Batch b of an ordering, whose bytes are there. */
+/* Decodes batch b of an ordering from its bytes on the device. */
 static cudaError_t decode(struct device_stream *s, const struct device_packed_tensor *o, uint64_t b,
                           const uint8_t *bytes, int single,
                           const struct device_stream_workspace *workspace)
@@ -92,7 +93,7 @@ static cudaError_t decode(struct device_stream *s, const struct device_packed_te
     return unpack_launch(&args, workspace->stream);
 }
 
-/* The next batch that flows, number b, from its slot, which takes another one from then on. */
+/* Decodes the next batch that flows, number b, from its slot, and fills the slot again. */
 static cudaError_t decode_flowing(struct device_stream *s, const struct device_stream_pass *pass,
                                   uint64_t b, const struct device_stream_workspace *workspace)
 {
@@ -115,7 +116,7 @@ cudaError_t device_stream_workspace_ready(const struct device_stream_workspace *
                                : code;
 }
 
-/* Step t of a pass: batches that are there come evenly between those that flow. */
+/* Step t of a pass: batches that stay on the device come evenly between batches that flow. */
 static cudaError_t run_batch(struct device_stream *s, const struct device_stream_pass *pass,
                              const struct device_stream_batches *batches, uint64_t t)
 {
@@ -145,12 +146,12 @@ cudaError_t device_stream_pass(struct device_stream *s, const struct device_stre
     const struct device_stream_batches batches = batches_of(s, pass);
     expect_batches(s, &batches);
     cudaError_t code = cudaEventRecord(s->begun, stream);
-    for (int l = 0; l < PLAN_WORKSPACES && code == cudaSuccess; l++)
-        code = cudaStreamWaitEvent(s->workspace[l].product, s->begun, 0);
+    for (int k = 0; k < PLAN_WORKSPACES && code == cudaSuccess; k++)
+        code = cudaStreamWaitEvent(s->workspace[k].product, s->begun, 0);
     for (uint64_t t = 0; t < batches.count && code == cudaSuccess; t++)
         code = run_batch(s, pass, &batches, t);
-    for (int l = 0; l < PLAN_WORKSPACES && code == cudaSuccess; l++)
-        code = cudaStreamWaitEvent(stream, s->workspace[l].done, 0);
+    for (int k = 0; k < PLAN_WORKSPACES && code == cudaSuccess; k++)
+        code = cudaStreamWaitEvent(stream, s->workspace[k].done, 0);
     s->ahead = s->ahead && code == cudaSuccess;
     return code;
 }

@@ -22,7 +22,7 @@ struct build {
     cudaStream_t stream;
 };
 
-/* pairs = room for lines and values; that of x itself where it may be used up. */
+/* pairs = room for lines and values: x's own arrays where these may be used up. */
 static enum status take_pairs(struct build *w, uint64_t nnz, struct error *error)
 {
     struct device_coo *x = w->x;
@@ -61,7 +61,7 @@ static enum status sort_lines(struct device_blco *b, struct build *w, struct err
                              w->pool, error);
 }
 
-/* The lines become the index, in place. */
+/* b->index = the lines as indices, in place. */
 static enum status store_lines(struct device_blco *b, struct build *w, struct error *error)
 {
     struct bit_moves moves;
@@ -85,7 +85,7 @@ static enum status sort_positions(struct device_blco *b, struct build *w, struct
     return device_coo_sort_positions(&w->pairs, w->x, &b->ordering, error);
 }
 
-/* Gathers indices, into the room that the keys leave, and values. */
+/* Gathers indices and values; the indices go into the room that the keys leave. */
 static enum status gather_nonzeros(struct device_blco *b, struct build *w, struct error *error)
 {
     const struct device_coo *x = w->x;

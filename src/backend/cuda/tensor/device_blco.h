@@ -1,5 +1,5 @@
-/* The BLCO tensor in device memory: the coordinates go over once, every ordering is encoded and
- * sorted there. */
+/* The BLCO tensor in device memory: every ordering is encoded and sorted on the device, from
+ * nonzeros that were copied there once. */
 #ifndef BLCO_DEVICE_BLCO_H
 #define BLCO_DEVICE_BLCO_H
 
@@ -20,12 +20,12 @@ struct device_blco {
                                * host, owned */
 };
 
-/* Builds the ordering `kind` on the device with the same layout, nonzeros and blocks as blco_build
- * (max_block_nnz unlimited) gives on the host. real_size 8 or 4: bytes of a value. index_bits 0: as
- * in struct blco_options. `last`: x's arrays may become b's; x is then of no use any more but to be
- * freed. The arrays come from x's pool and are filled when its stream gets there.
- * Device memory beyond the result: at most 32 bytes a nonzero while it runs, which go back to the
- * pool. STATUS_MEMORY where the device has no room; *b is then empty. */
+/* Builds the ordering `kind` with the layout, nonzeros and blocks that blco_build (max_block_nnz
+ * unlimited) gives on the host. real_size: 8 or 4 bytes of a value. index_bits: as in struct
+ * blco_options, also 0. `last`: x's arrays may become b's; x can then only be freed. The arrays
+ * come from x's pool and are filled when its stream gets there. Device memory beyond the result: at
+ * most 32 bytes a nonzero while it runs, which go back to the pool. STATUS_MEMORY where the device
+ * has no room; *b is then empty. */
 enum status device_blco_build(struct device_blco *b, struct device_coo *x, int kind, int index_bits,
                               int real_size, bool last, struct error *error);
 

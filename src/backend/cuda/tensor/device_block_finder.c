@@ -72,8 +72,8 @@ static enum status find_first(struct device_block_finder *f, uint64_t *first, st
     return cuda_status(code, doing, error);
 }
 
-/* host (words x nblocks) = the words of the lines of nonzeros first[] (nblocks, device), by way of
- * line and at (nblocks each, device). */
+/* host (words x nblocks) = the words of the lines of nonzeros first[] (nblocks, device). line and
+ * at (nblocks each, device) are scratch. */
 static cudaError_t fetch_lines(struct device_block_finder *f, const struct ordering *o,
                                const uint64_t *first, uint64_t nblocks, uint64_t *line, void *at,
                                uint64_t *host)

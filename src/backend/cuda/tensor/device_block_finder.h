@@ -7,7 +7,7 @@
 #include "backend/cuda/tensor/device_coo.h"
 #include "tensor/blco.h"
 
-/* Nonzeros in line order: their lines, or else their positions in x. */
+/* Nonzeros in the order of a line: their lines, or else their positions in x. */
 struct device_block_finder {
     const struct device_coo *x;
     const uint64_t *line; /* (nnz), device, or NULL          */
@@ -16,17 +16,18 @@ struct device_block_finder {
     uint64_t *count;      /* (1) device, owned                                  */
 };
 
-/* The number of blocks that o's cut makes; waits for the pool's stream. */
+/* *nblocks = how many blocks o's cut makes. Waits for the pool's stream. STATUS_MEMORY. */
 enum status device_block_finder_count(struct device_block_finder *f, const struct ordering *o,
                                       uint64_t *nblocks, struct error *error);
 
-/* Their table (nblocks), which the caller frees; *block is NULL on failure.
- * device_block_finder_count has counted them for the same ordering. Waits for the stream. */
+/* *block = the table of the blocks (nblocks), which the caller frees with memory_free; NULL on
+ * failure. To be called after device_block_finder_count for the same ordering. Waits for the
+ * stream. STATUS_MEMORY. */
 enum status device_block_finder_table(struct device_block_finder *f, const struct ordering *o,
                                       uint64_t nblocks, struct blco_block **block,
                                       struct error *error);
 
-/* Hands the arrays back to x; accepts a zeroed one. */
+/* Hands the arrays back to x's pool; accepts a zeroed one. */
 void device_block_finder_close(struct device_block_finder *f);
 
 #endif

@@ -56,7 +56,7 @@ struct linearise_coordinates device_coo_coordinates(const struct device_coo *x)
     return c;
 }
 
-/* The lines themselves are the keys. */
+/* For lines, which are themselves the keys. */
 static enum status sort_lines(struct device_coo *d, struct error *error)
 {
     struct device_pairs pairs = {d->nnz, sizeof *d->value, {d->line}, {d->value}};
@@ -69,7 +69,8 @@ static enum status sort_lines(struct device_coo *d, struct error *error)
     return error->status;
 }
 
-/* The arrays in the order of the positions, each into the room that the one before has left. */
+/* Brings the arrays into the order of the positions: each goes into the room that the array before
+ * has left, the first one into `index`; values go into `value`. */
 static enum status permute(struct device_coo *d, const void *position, uint32_t *index,
                            double *value, struct error *error)
 {

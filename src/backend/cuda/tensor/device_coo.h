@@ -25,7 +25,8 @@ struct device_coo {
     const struct device_pool *pool; /* of these arrays and of what is built from them      */
 };
 
-/* Everything but the arrays, which are NULL. */
+/* Sets everything but the arrays, which are NULL. The pool stays the caller's and must outlive *d.
+ */
 void device_coo_init(struct device_coo *d, const struct shape *shape, uint64_t nnz,
                      const struct device_pool *pool);
 
@@ -52,17 +53,19 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, d
  * leaves *d as it was. */
 enum status device_coo_sort(struct device_coo *d, struct error *error);
 
-/* Lowest bits of o's line by which x's nonzeros need not be sorted. */
+/* How many of the lowest bits of o's line x's nonzeros are sorted by already, in effect. */
 int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o);
 
 /* Sorts x's nonzeros, which are given by their coordinates, along the line of o: the payload of p
- * becomes their positions (device_pairs_position_size). The keys are undefined afterwards. */
+ * (nnz pairs) becomes their positions (device_pairs_position_size). The keys are undefined
+ * afterwards. STATUS_MEMORY. */
 enum status device_coo_sort_positions(struct device_pairs *p, const struct device_coo *x,
                                       const struct ordering *o, struct error *error);
 
-/* x's index arrays for a kernel. */
+/* x's index arrays, for a kernel. */
 struct linearise_coordinates device_coo_coordinates(const struct device_coo *x);
 
+/* Hands the arrays back to the pool; accepts a zeroed one. */
 void device_coo_free(struct device_coo *d);
 
 #endif

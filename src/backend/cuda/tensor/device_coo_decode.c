@@ -10,14 +10,14 @@
 #include "formats/blco/segment_pack.h"
 #include "kernels/packed/unpack.h"
 
-#define BATCH_NNZ (1 << 22) /* decoded at a time: 16 bytes each wait to become coordinates */
+#define DECODED_NNZ (1 << 22) /* at a time: 16 bytes each wait to become coordinates */
 
-_Static_assert(BATCH_NNZ >= BLCO_MAX_SEGMENT_NNZ, "a batch has a segment");
+_Static_assert(DECODED_NNZ >= BLCO_MAX_SEGMENT_NNZ, "a segment is decoded at a time, at least");
 
 static const char doing[] = "decoding the tensor on the GPU";
 
-/* The file on its way. It is cut without regard to segments; with each piece go as many of them to
- * be checked as it is a part of the file. */
+/* The file while it is sent. The staging cuts it into parts without regard to segments; the thread
+ * that sends a part also checks segments, as large a share of them as the part is of the file. */
 struct sending {
     const struct blco_file *file;
     uint64_t units; /* of BLCO_SEGMENT_ALIGN bytes */
@@ -25,7 +25,7 @@ struct sending {
     uint64_t *bad; /* the first segment that is damaged */
 };
 
-/* Segments that go with the first `units`. */
+/* Segments that are checked with the first `units`. */
 static uint64_t segments_with(const struct sending *t, uint64_t units)
 {
     return (uint64_t)((uint128)t->file->header->nsegments * units / t->units);
@@ -37,11 +37,12 @@ static bool segment_is_good(const struct sending *t, uint64_t s)
     return blco_file_segment_is_good(t->file, s, bytes, t->line_bits);
 }
 
-/* As device_staging.h says. Pieces are handed out in their order, and one that has been is gone
- * through whatever others find, so that the least segment is always the same. */
-static bool copy_checked(const void *source, uint64_t first, uint64_t count, void *to)
+/* device_staging_pack: copies a part and checks its segments. Parts are handed out in order, and a
+ * part that was handed out is checked whatever other threads find, so the first damaged segment
+ * that is reported is always the same. */
+static bool copy_checked(const void *from, uint64_t first, uint64_t count, void *to)
 {
-    const struct sending *t = source;
+    const struct sending *t = from;
     const uint8_t *data = (const uint8_t *)t->file->map.bytes + t->file->header->data_offset;
     uint64_t s = segments_with(t, first), end = segments_with(t, first + count);
     memcpy(to, data + first * BLCO_SEGMENT_ALIGN, count * BLCO_SEGMENT_ALIGN);
@@ -67,7 +68,7 @@ static enum status send_segments(const struct blco_file *f, int line_bits, void 
 }
 
 /* What decoding takes beside the nonzeros. */
-struct workspace {
+struct decoder {
     struct packed_layout layout;
     uint64_t segments;              /* that are decoded at a time                          */
     struct unpack_segment *host;    /* (nsegments); owned                                  */
@@ -79,14 +80,14 @@ struct workspace {
     uint8_t *bytes;                 /* device, owned                                       */
 };
 
-static enum status workspace_take(struct workspace *w, const struct device_coo *d,
-                                  const struct blco_file *f, struct error *error)
+static enum status decoder_take(struct decoder *w, const struct device_coo *d,
+                                const struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
     const struct device_pool *pool = d->pool;
-    uint64_t lines = d->nnz * sizeof *d->line; /* as the sort takes afterwards */
+    uint64_t lines = d->nnz * sizeof *d->line; /* the same size as the sort takes afterwards */
     uint64_t room = h->data_bytes > lines ? h->data_bytes : lines, count = h->nsegments;
-    w->segments = BATCH_NNZ / h->segment_nnz;
+    w->segments = DECODED_NNZ / h->segment_nnz;
     w->host = memory_array(count, sizeof *w->host, error);
     if (w->host && (w->bytes = device_pool_take(pool, room, 1, error)) &&
         (w->segment = device_pool_take(pool, count, sizeof *w->segment, error)) &&
@@ -98,14 +99,14 @@ static enum status workspace_take(struct workspace *w, const struct device_coo *
     return error->status;
 }
 
-/* Fills the tables. */
-static enum status workspace_open(struct workspace *w, const struct device_coo *d,
-                                  const struct blco_file *f, const struct packed_spread *spread,
-                                  struct error *error)
+/* Takes the arrays and fills the tables. */
+static enum status decoder_open(struct decoder *w, const struct device_coo *d,
+                                const struct blco_file *f, const struct packed_spread *spread,
+                                struct error *error)
 {
     uint64_t count = f->header->nsegments;
     cudaStream_t stream = d->pool->stream;
-    if (workspace_take(w, d, f, error) != STATUS_OK)
+    if (decoder_take(w, d, f, error) != STATUS_OK)
         return error->status;
     for (uint64_t s = 0; s < count; s++)
         w->host[s] = (struct unpack_segment){f->segment[s].offset, f->segment[s].ngroups};
@@ -118,8 +119,8 @@ static enum status workspace_open(struct workspace *w, const struct device_coo *
     return cuda_status(code, doing, error);
 }
 
-/* The host's array is no longer read. */
-static void workspace_close(struct workspace *w, const struct device_pool *pool)
+/* No copy from w->host may be queued. */
+static void decoder_close(struct decoder *w, const struct device_pool *pool)
 {
     device_pool_give(pool, w->bytes);
     device_pool_give(pool, w->segment);
@@ -130,9 +131,9 @@ static void workspace_close(struct workspace *w, const struct device_pool *pool)
     memory_free(w->host);
 }
 
-/* Segments from number s on. */
-static cudaError_t decode_batch(const struct device_coo *d, const struct blco_file *f,
-                                const struct workspace *w, uint64_t s)
+/* Decodes w->segments segments, from number s on. */
+static cudaError_t decode_segments(const struct device_coo *d, const struct blco_file *f,
+                                   const struct decoder *w, uint64_t s)
 {
     uint64_t first = blco_file_nnz(f, 0, s), nnz = blco_file_nnz(f, s, s + w->segments);
     struct unpack_args args = {.layout = w->layout,
@@ -158,17 +159,17 @@ static cudaError_t decode_batch(const struct device_coo *d, const struct blco_fi
 }
 
 static enum status decode(const struct device_coo *d, const struct blco_file *f,
-                          const struct workspace *w, struct error *error)
+                          const struct decoder *w, struct error *error)
 {
     cudaError_t code = cudaSuccess;
     for (uint64_t s = 0; s < f->header->nsegments && code == cudaSuccess; s += w->segments)
-        code = decode_batch(d, f, w, s);
+        code = decode_segments(d, f, w, s);
     return cuda_status(code, doing, error);
 }
 
-/* Waits, and says what was found. */
+/* Waits for the decoding. STATUS_INPUT where it found a coordinate beyond its mode. */
 static enum status finish(const struct device_coo *d, const struct blco_file *f,
-                          const struct workspace *w, struct error *error)
+                          const struct decoder *w, struct error *error)
 {
     int mode = 0;
     cudaError_t code =
@@ -181,7 +182,7 @@ static enum status finish(const struct device_coo *d, const struct blco_file *f,
     return cuda_status(code, doing, error);
 }
 
-/* ||X||^2, from the file. */
+/* ||X||^2, on the host, from the file. */
 static double norm_sq_of(const struct blco_file *f)
 {
     const struct blco_file_header *h = f->header;
@@ -195,11 +196,11 @@ static double norm_sq_of(const struct blco_file *f)
     return packed_tensor_norm_sq(&p);
 }
 
-/* The arrays that are decoded to, and how. */
-static void prepare(struct device_coo *d, struct workspace *w, struct packed_spread *spread,
+/* Takes the arrays of nonzeros, and says how the file is decoded to them. */
+static void prepare(struct device_coo *d, struct decoder *w, struct packed_spread *spread,
                     struct error *error)
 {
-    *w = (struct workspace){0};
+    *w = (struct decoder){0};
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
     if (d->ordering.line_bits <= 64) {
         decoded_layout_of_line(&w->layout, &d->ordering, &d->shape);
@@ -219,22 +220,22 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, d
 {
     const struct blco_file_header *h = f->header;
     struct packed_spread spread;
-    struct workspace w;
+    struct decoder w;
     device_coo_init(d, &f->shape, h->nnz, pool);
     prepare(d, &w, &spread, error);
     if (error->status == STATUS_OK)
-        workspace_open(&w, d, f, &spread, error);
+        decoder_open(&w, d, f, &spread, error);
     if (error->status == STATUS_OK)
         send_segments(f, d->ordering.line_bits, w.bytes, staging, error);
     if (error->status == STATUS_OK)
         decode(d, f, &w, error);
     if (error->status == STATUS_OK) {
-        *norm_sq = norm_sq_of(f); /* meanwhile */
+        *norm_sq = norm_sq_of(f); /* while the device decodes */
         finish(d, f, &w, error);
     }
     if (error->status != STATUS_OK)
         (void)cudaStreamSynchronize(pool->stream);
-    workspace_close(&w, pool);
+    decoder_close(&w, pool);
     if (error->status != STATUS_OK)
         device_coo_free(d);
     return error->status;

@@ -1,5 +1,5 @@
-/* The nonzeros' way to the device, in as few bytes as hold them: lines in whole bytes, values that
- * are small whole numbers in one, values that are exact as float in four. */
+/* Copying nonzeros to the device in as few bytes as hold them: lines in whole bytes, values in one
+ * byte where all are small whole numbers, in four where all are exact as float. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -9,11 +9,11 @@
 #include "kernels/tensor/widen.h"
 
 #define SHORTEST_LINE 4
-#define SAMPLES       64 /* values by which the form is chosen, from each of as many places */
+#define SAMPLES       64 /* the bytes of a value are guessed from so many values at so many places */
 
 static const char doing[] = "copying the tensor to the GPU";
 
-/* The modes that have bits on the line. */
+/* Where lines come from: the modes that have bits on the line. */
 struct line_packing {
     uint64_t nnz;
     int bytes; /* of a line: 4 to 8 */
@@ -45,56 +45,57 @@ VECTOR_CLONES static void add_pair(uint64_t *restrict line, const uint32_t *a, i
 
 VECTOR_CLONES static void split_32(const uint64_t *restrict line, uint32_t *restrict to)
 {
-    for (uint64_t i = 0; i < WIDEN_GROUP; i++)
+    for (uint64_t i = 0; i < WIDEN_BUNDLE; i++)
         to[i] = (uint32_t)line[i];
 }
 
 VECTOR_CLONES static void split_16(const uint64_t *restrict line, int shift, uint16_t *restrict to)
 {
-    for (uint64_t i = 0; i < WIDEN_GROUP; i++)
+    for (uint64_t i = 0; i < WIDEN_BUNDLE; i++)
         to[i] = (uint16_t)(line[i] >> shift);
 }
 
 VECTOR_CLONES static void split_8(const uint64_t *restrict line, int shift, uint8_t *restrict to)
 {
-    for (uint64_t i = 0; i < WIDEN_GROUP; i++)
+    for (uint64_t i = 0; i < WIDEN_BUNDLE; i++)
         to[i] = (uint8_t)(line[i] >> shift);
 }
 
-/* A group of lines, of which those behind the last nonzero are zero. */
-static void make_lines(const struct line_packing *p, uint64_t group, uint64_t *line)
+/* One bundle of lines (widen.h); the lines behind the last nonzero are zero. */
+static void make_lines(const struct line_packing *p, uint64_t bundle, uint64_t *line)
 {
-    uint64_t first = group * WIDEN_GROUP, left = p->nnz - first;
-    uint64_t count = left < WIDEN_GROUP ? left : WIDEN_GROUP;
-    memset(line, 0, WIDEN_GROUP * sizeof *line);
+    uint64_t first = bundle * WIDEN_BUNDLE, left = p->nnz - first;
+    uint64_t count = left < WIDEN_BUNDLE ? left : WIDEN_BUNDLE;
+    memset(line, 0, WIDEN_BUNDLE * sizeof *line);
     for (int a = 0; a < p->modes; a += 2) {
         int b = a + 1 < p->modes ? a + 1 : a;
         add_pair(line, p->index[a] + first, p->shift[a], p->index[b] + first, p->shift[b], count);
     }
 }
 
-/* As widen.h says. */
-static bool pack_lines(const void *source, uint64_t first, uint64_t count, void *to)
+/* device_staging_pack of lines, in bundles as widen.h lays them out. */
+static bool pack_lines(const void *from, uint64_t first, uint64_t count, void *to)
 {
-    const struct line_packing *p = source;
-    uint64_t line[WIDEN_GROUP];
-    for (uint64_t g = 0; g < count; g++) {
-        unsigned char *group = (unsigned char *)to + g * WIDEN_GROUP * (uint64_t)p->bytes;
-        make_lines(p, first + g, line);
+    const struct line_packing *p = from;
+    uint64_t line[WIDEN_BUNDLE];
+    for (uint64_t k = 0; k < count; k++) {
+        unsigned char *bundle = (unsigned char *)to + k * WIDEN_BUNDLE * (uint64_t)p->bytes;
+        make_lines(p, first + k, line);
         if (p->bytes == sizeof *line) {
-            memcpy(group, line, sizeof line);
+            memcpy(bundle, line, sizeof line);
             continue;
         }
-        split_32(line, (uint32_t *)(void *)group);
+        split_32(line, (uint32_t *)(void *)bundle);
         if (p->bytes >= 6)
-            split_16(line, 32, (uint16_t *)(void *)(group + 4 * WIDEN_GROUP));
+            split_16(line, 32, (uint16_t *)(void *)(bundle + 4 * WIDEN_BUNDLE));
         if (p->bytes % 2 == 1)
-            split_8(line, 8 * (p->bytes - 1), group + (p->bytes - 1) * WIDEN_GROUP);
+            split_8(line, 8 * (p->bytes - 1), bundle + (p->bytes - 1) * WIDEN_BUNDLE);
     }
     return true;
 }
 
-/* Room for `bytes`, and for 8 a nonzero as the sort takes afterwards, so that it is the same. */
+/* Room for `bytes`, at least 8 a nonzero: the sort takes that much afterwards, and gets the same
+ * memory. */
 static void *take_scratch(const struct device_coo *d, uint64_t bytes, struct error *error)
 {
     uint64_t lines = d->nnz * sizeof(uint64_t);
@@ -105,27 +106,27 @@ static enum status send_lines(struct device_coo *d, const struct coo *x,
                               struct device_staging *staging, struct error *error)
 {
     struct line_packing packing = line_packing_of(x, &d->ordering);
-    uint64_t groups = (d->nnz + WIDEN_GROUP - 1) / WIDEN_GROUP;
-    size_t size = WIDEN_GROUP * (size_t)packing.bytes;
+    uint64_t bundles = (d->nnz + WIDEN_BUNDLE - 1) / WIDEN_BUNDLE;
+    size_t size = WIDEN_BUNDLE * (size_t)packing.bytes;
     bool whole = packing.bytes == sizeof *d->line;
     d->line =
-        device_pool_take(d->pool, whole ? groups * WIDEN_GROUP : d->nnz, sizeof *d->line, error);
-    void *packed = whole || !d->line ? d->line : take_scratch(d, groups * size, error);
-    if (!packed)
+        device_pool_take(d->pool, whole ? bundles * WIDEN_BUNDLE : d->nnz, sizeof *d->line, error);
+    void *narrow = whole || !d->line ? d->line : take_scratch(d, bundles * size, error);
+    if (!narrow)
         return error->status;
-    device_staging_send(staging, packed, groups, size, pack_lines, &packing, error);
+    device_staging_send(staging, narrow, bundles, size, pack_lines, &packing, error);
     if (whole)
         return error->status;
     if (error->status == STATUS_OK)
-        cuda_status(widen_lines(packed, packing.bytes, d->line, d->nnz, d->pool->stream), doing,
+        cuda_status(widen_lines(narrow, packing.bytes, d->line, d->nnz, d->pool->stream), doing,
                     error);
-    device_pool_give(d->pool, packed);
+    device_pool_give(d->pool, narrow);
     return error->status;
 }
 
-static bool copy_indices(const void *source, uint64_t first, uint64_t count, void *to)
+static bool copy_indices(const void *from, uint64_t first, uint64_t count, void *to)
 {
-    memcpy(to, (const uint32_t *)source + first, count * sizeof(uint32_t));
+    memcpy(to, (const uint32_t *)from + first, count * sizeof(uint32_t));
     return true;
 }
 
@@ -148,7 +149,8 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
-/* to[i] (count) = the values, whole numbers from 0 to 255; false where one is not, to the bit. */
+/* to[i] (count) = the values as whole numbers from 0 to 255; false where the double of one of these
+ * is not the value, bit by bit. */
 VECTOR_CLONES static bool pack_whole(const double *restrict value, uint64_t count,
                                      uint8_t *restrict to)
 {
@@ -176,12 +178,12 @@ VECTOR_CLONES static bool pack_float(const double *restrict value, uint64_t coun
 struct value_packing {
     const double *value;
     size_t bytes; /* of a value: 1, 4 or 8  */
-    bool *lost;   /* one is not held by them */
+    bool *lost;   /* set where these bytes do not hold a value */
 };
 
-static bool pack_values(const void *source, uint64_t first, uint64_t count, void *to)
+static bool pack_values(const void *from, uint64_t first, uint64_t count, void *to)
 {
-    const struct value_packing *p = source;
+    const struct value_packing *p = from;
     const double *value = p->value + first;
     if (p->bytes == sizeof *value) {
         memcpy(to, value, count * sizeof *value);
@@ -193,7 +195,7 @@ static bool pack_values(const void *source, uint64_t first, uint64_t count, void
     return false;
 }
 
-/* Bytes that hold some of the values: those at SAMPLES places. */
+/* Bytes of a value that hold a sample of the values. */
 static size_t sampled_bytes(const double *value, uint64_t nnz)
 {
     bool whole = true, exact = true;
@@ -208,20 +210,21 @@ static size_t sampled_bytes(const double *value, uint64_t nnz)
     return whole ? sizeof(uint8_t) : exact ? sizeof(float) : sizeof *value;
 }
 
-/* In `bytes` each; *lost where they do not hold them all, and d->value is then undefined. */
+/* Sends the values in `bytes` each. Sets *lost where that does not hold them all; d->value is then
+ * undefined. */
 static enum status send_narrow(struct device_coo *d, const struct coo *x, size_t bytes, bool *lost,
                                struct device_staging *staging, struct error *error)
 {
     struct value_packing packing = {x->value, bytes, lost};
-    void *packed = take_scratch(d, d->nnz * bytes, error);
-    if (!packed)
+    void *narrow = take_scratch(d, d->nnz * bytes, error);
+    if (!narrow)
         return error->status;
-    if (device_staging_send(staging, packed, d->nnz, bytes, pack_values, &packing, error) ==
+    if (device_staging_send(staging, narrow, d->nnz, bytes, pack_values, &packing, error) ==
             STATUS_OK &&
         !*lost)
-        cuda_status(widen_values(packed, (int)bytes, d->value, d->nnz, d->pool->stream), doing,
+        cuda_status(widen_values(narrow, (int)bytes, d->value, d->nnz, d->pool->stream), doing,
                     error);
-    device_pool_give(d->pool, packed);
+    device_pool_give(d->pool, narrow);
     return error->status;
 }
 

@@ -9,7 +9,7 @@
 
 static const char doing[] = "grouping modes on the GPU";
 
-static struct tuples_nonzeros source_of(const struct device_coo *x)
+static struct tuples_nonzeros nonzeros_of(const struct device_coo *x)
 {
     struct tuples_nonzeros s = {.line = x->line};
     for (int n = 0; n < x->shape.order; n++) {
@@ -43,28 +43,29 @@ static enum status number_tuples(const struct tuples_map *map, const struct devi
     return cuda_status(code, doing, error);
 }
 
-/* The tuples of x's modes [first, last), numbered; of one mode no bits. Empty on failure. */
+/* *map = the tuples of x's modes [first, last), numbered; without bits for a single mode. Empty on
+ * failure. */
 static enum status map_create(struct tuples_map *map, const struct device_coo *x, int first,
                               int last, struct error *error)
 {
-    uint64_t cells = 1;
+    uint64_t possible = 1;
     *map = (struct tuples_map){.first = first, .last = last};
     for (int n = first; n < last; n++) {
-        cells *= x->shape.dims[n];
+        possible *= x->shape.dims[n];
         map->length[n - first] = (uint32_t)x->shape.dims[n];
     }
     if (last - first == 1)
         return STATUS_OK;
-    map->words = (cells + 63) / 64;
+    map->words = (possible + 63) / 64;
     map->bits = device_pool_take(x->pool, map->words, sizeof *map->bits, error);
     if (map->bits)
         map->before = device_pool_take(x->pool, map->words + 1, sizeof *map->before, error);
     if (map->before) {
-        struct tuples_nonzeros source = source_of(x);
+        struct tuples_nonzeros nonzeros = nonzeros_of(x);
         cudaError_t code =
             cudaMemsetAsync(map->bits, 0, map->words * sizeof *map->bits, x->pool->stream);
         if (code == cudaSuccess)
-            code = tuples_mark(&source, map, x->nnz, x->pool->stream);
+            code = tuples_mark(&nonzeros, map, x->nnz, x->pool->stream);
         if (cuda_status(code, doing, error) == STATUS_OK)
             number_tuples(map, x->pool, error);
     }
@@ -93,41 +94,41 @@ static enum status fetch_counts(uint32_t *host, const uint32_t *device, uint64_t
     return cuda_status(code, doing, error);
 }
 
-/* The tuples of x's modes [first, last) in a sample of their cells, into *count on the device,
- * where each stands for *scale of them. */
-static enum status count_run(const struct device_coo *x, int first, int last, uint32_t *count,
-                             double *scale, struct error *error)
+/* *count (device) = how many tuples of x's modes [first, last) are in a sample of all possible
+ * ones; each counted tuple stands for *scale tuples. */
+static enum status count_range(const struct device_coo *x, int first, int last, uint32_t *count,
+                               double *scale, struct error *error)
 {
     struct tuples_map map = {.first = first, .last = last};
     for (int n = first; n < last; n++)
         map.length[n - first] = (uint32_t)x->shape.dims[n];
     const struct mode_groups_sample s =
         mode_groups_sample(mode_groups_possible_tuples(x->shape.dims, x->nnz, first, last));
-    const struct tuples_sample sample = {s.key_bits, s.skipped_bits};
+    const struct tuples_sample sample = {.bits = s.key_bits, .left_out = s.skipped_bits};
     const uint64_t words = (UINT64_C(1) << (s.key_bits - s.skipped_bits)) / 64 + 1;
     uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
     if (!bits)
         return error->status;
-    const struct tuples_nonzeros source = source_of(x);
+    const struct tuples_nonzeros nonzeros = nonzeros_of(x);
     cudaError_t code = cudaMemsetAsync(bits, 0, words * sizeof *bits, x->pool->stream);
     if (code == cudaSuccess)
         code = cudaMemsetAsync(count, 0, sizeof *count, x->pool->stream);
     if (code == cudaSuccess)
-        code = tuples_count(&source, &map, sample, x->nnz, bits, count, x->pool->stream);
+        code = tuples_count(&nonzeros, &map, sample, x->nnz, bits, count, x->pool->stream);
     device_pool_give(x->pool, bits);
     *scale = (double)(1 << s.skipped_bits);
     return cuda_status(code, doing, error);
 }
 
-#define RUNS (MAX_ORDER * (MAX_ORDER + 1))
+#define RANGES (MAX_ORDER * (MAX_ORDER + 1))
 
-/* Counts all runs that are worth it one after the other, then fetches the counts at once. */
-static enum status count_runs(const struct device_coo *x, struct tuple_counts *tuples,
-                              uint32_t *count, struct error *error)
+/* Counts the tuples of all ranges of modes that are worth it, then fetches all counts at once. */
+static enum status count_ranges(const struct device_coo *x, struct tuple_counts *tuples,
+                                uint32_t *count, struct error *error)
 {
-    uint32_t host[RUNS];
-    double *run[RUNS], scale[RUNS];
-    uint64_t runs = 0;
+    uint32_t host[RANGES];
+    double *range[RANGES], scale[RANGES];
+    uint64_t ranges = 0;
     for (int first = 0; first < x->shape.order; first++)
         for (int last = first + 1; last <= x->shape.order && last - first < x->shape.order;
              last++) {
@@ -136,14 +137,14 @@ static enum status count_runs(const struct device_coo *x, struct tuple_counts *t
             if (last - first == 1 ||
                 mode_groups_possible_tuples(x->shape.dims, x->nnz, first, last) == 0)
                 continue;
-            if (count_run(x, first, last, count + runs, &scale[runs], error) != STATUS_OK)
+            if (count_range(x, first, last, count + ranges, &scale[ranges], error) != STATUS_OK)
                 return error->status;
-            run[runs++] = to;
+            range[ranges++] = to;
         }
-    if (error->status == STATUS_OK && runs > 0)
-        fetch_counts(host, count, runs, x->pool, error);
-    for (uint64_t i = 0; i < runs && error->status == STATUS_OK; i++)
-        *run[i] = host[i] * scale[i];
+    if (error->status == STATUS_OK && ranges > 0)
+        fetch_counts(host, count, ranges, x->pool, error);
+    for (uint64_t i = 0; i < ranges && error->status == STATUS_OK; i++)
+        *range[i] = host[i] * scale[i];
     return error->status;
 }
 
@@ -154,16 +155,16 @@ enum status device_mode_groups_choose(struct mode_groups *g, const struct device
     mode_groups_none(g, x->shape.order);
     if (!mode_groups_possible(x->shape.order))
         return STATUS_OK;
-    uint32_t *count = device_pool_take(x->pool, RUNS, sizeof *count, error);
-    if (count && count_runs(x, &tuples, count, error) == STATUS_OK)
+    uint32_t *count = device_pool_take(x->pool, RANGES, sizeof *count, error);
+    if (count && count_ranges(x, &tuples, count, error) == STATUS_OK)
         mode_groups_decide(g, x->shape.order, x->nnz, &tuples, row_bytes, cache_bytes,
                            MODE_GROUPS_BEYOND_CACHE);
     device_pool_give(x->pool, count);
     return error->status;
 }
 
-/* Maps of all groups (g->groups), and their tuples on the host. Those that were made are the
- * caller's to free, also after a failure. */
+/* Maps of all mode groups (g->groups), and how many tuples each has. The caller frees the maps,
+ * also after a failure. */
 static enum status map_groups(struct tuples_map *map, uint32_t *tuples, const struct mode_groups *g,
                               const struct device_coo *x, struct error *error)
 {
@@ -186,14 +187,14 @@ static void set_shifts(struct tuples_target *to, const struct device_coo *d)
         to->shift[n] = d->line ? d->ordering.place[n][0] : 0;
 }
 
-/* x's nonzeros with the tuples' numbers as coordinates. Where lines are too long, a group's numbers
- * take the place of its first mode's coordinates. */
+/* *x = its nonzeros with the tuples' numbers as coordinates. Where lines are too long, the numbers
+ * of a mode group take the place of its first mode's coordinates. */
 static enum status reduce(struct device_coo *x, const struct mode_groups *g,
                           const struct tuples_map *map, const uint32_t *tuples, struct error *error)
 {
     uint64_t dims[MAX_ORDER];
     struct device_coo reduced;
-    struct tuples_nonzeros source = source_of(x);
+    struct tuples_nonzeros nonzeros = nonzeros_of(x);
     struct tuples_target to = {0};
     for (int k = 0; k < g->groups; k++)
         dims[k] = tuples[k];
@@ -214,15 +215,15 @@ static enum status reduce(struct device_coo *x, const struct mode_groups *g,
     to.line = reduced.line;
     set_shifts(&to, &reduced);
     if (error->status == STATUS_OK)
-        cuda_status(tuples_reduce(&source, map, g->groups, &to, x->nnz, x->pool->stream), doing,
+        cuda_status(tuples_reduce(&nonzeros, map, g->groups, &to, x->nnz, x->pool->stream), doing,
                     error);
     device_coo_free(x);
     *x = reduced;
     return error->status;
 }
 
-/* The arrays of d, which has a nonzero for each of the map's tuples, and of its coordinates, on the
- * device; and where they are. */
+/* The arrays of d, which has a nonzero for each tuple of the map, and of the tuples' coordinates,
+ * all on the device; *to says where they are. */
 static enum status take_tuples(struct device_coo *d, uint32_t **coordinate,
                                struct tuples_target *to, struct error *error)
 {
@@ -241,7 +242,7 @@ static enum status take_tuples(struct device_coo *d, uint32_t **coordinate,
     return error->status;
 }
 
-/* The tuples of one group as a tensor, and their coordinates. */
+/* The tuples of one mode group as a tensor, and their coordinates. */
 static enum status list_tuples(struct device_coo *d, uint32_t **coordinate,
                                const struct tuples_map *map, uint32_t tuples,
                                const struct device_pool *pool, struct error *error)

@@ -1,4 +1,4 @@
-/* Sorting nonzeros along a line on the device. */
+/* Sorting keys with a payload on the device, as nonzeros are sorted along a line. */
 #ifndef BLCO_DEVICE_PAIRS_H
 #define BLCO_DEVICE_PAIRS_H
 
@@ -6,7 +6,7 @@
 
 #include "backend/cuda/runtime/device_memory.h"
 
-/* Keys that carry a payload along: the pairs are in [0]; [1] is the room that sorting takes. */
+/* Keys, each with its payload. The pairs are in [0]; [1] is the room that sorting takes. */
 struct device_pairs {
     uint64_t n;
     int payload_size; /* 4 or 8                                          */
@@ -14,11 +14,12 @@ struct device_pairs {
     void *payload[2]; /* (n x payload_size) each; device, owned          */
 };
 
-/* n pairs, uninitialised. The caller gives *p back, also after a failure. */
+/* Room for n pairs, uninitialised. The caller gives *p back, also after a failure. STATUS_MEMORY.
+ */
 enum status device_pairs_take(struct device_pairs *p, uint64_t n, int payload_size,
                               const struct device_pool *pool, struct error *error);
 
-/* Takes key[0] and payload[0] where they are NULL. */
+/* Takes key[0] and payload[0] where they are NULL. STATUS_MEMORY. */
 enum status device_pairs_complete(struct device_pairs *p, const struct device_pool *pool,
                                   struct error *error);
 
@@ -30,7 +31,7 @@ void device_pairs_give_keys(struct device_pairs *p, const struct device_pool *po
 enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
                               const struct device_pool *pool, struct error *error);
 
-/* Bytes of a nonzero's position. */
+/* Bytes of a nonzero's position among nnz: 4 or 8. */
 int device_pairs_position_size(uint64_t nnz);
 
 #endif

@@ -8,18 +8,19 @@
 #include "kernels/mttkrp/chunks.h"
 #include "kernels/mttkrp/empty_rows.h"
 
-/* Large tensors fill the card with chunks that are worth starting; small ones are cut finer. */
+/* Nonzeros of the shortest chunks. Large tensors have enough chunks of a size that is worth
+ * starting to fill the card; small ones are cut finer. */
 #define SMALLEST_CHUNK 512
-#define SMALL_TENSOR   (UINT64_C(1) << 20)
-#define FINEST_CHUNK   64
+#define FINEST_CHUNK   64                  /* of a small tensor            */
+#define SMALL_TENSOR   (UINT64_C(1) << 20) /* has fewer nonzeros than that */
 
 uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table)
 {
     return (uint32_t)(t->blco.nnz < SMALL_TENSOR ? FINEST_CHUNK : SMALLEST_CHUNK) << table;
 }
 
-/* `bytes` of the host to `device`, which is NULL after a failure. Waits: the host's array may be
- * freed. */
+/* Copies `bytes` of the host to `device`, which is NULL where taking it failed. Waits, so that the
+ * host's array may be freed. */
 static enum status copy_table(void *device, const void *host, size_t bytes,
                               const struct device_pool *pool, struct error *error)
 {
@@ -31,8 +32,8 @@ static enum status copy_table(void *device, const void *host, size_t bytes,
     return cuda_status(code, "copying a table to the GPU", error);
 }
 
-/* Where every block begins when its chunks have at most `size` nonzeros, into at[0..nblocks], the
- * last for the ends. */
+/* at[k] = the first chunk and the first nonzero of block k where chunks have at most `size`
+ * nonzeros; at[nblocks] = the ends. */
 static void start_blocks(const struct device_blco *b, uint32_t size, struct chunk_block *at)
 {
     uint64_t chunks = 0;
@@ -43,7 +44,8 @@ static void start_blocks(const struct device_blco *b, uint32_t size, struct chun
     at[b->nblocks] = (struct chunk_block){chunks, b->nnz};
 }
 
-/* From the blocks' beginnings (nblocks + 1 for each table), on the host and on the device. */
+/* Fills the tables from start_blocks' entries (nblocks + 1 for each table), which are on the host
+ * and on the device. */
 static enum status fill_tables(struct device_tensor *t, const struct chunk_block *host,
                                const struct chunk_block *device, const struct device_pool *pool,
                                struct error *error)
@@ -108,7 +110,7 @@ static enum status build_bases(struct device_tensor *t, const struct device_pool
     return error->status;
 }
 
-/* The list in `row`, which has room for all rows, is kept at its true size. */
+/* Keeps the list in `row`, an array for all rows, in an array of its true size. */
 static enum status keep_zero_rows(struct device_tensor *t, const uint32_t *row,
                                   const struct device_pool *pool, struct error *error)
 {
@@ -120,8 +122,8 @@ static enum status keep_zero_rows(struct device_tensor *t, const uint32_t *row,
                        "keeping the rows without nonzeros", error);
 }
 
-/* The shortest chunks have the most ends, and those of the longer ones are among them: one list of
- * rows serves every table. */
+/* The shortest chunks have the most ends, and the ends of longer chunks are among these: one list
+ * of rows serves every table. */
 static enum status list_zero_rows(struct device_tensor *t, int mode, const struct device_pool *pool,
                                   struct error *error)
 {
@@ -131,17 +133,17 @@ static enum status list_zero_rows(struct device_tensor *t, int mode, const struc
 
     size_t bytes = 0;
     cudaError_t code = empty_rows_temporary(rows, &bytes);
-    void *workspace = device_pool_take(pool, bytes, 1, error);
+    void *temporary = device_pool_take(pool, bytes, 1, error);
     uint32_t *row = device_pool_take(pool, rows, sizeof *row, error);
-    if (workspace && row) {
+    if (temporary && row) {
         if (code == cudaSuccess)
-            code = empty_rows_list(&args, rows, row, &t->zero_rows, workspace, bytes, pool->stream);
+            code = empty_rows_list(&args, rows, row, &t->zero_rows, temporary, bytes, pool->stream);
         if (cuda_status(code, "listing the rows without nonzeros", error) == STATUS_OK &&
             t->zero_rows > 0)
             keep_zero_rows(t, row, pool, error);
     }
     device_pool_give(pool, row);
-    device_pool_give(pool, workspace);
+    device_pool_give(pool, temporary);
     return error->status;
 }
 
@@ -190,5 +192,5 @@ void device_tensor_args(const struct device_tensor *t, int table, int mode,
                                  .base = t->base,
                                  .output = device_tensor_field(t, mode),
                                  .copies = 1,
-                                 .owned = t->blco.ordering.kind == mode};
+                                 .ordered = t->blco.ordering.kind == mode};
 }

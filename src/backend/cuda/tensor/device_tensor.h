@@ -1,15 +1,15 @@
 /* A BLCO tensor in device memory with what the MTTKRP kernels need beside it: the bases of its
- * blocks, and its nonzeros cut into chunks of several sizes. */
+ * blocks, and tables that cut its nonzeros into chunks, each table in another size. */
 #ifndef BLCO_DEVICE_TENSOR_H
 #define BLCO_DEVICE_TENSOR_H
 
 #include "backend/cuda/tensor/device_blco.h"
 #include "kernels/mttkrp/mttkrp.h"
 
-#define DEVICE_CHUNK_TABLES 5 /* each one's chunks are twice as long as those of the one before */
+#define DEVICE_CHUNK_TABLES 5 /* each has chunks twice as long as the table before */
 
 struct device_chunk_table {
-    struct mttkrp_chunk *chunk; /* (count), part of struct device_tensor's */
+    struct mttkrp_chunk *chunk; /* (count); device */
     uint64_t count;
 };
 
@@ -22,18 +22,18 @@ struct device_tensor {
     uint64_t zero_rows;
 };
 
-/* Nonzeros of the chunks in a table of t, at most. */
+/* Most nonzeros of a chunk in table number `table` of t. */
 uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table);
 
-/* Builds the ordering `kind` from x (device_blco_build, also for `last`) and everything else, from
- * x's pool and on its stream. On failure *t is empty. */
+/* Builds the ordering `kind` from x (device_blco_build says what real_size and `last` are), bases
+ * and tables, from x's pool and on its stream. On failure *t is empty. STATUS_MEMORY. */
 enum status device_tensor_build(struct device_tensor *t, struct device_coo *x, int kind,
                                 int real_size, bool last, struct error *error);
 
 /* No work on the device may use it any more. */
 void device_tensor_free(struct device_tensor *t);
 
-/* The kernels' view: nonzeros, chunk table, bases and the output field of `mode`. */
+/* *args for the kernels: nonzeros, chunks, bases, and `mode` as the output; no gathers. */
 void device_tensor_args(const struct device_tensor *t, int table, int mode,
                         struct mttkrp_args *args);
 

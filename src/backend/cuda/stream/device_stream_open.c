@@ -1,0 +1,280 @@
+/* Opening and closing a stream: its orderings, slots and workspaces, and what stays on the device.
+ */
+#include "backend/cuda/stream/device_stream.h"
+
+#include <string.h>
+
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "formats/blco/decoded_layout.h"
+#include "tensor/ordering.h"
+
+static const char doing[] = "streaming the tensor";
+
+/* A device array into *array, a pointer; adds its bytes to *used. */
+static enum status allocate(void *array, uint64_t count, uint64_t size, uint64_t *used,
+                            struct error *error)
+{
+    *used += count * size;
+    return device_array_into(array, count, size, error);
+}
+
+/* The arrays for a batch of nnz nonzeros, and for sorting it where a mode needs that. */
+static enum status allocate_workspace(struct device_stream *s,
+                                      struct device_stream_workspace *workspace, uint64_t nnz,
+                                      uint64_t *used, struct error *error)
+{
+    enum status status = allocate(&workspace->value, nnz, sizeof(double), used, error);
+    for (int w = 0; w < s->layout.words && status == STATUS_OK; w++)
+        status = allocate(&workspace->index[w], nnz, sizeof *workspace->index[w], used, error);
+    for (int n = 0; n < s->order && status == STATUS_OK; n++)
+        if (s->sorted[n])
+            return device_batch_sort_open(&workspace->sort, nnz, used, error);
+    return status;
+}
+
+/* Bytes of the largest batch. */
+static uint64_t largest_batch(const struct device_stream *s)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < s->orderings; i++)
+        for (uint64_t b = 0; b < s->ordering[i].nbatches; b++) {
+            uint64_t size = device_packed_tensor_bytes(&s->ordering[i], b);
+            bytes = size > bytes ? size : bytes;
+        }
+    return bytes;
+}
+
+/* Replaces the slots by slots of so many bytes; on failure some may stay as they were. */
+static enum status build_slots(struct device_stream *s, uint64_t bytes, struct error *error)
+{
+    enum status status = STATUS_OK;
+    s->ahead = false; /* the batches in them are lost */
+    for (int k = 0; k < PLAN_SLOTS && status == STATUS_OK; k++) {
+        uint8_t *old = s->slot[k].bytes;
+        status = allocate(&s->slot[k].bytes, bytes, 1, &s->used, error);
+        if (status == STATUS_OK)
+            device_free(old);
+        else
+            s->slot[k].bytes = old;
+    }
+    if (status == STATUS_OK) {
+        s->used -= PLAN_SLOTS * s->slot_bytes;
+        s->slot_bytes = bytes;
+    }
+    return status;
+}
+
+/* Workspaces, slots and the flag for damage. */
+static enum status build_buffers(struct device_stream *s, struct error *error)
+{
+    uint64_t nnz = 0;
+    for (int i = 0; i < s->orderings; i++)
+        nnz = device_packed_tensor_nnz(&s->ordering[i], 0) > nnz
+                  ? device_packed_tensor_nnz(&s->ordering[i], 0)
+                  : nnz;
+    enum status status = STATUS_OK;
+    for (int k = 0; k < PLAN_WORKSPACES && status == STATUS_OK; k++)
+        status = allocate_workspace(s, &s->workspace[k], nnz, &s->used, error);
+    if (status == STATUS_OK)
+        status = build_slots(s, largest_batch(s), error);
+    if (status == STATUS_OK)
+        status = allocate(&s->damaged, 1, sizeof *s->damaged, &s->used, error);
+    return status == STATUS_OK
+               ? cuda_status(cudaMemset(s->damaged, 0, sizeof *s->damaged), doing, error)
+               : status;
+}
+
+static cudaError_t create_event(cudaEvent_t *event)
+{
+    return cudaEventCreateWithFlags(event, cudaEventDisableTiming);
+}
+
+static cudaError_t open_workspace(struct device_stream_workspace *workspace)
+{
+    int least, greatest;
+    cudaError_t code = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (code == cudaSuccess)
+        code = cudaStreamCreateWithPriority(&workspace->stream, cudaStreamNonBlocking, greatest);
+    if (code == cudaSuccess)
+        code = cudaStreamCreateWithPriority(&workspace->product, cudaStreamNonBlocking, least);
+    if (code == cudaSuccess)
+        code = create_event(&workspace->ready);
+    return code == cudaSuccess ? create_event(&workspace->done) : code;
+}
+
+static enum status open_streams(struct device_stream *s, struct error *error)
+{
+    cudaError_t code = cudaStreamCreateWithFlags(&s->copy, cudaStreamNonBlocking);
+    if (code == cudaSuccess)
+        code = create_event(&s->begun);
+    for (int n = 0; n < s->order && code == cudaSuccess; n++) {
+        code = cudaEventCreate(&s->started[n]);
+        if (code == cudaSuccess)
+            code = cudaEventCreate(&s->ended[n]);
+    }
+    for (int k = 0; k < PLAN_WORKSPACES && code == cudaSuccess; k++)
+        code = open_workspace(&s->workspace[k]);
+    for (int k = 0; k < PLAN_SLOTS && code == cudaSuccess; k++) {
+        code = create_event(&s->slot[k].arrived);
+        if (code == cudaSuccess)
+            code = create_event(&s->slot[k].emptied);
+    }
+    return cuda_status(code, doing, error);
+}
+
+uint64_t device_stream_room(const struct device_stream *s)
+{
+    uint64_t used = s->used;
+    for (int i = 0; i < s->orderings; i++)
+        used += s->ordering[i].packed.nsegments * sizeof *s->ordering[i].segment;
+    return s->bytes > used ? s->bytes - used : 0;
+}
+
+/* Lets as much of every ordering stay on the device as there is room for. */
+static enum status keep_shares(struct device_stream *s, struct error *error)
+{
+    uint64_t share = device_stream_room(s) / (uint64_t)s->orderings;
+    enum status status = STATUS_OK;
+    for (int i = 0; i < s->orderings; i++)
+        device_packed_tensor_drop(&s->ordering[i]);
+    for (int i = 0; i < s->orderings && status == STATUS_OK; i++)
+        status = device_packed_tensor_keep(&s->ordering[i], share, error);
+    return status;
+}
+
+static enum status build(struct device_stream *s, struct error *error)
+{
+    enum status status = build_buffers(s, error);
+    if (status == STATUS_OK)
+        status = keep_shares(s, error);
+    return status == STATUS_OK ? open_streams(s, error) : status;
+}
+
+/* Computes each mode from the ordering of its kind, or from alto. */
+static void serve_modes(struct device_stream *s)
+{
+    for (int n = 0; n < s->order; n++) {
+        int kind = s->conflict[n] == CONFLICT_ORDERED ? n : ORDERING_ALTO;
+        for (int i = 0; i < s->orderings; i++)
+            if (s->ordering[i].packed.kind == kind)
+                s->serves[n] = i;
+    }
+}
+
+enum status device_stream_open(struct device_stream *s, struct packed_tensor *packed, int count,
+                               const enum conflict *conflict, const bool *sorted,
+                               uint64_t batch_nnz, uint64_t bytes, int single, struct error *error)
+{
+    memset(s, 0, sizeof *s);
+    s->order = packed[0].shape.order;
+    s->single = single;
+    s->bytes = bytes;
+    s->batch_nnz = batch_nnz;
+    s->last_mode = -1;
+    memcpy(s->conflict, conflict, (size_t)s->order * sizeof *conflict);
+    memcpy(s->sorted, sorted, (size_t)s->order * sizeof *sorted);
+    enum status status = STATUS_OK;
+    if (!decoded_layout_create(&s->layout, &packed[0].shape))
+        status = error_set(error, STATUS_MEMORY,
+                           "the tensor is too large for the GPU, and its coordinates take too many "
+                           "bits to flow through it");
+    for (; s->orderings < count && status == STATUS_OK; s->orderings++)
+        status = device_packed_tensor_open(&s->ordering[s->orderings], &packed[s->orderings],
+                                           &s->layout, batch_nnz, error);
+    for (int i = s->orderings; i < count; i++)
+        packed_tensor_free(&packed[i]);
+    serve_modes(s);
+    if (status == STATUS_OK)
+        status = build(s, error);
+    if (status != STATUS_OK)
+        device_stream_close(s);
+    return status;
+}
+
+enum status device_stream_adopt(struct device_stream *s, struct packed_tensor *replica,
+                                struct error *error)
+{
+    struct device_packed_tensor *o = &s->ordering[s->orderings++];
+    int mode = replica->kind;
+    enum status status = device_packed_tensor_open(o, replica, &s->layout, s->batch_nnz, error);
+    if (status == STATUS_OK && largest_batch(s) > s->slot_bytes)
+        status = build_slots(s, largest_batch(s), error);
+    if (status != STATUS_OK) {
+        device_packed_tensor_close(o);
+        s->orderings--;
+        return status;
+    }
+    o->checked = true;
+    s->ahead = false;
+    s->conflict[mode] = CONFLICT_ORDERED;
+    s->sorted[mode] = false;
+    serve_modes(s);
+    return STATUS_OK;
+}
+
+void device_stream_vacate(struct device_stream *s, int ordering)
+{
+    s->ahead = false; /* the slots have batches that were the first to flow before */
+    device_packed_tensor_drop(&s->ordering[ordering]);
+}
+
+enum status device_stream_rearrange(struct device_stream *s, struct error *error)
+{
+    for (int i = s->orderings - 1; i >= 0; i--) {
+        bool needed = false;
+        for (int n = 0; n < s->order; n++)
+            needed |= s->serves[n] == i;
+        if (needed)
+            continue;
+        device_packed_tensor_close(&s->ordering[i]);
+        s->ordering[i] = s->ordering[--s->orderings];
+        s->ordering[s->orderings] = (struct device_packed_tensor){0};
+        serve_modes(s);
+    }
+    s->ahead = false;
+    return keep_shares(s, error);
+}
+
+static void destroy_event(cudaEvent_t event)
+{
+    if (event)
+        cudaEventDestroy(event);
+}
+
+static void destroy_stream(cudaStream_t stream)
+{
+    if (stream)
+        cudaStreamDestroy(stream);
+}
+
+void device_stream_close(struct device_stream *s)
+{
+    if (s->copy)
+        cudaDeviceSynchronize();
+    for (int i = 0; i < s->orderings; i++)
+        device_packed_tensor_close(&s->ordering[i]);
+    for (int k = 0; k < PLAN_SLOTS; k++) {
+        device_free(s->slot[k].bytes);
+        destroy_event(s->slot[k].arrived);
+        destroy_event(s->slot[k].emptied);
+    }
+    for (int k = 0; k < PLAN_WORKSPACES; k++) {
+        for (int w = 0; w < PACKED_WORDS; w++)
+            device_free(s->workspace[k].index[w]);
+        device_free(s->workspace[k].value);
+        device_batch_sort_close(&s->workspace[k].sort);
+        destroy_event(s->workspace[k].ready);
+        destroy_event(s->workspace[k].done);
+        destroy_stream(s->workspace[k].stream);
+        destroy_stream(s->workspace[k].product);
+    }
+    device_free(s->damaged);
+    destroy_event(s->begun);
+    for (int n = 0; n < s->order; n++) {
+        destroy_event(s->started[n]);
+        destroy_event(s->ended[n]);
+    }
+    destroy_stream(s->copy);
+    memset(s, 0, sizeof *s);
+}
