@@ -4,7 +4,8 @@
 #define BLCO_TENSOR_INPUT_H
 
 #include "formats/blco/blco_file.h"
-#include "formats/tns/tns.h"
+#include "formats/tns/tns_options.h"
+#include "tensor/coo.h"
 
 struct tensor_input {
     struct coo x;          /* shape and nnz; the arrays once the nonzeros are read */

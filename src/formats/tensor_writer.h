@@ -5,6 +5,7 @@
 #include "formats/blco/blco_writer.h"
 #include "formats/tensor_file.h"
 #include "formats/tns/tns_writer.h"
+#include "tensor/coo.h"
 
 struct tensor_writer {
     enum tensor_format format;

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "base/error.h"
 #include "base/uint128.h"
 #include "tensor/coo.h"
 

@@ -2,6 +2,7 @@
 #ifndef BLCO_KEY_SET_H
 #define BLCO_KEY_SET_H
 
+#include "base/error.h"
 #include "generate/coordinate_keys.h"
 
 struct key_set {

@@ -4,10 +4,10 @@
 
 #include "tensor/coo.h"
 
-/* Takes a piece: consecutive nonzeros, with the order and lengths of the whole tensor (a reader
- * that does not know these yet gives the lengths so far). The piece is valid during the call, in
- * which its nonzeros and their number may be changed. A status other than STATUS_OK ends the handing
- * over, and is what its caller fails with. */
+/* Takes a piece: consecutive nonzeros, with the order and lengths of the whole tensor (a text
+ * reader, which does not know the lengths yet, gives those of the largest indices so far). The
+ * piece is the caller's, valid during the call; the taker may change its nonzeros and their number,
+ * not free it. A failure of the taker ends the caller with the taker's status and message. */
 typedef enum status (*coo_taker)(void *context, struct coo *piece, struct error *error);
 
 struct coo_pieces {

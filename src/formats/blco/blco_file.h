@@ -7,6 +7,7 @@
 #include "base/filemap.h"
 #include "base/progress.h"
 #include "formats/blco/blco_format.h"
+#include "tensor/coo.h"
 
 struct blco_file {
     const char *name; /* for messages; not owned */

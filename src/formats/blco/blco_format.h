@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "kernels/shared/packed_group.h"
-#include "tensor/coo.h"
+#include "tensor/shape.h"
 
 #define BLCO_MAGIC                                                                                 \
     "\x89"                                                                                         \

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/outfile.h"
 #include "formats/blco/blco_format.h"
+#include "tensor/coo.h"
 #include "tensor/ordering.h"
 
 struct blco_writer {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "formats/blco/bit_fields.h"
 #include "kernels/shared/packed_group.h"
+#include "tensor/coo.h"
 #include "tensor/ordering.h"
 
 /* Read-only once created: any number of threads may use it. */

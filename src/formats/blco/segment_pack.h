@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "formats/blco/blco_format.h"
 #include "formats/blco/linear_decoder.h"
+#include "tensor/coo.h"
 #include "tensor/ordering.h"
 
 /* The most bytes of `nnz` nonzeros in segments of segment_nnz, with lines of `line_bits` bits. */

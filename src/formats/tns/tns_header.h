@@ -7,6 +7,7 @@
 
 #include "formats/tns/tns_line.h"
 #include "formats/tns/tns_options.h"
+#include "tensor/shape.h"
 
 /* What the next text line that is not blank must be. */
 enum tns_awaited {

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tensor/coo.h"
+#include "base/error.h"
+#include "tensor/shape.h"
 
 #define TNS_MAX_COLUMNS (MAX_ORDER + 1)
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "tensor/coo.h"
+#include "tensor/shape.h"
 
 struct tns_options {
     int index_base;           /* 0 or 1                                                        */

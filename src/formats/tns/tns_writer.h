@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "base/error.h"
 #include "base/progress.h"
 #include "formats/tns/tns_options.h"
 #include "tensor/coo.h"
