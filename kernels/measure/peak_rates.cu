@@ -4,6 +4,7 @@
 #include "kernels/measure/peak_rates.h"
 
 #include "kernels/shared/vector.cuh"
+#include "kernels/shared/thread_blocks.cuh"
 
 namespace
 {
@@ -133,16 +134,11 @@ cudaError_t run(peak_rows *r, operation op, cudaStream_t stream)
     return r->single ? choose_lanes<float>(r, op, stream) : choose_lanes<double>(r, op, stream);
 }
 
-unsigned thread_blocks_for(uint64_t count, uint64_t per_block)
-{
-    return static_cast<unsigned>((count + per_block - 1) / per_block);
-}
-
 } // namespace
 
 extern "C" cudaError_t peak_fill(void *table, uint64_t count, int single, cudaStream_t stream)
 {
-    unsigned blocks = thread_blocks_for(count, THREADS);
+    unsigned blocks = thread_blocks(count, THREADS);
     if (single)
         fill<float><<<blocks, THREADS, 0, stream>>>(static_cast<float4 *>(table), count);
     else
@@ -152,7 +148,7 @@ extern "C" cudaError_t peak_fill(void *table, uint64_t count, int single, cudaSt
 
 extern "C" cudaError_t peak_copy(void *to, const void *from, uint64_t count, cudaStream_t stream)
 {
-    copy<<<thread_blocks_for(count, THREADS * IN_FLIGHT), THREADS, 0, stream>>>(
+    copy<<<thread_blocks(count, THREADS * IN_FLIGHT), THREADS, 0, stream>>>(
         static_cast<uint4 *>(to), static_cast<const uint4 *>(from), count);
     return cudaGetLastError();
 }

@@ -7,7 +7,7 @@
 
 #include <cub/block/block_radix_sort.cuh>
 
-#include "kernels/mttkrp/mttkrp.h"
+#include "kernels/mttkrp/mttkrp_args.h"
 #include "kernels/mttkrp/row_sums.cuh"
 
 constexpr int ANY = -1; /* gathers counted at run time, and indices of two words */

@@ -1,5 +1,7 @@
 #include "kernels/mttkrp/chunks.h"
 
+#include "kernels/shared/thread_blocks.cuh"
+
 namespace
 {
 
@@ -35,7 +37,7 @@ extern "C" cudaError_t chunks_list(mttkrp_chunk *chunk, uint64_t chunks, const c
 {
     if (chunks == 0)
         return cudaSuccess;
-    list_chunks<<<static_cast<unsigned>((chunks + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
-        chunk, chunks, block, blocks, size);
+    list_chunks<<<thread_blocks(chunks, THREADS), THREADS, 0, stream>>>(chunk, chunks, block,
+                                                                        blocks, size);
     return cudaGetLastError();
 }

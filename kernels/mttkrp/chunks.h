@@ -2,7 +2,10 @@
 #ifndef BLCO_CHUNKS_H
 #define BLCO_CHUNKS_H
 
-#include "kernels/mttkrp/mttkrp.h"
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "kernels/mttkrp/mttkrp_args.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,6 +4,7 @@
 #include <thrust/iterator/counting_iterator.h>
 
 #include "kernels/mttkrp/output_row.cuh"
+#include "kernels/shared/thread_blocks.cuh"
 
 namespace
 {
@@ -67,8 +68,8 @@ extern "C" cudaError_t empty_rows_list(const mttkrp_args *args, uint64_t rows, u
     if (status == cudaSuccess && args->chunks) {
         clear_rows_with_nonzeros<<<static_cast<unsigned>(args->chunks), THREADS, 0, stream>>>(
             *args, wanted);
-        mark_rows_at_ends<<<static_cast<unsigned>((args->chunks + THREADS - 1) / THREADS), THREADS,
-                            0, stream>>>(*args, wanted);
+        mark_rows_at_ends<<<thread_blocks(args->chunks, THREADS), THREADS, 0, stream>>>(*args,
+                                                                                        wanted);
         status = cudaGetLastError();
     }
     if (status == cudaSuccess)

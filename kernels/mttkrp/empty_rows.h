@@ -3,7 +3,10 @@
 #ifndef BLCO_EMPTY_ROWS_H
 #define BLCO_EMPTY_ROWS_H
 
-#include "kernels/mttkrp/mttkrp.h"
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "kernels/mttkrp/mttkrp_args.h"
 
 #ifdef __cplusplus
 extern "C" {

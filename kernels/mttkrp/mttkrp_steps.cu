@@ -1,6 +1,7 @@
 /* The steps before and after MTTKRP: zeroing rows, merging copies of M, making tables. */
 #include "kernels/mttkrp/mttkrp.h"
 #include "kernels/shared/vector.cuh"
+#include "kernels/shared/thread_blocks.cuh"
 
 namespace
 {
@@ -61,11 +62,6 @@ __global__ void tuple_products(vector<T> *product, const __grid_constant__ mttkr
     product[i] = row;
 }
 
-unsigned thread_blocks_for(uint64_t threads)
-{
-    return static_cast<unsigned>((threads + THREADS - 1) / THREADS);
-}
-
 } // namespace
 
 extern "C" cudaError_t mttkrp_zero_rows(void *m, uint32_t vectors, const uint32_t *row,
@@ -73,8 +69,8 @@ extern "C" cudaError_t mttkrp_zero_rows(void *m, uint32_t vectors, const uint32_
 {
     if (count == 0)
         return cudaSuccess;
-    zero_rows<<<thread_blocks_for(count * vectors), THREADS, 0, stream>>>(static_cast<uint4 *>(m),
-                                                                          vectors, row, count);
+    zero_rows<<<thread_blocks(count * vectors, THREADS), THREADS, 0, stream>>>(
+        static_cast<uint4 *>(m), vectors, row, count);
     return cudaGetLastError();
 }
 
@@ -84,10 +80,10 @@ extern "C" cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t
     if (copies < 2)
         return cudaSuccess;
     if (single)
-        merge_copies<float><<<thread_blocks_for(copy_size), THREADS, 0, stream>>>(
+        merge_copies<float><<<thread_blocks(copy_size, THREADS), THREADS, 0, stream>>>(
             static_cast<float4 *>(m), copy_size, copies);
     else
-        merge_copies<double><<<thread_blocks_for(copy_size), THREADS, 0, stream>>>(
+        merge_copies<double><<<thread_blocks(copy_size, THREADS), THREADS, 0, stream>>>(
             static_cast<double2 *>(m), copy_size, copies);
     return cudaGetLastError();
 }
@@ -96,7 +92,7 @@ extern "C" cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_
                                          uint64_t b_rows, int b_bits, uint32_t vectors, int single,
                                          cudaStream_t stream)
 {
-    unsigned blocks = thread_blocks_for(a_rows * b_rows * vectors);
+    unsigned blocks = thread_blocks(a_rows * b_rows * vectors, THREADS);
     if (single)
         khatri_rao<float><<<blocks, THREADS, 0, stream>>>(
             static_cast<float4 *>(table), static_cast<const float4 *>(a), a_rows,
@@ -111,7 +107,7 @@ extern "C" cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_
 extern "C" cudaError_t mttkrp_tuple_products(void *product, const mttkrp_tuples *tuples,
                                              uint32_t vectors, int single, cudaStream_t stream)
 {
-    unsigned blocks = thread_blocks_for(tuples->count * vectors);
+    unsigned blocks = thread_blocks(tuples->count * vectors, THREADS);
     if (single)
         tuple_products<float>
             <<<blocks, THREADS, 0, stream>>>(static_cast<float4 *>(product), *tuples, vectors);

@@ -2,7 +2,7 @@
 #ifndef BLCO_OUTPUT_ROW_CUH
 #define BLCO_OUTPUT_ROW_CUH
 
-#include "kernels/mttkrp/mttkrp.h"
+#include "kernels/mttkrp/mttkrp_args.h"
 
 __device__ inline uint32_t output_row(const mttkrp_args &a, uint64_t i, uint32_t base)
 {

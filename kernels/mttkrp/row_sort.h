@@ -3,7 +3,10 @@
 #ifndef BLCO_ROW_SORT_H
 #define BLCO_ROW_SORT_H
 
-#include "kernels/mttkrp/mttkrp.h"
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "kernels/mttkrp/mttkrp_args.h"
 
 #ifdef __cplusplus
 extern "C" {

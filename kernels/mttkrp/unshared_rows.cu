@@ -1,6 +1,7 @@
 #include "kernels/mttkrp/unshared_rows.h"
 
 #include "kernels/mttkrp/output_row.cuh"
+#include "kernels/shared/thread_blocks.cuh"
 
 namespace
 {
@@ -39,11 +40,6 @@ __global__ void zero_others(uint4 *m, uint32_t vectors, const uint32_t *unshared
         m[i] = make_uint4(0, 0, 0, 0);
 }
 
-unsigned thread_blocks_for(uint64_t threads)
-{
-    return static_cast<unsigned>((threads + THREADS - 1) / THREADS);
-}
-
 } // namespace
 
 extern "C" cudaError_t unshared_rows_mark(const mttkrp_args *args, uint64_t rows, uint32_t *first,
@@ -58,7 +54,7 @@ extern "C" cudaError_t unshared_rows_mark(const mttkrp_args *args, uint64_t rows
     if (args->chunks)
         find_chunks<<<static_cast<unsigned>(args->chunks), THREADS, 0, stream>>>(*args, first,
                                                                                  unshared);
-    clear_empty_rows<<<thread_blocks_for(rows), THREADS, 0, stream>>>(first, rows, unshared);
+    clear_empty_rows<<<thread_blocks(rows, THREADS), THREADS, 0, stream>>>(first, rows, unshared);
     return cudaGetLastError();
 }
 
@@ -66,7 +62,7 @@ extern "C" cudaError_t unshared_rows_zero_others(void *m, uint32_t vectors,
                                                  const uint32_t *unshared, uint64_t rows,
                                                  cudaStream_t stream)
 {
-    zero_others<<<thread_blocks_for(rows * vectors), THREADS, 0, stream>>>(static_cast<uint4 *>(m),
-                                                                           vectors, unshared, rows);
+    zero_others<<<thread_blocks(rows * vectors, THREADS), THREADS, 0, stream>>>(
+        static_cast<uint4 *>(m), vectors, unshared, rows);
     return cudaGetLastError();
 }

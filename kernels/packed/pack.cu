@@ -4,7 +4,7 @@
  * all fields with bits in that word, so that no two lanes write the same word. */
 #include "kernels/packed/pack.h"
 
-#include <algorithm>
+#include "kernels/shared/thread_blocks.cuh"
 
 namespace
 {
@@ -333,12 +333,6 @@ __global__ void write(const __grid_constant__ pack_args a, uint64_t first, uint6
     write_uppers<Line>(g, line, vector[threadIdx.x / WARP], word);
 }
 
-/* Thread blocks for n warps. */
-unsigned thread_blocks(uint64_t n)
-{
-    return static_cast<unsigned>((n + WARPS - 1) / WARPS);
-}
-
 } // namespace
 
 extern "C" cudaError_t pack_measure(const pack_args *a, cudaStream_t stream)
@@ -346,12 +340,12 @@ extern "C" cudaError_t pack_measure(const pack_args *a, cudaStream_t stream)
     if (a->nnz == 0)
         return cudaSuccess;
     uint64_t segments = (a->nnz + a->segment_nnz - 1) / a->segment_nnz;
-    unsigned groups = thread_blocks(segments * pack_groups(a->segment_nnz));
+    unsigned blocks = thread_blocks(segments * pack_groups(a->segment_nnz), WARPS);
     if (a->words == 1)
-        measure<uint64_t><<<groups, THREADS, 0, stream>>>(*a);
+        measure<uint64_t><<<blocks, THREADS, 0, stream>>>(*a);
     else
-        measure<uint128><<<groups, THREADS, 0, stream>>>(*a);
-    place_groups<<<thread_blocks(segments), THREADS, 0, stream>>>(*a, segments);
+        measure<uint128><<<blocks, THREADS, 0, stream>>>(*a);
+    place_groups<<<thread_blocks(segments, WARPS), THREADS, 0, stream>>>(*a, segments);
     return cudaGetLastError();
 }
 
@@ -360,10 +354,10 @@ extern "C" cudaError_t pack_write(const pack_args *a, uint64_t first, uint64_t c
 {
     if (count == 0)
         return cudaSuccess;
-    unsigned groups = thread_blocks(count * pack_groups(a->segment_nnz));
+    unsigned blocks = thread_blocks(count * pack_groups(a->segment_nnz), WARPS);
     if (a->words == 1)
-        write<uint64_t><<<groups, THREADS, 0, stream>>>(*a, first, first + count, offset, out);
+        write<uint64_t><<<blocks, THREADS, 0, stream>>>(*a, first, first + count, offset, out);
     else
-        write<uint128><<<groups, THREADS, 0, stream>>>(*a, first, first + count, offset, out);
+        write<uint128><<<blocks, THREADS, 0, stream>>>(*a, first, first + count, offset, out);
     return cudaGetLastError();
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cub/device/device_radix_sort.cuh>
 
+#include "kernels/shared/thread_blocks.cuh"
+
 namespace
 {
 
@@ -16,9 +18,9 @@ constexpr uint32_t NO_ROW = 0xffffffffu; /* no mode is that long */
 using line_words_1 = uint64_t;
 using line_words_2 = unsigned __int128;
 
-unsigned thread_blocks(uint64_t nnz)
+unsigned grid(uint64_t nnz)
 {
-    return static_cast<unsigned>(std::min((nnz + TILE - 1) / TILE, MOST_THREAD_BLOCKS));
+    return thread_blocks(nnz, TILE, MOST_THREAD_BLOCKS);
 }
 
 __device__ uint64_t coordinate(const replica_map &map, int n, const uint64_t *word)
@@ -141,7 +143,7 @@ extern "C" cudaError_t replica_count_rows(const replica_batch *batch, const repl
 {
     if (batch->nnz == 0)
         return cudaSuccess;
-    count_rows<<<thread_blocks(batch->nnz), THREADS, 0, stream>>>(*batch, *map, count);
+    count_rows<<<grid(batch->nnz), THREADS, 0, stream>>>(*batch, *map, count);
     return cudaGetLastError();
 }
 
@@ -151,11 +153,9 @@ extern "C" cudaError_t replica_append(const replica_batch *batch, const replica_
     if (batch->nnz == 0)
         return cudaSuccess;
     if (map->words == 1)
-        append<line_words_1>
-            <<<thread_blocks(batch->nnz), THREADS, 0, stream>>>(*batch, *map, *piece);
+        append<line_words_1><<<grid(batch->nnz), THREADS, 0, stream>>>(*batch, *map, *piece);
     else
-        append<line_words_2>
-            <<<thread_blocks(batch->nnz), THREADS, 0, stream>>>(*batch, *map, *piece);
+        append<line_words_2><<<grid(batch->nnz), THREADS, 0, stream>>>(*batch, *map, *piece);
     return cudaGetLastError();
 }
 

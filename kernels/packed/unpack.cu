@@ -10,6 +10,7 @@
 #include "kernels/packed/unpack.h"
 
 #include "kernels/shared/packed_bounds.h"
+#include "kernels/shared/thread_blocks.cuh"
 
 namespace
 {
@@ -309,7 +310,7 @@ extern "C" cudaError_t unpack_coordinates_launch(const unpack_coordinates_args *
 {
     if (args->nnz == 0)
         return cudaSuccess;
-    unsigned blocks = static_cast<unsigned>((args->nnz + THREADS - 1) / THREADS);
+    unsigned blocks = thread_blocks(args->nnz, THREADS);
     split_words<<<blocks, THREADS, 0, stream>>>(*args);
     return cudaGetLastError();
 }

@@ -5,6 +5,8 @@
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
+#include "kernels/shared/thread_blocks.cuh"
+
 namespace
 {
 
@@ -130,11 +132,6 @@ __global__ void flag_changes(const __grid_constant__ Changes changes, uint8_t *_
     }
 }
 
-unsigned thread_blocks(uint64_t n, uint64_t tile)
-{
-    return unsigned(std::min((n + tile - 1) / tile, MOST_THREAD_BLOCKS));
-}
-
 /* Calls `launch` with the positions as a type, and returns the launch's error. */
 template <typename Launch>
 cudaError_t with_positions(const void *position, int position_size, Launch launch)
@@ -153,7 +150,7 @@ cudaError_t launch_gather(const void *in, const void *position, int position_siz
                           uint64_t n, cudaStream_t stream)
 {
     return with_positions(position, position_size, [&](auto positions) {
-        gather<<<thread_blocks(n, THREADS), THREADS, 0, stream>>>(
+        gather<<<thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
             static_cast<const In *>(in), positions, static_cast<Out *>(out), n);
     });
 }
@@ -165,7 +162,7 @@ cudaError_t launch_flags(const Changes &changes, uint8_t *flag, uint64_t *count,
     cudaError_t zeroed = cudaMemsetAsync(count, 0, sizeof *count, stream);
     if (zeroed != cudaSuccess || n == 0)
         return zeroed;
-    flag_changes<<<thread_blocks(n, THREADS), THREADS, 0, stream>>>(
+    flag_changes<<<thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
         changes, flag, reinterpret_cast<unsigned long long *>(count), n);
     return cudaGetLastError();
 }
@@ -195,7 +192,8 @@ cudaError_t linearise_words(const uint64_t *in, uint64_t *out, uint64_t n,
 {
     if (n == 0)
         return cudaSuccess;
-    move_words<<<thread_blocks(n, THREADS * ITEMS), THREADS, 0, stream>>>(in, out, n, *moves);
+    move_words<<<thread_blocks(n, THREADS * ITEMS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
+        in, out, n, *moves);
     return cudaGetLastError();
 }
 
@@ -206,8 +204,8 @@ cudaError_t linearise_gather_words(const struct linearise_coordinates *x, const 
     if (n == 0)
         return cudaSuccess;
     return with_positions(position, position_size, [&](auto positions) {
-        gather_words<<<thread_blocks(n, THREADS), THREADS, 0, stream>>>(*x, positions, out, n,
-                                                                        *moves);
+        gather_words<<<thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
+            *x, positions, out, n, *moves);
     });
 }
 
@@ -216,10 +214,10 @@ cudaError_t linearise_positions(void *position, int position_size, uint64_t n, c
     if (n == 0)
         return cudaSuccess;
     if (position_size == 4)
-        count_up<<<thread_blocks(n, THREADS), THREADS, 0, stream>>>(
+        count_up<<<thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
             static_cast<uint32_t *>(position), n);
     else
-        count_up<<<thread_blocks(n, THREADS), THREADS, 0, stream>>>(
+        count_up<<<thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
             static_cast<uint64_t *>(position), n);
     return cudaGetLastError();
 }

@@ -5,15 +5,17 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
+#include "kernels/shared/thread_blocks.cuh"
+
 namespace
 {
 
 constexpr int THREADS = 256;
 constexpr uint64_t MOST_THREAD_BLOCKS = 1 << 20;
 
-unsigned thread_blocks(uint64_t n)
+unsigned grid(uint64_t n)
 {
-    return unsigned(std::min((n + THREADS - 1) / THREADS, MOST_THREAD_BLOCKS));
+    return thread_blocks(n, THREADS, MOST_THREAD_BLOCKS);
 }
 
 __device__ __forceinline__ uint64_t first_item()
@@ -171,7 +173,7 @@ extern "C" cudaError_t tuples_count(const tuples_nonzeros *x, const tuples_map *
 {
     if (n == 0)
         return cudaSuccess;
-    count<<<thread_blocks(n), THREADS, 0, stream>>>(*x, *map, sample, n, bits, sum);
+    count<<<grid(n), THREADS, 0, stream>>>(*x, *map, sample, n, bits, sum);
     return cudaGetLastError();
 }
 
@@ -180,7 +182,7 @@ extern "C" cudaError_t tuples_mark(const tuples_nonzeros *x, const tuples_map *m
 {
     if (n == 0)
         return cudaSuccess;
-    mark<<<thread_blocks(n), THREADS, 0, stream>>>(*x, *map, n);
+    mark<<<grid(n), THREADS, 0, stream>>>(*x, *map, n);
     return cudaGetLastError();
 }
 
@@ -201,14 +203,14 @@ extern "C" cudaError_t tuples_reduce(const tuples_nonzeros *x, const tuples_map 
     Maps all = {};
     all.count = maps;
     std::copy(map, map + maps, all.map);
-    reduce<<<thread_blocks(n), THREADS, 0, stream>>>(*x, all, *to, n);
+    reduce<<<grid(n), THREADS, 0, stream>>>(*x, all, *to, n);
     return cudaGetLastError();
 }
 
 extern "C" cudaError_t tuples_list(const tuples_map *map, const tuples_target *to,
                                    cudaStream_t stream)
 {
-    list<<<thread_blocks(map->words), THREADS, 0, stream>>>(*map, *to);
+    list<<<grid(map->words), THREADS, 0, stream>>>(*map, *to);
     return cudaGetLastError();
 }
 
@@ -216,6 +218,6 @@ extern "C" cudaError_t tuples_ones(double *value, uint64_t n, cudaStream_t strea
 {
     if (n == 0)
         return cudaSuccess;
-    set_ones<<<thread_blocks(n), THREADS, 0, stream>>>(value, n);
+    set_ones<<<grid(n), THREADS, 0, stream>>>(value, n);
     return cudaGetLastError();
 }

@@ -1,6 +1,6 @@
 #include "kernels/tensor/widen.h"
 
-#include <algorithm>
+#include "kernels/shared/thread_blocks.cuh"
 
 namespace
 {
@@ -8,9 +8,9 @@ namespace
 constexpr int THREADS = 256;
 constexpr uint64_t MOST_THREAD_BLOCKS = 1 << 20;
 
-unsigned thread_blocks(uint64_t n)
+unsigned grid(uint64_t n)
 {
-    return unsigned(std::min((n + THREADS - 1) / THREADS, MOST_THREAD_BLOCKS));
+    return thread_blocks(n, THREADS, MOST_THREAD_BLOCKS);
 }
 
 template <int BYTES>
@@ -47,13 +47,13 @@ extern "C" cudaError_t widen_lines(const void *narrow, int bytes, uint64_t *line
         return cudaSuccess;
     auto from = static_cast<const unsigned char *>(narrow);
     if (bytes == 4)
-        join_lines<4><<<thread_blocks(n), THREADS, 0, stream>>>(from, line, n);
+        join_lines<4><<<grid(n), THREADS, 0, stream>>>(from, line, n);
     else if (bytes == 5)
-        join_lines<5><<<thread_blocks(n), THREADS, 0, stream>>>(from, line, n);
+        join_lines<5><<<grid(n), THREADS, 0, stream>>>(from, line, n);
     else if (bytes == 6)
-        join_lines<6><<<thread_blocks(n), THREADS, 0, stream>>>(from, line, n);
+        join_lines<6><<<grid(n), THREADS, 0, stream>>>(from, line, n);
     else
-        join_lines<7><<<thread_blocks(n), THREADS, 0, stream>>>(from, line, n);
+        join_lines<7><<<grid(n), THREADS, 0, stream>>>(from, line, n);
     return cudaGetLastError();
 }
 
@@ -63,10 +63,9 @@ extern "C" cudaError_t widen_values(const void *narrow, int bytes, double *value
     if (n == 0)
         return cudaSuccess;
     if (bytes == 1)
-        widen<<<thread_blocks(n), THREADS, 0, stream>>>(static_cast<const unsigned char *>(narrow),
-                                                        value, n);
+        widen<<<grid(n), THREADS, 0, stream>>>(static_cast<const unsigned char *>(narrow), value,
+                                               n);
     else
-        widen<<<thread_blocks(n), THREADS, 0, stream>>>(static_cast<const float *>(narrow), value,
-                                                        n);
+        widen<<<grid(n), THREADS, 0, stream>>>(static_cast<const float *>(narrow), value, n);
     return cudaGetLastError();
 }

@@ -36,7 +36,8 @@ static inline void *host_array(uint64_t count, size_t size)
     return array;
 }
 
-/* In device memory; NaN where there is nothing on the host. The caller frees it with cudaFree. */
+/* A device array with the host's bytes, or full of NaN where host is NULL. The caller frees it with
+ * cudaFree. */
 static inline void *uploaded(const void *host, size_t bytes)
 {
     void *array = NULL;
@@ -54,7 +55,7 @@ static inline void fetch(void *host, const void *device, size_t bytes)
     good(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost));
 }
 
-/* What the device holds when its work is done. The caller frees it with free. */
+/* The elements of a device array once all work is done. The caller frees them with free. */
 static inline void *downloaded(const void *device, uint64_t count, size_t size)
 {
     void *host = malloc(count * size + 1);
@@ -63,7 +64,7 @@ static inline void *downloaded(const void *device, uint64_t count, size_t size)
     return host;
 }
 
-/* In [-1, 1), exact in float. */
+/* A random number in [-1, 1), exact in float. */
 static inline double random_entry(uint64_t *state)
 {
     return (double)(naive_random(state) >> 40) / (1 << 23) - 1.0;

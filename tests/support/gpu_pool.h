@@ -1,6 +1,7 @@
-/* Staging buffers and a pool of memory on the default stream, for the tests that build on the
- * device: open_device and close_device are their groups' set-up and tear-down. Include it after
- * cmocka.h. */
+/* Staging and a pool of memory on device 0 and its default stream, for tests that build on the
+ * device: open_device and close_device are the set-up and tear-down of such tests. Include it after
+ * cmocka.h.
+ */
 #ifndef BLCO_GPU_POOL_H
 #define BLCO_GPU_POOL_H
 

@@ -1,5 +1,5 @@
-/* The order by output row that batches are taken in, against a sort on the host: stable, by the
- * upper bits of rows that have more than it sorts by, from either word of an index. */
+/* Batches sorted by output row on the device against a sort on the host: stable, by the upper bits
+ * where rows have more bits than are sorted by, from either word of an index. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "plan/plan.h"
 #include "support/gpu_arrays.h"
 
-/* Of a batch: word `field.word` of its indices on the host, both on the device. */
+/* A batch: word `field.word` of its indices on the host, both words on the device. */
 struct batch {
     struct mttkrp_field field;
     uint32_t nnz;
@@ -22,7 +22,8 @@ struct batch {
     uint64_t *index[2];
 };
 
-/* Rows of so many bits, few of which differ where `dense`; the bits around them differ too. */
+/* Rows of so many bits, only a few different rows where `dense`; the bits around them differ too.
+ */
 static void make_batch(struct batch *b, uint32_t nnz, int bits, bool dense, uint64_t *seed)
 {
     uint64_t mask = (UINT64_C(1) << bits) - 1;
@@ -35,7 +36,7 @@ static void make_batch(struct batch *b, uint32_t nnz, int bits, bool dense, uint
         assert_non_null(words[w]);
         for (uint32_t i = 0; i < nnz; i++)
             words[w][i] = naive_random(seed);
-        if (dense) /* a few hundred rows below an upper part that all have */
+        if (dense) /* a few hundred rows, with the same upper bits */
             for (uint32_t i = 0; i < nnz; i++)
                 words[w][i] = (words[w][i] & ~(mask << b->field.shift)) |
                               ((words[w][i] % 300 & mask) << b->field.shift);
@@ -52,7 +53,7 @@ static void free_batch(struct batch *b)
     cudaFree(b->index[1]);
 }
 
-/* What nonzero i is sorted by. */
+/* The key of nonzero i. */
 static uint32_t key(const struct batch *b, int bits, uint32_t i)
 {
     uint32_t row = (uint32_t)(b->word[i] >> b->field.shift) & b->field.mask;

@@ -17,7 +17,7 @@
 #define SHAPES   64
 #define MOST_NNZ 200000
 
-/* What was met, so that a test does not miss the cases that it is there for. */
+/* The cases that were met, so that a test misses none of those that it is there for. */
 struct met {
     int blocks, one_block, two_words, one_word_cut, long_lines, longer_lines;
 };
@@ -102,7 +102,7 @@ static void check_build(const struct coo *x, struct device_coo *d, int kind, int
     blco_free(&expected);
 }
 
-/* All orderings, from nonzeros as they came and sorted, and one that uses them up. */
+/* All orderings, from nonzeros as they came and sorted; the last ordering uses the nonzeros up. */
 static void check_tensor(const struct coo *x, uint64_t *seed, struct met *met)
 {
     static const int index_bits[] = {0, 5, 64, 128};
@@ -147,7 +147,7 @@ static void test_random_tensors(void **state)
     assert_true(met.long_lines > 20 && met.longer_lines > 20);
 }
 
-/* index_bits 0 where 64 leave few nonzeros in a block, and where they leave many. */
+/* index_bits 0 where 64 bits leave few nonzeros in a block, and where they leave many. */
 static void test_choice_of_words(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void test_small_tensors(void **state)
     }
 }
 
-/* What is on the device is what the host has, whichever form it went over in. */
+/* The device has what the host has, however many bytes crossed the bus. */
 static void check_upload(const struct coo *x, int bytes)
 {
     struct device_coo d;
@@ -231,8 +231,7 @@ static void test_narrow_lines(void **state)
         }
 }
 
-/* Values that one byte or four hold, and those among which one is not held, which no sample finds.
- */
+/* Values that one byte or four hold; and values of which one is not held, and is in no sample. */
 static void test_narrow_values(void **state)
 {
     (void)state;
@@ -306,8 +305,8 @@ static void by_position(const struct device_coo *d, const struct ordering *o, in
     device_pairs_give(&p, d->pool);
 }
 
-/* Positions of 8 bytes, which only tensors too large for a test need, lead to the same as those
- * of 4. */
+/* Positions of 8 bytes, which only tensors too large for a test need, lead to the same result as
+ * positions of 4 bytes. */
 static void test_wide_positions(void **state)
 {
     (void)state;
@@ -332,8 +331,8 @@ static void test_wide_positions(void **state)
     coo_free(&x);
 }
 
-/* Upload, sort, build: what fails leaves its result empty, and a failed sort leaves the nonzeros as
- * they were. Returns the status of what failed. */
+/* Upload, sort, build: a step that fails leaves its result empty, but a sort that fails leaves the
+ * nonzeros as they were. Returns the status of the step that failed. */
 static enum status try_steps(const struct coo *x, int index_bits)
 {
     struct error error = {0}, sort_error = {0};
@@ -406,7 +405,7 @@ static void test_failing_allocations(void **state)
     assert_int_equal(device_pool_open(&pool, 0, staging.stream, 0, &error), STATUS_OK);
 }
 
-/* Every failing allocation of the staging buffers leaves them to be closed. */
+/* After every failing allocation the staging can be closed. */
 static void test_failing_staging(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* A .blco file's nonzeros decoded into what orderings are built from, against the host's reading.
+/* A .blco file's nonzeros decoded on the device against the nonzeros that the host reads from it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static void compare_coordinates(const struct device_coo *d, const struct coo *x)
     }
 }
 
-/* Every line, or coordinate, and value, in the file's order. */
+/* Every line or every coordinate, and every value, in the file's order. */
 static void compare(const struct device_coo *d, const struct coo *x)
 {
     double *value = downloaded(d->value, x->nnz, sizeof *value);
@@ -131,7 +131,7 @@ static void flip_byte(const char *path, uint64_t at)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Of several damaged segments the first one is told. */
+/* Of several damaged segments the first one is reported. */
 static void test_damaged(void **state)
 {
     (void)state;

@@ -1,5 +1,4 @@
-/* Solve, Gram and fit of device_dense.h against plain loops in long double; needs a GPU.
- */
+/* Solve, Gram and fit of device_dense.h against plain loops in long double. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -231,7 +230,7 @@ static void test_open_fails(void **state)
     struct error error = {0};
     assert_int_equal(failing_allocations(8, 0), 8);    /* itself, 6 arrays, the flags' copy */
     assert_int_equal(failing_allocations(100, 0), 11); /* long rows: W, Grams, cuSOLVER's   */
-    assert_int_equal(failing_allocations(100, 1), 13); /* in float: slices of M and A       */
+    assert_int_equal(failing_allocations(100, 1), 13); /* in float: panels of M and A       */
     assert_int_equal(device_dense_open(&d, 0, 1 << 20, 1 << 20, 0, &error), STATUS_INPUT);
     assert_null(d);
     device_dense_close(NULL);

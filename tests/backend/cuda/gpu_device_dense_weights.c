@@ -1,4 +1,4 @@
-/* The R x R steps of device_dense.h against plain loops in long double; needs a GPU. */
+/* The R x R steps of device_dense.h against plain loops in long double. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -63,7 +63,7 @@ static void test_transfers(void **state)
                 check_transfers(ranks[r], lengths[l], single);
 }
 
-/* A row that does not fit into a staging buffer, and many pieces for every thread. */
+/* A row that does not fit into a staging buffer, and many parts for every thread. */
 static void test_long_rows(void **state)
 {
     (void)state;

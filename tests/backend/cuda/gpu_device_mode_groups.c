@@ -1,4 +1,4 @@
-/* Groups of modes on the device against those of the host: the same choice, the same numbers of
+/* Mode groups on the device against mode groups on the host: the same choice, the same numbers of
  * tuples, the same reduced tensor. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "backend/cuda/tensor/device_mode_groups.h"
 #include "support/gpu_pool.h"
 
-/* Mode n's coordinates, whichever way d has them. */
+/* Mode n's coordinates, from d's lines or coordinates. */
 static uint32_t *coordinates(const struct device_coo *d, int n)
 {
     if (!d->line)
@@ -95,7 +95,8 @@ static void test_all_groupings(void **state)
         }
 }
 
-/* Lines of more than 64 bits, before and after and before only; a map of 2^30 cells. */
+/* Lines of more than 64 bits, before and after the reduction and before only; a map of 2^30 bits.
+ */
 static void test_long_lines(void **state)
 {
     (void)state;
@@ -118,7 +119,7 @@ static void test_long_lines(void **state)
     coo_free(&x);
 }
 
-/* The host's counts are exact too while the first modes are short. */
+/* The host's counts are exact too where the first modes are short. */
 static void test_choice(void **state)
 {
     (void)state;

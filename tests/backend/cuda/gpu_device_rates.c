@@ -1,5 +1,5 @@
-/* What is measured of the GPU: that the kernels do what their rates are about, and that the rates
- * are numbers that a GPU can have. */
+/* Measuring the GPU: the kernels do what their rates are about, and the rates are numbers that a
+ * GPU can have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Orderings that the device makes of a streamed tensor: byte for byte what the host packs, in
- * pieces of any size; and MTTKRP from them against the oracle. */
+/* Replicas that the device builds of a streamed tensor: byte for byte what the host packs, in
+ * replica pieces of any size; and MTTKRP from replicas against the oracle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,12 +19,12 @@
 
 #define SHAPES 80
 
-/* A tensor that is streamed from its alto copy, and what building from that takes. */
+/* A tensor that is streamed from its alto copy, and what building replicas from alto takes. */
 struct streaming {
     struct coo x;
     struct device_stream stream;
     struct device_staging staging;
-    cudaStream_t queue;
+    cudaStream_t on;
 };
 
 /* Takes over x and its alto copy. */
@@ -39,8 +39,8 @@ static void open_packed(struct streaming *t, const struct coo *x, struct packed_
         sorted[n] = n % 2;
     }
     t->x = *x;
-    good(cudaStreamCreateWithFlags(&t->queue, cudaStreamNonBlocking));
-    assert_int_equal(device_staging_open(&t->staging, 0, t->queue, &error), STATUS_OK);
+    good(cudaStreamCreateWithFlags(&t->on, cudaStreamNonBlocking));
+    assert_int_equal(device_staging_open(&t->staging, 0, t->on, &error), STATUS_OK);
     if (device_stream_open(&t->stream, alto, 1, conflict, sorted, batch_nnz, bytes, single,
                            &error) != STATUS_OK)
         fail_msg("%s", error.message);
@@ -61,7 +61,7 @@ static void close_stream(struct streaming *t)
 {
     device_stream_close(&t->stream);
     device_staging_close(&t->staging);
-    good(cudaStreamDestroy(t->queue));
+    good(cudaStreamDestroy(t->on));
     coo_free(&t->x);
 }
 
@@ -107,7 +107,7 @@ static struct device_replica_request request_of(struct streaming *t, int mode)
         .mode = mode, .device_bytes = 1 << 30, .host_bytes = 1 << 30, .staging = &t->staging};
 }
 
-/* Whether it was built; it is then what the host packs. */
+/* Whether the replica was built; where it was, it is what the host packs. */
 static bool build(struct streaming *t, const struct device_replica_request *q)
 {
     struct error error = {0};
@@ -129,7 +129,7 @@ static bool build(struct streaming *t, const struct device_replica_request *q)
     return true;
 }
 
-/* In one piece, and in pieces of some rows, where no row is too long for that. */
+/* In one replica piece, and in several of some rows each, where no row is too long for that. */
 static void check_pieces(struct streaming *t, int mode, int *refused)
 {
     static const uint64_t pieces[] = {0, 1, 40, 300, 5000};
@@ -175,7 +175,8 @@ static void test_bytes_of_the_host(void **state)
     assert_true(words[1] > 10 && words[2] > 10 && refused > 5);
 }
 
-/* Numbers at the limits of the forms: of decimals, of fields, and what only looks like a number. */
+/* Values at the limits of the forms: of decimals, of fields, and values that only look like whole
+ * numbers. */
 static void test_values_at_the_limits(void **state)
 {
     (void)state;
@@ -201,7 +202,7 @@ static void test_values_at_the_limits(void **state)
     close_stream(&t);
 }
 
-/* From too little memory for anything to enough for all at once. */
+/* From too little memory for any replica piece to enough for all nonzeros at once. */
 static void test_memory(void **state)
 {
     (void)state;
@@ -223,7 +224,7 @@ static void test_memory(void **state)
     close_stream(&t);
 }
 
-/* Batches that go over the bus while q's ordering is built, and what that was to cost. */
+/* Batches that cross the bus while q's replica is built, and the estimated cost. */
 static uint64_t batches_sent(struct streaming *t, const struct device_replica_request *q,
                              struct device_replica_cost *cost)
 {
@@ -235,8 +236,8 @@ static uint64_t batches_sent(struct streaming *t, const struct device_replica_re
     return t->stream.filled - before;
 }
 
-/* Built from the batches that have rows of a piece, some of which stay on the device: those that do
- * not are not sent. Rows are counted once for all modes. */
+/* A replica piece is built from the batches that have its rows; of these, batches that stay on the
+ * device are not sent. Rows are counted once for all modes. */
 static void test_skipped_batches(void **state)
 {
     (void)state;
@@ -278,7 +279,7 @@ static void test_skipped_batches(void **state)
     assert_true(mixed > 3);
 }
 
-/* The last segment first. */
+/* Moves the last segment to the front. */
 static void reverse_segments(struct packed_tensor *p)
 {
     struct error error = {0};
@@ -299,7 +300,7 @@ static void reverse_segments(struct packed_tensor *p)
     *p = q;
 }
 
-/* Which the segments themselves do not tell. */
+/* Nonzeros out of order are found, though each segment is sound by itself. */
 static void test_segments_out_of_order(void **state)
 {
     (void)state;
@@ -351,8 +352,8 @@ static void make_problem(struct problem *q, const struct tensor_case *s, uint64_
     expect_products(q);
 }
 
-/* The first sweep from alto, the second from what was built before it; returns for how many modes.
- */
+/* The first sweep from alto, the second from the replicas built before it; returns for how many
+ * modes a replica was built. */
 static int check_sweeps(struct problem *q, const struct setting *setting, long failing,
                         bool *failed)
 {
@@ -419,7 +420,7 @@ static void test_sweeps(void **state)
     assert_true(built > 0 && built < all);
 }
 
-/* Whichever allocation is refused while orderings are built: modes go on from alto. */
+/* Whichever allocation fails while replicas are built: modes go on from alto. */
 static void test_failing_allocations(void **state)
 {
     (void)state;

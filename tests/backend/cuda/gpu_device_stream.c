@@ -1,5 +1,5 @@
-/* MTTKRP of orderings that flow against the oracle, whatever the batches and however much of the
- * tensor stays. */
+/* MTTKRP of streamed orderings against the oracle, with batches of any size, and with any share of
+ * the tensor on the device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +89,7 @@ static long double difference(const struct problem *q, const struct device_facto
     return norm > 0 ? sqrtl(off / norm) : sqrtl(off);
 }
 
-/* The orderings that these conflict resolutions are computed from. */
+/* Packs the orderings that these conflict resolutions need. */
 static int pack(struct packed_tensor *packed, const struct coo *x, const enum conflict *conflict,
                 uint64_t segment_nnz)
 {
@@ -117,7 +117,7 @@ struct streaming {
 
 static struct {
     int none, some, all, several_batches;
-    int sorted; /* modes, of several batches */
+    int sorted; /* modes whose batches are sorted, where there are several batches */
 } met;
 
 static void note(const struct device_stream *s)
@@ -133,7 +133,7 @@ static void note(const struct device_stream *s)
         met.sorted += s->sorted[n] && s->ordering[s->serves[n]].nbatches > PLAN_SLOTS;
 }
 
-/* Modes as a sweep asks for them, one several times over, and in any order. */
+/* Modes as a sweep asks for them, one mode several times, and in any order. */
 static void check_modes(struct device_stream *s, const struct problem *q,
                         const struct device_factors *f)
 {
@@ -185,8 +185,8 @@ static const enum conflict resolutions[] = {CONFLICT_ORDERED, CONFLICT_HIERARCHI
 
 #define WAYS 8
 
-/* All modes alike, or each of them in another way, among them those whose batches are sorted; in
- * the last one all are. */
+/* Conflict resolutions: the same for all modes, or another for each mode, some with sorted batches;
+ * in the last way all batches are sorted. */
 static void set_conflicts(struct streaming *t, int order, int which)
 {
     for (int n = 0; n < order; n++) {
@@ -208,7 +208,7 @@ static const struct tensor_case shapes[] = {
     {3, {1 << 18, 40, 70000}, 12000, 6, 1}, /* rows of more bits than are sorted by */
 };
 
-/* Batches of one nonzero up to all of them. */
+/* Batches of one nonzero up to all nonzeros. */
 static void check_batches(int single)
 {
     static const struct {
@@ -222,7 +222,7 @@ static void check_batches(int single)
         for (size_t b = 0; b < sizeof sizes / sizeof *sizes; b++)
             for (int which = 0; which < WAYS; which++) {
                 if (sizes[b].batch < 50 &&
-                    (which != (int)(i + 4) % WAYS || q.x.nnz > 5000)) /* launches */
+                    (which != (int)(i + 4) % WAYS || q.x.nnz > 5000)) /* fewer launches */
                     continue;
                 struct streaming t = {.segment_nnz = sizes[b].segment, .batch_nnz = sizes[b].batch};
                 set_conflicts(&t, q.x.shape.order, which);
@@ -246,7 +246,7 @@ static void test_batches_in_single_precision(void **state)
     check_batches(1);
 }
 
-/* From nothing that stays on the device to everything. */
+/* From nothing on the device to everything. */
 static void test_residents(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void test_residents(void **state)
     free_problem(&q);
 }
 
-/* What the batches of a pass are decoded to, and which they were. */
+/* Collects what the batches of a pass are decoded to, and which batches they were. */
 struct seen {
     uint64_t *word; /* (nnz) the first word of each nonzero; device, owned */
     uint64_t nnz, batch_nnz;
@@ -305,8 +305,8 @@ static uint64_t *words_of_pass(struct device_stream *s, const uint64_t *batch, u
     return downloaded(seen->word, seen->nnz, sizeof *seen->word);
 }
 
-/* A pass over a list: each of its batches once, no other, and those that flow are all that is sent.
- */
+/* A pass over a list of batches takes each of them once and no other, and only those that flow are
+ * sent. */
 static void check_list(struct device_stream *s, const uint64_t *list, uint64_t count,
                        const uint64_t *expected, struct seen *seen)
 {
@@ -327,7 +327,7 @@ static void check_list(struct device_stream *s, const uint64_t *list, uint64_t c
     free(got);
 }
 
-/* None, one, the first, the last and all of the batches, and such as chance has it. */
+/* Lists of batches: none, one, the first, the last, all, and random ones. */
 static uint64_t choose_list(int which, uint64_t batches, uint64_t *seed, uint64_t *list)
 {
     uint64_t count = 0, part = naive_random(seed) % 8;
@@ -343,8 +343,8 @@ static uint64_t choose_list(int which, uint64_t batches, uint64_t *seed, uint64_
     return count;
 }
 
-/* Lists between passes over everything, which fill slots ahead for a pass that may not follow, and
- * MTTKRPs, from nothing that stays on the device to everything. */
+/* Passes over lists between passes over all batches, which fill slots ahead for a pass that may not
+ * follow, and between MTTKRPs; from nothing on the device to everything. */
 static void test_lists(void **state)
 {
     (void)state;
@@ -394,7 +394,7 @@ static void test_lists(void **state)
     free_problem(&q);
 }
 
-/* What is reserved stays within `bytes`. */
+/* The device memory that a stream takes stays within `bytes`. */
 static void test_memory(void **state)
 {
     (void)state;
@@ -436,8 +436,8 @@ static void test_damaged_stream(void **state)
         struct packed_tensor packed;
         struct device_stream s;
         assert_int_equal(pack(&packed, &q.x, conflict, 100), 1);
-        packed.shape.dims[n] -=
-            packed.shape.dims[n] / 8; /* as many bits, and coordinates that are not below */
+        packed.shape.dims[n] -= packed.shape.dims[n] /
+                                8; /* the same number of bits, and coordinates beyond the length */
         assert_int_equal(device_stream_open(&s, &packed, 1, conflict, sorted, 1000, 0, 0, &error),
                          STATUS_OK);
         assert_int_equal(device_stream_mttkrp(&s, n, &f, NULL, &error), STATUS_INPUT);
@@ -450,8 +450,8 @@ static void test_damaged_stream(void **state)
     free_problem(&q);
 }
 
-/* Whichever allocation is refused: an error and nothing left behind, or it goes on with fewer bytes
- * that stay, or with memory that is not pinned. */
+/* Whichever allocation fails: an error and nothing left behind; or the stream goes on with fewer
+ * bytes on the device, or with host memory that is not pinned. */
 static void test_failing_allocations(void **state)
 {
     (void)state;
@@ -492,7 +492,7 @@ static void test_failing_allocations(void **state)
     free_problem(&q);
 }
 
-/* Coordinates that no two words hold. */
+/* Coordinates that do not fit into two words. */
 static void test_line_too_long(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What a sweep is built from, with groups of modes and without, against orderings and groups of the
- * host; and that less is built where memory runs out. */
+/* The tensors of a sweep, with mode groups and without, against the host's orderings and mode
+ * groups; and less is built where memory runs out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,7 +77,8 @@ static enum status open_sweep(struct device_sweep *s, const struct coo *x,
     return device_sweep_open(s, &source, &plan, &staging, NULL, &error);
 }
 
-/* Every allocation fails once: fewer orderings or no groups are built, or it says why not. */
+/* Every allocation fails once: fewer orderings or no mode groups are built, or there is an error.
+ */
 static void check_failures(const struct coo *x, const struct blco_file *file)
 {
     int recovered = 0, failures = 0;

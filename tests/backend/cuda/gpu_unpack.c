@@ -89,8 +89,8 @@ static void words_of(const struct packed_layout *l, const struct coo *x, uint64_
         word[l->mode[n].word] |= (uint64_t)x->index[n][i] << l->mode[n].shift;
 }
 
-/* Nonzero i of those decoded has these words, of which [1] is not written where layouts have one,
- * and the value to the last bit. */
+/* Decoded nonzero i has these words ([1] is not written where the layout has one word), and this
+ * value to the last bit. */
 static void check_nonzero(const struct decoded *d, const struct packed_layout *l, uint64_t i,
                           const uint64_t *word, double expected, int single)
 {
@@ -216,7 +216,7 @@ static void test_dense_and_scattered(void **state)
     }
 }
 
-/* A length that turns out to be less than some coordinates, but has as many bits. */
+/* A length that is less than some coordinates, but has as many bits. */
 static void test_coordinates_beyond_a_length(void **state)
 {
     (void)state;

@@ -42,7 +42,7 @@ static void next_stretch(struct stretch *s, const struct rows *r, uint64_t count
     limit(s, r, count);
 }
 
-static void pack_stretch(const struct rows *r, const struct stretch *s, void *buffer, uint64_t at)
+static void write_stretch(const struct rows *r, const struct stretch *s, void *buffer, uint64_t at)
 {
     const double *from = r->host + s->host + s->column;
     if (r->single) {
@@ -57,8 +57,8 @@ static void pack_stretch(const struct rows *r, const struct stretch *s, void *bu
     }
 }
 
-static void unpack_stretch(const struct rows *r, const struct stretch *s, const void *buffer,
-                           uint64_t at)
+static void read_stretch(const struct rows *r, const struct stretch *s, const void *buffer,
+                         uint64_t at)
 {
     double *to = r->host + s->host + s->column;
     const float *narrow = (const float *)buffer + at;
@@ -71,21 +71,21 @@ static void unpack_stretch(const struct rows *r, const struct stretch *s, const 
         to[i] *= r->scale[s->column + i];
 }
 
-static bool pack(const void *from, uint64_t first, uint64_t count, void *to)
+static bool write_entries(const void *from, uint64_t first, uint64_t count, void *to)
 {
     struct stretch s = first_stretch(from, first, count);
     for (uint64_t done = 0; done < count; next_stretch(&s, from, count - done)) {
-        pack_stretch(from, &s, to, done);
+        write_stretch(from, &s, to, done);
         done += s.all;
     }
     return true;
 }
 
-static void unpack(void *to, uint64_t first, uint64_t count, const void *from)
+static void read_entries(void *to, uint64_t first, uint64_t count, const void *from)
 {
     struct stretch s = first_stretch(to, first, count);
     for (uint64_t done = 0; done < count; next_stretch(&s, to, count - done)) {
-        unpack_stretch(to, &s, from, done);
+        read_stretch(to, &s, from, done);
         done += s.all;
     }
 }
@@ -100,7 +100,7 @@ enum status device_factor_upload(struct device_staging *s, const double *host, v
                                  struct error *error)
 {
     struct rows r = {.host = (double *)host, .columns = columns, .ld = ld, .single = single};
-    return device_staging_send(s, a, rows * ld, entry_size(&r), pack, &r, error);
+    return device_staging_send(s, a, rows * ld, entry_size(&r), write_entries, &r, error);
 }
 
 enum status device_factor_download(struct device_staging *s, const void *a, double *host,
@@ -108,5 +108,5 @@ enum status device_factor_download(struct device_staging *s, const void *a, doub
                                    const double *scale, struct error *error)
 {
     struct rows r = {.host = host, .scale = scale, .columns = columns, .ld = ld, .single = single};
-    return device_staging_fetch(s, a, rows * ld, entry_size(&r), unpack, &r, error);
+    return device_staging_fetch(s, a, rows * ld, entry_size(&r), read_entries, &r, error);
 }

@@ -94,13 +94,13 @@ static cudaError_t move_part(const struct transfer *t, struct device_staging_slo
 }
 
 static cudaError_t send_parts(struct transfer *t, struct device_staging_slot *slot,
-                              device_staging_pack *pack, const void *host)
+                              device_staging_write *write, const void *host)
 {
     cudaError_t code = cudaSetDevice(t->number);
     uint64_t first, elements;
     for (int b = 0; code == cudaSuccess && take_part(t, &first, &elements); b ^= 1) {
         code = cudaEventSynchronize(slot->moved[b]);
-        if (code == cudaSuccess && !pack(host, first, elements, slot->buffer[b])) {
+        if (code == cudaSuccess && !write(host, first, elements, slot->buffer[b])) {
             __atomic_store_n(&t->next, t->count, __ATOMIC_RELAXED);
             break;
         }
@@ -110,9 +110,9 @@ static cudaError_t send_parts(struct transfer *t, struct device_staging_slot *sl
     return code;
 }
 
-/* One part is copied while the part before is unpacked. */
+/* One part is copied while the part before is read. */
 static cudaError_t fetch_parts(struct transfer *t, struct device_staging_slot *slot,
-                               device_staging_unpack *unpack, void *host)
+                               device_staging_read *read, void *host)
 {
     cudaError_t code = cudaSetDevice(t->number);
     uint64_t first, elements, before = 0, waiting = 0;
@@ -124,7 +124,7 @@ static cudaError_t fetch_parts(struct transfer *t, struct device_staging_slot *s
         if (waiting > 0 && code == cudaSuccess)
             code = cudaEventSynchronize(slot->moved[b ^ 1]);
         if (waiting > 0 && code == cudaSuccess)
-            unpack(host, before, waiting, slot->buffer[b ^ 1]);
+            read(host, before, waiting, slot->buffer[b ^ 1]);
         if (elements == 0)
             break;
         before = first;
@@ -134,21 +134,21 @@ static cudaError_t fetch_parts(struct transfer *t, struct device_staging_slot *s
 }
 
 enum status device_staging_send(struct device_staging *s, void *to, uint64_t count, size_t size,
-                                device_staging_pack *pack, const void *host, struct error *error)
+                                device_staging_write *write, const void *host, struct error *error)
 {
     struct transfer t = transfer_of(s, to, count, size);
 #pragma omp parallel num_threads(s->slots)
-    note_error(&t, send_parts(&t, &s->slot[omp_get_thread_num()], pack, host));
+    note_error(&t, send_parts(&t, &s->slot[omp_get_thread_num()], write, host));
     return cuda_status((cudaError_t)t.code, "copying to the GPU", error);
 }
 
 enum status device_staging_fetch(struct device_staging *s, const void *from, uint64_t count,
-                                 size_t size, device_staging_unpack *unpack, void *host,
+                                 size_t size, device_staging_read *read, void *host,
                                  struct error *error)
 {
     struct transfer t = transfer_of(s, from, count, size);
 #pragma omp parallel num_threads(s->slots)
-    note_error(&t, fetch_parts(&t, &s->slot[omp_get_thread_num()], unpack, host));
+    note_error(&t, fetch_parts(&t, &s->slot[omp_get_thread_num()], read, host));
     return cuda_status((cudaError_t)t.code, "copying from the GPU", error);
 }
 

@@ -38,21 +38,21 @@ enum status device_staging_open(struct device_staging *s, int device, cudaStream
 /* Writes elements [first, first + count) of what is sent to `to`. Called by several threads at
  * once, for ranges that do not overlap. False ends the sending, without an error, and leaves what
  * is on the device undefined. */
-typedef bool device_staging_pack(const void *from, uint64_t first, uint64_t count, void *to);
+typedef bool device_staging_write(const void *from, uint64_t first, uint64_t count, void *to);
 
 /* The reverse: takes elements [first, first + count) from `from`. */
-typedef void device_staging_unpack(void *to, uint64_t first, uint64_t count, const void *from);
+typedef void device_staging_read(void *to, uint64_t first, uint64_t count, const void *from);
 
 /* Sends `count` elements of `size` bytes (at most DEVICE_STAGING_BYTES) to the device array `to`,
- * as `pack` writes them from `host`. Returns when all copies are queued and `host` has been
+ * as `write` writes them from `host`. Returns when all copies are queued and `host` has been
  * read; the elements are on the device when the stream gets there. The first error of any thread
  * wins; STATUS_INTERNAL. */
 enum status device_staging_send(struct device_staging *s, void *to, uint64_t count, size_t size,
-                                device_staging_pack *pack, const void *host, struct error *error);
+                                device_staging_write *write, const void *host, struct error *error);
 
-/* Fetches the elements of the device array `from` through `unpack`. Returns when it is done. */
+/* Fetches the elements of the device array `from` through `read`. Returns when it is done. */
 enum status device_staging_fetch(struct device_staging *s, const void *from, uint64_t count,
-                                 size_t size, device_staging_unpack *unpack, void *host,
+                                 size_t size, device_staging_read *read, void *host,
                                  struct error *error);
 
 /* Waits for queued copies and frees the buffers; accepts a half-opened or zeroed one. */

@@ -16,6 +16,19 @@ void device_coo_init(struct device_coo *d, const struct shape *shape, uint64_t n
     ordering_common(&d->ordering, shape);
 }
 
+int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o)
+{
+    return x->sorted ? ordering_sorted_bits(&x->ordering, o) : 0;
+}
+
+struct linearise_coordinates device_coo_coordinates(const struct device_coo *x)
+{
+    struct linearise_coordinates c = {.order = x->shape.order};
+    for (int n = 0; n < x->shape.order; n++)
+        c.index[n] = x->index[n];
+    return c;
+}
+
 enum status device_coo_sort_positions(struct device_pairs *p, const struct device_coo *x,
                                       const struct ordering *o, struct error *error)
 {
@@ -41,19 +54,6 @@ enum status device_coo_sort_positions(struct device_pairs *p, const struct devic
         position_size = p->payload_size;
     }
     return STATUS_OK;
-}
-
-int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o)
-{
-    return x->sorted ? ordering_sorted_bits(&x->ordering, o) : 0;
-}
-
-struct linearise_coordinates device_coo_coordinates(const struct device_coo *x)
-{
-    struct linearise_coordinates c = {.order = x->shape.order};
-    for (int n = 0; n < x->shape.order; n++)
-        c.index[n] = x->index[n];
-    return c;
 }
 
 /* For lines, which are themselves the keys. */

@@ -53,7 +53,8 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, d
  * leaves *d as it was. */
 enum status device_coo_sort(struct device_coo *d, struct error *error);
 
-/* How many of the lowest bits of o's line x's nonzeros are sorted by already, in effect. */
+/* How many of the lowest bits of o's line need no sorting, since x's nonzeros already stand in
+ * their order. */
 int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o);
 
 /* Sorts x's nonzeros, which are given by their coordinates, along the line of o: the payload of p

@@ -37,7 +37,7 @@ static bool segment_is_good(const struct sending *t, uint64_t s)
     return blco_file_segment_is_good(t->file, s, bytes, t->line_bits);
 }
 
-/* device_staging_pack: copies a part and checks its segments. Parts are handed out in order, and a
+/* device_staging_write: copies a part and checks its segments. Parts are handed out in order, and a
  * part that was handed out is checked whatever other threads find, so the first damaged segment
  * that is reported is always the same. */
 static bool copy_checked(const void *from, uint64_t first, uint64_t count, void *to)

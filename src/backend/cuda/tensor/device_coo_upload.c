@@ -13,8 +13,9 @@
 
 static const char doing[] = "copying the tensor to the GPU";
 
-/* Where lines come from: the modes that have bits on the line. */
-struct line_packing {
+/* How lines are made, from the modes that have bits on them, and in how many bytes they are sent.
+ */
+struct line_form {
     uint64_t nnz;
     int bytes; /* of a line: 4 to 8 */
     int modes;
@@ -22,9 +23,9 @@ struct line_packing {
     int shift[MAX_ORDER];
 };
 
-static struct line_packing line_packing_of(const struct coo *x, const struct ordering *line)
+static struct line_form line_form_of(const struct coo *x, const struct ordering *line)
 {
-    struct line_packing p = {.nnz = x->nnz, .bytes = (line->line_bits + 7) / 8};
+    struct line_form p = {.nnz = x->nnz, .bytes = (line->line_bits + 7) / 8};
     if (p.bytes < SHORTEST_LINE)
         p.bytes = SHORTEST_LINE;
     for (int n = 0; n < x->shape.order; n++)
@@ -62,7 +63,7 @@ VECTOR_CLONES static void split_8(const uint64_t *restrict line, int shift, uint
 }
 
 /* One bundle of lines (widen.h); the lines behind the last nonzero are zero. */
-static void make_lines(const struct line_packing *p, uint64_t bundle, uint64_t *line)
+static void make_lines(const struct line_form *p, uint64_t bundle, uint64_t *line)
 {
     uint64_t first = bundle * WIDEN_BUNDLE, left = p->nnz - first;
     uint64_t count = left < WIDEN_BUNDLE ? left : WIDEN_BUNDLE;
@@ -73,10 +74,10 @@ static void make_lines(const struct line_packing *p, uint64_t bundle, uint64_t *
     }
 }
 
-/* device_staging_pack of lines, in bundles as widen.h lays them out. */
-static bool pack_lines(const void *from, uint64_t first, uint64_t count, void *to)
+/* device_staging_write of lines, in bundles as widen.h lays them out. */
+static bool narrow_lines(const void *from, uint64_t first, uint64_t count, void *to)
 {
-    const struct line_packing *p = from;
+    const struct line_form *p = from;
     uint64_t line[WIDEN_BUNDLE];
     for (uint64_t k = 0; k < count; k++) {
         unsigned char *bundle = (unsigned char *)to + k * WIDEN_BUNDLE * (uint64_t)p->bytes;
@@ -105,20 +106,20 @@ static void *take_scratch(const struct device_coo *d, uint64_t bytes, struct err
 static enum status send_lines(struct device_coo *d, const struct coo *x,
                               struct device_staging *staging, struct error *error)
 {
-    struct line_packing packing = line_packing_of(x, &d->ordering);
+    struct line_form form = line_form_of(x, &d->ordering);
     uint64_t bundles = (d->nnz + WIDEN_BUNDLE - 1) / WIDEN_BUNDLE;
-    size_t size = WIDEN_BUNDLE * (size_t)packing.bytes;
-    bool whole = packing.bytes == sizeof *d->line;
+    size_t size = WIDEN_BUNDLE * (size_t)form.bytes;
+    bool whole = form.bytes == sizeof *d->line;
     d->line =
         device_pool_take(d->pool, whole ? bundles * WIDEN_BUNDLE : d->nnz, sizeof *d->line, error);
     void *narrow = whole || !d->line ? d->line : take_scratch(d, bundles * size, error);
     if (!narrow)
         return error->status;
-    device_staging_send(staging, narrow, bundles, size, pack_lines, &packing, error);
+    device_staging_send(staging, narrow, bundles, size, narrow_lines, &form, error);
     if (whole)
         return error->status;
     if (error->status == STATUS_OK)
-        cuda_status(widen_lines(narrow, packing.bytes, d->line, d->nnz, d->pool->stream), doing,
+        cuda_status(widen_lines(narrow, form.bytes, d->line, d->nnz, d->pool->stream), doing,
                     error);
     device_pool_give(d->pool, narrow);
     return error->status;
@@ -151,8 +152,8 @@ static uint64_t bits_of(double value)
 
 /* to[i] (count) = the values as whole numbers from 0 to 255; false where the double of one of these
  * is not the value, bit by bit. */
-VECTOR_CLONES static bool pack_whole(const double *restrict value, uint64_t count,
-                                     uint8_t *restrict to)
+VECTOR_CLONES static bool narrow_to_whole(const double *restrict value, uint64_t count,
+                                          uint8_t *restrict to)
 {
     uint64_t differing = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -163,8 +164,8 @@ VECTOR_CLONES static bool pack_whole(const double *restrict value, uint64_t coun
     return differing == 0;
 }
 
-VECTOR_CLONES static bool pack_float(const double *restrict value, uint64_t count,
-                                     float *restrict to)
+VECTOR_CLONES static bool narrow_to_float(const double *restrict value, uint64_t count,
+                                          float *restrict to)
 {
     uint64_t differing = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -175,21 +176,21 @@ VECTOR_CLONES static bool pack_float(const double *restrict value, uint64_t coun
     return differing == 0;
 }
 
-struct value_packing {
+struct value_form {
     const double *value;
     size_t bytes; /* of a value: 1, 4 or 8  */
     bool *lost;   /* set where these bytes do not hold a value */
 };
 
-static bool pack_values(const void *from, uint64_t first, uint64_t count, void *to)
+static bool narrow_values(const void *from, uint64_t first, uint64_t count, void *to)
 {
-    const struct value_packing *p = from;
+    const struct value_form *p = from;
     const double *value = p->value + first;
     if (p->bytes == sizeof *value) {
         memcpy(to, value, count * sizeof *value);
         return true;
     }
-    if (p->bytes == 1 ? pack_whole(value, count, to) : pack_float(value, count, to))
+    if (p->bytes == 1 ? narrow_to_whole(value, count, to) : narrow_to_float(value, count, to))
         return true;
     __atomic_store_n(p->lost, true, __ATOMIC_RELAXED);
     return false;
@@ -204,8 +205,8 @@ static size_t sampled_bytes(const double *value, uint64_t nnz)
         float floats[SAMPLES];
         uint64_t first = nnz / SAMPLES * i;
         uint64_t count = nnz - first < SAMPLES ? nnz - first : SAMPLES;
-        whole = whole && pack_whole(value + first, count, bytes);
-        exact = whole || pack_float(value + first, count, floats);
+        whole = whole && narrow_to_whole(value + first, count, bytes);
+        exact = whole || narrow_to_float(value + first, count, floats);
     }
     return whole ? sizeof(uint8_t) : exact ? sizeof(float) : sizeof *value;
 }
@@ -215,11 +216,11 @@ static size_t sampled_bytes(const double *value, uint64_t nnz)
 static enum status send_narrow(struct device_coo *d, const struct coo *x, size_t bytes, bool *lost,
                                struct device_staging *staging, struct error *error)
 {
-    struct value_packing packing = {x->value, bytes, lost};
+    struct value_form form = {x->value, bytes, lost};
     void *narrow = take_scratch(d, d->nnz * bytes, error);
     if (!narrow)
         return error->status;
-    if (device_staging_send(staging, narrow, d->nnz, bytes, pack_values, &packing, error) ==
+    if (device_staging_send(staging, narrow, d->nnz, bytes, narrow_values, &form, error) ==
             STATUS_OK &&
         !*lost)
         cuda_status(widen_values(narrow, (int)bytes, d->value, d->nnz, d->pool->stream), doing,
@@ -231,14 +232,15 @@ static enum status send_narrow(struct device_coo *d, const struct coo *x, size_t
 static enum status send_values(struct device_coo *d, const struct coo *x,
                                struct device_staging *staging, struct error *error)
 {
-    struct value_packing wide = {x->value, sizeof *x->value, NULL};
+    struct value_form wide = {x->value, sizeof *x->value, NULL};
     size_t bytes = sampled_bytes(x->value, x->nnz);
     bool lost = bytes == sizeof *x->value;
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
     if (d->value && !lost)
         send_narrow(d, x, bytes, &lost, staging, error);
     if (error->status == STATUS_OK && lost)
-        device_staging_send(staging, d->value, d->nnz, sizeof *d->value, pack_values, &wide, error);
+        device_staging_send(staging, d->value, d->nnz, sizeof *d->value, narrow_values, &wide,
+                            error);
     return error->status;
 }
 
