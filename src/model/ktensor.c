@@ -3,6 +3,7 @@
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/random_counter.h"
@@ -35,6 +36,14 @@ fail:
     return error->status;
 }
 
+enum status ktensor_create_part(struct ktensor *k, const struct part *part, uint64_t rank,
+                                struct error *error)
+{
+    if (ktensor_create(k, &part->here, rank, error) == STATUS_OK)
+        memcpy(k->first, part->first, sizeof k->first);
+    return error->status;
+}
+
 void ktensor_free(struct ktensor *k)
 {
     memory_free(k->lambda);
@@ -52,7 +61,7 @@ static void normal_pair(const uint64_t word[2], double pair[2])
     pair[1] = radius * sin(angle);
 }
 
-/* Fills row i of mode n: each pair of neighbouring columns comes from one counter. */
+/* Fills row i of the whole mode n: each pair of neighbouring columns comes from one counter. */
 static void randomise_row(double *row, uint64_t rank, enum ktensor_init init, uint64_t seed, int n,
                           uint64_t i)
 {
@@ -79,7 +88,7 @@ void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed)
     for (int n = 0; n < k->shape.order; n++) {
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < k->shape.dims[n]; i++)
-            randomise_row(k->factor[n] + i * k->rank, k->rank, init, seed, n, i);
+            randomise_row(k->factor[n] + i * k->rank, k->rank, init, seed, n, k->first[n] + i);
     }
 }
 

@@ -9,10 +9,12 @@
 #include "tensor/coo.h"
 
 struct ktensor {
-    struct shape shape;
-    uint64_t rank;             /* R                                          */
-    double *lambda;            /* (R); owned                                 */
-    double *factor[MAX_ORDER]; /* (I_n x R), row-major, for n < order; owned */
+    struct shape shape;        /* the rows of each mode that are here: I_n = shape.dims[n]     */
+    uint64_t first[MAX_ORDER]; /* row i of factor[n] is row first[n] + i of the whole matrix;
+                                * 0 where all rows are here                                  */
+    uint64_t rank;             /* R                                                          */
+    double *lambda;            /* (R); owned                                                 */
+    double *factor[MAX_ORDER]; /* (I_n x R), row-major, for n < order; owned                 */
 };
 
 /* Allocates a model: factor matrices uninitialised, lambda all one. The caller frees *k, which is
@@ -20,13 +22,18 @@ struct ktensor {
 enum status ktensor_create(struct ktensor *k, const struct shape *shape, uint64_t rank,
                            struct error *error);
 
+/* The same for the rows of a model that are here. */
+enum status ktensor_create_part(struct ktensor *k, const struct part *part, uint64_t rank,
+                                struct error *error);
+
 /* Accepts an empty model. */
 void ktensor_free(struct ktensor *k);
 
 enum ktensor_init { KTENSOR_RANDOM, KTENSOR_NORMAL };
 
-/* Fills the factor matrices: uniform on [0, 1) or standard normal. Entry (n, i, r) is a function of
- * (seed, n, i, r) alone, so that neither threads nor backend change the start. Sets lambda to 1. */
+/* Fills the factor matrices: uniform on [0, 1) or standard normal. Entry (n, i, r) of the whole
+ * model is a function of (seed, n, i, r) alone, so that neither threads nor backend nor the rows
+ * that are here change the start. Sets lambda to 1. */
 void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed);
 
 /* Brings the model into its standard form, which stands for the same tensor: columns of unit 2-norm

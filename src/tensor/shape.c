@@ -22,3 +22,8 @@ uint64_t shape_longest(const struct shape *s)
         longest = s->dims[n] > longest ? s->dims[n] : longest;
     return longest;
 }
+
+struct part part_all(const struct shape *whole)
+{
+    return (struct part){.whole = *whole, .here = *whole};
+}

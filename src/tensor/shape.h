@@ -28,4 +28,14 @@ bool shape_equal(const struct shape *a, const struct shape *b);
 /* The length of the longest mode. */
 uint64_t shape_longest(const struct shape *s);
 
+/* The part of a tensor that is here: of each mode n, the rows first[n] to first[n] +
+ * here.dims[n] - 1 of the whole.dims[n] rows that the mode has. A run on one device has it all. */
+struct part {
+    struct shape whole, here;
+    uint64_t first[MAX_ORDER];
+};
+
+/* All of a tensor of this shape. */
+struct part part_all(const struct shape *whole);
+
 #endif

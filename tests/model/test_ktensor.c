@@ -99,6 +99,29 @@ static void test_create(void **state)
     }
 }
 
+/* A part of a model starts from the same entries as the whole. */
+static void test_randomise_a_part(void **state)
+{
+    (void)state;
+    static const struct part part = {
+        .whole = {3, {9, 5, 1}}, .here = {3, {4, 5, 1}}, .first = {3, 0, 0}};
+    struct error error = {0};
+    struct ktensor whole, some;
+    struct part all = part_all(&part.whole);
+    assert_true(shape_equal(&all.here, &part.whole) && all.first[0] == 0);
+    assert_int_equal(ktensor_create_part(&whole, &all, 5, &error), STATUS_OK);
+    assert_int_equal(ktensor_create_part(&some, &part, 5, &error), STATUS_OK);
+    for (int init = KTENSOR_RANDOM; init <= KTENSOR_NORMAL; init++) {
+        ktensor_randomise(&whole, (enum ktensor_init)init, 11);
+        ktensor_randomise(&some, (enum ktensor_init)init, 11);
+        for (int n = 0; n < 3; n++)
+            assert_memory_equal(some.factor[n], whole.factor[n] + part.first[n] * 5,
+                                part.here.dims[n] * 5 * sizeof *some.factor[n]);
+    }
+    ktensor_free(&whole);
+    ktensor_free(&some);
+}
+
 /* Neither threads nor the shape around it change entry (n, i, r) of a seed. */
 static void test_randomise_is_a_function_of_its_place(void **state)
 {
@@ -361,6 +384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_create),
         cmocka_unit_test(test_randomise_is_a_function_of_its_place),
+        cmocka_unit_test(test_randomise_a_part),
         cmocka_unit_test(test_moments),
         cmocka_unit_test(test_arrange_keeps_the_tensor),
         cmocka_unit_test(test_arrange_signs),

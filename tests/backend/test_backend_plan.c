@@ -1,0 +1,149 @@
+/* The plan of a tensor that is still in a .blco file: what `blco info` shows, from the file's
+ * header alone, is what opening the tensor follows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/backend.h"
+#include "formats/tensor_input.h"
+#include "support/backends.h"
+#include "support/blco_files.h"
+#include "support/scratch.h"
+
+/* A kind that streams where the options give it little memory; nothing is opened. */
+static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
+                                const struct backend_options *options, struct error *error)
+{
+    (void)error;
+    *request = (struct plan_request){.tensor = *tensor,
+                                     .rank = options->rank,
+                                     .row_bytes = options->rank * sizeof(double),
+                                     .budget = options->memory,
+                                     .copies = 2,
+                                     .short_mode = 10,
+                                     .conflict = options->conflict,
+                                     .can_stream = true,
+                                     .host_budget = options->host_memory};
+    return STATUS_OK;
+}
+
+static enum status open_nothing(void **state, const struct tensor_source *source,
+                                const struct plan *plan, const struct backend_options *options,
+                                struct progress *progress, struct error *error)
+{
+    (void)source, (void)plan, (void)options, (void)progress, (void)error;
+    *state = NULL;
+    return STATUS_OK;
+}
+
+static const struct backend_kind streaming = {
+    .name = "streaming", .request = make_request, .open = open_nothing};
+
+/* As `blco info` plans: from the open file. Then as `blco cpd` does: from the input. */
+static bool check_file(const struct shape *shape, const struct backend_options *options)
+{
+    struct error error = {0};
+    struct blco_file file;
+    struct tensor_input input;
+    struct backend b;
+    struct plan plan;
+    const struct tns_options no_options = {.index_base = 1};
+    char shown[4096], followed[4096];
+    assert_int_equal(blco_file_open(&file, scratch_path("x.blco"), &error), STATUS_OK);
+    const struct plan_tensor tensor = backend_tensor_of_file(&file);
+    assert_true(shape_equal(&tensor.shape, shape));
+    assert_int_equal(backend_plan(&plan, &streaming, &tensor, options, NULL, &error), STATUS_OK);
+    blco_file_close(&file);
+
+    assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
+                     STATUS_OK);
+    enum status status = backend_prepare(&b, &streaming, &input, options, NULL, NULL, &error);
+    assert_int_equal(status, plan.fits ? STATUS_OK : STATUS_MEMORY);
+    if (plan.fits) {
+        plan_describe(&plan, NULL, shown, sizeof shown);
+        plan_describe(&b.plan, NULL, followed, sizeof followed);
+        assert_string_equal(followed, shown);
+        assert_int_equal(b.plan.total_bytes, plan.total_bytes);
+        assert_int_equal(b.plan.host_bytes, plan.host_bytes);
+        assert_int_equal(input.unread, plan_takes_packed(&plan));
+    }
+    backend_close(&b);
+    tensor_input_close(&input);
+    return plan.fits;
+}
+
+static void write_file(const struct shape *shape, uint64_t nnz)
+{
+    struct coo x;
+    struct external_sort_report report;
+    struct error error = {0};
+    naive_random_coo(&x, shape, nnz, 1, 0);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    coo_free(&x);
+}
+
+static void test_info_and_cpd_plan_alike(void **state)
+{
+    (void)state;
+    static const struct shape shape = {3, {3000, 4000, 5000}};
+    int fit = 0, not_fit = 0;
+    write_file(&shape, 200000);
+    for (int conflict = CONFLICT_AUTO; conflict <= CONFLICT_ATOMIC; conflict++)
+        for (uint64_t memory = 1 << 16; memory < 1 << 26; memory *= 2)
+            for (uint64_t host = 1 << 16; host < 1 << 26; host *= 4) {
+                const struct backend_options options = {.rank = 3,
+                                                        .conflict = (enum conflict)conflict,
+                                                        .memory = memory,
+                                                        .host_memory = host};
+                *(check_file(&shape, &options) ? &fit : &not_fit) += 1;
+            }
+    assert_true(fit > 50 && not_fit > 50);
+}
+
+/* Lines that the device cannot decode, and a host without the room to unpack them: a plan for the
+ * device's memory would be a promise that is not kept. */
+static void test_what_cannot_be_unpacked(void **state)
+{
+    (void)state;
+    static const struct shape shape = {8, {70000, 70000, 70000, 70000, 70000, 70000, 70000, 70000}};
+    write_file(&shape, 2000);
+    const struct backend_options options = {.rank = 2, .memory = 1 << 30, .host_memory = 40000};
+    assert_false(check_file(&shape, &options));
+    const struct backend_options roomy = {.rank = 2, .memory = 1 << 30, .host_memory = 100000};
+    assert_true(check_file(&shape, &roomy));
+}
+
+/* The rank is the user's, however a backend pads its rows. */
+static void test_rank_of_a_plan(void **state)
+{
+    const struct backend_kind *kind = backend_of(state);
+    const struct plan_tensor tensor = {.shape = {3, {30, 40, 50}}, .nnz = 1000};
+    for (uint64_t rank = 1; rank < 20; rank++)
+        for (int p = PRECISION_DOUBLE; p <= PRECISION_SINGLE; p++) {
+            const struct backend_options options = {.rank = rank, .precision = (enum precision)p};
+            struct error error = {0};
+            struct plan plan;
+            if (backend_plan(&plan, kind, &tensor, &options, NULL, &error) != STATUS_OK)
+                continue; /* the host has no single precision */
+            assert_int_equal(plan.request.rank, rank);
+            assert_int_equal(plan.request.precision, p);
+            assert_in_range(plan.request.row_bytes, rank * precision_bytes(plan.request.precision),
+                            rank * precision_bytes(plan.request.precision) + 15);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_info_and_cpd_plan_alike, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_what_cannot_be_unpacked, scratch_make, scratch_remove),
+        ON_ALL(test_rank_of_a_plan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
