@@ -1,0 +1,81 @@
+/* The grid of ranks over a tensor's modes, after the medium-grained algorithm (S. Smith, G.
+ * Karypis: A medium-grained algorithm for distributed sparse tensor factorization, IPDPS 2016):
+ * mode n is cut into parts[n] ranges of rows, and a rank has the nonzeros whose every coordinate
+ * lies in its ranges. These are an ordinary tensor, of the lengths of the ranges. */
+#ifndef BLCO_PROCESS_GRID_H
+#define BLCO_PROCESS_GRID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "tensor/coo.h"
+#include "tensor/shape.h"
+
+#define MAX_RANKS 4096
+
+struct process_grid {
+    struct shape shape; /* of the whole tensor                                                   */
+    int ranks;
+    int parts[MAX_ORDER];     /* p_n for n < order; their product is `ranks`                     */
+    uint64_t *cut[MAX_ORDER]; /* (p_n + 1) ascending: range c of mode n has the rows cut[n][c] to
+                               * cut[n][c + 1] - 1, which may be none; owned                     */
+};
+
+/* What a grid is chosen by. */
+struct grid_request {
+    int ranks;                     /* 1 to MAX_RANKS                                            */
+    int parts[MAX_ORDER];          /* fixed by the user, their product is `ranks`; or 0: chosen */
+    uint64_t row_bytes;            /* of a factor matrix's row                                  */
+    double seconds_per_nonzero;    /* of all MTTKRPs of a sweep together                        */
+    double bytes_per_second;       /* that a rank sends and receives, of rows                   */
+    double seconds_per_collective; /* that a gather or a scatter takes at the least             */
+};
+
+/* What a sweep costs on a grid, by a model: the rank with most nonzeros sets the time
+ * of the MTTKRPs, and the ranks that share a range of mode n scatter the sums of its rows of M and
+ * gather its rows of the factor. */
+struct grid_cost {
+    uint64_t largest_nnz;  /* of a rank                                                          */
+    double imbalance;      /* largest_nnz over the mean, less 1                                  */
+    uint64_t moved_bytes;  /* that the rank with the longest ranges sends in a sweep             */
+    double mttkrp_seconds; /* of the rank with most nonzeros                                     */
+    double move_seconds;
+};
+
+/* Cuts a mode of `length` rows, of which row i has count[i] nonzeros, into `parts` ranges so that
+ * the range with most nonzeros has as few as possible; cut (parts + 1). */
+void process_grid_cut(const uint64_t *count, uint64_t length, int parts, uint64_t *cut);
+
+/* Steps parts[0..order) to the next way to write `ranks` as a product of `order` factors, in
+ * lexicographic order; {1, ..., 1, ranks} comes first, from all zero. False after the last. */
+bool process_grid_next(int *parts, int order, int ranks);
+
+/* Chooses the grid with the least cost of all (the first of equal ones), or the one that the
+ * request fixes, and its cuts. count[n] (I_n) are the nonzeros of each row of mode n; `sample` is
+ * all of the tensor's nonzeros or evenly spread ones of them, from which largest_nnz is estimated
+ * for a tensor of `nnz`. By all OpenMP threads. The caller frees *g with process_grid_free; it is
+ * empty on failure. *cost may be NULL. STATUS_INPUT where fixed parts do not make the ranks,
+ * STATUS_MEMORY. */
+enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,
+                                const struct grid_request *request, const struct shape *shape,
+                                uint64_t nnz, uint64_t *const *count, const struct coo *sample,
+                                struct error *error);
+
+/* Accepts an empty one. */
+void process_grid_free(struct process_grid *g);
+
+/* The range of each mode, coordinate[0..order), that is this rank's; the last mode's runs fastest.
+ */
+void process_grid_coordinates(const struct process_grid *g, int rank, int *coordinate);
+
+/* The rows that are this rank's. */
+struct part process_grid_part(const struct process_grid *g, int rank);
+
+/* The rank that has the nonzero with these indices (order). */
+int process_grid_rank(const struct process_grid *g, const uint32_t *index);
+
+/* "2x2x1" into text[0..size). */
+void process_grid_name(const int *parts, int order, char *text, uint64_t size);
+
+#endif

@@ -1,0 +1,284 @@
+/* The grid of ranks: cuts are the best ones, every way to arrange the ranks is looked at, and every
+ * nonzero has its rank. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "plan/process_grid.h"
+#include "support/naive.h"
+
+/* The least possible load of the range with most nonzeros, by trying all cuts. */
+static uint64_t best_load(const uint64_t *count, uint64_t length, int parts)
+{
+    uint64_t all = 0, best = UINT64_MAX, first = 0;
+    for (uint64_t i = 0; i < length; i++)
+        all += count[i];
+    if (parts == 1)
+        return all;
+    for (uint64_t cut = 0; cut <= length; cut++) {
+        uint64_t rest = best_load(count + cut, length - cut, parts - 1);
+        uint64_t load = first > rest ? first : rest;
+        best = load < best ? load : best;
+        first += cut < length ? count[cut] : 0;
+    }
+    return best;
+}
+
+static void test_cut(void **state)
+{
+    (void)state;
+    uint64_t seed = 1;
+    for (int i = 0; i < 300; i++) {
+        uint64_t count[9], cut[7], length = 1 + naive_random(&seed) % 9, largest = 0;
+        int parts = 1 + i % 6;
+        for (uint64_t k = 0; k < length; k++)
+            count[k] = naive_random(&seed) % (i % 3 == 0 ? 2 : 50);
+        process_grid_cut(count, length, parts, cut);
+        assert_int_equal(cut[0], 0);
+        assert_int_equal(cut[parts], length);
+        for (int p = 0; p < parts; p++) {
+            uint64_t load = 0;
+            assert_true(cut[p] <= cut[p + 1]);
+            for (uint64_t k = cut[p]; k < cut[p + 1]; k++)
+                load += count[k];
+            largest = load > largest ? load : largest;
+        }
+        assert_int_equal(largest, best_load(count, length, parts));
+    }
+}
+
+static void test_next(void **state)
+{
+    (void)state;
+    static const struct {
+        int order, ranks, ways;
+    } cases[] = {{1, 7, 1}, {2, 1, 1}, {2, 6, 4}, {3, 4, 6}, {3, 7, 3}, {4, 12, 40}, {3, 64, 28}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int parts[MAX_ORDER] = {0}, last[MAX_ORDER] = {0}, ways = 0, order = cases[i].order;
+        while (process_grid_next(parts, order, cases[i].ranks)) {
+            int product = 1, first_difference = 0;
+            for (int n = 0; n < order; n++)
+                product *= parts[n];
+            assert_int_equal(product, cases[i].ranks);
+            while (ways > 0 && parts[first_difference] == last[first_difference])
+                first_difference++;
+            assert_true(ways == 0 || (first_difference < order &&
+                                      parts[first_difference] > last[first_difference]));
+            memcpy(last, parts, sizeof last);
+            ways++;
+        }
+        assert_int_equal(ways, cases[i].ways);
+    }
+}
+
+/* What a grid needs of a tensor. */
+struct counted {
+    struct coo x;
+    uint64_t *count[MAX_ORDER];
+};
+
+static void count_slices(struct counted *c)
+{
+    struct error error = {0};
+    memset(c->count, 0, sizeof c->count);
+    for (int n = 0; n < c->x.shape.order; n++) {
+        c->count[n] = memory_zeros(c->x.shape.dims[n], sizeof *c->count[n], &error);
+        assert_non_null(c->count[n]);
+        for (uint64_t i = 0; i < c->x.nnz; i++)
+            c->count[n][c->x.index[n][i]]++;
+    }
+}
+
+static void make_counted(struct counted *c, const struct shape *shape, uint64_t nnz, int skewed)
+{
+    naive_random_coo(&c->x, shape, nnz, 3, skewed);
+    count_slices(c);
+}
+
+static void free_counted(struct counted *c)
+{
+    for (int n = 0; n < c->x.shape.order; n++)
+        memory_free(c->count[n]);
+    coo_free(&c->x);
+}
+
+static struct grid_request request_of(int ranks)
+{
+    return (struct grid_request){.ranks = ranks,
+                                 .row_bytes = 256,
+                                 .seconds_per_nonzero = 1e-10,
+                                 .bytes_per_second = 280e9,
+                                 .seconds_per_collective = 20e-6};
+}
+
+/* Every rank's part holds what process_grid_rank gives it and nothing else, the parts cover the
+ * tensor, and the cost counts the fullest one. */
+static void check_grid(const struct process_grid *g, const struct grid_cost *cost,
+                       const struct coo *x)
+{
+    struct error error = {0};
+    uint64_t *nonzeros = memory_zeros((size_t)g->ranks, sizeof *nonzeros, &error), largest = 0;
+    double volume = 0, whole = 1;
+    assert_non_null(nonzeros);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        uint32_t index[MAX_ORDER];
+        coo_coordinates(x, i, index);
+        int rank = process_grid_rank(g, index);
+        assert_in_range(rank, 0, g->ranks - 1);
+        struct part part = process_grid_part(g, rank);
+        for (int n = 0; n < x->shape.order; n++)
+            assert_true(index[n] >= part.first[n] && index[n] - part.first[n] < part.here.dims[n]);
+        nonzeros[rank]++;
+    }
+    for (int r = 0; r < g->ranks; r++) {
+        struct part part = process_grid_part(g, r);
+        double rows = 1;
+        assert_true(shape_equal(&part.whole, &x->shape));
+        for (int n = 0; n < x->shape.order; n++)
+            rows *= (double)part.here.dims[n];
+        volume += rows;
+        largest = nonzeros[r] > largest ? nonzeros[r] : largest;
+    }
+    for (int n = 0; n < x->shape.order; n++)
+        whole *= (double)x->shape.dims[n];
+    assert_true(volume == whole);
+    assert_int_equal(cost->largest_nnz, largest);
+    assert_true(cost->imbalance >= -1e-12);
+    memory_free(nonzeros);
+}
+
+static void test_choose(void **state)
+{
+    (void)state;
+    static const struct shape shapes[] = {
+        {1, {300}}, {2, {40, 500}}, {3, {70, 1, 900}}, {3, {2, 3, 2}}, {4, {9, 30, 500, 60}}};
+    static const int ranks[] = {1, 2, 3, 4, 7, 12, 64};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++) {
+            struct error error = {0};
+            struct counted c;
+            struct process_grid g;
+            struct grid_cost cost;
+            struct grid_request q = request_of(ranks[r]);
+            make_counted(&c, &shapes[s], s == 3 ? 12 : 3000, s % 2);
+            assert_int_equal(
+                process_grid_choose(&g, &cost, &q, &shapes[s], c.x.nnz, c.count, &c.x, &error),
+                STATUS_OK);
+            check_grid(&g, &cost, &c.x);
+            process_grid_free(&g);
+            free_counted(&c);
+        }
+}
+
+/* A long mode that is cut alone moves only the rows of the short ones. */
+static void test_long_mode_is_cut(void **state)
+{
+    (void)state;
+    static const struct shape shape = {3, {20, 30, 200000}};
+    struct error error = {0};
+    struct counted c;
+    struct process_grid g;
+    struct grid_cost cost;
+    struct grid_request q = request_of(4);
+    make_counted(&c, &shape, 50000, 0);
+    assert_int_equal(process_grid_choose(&g, &cost, &q, &shape, c.x.nnz, c.count, &c.x, &error),
+                     STATUS_OK);
+    assert_true(g.parts[0] == 1 && g.parts[1] == 1 && g.parts[2] == 4);
+    assert_int_equal(cost.moved_bytes, 2 * (20 + 30) * 256 * 3 / 4);
+    assert_true(cost.imbalance < 0.02);
+    process_grid_free(&g);
+    free_counted(&c);
+}
+
+/* One row has nearly all nonzeros: its mode is left whole, and another one is cut. */
+static void test_heavy_row(void **state)
+{
+    (void)state;
+    static const struct shape shape = {2, {1000, 1200}};
+    struct error error = {0};
+    struct counted c;
+    struct process_grid g;
+    struct grid_cost cost;
+    struct grid_request q = request_of(4);
+    q.seconds_per_nonzero = 1e-6; /* nonzeros are what counts */
+    naive_random_coo(&c.x, &shape, 20000, 1, 0);
+    for (uint64_t i = 0; i < c.x.nnz; i++)
+        c.x.index[0][i] = i % 20 ? 7 : c.x.index[0][i];
+    count_slices(&c);
+    assert_int_equal(process_grid_choose(&g, &cost, &q, &shape, c.x.nnz, c.count, &c.x, &error),
+                     STATUS_OK);
+    assert_true(g.parts[0] == 1 && g.parts[1] == 4);
+    assert_true(cost.imbalance < 0.05);
+    process_grid_free(&g);
+    free_counted(&c);
+}
+
+static void test_fixed(void **state)
+{
+    (void)state;
+    static const struct shape shape = {3, {30, 40, 50}};
+    struct error error = {0};
+    struct counted c;
+    struct process_grid g;
+    struct grid_cost cost;
+    struct grid_request q = request_of(12);
+    char name[16];
+    make_counted(&c, &shape, 2000, 1);
+    memcpy(q.parts, (int[]){2, 3, 2}, 3 * sizeof(int));
+    assert_int_equal(process_grid_choose(&g, &cost, &q, &shape, c.x.nnz, c.count, &c.x, &error),
+                     STATUS_OK);
+    process_grid_name(g.parts, 3, name, sizeof name);
+    assert_string_equal(name, "2x3x2");
+    check_grid(&g, &cost, &c.x);
+    process_grid_free(&g);
+    static const int wrong[][3] = {{2, 3, 1}, {2, 0, 6}, {12, 12, 12}, {-2, -3, 2}, {24, 1, 1}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        error = (struct error){0};
+        memcpy(q.parts, wrong[i], sizeof wrong[i]);
+        assert_int_equal(process_grid_choose(&g, NULL, &q, &shape, c.x.nnz, c.count, &c.x, &error),
+                         STATUS_INPUT);
+        assert_non_null(strstr(error.message, " is not one of 12 ranks"));
+        assert_null(g.cut[0]);
+    }
+    free_counted(&c);
+}
+
+static void test_failing_allocations(void **state)
+{
+    (void)state;
+    static const struct shape shape = {3, {30, 40, 50}};
+    struct counted c;
+    struct grid_request q = request_of(4);
+    make_counted(&c, &shape, 2000, 1);
+    for (long k = 0, fired = 1; fired; k++) {
+        struct error error = {0};
+        struct process_grid g;
+        memory_hook_set(k);
+        enum status status =
+            process_grid_choose(&g, NULL, &q, &shape, c.x.nnz, c.count, &c.x, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        process_grid_free(&g);
+    }
+    free_counted(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_next),
+        cmocka_unit_test(test_choose),
+        cmocka_unit_test(test_long_mode_is_cut),
+        cmocka_unit_test(test_heavy_row),
+        cmocka_unit_test(test_fixed),
+        cmocka_unit_test(test_failing_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
