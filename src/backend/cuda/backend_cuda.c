@@ -312,6 +312,8 @@ static enum status fetch(void *state, int mode, double *m, struct error *error)
 static enum status stamp(void *state, int number, struct error *error)
 {
     struct device_state *s = state;
+    if (device_use(s->device, error) != STATUS_OK)
+        return error->status;
     if (s->m_early) { /* which is no part of the operations before it */
         s->mark[number] = s->swept[s->turn];
         return STATUS_OK;
@@ -327,6 +329,8 @@ static enum status elapsed(void *state, int from, int to, double *seconds, struc
 {
     struct device_state *s = state;
     float ms = 0;
+    if (device_use(s->device, error) != STATUS_OK)
+        return error->status;
     cudaError_t code = cudaEventSynchronize(s->mark[to]);
     if (code == cudaSuccess)
         code = cudaEventElapsedTime(&ms, s->mark[from], s->mark[to]);
