@@ -1,0 +1,83 @@
+#include "tensor/coo_census.h"
+
+#include "base/memory.h"
+
+/* A census under way. */
+struct census_taker {
+    struct coo_census *census;
+    int order;
+    uint64_t stride; /* every so many-th nonzero is in the sample         */
+    uint64_t seen;   /* nonzeros of the pieces so far                      */
+    uint64_t taken;  /* of the sample so far                               */
+};
+
+/* A thread counts whole modes: no two add to the same counter. */
+static void count_rows(struct census_taker *t, const struct coo *piece)
+{
+#pragma omp parallel for schedule(dynamic)
+    for (int n = 0; n < t->order; n++) {
+        uint64_t *count = t->census->count[n];
+        for (uint64_t i = 0; i < piece->nnz; i++)
+            count[piece->index[n][i]]++;
+    }
+}
+
+static void add_to_sample(struct census_taker *t, const struct coo *piece)
+{
+    struct coo *sample = &t->census->sample;
+    uint64_t first = (t->stride - t->seen % t->stride) % t->stride;
+    for (uint64_t i = first; i < piece->nnz; i += t->stride) {
+        for (int n = 0; n < t->order; n++)
+            sample->index[n][t->taken] = piece->index[n][i];
+        sample->value[t->taken++] = piece->value[i];
+    }
+}
+
+static enum status take(void *context, struct coo *piece, struct error *error)
+{
+    struct census_taker *t = context;
+    (void)error;
+    count_rows(t, piece);
+    add_to_sample(t, piece);
+    t->seen += piece->nnz;
+    return STATUS_OK;
+}
+
+enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t most, struct coo_census *c,
+                              struct error *error)
+{
+    uint64_t stride = pieces->nnz > most ? (pieces->nnz + most - 1) / most : 1;
+    struct census_taker t = {.census = c, .order = pieces->shape.order, .stride = stride};
+    *c = (struct coo_census){0};
+    for (int n = 0; n < t.order && error->status == STATUS_OK; n++)
+        c->count[n] = memory_zeros(pieces->shape.dims[n], sizeof *c->count[n], error);
+    if (error->status == STATUS_OK &&
+        coo_create(&c->sample, &pieces->shape, (pieces->nnz + stride - 1) / stride, error) ==
+            STATUS_OK)
+        pieces->each(pieces->pieces, take, &t, error);
+    if (error->status != STATUS_OK)
+        coo_census_free(c);
+    return error->status;
+}
+
+static enum status whole(void *x, coo_taker take_piece, void *context, struct error *error)
+{
+    return take_piece(context, x, error);
+}
+
+enum status coo_census(const struct coo *x, uint64_t most, struct coo_census *c,
+                       struct error *error)
+{
+    struct coo borrowed = *x; /* only read */
+    struct coo_pieces pieces = {
+        .shape = x->shape, .nnz = x->nnz, .each = whole, .pieces = &borrowed};
+    return coo_pieces_census(&pieces, most, c, error);
+}
+
+void coo_census_free(struct coo_census *c)
+{
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(c->count[n]);
+    coo_free(&c->sample);
+    *c = (struct coo_census){0};
+}

@@ -1,0 +1,28 @@
+/* What the choice of a grid of ranks needs of a tensor: how many nonzeros each row of each mode
+ * has, and some of the nonzeros, evenly spread. */
+#ifndef BLCO_COO_CENSUS_H
+#define BLCO_COO_CENSUS_H
+
+#include "tensor/coo_pieces.h"
+
+struct coo_census {
+    uint64_t *count[MAX_ORDER]; /* (I_n) for n < order: nonzeros of each row of mode n; owned */
+    struct coo sample;          /* every k-th nonzero, in the order of the pieces; all where they
+                                 * are few; owned                                                  */
+};
+
+/* Takes the census in one pass over the pieces; the sample has at most `most` nonzeros (1 or more).
+ * By all OpenMP threads, whose number changes nothing. 8 bytes for each row of each mode. The
+ * caller frees *c with coo_census_free; it is empty on failure. STATUS_MEMORY, and the failures of
+ * the pieces. */
+enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t most, struct coo_census *c,
+                              struct error *error);
+
+/* The census of a tensor in memory, as one piece. */
+enum status coo_census(const struct coo *x, uint64_t most, struct coo_census *c,
+                       struct error *error);
+
+/* Accepts an empty one. */
+void coo_census_free(struct coo_census *c);
+
+#endif

@@ -1,0 +1,116 @@
+/* The census of a tensor: counts of every row, and an even sample, whatever the pieces. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "support/naive.h"
+#include "tensor/coo_census.h"
+
+/* A tensor in pieces of so many nonzeros. */
+struct cut {
+    const struct coo *x;
+    uint64_t length;
+};
+
+static enum status each(void *pieces, coo_taker take, void *context, struct error *error)
+{
+    const struct cut *cut = pieces;
+    for (uint64_t first = 0; first < cut->x->nnz; first += cut->length) {
+        struct coo piece = *cut->x;
+        uint64_t left = cut->x->nnz - first;
+        piece.nnz = left < cut->length ? left : cut->length;
+        for (int n = 0; n < piece.shape.order; n++)
+            piece.index[n] += first;
+        piece.value += first;
+        if (take(context, &piece, error) != STATUS_OK)
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
+static void check_census(const struct coo_census *c, const struct coo *x, uint64_t most)
+{
+    uint64_t stride = x->nnz > most ? (x->nnz + most - 1) / most : 1;
+    assert_int_equal(c->sample.nnz, (x->nnz + stride - 1) / stride);
+    assert_true(c->sample.nnz <= most);
+    for (uint64_t i = 0; i < c->sample.nnz; i++) {
+        for (int n = 0; n < x->shape.order; n++)
+            assert_int_equal(c->sample.index[n][i], x->index[n][i * stride]);
+        assert_true(c->sample.value[i] == x->value[i * stride]);
+    }
+    for (int n = 0; n < x->shape.order; n++)
+        for (uint64_t row = 0; row < x->shape.dims[n]; row++) {
+            uint64_t expected = 0;
+            for (uint64_t i = 0; i < x->nnz; i++)
+                expected += x->index[n][i] == row;
+            assert_int_equal(c->count[n][row], expected);
+        }
+}
+
+static void test_census(void **state)
+{
+    (void)state;
+    static const struct shape shape = {3, {30, 1, 70}};
+    static const uint64_t lengths[] = {1, 7, 100, 1000}, most[] = {1, 10, 499, 500, 5000};
+    struct coo x;
+    struct coo_census c;
+    struct error error = {0};
+    naive_random_coo(&x, &shape, 500, 2, 1);
+    for (size_t m = 0; m < sizeof most / sizeof *most; m++) {
+        for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+            struct cut cut = {&x, lengths[l]};
+            struct coo_pieces pieces = {.shape = shape, .nnz = x.nnz, .each = each, .pieces = &cut};
+            assert_int_equal(coo_pieces_census(&pieces, most[m], &c, &error), STATUS_OK);
+            check_census(&c, &x, most[m]);
+            coo_census_free(&c);
+        }
+        assert_int_equal(coo_census(&x, most[m], &c, &error), STATUS_OK);
+        check_census(&c, &x, most[m]);
+        coo_census_free(&c);
+    }
+    coo_free(&x);
+}
+
+static enum status refuse(void *pieces, coo_taker take, void *context, struct error *error)
+{
+    (void)pieces, (void)take, (void)context;
+    return error_set(error, STATUS_INPUT, "damaged");
+}
+
+static void test_failures(void **state)
+{
+    (void)state;
+    static const struct shape shape = {2, {30, 70}};
+    struct coo x;
+    struct coo_census c;
+    struct error error = {0};
+    struct coo_pieces pieces = {.shape = shape, .nnz = 10, .each = refuse};
+    assert_int_equal(coo_pieces_census(&pieces, 5, &c, &error), STATUS_INPUT);
+    assert_string_equal(error.message, "damaged");
+    assert_null(c.count[0]);
+    naive_random_coo(&x, &shape, 100, 2, 0);
+    for (long k = 0, fired = 1; fired; k++) {
+        error = (struct error){0};
+        memory_hook_set(k);
+        enum status status = coo_census(&x, 10, &c, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        coo_census_free(&c);
+    }
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_census),
+        cmocka_unit_test(test_failures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
