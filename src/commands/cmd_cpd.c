@@ -55,7 +55,7 @@ static enum status prepare(struct job *job, struct error *error)
 {
     struct cpd_settings *s = &job->settings;
     struct error why_not = {0};
-    if (cli_choose_backend(&s->common, &job->kind, &why_not, error) != STATUS_OK)
+    if (cmd_choose_backend(&s->common, &job->kind, &why_not, error) != STATUS_OK)
         return error->status;
     if (!s->nowrite && ktensor_writable(s->stem, error) != STATUS_OK)
         return error->status;
@@ -67,7 +67,7 @@ static enum status prepare(struct job *job, struct error *error)
                 error, STATUS_INPUT, "--init %s: a model of rank %ju, expected the rank %ju of -r",
                 s->init_stem, (uintmax_t)job->model.rank, (uintmax_t)s->common.options.rank);
     }
-    int threads = cli_set_threads(s->common.threads);
+    int threads = cmd_set_threads(s->common.threads);
     progress_note(&job->progress, "blco %s: backend %s%s%s%s, %d thread%s, rank %ju, seed %ju",
                   version_text, job->kind->name, why_not.status ? " (" : "", why_not.message,
                   why_not.status ? ")" : "", threads, threads == 1 ? "" : "s",
@@ -198,16 +198,11 @@ static enum status run(struct job *job, struct error *error)
 int cmd_cpd(int argc, char **argv, struct error *error)
 {
     struct job job = {.times.start = clock_now()};
-    if (cpd_settings_parse(&job.settings, argc, argv, error) == STATUS_OK) {
-        if (job.settings.common.help) {
-            cmd_cpd_help(stdout);
-        } else if (job.settings.common.version) {
-            printf("blco %s\n", version_text);
-        } else {
-            progress_init(&job.progress, job.settings.common.quiet ? NULL : stderr);
-            run(&job, error);
-            progress_clear(&job.progress);
-        }
+    if (cpd_settings_parse(&job.settings, argc, argv, error) == STATUS_OK &&
+        !cmd_common_answered(&job.settings.common, cmd_cpd_help)) {
+        progress_init(&job.progress, job.settings.common.quiet ? NULL : stderr);
+        run(&job, error);
+        progress_clear(&job.progress);
     }
     backend_close(&job.backend);
     tensor_input_close(&job.input);

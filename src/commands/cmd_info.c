@@ -6,8 +6,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
-#include "base/version.h"
-#include "commands/cli.h"
+#include "commands/cmd_common.h"
 #include "formats/blco/blco_pieces.h"
 #include "formats/tensor_file.h"
 #include "tensor/coo_statistics.h"
@@ -20,11 +19,11 @@
 static const struct cli_option plan_options[] = {
     {"rank", 'r', "R", "show the memory plan for R components (16)"}, {NULL, 0, NULL, NULL}};
 
-static const struct cli_group groups[] = {{"Plan", plan_options},
-                                          {"Input", cli_input_options},
-                                          {"Machine", cli_machine_options},
-                                          {"General", cli_general_options},
-                                          {NULL, NULL}};
+static const struct cli_section sections[] = {{"Plan", plan_options},
+                                              {"Input", cmd_input_options},
+                                              {"Machine", cmd_machine_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 void cmd_info_help(FILE *stream)
 {
@@ -34,17 +33,9 @@ void cmd_info_help(FILE *stream)
                     "takes.\n"
                     "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n"
                     "A .blco file may be larger than memory.\n");
-    cli_help(stream, groups);
+    cli_help(stream, sections);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in "
                     "blco-info(1).\n");
-}
-
-static enum status set_option(void *settings, int key, const char *text, struct error *error)
-{
-    struct cli_common *common = settings;
-    if (key == 'r')
-        return cli_unsigned("--rank", text, 1, CLI_MAX_RANK, &common->options.rank, error);
-    return cli_common_set(common, key, text, error);
 }
 
 struct findings {
@@ -121,16 +112,16 @@ static enum status gather_blco(struct findings *f, const char *path,
     return error->status;
 }
 
-static enum status gather(struct findings *f, const char *path, const struct cli_common *common,
+static enum status gather(struct findings *f, const char *path, const struct cmd_common *common,
                           struct error *error)
 {
     struct progress progress;
-    if (cli_choose_backend(common, &f->kind, NULL, error) != STATUS_OK ||
+    if (cmd_choose_backend(common, &f->kind, NULL, error) != STATUS_OK ||
         tensor_format(path, &f->format, error) != STATUS_OK)
         return error->status;
-    cli_set_threads(common->threads);
+    cmd_set_threads(common->threads);
     progress_init(&progress, common->quiet ? NULL : stderr);
-    f->memory = cli_host_memory(common);
+    f->memory = cmd_host_memory(common);
     if (f->format == TENSOR_BLCO)
         gather_blco(f, path, &common->tns, &progress, error);
     else
@@ -229,22 +220,18 @@ static void show(const struct findings *f, const char *path)
 
 int cmd_info(int argc, char **argv, struct error *error)
 {
-    struct cli_common common;
+    struct cmd_common common;
     struct findings findings = {0};
     const char *path = NULL;
     int first;
-    cli_common_init(&common);
+    cmd_common_init(&common);
     common.options.rank = 16;
-    if (cli_parse(argc, argv, groups, set_option, &common, &first, error) != STATUS_OK)
+    if (cli_parse(argc, argv, sections, cmd_common_set, &common, &first, error) != STATUS_OK ||
+        cmd_common_answered(&common, cmd_info_help))
         return (int)error->status;
-    if (common.help) {
-        cmd_info_help(stdout);
-    } else if (common.version) {
-        printf("blco %s\n", version_text);
-    } else if (cli_single_operand(argc, argv, first, "tensor", &path, error) == STATUS_OK &&
-               gather(&findings, path, &common, error) == STATUS_OK) {
+    if (cli_single_operand(argc, argv, first, "tensor", &path, error) == STATUS_OK &&
+        gather(&findings, path, &common, error) == STATUS_OK)
         show(&findings, path);
-    }
     coo_free(&findings.x);
     return (int)error->status;
 }

@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "commands/cli.h"
+#include "commands/cmd_common.h"
 #include "model/ktensor.h"
 
 struct cpd_settings {
-    struct cli_common common; /* options.rank included                              */
+    struct cmd_common common; /* options.rank included                              */
     const char *tensor;       /* path, or "-"                                       */
     char *stem;               /* of the files; owned; NULL where nowrite leaves it so */
     unsigned formats;         /* KTENSOR_TEXT ...                                   */

@@ -73,10 +73,10 @@ static void suggests_the_nearest_name(void **state)
 
 static enum status set_common(void *settings, int key, const char *text, struct error *error)
 {
-    return cli_common_set(settings, key, text, error);
+    return cmd_common_set(settings, key, text, error);
 }
 
-static const struct cli_group groups[] = {{"Input", cli_input_options},
+static const struct cli_section groups[] = {{"Input", cli_input_options},
                                           {"Machine", cli_machine_options},
                                           {"General", cli_general_options},
                                           {NULL, NULL}};
@@ -88,9 +88,9 @@ static void parses_options_and_operands_in_any_order(void **state)
         "cpd", "a.tns", "--host-memory=2G", "-qt3", "--conflict", "register", "--dims", "2x3", "--",
         "-b",  NULL};
     struct error error = {0};
-    struct cli_common common;
+    struct cmd_common common;
     int first;
-    cli_common_init(&common);
+    cmd_common_init(&common);
     assert_int_equal(cli_parse(10, argv, groups, set_common, &common, &first, &error), STATUS_OK);
     assert_int_equal(first, 8);
     assert_string_equal(argv[8], "a.tns");
@@ -108,9 +108,9 @@ static void parses_anew_after_an_error(void **state)
     (void)state;
     char *bad[] = {"cpd", "-zq", NULL}, *good[] = {"cpd", "-h", "-t", NULL};
     struct error error = {0}, none = {0};
-    struct cli_common common;
+    struct cmd_common common;
     int first;
-    cli_common_init(&common);
+    cmd_common_init(&common);
     assert_int_equal(cli_parse(2, bad, groups, set_common, &common, &first, &error), STATUS_INPUT);
     assert_false(common.quiet);
     assert_int_equal(cli_parse(3, good, groups, set_common, &common, &first, &none), STATUS_OK);
