@@ -1,4 +1,4 @@
-/* The syntax of the command line: option tables that are both parsed and printed as help, and
+/* The syntax of the command line: option tables, which are both parsed and printed as help, and
  * numbers, sizes, lists and names that are read whole or refused. */
 #ifndef BLCO_CLI_H
 #define BLCO_CLI_H
@@ -9,10 +9,10 @@
 #include "base/error.h"
 
 struct cli_option {
-    const char *name;     /* long name; NULL ends a table                                       */
+    const char *name;     /* long name; NULL ends a table                                        */
     int key;              /* the short letter, or CLI_KEY_LONG or more for an option without one */
-    const char *argument; /* what the help calls its argument; NULL if it takes none            */
-    const char *help;     /* text lines, each but the last ended by a newline                   */
+    const char *argument; /* the name of the argument in the help; NULL: takes none              */
+    const char *help;     /* text lines, each but the last ended by a newline                    */
 };
 
 struct cli_section {

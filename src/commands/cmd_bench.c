@@ -47,7 +47,7 @@ void cmd_bench_help(FILE *stream)
 struct job {
     struct cmd_common common;
     const char *tensor, *json;
-    char **argv; /* the command line as it was given; owned */
+    char **argv; /* (argc) the command line as given; owned */
     int argc;
     int threads;
     struct bench_request request;
@@ -71,7 +71,7 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     }
 }
 
-/* Keeps the arguments as they were given, for the record: parsing reorders them. */
+/* Copies the arguments for the record, before parsing changes their order. */
 static enum status keep_arguments(struct job *job, int argc, char **argv, struct error *error)
 {
     job->argv = memory_array((size_t)argc + 1, sizeof *job->argv, error);
@@ -137,8 +137,7 @@ static enum status show_head(const struct job *job, struct error *error)
     run_record_processor(processor, sizeof processor);
     printf("tensor       %s\nlengths      ",
            strcmp(job->tensor, "-") == 0 ? "standard input" : job->tensor);
-    for (int n = 0; n < job->input.x.shape.order; n++)
-        printf("%s%ju", n ? " x " : "", (uintmax_t)job->input.x.shape.dims[n]);
+    cmd_print_lengths(&job->input.x.shape);
     printf("\nnonzeros     %ju\nrank         %ju, %s precision\n", (uintmax_t)job->input.x.nnz,
            (uintmax_t)job->common.options.rank, precision_name(job->common.options.precision));
     printf("program      blco %s, backend %s\n", version_text, kind->name);

@@ -148,6 +148,12 @@ bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *str
     return common->help || common->version;
 }
 
+void cmd_print_lengths(const struct shape *shape)
+{
+    for (int n = 0; n < shape->order; n++)
+        printf("%s%ju", n ? " x " : "", (uintmax_t)shape->dims[n]);
+}
+
 int cmd_set_threads(int threads)
 {
     const char *openmp = getenv("OMP_NUM_THREADS");

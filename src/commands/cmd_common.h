@@ -26,16 +26,16 @@ enum {
 
 struct cmd_common {
     bool help, version, quiet;
-    int threads;                    /* 0: not given             */
-    struct tns_options tns;         /* --index-base, --dims     */
-    const char *backend;            /* not owned                */
-    struct backend_options options; /* options.rank is 0 without --rank */
+    int threads;                    /* 0: not given                    */
+    struct tns_options tns;         /* --index-base, --dims            */
+    const char *backend;            /* auto, cuda or host; not owned   */
+    struct backend_options options; /* options.rank: 0 without --rank  */
 };
 
-extern const struct cli_option cmd_input_options[];   /* --index-base --dims                   */
+extern const struct cli_option cmd_input_options[];   /* --index-base --dims                     */
 extern const struct cli_option cmd_machine_options[]; /* --backend -t --memory --host-memory ... */
-extern const struct cli_option cmd_host_options[];    /* -t --host-memory: commands without GPU */
-extern const struct cli_option cmd_general_options[]; /* -q -h -V                              */
+extern const struct cli_option cmd_host_options[];    /* -t --host-memory: for work without a GPU */
+extern const struct cli_option cmd_general_options[]; /* -q -h -V                                */
 
 void cmd_common_init(struct cmd_common *common);
 
@@ -43,9 +43,12 @@ void cmd_common_init(struct cmd_common *common);
  * STATUS_INPUT if an argument is wrong. */
 enum status cmd_common_set(void *common, int key, const char *text, struct error *error);
 
-/* Prints the version, or by help() the help, if the user asked for one of them. Returns whether the
- * user did: the command then has nothing else to do. */
+/* Calls help(stdout) or prints the version, if the user asked for it. Returns whether the user
+ * asked: the command then has nothing else to do. */
 bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *stream));
+
+/* Prints lengths of modes as 4 x 5 x 6. */
+void cmd_print_lengths(const struct shape *shape);
 
 /* Sets how many threads OpenMP uses: `threads`, else OMP_NUM_THREADS, else SLURM_CPUS_PER_TASK,
  * else the processors that this process may run on. Returns how many. */

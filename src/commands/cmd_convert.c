@@ -84,7 +84,7 @@ static enum status output_format(const struct settings *s, enum tensor_format *f
 
 /* --- to .blco --- */
 
-/* Spills an input that comes in pieces. */
+/* Spills the pieces of a text file. */
 struct spiller {
     struct external_sort sort;
     const char *out;
@@ -121,7 +121,7 @@ static enum status text_to_blco(const struct settings *s, struct progress *progr
     struct spiller spiller = {.out = s->out};
     struct coo last = {0};
     struct external_sort_report report;
-    char runs[64] = "";
+    char from[64] = "";
     external_sort_init(&spiller.sort);
     enum status status = text_to_spills(s, &spiller, &last, progress, error);
     double start = clock_now();
@@ -129,8 +129,8 @@ static enum status text_to_blco(const struct settings *s, struct progress *progr
     if (status == STATUS_OK && external_sort_write(&spiller.sort, &last, s->out, s->memory, &report,
                                                    progress, error) == STATUS_OK) {
         if (spiller.sort.count > 0)
-            snprintf(runs, sizeof runs, " from %ju runs", (uintmax_t)spiller.sort.count);
-        show_blco(progress, report.nnz, report.bytes, runs, clock_now() - start);
+            snprintf(from, sizeof from, " from %ju runs", (uintmax_t)spiller.sort.count);
+        show_blco(progress, report.nnz, report.bytes, from, clock_now() - start);
         tensor_note_cleaning(progress, &report.cleaning);
     }
     coo_free(&last);

@@ -18,7 +18,7 @@
 #include "generate/generate_parse.h"
 
 #define DEFAULT_SEED 1
-#define WRITER_SHARE 8 /* one in so many bytes of the memory is for the writer */
+#define WRITER_SHARE 8 /* the writer has 1 / WRITER_SHARE of the memory */
 
 enum {
     KEY_NNZ = CMD_KEY_OWN,
@@ -204,8 +204,7 @@ static void list_presets(void)
     printf("%-10s %12s  %s\n", "preset", "nonzeros", "lengths");
     for (const struct generate_preset *p = generate_presets; p->name; p++) {
         printf("%-10s %12ju  ", p->name, (uintmax_t)p->spec.nnz);
-        for (int n = 0; n < p->spec.shape.order; n++)
-            printf("%s%ju", n ? " x " : "", (uintmax_t)p->spec.shape.dims[n]);
+        cmd_print_lengths(&p->spec.shape);
         printf("\n");
     }
 }
@@ -240,8 +239,7 @@ static enum status write_planted(const struct settings *s, const struct generate
     struct external_sort_report written = {0};
     uint64_t memory = cmd_host_memory(&s->common);
     struct generate_plant plant = {
-        .shape.order = spec->shape.order, .nnz = spec->nnz, .rank = s->rank, .noise = s->noise};
-    memcpy(plant.shape.dims, spec->shape.dims, sizeof plant.shape.dims);
+        .shape = spec->shape, .nnz = spec->nnz, .rank = s->rank, .noise = s->noise};
     external_sort_init(&sort);
     if (generate_planted(&x, &plant, s->seed, memory, progress, error) == STATUS_OK) {
         *nnz = x.nnz;

@@ -12,8 +12,8 @@
 #include "tensor/coo_statistics.h"
 #include "tensor/ordering.h"
 
-/* Bytes of counters that are taken however little memory may be used: with fewer, the file would be
- * read too many times. */
+/* Least bytes for counters, however little memory may be used: with fewer, the file would be read
+ * too many times. */
 #define LEAST_COUNTERS (UINT64_C(16) << 20)
 
 static const struct cli_option plan_options[] = {
@@ -39,13 +39,13 @@ void cmd_info_help(FILE *stream)
 }
 
 struct findings {
-    struct coo x; /* of a .blco file only order, lengths and nnz */
+    struct coo x; /* of a .blco file only order, lengths and nnz; owned */
     enum tensor_format format;
-    struct tensor_report report; /* of text       */
-    uint64_t file_bytes;         /* of .blco      */
-    struct plan_tensor tensor;   /* as a plan sees it */
-    uint64_t entries;            /* in the file   */
-    uint64_t memory;             /* that may be used for the statistics */
+    struct tensor_report report; /* of text                                       */
+    uint64_t file_bytes;         /* of a .blco file                               */
+    struct plan_tensor tensor;   /* what the plan needs to know                   */
+    uint64_t entries;            /* of the file, duplicates and zeros included    */
+    uint64_t memory;             /* bytes of host memory to use for the statistics */
     struct coo_statistics statistics;
     const struct backend_kind *kind;
     struct plan plan;
@@ -68,19 +68,17 @@ struct decoder {
     uint64_t segments; /* at a time */
 };
 
-static enum status decode(void *source, coo_taker take, void *context, struct error *error)
+static enum status decode(void *decoder, coo_taker take, void *context, struct error *error)
 {
-    struct decoder *d = source;
+    struct decoder *d = decoder;
     return blco_pieces_each(&d->file, d->segments, take, context, error);
 }
 
-/* Some segments for each thread are in memory at a time; the counters take the rest of it. */
+/* Holds some segments for each thread in memory at a time; counters take the rest of f->memory. */
 static enum status decode_statistics(struct findings *f, struct decoder *d,
                                      struct progress *progress, struct error *error)
 {
-    struct coo_pieces pieces = {
-        .shape.order = f->x.shape.order, .nnz = f->x.nnz, .each = decode, .pieces = d};
-    memcpy(pieces.shape.dims, f->x.shape.dims, sizeof pieces.shape.dims);
+    struct coo_pieces pieces = {.shape = f->x.shape, .nnz = f->x.nnz, .each = decode, .pieces = d};
     d->segments = blco_pieces_length(&d->file, f->memory / 4);
     uint64_t piece = blco_file_nnz(&d->file, 0, d->segments) * (4 * (uint64_t)f->x.shape.order + 8);
     uint64_t counters = f->memory > piece + LEAST_COUNTERS ? f->memory - piece : LEAST_COUNTERS;
@@ -142,10 +140,9 @@ static void show_lengths(const struct coo *x)
 {
     printf("lengths      ");
     double places = 1;
-    for (int n = 0; n < x->shape.order; n++) {
-        printf("%s%ju", n ? " x " : "", (uintmax_t)x->shape.dims[n]);
+    for (int n = 0; n < x->shape.order; n++)
         places *= (double)x->shape.dims[n];
-    }
+    cmd_print_lengths(&x->shape);
     printf("\nnonzeros     %ju\n", (uintmax_t)x->nnz);
     printf("density      %.3g\n", (double)x->nnz / places);
 }

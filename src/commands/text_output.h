@@ -13,9 +13,9 @@
     "what text begins with: none, dims (order and\nlengths) or sptensor (none)"
 
 struct text_output {
-    struct tns_write_options options; /* index_base is the caller's until it is given     */
-    bool has_header;                  /* --header was given                               */
-    const char *index_base_option;    /* the option that gave the index base; NULL: none  */
+    struct tns_write_options options; /* the caller sets index_base to the default  */
+    bool has_header;                  /* --header was given                         */
+    const char *index_base_option;    /* the option that gave index_base; or NULL   */
 };
 
 /* Take the arguments of --header, and of `option` for the first index (0 or 1). STATUS_INPUT if an
