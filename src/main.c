@@ -63,7 +63,7 @@ static int help(int argc, char **argv, struct error *error)
     return (int)error->status;
 }
 
-/* Runs what argv asks for; *name is the command, for the message, or NULL. */
+/* Runs the command that argv names. Sets *name, for the message, once the command is known. */
 static int dispatch(int argc, char **argv, const char **name, struct error *error)
 {
     const char *word = argv[1];
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
         usage(stderr);
         return STATUS_INPUT;
     }
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of writing like others */
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit of size is then an error of writing */
     struct error error = {0};
     const char *name = NULL;
     int code = dispatch(argc, argv, &name, &error);

@@ -119,6 +119,8 @@ struct backend_kind {
     enum status (*device)(int number, struct backend_device *device, struct error *error);
 };
 
+/* Implemented in backend_host.c, and in backend_cuda.c or, in a build without CUDA, in
+ * backend_cuda_absent.c. */
 extern const struct backend_kind backend_host;
 extern const struct backend_kind backend_cuda;
 

@@ -1,4 +1,5 @@
-/* The commands that main.c dispatches to. */
+/* The commands that main.c dispatches to. Implemented in cmd_*.c, a file for each command; the help
+ * of cpd stands beside its option tables in cpd_settings.c. */
 #ifndef BLCO_CMD_H
 #define BLCO_CMD_H
 
@@ -6,8 +7,8 @@
 
 #include "base/error.h"
 
-/* Each takes its own arguments (argv[0] is the command's name) and returns the exit code: that of
- * error->status, or 128 plus a signal that ended the run early. */
+/* Each command takes its own arguments (argv[0] is its name) and returns the exit code:
+ * error->status, or 128 plus the number of the signal that ended cpd early. */
 int cmd_cpd(int argc, char **argv, struct error *error);
 int cmd_info(int argc, char **argv, struct error *error);
 int cmd_convert(int argc, char **argv, struct error *error);

@@ -10,12 +10,12 @@
 #include "bench/bench_record.h"
 #include "bench/bench_table.h"
 #include "bench/run_record.h"
-#include "commands/cli.h"
+#include "commands/cmd_common.h"
 #include "formats/tensor_input.h"
 
 #define MAX_SAMPLES 1000000
 
-enum { KEY_SAMPLES = CLI_KEY_OWN, KEY_JSON };
+enum { KEY_SAMPLES = CMD_KEY_OWN, KEY_JSON };
 
 static const struct cli_option bench_options[] = {
     {"rank", 'r', "R", "number of components (required)"},
@@ -25,11 +25,11 @@ static const struct cli_option bench_options[] = {
     {"json", KEY_JSON, "FILE", "write a record with every sample"},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_group groups[] = {{"Benchmark", bench_options},
-                                          {"Input", cli_input_options},
-                                          {"Machine", cli_machine_options},
-                                          {"General", cli_general_options},
-                                          {NULL, NULL}};
+static const struct cli_section sections[] = {{"Benchmark", bench_options},
+                                              {"Input", cmd_input_options},
+                                              {"Machine", cmd_machine_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 void cmd_bench_help(FILE *stream)
 {
@@ -39,15 +39,15 @@ void cmd_bench_help(FILE *stream)
             "--conflict), and iterations of ALS, against limits of the machine that are\n"
             "measured in the same run. Results are verified before they are timed.\n"
             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
-    cli_help(stream, groups);
+    cli_help(stream, sections);
     fprintf(stream, "\nExit codes: 0 done, 1 a result is wrong, 2 usage or input, 3 memory, "
                     "4 numerical\nbreakdown, 5 output. More in blco-bench(1).\n");
 }
 
 struct job {
-    struct cli_common common;
+    struct cmd_common common;
     const char *tensor, *json;
-    char **argv; /* the command line as it was given; owned */
+    char **argv; /* (argc) the command line as given; owned */
     int argc;
     int threads;
     struct bench_request request;
@@ -61,19 +61,17 @@ static enum status set_option(void *settings, int key, const char *text, struct 
 {
     struct job *job = settings;
     switch (key) {
-    case 'r':
-        return cli_unsigned("--rank", text, 1, CLI_MAX_RANK, &job->common.options.rank, error);
     case KEY_SAMPLES:
         return cli_unsigned("--samples", text, 1, MAX_SAMPLES, &job->request.samples, error);
     case KEY_JSON:
         job->json = text;
         return STATUS_OK;
     default:
-        return cli_common_set(&job->common, key, text, error);
+        return cmd_common_set(&job->common, key, text, error);
     }
 }
 
-/* Keeps the arguments as they were given, for the record: parsing reorders them. */
+/* Copies the arguments for the record, before parsing changes their order. */
 static enum status keep_arguments(struct job *job, int argc, char **argv, struct error *error)
 {
     job->argv = memory_array((size_t)argc + 1, sizeof *job->argv, error);
@@ -92,11 +90,11 @@ static enum status prepare(struct job *job, struct error *error)
     struct error why_not = {0};
     if (job->common.options.rank == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    if (cli_choose_backend(&job->common, &job->request.kind, &why_not, error) != STATUS_OK)
+    if (cmd_choose_backend(&job->common, &job->request.kind, &why_not, error) != STATUS_OK)
         return error->status;
     if (job->json && outfile_open(&job->file, job->json, error) != STATUS_OK)
         return error->status;
-    job->threads = cli_set_threads(job->common.threads);
+    job->threads = cmd_set_threads(job->common.threads);
     if (why_not.status)
         progress_note(&job->progress, "backend %s (%s)", job->request.kind->name, why_not.message);
     return STATUS_OK;
@@ -139,8 +137,7 @@ static enum status show_head(const struct job *job, struct error *error)
     run_record_processor(processor, sizeof processor);
     printf("tensor       %s\nlengths      ",
            strcmp(job->tensor, "-") == 0 ? "standard input" : job->tensor);
-    for (int n = 0; n < job->input.x.shape.order; n++)
-        printf("%s%ju", n ? " x " : "", (uintmax_t)job->input.x.shape.dims[n]);
+    cmd_print_lengths(&job->input.x.shape);
     printf("\nnonzeros     %ju\nrank         %ju, %s precision\n", (uintmax_t)job->input.x.nnz,
            (uintmax_t)job->common.options.rank, precision_name(job->common.options.precision));
     printf("program      blco %s, backend %s\n", version_text, kind->name);
@@ -169,16 +166,12 @@ int cmd_bench(int argc, char **argv, struct error *error)
 {
     struct job job = {.file = {.fd = -1}};
     int first;
-    cli_common_init(&job.common);
+    cmd_common_init(&job.common);
     if (keep_arguments(&job, argc, argv, error) == STATUS_OK &&
-        cli_parse(argc, argv, groups, set_option, &job, &first, error) == STATUS_OK) {
-        if (job.common.help)
-            cmd_bench_help(stdout);
-        else if (job.common.version)
-            printf("blco %s\n", version_text);
-        else if (cli_single_operand(argc, argv, first, "tensor", &job.tensor, error) == STATUS_OK)
-            run(&job, error);
-    }
+        cli_parse(argc, argv, sections, set_option, &job, &first, error) == STATUS_OK &&
+        !cmd_common_answered(&job.common, cmd_bench_help) &&
+        cli_single_operand(argc, argv, first, "tensor", &job.tensor, error) == STATUS_OK)
+        run(&job, error);
     outfile_discard(&job.file);
     bench_free(&job.result);
     tensor_input_close(&job.input);

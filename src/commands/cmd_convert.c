@@ -7,35 +7,27 @@
 #include "base/machine.h"
 #include "base/number.h"
 #include "base/outfile.h"
-#include "base/version.h"
-#include "commands/cli.h"
+#include "commands/cmd_common.h"
+#include "commands/text_output.h"
 #include "formats/blco/blco_copy.h"
 #include "formats/blco/blco_pieces.h"
 #include "formats/external_sort.h"
 #include "formats/tensor_file.h"
 #include "formats/tns/tns_writer.h"
 
-enum { KEY_HEADER = CLI_KEY_OWN, KEY_OUT_INDEX_BASE };
+enum { KEY_HEADER = CMD_KEY_OWN, KEY_OUT_INDEX_BASE };
 
 static const struct cli_option output_options[] = {
-    {"header", KEY_HEADER, "NAME",
-     "what text begins with: none, dims (order and\nlengths) or sptensor (none)"},
+    {"header", KEY_HEADER, "NAME", TEXT_OUTPUT_HEADER_HELP},
     {"out-index-base", KEY_OUT_INDEX_BASE, "0|1",
      "first index of every mode in OUT (that of\n--index-base)"},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_option machine_options[] = {
-    {"threads", 't', "N",
-     "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
-    {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE",
-     "memory to use, as 500M or 16G (four fifths of\nwhat is free)"},
-    {NULL, 0, NULL, NULL}};
-
-static const struct cli_group groups[] = {{"Input", cli_input_options},
-                                          {"Output", output_options},
-                                          {"Machine", machine_options},
-                                          {"General", cli_general_options},
-                                          {NULL, NULL}};
+static const struct cli_section sections[] = {{"Input", cmd_input_options},
+                                              {"Output", output_options},
+                                              {"Machine", cmd_host_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 void cmd_convert_help(FILE *stream)
 {
@@ -46,35 +38,28 @@ void cmd_convert_help(FILE *stream)
             "or - for text from standard input. Duplicates are summed and zeros dropped.\n"
             "IN may be larger than memory where it or OUT is .blco; text is then sorted in a\n"
             "temporary file in the folder of OUT.\n");
-    cli_help(stream, groups);
+    cli_help(stream, sections);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
                     "blco-convert(1).\n");
 }
 
 struct settings {
-    struct cli_common common;
-    enum tns_header header;
-    bool has_header, has_out_base;
-    int out_base;
+    struct cmd_common common;
+    struct text_output text;
     const char *in, *out;
-    uint64_t memory;
+    uint64_t memory; /* bytes of host memory to use */
 };
 
 static enum status set_option(void *settings, int key, const char *text, struct error *error)
 {
     struct settings *s = settings;
-    uint64_t number = 0;
     switch (key) {
     case KEY_HEADER:
-        s->has_header = true;
-        return cli_header(text, &s->header, error);
+        return text_output_set_header(&s->text, text, error);
     case KEY_OUT_INDEX_BASE:
-        s->has_out_base = true;
-        cli_unsigned("--out-index-base", text, 0, 1, &number, error);
-        s->out_base = (int)number;
-        return error->status;
+        return text_output_set_index_base(&s->text, "--out-index-base", text, error);
     default:
-        return cli_common_set(&s->common, key, text, error);
+        return cmd_common_set(&s->common, key, text, error);
     }
 }
 
@@ -88,9 +73,8 @@ static enum status output_format(const struct settings *s, enum tensor_format *f
                                  struct error *error)
 {
     *format = tensor_format_named(s->out);
-    if (*format == TENSOR_BLCO && (s->has_header || s->has_out_base))
-        return error_set(error, STATUS_INPUT, "%s is for text, but %s is not",
-                         s->has_header ? "--header" : "--out-index-base", s->out);
+    if (text_output_check(&s->text, s->out, error) != STATUS_OK)
+        return error->status;
     if (*format == TENSOR_TEXT && strcmp(s->out, "-") != 0 && !ends_in(s->out, ".tns") &&
         !ends_in(s->out, ".tns.gz"))
         return error_set(error, STATUS_INPUT,
@@ -100,7 +84,7 @@ static enum status output_format(const struct settings *s, enum tensor_format *f
 
 /* --- to .blco --- */
 
-/* Spills an input that comes in pieces. */
+/* Spills the pieces of a text file. */
 struct spiller {
     struct external_sort sort;
     const char *out;
@@ -137,7 +121,7 @@ static enum status text_to_blco(const struct settings *s, struct progress *progr
     struct spiller spiller = {.out = s->out};
     struct coo last = {0};
     struct external_sort_report report;
-    char runs[64] = "";
+    char from[64] = "";
     external_sort_init(&spiller.sort);
     enum status status = text_to_spills(s, &spiller, &last, progress, error);
     double start = clock_now();
@@ -145,8 +129,8 @@ static enum status text_to_blco(const struct settings *s, struct progress *progr
     if (status == STATUS_OK && external_sort_write(&spiller.sort, &last, s->out, s->memory, &report,
                                                    progress, error) == STATUS_OK) {
         if (spiller.sort.count > 0)
-            snprintf(runs, sizeof runs, " from %ju runs", (uintmax_t)spiller.sort.count);
-        show_blco(progress, report.nnz, report.bytes, runs, clock_now() - start);
+            snprintf(from, sizeof from, " from %ju runs", (uintmax_t)spiller.sort.count);
+        show_blco(progress, report.nnz, report.bytes, from, clock_now() - start);
         tensor_note_cleaning(progress, &report.cleaning);
     }
     coo_free(&last);
@@ -174,8 +158,10 @@ static enum status blco_to_blco(const struct settings *s, struct progress *progr
 
 static struct tns_write_options text_options(const struct settings *s)
 {
-    return (struct tns_write_options){s->has_out_base ? s->out_base : s->common.tns.index_base,
-                                      s->header};
+    struct tns_write_options options = s->text.options;
+    if (!s->text.index_base_option)
+        options.index_base = s->common.tns.index_base;
+    return options;
 }
 
 static void show_text(struct progress *progress, const struct tns_write_report *report,
@@ -253,8 +239,8 @@ static enum status convert(struct settings *s, struct error *error)
         tensor_format(s->in, &from, error) != STATUS_OK ||
         (strcmp(s->out, "-") != 0 && outfile_check(s->out, error) != STATUS_OK))
         return error->status;
-    cli_set_threads(s->common.threads);
-    s->memory = cli_host_memory(&s->common);
+    cmd_set_threads(s->common.threads);
+    s->memory = cmd_host_memory(&s->common);
     progress_init(&progress, s->common.quiet ? NULL : stderr);
     if (from == TENSOR_BLCO && to == TENSOR_BLCO)
         blco_to_blco(s, &progress, error);
@@ -272,14 +258,11 @@ int cmd_convert(int argc, char **argv, struct error *error)
 {
     struct settings settings = {0};
     int first;
-    cli_common_init(&settings.common);
-    if (cli_parse(argc, argv, groups, set_option, &settings, &first, error) != STATUS_OK)
+    cmd_common_init(&settings.common);
+    if (cli_parse(argc, argv, sections, set_option, &settings, &first, error) != STATUS_OK ||
+        cmd_common_answered(&settings.common, cmd_convert_help))
         return (int)error->status;
-    if (settings.common.help) {
-        cmd_convert_help(stdout);
-    } else if (settings.common.version) {
-        printf("blco %s\n", version_text);
-    } else if (argc - first != 2) {
+    if (argc - first != 2) {
         error_set(error, STATUS_INPUT, "two files expected, IN and OUT, but %d given",
                   argc - first);
     } else {

@@ -14,8 +14,8 @@
 
 static volatile sig_atomic_t interrupted; /* the signal that asked for the end, or 0 */
 
-/* The first signal lets the iteration finish; the second ends the program as if it had no handler.
- */
+/* The first signal lets the iteration finish; the second ends the program as if there were no
+ * handler. */
 static void on_signal(int number)
 {
     if (interrupted) {
@@ -26,7 +26,7 @@ static void on_signal(int number)
 }
 
 /* Before this call a signal ends the program at once, for there is nothing to save. A signal that
- * the parent process had set to be ignored (nohup, a job in the background) stays ignored. */
+ * the parent process set to be ignored (nohup, a job in the background) stays ignored. */
 static void catch_signals(void)
 {
     const int numbers[] = {SIGINT, SIGTERM};
@@ -55,7 +55,7 @@ static enum status prepare(struct job *job, struct error *error)
 {
     struct cpd_settings *s = &job->settings;
     struct error why_not = {0};
-    if (cli_choose_backend(&s->common, &job->kind, &why_not, error) != STATUS_OK)
+    if (cmd_choose_backend(&s->common, &job->kind, &why_not, error) != STATUS_OK)
         return error->status;
     if (!s->nowrite && ktensor_writable(s->stem, error) != STATUS_OK)
         return error->status;
@@ -67,7 +67,7 @@ static enum status prepare(struct job *job, struct error *error)
                 error, STATUS_INPUT, "--init %s: a model of rank %ju, expected the rank %ju of -r",
                 s->init_stem, (uintmax_t)job->model.rank, (uintmax_t)s->common.options.rank);
     }
-    int threads = cli_set_threads(s->common.threads);
+    int threads = cmd_set_threads(s->common.threads);
     progress_note(&job->progress, "blco %s: backend %s%s%s%s, %d thread%s, rank %ju, seed %ju",
                   version_text, job->kind->name, why_not.status ? " (" : "", why_not.message,
                   why_not.status ? ")" : "", threads, threads == 1 ? "" : "s",
@@ -84,7 +84,7 @@ static enum status open_tensor(struct job *job, struct error *error)
     return error->status;
 }
 
-/* Refuses a start that has not the shape of the tensor. */
+/* Refuses a start whose shape is not that of the tensor. */
 static enum status check_start(const struct job *job, struct error *error)
 {
     const char *stem = job->settings.init_stem;
@@ -101,7 +101,7 @@ static enum status check_start(const struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-/* What fits nowhere is refused before anything large is made. */
+/* Refuses what fits nowhere, before anything large is made. */
 static enum status plan_and_read(struct job *job, struct error *error)
 {
     if (job->settings.init_stem && check_start(job, error) != STATUS_OK)
@@ -126,11 +126,11 @@ static void show_plan(struct job *job)
     struct backend_built built;
     backend_built(&job->backend, &built);
     plan_describe(&built.plan, &built.groups, text, sizeof text);
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        progress_note(&job->progress, "%s", line);
+    for (char *text_line = strtok(text, "\n"); text_line; text_line = strtok(NULL, "\n"))
+        progress_note(&job->progress, "%s", text_line);
 }
 
-/* The kernel that computed each mode's MTTKRP in the end, where there was a choice. */
+/* Tells which kernel computed each mode's MTTKRP in the end, if there was a choice. */
 static void show_kernels(struct job *job)
 {
     char text[96];
@@ -198,16 +198,11 @@ static enum status run(struct job *job, struct error *error)
 int cmd_cpd(int argc, char **argv, struct error *error)
 {
     struct job job = {.times.start = clock_now()};
-    if (cpd_settings_parse(&job.settings, argc, argv, error) == STATUS_OK) {
-        if (job.settings.common.help) {
-            cmd_cpd_help(stdout);
-        } else if (job.settings.common.version) {
-            printf("blco %s\n", version_text);
-        } else {
-            progress_init(&job.progress, job.settings.common.quiet ? NULL : stderr);
-            run(&job, error);
-            progress_clear(&job.progress);
-        }
+    if (cpd_settings_parse(&job.settings, argc, argv, error) == STATUS_OK &&
+        !cmd_common_answered(&job.settings.common, cmd_cpd_help)) {
+        progress_init(&job.progress, job.settings.common.quiet ? NULL : stderr);
+        run(&job, error);
+        progress_clear(&job.progress);
     }
     backend_close(&job.backend);
     tensor_input_close(&job.input);

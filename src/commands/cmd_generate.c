@@ -9,8 +9,8 @@
 #include "base/machine.h"
 #include "base/number.h"
 #include "base/outfile.h"
-#include "base/version.h"
-#include "commands/cli.h"
+#include "commands/cmd_common.h"
+#include "commands/text_output.h"
 #include "formats/blco/blco_writer.h"
 #include "formats/external_sort.h"
 #include "formats/tensor_writer.h"
@@ -18,10 +18,10 @@
 #include "generate/generate_parse.h"
 
 #define DEFAULT_SEED 1
-#define WRITER_SHARE 8 /* one in so many bytes of the memory is for the writer */
+#define WRITER_SHARE 8 /* the writer has 1 / WRITER_SHARE of the memory */
 
 enum {
-    KEY_NNZ = CLI_KEY_OWN,
+    KEY_NNZ = CMD_KEY_OWN,
     KEY_SKEW,
     KEY_FIBERS,
     KEY_RUNS,
@@ -35,7 +35,7 @@ enum {
 };
 
 static const struct cli_option size_options[] = {
-    {"dims", CLI_KEY_DIMS, "LIST", "lengths of the modes, as 4,5,6 or 4x5x6"},
+    {"dims", CMD_KEY_DIMS, "LIST", "lengths of the modes, as 4,5,6 or 4x5x6"},
     {"nnz", KEY_NNZ, "N", "how many nonzeros"},
     {"preset", KEY_PRESET, "NAME",
      "lengths, nonzeros and skew like those of a FROSTT\ntensor; `list` lists them"},
@@ -63,25 +63,17 @@ static const struct cli_option model_options[] = {
 
 static const struct cli_option output_options[] = {
     {"seed", KEY_SEED, "S", "seed of the random numbers (1)"},
-    {"header", KEY_HEADER, "NAME",
-     "what text begins with: none, dims (order and\nlengths) or sptensor (none)"},
-    {"index-base", CLI_KEY_INDEX_BASE, "0|1", "first index of every mode in text (1)"},
+    {"header", KEY_HEADER, "NAME", TEXT_OUTPUT_HEADER_HELP},
+    {"index-base", CMD_KEY_INDEX_BASE, "0|1", "first index of every mode in text (1)"},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_option machine_options[] = {
-    {"threads", 't', "N",
-     "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
-    {"host-memory", CLI_KEY_HOST_MEMORY, "SIZE",
-     "memory to use, as 500M or 16G (four fifths of\nwhat is free)"},
-    {NULL, 0, NULL, NULL}};
-
-static const struct cli_group groups[] = {{"Size", size_options},
-                                          {"Skewed, with counts as values", skew_options},
-                                          {"Low rank", model_options},
-                                          {"Output", output_options},
-                                          {"Machine", machine_options},
-                                          {"General", cli_general_options},
-                                          {NULL, NULL}};
+static const struct cli_section sections[] = {{"Size", size_options},
+                                              {"Skewed, with counts as values", skew_options},
+                                              {"Low rank", model_options},
+                                              {"Output", output_options},
+                                              {"Machine", cmd_host_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 void cmd_generate_help(FILE *stream)
 {
@@ -93,18 +85,18 @@ void cmd_generate_help(FILE *stream)
             "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
             "to standard output. The same arguments give the same file whatever the number\n"
             "of threads and the memory. A skewed tensor may be larger than memory.\n");
-    cli_help(stream, groups);
+    cli_help(stream, sections);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
                     "blco-generate(1).\n");
 }
 
 struct settings {
-    struct cli_common common;
+    struct cmd_common common;
     uint64_t nnz, rank, seed;
     double scale, noise;
     const char *preset, *skew, *fibers, *runs;
-    bool list, has_scale, has_noise, has_header, has_index_base;
-    enum tns_header header;
+    bool list, has_scale, has_noise;
+    struct text_output text;
 };
 
 static enum status set_scale(struct settings *s, const char *text, struct error *error)
@@ -139,18 +131,18 @@ static enum status set_option(void *settings, int key, const char *text, struct 
         s->list = true;
         return STATUS_OK;
     case KEY_PLANTED_RANK:
-        return cli_unsigned("--planted-rank", text, 1, CLI_MAX_RANK, &s->rank, error);
+        return cli_unsigned("--planted-rank", text, 1, CMD_MAX_RANK, &s->rank, error);
     case KEY_NOISE:
         s->has_noise = true;
         return cli_nonnegative("--noise", text, &s->noise, error);
     case KEY_SEED:
         return cli_unsigned("--seed", text, 0, UINT64_MAX, &s->seed, error);
     case KEY_HEADER:
-        s->has_header = true;
-        return cli_header(text, &s->header, error);
+        return text_output_set_header(&s->text, text, error);
+    case CMD_KEY_INDEX_BASE:
+        return text_output_set_index_base(&s->text, "--index-base", text, error);
     default:
-        s->has_index_base = s->has_index_base || key == CLI_KEY_INDEX_BASE;
-        return cli_common_set(&s->common, key, text, error);
+        return cmd_common_set(&s->common, key, text, error);
     }
 }
 
@@ -212,8 +204,7 @@ static void list_presets(void)
     printf("%-10s %12s  %s\n", "preset", "nonzeros", "lengths");
     for (const struct generate_preset *p = generate_presets; p->name; p++) {
         printf("%-10s %12ju  ", p->name, (uintmax_t)p->spec.nnz);
-        for (int n = 0; n < p->spec.shape.order; n++)
-            printf("%s%ju", n ? " x " : "", (uintmax_t)p->spec.shape.dims[n]);
+        cmd_print_lengths(&p->spec.shape);
         printf("\n");
     }
 }
@@ -224,15 +215,14 @@ static enum status append(void *context, struct coo *piece, struct error *error)
 }
 
 static enum status write_skewed(const struct settings *s, const struct generate_spec *spec,
-                                const char *path, const struct tns_write_options *options,
-                                struct tns_write_report *report, struct progress *progress,
-                                struct error *error)
+                                const char *path, struct tns_write_report *report,
+                                struct progress *progress, struct error *error)
 {
     struct tensor_writer writer;
-    uint64_t memory = cli_host_memory(&s->common), share = memory / WRITER_SHARE;
+    uint64_t memory = cmd_host_memory(&s->common), share = memory / WRITER_SHARE;
     progress_stage(progress, "writing %s", path);
-    if (tensor_writer_open(&writer, path, &spec->shape, spec->nnz, share, options, error) ==
-            STATUS_OK &&
+    if (tensor_writer_open(&writer, path, &spec->shape, spec->nnz, share, &s->text.options,
+                           error) == STATUS_OK &&
         generate_skewed(spec, s->seed, memory - share, append, &writer, progress, error) ==
             STATUS_OK)
         tensor_writer_commit(&writer, report, error);
@@ -241,17 +231,15 @@ static enum status write_skewed(const struct settings *s, const struct generate_
 }
 
 static enum status write_planted(const struct settings *s, const struct generate_spec *spec,
-                                 const char *path, const struct tns_write_options *options,
-                                 struct tns_write_report *report, struct progress *progress,
-                                 uint64_t *nnz, struct error *error)
+                                 const char *path, struct tns_write_report *report,
+                                 struct progress *progress, uint64_t *nnz, struct error *error)
 {
     struct coo x;
     struct external_sort sort;
     struct external_sort_report written = {0};
-    uint64_t memory = cli_host_memory(&s->common);
+    uint64_t memory = cmd_host_memory(&s->common);
     struct generate_plant plant = {
-        .shape.order = spec->shape.order, .nnz = spec->nnz, .rank = s->rank, .noise = s->noise};
-    memcpy(plant.shape.dims, spec->shape.dims, sizeof plant.shape.dims);
+        .shape = spec->shape, .nnz = spec->nnz, .rank = s->rank, .noise = s->noise};
     external_sort_init(&sort);
     if (generate_planted(&x, &plant, s->seed, memory, progress, error) == STATUS_OK) {
         *nnz = x.nnz;
@@ -260,7 +248,7 @@ static enum status write_planted(const struct settings *s, const struct generate
             external_sort_write(&sort, &x, path, memory, &written, progress, error);
             report->file_bytes = written.bytes;
         } else {
-            tns_write(&x, path, options, progress, report, error);
+            tns_write(&x, path, &s->text.options, progress, report, error);
         }
     }
     external_sort_free(&sort);
@@ -270,9 +258,8 @@ static enum status write_planted(const struct settings *s, const struct generate
 
 static enum status check_output(const struct settings *s, const char *path, struct error *error)
 {
-    if (tensor_format_named(path) == TENSOR_BLCO && (s->has_header || s->has_index_base))
-        return error_set(error, STATUS_INPUT, "%s is for text, but %s is not",
-                         s->has_header ? "--header" : "--index-base", path);
+    if (text_output_check(&s->text, path, error) != STATUS_OK)
+        return error->status;
     return strcmp(path, "-") == 0 ? STATUS_OK : outfile_check(path, error);
 }
 
@@ -281,18 +268,17 @@ static enum status generate(const struct settings *s, const char *path, struct e
     struct generate_spec spec;
     struct progress progress;
     struct tns_write_report report = {0};
-    struct tns_write_options options = {s->common.tns.index_base, s->header};
     char size[NUMBER_SIZE_TEXT];
     if (make_spec(s, &spec, error) != STATUS_OK || check_output(s, path, error) != STATUS_OK)
         return error->status;
-    cli_set_threads(s->common.threads);
+    cmd_set_threads(s->common.threads);
     progress_init(&progress, s->common.quiet ? NULL : stderr);
     double start = clock_now();
     uint64_t nnz = spec.nnz;
     if (s->rank)
-        write_planted(s, &spec, path, &options, &report, &progress, &nnz, error);
+        write_planted(s, &spec, path, &report, &progress, &nnz, error);
     else
-        write_skewed(s, &spec, path, &options, &report, &progress, error);
+        write_skewed(s, &spec, path, &report, &progress, error);
     if (error->status == STATUS_OK) {
         double seconds = clock_now() - start;
         progress_done(&progress,
@@ -308,17 +294,14 @@ static enum status generate(const struct settings *s, const char *path, struct e
 
 int cmd_generate(int argc, char **argv, struct error *error)
 {
-    struct settings settings = {.seed = DEFAULT_SEED, .scale = 1};
+    struct settings settings = {.seed = DEFAULT_SEED, .scale = 1, .text.options.index_base = 1};
     const char *path = NULL;
     int first;
-    cli_common_init(&settings.common);
-    if (cli_parse(argc, argv, groups, set_option, &settings, &first, error) != STATUS_OK)
+    cmd_common_init(&settings.common);
+    if (cli_parse(argc, argv, sections, set_option, &settings, &first, error) != STATUS_OK ||
+        cmd_common_answered(&settings.common, cmd_generate_help))
         return (int)error->status;
-    if (settings.common.help)
-        cmd_generate_help(stdout);
-    else if (settings.common.version)
-        printf("blco %s\n", version_text);
-    else if (settings.list || (settings.preset && strcmp(settings.preset, "list") == 0))
+    if (settings.list || (settings.preset && strcmp(settings.preset, "list") == 0))
         list_presets();
     else if (cli_single_operand(argc, argv, first, "output file", &path, error) == STATUS_OK)
         generate(&settings, path, error);

@@ -6,25 +6,24 @@
 
 #include "base/clock.h"
 #include "base/number.h"
-#include "base/version.h"
-#include "commands/cli.h"
+#include "commands/cmd_common.h"
 #include "formats/blco/blco_pieces.h"
 #include "formats/tensor_file.h"
 #include "tensor/coo_statistics.h"
 #include "tensor/ordering.h"
 
-/* Bytes of counters that are taken however little memory may be used: with fewer, the file would be
- * read too many times. */
+/* Least bytes for counters, however little memory may be used: with fewer, the file would be read
+ * too many times. */
 #define LEAST_COUNTERS (UINT64_C(16) << 20)
 
 static const struct cli_option plan_options[] = {
     {"rank", 'r', "R", "show the memory plan for R components (16)"}, {NULL, 0, NULL, NULL}};
 
-static const struct cli_group groups[] = {{"Plan", plan_options},
-                                          {"Input", cli_input_options},
-                                          {"Machine", cli_machine_options},
-                                          {"General", cli_general_options},
-                                          {NULL, NULL}};
+static const struct cli_section sections[] = {{"Plan", plan_options},
+                                              {"Input", cmd_input_options},
+                                              {"Machine", cmd_machine_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 void cmd_info_help(FILE *stream)
 {
@@ -34,27 +33,19 @@ void cmd_info_help(FILE *stream)
                     "takes.\n"
                     "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n"
                     "A .blco file may be larger than memory.\n");
-    cli_help(stream, groups);
+    cli_help(stream, sections);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in "
                     "blco-info(1).\n");
 }
 
-static enum status set_option(void *settings, int key, const char *text, struct error *error)
-{
-    struct cli_common *common = settings;
-    if (key == 'r')
-        return cli_unsigned("--rank", text, 1, CLI_MAX_RANK, &common->options.rank, error);
-    return cli_common_set(common, key, text, error);
-}
-
 struct findings {
-    struct coo x; /* of a .blco file only order, lengths and nnz */
+    struct coo x; /* of a .blco file only order, lengths and nnz; owned */
     enum tensor_format format;
-    struct tensor_report report; /* of text       */
-    uint64_t file_bytes;         /* of .blco      */
-    struct plan_tensor tensor;   /* as a plan sees it */
-    uint64_t entries;            /* in the file   */
-    uint64_t memory;             /* that may be used for the statistics */
+    struct tensor_report report; /* of text                                       */
+    uint64_t file_bytes;         /* of a .blco file                               */
+    struct plan_tensor tensor;   /* what the plan needs to know                   */
+    uint64_t entries;            /* of the file, duplicates and zeros included    */
+    uint64_t memory;             /* bytes of host memory to use for the statistics */
     struct coo_statistics statistics;
     const struct backend_kind *kind;
     struct plan plan;
@@ -77,19 +68,17 @@ struct decoder {
     uint64_t segments; /* at a time */
 };
 
-static enum status decode(void *source, coo_taker take, void *context, struct error *error)
+static enum status decode(void *decoder, coo_taker take, void *context, struct error *error)
 {
-    struct decoder *d = source;
+    struct decoder *d = decoder;
     return blco_pieces_each(&d->file, d->segments, take, context, error);
 }
 
-/* Some segments for each thread are in memory at a time; the counters take the rest of it. */
+/* Holds some segments for each thread in memory at a time; counters take the rest of f->memory. */
 static enum status decode_statistics(struct findings *f, struct decoder *d,
                                      struct progress *progress, struct error *error)
 {
-    struct coo_pieces pieces = {
-        .shape.order = f->x.shape.order, .nnz = f->x.nnz, .each = decode, .pieces = d};
-    memcpy(pieces.shape.dims, f->x.shape.dims, sizeof pieces.shape.dims);
+    struct coo_pieces pieces = {.shape = f->x.shape, .nnz = f->x.nnz, .each = decode, .pieces = d};
     d->segments = blco_pieces_length(&d->file, f->memory / 4);
     uint64_t piece = blco_file_nnz(&d->file, 0, d->segments) * (4 * (uint64_t)f->x.shape.order + 8);
     uint64_t counters = f->memory > piece + LEAST_COUNTERS ? f->memory - piece : LEAST_COUNTERS;
@@ -121,16 +110,16 @@ static enum status gather_blco(struct findings *f, const char *path,
     return error->status;
 }
 
-static enum status gather(struct findings *f, const char *path, const struct cli_common *common,
+static enum status gather(struct findings *f, const char *path, const struct cmd_common *common,
                           struct error *error)
 {
     struct progress progress;
-    if (cli_choose_backend(common, &f->kind, NULL, error) != STATUS_OK ||
+    if (cmd_choose_backend(common, &f->kind, NULL, error) != STATUS_OK ||
         tensor_format(path, &f->format, error) != STATUS_OK)
         return error->status;
-    cli_set_threads(common->threads);
+    cmd_set_threads(common->threads);
     progress_init(&progress, common->quiet ? NULL : stderr);
-    f->memory = cli_host_memory(common);
+    f->memory = cmd_host_memory(common);
     if (f->format == TENSOR_BLCO)
         gather_blco(f, path, &common->tns, &progress, error);
     else
@@ -151,10 +140,9 @@ static void show_lengths(const struct coo *x)
 {
     printf("lengths      ");
     double places = 1;
-    for (int n = 0; n < x->shape.order; n++) {
-        printf("%s%ju", n ? " x " : "", (uintmax_t)x->shape.dims[n]);
+    for (int n = 0; n < x->shape.order; n++)
         places *= (double)x->shape.dims[n];
-    }
+    cmd_print_lengths(&x->shape);
     printf("\nnonzeros     %ju\n", (uintmax_t)x->nnz);
     printf("density      %.3g\n", (double)x->nnz / places);
 }
@@ -229,22 +217,18 @@ static void show(const struct findings *f, const char *path)
 
 int cmd_info(int argc, char **argv, struct error *error)
 {
-    struct cli_common common;
+    struct cmd_common common;
     struct findings findings = {0};
     const char *path = NULL;
     int first;
-    cli_common_init(&common);
+    cmd_common_init(&common);
     common.options.rank = 16;
-    if (cli_parse(argc, argv, groups, set_option, &common, &first, error) != STATUS_OK)
+    if (cli_parse(argc, argv, sections, cmd_common_set, &common, &first, error) != STATUS_OK ||
+        cmd_common_answered(&common, cmd_info_help))
         return (int)error->status;
-    if (common.help) {
-        cmd_info_help(stdout);
-    } else if (common.version) {
-        printf("blco %s\n", version_text);
-    } else if (cli_single_operand(argc, argv, first, "tensor", &path, error) == STATUS_OK &&
-               gather(&findings, path, &common, error) == STATUS_OK) {
+    if (cli_single_operand(argc, argv, first, "tensor", &path, error) == STATUS_OK &&
+        gather(&findings, path, &common, error) == STATUS_OK)
         show(&findings, path);
-    }
     coo_free(&findings.x);
     return (int)error->status;
 }

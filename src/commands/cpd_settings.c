@@ -8,7 +8,7 @@
 
 #define MAX_ITERATIONS 1000000000
 
-enum { KEY_TOL = CLI_KEY_OWN, KEY_SEED, KEY_INIT, KEY_FORMAT, KEY_NOWRITE, KEY_RIDGE };
+enum { KEY_TOL = CMD_KEY_OWN, KEY_SEED, KEY_INIT, KEY_FORMAT, KEY_NOWRITE, KEY_RIDGE };
 
 static const struct cli_option model_options[] = {
     {"rank", 'r', "R", "number of components (required)"},
@@ -28,9 +28,9 @@ static const struct cli_option output_options[] = {
     {"verbose", 'v', NULL, "show the memory plan, the kernels and the time of\neach mode"},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_group groups[] = {
-    {"Model", model_options},         {"Input", cli_input_options},     {"Output", output_options},
-    {"Machine", cli_machine_options}, {"General", cli_general_options}, {NULL, NULL}};
+static const struct cli_section sections[] = {
+    {"Model", model_options},         {"Input", cmd_input_options},     {"Output", output_options},
+    {"Machine", cmd_machine_options}, {"General", cmd_general_options}, {NULL, NULL}};
 
 void cmd_cpd_help(FILE *stream)
 {
@@ -39,7 +39,7 @@ void cmd_cpd_help(FILE *stream)
             "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
             "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
-    cli_help(stream, groups);
+    cli_help(stream, sections);
     fprintf(stream,
             "\nSIGINT or SIGTERM ends the run after the present iteration, and the model so far\n"
             "is written. Exit codes: 0 done, 2 usage or input, 3 memory, 4 numerical\n"
@@ -106,8 +106,6 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     struct cpd_settings *s = settings;
     uint64_t number = 0;
     switch (key) {
-    case 'r':
-        return cli_unsigned("--rank", text, 1, CLI_MAX_RANK, &s->common.options.rank, error);
     case 'i':
         cli_unsigned("--iters", text, 1, MAX_ITERATIONS, &number, error);
         s->iterations = (int)number;
@@ -132,7 +130,7 @@ static enum status set_option(void *settings, int key, const char *text, struct 
         s->verbose = true;
         return STATUS_OK;
     default:
-        return cli_common_set(&s->common, key, text, error);
+        return cmd_common_set(&s->common, key, text, error);
     }
 }
 
@@ -163,9 +161,9 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
                                .tolerance = 1e-5,
                                .seed = 1,
                                .init = KTENSOR_RANDOM};
-    cli_common_init(&s->common);
+    cmd_common_init(&s->common);
     int first;
-    if (cli_parse(argc, argv, groups, set_option, s, &first, error) != STATUS_OK ||
+    if (cli_parse(argc, argv, sections, set_option, s, &first, error) != STATUS_OK ||
         s->common.help || s->common.version)
         return error->status;
     if (cli_single_operand(argc, argv, first, "tensor", &s->tensor, error) != STATUS_OK)

@@ -5,24 +5,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "commands/cli.h"
+#include "commands/cmd_common.h"
 #include "model/ktensor.h"
 
 struct cpd_settings {
-    struct cli_common common; /* options.rank included                              */
-    const char *tensor;       /* path, or "-"                                       */
-    char *stem;               /* of the files; owned; NULL where nowrite leaves it so */
-    unsigned formats;         /* KTENSOR_TEXT ...                                   */
+    struct cmd_common common; /* options.rank included                     */
+    const char *tensor;       /* path, or "-"                              */
+    char *stem;               /* beginning of the file names; owned; may be NULL with nowrite */
+    unsigned formats;         /* bits KTENSOR_TEXT, ...                    */
     bool nowrite, verbose;
-    int iterations;
-    double tolerance;
-    uint64_t seed;
-    enum ktensor_init init; /* where init_stem is NULL                            */
-    const char *init_stem;  /* the model to start from, or NULL                   */
+    int iterations;         /* at most                                   */
+    double tolerance;       /* on the change of fit                      */
+    uint64_t seed;          /* of the random start                       */
+    enum ktensor_init init; /* if init_stem is NULL                      */
+    const char *init_stem;  /* the model to start from, or NULL          */
 };
 
-/* Fills *s from the command line. The caller frees it with cpd_settings_free, on failure too. Where
- * common.help or common.version is set, nothing else counts. STATUS_INPUT. */
+/* Fills *s from the command line. The caller frees *s with cpd_settings_free(), on failure too. If
+ * common.help or common.version is set, the rest is not checked. STATUS_INPUT, STATUS_MEMORY. */
 enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, struct error *error);
 
 void cpd_settings_free(struct cpd_settings *s);

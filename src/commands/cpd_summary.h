@@ -7,10 +7,11 @@
 #include "base/progress.h"
 #include "model/ktensor_io.h"
 
+/* Seconds. */
 struct cpd_times {
-    double start; /* of the program, as clock_now gives it */
+    double start; /* of the command, by clock_now() */
     double read, clean, write;
-    double operation[OP_COUNT][MAX_ORDER];
+    double operation[OP_COUNT][MAX_ORDER]; /* of each operation and mode */
 };
 
 /* Warns of a tensor and rank whose decomposition says little: one mode only, or more components
@@ -20,8 +21,8 @@ void cpd_warn_shape(struct progress *progress, const struct coo *x, uint64_t ran
 /* Warns of components whose weight became zero. */
 void cpd_warn_zeros(struct progress *progress, const struct ktensor *k);
 
-/* The closing lines; where `per_mode` with the seconds that MTTKRP and update took for each mode.
- */
+/* Tells the outcome, the times, the peak memory and the files; with `per_mode` also the seconds of
+ * MTTKRP and update for each mode. */
 void cpd_summarise(struct progress *progress, const struct cpals_result *result,
                    const struct cpd_times *times, int order, bool per_mode,
                    const struct ktensor_files *files);

@@ -1,6 +1,7 @@
-/* Strict parsing of the command line's numbers, sizes and lists, and the option tables. */
+/* Strict reading of numbers, sizes, lists and names, and the parser of option tables. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #include "commands/cli.h"
+#include "tensor/shape.h"
 
 static void reads_whole_numbers(void **state)
 {
@@ -71,51 +73,112 @@ static void suggests_the_nearest_name(void **state)
     assert_null(cli_nearest("a word that is far longer than any command's name", names, 3));
 }
 
-static enum status set_common(void *settings, int key, const char *text, struct error *error)
+static void reads_one_of_several_names(void **state)
 {
-    return cli_common_set(settings, key, text, error);
+    (void)state;
+    const char *const names[] = {"auto", "cuda", "host", NULL};
+    struct error error = {0}, two = {0};
+    int choice = -1;
+    assert_int_equal(cli_choice("-x", "host", names, &choice, &error), STATUS_OK);
+    assert_int_equal(choice, 2);
+    assert_int_equal(cli_choice("-x", "Host", names, &choice, &error), STATUS_INPUT);
+    assert_string_equal(error.message, "-x: 'Host', expected auto, cuda or host");
+    assert_int_equal(cli_choice("-x", "", names + 1, &choice, &two), STATUS_INPUT);
+    assert_string_equal(two.message, "-x: '', expected cuda or host");
 }
 
-static const struct cli_group groups[] = {{"Input", cli_input_options},
-                                          {"Machine", cli_machine_options},
-                                          {"General", cli_general_options},
-                                          {NULL, NULL}};
+/* Options of these tests, and what the setter saw of them. */
+static const struct cli_option options[] = {{"name", CLI_KEY_LONG, "TEXT", "first\nsecond"},
+                                            {"number", 'n', "N", "a number"},
+                                            {"quiet", 'q', NULL, "say nothing"},
+                                            {NULL, 0, NULL, NULL}};
+static const struct cli_option answers[] = {{"help", CLI_KEY_HELP, NULL, "print this help"},
+                                            {NULL, 0, NULL, NULL}};
+static const struct cli_section sections[] = {
+    {"Options", options}, {"General", answers}, {NULL, NULL}};
+
+struct seen {
+    const char *name;
+    uint64_t number;
+    bool quiet, help;
+};
+
+static enum status see(void *settings, int key, const char *text, struct error *error)
+{
+    struct seen *seen = settings;
+    if (key == 'n')
+        return cli_unsigned("--number", text, 0, 9, &seen->number, error);
+    if (key == CLI_KEY_LONG)
+        seen->name = text;
+    seen->quiet = seen->quiet || key == 'q';
+    seen->help = seen->help || key == CLI_KEY_HELP;
+    return STATUS_OK;
+}
 
 static void parses_options_and_operands_in_any_order(void **state)
 {
     (void)state;
-    char *argv[] = {
-        "cpd", "a.tns", "--host-memory=2G", "-qt3", "--conflict", "register", "--dims", "2x3", "--",
-        "-b",  NULL};
+    char *argv[] = {"cpd", "a.tns", "--name=x", "-qn3", "--", "-b", NULL};
     struct error error = {0};
-    struct cli_common common;
+    struct seen seen = {0};
+    const char *operand = NULL;
     int first;
-    cli_common_init(&common);
-    assert_int_equal(cli_parse(10, argv, groups, set_common, &common, &first, &error), STATUS_OK);
-    assert_int_equal(first, 8);
-    assert_string_equal(argv[8], "a.tns");
-    assert_string_equal(argv[9], "-b");
-    assert_true(common.quiet);
-    assert_int_equal(common.threads, 3);
-    assert_int_equal(common.options.conflict, CONFLICT_REGISTER);
-    assert_int_equal(common.options.host_memory, UINT64_C(2) << 30);
-    assert_int_equal(common.tns.ndims, 2);
+    assert_int_equal(cli_parse(6, argv, sections, see, &seen, &first, &error), STATUS_OK);
+    assert_int_equal(first, 4);
+    assert_string_equal(argv[4], "a.tns");
+    assert_string_equal(argv[5], "-b");
+    assert_string_equal(seen.name, "x");
+    assert_int_equal(seen.number, 3);
+    assert_true(seen.quiet);
+    assert_int_equal(cli_single_operand(5, argv, first, "file", &operand, &error), STATUS_OK);
+    assert_string_equal(operand, "a.tns");
+    assert_int_equal(cli_single_operand(6, argv, first, "file", &operand, &error), STATUS_INPUT);
 }
 
-/* An error in the midst of a group of letters must not reach into the next command line. */
+static void passes_on_what_the_setter_refuses(void **state)
+{
+    (void)state;
+    char *argv[] = {"cpd", "-n", "10", "-q", NULL};
+    struct error error = {0};
+    struct seen seen = {0};
+    int first;
+    assert_int_equal(cli_parse(4, argv, sections, see, &seen, &first, &error), STATUS_INPUT);
+    assert_string_equal(error.message, "--number: '10', expected a whole number from 0 to 9");
+    assert_false(seen.quiet);
+}
+
+/* An error in the midst of a cluster of letters must not reach into the next command line. */
 static void parses_anew_after_an_error(void **state)
 {
     (void)state;
-    char *bad[] = {"cpd", "-zq", NULL}, *good[] = {"cpd", "-h", "-t", NULL};
+    char *bad[] = {"cpd", "-zq", NULL}, *good[] = {"cpd", "-h", "-n", NULL};
     struct error error = {0}, none = {0};
-    struct cli_common common;
+    struct seen seen = {0};
     int first;
-    cli_common_init(&common);
-    assert_int_equal(cli_parse(2, bad, groups, set_common, &common, &first, &error), STATUS_INPUT);
-    assert_false(common.quiet);
-    assert_int_equal(cli_parse(3, good, groups, set_common, &common, &first, &none), STATUS_OK);
-    assert_true(common.help);
-    assert_false(common.quiet);
+    assert_int_equal(cli_parse(2, bad, sections, see, &seen, &first, &error), STATUS_INPUT);
+    assert_false(seen.quiet);
+    assert_int_equal(cli_parse(3, good, sections, see, &seen, &first, &none), STATUS_OK);
+    assert_true(seen.help);
+    assert_false(seen.quiet);
+}
+
+static void prints_help(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+    assert_non_null(stream);
+    cli_help(stream, sections);
+    assert_int_equal(fclose(stream), 0);
+    assert_string_equal(text, "\nOptions:\n"
+                              "      --name TEXT          first\n"
+                              "                           second\n"
+                              "  -n, --number N           a number\n"
+                              "  -q, --quiet              say nothing\n"
+                              "\nGeneral:\n"
+                              "  -h, --help               print this help\n");
+    free(text);
 }
 
 int main(void)
@@ -125,8 +188,11 @@ int main(void)
         cmocka_unit_test(reads_sizes),
         cmocka_unit_test(reads_lengths),
         cmocka_unit_test(suggests_the_nearest_name),
+        cmocka_unit_test(reads_one_of_several_names),
         cmocka_unit_test(parses_options_and_operands_in_any_order),
+        cmocka_unit_test(passes_on_what_the_setter_refuses),
         cmocka_unit_test(parses_anew_after_an_error),
+        cmocka_unit_test(prints_help),
     };
     return cmocka_run_group_tests_name("cli", tests, NULL, NULL);
 }

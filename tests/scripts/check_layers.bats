@@ -78,3 +78,37 @@ check() { run "$ROOT/scripts/check-layers" .; }
     [ "$status" -eq 1 ]
     [ "$output" = "ARCHITECTURE.md: src/gone is in the table of folders, but not in src/LAYERS" ]
 }
+
+@test "check-layers: files without a face" {
+    tree
+    touch src/low/low_a.c src/low/alone.c src/low/more_1.c src/low/more_2.c kernels/k.cu
+    printf '/* As in alone.c. Implemented in low.c, low_a.c\n * and more_*.c, not in alone.h. */\n' \
+        >src/low/low.h
+    mkdir src/low/inner
+    printf '#pragma once\n' >src/low/inner/inner.h
+    touch src/low/inner/inner.c
+    printf 'low/inner\n' | cat - src/LAYERS >with && mv with src/LAYERS
+    printf '| `src/low/inner` | inner |\n' >>ARCHITECTURE.md
+    check
+    [ "$status" -eq 1 ]
+    [[ $output == *'src/low/alone.c: no header of its name, and none that says "Implemented in alone.c"'* ]]
+    [[ $output == *'kernels/k.cu: no header of its name, and none that says "Implemented in k.cu"'* ]]
+    [[ $output != *low_a.c* && $output != *more_* && $output != *inner* ]]
+}
+
+@test "check-layers: a header in the folder above is a face, one elsewhere is none" {
+    tree
+    mkdir src/low/inner
+    touch src/low/inner/one.c
+    printf 'low/inner\n' | cat - src/LAYERS >with && mv with src/LAYERS
+    printf '| `src/low/inner` | inner |\n' >>ARCHITECTURE.md
+    printf '/* Implemented\n * in one.c. */\n' >src/low/low.h
+    check
+    [ "$status" -eq 0 ] && [ -z "$output" ]
+    printf 'int low(void);\n' >src/low/low.h
+    printf '/* Implemented in one.c. */\n#include "low/low.h"\n' >src/high/high.h
+    check
+    [ "$status" -eq 1 ]
+    [[ $output == *"src/high/high.h: says \"Implemented in one.c\", but there is no such file"* ]]
+    [[ $output == *'src/low/inner/one.c: no header of its name'* ]]
+}

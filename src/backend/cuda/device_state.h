@@ -1,6 +1,5 @@
-/* What the CUDA backend keeps (backend_cuda.c), and the operations of an iteration
- * (device_update.c).
- */
+/* What the CUDA backend keeps, and the operations of an iteration. Implemented in backend_cuda.c
+ * (what it keeps) and device_update.c (the operations). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 

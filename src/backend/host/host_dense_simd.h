@@ -1,5 +1,5 @@
 /* Products of tall and thin matrices. Implemented in host_dense_simd.c and, once for each SIMD
- * width, in host_dense_simdL*.c, each of which includes host_dense_simd_body.h. */
+ * width, in host_dense_simd*.c, each of which includes host_dense_simd_body.h. */
 #ifndef BLCO_HOST_DENSE_SIMD_H
 #define BLCO_HOST_DENSE_SIMD_H
 

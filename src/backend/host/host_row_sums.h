@@ -1,7 +1,7 @@
 /* The MTTKRP kernel of the host: goes through consecutive nonzeros of a block for one tile of
  * columns, sums a row of M in registers while the output row stays the same, and stores or adds
  * the sum when it changes. Implemented in host_row_sums.c and, once for each SIMD width, in
- * host_row_sums_simdL*.c, each of which includes host_row_sums_simd_body.h. */
+ * host_row_sums_simd*.c, each of which includes host_row_sums_simd_body.h. */
 #ifndef BLCO_HOST_ROW_SUMS_H
 #define BLCO_HOST_ROW_SUMS_H
 

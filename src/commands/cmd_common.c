@@ -1,0 +1,186 @@
+#include "commands/cmd_common.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/machine.h"
+#include "base/version.h"
+
+#define MAX_THREADS 4096
+
+#define THREADS_OPTION                                                                             \
+    {                                                                                              \
+        "threads", 't', "N",                                                                       \
+            "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"   \
+    }
+
+const struct cli_option cmd_input_options[] = {
+    {"index-base", CMD_KEY_INDEX_BASE, "0|1", "first index of every mode in the file (1)"},
+    {"dims", CMD_KEY_DIMS, "LIST",
+     "lengths of the modes, as 4,5,6 or 4x5x6\n(from the header, or the largest index of each)"},
+    {NULL, 0, NULL, NULL}};
+
+const struct cli_option cmd_machine_options[] = {
+    {"backend", CMD_KEY_BACKEND, "NAME",
+     "auto, cuda or host (auto: cuda where a GPU\nanswers, else host)"},
+    THREADS_OPTION,
+    {"memory", CMD_KEY_MEMORY, "SIZE", "GPU memory to use, as 500M or 16G (what is free)"},
+    {"host-memory", CMD_KEY_HOST_MEMORY, "SIZE",
+     "host memory to use (four fifths of what is free)"},
+    {"conflict", CMD_KEY_CONFLICT, "NAME",
+     "how additions to one output row are kept apart:\nauto, ordered, hierarchical, register, "
+     "atomic (auto)"},
+    {"precision", CMD_KEY_PRECISION, "NAME", "double or single (double)"},
+    {"sharing", CMD_KEY_SHARING, "NAME",
+     "whether neighbouring modes share partial products:\nauto or off (auto)"},
+    {NULL, 0, NULL, NULL}};
+
+const struct cli_option cmd_host_options[] = {
+    THREADS_OPTION,
+    {"host-memory", CMD_KEY_HOST_MEMORY, "SIZE",
+     "memory to use, as 500M or 16G (four fifths of\nwhat is free)"},
+    {NULL, 0, NULL, NULL}};
+
+const struct cli_option cmd_general_options[] = {
+    {"quiet", 'q', NULL, "print nothing but results and errors"},
+    {"help", CLI_KEY_HELP, NULL, "print this help"},
+    {"version", CLI_KEY_VERSION, NULL, "print the version"},
+    {NULL, 0, NULL, NULL}};
+
+void cmd_common_init(struct cmd_common *common)
+{
+    *common = (struct cmd_common){
+        .tns = {.index_base = 1}, .backend = "auto", .options = {.conflict = CONFLICT_AUTO}};
+}
+
+static enum status set_conflict(struct cmd_common *common, const char *text, struct error *error)
+{
+    int conflict = conflict_by_name(text);
+    if (conflict < 0)
+        return error_set(error, STATUS_INPUT,
+                         "--conflict: '%s', expected auto, ordered, hierarchical, register or "
+                         "atomic",
+                         text);
+    common->options.conflict = (enum conflict)conflict;
+    return STATUS_OK;
+}
+
+static enum status set_precision(struct cmd_common *common, const char *text, struct error *error)
+{
+    static const char *const names[] = {
+        [PRECISION_DOUBLE] = "double", [PRECISION_SINGLE] = "single", NULL};
+    int choice = 0;
+    cli_choice("--precision", text, names, &choice, error);
+    common->options.precision = (enum precision)choice;
+    return error->status;
+}
+
+static enum status set_sharing(struct cmd_common *common, const char *text, struct error *error)
+{
+    static const char *const names[] = {"auto", "off", NULL};
+    int choice = 0;
+    cli_choice("--sharing", text, names, &choice, error);
+    common->options.no_sharing = choice == 1;
+    return error->status;
+}
+
+static enum status set_backend(struct cmd_common *common, const char *text, struct error *error)
+{
+    static const char *const names[] = {"auto", "cuda", "host", NULL};
+    int choice = 0;
+    cli_choice("--backend", text, names, &choice, error);
+    common->backend = names[choice];
+    return error->status;
+}
+
+enum status cmd_common_set(void *settings, int key, const char *text, struct error *error)
+{
+    struct cmd_common *common = settings;
+    uint64_t number = 0;
+    switch (key) {
+    case CLI_KEY_HELP:
+        common->help = true;
+        break;
+    case CLI_KEY_VERSION:
+        common->version = true;
+        break;
+    case 'q':
+        common->quiet = true;
+        break;
+    case 't':
+        cli_unsigned("--threads", text, 1, MAX_THREADS, &number, error);
+        common->threads = (int)number;
+        break;
+    case 'r':
+        return cli_unsigned("--rank", text, 1, CMD_MAX_RANK, &common->options.rank, error);
+    case CMD_KEY_INDEX_BASE:
+        cli_unsigned("--index-base", text, 0, 1, &number, error);
+        common->tns.index_base = (int)number;
+        break;
+    case CMD_KEY_DIMS:
+        return cli_lengths("--dims", text, common->tns.dims, &common->tns.ndims, error);
+    case CMD_KEY_BACKEND:
+        return set_backend(common, text, error);
+    case CMD_KEY_MEMORY:
+        return cli_size("--memory", text, &common->options.memory, error);
+    case CMD_KEY_HOST_MEMORY:
+        return cli_size("--host-memory", text, &common->options.host_memory, error);
+    case CMD_KEY_CONFLICT:
+        return set_conflict(common, text, error);
+    case CMD_KEY_PRECISION:
+        return set_precision(common, text, error);
+    case CMD_KEY_SHARING:
+        return set_sharing(common, text, error);
+    default:
+        return error_set(error, STATUS_INTERNAL, "option key %d is in a table but not handled",
+                         key);
+    }
+    return error->status;
+}
+
+bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *stream))
+{
+    if (common->help)
+        help(stdout);
+    else if (common->version)
+        printf("blco %s\n", version_text);
+    return common->help || common->version;
+}
+
+void cmd_print_lengths(const struct shape *shape)
+{
+    for (int n = 0; n < shape->order; n++)
+        printf("%s%ju", n ? " x " : "", (uintmax_t)shape->dims[n]);
+}
+
+int cmd_set_threads(int threads)
+{
+    const char *openmp = getenv("OMP_NUM_THREADS");
+    const char *slurm = getenv("SLURM_CPUS_PER_TASK");
+    struct error ignored = {0};
+    uint64_t number;
+    if (threads > 0)
+        omp_set_num_threads(threads);
+    else if (!(openmp && *openmp) && slurm &&
+             cli_unsigned("SLURM_CPUS_PER_TASK", slurm, 1, MAX_THREADS, &number, &ignored) ==
+                 STATUS_OK)
+        omp_set_num_threads((int)number);
+    return omp_get_max_threads();
+}
+
+enum status cmd_choose_backend(const struct cmd_common *common, const struct backend_kind **kind,
+                               struct error *why_not, struct error *error)
+{
+    const struct plan_tensor smallest = {.shape = {1, {1}}, .nnz = 1};
+    struct plan_request request;
+    if (backend_choose(kind, common->backend, why_not, error) != STATUS_OK)
+        return error->status;
+    return (*kind)->request(&request, &smallest, &common->options, error);
+}
+
+uint64_t cmd_host_memory(const struct cmd_common *common)
+{
+    uint64_t given = common->options.host_memory;
+    return given ? given : (uint64_t)(MACHINE_MEMORY_SHARE * (double)machine_memory_available());
+}

@@ -1,0 +1,65 @@
+/* What several commands share: options for the input, the machine and the output on the terminal,
+ * --help and --version, threads, host memory and the choice of the backend. */
+#ifndef BLCO_CMD_COMMON_H
+#define BLCO_CMD_COMMON_H
+
+#include <stdbool.h>
+
+#include "backend/backend.h"
+#include "commands/cli.h"
+#include "formats/tns/tns_options.h"
+
+#define CMD_MAX_RANK 1000000
+
+/* Keys of options without a short letter. */
+enum {
+    CMD_KEY_INDEX_BASE = CLI_KEY_LONG,
+    CMD_KEY_DIMS,
+    CMD_KEY_BACKEND,
+    CMD_KEY_MEMORY,
+    CMD_KEY_HOST_MEMORY,
+    CMD_KEY_CONFLICT,
+    CMD_KEY_PRECISION,
+    CMD_KEY_SHARING,
+    CMD_KEY_OWN /* the first key of a command's own options */
+};
+
+struct cmd_common {
+    bool help, version, quiet;
+    int threads;                    /* 0: not given                    */
+    struct tns_options tns;         /* --index-base, --dims            */
+    const char *backend;            /* auto, cuda or host; not owned   */
+    struct backend_options options; /* options.rank: 0 without --rank  */
+};
+
+extern const struct cli_option cmd_input_options[];   /* --index-base --dims                     */
+extern const struct cli_option cmd_machine_options[]; /* --backend -t --memory --host-memory ... */
+extern const struct cli_option cmd_host_options[];    /* -t --host-memory: for work without a GPU */
+extern const struct cli_option cmd_general_options[]; /* -q -h -V                                */
+
+void cmd_common_init(struct cmd_common *common);
+
+/* A cli_setter: takes the options of the tables above, and --rank, for a struct cmd_common.
+ * STATUS_INPUT if an argument is wrong. */
+enum status cmd_common_set(void *common, int key, const char *text, struct error *error);
+
+/* Calls help(stdout) or prints the version, if the user asked for it. Returns whether the user
+ * asked: the command then has nothing else to do. */
+bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *stream));
+
+/* Prints lengths of modes as 4 x 5 x 6. */
+void cmd_print_lengths(const struct shape *shape);
+
+/* Sets how many threads OpenMP uses: `threads`, else OMP_NUM_THREADS, else SLURM_CPUS_PER_TASK,
+ * else the processors that this process may run on. Returns how many. */
+int cmd_set_threads(int threads);
+
+/* Bytes of host memory to use: --host-memory, else MACHINE_MEMORY_SHARE of the available memory. */
+uint64_t cmd_host_memory(const struct cmd_common *common);
+
+/* Finds the backend that --backend names, and refuses options that the backend cannot take, before
+ * a tensor is read. `why_not` and errors as of backend_choose(), and STATUS_INPUT. */
+enum status cmd_choose_backend(const struct cmd_common *common, const struct backend_kind **kind,
+                               struct error *why_not, struct error *error);
+
+#endif
