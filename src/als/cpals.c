@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-/* One update of mode n; the other modes stay as they are. */
+/* The least-squares step of mode n: A_n changes, all other factor matrices stay. */
 static enum status update_mode(struct backend *b, int n, struct error *error)
 {
     /* M = X_(n) (A_N kr ... A_n+1 kr A_n-1 ... kr A_1) */
@@ -21,8 +21,8 @@ enum status cpals_sweep(struct backend *b, double *fit, struct error *error)
         if (status != STATUS_OK)
             return status;
     }
-    /* fit = 1 - ||X - [lambda; A_1, ..., A_N]|| / ||X||, by way of
-     * ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2 with <X, Y> = sum_ir M(i,r) A_N(i,r) lambda_r and
+    /* fit = 1 - ||X - Y|| / ||X|| with the model Y = [lambda; A_1, ..., A_N]:
+     * ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2, <X, Y> = sum_ir M(i,r) A_N(i,r) lambda_r,
      * ||Y||^2 = lambda' (G_1 * ... * G_N) lambda */
     return backend_fit(b, b->order - 1, fit, error);
 }

@@ -1,5 +1,5 @@
-/* CP by alternating least squares (BLCO paper, Algorithm 1; Carroll & Chang 1970, Harshman 1970).
- */
+/* CP-ALS: the CP decomposition by alternating least squares (Carroll & Chang 1970, Harshman 1970;
+ * BLCO paper, Algorithm 1). */
 #ifndef BLCO_CPALS_H
 #define BLCO_CPALS_H
 
@@ -8,27 +8,30 @@
 #include "backend/backend.h"
 
 struct cpals_options {
-    int max_iterations; /* 1 or more                                        */
-    double tolerance;   /* stop when the fit changes by less than this; 0: never */
-    const volatile sig_atomic_t
-        *interrupted; /* stop after the iteration in which this turns nonzero; may be NULL */
+    int max_iterations; /* 1 or more */
+    double tolerance;   /* stop when an iteration changes the fit by less than this; 0: never */
+    const volatile sig_atomic_t *interrupted; /* stop after the iteration in which this turns
+                                                 nonzero; borrowed; may be NULL */
 };
 
 enum cpals_stop { CPALS_CONVERGED, CPALS_ITERATIONS, CPALS_INTERRUPTED };
 
 struct cpals_result {
-    int iterations; /* done                                          */
-    double fit;     /* 1 - ||X - model|| / ||X|| after the last      */
-    double change;  /* of the fit in the last iteration              */
+    int iterations; /* that were made                                      */
+    double fit;     /* 1 - ||X - model|| / ||X|| after the last iteration  */
+    double change;  /* of the fit in the last iteration                    */
     enum cpals_stop stop;
-    double seconds;
+    double seconds; /* of loading the factors and of all iterations        */
 };
 
-/* One sweep over the modes of a loaded backend, and the fit of the model that it leaves. */
+/* One iteration: updates every mode of a loaded backend in turn; *fit = the fit of the new model.
+ * Errors as backend_mttkrp, backend_update and backend_fit. */
 enum status cpals_sweep(struct backend *b, double *fit, struct error *error);
 
-/* Runs ALS from the factors in k on an open backend and stores the arranged model (unit columns,
- * lambda descending) in k. STATUS_NUMERICAL names iteration and mode; k is then undefined. */
+/* Runs ALS on an open backend, from the model in k, which has the backend's shape and rank, and
+ * leaves the arranged result (ktensor_arrange) in k. `progress` may be NULL. STATUS_NUMERICAL, with
+ * iteration and mode in the message, STATUS_MEMORY, and errors of the operations (backend.h). After
+ * a failure the numbers in k are undefined; the caller still frees k. */
 enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                       struct progress *progress, struct cpals_result *result, struct error *error);
 

@@ -17,7 +17,8 @@ bool operation_has_modes(enum operation op)
     return op == OP_MTTKRP || op == OP_UPDATE;
 }
 
-/* Adds up the time between the stamps that have come together; the next ones count from now on. */
+/* Books the time between all stamps that are not booked yet. The present end of the queue becomes
+ * stamp 0 of the next ones. */
 static enum status collect(struct backend *b, struct error *error)
 {
     const struct backend_ops *ops = b->kind->ops;
@@ -31,9 +32,9 @@ static enum status collect(struct backend *b, struct error *error)
     return status == STATUS_OK ? ops->stamp(b->state, 0, error) : status;
 }
 
-/* Books the operation that `status` comes from. Where a backend works on after its calls have
- * returned, the time is that between stamps in its queue, read when the queue is known to be empty.
- */
+/* Books the operation that has returned `status`. Where operations are queued, its time is the time
+ * between stamps in the queue. Stamps are read after a fit or a store, when the host has waited for
+ * the queue anyway, or when their numbers run out. */
 static enum status account(struct backend *b, enum operation op, int mode, double start,
                            enum status status, struct error *error)
 {
@@ -87,7 +88,7 @@ enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
     return STATUS_OK;
 }
 
-/* The plan for `rank` with the budgets of *plan. */
+/* *other = the plan for `rank` within the budgets of *plan. */
 static enum status plan_at(struct plan *other, const struct backend_kind *kind,
                            const struct plan *plan, const struct backend_options *options,
                            uint64_t rank, struct error *error)
@@ -100,7 +101,7 @@ static enum status plan_at(struct plan *other, const struct backend_kind *kind,
     return backend_plan(other, kind, &r->tensor, &with, &r->forced, error);
 }
 
-/* Says what the plan needs and which rank would fit instead. */
+/* STATUS_MEMORY: what does not fit, and the largest rank that would. */
 static enum status refuse(const struct backend_kind *kind, const struct plan *plan,
                           const struct backend_options *options, struct error *error)
 {
@@ -120,7 +121,7 @@ static enum status refuse(const struct backend_kind *kind, const struct plan *pl
                      (unsigned long long)options->rank, obstacle, remedy);
 }
 
-/* Begins *b with a plan that fits. On failure *b is closed. */
+/* Plans, and refuses a plan that does not fit. On failure *b is closed. */
 static enum status begin(struct backend *b, const struct backend_kind *kind,
                          const struct plan_tensor *tensor, const struct backend_options *options,
                          const struct plan_forced *forced, struct error *error)
@@ -136,7 +137,7 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     return status;
 }
 
-/* Builds what was planned. On failure *b is closed. */
+/* Builds what b->plan asks for. On failure *b is closed. */
 static enum status build(struct backend *b, const struct tensor_source *source,
                          const struct backend_options *options, struct progress *progress,
                          struct error *error)

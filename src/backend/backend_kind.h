@@ -1,5 +1,5 @@
-/* A kind of backend: what it does without a tensor, how it is opened, and the operations that an
- * open one implements. Callers use backend.h; backend.c alone calls the operations. */
+/* A kind of backend: what it does without a tensor, how it is opened, and the operations of an open
+ * one. Callers use backend.h; backend.c alone calls the operations. */
 #ifndef BLCO_BACKEND_KIND_H
 #define BLCO_BACKEND_KIND_H
 
@@ -13,61 +13,63 @@
 #include "plan/plan.h"
 #include "tensor/coo.h"
 
-#define BACKEND_STAMPS 128
+#define BACKEND_STAMPS 128 /* numbers of stamps, see struct backend_ops */
 
 struct blco_file;
 
-/* The user's choices. Zero is the default everywhere but for the rank. */
+/* The user's choices. Zero is the default of every field but the rank. */
 struct backend_options {
     uint64_t rank;
     enum conflict conflict;
     enum precision precision;
-    bool no_sharing;      /* every mode's MTTKRP by itself (mode_groups.h)                     */
+    bool no_sharing;      /* no partial products shared between modes (mode_groups.h)          */
     double ridge;         /* added to the diagonal of V                                        */
-    uint64_t iterations;  /* at most: what takes long to build is built where they pay for it;
-                           * 0: not known                                                      */
+    uint64_t iterations;  /* of ALS, at most; 0: not known. More of them pay for orderings that
+                           * take longer to build                                              */
     int device;           /* the number of the device to work on, where the kind has several   */
-    uint64_t memory;      /* bytes of device memory that may be used; 0: what is free          */
-    uint64_t host_memory; /* bytes of host memory that may be used; 0: what is available       */
+    uint64_t memory;      /* bytes of device memory that may be used; 0: 15/16 of what is free */
+    uint64_t host_memory; /* bytes of host memory that may be used; 0: MACHINE_MEMORY_SHARE of
+                           * what is available                                                 */
 };
 
 /* How fast the machine moves rows of R entries, measured. */
 struct backend_rates {
-    double copy_bytes_per_second;   /* within its memory, read and written bytes both counted  */
-    double upload_bytes_per_second; /* from the host's pinned memory; 0: there is nothing to move */
+    double copy_bytes_per_second;   /* within its memory; bytes read and bytes written both count */
+    double upload_bytes_per_second; /* from pinned host memory; 0: the host is the machine        */
     double
         gather_bytes_per_second[MAX_ORDER];   /* reading random rows of a table as long as mode n */
-    double atomic_rows_per_second[MAX_ORDER]; /* adding to random rows of such a table atomically */
+    double atomic_rows_per_second[MAX_ORDER]; /* adding atomically to random rows of that table   */
 };
 
-/* What was built, and how. */
+/* What was built, and in what time. */
 struct backend_built {
-    struct plan plan;          /* that was followed: the one that open was given, or a smaller one
-                                * where the device turned out to have less room                    */
-    struct mode_groups groups; /* of modes that share partial products */
+    struct plan plan;          /* the plan that was followed: the one given to open, or a smaller
+                                * one where the device turned out to have less room            */
+    struct mode_groups groups; /* whose modes share partial products */
     struct backend_seconds { /* of the stages; 0 where there was none                            */
         double upload, presort, alto;
-        double replica[MAX_ORDER]; /* per mode, or per group of modes that share partial products */
-        double grouping;           /* finding these groups, and building what lies within them    */
+        double replica[MAX_ORDER]; /* [n]: the ordering of mode n; with mode groups, of group n  */
+        double grouping; /* choosing mode groups, and building the tensors of their tuples       */
     } seconds;
 };
 
+/* Texts that name a device in records. */
 struct backend_device {
     char name[256];
-    char driver[64];  /* its version                                  */
-    char runtime[64]; /* version of the runtime library               */
+    char driver[64];  /* the driver's version                         */
+    char runtime[64]; /* the version of the CUDA runtime              */
 };
 
-/* What a backend is opened from: the nonzeros are in the arrays of x, or, where a .blco file is
- * given, in the file; x then has shape and number of nonzeros only. */
+/* What a backend is opened from. Where `file` is NULL, the nonzeros are in the arrays of x;
+ * otherwise they are in the file, and x has only their number and the shape. Both are borrowed. */
 struct tensor_source {
     const struct coo *x;
     const struct blco_file *file;
-    double norm_sq; /* ||X||^2; of a file not known before it is opened */
+    double norm_sq; /* ||X||^2; 0 with a file, whose norm only opening it tells */
 };
 
-/* The operations on what `open` has made. Every function but built, close, describe and bus_bytes
- * returns a status and fills *error; backend.h says at its caller what each does. */
+/* The operations on the `state` that open has made. The functions that return a status fill *error;
+ * backend.h says what each operation does, at the function that calls it. */
 struct backend_ops {
     enum status (*load)(void *state, const struct ktensor *k, struct error *error);
     enum status (*mttkrp)(void *state, int mode, struct error *error);
@@ -78,32 +80,34 @@ struct backend_ops {
     void (*built)(void *state, struct backend_built *built);
     void (*close)(void *state);
 
-    /* Only where operations go on after their calls have returned, otherwise NULL: marks the
-     * present end of the queue under a number in [0, BACKEND_STAMPS), and tells the seconds between
-     * the moments at which the queue passed two marks (it waits for the later one). */
+    /* NULL where an operation is done when its call returns. Otherwise operations are queued: stamp
+     * puts stamp `number`, from 0 to BACKEND_STAMPS - 1, at the end of the queue; elapsed waits
+     * until the queue has passed stamp `to` and gives the seconds since it passed stamp `from`. */
     enum status (*stamp)(void *state, int number, struct error *error);
     enum status (*elapsed)(void *state, int from, int to, double *seconds, struct error *error);
 
-    /* NULL where there is one way to compute a mode, and where nothing ever comes over a bus. */
+    /* describe is NULL where a mode is computed in one way only, bus_bytes where there is no bus.
+     */
     bool (*describe)(void *state, int mode, char *text, size_t size);
     uint64_t (*bus_bytes)(void *state, int mode);
 };
 
-/* A kind of backend. Functions that return a status fill *error. */
+/* A kind of backend. Functions that return a status fill *error. Of an absent kind `available`
+ * alone is there; it refuses. */
 struct backend_kind {
     const char *name;
 
-    /* STATUS_OK where this kind can run on this machine; otherwise why not. */
+    /* STATUS_OK where this kind can run on this machine; otherwise STATUS_INPUT and the reason. */
     enum status (*available)(struct error *error);
 
-    /* Fills *request for this tensor: what the user wants and what the machine has; nothing is
-     * forced. STATUS_INPUT where the kind cannot do what the user wants. */
+    /* *request = what the user wants of this tensor and what the machine has; nothing is forced.
+     * STATUS_INPUT where the kind cannot do what the user wants. */
     enum status (*request)(struct plan_request *request, const struct plan_tensor *tensor,
                            const struct backend_options *options, struct error *error);
 
-    /* Builds the orderings that the plan asks for. The source is only read and may be freed
-     * afterwards; it is a file only where plan_takes_packed. *state is the caller's to close; NULL
-     * on failure. */
+    /* Builds the orderings of the plan. The source is only read and may be freed afterwards; it is
+     * a file only where plan_takes_packed. The caller closes *state, which is NULL on failure.
+     * STATUS_MEMORY; STATUS_INPUT where the file is damaged; with a file, as backend_check_norm. */
     enum status (*open)(void **state, const struct tensor_source *source, const struct plan *plan,
                         const struct backend_options *options, struct progress *progress,
                         struct error *error);
@@ -111,11 +115,12 @@ struct backend_kind {
     /* The operations on what `open` has made. */
     const struct backend_ops *ops;
 
-    /* Measures the machine for factors of this shape. Takes memory of its own. */
+    /* Measures the machine with tables of its own, as long as the modes of this shape.
+     * STATUS_MEMORY. */
     enum status (*rates)(const struct shape *shape, const struct backend_options *options,
                          struct backend_rates *rates, struct error *error);
 
-    /* Names a device by its number. NULL where the host's processors are the machine. */
+    /* *device = the names of the device of this number. NULL where the host is the machine. */
     enum status (*device)(int number, struct backend_device *device, struct error *error);
 };
 
@@ -124,17 +129,18 @@ struct backend_kind {
 extern const struct backend_kind backend_host;
 extern const struct backend_kind backend_cuda;
 
-/* The kind of this name: "host", "cuda", or "auto" for the GPU where one answers, else the host.
- * For "auto" without a GPU `why_not` (may be NULL) receives the reason. STATUS_INPUT. */
+/* *kind = the kind of this name: "host", "cuda", or "auto", which is cuda where a GPU answers, else
+ * host. Where "auto" gives the host, *why_not says why; why_not may be NULL. STATUS_INPUT where the
+ * name is unknown or the kind cannot run here; *kind is NULL then. */
 enum status backend_choose(const struct backend_kind **kind, const char *name,
                            struct error *why_not, struct error *error);
 
 /* Seconds of all stages of building. */
 double backend_build_seconds(const struct backend_seconds *seconds);
 
-/* A fit is relative to the norm of the tensor, which therefore must be a positive number. For
- * `open` from a file; that of nonzeros in memory is checked before. STATUS_NUMERICAL, STATUS_INPUT.
- */
+/* Refuses a tensor whose norm a fit cannot be relative to. norm_sq is ||X||^2. STATUS_NUMERICAL
+ * where it is not finite, STATUS_INPUT where it is 0 or denormal. backend.c calls this before
+ * `open` where the nonzeros are in memory; `open` calls it where they are in a file. */
 enum status backend_check_norm(double norm_sq, struct error *error);
 
 #endif

@@ -6,8 +6,9 @@
 
 #include "base/memory.h"
 
-/* The rows of a portion of the work, which depend on the shape alone: few enough for its two passes
- * to stay in cache, enough that its partial results are small beside it. */
+/* The rows of a portion of the work. The number depends on the shape alone. It is small enough for
+ * the portion to stay in cache over two passes, and large enough for the partial results to be
+ * small beside the portion. */
 static uint64_t portion_rows(uint64_t rank)
 {
     uint64_t rows = 16384 / rank;
@@ -110,7 +111,7 @@ static void product_tile(const double *a, uint64_t rank_a, const double *b, uint
         }
 }
 
-/* The number of portions of the rows: their partial products take together at most about 32 MB. */
+/* The number of portions of the rows. All partial products together take at most about 32 MB. */
 static uint64_t product_portions(uint64_t rows, uint64_t size)
 {
     uint64_t portions = least(rows / 4096 + 1, (UINT64_C(1) << 22) / size);

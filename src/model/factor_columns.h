@@ -1,5 +1,5 @@
-/* Operations on the columns of a tall row-major matrix, by all threads, whose number does not
- * change the results. */
+/* Operations on the columns of a tall row-major matrix, by all OpenMP threads. Results do not
+ * depend on the number of threads. */
 #ifndef BLCO_FACTOR_COLUMNS_H
 #define BLCO_FACTOR_COLUMNS_H
 
@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 
-/* norm[r] receives the 2-norm of column r of A (rows x R), computed without overflow or underflow;
- * largest[r] the column's entry of largest magnitude, with its sign, the first of equals.
+/* For A (rows x R): norm[r] (R) = the 2-norm of column r, computed without overflow or underflow;
+ * largest[r] (R) = the entry of largest magnitude of column r, with its sign; of equals, the first.
  * STATUS_MEMORY. */
 enum status factor_columns_norms(const double *a, uint64_t rows, uint64_t rank, double *norm,
                                  double *largest, struct error *error);
@@ -17,8 +17,8 @@ enum status factor_columns_norms(const double *a, uint64_t rows, uint64_t rank, 
 enum status factor_columns_products(const double *a, uint64_t rank_a, const double *b,
                                     uint64_t rank_b, uint64_t rows, double *c, struct error *error);
 
-/* Column r of A (rows x R) becomes column from[r] divided by divisor[r]; `from` is a permutation.
- * `buffer` has a row for each thread (omp_get_max_threads() x R). */
+/* Column r of A (rows x R) becomes the old column from[r] divided by divisor[r]; `from` (R) is a
+ * permutation. `buffer` is scratch, a row for each thread (omp_get_max_threads() x R). */
 void factor_columns_rearrange(double *a, uint64_t rows, uint64_t rank, const uint64_t *from,
                               const double *divisor, double *buffer);
 

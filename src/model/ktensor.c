@@ -61,7 +61,7 @@ static void normal_pair(const uint64_t word[2], double pair[2])
     pair[1] = radius * sin(angle);
 }
 
-/* Fills row i of the whole mode n: each pair of neighbouring columns comes from one counter. */
+/* Fills row i of the whole factor matrix n. Columns 2j and 2j + 1 come from one counter. */
 static void randomise_row(double *row, uint64_t rank, enum ktensor_init init, uint64_t seed, int n,
                           uint64_t i)
 {
@@ -105,14 +105,14 @@ static int larger_first(const void *a, const void *b)
     return x->index < y->index ? -1 : 1;
 }
 
-/* What ktensor_arrange() computes before it changes anything. */
+/* What ktensor_arrange computes before it changes the model. */
 struct arrangement {
-    double *norm;                /* (N x R)                                          */
-    double *largest;             /* (N x R) each column's entry of largest magnitude */
-    struct component *component; /* (R) lambda times the norms, and the index before */
-    uint64_t *from;              /* (R) the index before                             */
-    double *divisor;             /* (R)                                              */
-    double *buffer;              /* (threads x R)                                    */
+    double *norm;                /* (N x R): of the columns; later their divisors      */
+    double *largest;             /* (N x R): each column's entry of largest magnitude  */
+    struct component *component; /* (R): lambda times the norms, and the old index     */
+    uint64_t *from;              /* (R): the old index of the component                */
+    double *divisor;             /* (R): scratch, the divisors of a mode in new order  */
+    double *buffer;              /* (threads x R): scratch                             */
 };
 
 static enum status arrangement_create(struct arrangement *p, const struct ktensor *k,
@@ -145,8 +145,8 @@ static void arrangement_free(struct arrangement *p)
     memory_free(p->buffer);
 }
 
-/* Multiplies lambda by the norms, makes it positive and sorts. Each norm becomes the signed number
- * by which its column is divided. */
+/* Multiplies lambda by the norms, makes lambda positive and sorts the components. p->norm becomes
+ * the signed numbers by which the columns are divided. */
 static void arrangement_plan(struct arrangement *p, const struct ktensor *k)
 {
     for (uint64_t r = 0; r < k->rank; r++) {

@@ -1,5 +1,5 @@
-/* The CP model (Kruskal tensor): X ~ sum_r lambda_r a_r(0) o a_r(1) o ... o a_r(N-1). Implemented
- * in ktensor.c and ktensor_score.c. */
+/* The CP model (Kruskal tensor): X ~ sum over r of lambda[r] A_1(:,r) o A_2(:,r) o ... o A_N(:,r),
+ * o being the outer product. Implemented in ktensor.c and ktensor_score.c. */
 #ifndef BLCO_KTENSOR_H
 #define BLCO_KTENSOR_H
 
@@ -17,8 +17,9 @@ struct ktensor {
     double *factor[MAX_ORDER]; /* (I_n x R), row-major, for n < order; owned                 */
 };
 
-/* Allocates a model: factor matrices uninitialised, lambda all one. The caller frees *k, which is
- * empty on failure. STATUS_INPUT if order or rank is out of range, STATUS_MEMORY. */
+/* Allocates a model: factor matrices uninitialised, lambda all one. The caller frees *k with
+ * ktensor_free; *k is empty on failure. STATUS_INPUT if order or rank is out of range,
+ * STATUS_MEMORY. */
 enum status ktensor_create(struct ktensor *k, const struct shape *shape, uint64_t rank,
                            struct error *error);
 
@@ -31,9 +32,9 @@ void ktensor_free(struct ktensor *k);
 
 enum ktensor_init { KTENSOR_RANDOM, KTENSOR_NORMAL };
 
-/* Fills the factor matrices: uniform on [0, 1) or standard normal. Entry (n, i, r) of the whole
- * model is a function of (seed, n, i, r) alone, so that neither threads nor backend nor the rows
- * that are here change the start. Sets lambda to 1. */
+/* Fills the factor matrices with random numbers, uniform on [0, 1) or standard normal, and sets
+ * lambda to one. Entry (n, i, r) of the whole model is a function of (seed, n, i, r) alone, so that
+ * neither the number of threads, nor the backend, nor which rows are here changes the start. */
 void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed);
 
 /* Brings the model into its standard form, which stands for the same tensor: columns of unit 2-norm
@@ -43,11 +44,13 @@ void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed)
  * STATUS_MEMORY. */
 enum status ktensor_arrange(struct ktensor *k, struct error *error);
 
-/* Factor match score of two models of the same shape (Tensor Toolbox's `score`). Components are
- * matched greedily, best first; the score of a pair is the product over modes of |cos| of the
- * columns, times 1 - |la - lb| / max(la, lb) if `with_lambda`. *score is the mean over b's
- * components. component (R of b) receives the score of each of b's components; it may be NULL.
- * STATUS_INPUT if the shapes differ, STATUS_MEMORY. */
+/* *score = the factor match score of two models of the same shape (Tensor Toolbox's `score`).
+ * Components are matched greedily, best pair first. The score of a pair is the product over modes
+ * of |cos| of the angle between the columns; if `with_lambda`, times 1 - |la - lb| / max(la, lb),
+ * where la and lb are the components' |lambda| times the norms of their columns. *score is the mean
+ * over b's components; a component without a partner counts 0. component (R of b) receives the
+ * score of each of b's components; it may be NULL. STATUS_INPUT if the shapes differ,
+ * STATUS_MEMORY. */
 enum status ktensor_score(const struct ktensor *a, const struct ktensor *b, int with_lambda,
                           double *score, double *component, struct error *error);
 

@@ -1,13 +1,13 @@
-/* Reads and writes the files of a model. The files of a model appear all or not at all. Implemented
- * in ktensor_read.c and ktensor_write.c. */
+/* Reads and writes the files of a model, which appear all or not at all. Implemented in
+ * ktensor_read.c and ktensor_write.c. */
 #ifndef BLCO_KTENSOR_IO_H
 #define BLCO_KTENSOR_IO_H
 
 #include "model/ktensor.h"
 
 /* Formats, as a set of bits:
- * TEXT: STEM.modeN.mat and STEM.lambda.mat (SPLATT's names), a text line a row;
- * NPY: STEM.modeN.npy and STEM.lambda.npy, NumPy, float64, C order;
+ * TEXT: STEM.modeN.mat and STEM.lambda.mat (SPLATT's names), one text line for each row;
+ * NPY: STEM.modeN.npy and STEM.lambda.npy, NumPy arrays of float64 in C order;
  * KTNS: STEM.ktns, the `ktensor` text of Tensor Toolbox, pyttb and GenTen. */
 #define KTENSOR_TEXT 1u
 #define KTENSOR_NPY  2u
@@ -18,25 +18,25 @@ struct ktensor_files {
     char *path[3 * (MAX_ORDER + 1)]; /* owned */
 };
 
-/* Writes the model in every format of the set. Text has the fewest digits that read back to the
- * same number. Files are written under temporary names in the same folder, synced, and renamed only
- * when all are complete; on failure none is left and older files of those names are untouched.
- * *files receives the names in the order of writing; the caller frees it, after a failure too.
- * STATUS_OUTPUT, STATUS_MEMORY. */
+/* Writes the model in every format of the set `formats`. Text has the fewest digits that read back
+ * to the same number. Files are written under temporary names in the same folder, synced, and
+ * renamed only when all are complete; on failure none is left, and older files of those names are
+ * untouched. *files receives the names in the order of writing; the caller frees *files with
+ * ktensor_files_free, after a failure too. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status ktensor_write(const struct ktensor *k, const char *stem, unsigned formats,
                           struct ktensor_files *files, struct error *error);
 
 /* Accepts an empty list. */
 void ktensor_files_free(struct ktensor_files *files);
 
-/* Checks before a long computation that files of this stem can be written: the folder exists and a
- * file can be made in it. STATUS_OUTPUT with the reason, STATUS_MEMORY. */
+/* Checks, before a long computation, that files of this stem can be written: the folder exists and
+ * a file can be made there. STATUS_OUTPUT with the reason, STATUS_MEMORY. */
 enum status ktensor_writable(const char *stem, struct error *error);
 
-/* Reads a model: STEM.ktns, else STEM.mode1.npy ..., else STEM.mode1.mat ...; a path that ends in
- * .ktns is read as that file. `order` is the number of modes that is expected; 0: any. lambda is
- * all one if it has no file. The caller frees *k, which is empty on failure. STATUS_INPUT with file
- * and text line, STATUS_MEMORY. */
+/* Reads a model: STEM.ktns, else STEM.mode1.npy ..., else STEM.mode1.mat ...; a stem that ends in
+ * .ktns is read as that file. `order` is the expected number of modes; 0: any. lambda is all one if
+ * it has no file. The caller frees *k with ktensor_free; *k is empty on failure. STATUS_INPUT, with
+ * file and text line in the message; STATUS_MEMORY. */
 enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct error *error);
 
 #endif

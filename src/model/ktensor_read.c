@@ -11,7 +11,7 @@
 #include "model/npy.h"
 #include "model/model_text.h"
 
-/* A matrix in a file of its own, text or .npy. */
+/* A file that has one matrix, as text or as .npy. */
 struct matrix_file {
     char *path; /* owned */
     bool npy;
@@ -43,7 +43,7 @@ static enum status open_npy(struct matrix_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* Opens the file and finds the shape of the matrix. *f owns `path` from now on. */
+/* Opens the file and finds the shape of its matrix. *f takes `path` over, after a failure too. */
 static enum status matrix_file_open(struct matrix_file *f, char *path, bool npy,
                                     struct error *error)
 {
@@ -66,14 +66,14 @@ static void matrix_file_close(struct matrix_file *f)
     memory_free(f->path);
 }
 
-/* Also true if the file exists but cannot be read: that must be reported. */
+/* Also true if the file exists but cannot be read, which must be reported. */
 static bool exists(const char *path)
 {
     return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-/* Opens STEM.mode1.EXT ... and STEM.lambda.EXT. *order is the number of modes: 0 if there is not
- * even the first. */
+/* Opens STEM.mode1.EXT ... and STEM.lambda.EXT. *order is the number of modes that have a file, 0
+ * if there is no STEM.mode1.EXT. */
 static enum status open_matrix_files(struct matrix_file *mode, struct matrix_file *lambda,
                                      int *order, const char *stem, bool npy, struct error *error)
 {
@@ -128,7 +128,7 @@ static enum status check_shapes(const struct matrix_file *mode, const struct mat
     return STATUS_OK;
 }
 
-/* Reads the model from a file a matrix; leaves *k empty if there are no such files. */
+/* Reads a model that has one file for each matrix; leaves *k empty if there are no such files. */
 static enum status read_matrices(struct ktensor *k, const char *stem, bool npy, int expected,
                                  struct error *error)
 {
@@ -159,7 +159,7 @@ end:
 /* A .ktns file that is read item by item. */
 struct ktns {
     struct model_text text;
-    uint64_t next; /* item */
+    uint64_t next; /* number of the next item */
 };
 
 static enum status next_item(struct ktns *f, struct text_line *line, const char *expected,
@@ -203,7 +203,8 @@ static enum status take_sizes(struct ktns *f, uint64_t *size, uint64_t count, ui
     return model_text_line_end(&f->text, &line, count, error);
 }
 
-/* Reads order, lengths and rank. Refuses a file too short for them before memory is taken. */
+/* Reads order, lengths and rank. Refuses a file that is too short for these before memory is taken.
+ */
 static enum status take_header(struct ktns *f, uint64_t *order, uint64_t *dims, uint64_t *rank,
                                struct error *error)
 {

@@ -14,10 +14,11 @@
 
 #define MAX_FILES (sizeof((struct ktensor_files *)0)->path / sizeof(char *))
 
-/* Numbers that a thread formats before it writes them. */
+/* So many numbers, or one row, a thread formats before it writes them. */
 #define SECTION_NUMBERS 16384
 
-/* Formats rows of numbers with blanks between them, a text line a row. Returns the end. */
+/* Formats each row of a (rows x cols) as a text line, numbers separated by blanks. Returns the end
+ * of the text. */
 static char *format_rows(const double *a, uint64_t rows, uint64_t cols, char *text)
 {
     for (uint64_t i = 0; i < rows; i++)
@@ -42,9 +43,9 @@ struct matrix_writer {
     struct error *error;
 };
 
-/* Returns the position of a section in the file, which is known once all sections before it are
- * formatted. The thread sleeps until then instead of spinning: on a machine with other work the
- * thread that it waits for may not be running. */
+/* Returns the position of a section in the file, which is known once all earlier sections are
+ * formatted. Until then the thread sleeps and does not spin: on a machine with other work, the
+ * thread that formats the section before may not be running. */
 static size_t place_section(struct matrix_writer *w, uint64_t section, size_t length)
 {
     pthread_mutex_lock(&w->lock);
@@ -78,7 +79,7 @@ static void write_sections(struct matrix_writer *w, char *buffer)
     }
 }
 
-/* Writes A (rows x cols) at *position with all threads, and moves *position behind it. */
+/* Writes A (rows x cols) as text at *position with all threads; *position moves behind the text. */
 static enum status write_matrix(struct outfile *f, size_t *position, const double *a, uint64_t rows,
                                 uint64_t cols, struct error *error)
 {
@@ -149,7 +150,7 @@ static enum status write_ktns(struct outfile *f, const struct ktensor *k, struct
     return STATUS_OK;
 }
 
-/* A file to write: mode n of the model, or lambda if n is the order. */
+/* A file to write: factor matrix n, or lambda if n is the order. */
 struct target {
     unsigned format;
     int n;

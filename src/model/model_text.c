@@ -9,9 +9,9 @@
 
 #define SECTION_BYTES ((size_t)1 << 18)
 
-/* Begins with the first text line that starts in its SECTION_BYTES of the file. */
+/* The text lines that begin within the same SECTION_BYTES bytes of the file. */
 struct text_section {
-    size_t begin;
+    size_t begin;  /* position in the file                      */
     uint64_t line; /* text lines of the file before the section */
     uint64_t item; /* items of the file before the section      */
 };
@@ -21,8 +21,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Cuts out the text line that begins at `at`, without the blanks at both ends, and returns where
- * the next one begins. Every text line of an accepted file has a newline. */
+/* *line = the text line that begins at `at`, without the blanks at both ends. Returns where the
+ * next text line begins. Every text line of an accepted file has a newline. */
 static const char *cut_line(const char *at, const char *end, struct text_line *line)
 {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
@@ -113,7 +113,7 @@ void model_text_close(struct model_text *t)
     *t = (struct model_text){0};
 }
 
-/* The last section whose first item is not behind `item`. */
+/* The section that has item number `item`. */
 static uint64_t section_of(const struct model_text *t, uint64_t item)
 {
     uint64_t low = 0, high = t->nsections;
@@ -158,8 +158,8 @@ static const char *word_end(const struct text_line *line)
     return at;
 }
 
-/* The message "path:line: read WORD, expected ...", with a long word cut and bytes that do not
- * print replaced. */
+/* Sets the message "path:number: read WORD, expected ...". A long word is cut; bytes that cannot be
+ * printed are replaced. */
 static enum status refuse_word(const struct model_text *t, const struct text_line *line,
                                const char *expected, struct error *error)
 {
@@ -190,7 +190,7 @@ static bool ends_word(const struct text_line *line, const char *next)
     return next && (next == line->end || is_blank(*next));
 }
 
-/* The fast part of model_text_number(), for the loop over a matrix. */
+/* model_text_number without a message, for the loop over a matrix. */
 static inline bool take_number(struct text_line *line, double *value)
 {
     const char *next = number_parse(line->begin, line->end, value);

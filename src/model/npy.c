@@ -37,7 +37,7 @@ size_t npy_header(uint64_t rows, uint64_t cols, char *header)
     return total;
 }
 
-/* The text of the header, a Python dictionary, that is not yet read. */
+/* The rest of the header's text, a Python dictionary, that has not been read yet. */
 struct cursor {
     const char *at, *end;
 };

@@ -10,8 +10,8 @@
 
 #define NPY_HEADER_MAX 128
 
-/* Writes the header (format 1.0, a multiple of 64 bytes) of an array of shape (rows, cols), or
- * (rows,) if cols is 0, in C order, to header[0..NPY_HEADER_MAX). Returns its size in bytes. */
+/* Writes the header (format 1.0) of an array of shape (rows, cols), or (rows,) if cols is 0, in C
+ * order, to header[0..NPY_HEADER_MAX). Returns its size in bytes, a multiple of 64. */
 size_t npy_header(uint64_t rows, uint64_t cols, char *header);
 
 struct npy {
@@ -21,15 +21,16 @@ struct npy {
     const char *contents; /* (rows * cols) doubles, in the map */
 };
 
-/* Maps the file and reads its header. The caller closes *a, which is empty on failure. STATUS_INPUT
- * if the file cannot be read or is damaged, or has other entries or more dimensions. */
+/* Maps the file and reads its header. The caller closes *a with npy_close; *a is empty on failure.
+ * STATUS_INPUT if the file cannot be read or is damaged, if its entries are not little-endian
+ * float64, or if it has more than two dimensions. */
 enum status npy_open(struct npy *a, const char *path, struct error *error);
 
 /* Accepts an empty *a. */
 void npy_close(struct npy *a);
 
-/* Copies the entries to matrix (rows x cols), row-major. STATUS_INPUT if an entry is not finite;
- * `path` is for the message. */
+/* Copies the entries to matrix (rows x cols), row-major, by all OpenMP threads. STATUS_INPUT if an
+ * entry is not finite; `path` is for the message. */
 enum status npy_matrix(const struct npy *a, const char *path, double *matrix, struct error *error);
 
 #endif

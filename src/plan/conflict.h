@@ -1,5 +1,5 @@
-/* Conflict resolution: how the additions of different threads to one row of M are kept apart, and
- * which way each mode gets (BLCO paper, section 5). */
+/* Conflict resolution: how the additions of several threads to the same row of M are kept apart,
+ * and which resolution each mode gets (BLCO paper, section 5). */
 #ifndef BLCO_CONFLICT_H
 #define BLCO_CONFLICT_H
 
@@ -9,20 +9,21 @@
 
 enum conflict {
     CONFLICT_AUTO,
-    CONFLICT_ORDERED,      /* `mode n` ordering: the owner of a row sums it                 */
-    CONFLICT_HIERARCHICAL, /* alto ordering: copies of M, one merge                         */
-    CONFLICT_REGISTER,     /* alto ordering: rows summed in registers, one atomic for a sum */
-    CONFLICT_ATOMIC        /* one atomic for a nonzero: the baseline, never chosen          */
+    CONFLICT_ORDERED, /* `mode n` ordering: the nonzeros of a row are neighbours, summed once */
+    CONFLICT_HIERARCHICAL, /* alto ordering: copies of M, merged at the end */
+    CONFLICT_REGISTER, /* alto ordering: rows summed in registers, one atomic for each sum     */
+    CONFLICT_ATOMIC    /* one atomic for each nonzero: the baseline, never chosen              */
 };
 
+/* The name that options, tables and records use ("ordered"). */
 const char *conflict_name(enum conflict c);
 
 /* The conflict resolution of this name, or -1. */
 int conflict_by_name(const char *name);
 
-/* Fills conflict[0..order): CONFLICT_ORDERED for the `replicas` longest modes (short ones lose
- * least without an ordering of their own), `on_alto` for the others. Where on_alto is
- * CONFLICT_AUTO, a mode shorter than `short_mode` gets CONFLICT_HIERARCHICAL and a longer one
+/* Decides conflict[n] for n < order: CONFLICT_ORDERED for the `replicas` longest modes (short modes
+ * lose least without an ordering of their own), `on_alto` for the others. Where on_alto is
+ * CONFLICT_AUTO, a mode shorter than `short_mode` gets CONFLICT_HIERARCHICAL and any other
  * CONFLICT_REGISTER. */
 void conflict_assign(enum conflict *conflict, const struct shape *shape, int replicas,
                      enum conflict on_alto, uint64_t short_mode);

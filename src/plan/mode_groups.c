@@ -5,12 +5,12 @@
 
 #include "base/memory.h"
 
-/* A possible tuple's key is its number among all possible ones, the first mode counting the most.
- * The keys that nonzeros have are marked in a bitmap and counted: of many keys only a random 64th
- * is looked at; where keys are few against nonzeros, none, since nearly all of them are there. */
-#define MAX_UNSAMPLED            (UINT64_C(1) << 16) /* of more keys, a sample is looked at        */
+/* The key of a possible tuple is its number among all possible tuples, the first mode counting the
+ * most. The keys that nonzeros have are marked in a bitmap and counted. Where keys are many, only a
+ * random 64th of them is looked at; where keys are few against nonzeros, all are taken to occur. */
+#define MAX_UNSAMPLED            (UINT64_C(1) << 16) /* more keys are sampled */
 #define SKIPPED_BITS             6  /* the sample is one key of 2^SKIPPED_BITS    */
-#define ENOUGH_NONZEROS_PER_KEY  64 /* from here on all keys are taken to be there */
+#define ENOUGH_NONZEROS_PER_KEY  64 /* with so many, all keys are taken to occur  */
 #define MIN_NONZEROS_PER_TUPLE   2  /* of a group that can pay                    */
 #define MAX_POSSIBLE             (UINT64_C(1) << 30)
 #define MAX_POSSIBLE_PER_NONZERO 32
@@ -88,13 +88,14 @@ static void tuple_keys(const struct tuple_map *m, uint64_t i, uint64_t count, ui
     }
 }
 
-/* So many of the nonzeros [i, nnz) are worked on next. */
+/* How many nonzeros from i on, of nnz in all, have their keys worked out next. */
 static uint64_t keys_count(uint64_t nnz, uint64_t i)
 {
     return nnz - i < KEYS_AT_A_TIME ? nnz - i : KEYS_AT_A_TIME;
 }
 
-/* 1 where the bit was not set before. Of threads that set it at the same time, one gets the 1. */
+/* Returns 1 where the bit was not set before. Of threads that set it at the same time, one gets 1.
+ */
 static uint64_t set_bit(uint64_t *bits, uint64_t key)
 {
     uint64_t bit = UINT64_C(1) << (key % 64), *word = &bits[key / 64];
@@ -116,7 +117,7 @@ static void set_bits(struct tuple_map *m)
     }
 }
 
-/* On failure *m is empty. */
+/* Marks the tuples that the nonzeros of x have, and counts them. On failure *m is empty. */
 static enum status tuple_map_create(struct tuple_map *m, const struct coo *x, int first, int last,
                                     struct error *error)
 {
@@ -152,8 +153,9 @@ struct mode_groups_sample mode_groups_sample(uint64_t possible)
                                        .skipped_bits = possible > MAX_UNSAMPLED ? SKIPPED_BITS : 0};
 }
 
-/* The number of tuples, estimated from those in a sample of the keys. Multiplying by an odd number
- * modulo a power of two permutes the keys, as good as at random; the least ones are the sample. */
+/* *count = the number of tuples, estimated from a sample of the keys. Multiplying by an odd number
+ * modulo a power of two permutes the keys nearly at random; the least permuted keys are the sample.
+ */
 static enum status sample_tuples(const struct coo *x, int first, int last, uint64_t possible,
                                  double *count, struct error *error)
 {
@@ -180,8 +182,8 @@ static enum status sample_tuples(const struct coo *x, int first, int last, uint6
     return STATUS_OK;
 }
 
-/* Number of tuples of modes [first, last) into *count, estimated where that saves time; infinite
- * where it is not worth counting. */
+/* *count = the number of tuples of modes [first, last), estimated where that saves time; infinite
+ * where counting is not worth while. */
 static enum status count_tuples(const struct coo *x, int first, int last, double *count,
                                 struct error *error)
 {
@@ -204,15 +206,15 @@ struct estimate {
     double index_rows; /* cost of reading an index and a value, in rows          */
 };
 
-/* The cost of a row of a table with so many rows. */
+/* The cost of gathering a row from a table of `rows` rows. */
 static double row_cost(const struct estimate *e, double rows)
 {
     return rows <= e->rows_in_cache ? 1 : e->beyond;
 }
 
-/* Rows that a sweep moves, beside those of M: per group, a pass over the nonzeros that gathers a
- * row of every other group; for a group of several modes also its product table, its partial
- * products, and per mode a pass over the tuples. */
+/* Rows that a sweep moves, beside the rows of M: for each group, a pass over the nonzeros, which
+ * gathers a row for every other group; for a group of several modes, also its products, its partial
+ * products, and for each of its modes a pass over its tuples. */
 static double sweep_traffic(const struct estimate *e, const struct mode_groups *g)
 {
     double all = 0, traffic = 0;
@@ -227,7 +229,8 @@ static double sweep_traffic(const struct estimate *e, const struct mode_groups *
     return traffic;
 }
 
-/* Counts the tuples of modes [first, last), unless fewer of these modes have too many already. */
+/* Counts the tuples of modes [first, last), unless these modes without the first or without the
+ * last have too many tuples already. */
 static enum status count_group(struct tuple_counts *tuples, const struct coo *x, int first,
                                int last, struct error *error)
 {
@@ -281,7 +284,7 @@ enum status mode_groups_choose(struct mode_groups *g, const struct coo *x, uint6
     return STATUS_OK;
 }
 
-/* Coordinates and number of every tuple, in order. */
+/* Fills *tuples with the coordinates and the number of every tuple, in the order of the numbers. */
 static void list_tuples(const struct tuple_map *m, struct coo *tuples)
 {
     int size = m->last - m->first;

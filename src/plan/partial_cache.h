@@ -1,7 +1,7 @@
-/* Which tables of a sweep with mode groups (mode_groups.h) are current, that is, of the factors as
- * they are now, and so which of them an MTTKRP has to compute first. A group of several modes has
- * two tables with a row per tuple: the products of its own factors' rows, and its partial products,
- * which hold all other factors and none of its own. */
+/* Which tables of a sweep with mode groups (mode_groups.h) are current, that is, made from the
+ * factors as they are now, and so which tables must be computed before an MTTKRP. A group of
+ * several modes has two tables with a row per tuple: the products of its own factors' rows, and its
+ * partial products, which depend on all factors but its own. */
 #ifndef BLCO_PARTIAL_CACHE_H
 #define BLCO_PARTIAL_CACHE_H
 
@@ -10,10 +10,10 @@
 #include "plan/mode_groups.h"
 
 struct partial_cache {
-    bool products[MAX_ORDER], partial[MAX_ORDER]; /* per group: current. Zeroed: none is */
+    bool products[MAX_ORDER], partial[MAX_ORDER]; /* [g]: whether the table of group g is current */
 };
 
-/* The steps to M of a mode, in this order. */
+/* The steps to M of a mode, in the order of the fields. */
 struct partial_steps {
     int group;                /* the group of the mode                                       */
     bool products[MAX_ORDER]; /* compute the products of these groups; none unless `outer`   */
@@ -22,8 +22,8 @@ struct partial_steps {
     bool inner;               /* MTTKRP of the group's tuples with its partial products: M   */
 };
 
-/* The steps to M of `mode`. Their tables count as current from now on, so the caller zeroes *t
- * where a step fails. */
+/* The steps to M of `mode`. The tables that these steps make count as current from now on; where a
+ * step fails, the caller zeroes *t, so that no table is current. A new *t is zeroed too. */
 struct partial_steps partial_cache_steps(struct partial_cache *t, const struct mode_groups *g,
                                          int mode);
 

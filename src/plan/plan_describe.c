@@ -6,7 +6,7 @@
 #include "plan/plan.h"
 #include "tensor/ordering.h"
 
-/* Text that grows; what does not fit is left out. */
+/* A text that grows; what does not fit is cut off. */
 struct text {
     char *to;
     uint64_t size, used;
@@ -30,7 +30,7 @@ static double gigabytes(uint64_t bytes)
     return (double)bytes / 1e9;
 }
 
-/* Of an M that `hierarchical` makes of mode n. */
+/* Gigabytes of the copies of M that `hierarchical` makes for mode n. */
 static double copies(const struct plan_request *r, int n)
 {
     return (double)r->copies * (double)r->tensor.shape.dims[n] * (double)r->row_bytes / 1e9;
@@ -66,7 +66,7 @@ static void describe_in_memory(const struct plan *plan, struct text *t)
            gigabytes(plan->request.budget));
 }
 
-/* Once each mode has an ordering as large as alto. */
+/* What it will be when each mode has its own ordering, which is taken to be as large as alto. */
 static void describe_replicas(const struct plan *plan, struct text *t)
 {
     double all = (double)plan->request.tensor.shape.order * gigabytes(plan->host_bytes);
@@ -77,7 +77,8 @@ static void describe_replicas(const struct plan *plan, struct text *t)
            all, flows > 0 ? flows : 0);
 }
 
-/* What stays of each ordering is there for every mode; the rest of alto flows for each anew. */
+/* What stays on the device serves every mode. The rest flows: of alto once for each mode, of
+ * orderings `mode n` once for their mode. */
 static void describe_streamed(const struct plan *plan, struct text *t)
 {
     int orderings = plan_orderings(plan);

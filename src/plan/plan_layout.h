@@ -1,5 +1,6 @@
-/* The two ways in which plan_make lays a tensor out, and the bytes that they count. Sums and
- * products stay at UINT64_MAX where they overflow: no budget is that large. */
+/* The two ways in which plan_make lays a tensor out, in memory or streamed, and what both count
+ * with; for the plan_*.c files only. Sums and products that overflow become UINT64_MAX, which no
+ * budget reaches. Implemented in plan_in_memory.c and plan_streamed.c. */
 #ifndef BLCO_PLAN_LAYOUT_H
 #define BLCO_PLAN_LAYOUT_H
 
@@ -17,21 +18,22 @@ static inline uint64_t plan_multiply(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* Bytes of mode n's factor matrix. */
+/* Bytes of the factor matrix of `mode`. */
 uint64_t plan_factor_size(const struct plan_request *r, int mode);
 
 /* 64-bit words of a nonzero's index. */
 uint64_t plan_index_words(const struct plan_request *r);
 
-/* Whether a tensor of this shape can flow: packed nonzeros are decoded on the device, all bits of a
- * line into one or two words, a mode's into one of them. */
+/* Whether the tensor can be streamed: the backend can, there are nonzeros, and the device can
+ * decode their lines, which takes all bits of a line in one or two words and each mode's bits in
+ * one of the words. */
 bool plan_can_flow(const struct plan_request *r);
 
-/* Completes a plan that has its request, tensor_bytes and factor_bytes: `replicas` orderings
+/* Completes *p, which has its request, tensor_bytes and factor_bytes, with `replicas` orderings
  * `mode n`, for the longest modes, and alto for the others, all in the backend's memory. */
 void plan_in_memory(struct plan *p, int replicas);
 
-/* Completes such a plan with the same orderings packed in host memory, from where they flow. */
+/* Completes *p likewise, with the same orderings packed in host memory, from where batches flow. */
 void plan_streamed(struct plan *p, int replicas);
 
 #endif

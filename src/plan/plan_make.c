@@ -3,9 +3,10 @@
 #include "plan/plan_layout.h"
 #include "tensor/blco.h"
 
-#define NONZEROS_OF_A_BLOCK 4096 /* on average, at the least: what blco_build aims at */
+#define NONZEROS_OF_A_BLOCK 4096 /* on average, at least: blco_build aims at that */
 
-/* Factors, an M as large as the largest of them, and the Grams with their product V in double. */
+/* Bytes of the factors, of an M as large as the largest factor, and, in double precision, of the
+ * Grams and V. */
 static uint64_t factor_bytes(const struct plan_request *r)
 {
     uint64_t sum = 0, largest = 0;

@@ -6,20 +6,19 @@
 #include "formats/blco/segment_pack.h"
 #include "tensor/ordering.h"
 
-#define BATCH_SEGMENTS  16 /* that flow at a time, where memory allows ...          */
-#define SORTED_SEGMENTS 64 /* ... and where batches are sorted                      */
-#define LEAST_SORTED    8  /* segments of a batch for which a sort pays              */
-#define QUEUE_SHARE     3  /* queues take at most one in so many bytes that are left */
+#define BATCH_SEGMENTS  16 /* segments of a batch, where memory allows ...                */
+#define SORTED_SEGMENTS 64 /* ... and where batches are sorted                            */
+#define LEAST_SORTED    8  /* segments of a batch, at least, for a sort to pay            */
+#define QUEUE_SHARE     3  /* slots and workspaces take at most 1/3 of what factors leave */
 
-/* From alto, a batch is sorted by output row first where M is longer than this: hardly two nonzeros
- * of a chunk have the same row then, but many of a batch. Of 1.7 thousand million nonzeros in 1.8
- * to 4.8 million rows with a Zipf skew, counted in the first 16 to 33 million: a chunk of 2048 has
- * 0.57 to 0.74 rows for each of its nonzeros to add to, one of a sorted batch of 4 million 0.08 to
- * 0.11.
- */
+/* From alto, a batch is sorted by output row first where M is larger than this: in so large an M
+ * the nonzeros of a chunk hardly ever share a row, but many nonzeros of a batch do. Rows that a
+ * chunk of 2048 adds to, for each of its nonzeros: 0.57 to 0.74 unsorted, 0.08 to 0.11 from a
+ * sorted batch of 4 million (1.7 thousand million nonzeros with a Zipf skew in 1.8 to 4.8 million
+ * rows, counted in the first 16 to 33 million). */
 #define SORTED_OUTPUT (UINT64_C(32) << 20) /* bytes of M */
 
-/* Packed nonzeros in segments of so many. */
+/* The most bytes that nnz nonzeros take, packed in segments of segment_nnz. */
 static uint64_t packed_at_most(const struct plan_request *r, uint64_t nnz, uint64_t segment_nnz)
 {
     return segment_pack_at_most(ordering_line_bits(&r->tensor.shape), nnz, segment_nnz);
@@ -31,8 +30,8 @@ static bool sorts_batches(const struct plan *p, int n)
     return p->conflict[n] == CONFLICT_REGISTER && plan_factor_size(&p->request, n) > SORTED_OUTPUT;
 }
 
-/* The queues' packed nonzeros; the index words and doubles that the lanes' are decoded to, and the
- * sort's room. */
+/* Bytes of the slots, each with a packed batch, and of the workspaces, each with a batch decoded to
+ * index words and doubles and, where batches are sorted, with room for the sort. */
 static uint64_t flow_bytes(const struct plan_request *r, uint64_t batch, bool sorted)
 {
     uint64_t decoded = (plan_index_words(r) + 1) * sizeof(uint64_t);
@@ -41,8 +40,8 @@ static uint64_t flow_bytes(const struct plan_request *r, uint64_t batch, bool so
                     plan_multiply(PLAN_WORKSPACES, plan_multiply(batch, decoded + sort)));
 }
 
-/* As many nonzeros as pay, fewer where queues would take more than their share of what the factors
- * leave. */
+/* The nonzeros of a batch: as many as pay, fewer where slots and workspaces would take more than
+ * their share of the `left` bytes that the factors leave. */
 static uint64_t choose_batch(const struct plan_request *r, uint64_t left, bool sorted)
 {
     uint64_t batch = (sorted ? SORTED_SEGMENTS : BATCH_SEGMENTS) * BLCO_SEGMENT_NNZ;
@@ -53,8 +52,8 @@ static uint64_t choose_batch(const struct plan_request *r, uint64_t left, bool s
     return batch < r->tensor.nnz ? batch : r->tensor.nnz;
 }
 
-/* The batches, and for which modes they are sorted: for none where they would be so small that few
- * of their nonzeros are in the same row. */
+/* Decides how large batches are and for which modes they are sorted: for none where batches are so
+ * small that few of their nonzeros share a row. */
 static void choose_queues(struct plan *p, uint64_t left)
 {
     const struct plan_request *r = &p->request;
@@ -82,7 +81,7 @@ bool plan_can_flow(const struct plan_request *r)
     return r->can_stream && r->tensor.nnz > 0 && o.cut == o.line_bits;
 }
 
-/* Of one ordering. */
+/* Bytes of one packed ordering, at most; exact where the file has it ready. */
 static uint64_t packed_bytes(const struct plan *p)
 {
     uint64_t nnz = p->request.tensor.nnz, segment = plan_segment_nnz(p);
@@ -91,8 +90,9 @@ static uint64_t packed_bytes(const struct plan *p)
     return packed_at_most(&p->request, nnz, segment);
 }
 
-/* What resident bytes are of use: for all packed orderings, or, where more, for building one from
- * all nonzeros at once: lines and values, twice, and a byte or two more. */
+/* The most resident bytes that are of use: all packed orderings, or, where that is more, what it
+ * takes to build an ordering from all nonzeros at once: for each nonzero its line and its value,
+ * twice, and 2 bytes more. */
 static uint64_t useful_bytes(const struct plan *p)
 {
     uint64_t nonzero = plan_index_words(&p->request) * sizeof(uint64_t) + sizeof(double);
@@ -103,8 +103,9 @@ static uint64_t useful_bytes(const struct plan *p)
     return packed > building ? packed : building;
 }
 
-/* Whole segments, to the five leading bits: for a budget that is a byte too small the next plan
- * then is a worthwhile step down. */
+/* The `left` bytes, as far as they are of use and hold a segment; rounded down to five leading
+ * bits, so that the next smaller plan, where memory has no room for this one, is a worthwhile step
+ * down. */
 static uint64_t resident_bytes(const struct plan *p, uint64_t left)
 {
     uint64_t segment = packed_at_most(&p->request, plan_segment_nnz(p), plan_segment_nnz(p));

@@ -1,10 +1,10 @@
 #include "plan/replica_choice.h"
 
-/* Time of MTTKRP from a mode's own ordering, which needs no sort and hardly an atomic, as a share
- * of the time from alto. Measured on an H200: 0.53 to 0.79. */
+/* The time of MTTKRP from a mode's own ordering, which needs no sort and hardly any atomics, as a
+ * share of the time from alto. Measured on an H200: 0.53 to 0.79. */
 #define KERNEL_SHARE 0.7
 
-/* Seconds a sweep that a mode would gain; none where it waits for the bus. */
+/* Seconds that a mode would gain in a sweep; 0 where the bus takes as long as MTTKRP from alto. */
 static double gain(double seconds, double bus_seconds)
 {
     double own = KERNEL_SHARE * seconds > bus_seconds ? KERNEL_SHARE * seconds : bus_seconds;

@@ -1,5 +1,5 @@
 /* Decides when it pays to build replicas of a streamed tensor, an ordering `mode n` for each mode:
- * building them takes about as long as a few sweeps, and later sweeps are shorter. */
+ * building replicas takes about as long as a few sweeps, and makes later sweeps shorter. */
 #ifndef BLCO_REPLICA_CHOICE_H
 #define BLCO_REPLICA_CHOICE_H
 
@@ -11,16 +11,17 @@
 struct replica_choice {
     int order;
     uint64_t iterations;           /* of ALS, at most; 0: not known                            */
-    double build_seconds;          /* estimate for the orderings of all modes                  */
-    double bus_seconds[MAX_ORDER]; /* that a mode's own ordering takes over the bus, per sweep */
-    uint64_t sweeps;               /* so far                                                   */
-    double lost_seconds;           /* by which these sweeps were longer than with replicas     */
+    double build_seconds;          /* estimate for the replicas of all modes                   */
+    double bus_seconds[MAX_ORDER]; /* [n]: that the replica of mode n flows in a sweep         */
+    uint64_t sweeps;               /* counted so far                                           */
+    double lost_seconds;           /* that replicas would have saved in these sweeps           */
 };
 
 /* Counts a sweep; seconds (order) is what MTTKRP of each mode took from alto, 0 for a mode that
- * needs no replica. True where the replicas should be built now: half of the sweeps that may follow
- * would gain more than building takes; or as much has been lost already, so that at most twice the
- * time of the better choice is spent, whenever ALS ends. */
+ * needs no replica. True where the replicas should be built now, because replicas would save at
+ * least build_seconds in half of the sweeps that may still follow, or would have saved that much in
+ * the sweeps so far. By the second rule, whenever ALS ends, the time lost and the time of
+ * building are together at most twice what the better choice would have cost. */
 bool replica_choice_sweep(struct replica_choice *c, const double *seconds);
 
 #endif

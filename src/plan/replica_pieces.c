@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 
-#define BINS 4096 /* of rows, the finest that a guess is made of */
+#define BINS 4096 /* of rows; replica_pieces_guess works with so many at most */
 
 static const char doing[] = "building an ordering on the GPU";
 

@@ -5,25 +5,27 @@
 
 #include "plan/row_range.h"
 
-/* Ranges of rows, one after the other, that cover the mode. */
+/* Replica pieces: ranges of rows, one after the other, that cover all rows of the mode. */
 struct replica_pieces {
     uint32_t *end; /* (count): the first row behind each replica piece; owned */
     uint64_t count;
 };
 
-/* One replica piece of all rows. STATUS_MEMORY. Here and below *p is empty on failure, and the
- * caller frees it with replica_pieces_free. */
+/* *p = one replica piece of all `length` rows. Here and below the caller frees *p with
+ * replica_pieces_free; *p is empty on failure. STATUS_MEMORY. */
 enum status replica_pieces_whole(struct replica_pieces *p, uint64_t length, struct error *error);
 
-/* The longest replica pieces of at most `most` nonzeros. count (length) is the nonzeros of each
- * row, nnz those of all rows. STATUS_MEMORY, also where a row has more than `most` nonzeros, or
- * 2^32 and more: then the counts do not sum to nnz. */
+/* *p = replica pieces as long as possible, of at most `most` nonzeros each. count (length) is the
+ * number of nonzeros of each row, nnz that of all rows. STATUS_MEMORY, also where a row has more
+ * than `most` nonzeros, or 2^32 or more, which its count cannot hold: then the sum of `count` is
+ * not nnz. */
 enum status replica_pieces_cut(struct replica_pieces *p, const uint32_t *count, uint64_t length,
                                uint64_t nnz, uint64_t most, struct error *error);
 
-/* An estimate of replica_pieces_cut where rows have not been counted: it takes all batches to have
- * equally many nonzeros, spread evenly over range[b] (batches), the rows that batch b can have. Row
- * counts are kept for at most 4096 bins of rows, which are not cut. STATUS_MEMORY. */
+/* *p = an estimate of replica_pieces_cut for rows that have not been counted. Every batch is taken
+ * to have equally many nonzeros, spread evenly over range[b] (batches), the rows that batch b can
+ * have. Replica pieces are made of at most 4096 equal bins of rows, each of which stays whole.
+ * STATUS_MEMORY. */
 enum status replica_pieces_guess(struct replica_pieces *p, const struct row_range *range,
                                  uint64_t batches, uint64_t length, uint64_t nnz, uint64_t most,
                                  struct error *error);
@@ -34,8 +36,8 @@ void replica_pieces_free(struct replica_pieces *p);
 /* The first row of replica piece i. */
 uint32_t replica_pieces_begin(const struct replica_pieces *p, uint64_t i);
 
-/* Which of the `batches` batches can have rows of replica piece i: their numbers, ascending, into
- * list (batches). Returns how many. range[b] (batches) is the rows that batch b can have. */
+/* list (batches) = the numbers of the batches that can have rows of replica piece i, ascending.
+ * Returns how many there are. range[b] (batches) is the rows that batch b can have. */
 uint64_t replica_pieces_batches(const struct replica_pieces *p, uint64_t i,
                                 const struct row_range *range, uint64_t batches, uint64_t *list);
 

@@ -25,7 +25,7 @@ static uint32_t coordinate_of(const struct ordering *o, int mode, const uint64_t
     return coordinate;
 }
 
-/* The bits of a coordinate whose places on the line are up to `place`. */
+/* The bits of a coordinate that stand at `place` of the line or below. */
 static uint32_t bits_up_to(const struct ordering *o, int mode, int place)
 {
     uint32_t bits = 0;
@@ -34,8 +34,8 @@ static uint32_t bits_up_to(const struct ordering *o, int mode, int place)
     return bits;
 }
 
-/* The rows of this line and all larger ones that share its bits from place `above` on. A larger
- * line has a one at some place where this one has a zero, and any bits below that place. */
+/* The rows of this line and of all larger lines that share its bits from place `above` on. A larger
+ * line has a one at some place where this line has a zero, and any bits below that place. */
 static struct row_range range_from(const struct ordering *o, int mode, const uint64_t *line,
                                    int above)
 {
@@ -44,14 +44,14 @@ static struct row_range range_from(const struct ordering *o, int mode, const uin
     int place = above - 1;
     while (place >= 0 && bit_of(line, place))
         place--;
-    r.last |= bits_up_to(o, mode, place); /* the highest zero leaves most bits free */
+    r.last |= bits_up_to(o, mode, place); /* a one at the highest zero leaves most bits free */
     while (place >= 0 && (bit_of(line, place) || is_of_mode(o, mode, place)))
         place--;
     r.first &= ~bits_up_to(o, mode, place); /* a one at another mode's place, zeros below */
     return r;
 }
 
-/* The rows of this line and all smaller ones: range_from with zeros and ones exchanged. */
+/* The rows of this line and of all smaller lines: range_from with zeros and ones exchanged. */
 static struct row_range range_to(const struct ordering *o, int mode, const uint64_t *line,
                                  int above)
 {
@@ -80,8 +80,8 @@ struct row_range row_range_of_lines(const struct ordering *o, int mode, const ui
     return both(range_from(o, mode, from, place), range_to(o, mode, to, place));
 }
 
-/* The rows between the lines of segment s's first group and of the next segment's first group. A
- * group's entry holds the lines of its nonzeros without their low bits. */
+/* The rows on the lines from the first group of segment s to the first group of the next segment.
+ * The entry of a group has its first line without the low bits, which may be any. */
 static struct row_range range_of_segment(const struct ordering *o, const struct packed_tensor *p,
                                          int mode, uint64_t s)
 {

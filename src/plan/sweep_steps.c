@@ -14,7 +14,7 @@ void sweep_decide(struct sweep *s, const struct plan *plan, const struct mode_gr
     s->groups = *groups;
     s->shared = groups->groups < plan->request.tensor.shape.order;
     s->alto = !s->shared && plan->alto;
-    /* The plan's conflicts are per mode; without sharing, a group is a mode. */
+    /* plan->conflict is per mode; without sharing, group g is mode g. */
     for (int g = 0; g < groups->groups; g++) {
         s->conflict[g] = s->shared ? CONFLICT_ORDERED : plan->conflict[g];
         s->ordered[g] = s->conflict[g] == CONFLICT_ORDERED;

@@ -1,4 +1,4 @@
-/* Stands in for the CUDA backend in a build without the CUDA toolkit. */
+/* Stands in for the CUDA backend in a build without CUDA (make CUDA=0, or no nvcc). */
 #include "backend/backend_kind.h"
 
 static enum status absent(struct error *error)

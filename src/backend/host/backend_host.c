@@ -1,4 +1,4 @@
-/* The host backend: OpenMP for MTTKRP, OpenBLAS for the dense steps. */
+/* The host backend: OpenMP for MTTKRP, OpenBLAS for R x R systems. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -12,27 +12,28 @@
 #include "base/machine.h"
 #include "base/memory.h"
 
-#define FAR         256.0 /* a scale of 16 modes multiplied up is still a harmless number */
-#define FEW_ENTRIES 4096  /* of a factor whose columns are scaled at once                */
+#define FAR         256.0 /* the largest scale: those of 16 modes multiply to 2^128 at most */
+#define FEW_ENTRIES 4096  /* of a factor matrix: scaling so few costs nothing              */
 
-/* The columns of a factor matrix are factor[n]'s times scale[n]: normalising them so costs no pass
- * over the rows, and whatever is made from factor[n] is R or R x R numbers away from what it stands
- * for. Solving divides by the last lambda, which keeps factor[n]'s own norms near 1. */
+/* Factor matrix n is A_n = factor[n] diag(scale[n]). Normalising changes scale[n] and so takes no
+ * pass over the rows. Gram n is that of A_n; M is made from factor[n] and lacks the scales, which
+ * are multiplied into R x R matrices, or into M where M itself is asked for. The solve divides the
+ * new columns by about the last lambda, which keeps the norms of factor[n]'s columns near 1. */
 struct host {
-    struct shape shape; /* rows of each mode that are here: those of every factor matrix below */
+    struct shape shape; /* of the tensor */
     uint64_t rank, longest;
     double ridge, norm_sq;
     struct backend_built built;
     struct host_sweep sweep;
-    double *factor[MAX_ORDER];     /* (I_n x R); owned, as all below                     */
-    double *gram[MAX_ORDER];       /* (R x R)                                            */
-    double *scale[MAX_ORDER];      /* (R): see above                                     */
-    double *v;                     /* (R x R)                                            */
-    double *m;                     /* (longest mode x R)                                 */
-    double *lambda, *row, *column; /* (R)                                                */
-    int mode_of_m;                 /* the mode of the last MTTKRP; -1: none, or used up  */
-    int mode_of_inner;             /* the mode of the last update, which has set `inner` */
-    double inner;                  /* <X, model>                                         */
+    double *factor[MAX_ORDER];     /* (I_n x R); owned, as all arrays below               */
+    double *gram[MAX_ORDER];       /* (R x R)                                             */
+    double *scale[MAX_ORDER];      /* (R): see above                                      */
+    double *v;                     /* (R x R)                                             */
+    double *m;                     /* (longest mode x R)                                  */
+    double *lambda, *row, *column; /* (R); row and column are scratch                     */
+    int mode_of_m;                 /* the mode whose M is in m; -1: none, or overwritten  */
+    int mode_of_inner;             /* the mode of the last update, which set `inner`; -1: none */
+    double inner;                  /* <X, model>                                          */
 };
 
 static enum status available(struct error *error)
@@ -57,7 +58,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
                               .copies = (uint64_t)omp_get_max_threads()};
     if (request->budget == 0)
         request->budget = (uint64_t)(MACHINE_MEMORY_SHARE * (double)machine_memory_available());
-    /* Private copies pay while merging them costs less than the nonzeros themselves. */
+    /* Private copies of M pay while merging them costs less than the nonzeros themselves. */
     request->short_mode = tensor->nnz / request->copies;
     return STATUS_OK;
 }
@@ -128,7 +129,7 @@ static enum status open_host(void **state, const struct tensor_source *source,
     return STATUS_OK;
 }
 
-/* With every column multiplied by scale[r]. */
+/* to (rows x R) = from (rows x R) with column r multiplied by scale[r]. */
 static void copy_rows(double *to, const double *from, uint64_t rows, uint64_t rank,
                       const double *scale)
 {
@@ -170,7 +171,7 @@ static enum status store(void *state, struct ktensor *k, struct error *error)
     return STATUS_OK;
 }
 
-/* What M's columns are to be multiplied by, into h->row: the other modes' scales. */
+/* h->row = what the columns of h->m lack: the product of the other modes' scales. */
 static void scale_of_m(struct host *h, int mode)
 {
     fill(h->row, h->rank, 1.0);
@@ -189,7 +190,7 @@ static enum status mttkrp(void *state, int mode, struct error *error)
     return STATUS_OK;
 }
 
-/* An update and a fetch go with the M of the mode that they are asked for. */
+/* An update and a fetch need the M of their own mode. */
 static enum status need_m(const struct host *h, int mode, struct error *error)
 {
     if (h->mode_of_m == mode)
@@ -208,7 +209,7 @@ static enum status fetch(void *state, int mode, double *m, struct error *error)
     return STATUS_OK;
 }
 
-/* V = Hadamard product of the Grams of all modes but `mode` (-1: of all). */
+/* h->v = the Hadamard product of the Grams of all modes but `mode` (-1: of all modes). */
 static void hadamard(struct host *h, int mode)
 {
     uint64_t rank = h->rank;
@@ -224,7 +225,7 @@ static void hadamard(struct host *h, int mode)
     }
 }
 
-/* G = diag(scale) G diag(scale). */
+/* G_mode = diag(scale) G_mode diag(scale). */
 static void scale_gram(struct host *h, int mode, const double *scale)
 {
     for (uint64_t i = 0; i < h->rank; i++)
@@ -232,8 +233,9 @@ static void scale_gram(struct host *h, int mode, const double *scale)
             h->gram[mode][i * h->rank + j] = h->gram[mode][i * h->rank + j] * scale[i] * scale[j];
 }
 
-/* About 1 / the last lambda, where it is a number that the next one can be expected to be near: a
- * power of two, which costs no digits. */
+/* column[r] = about 1 / lambda[r], in the expectation that the new norm is near the last one: a
+ * power of two, which costs no digits; 1 where lambda[r] is too small or too large to be expected
+ * again. */
 static void expect_norms(struct host *h, double *column)
 {
     for (uint64_t r = 0; r < h->rank; r++)
@@ -256,13 +258,13 @@ static enum status solve(struct host *h, int mode, struct error *error)
     scale_of_m(h, mode);
     expect_norms(h, h->column);
     host_dense_inverse_scale(&inverse, h->row, h->column);
-    double *inner = h->v; /* which is free again */
+    double *inner = h->v; /* (R): V is not needed any more */
     double *a = h->shape.dims[mode] == h->longest ? h->m : h->factor[mode];
     h->mode_of_m = -1;
     host_sweep_changed(&h->sweep, mode);
     if (host_dense_update(&inverse, h->m, a, h->shape.dims[mode], h->gram[mode], inner, error) ==
         STATUS_OK) {
-        if (a == h->m) { /* the new factor takes M's place: arrays as long trade theirs */
+        if (a == h->m) { /* of the longest mode, factor and M are equally long and trade places */
             h->m = h->factor[mode];
             h->factor[mode] = a;
         }
@@ -278,10 +280,9 @@ static enum status solve(struct host *h, int mode, struct error *error)
     return error->status;
 }
 
-/* The squared norms stand on the diagonal of the Gram. Where they are far from what was expected
- * the rows themselves are scaled, so that nothing made from them overflows; and where it costs
- * nothing.
- */
+/* The squared norms stand on the diagonal of the Gram. Usually only the scales change. Where a norm
+ * is so far from the expected one that products of scales could overflow, or the factor matrix is
+ * small, the rows themselves are scaled. */
 static enum status normalise(struct host *h, int mode, struct error *error)
 {
     double *gram = h->gram[mode], *scale = h->scale[mode];
@@ -306,14 +307,14 @@ static enum status normalise(struct host *h, int mode, struct error *error)
     return STATUS_OK;
 }
 
-/* The Gram is made along with the factor, and scaled with it. */
+/* The solve makes the Gram along with the factor; normalise scales both. */
 static enum status update(void *state, int mode, struct error *error)
 {
     enum status status = solve(state, mode, error);
     return status == STATUS_OK ? normalise(state, mode, error) : status;
 }
 
-/* <X, model> = sum_ir M(i,r) A(i,r), with the A that the solve left. */
+/* h->inner = <X, model> = sum_ir M(i,r) A(i,r), for the A that solve made, before normalise. */
 static enum status fit(void *state, int mode, double *value, struct error *error)
 {
     struct host *h = state;

@@ -6,11 +6,11 @@
 #include "base/machine.h"
 #include "base/memory.h"
 
-/* Tables of rows up to so many caches of a core are gathered from at about the same speed, and
- * larger ones at so many times the cost (measured). */
+/* Measured: rows of all tables of up to CACHES times the cache of a core cost about the same to
+ * gather, rows of larger tables BEYOND times as much. */
 #define CACHES       2
 #define BEYOND       8.0
-#define LONG_PRODUCT 4096 /* entries of a table that are worth the threads     */
+#define LONG_PRODUCT 4096 /* entries of a table: more are worth several threads */
 
 void host_sweep_close(struct host_sweep *s)
 {
@@ -31,12 +31,12 @@ void host_sweep_close(struct host_sweep *s)
 /* The orderings of a tensor that are being built. */
 struct building {
     const struct coo *x;
-    struct blco *alto;    /* NULL: not wanted           */
-    struct blco *ordered; /* per mode                   */
-    const bool *wanted;
+    struct blco *alto;    /* NULL: not wanted               */
+    struct blco *ordered; /* [n]: the ordering of mode n    */
+    const bool *wanted;   /* [n]: whether ordered[n] is     */
     struct backend_seconds *times;
     struct progress *progress; /* may be NULL */
-    int all, done;
+    int all, done;             /* orderings */
 };
 
 static void announce(struct building *b)
@@ -46,7 +46,7 @@ static void announce(struct building *b)
     b->done++;
 }
 
-/* From x, by a sort of its own. */
+/* Builds one ordering straight from x, by a sort. */
 static enum status build_one(struct building *b, int kind, struct error *error)
 {
     struct blco_options options = {.kind = kind};
@@ -58,7 +58,8 @@ static enum status build_one(struct building *b, int kind, struct error *error)
     return status;
 }
 
-/* The orderings `mode n` by way of a common order, whose own mode comes last. */
+/* Builds the orderings `mode n` from a presort. The mode by which the presort is sorted comes last,
+ * for its ordering takes the arrays of the presort over. */
 static enum status build_from_common(struct building *b, struct error *error)
 {
     struct blco_presort source;
@@ -95,7 +96,7 @@ static enum status build_orderings(struct building *b, struct error *error)
     return STATUS_OK;
 }
 
-/* The orderings of x, the tensor or its reduced one, that the sweep asks for. */
+/* Builds the orderings of x, the tensor or the reduced tensor, that s->sweep asks for. */
 static enum status build_decided(struct host_sweep *s, const struct coo *x,
                                  struct progress *progress, struct error *error)
 {
@@ -109,7 +110,8 @@ static enum status build_decided(struct host_sweep *s, const struct coo *x,
     return build_orderings(&b, error);
 }
 
-/* Tensors of the tuples of one group, whose coordinates are taken over. */
+/* Builds the tensor of one group's tuples in the orderings of the group's modes, and takes the
+ * coordinates over from *tuples. */
 static enum status build_tuples(struct host_sweep *s, int group, struct coo *tuples,
                                 struct error *error)
 {
@@ -140,8 +142,8 @@ static enum status build_shared(struct host_sweep *s, struct grouped_tensor *gro
     return status;
 }
 
-/* Bytes that groups of modes take beyond an ordering for each group: per tuple, two rows and, per
- * mode of the group, a coordinate and an ordering of the tuples. */
+/* Bytes that mode groups take beside an ordering for each group: for each tuple two rows and, for
+ * each mode of the group, a coordinate and an entry of an ordering of the tuples. */
 static uint64_t bytes_of_groups(const struct grouped_tensor *grouped, uint64_t row_bytes)
 {
     const struct mode_groups *groups = &grouped->mode_groups;
@@ -156,7 +158,8 @@ static uint64_t bytes_of_groups(const struct grouped_tensor *grouped, uint64_t r
     return bytes;
 }
 
-/* Whether the groups fit where the plan has room for every mode's ordering. */
+/* Whether the groups fit into the budget, given that fewer orderings are built than one per mode.
+ */
 static bool groups_fit(const struct grouped_tensor *grouped, const struct plan *plan)
 {
     int order = plan->request.tensor.shape.order;
@@ -165,8 +168,8 @@ static bool groups_fit(const struct grouped_tensor *grouped, const struct plan *
            plan->request.budget - plan->total_bytes + fewer;
 }
 
-/* Builds with groups of modes, where something is gained by them; otherwise nothing, and the sweep
- * has none. */
+/* Builds with mode groups where they pay and fit. Otherwise builds nothing, and s->sweep.shared
+ * stays false. */
 static enum status try_shared(struct host_sweep *s, const struct coo *x, const struct plan *plan,
                               struct progress *progress, struct error *error)
 {
@@ -174,7 +177,7 @@ static enum status try_shared(struct host_sweep *s, const struct coo *x, const s
     struct grouped_tensor grouped;
     double start = clock_now();
     if (mode_groups_choose(&groups, x, plan->request.row_bytes, CACHES * machine_core_cache(),
-                               BEYOND, error) != STATUS_OK)
+                           BEYOND, error) != STATUS_OK)
         return error->status;
     if (groups.groups < x->shape.order) {
         if (mode_groups_apply(&grouped, &groups, x, error) != STATUS_OK)
@@ -207,7 +210,7 @@ static void prepare_mttkrp(struct host_mttkrp *mttkrp, const struct blco *tensor
         *rows = mttkrp->scratch_rows;
 }
 
-/* Every MTTKRP of the sweep, and room for the one that needs most. */
+/* Prepares every MTTKRP of the sweep, and allocates scratch rows for the one that needs most. */
 static enum status prepare_mttkrps(struct host_sweep *s, uint64_t copies, struct error *error)
 {
     const struct mode_groups *groups = &s->sweep.groups;
@@ -248,7 +251,7 @@ void host_sweep_changed(struct host_sweep *s, int mode)
     sweep_changed(&s->sweep, mode);
 }
 
-/* The products of a group's factors, a row per tuple. */
+/* Row t of product[group] = the elementwise product of the rows of the factors of tuple t. */
 static void make_products(struct host_sweep *s, int group, double *const *factor)
 {
     int first = s->sweep.groups.first[group], end = s->sweep.groups.first[group + 1];
@@ -265,7 +268,7 @@ static void make_products(struct host_sweep *s, int group, double *const *factor
     }
 }
 
-/* MTTKRP of the reduced tensor into m (tuples x R). */
+/* MTTKRP of the reduced tensor: the group's partial products, or m where the group is one mode. */
 static void run_reduced(struct host_sweep *s, int group, double *const *factor, double *m)
 {
     const struct mode_groups *groups = &s->sweep.groups;
@@ -276,7 +279,7 @@ static void run_reduced(struct host_sweep *s, int group, double *const *factor, 
                 s->scratch);
 }
 
-/* MTTKRP of the group's tuples, with the partial products as one more factor. */
+/* m = MTTKRP of the group's tuples, with the partial products as one more factor. */
 static void run_within(struct host_sweep *s, int group, int mode, double *const *factor, double *m)
 {
     int first = s->sweep.groups.first[group], size = mode_groups_size(&s->sweep.groups, group);

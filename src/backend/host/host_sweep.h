@@ -1,6 +1,8 @@
 /* The MTTKRPs of a sweep over all modes on the host, as sweep_steps.h decides them: from one
- * ordering per group of modes, with partial products shared within a group, or from one ordering
- * per mode, or from alto. */
+ * ordering per mode group, with partial products shared within the group, or from one ordering per
+ * mode, or from alto.
+ *
+ * Without mode groups, every mode is a group of its own and the reduced tensor is the tensor. */
 #ifndef BLCO_HOST_SWEEP_H
 #define BLCO_HOST_SWEEP_H
 
@@ -10,37 +12,40 @@
 #include "tensor/blco.h"
 
 struct host_sweep {
-    struct shape shape; /* of the tensor that is here */
+    struct shape shape; /* of the tensor */
     uint64_t rank;
     struct sweep sweep;
 
-    /* The reduced tensor, per group; an ordering that was not built is empty. */
+    /* Of the reduced tensor; [g] is that of group g. An ordering that was not built is empty; the
+     * tables of a group of one mode are NULL. */
     struct blco alto, ordered[MAX_ORDER];
     struct host_mttkrp reduced[MAX_ORDER];
-    uint64_t tuples[MAX_ORDER]; /* the group's, or the length of its one mode           */
-    double *product[MAX_ORDER]; /* (tuples x R): products of the group's factors; owned */
-    double *partial[MAX_ORDER]; /* (tuples x R): partial products for the group; owned  */
+    uint64_t tuples[MAX_ORDER]; /* number of tuples, or the length of the group's one mode */
+    double *product[MAX_ORDER]; /* (tuples x R): products of the group's factors' rows; owned */
+    double *partial[MAX_ORDER]; /* (tuples x R): the group's partial products; owned */
 
-    /* The tuples of groups of several modes, per mode. */
+    /* Of the tuples of a group of several modes; [n] is that of mode n. */
     struct blco tuple_tensor[MAX_ORDER];
     struct host_mttkrp within[MAX_ORDER];
-    uint32_t *coordinate[MAX_ORDER]; /* (tuples); owned */
+    uint32_t *coordinate[MAX_ORDER]; /* (tuples): the tuples' coordinates in mode n; owned */
 
-    double *scratch; /* (scratch rows of the MTTKRP that needs most x R); owned */
-    struct backend_seconds seconds;
+    double *scratch;                /* (the most scratch rows that an MTTKRP needs x R); owned */
+    struct backend_seconds seconds; /* of the stages of building */
 };
 
-/* Builds what the plan asks for; x is only read. On failure *s is empty. STATUS_MEMORY. */
+/* Builds the orderings of the plan, or those of mode groups where the plan may share and sharing
+ * pays. x is only read and may be freed afterwards; `progress` may be NULL. The caller closes *s,
+ * which is empty on failure. STATUS_MEMORY. */
 enum status host_sweep_open(struct host_sweep *s, const struct coo *x, const struct plan *plan,
                             struct progress *progress, struct error *error);
 
-/* Accepts an empty one. */
+/* Accepts an empty *s. */
 void host_sweep_close(struct host_sweep *s);
 
 /* m (I_mode x R) of `mode`, from factor[n] (I_n x R) for the other modes n. */
 void host_sweep_mttkrp(struct host_sweep *s, int mode, double *const *factor, double *m);
 
-/* The factor of `mode` has changed. */
+/* To be called whenever the factor of `mode` has changed: what was made from it is out of date. */
 void host_sweep_changed(struct host_sweep *s, int mode);
 
 #endif
