@@ -395,15 +395,16 @@ uint64_t dense_solve_partial(uint64_t ld)
     return DENSE_TILES_PARTIAL((ld + 15) / 16);
 }
 
-cudaError_t dense_solve_blocks(int device, uint64_t ld, int single, uint32_t *blocks)
+cudaError_t dense_solve_blocks(int device, uint64_t ld, enum precision precision, uint32_t *blocks)
 {
-    return single ? solve_blocks<float>(device, ld, blocks)
-                  : solve_blocks<double>(device, ld, blocks);
+    return precision == PRECISION_SINGLE ? solve_blocks<float>(device, ld, blocks)
+                                         : solve_blocks<double>(device, ld, blocks);
 }
 
-cudaError_t dense_solve(const struct dense_solve_args *args, int single,
+cudaError_t dense_solve(const struct dense_solve_args *args, enum precision precision,
                         const struct dense_streams *streams)
 {
-    return single ? solve_launch<float>(args, streams) : solve_launch<double>(args, streams);
+    return precision == PRECISION_SINGLE ? solve_launch<float>(args, streams)
+                                         : solve_launch<double>(args, streams);
 }
 }

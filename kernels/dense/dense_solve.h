@@ -1,5 +1,5 @@
 /* One pass over a long factor matrix in ALS: solve, Gram and inner products. Factor matrices are
- * row-major, `ld` entries (a multiple of 16 bytes) a row, double or float (`single`); all other
+ * row-major, `ld` entries (a multiple of 16 bytes) a row, of either precision; all other
  * arrays are double. Device pointers only; nothing of src/ is known here.
  *
  * Every sum over rows has two stages, thread blocks and then their partial results in a fixed
@@ -10,6 +10,8 @@
 
 #include <cuda_runtime.h>
 #include <stdint.h>
+
+#include "kernels/shared/precision.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,7 +25,7 @@ uint64_t dense_solve_partial(uint64_t ld);
 
 /* *blocks = the thread blocks of dense_solve that run at once on the device of this number, which
  * is the calling thread's. */
-cudaError_t dense_solve_blocks(int device, uint64_t ld, int single, uint32_t *blocks);
+cudaError_t dense_solve_blocks(int device, uint64_t ld, enum precision precision, uint32_t *blocks);
 
 /* A = M W, raw (R x R) = A' A and inner (R) = the diagonal of M' A, reading M and writing A once.
  * W NULL stands for the identity; A NULL: A is not kept; inner NULL: inner is not wanted. Columns R
@@ -48,7 +50,7 @@ struct dense_streams {
 };
 
 /* The next pass must wait for the sums of this one, which read `partial`. */
-cudaError_t dense_solve(const struct dense_solve_args *args, int single,
+cudaError_t dense_solve(const struct dense_solve_args *args, enum precision precision,
                         const struct dense_streams *streams);
 
 #ifdef __cplusplus

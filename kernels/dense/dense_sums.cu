@@ -159,10 +159,10 @@ cudaError_t inner_launch(const Real *m, const Real *a, uint64_t rows, uint64_t l
 extern "C" {
 
 cudaError_t dense_inner(const void *m, const void *a, uint64_t rows, uint64_t ld, uint32_t rank,
-                        int single, double *partial, uint32_t blocks, double *inner,
+                        enum precision precision, double *partial, uint32_t blocks, double *inner,
                         cudaStream_t stream)
 {
-    if (single)
+    if (precision == PRECISION_SINGLE)
         return inner_launch((const float *)m, (const float *)a, rows, ld, rank, partial, blocks,
                             inner, stream);
     return inner_launch((const double *)m, (const double *)a, rows, ld, rank, partial, blocks,

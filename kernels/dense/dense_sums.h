@@ -7,6 +7,8 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "kernels/shared/precision.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -32,7 +34,7 @@ cudaError_t dense_sum_grams(const double *grams, uint32_t count, uint32_t rank, 
 /* inner (R) = the diagonal of M' A for any ld, by at most `blocks` thread blocks. partial (blocks x
  * R). */
 cudaError_t dense_inner(const void *m, const void *a, uint64_t rows, uint64_t ld, uint32_t rank,
-                        int single, double *partial, uint32_t blocks, double *inner,
+                        enum precision precision, double *partial, uint32_t blocks, double *inner,
                         cudaStream_t stream);
 
 /* to (n) = from (n). Narrowing rounds `from` too, so that both stay equal. */

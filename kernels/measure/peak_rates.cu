@@ -131,15 +131,17 @@ template <typename T> cudaError_t choose_lanes(peak_rows *r, operation op, cudaS
 
 cudaError_t run(peak_rows *r, operation op, cudaStream_t stream)
 {
-    return r->single ? choose_lanes<float>(r, op, stream) : choose_lanes<double>(r, op, stream);
+    return r->precision == PRECISION_SINGLE ? choose_lanes<float>(r, op, stream)
+                                            : choose_lanes<double>(r, op, stream);
 }
 
 } // namespace
 
-extern "C" cudaError_t peak_fill(void *table, uint64_t count, int single, cudaStream_t stream)
+extern "C" cudaError_t peak_fill(void *table, uint64_t count, enum precision precision,
+                                 cudaStream_t stream)
 {
     unsigned blocks = thread_blocks(count, THREADS);
-    if (single)
+    if (precision == PRECISION_SINGLE)
         fill<float><<<blocks, THREADS, 0, stream>>>(static_cast<float4 *>(table), count);
     else
         fill<double><<<blocks, THREADS, 0, stream>>>(static_cast<double2 *>(table), count);

@@ -7,21 +7,23 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "kernels/shared/precision.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Sets a table (count vectors) to numbers from 1 to 2. */
-cudaError_t peak_fill(void *table, uint64_t count, int single, cudaStream_t stream);
+cudaError_t peak_fill(void *table, uint64_t count, enum precision precision, cudaStream_t stream);
 
 /* to (count vectors) = from, which it does not overlap. */
 cudaError_t peak_copy(void *to, const void *from, uint64_t count, cudaStream_t stream);
 
-/* Rows of a table (rows x vectors), double or float (`single`). */
+/* Rows of a table (rows x vectors) with entries of either precision. */
 struct peak_rows {
     void *table;
     uint32_t rows, vectors;
-    int single;
+    enum precision precision;
     uint32_t processors; /* of the device                                              */
     uint64_t count;      /* rows wanted; rounded up to what the launch goes through    */
 };

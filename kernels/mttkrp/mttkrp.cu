@@ -275,7 +275,7 @@ template <typename T> kernel_choice choose_gathers(const mttkrp_args &a)
 
 kernel_choice choose_kernel(const mttkrp_args &a)
 {
-    return a.single ? choose_gathers<float>(a) : choose_gathers<double>(a);
+    return a.precision == PRECISION_SINGLE ? choose_gathers<float>(a) : choose_gathers<double>(a);
 }
 
 } // namespace

@@ -26,14 +26,14 @@ cudaError_t mttkrp_zero_rows(void *m, uint32_t vectors, const uint32_t *row, uin
                              cudaStream_t stream);
 
 /* First copy of M += the other copies. Asynchronous. */
-cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies, int single,
-                                cudaStream_t stream);
+cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies,
+                                enum precision precision, cudaStream_t stream);
 
 /* Row (i << b_bits | j) of the table = row i of A times row j of B, entry by entry; other rows are
  * left as they are. Asynchronous. */
 cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_rows, const void *b,
-                              uint64_t b_rows, int b_bits, uint32_t vectors, int single,
-                              cudaStream_t stream);
+                              uint64_t b_rows, int b_bits, uint32_t vectors,
+                              enum precision precision, cudaStream_t stream);
 
 /* Tuples of coordinates of `modes` modes, and the factor matrices of these modes. */
 struct mttkrp_tuples {
@@ -46,7 +46,7 @@ struct mttkrp_tuples {
 /* Row t of product (count x vectors * 16 bytes) = product over the modes n of row coordinate[n][t]
  * of rows[n]. Asynchronous. */
 cudaError_t mttkrp_tuple_products(void *product, const struct mttkrp_tuples *tuples,
-                                  uint32_t vectors, int single, cudaStream_t stream);
+                                  uint32_t vectors, enum precision precision, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "kernels/shared/max_order.h"
+#include "kernels/shared/precision.h"
 #include "kernels/shared/vector_bytes.h"
 
 /* Where a mode's row number stands in the index. */
@@ -39,7 +40,7 @@ enum mttkrp_path {
 
 struct mttkrp_args {
     const uint64_t *index[2];         /* (nnz) each; [1] NULL where the index is one word  */
-    const void *value;                /* (nnz), double or float                            */
+    const void *value;                /* (nnz), of `precision` */
     const struct mttkrp_chunk *chunk; /* (chunks)                                          */
     uint64_t chunks;
     const uint32_t *base; /* (blocks x MAX_ORDER); NULL where all bits are zero */
@@ -57,7 +58,7 @@ struct mttkrp_args {
     const uint32_t *unshared;
     /* (nnz) MTTKRP_SORTED: the order in which chunks take the nonzeros; NULL: as they stand. */
     const uint32_t *position;
-    int single; /* float instead of double */
+    enum precision precision; /* of value, tables and M */
     enum mttkrp_path path;
 };
 

@@ -74,12 +74,12 @@ extern "C" cudaError_t mttkrp_zero_rows(void *m, uint32_t vectors, const uint32_
     return cudaGetLastError();
 }
 
-extern "C" cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies, int single,
-                                           cudaStream_t stream)
+extern "C" cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies,
+                                           enum precision precision, cudaStream_t stream)
 {
     if (copies < 2)
         return cudaSuccess;
-    if (single)
+    if (precision == PRECISION_SINGLE)
         merge_copies<float><<<thread_blocks(copy_size, THREADS), THREADS, 0, stream>>>(
             static_cast<float4 *>(m), copy_size, copies);
     else
@@ -89,11 +89,11 @@ extern "C" cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t
 }
 
 extern "C" cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_rows, const void *b,
-                                         uint64_t b_rows, int b_bits, uint32_t vectors, int single,
-                                         cudaStream_t stream)
+                                         uint64_t b_rows, int b_bits, uint32_t vectors,
+                                         enum precision precision, cudaStream_t stream)
 {
     unsigned blocks = thread_blocks(a_rows * b_rows * vectors, THREADS);
-    if (single)
+    if (precision == PRECISION_SINGLE)
         khatri_rao<float><<<blocks, THREADS, 0, stream>>>(
             static_cast<float4 *>(table), static_cast<const float4 *>(a), a_rows,
             static_cast<const float4 *>(b), b_rows, b_bits, vectors);
@@ -105,10 +105,11 @@ extern "C" cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_
 }
 
 extern "C" cudaError_t mttkrp_tuple_products(void *product, const mttkrp_tuples *tuples,
-                                             uint32_t vectors, int single, cudaStream_t stream)
+                                             uint32_t vectors, enum precision precision,
+                                             cudaStream_t stream)
 {
     unsigned blocks = thread_blocks(tuples->count * vectors, THREADS);
-    if (single)
+    if (precision == PRECISION_SINGLE)
         tuple_products<float>
             <<<blocks, THREADS, 0, stream>>>(static_cast<float4 *>(product), *tuples, vectors);
     else

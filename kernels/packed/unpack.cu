@@ -282,7 +282,7 @@ __global__ void __launch_bounds__(THREADS)
 template <int WORDS>
 void launch(const unpack_args &a, const packed_bounds &limits, unsigned blocks, cudaStream_t stream)
 {
-    if (a.single)
+    if (a.precision == PRECISION_SINGLE)
         unpack<WORDS, float><<<blocks, THREADS, 0, stream>>>(a, limits);
     else
         unpack<WORDS, double><<<blocks, THREADS, 0, stream>>>(a, limits);

@@ -95,14 +95,14 @@ PACKED_FUNCTION double packed_value(const struct packed_group *g, double power, 
     uint64_t bits = g->value_form == PACKED_CONSTANT ? (uint64_t)g->least : field;
     uint32_t low = (uint32_t)field;
     double value;
-    float single;
+    float narrow;
     if (g->value_form == PACKED_WHOLE) {
         value = (double)(g->least + (int64_t)field);
         return g->decimals ? value / power : value;
     }
     if (g->value_form == PACKED_F32) {
-        memcpy(&single, &low, sizeof single);
-        return (double)single;
+        memcpy(&narrow, &low, sizeof narrow);
+        return (double)narrow;
     }
     memcpy(&value, &bits, sizeof value);
     return value;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "base/precision.h"
+#include "kernels/shared/precision.h"
 #include "base/progress.h"
 #include "model/ktensor.h"
 #include "plan/plan.h"

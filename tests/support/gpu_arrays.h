@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "kernels/shared/precision.h"
+#include "kernels/shared/vector_bytes.h"
 #include "support/naive.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -70,26 +72,27 @@ static inline double random_entry(uint64_t *state)
     return (double)(naive_random(state) >> 40) / (1 << 23) - 1.0;
 }
 
-static inline double entry(const void *array, uint64_t i, int single)
+static inline double entry(const void *array, uint64_t i, enum precision precision)
 {
-    return single ? (double)((const float *)array)[i] : ((const double *)array)[i];
+    return precision == PRECISION_SINGLE ? (double)((const float *)array)[i]
+                                         : ((const double *)array)[i];
 }
 
 /* Entries in a row: R in whole 16-byte vectors, or some more. */
-static inline uint64_t row_length(uint64_t rank, int single, int loose)
+static inline uint64_t row_length(uint64_t rank, enum precision precision, int loose)
 {
-    const uint64_t unit = loose ? 16 : single ? 4 : 2;
+    const uint64_t unit = loose ? 16 : VECTOR_BYTES / precision_bytes(precision);
     return (rank + (uint64_t)loose + unit - 1) / unit * unit;
 }
 
-/* A random (rows x ld) matrix in the device's precision, NaN in the columns from `rank` on. */
-static inline void *random_matrix(uint64_t rows, uint64_t rank, uint64_t ld, int single,
-                                  uint64_t seed)
+/* A random (rows x ld) matrix of this precision, NaN in the columns from `rank` on. */
+static inline void *random_matrix(uint64_t rows, uint64_t rank, uint64_t ld,
+                                  enum precision precision, uint64_t seed)
 {
-    void *matrix = host_array(rows * ld, single ? sizeof(float) : sizeof(double));
+    void *matrix = host_array(rows * ld, precision_bytes(precision));
     for (uint64_t i = 0; i < rows * ld; i++) {
         const double x = i % ld < rank ? random_entry(&seed) : (double)NAN;
-        if (single)
+        if (precision == PRECISION_SINGLE)
             ((float *)matrix)[i] = (float)x;
         else
             ((double *)matrix)[i] = x;

@@ -189,8 +189,8 @@ static enum status open_device(void **state, const struct tensor_source *source,
     if (status == STATUS_OK)
         status = open_small_matrices(s, error);
     if (status == STATUS_OK)
-        status =
-            device_dense_open(&s->dense, s->device, s->rank, s->ld, s->sweep.factors.single, error);
+        status = device_dense_open(&s->dense, s->device, s->rank, s->ld, s->sweep.factors.precision,
+                                   error);
     if (status != STATUS_OK) {
         close_device(s);
         return status;
@@ -213,9 +213,9 @@ static enum status load(void *state, const struct ktensor *k, struct error *erro
     if (status == STATUS_OK)
         status = cuda_status(cudaMemset(s->scalars, 0, sizeof *s->scalars), "the result", error);
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        status =
-            device_factor_upload(&s->staging, k->factor[n], s->sweep.factors.factor[n],
-                                 k->shape.dims[n], s->rank, s->ld, s->sweep.factors.single, error);
+        status = device_factor_upload(&s->staging, k->factor[n], s->sweep.factors.factor[n],
+                                      k->shape.dims[n], s->rank, s->ld, s->sweep.factors.precision,
+                                      error);
         if (status == STATUS_OK)
             status = device_dense_gram(s->dense, s->sweep.factors.factor[n], k->shape.dims[n],
                                        s->gram[n], s->stream, error);
@@ -274,7 +274,7 @@ static enum status store(void *state, struct ktensor *k, struct error *error)
         if (status == STATUS_OK)
             status = device_factor_download(&s->staging, s->sweep.factors.factor[n], k->factor[n],
                                             k->shape.dims[n], s->rank, s->ld,
-                                            s->sweep.factors.single, scale, error);
+                                            s->sweep.factors.precision, scale, error);
     }
     memory_free(scale);
     return status;
@@ -304,7 +304,7 @@ static enum status fetch(void *state, int mode, double *m, struct error *error)
     if (status == STATUS_OK)
         status = device_factor_download(&s->staging, s->sweep.factors.m, m,
                                         s->sweep.factors.shape.dims[mode], s->rank, s->ld,
-                                        s->sweep.factors.single, scale, error);
+                                        s->sweep.factors.precision, scale, error);
     memory_free(scale);
     return status;
 }
@@ -363,7 +363,7 @@ static enum status measure_rates(const struct shape *shape, const struct backend
                                            .row_bytes =
                                                options->rank * precision_bytes(options->precision),
                                            .vectors = padded_row(options) / VECTOR_BYTES,
-                                           .single = options->precision == PRECISION_SINGLE,
+                                           .precision = options->precision,
                                            .memory = options->memory};
     return device_rates(&request, rates, error);
 }

@@ -54,12 +54,6 @@ static enum status finish(cudaStream_t stream, double *start, double *seconds, s
     return status;
 }
 
-/* Bytes of a value in device memory. */
-static int value_bytes(const struct device_orderings *o)
-{
-    return (int)precision_bytes(o->plan.request.precision);
-}
-
 /* Makes building faster; goes without where there is no room for it. */
 static enum status presort(struct device_coo *x, struct error *error)
 {
@@ -88,9 +82,9 @@ static int list_orderings(int *kind, bool alto, const bool *wanted, const struct
 /* The orderings of a tensor: alto where it is not NULL, and one for each of the modes wanted. x is
  * used up. `times` says how long each step took. */
 static enum status build_orderings(struct device_tensor *alto, struct device_tensor *ordered,
-                                   const bool *wanted, struct device_coo *x, int real_size,
-                                   struct backend_seconds *times, struct progress *progress,
-                                   struct error *error)
+                                   const bool *wanted, struct device_coo *x,
+                                   enum precision precision, struct backend_seconds *times,
+                                   struct progress *progress, struct error *error)
 {
     cudaStream_t stream = x->pool->stream;
     int kind[MAX_ORDER + 1], count = list_orderings(kind, alto, wanted, x);
@@ -100,7 +94,7 @@ static enum status build_orderings(struct device_tensor *alto, struct device_ten
         status = finish(stream, &start, &times->presort, error);
     for (int i = 0; i < count && status == STATUS_OK; i++) {
         bool is_alto = kind[i] == ORDERING_ALTO;
-        status = device_tensor_build(is_alto ? alto : &ordered[kind[i]], x, kind[i], real_size,
+        status = device_tensor_build(is_alto ? alto : &ordered[kind[i]], x, kind[i], precision,
                                      i == count - 1, error);
         if (status == STATUS_OK)
             status =
@@ -117,7 +111,7 @@ static enum status build_decided(struct device_orderings *o, struct device_coo *
 {
     memcpy(o->tuples, x->shape.dims, sizeof o->tuples);
     return build_orderings(o->sweep.alto ? &o->alto : NULL, o->ordered, o->sweep.ordered, x,
-                           value_bytes(o), &o->seconds, progress, error);
+                           o->plan.request.precision, &o->seconds, progress, error);
 }
 
 /* Orderings of the tuples of one group, and room for its products. */
@@ -130,8 +124,9 @@ static enum status build_tuples(struct device_orderings *o, int group, struct de
     bool wanted[MAX_ORDER] = {false};
     for (int k = 0; k < tuples->shape.order - 1; k++)
         wanted[k] = true;
-    enum status status = build_orderings(NULL, &o->tuple_tensor[o->sweep.groups.first[group]],
-                                         wanted, tuples, value_bytes(o), &unused, NULL, error);
+    enum status status =
+        build_orderings(NULL, &o->tuple_tensor[o->sweep.groups.first[group]], wanted, tuples,
+                        o->plan.request.precision, &unused, NULL, error);
     if (status == STATUS_OK)
         o->product[group] = device_pool_keep(pool, o->tuples[group], row_bytes, error);
     if (o->product[group])
@@ -228,7 +223,7 @@ static enum status build_streamed(struct device_orderings *o, const struct tenso
     if (status == STATUS_OK)
         status = device_stream_open(&o->stream, packed, count, plan->conflict, plan->sorted,
                                     plan->batch_nnz, plan->flow_bytes + plan->resident_bytes,
-                                    plan->request.precision == PRECISION_SINGLE, error);
+                                    plan->request.precision, error);
     else
         while (count > 0)
             packed_tensor_free(&packed[--count]);

@@ -47,7 +47,7 @@ static enum status allocate_factors(struct device_sweep *s, struct error *error)
     struct device_factors *f = &s->factors;
     uint64_t longest = 0;
     f->shape = s->orderings.shape;
-    f->single = plan->request.precision == PRECISION_SINGLE;
+    f->precision = plan->request.precision;
     f->copies = (uint32_t)plan->request.copies;
     for (int n = 0; n < f->shape.order && error->status == STATUS_OK; n++) {
         uint64_t copies = plan->conflict[n] == CONFLICT_HIERARCHICAL ? f->copies : 1;
@@ -136,7 +136,7 @@ static enum status make_products(struct device_sweep *s, int group, cudaStream_t
         tuples.rows[k] = s->factors.factor[first + k];
     }
     return cuda_status(mttkrp_tuple_products(o->product[group], &tuples, s->factors.vectors,
-                                             s->factors.single, stream),
+                                             s->factors.precision, stream),
                        "products of factors", error);
 }
 

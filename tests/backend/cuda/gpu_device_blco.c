@@ -33,13 +33,14 @@ static void compare_index(const struct device_blco *b, const struct blco *expect
         assert_null(b->index[w]);
 }
 
-static void compare_values(const struct device_blco *b, const struct blco *expected, int real_size)
+static void compare_values(const struct device_blco *b, const struct blco *expected,
+                           enum precision precision)
 {
-    void *value = downloaded(b->value, b->nnz, (size_t)real_size);
-    if (real_size == 8)
+    void *value = downloaded(b->value, b->nnz, precision_bytes(precision));
+    if (precision == PRECISION_DOUBLE)
         assert_memory_equal(value, expected->value, b->nnz * sizeof(double));
     const float *narrow = value;
-    for (uint64_t i = 0; real_size == 4 && i < b->nnz; i++)
+    for (uint64_t i = 0; precision == PRECISION_SINGLE && i < b->nnz; i++)
         if (narrow[i] != (float)expected->value[i])
             fail_msg("value %llu", (unsigned long long)i);
     free(value);
@@ -80,14 +81,14 @@ static void note(struct met *met, const struct blco *b, int index_bits)
 
 /* Builds on both sides from x, whose nonzeros are in d. */
 static void check_build(const struct coo *x, struct device_coo *d, int kind, int index_bits,
-                        int real_size, bool last, struct met *met)
+                        enum precision precision, bool last, struct met *met)
 {
     struct error error = {0};
     struct blco expected;
     struct device_blco b;
     struct blco_options options = {kind, index_bits, MAX_NNZ};
     assert_int_equal(blco_build(&expected, x, &options, &error), STATUS_OK);
-    if (device_blco_build(&b, d, kind, index_bits, real_size, last, &error) != STATUS_OK)
+    if (device_blco_build(&b, d, kind, index_bits, precision, last, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_int_equal(b.shape.order, x->shape.order);
     assert_int_equal(b.nnz, x->nnz);
@@ -95,7 +96,7 @@ static void check_build(const struct coo *x, struct device_coo *d, int kind, int
                         (size_t)x->shape.order * sizeof *b.shape.dims);
     compare_ordering(&b.ordering, &expected.ordering);
     compare_index(&b, &expected);
-    compare_values(&b, &expected, real_size);
+    compare_values(&b, &expected, precision);
     compare_blocks(&b, &expected);
     note(met, &expected, index_bits);
     device_blco_free(&b);
@@ -114,10 +115,10 @@ static void check_tensor(const struct coo *x, uint64_t *seed, struct met *met)
             assert_int_equal(device_coo_sort(&d, &error), STATUS_OK);
         for (int kind = ORDERING_ALTO; kind < x->shape.order; kind++)
             check_build(x, &d, kind, index_bits[naive_random(seed) % 4],
-                        naive_random(seed) % 2 ? 8 : 4, false, met);
+                        naive_random(seed) % 2 ? PRECISION_DOUBLE : PRECISION_SINGLE, false, met);
     }
     check_build(x, &d, (int)(naive_random(seed) % (uint64_t)(x->shape.order + 1)) - 1, 0,
-                naive_random(seed) % 2 ? 8 : 4, true, met);
+                naive_random(seed) % 2 ? PRECISION_DOUBLE : PRECISION_SINGLE, true, met);
     device_coo_free(&d);
 }
 
@@ -163,7 +164,7 @@ static void test_choice_of_words(void **state)
         naive_random_coo(&x, SHAPE(3, dims[i]), MOST_NNZ, 5, 0);
         upload_coo(&d, &x);
         for (int kind = ORDERING_ALTO; kind < 3; kind++)
-            check_build(&x, &d, kind, 0, 8, false, &met);
+            check_build(&x, &d, kind, 0, PRECISION_DOUBLE, false, &met);
         device_coo_free(&d);
         coo_free(&x);
     }
@@ -345,11 +346,11 @@ static enum status try_steps(const struct coo *x, int index_bits)
     }
     device_coo_sort(&d, &sort_error);
     assert_int_equal(d.sorted, sort_error.status == STATUS_OK);
-    if (device_blco_build(&b, &d, 1, index_bits, 8, false, &error) == STATUS_OK) {
+    if (device_blco_build(&b, &d, 1, index_bits, PRECISION_DOUBLE, false, &error) == STATUS_OK) {
         struct met met = {0};
         if (!memory_hook_fired()) /* the host's build is not to be failed */
             memory_hook_set(-1);
-        check_build(x, &d, 1, index_bits, 8, false, &met);
+        check_build(x, &d, 1, index_bits, PRECISION_DOUBLE, false, &met);
         device_blco_free(&b);
     } else {
         assert_null(b.index[0]);

@@ -17,7 +17,7 @@ static const uint64_t lengths[] = {1, 2, 7, 24, 183, 1000, 100003};
 
 struct factors {
     uint64_t rank, ld, rows;
-    int single;
+    enum precision precision;
     size_t bytes;  /* of a matrix                         */
     void *m, *a;   /* (rows x ld), host                   */
     double *w;     /* (R x R), host                       */
@@ -25,15 +25,16 @@ struct factors {
     double *dw, *draw, *dfit;
 };
 
-static void factors_make(struct factors *f, uint64_t rank, uint64_t ld, uint64_t rows, int single)
+static void factors_make(struct factors *f, uint64_t rank, uint64_t ld, uint64_t rows,
+                         enum precision precision)
 {
-    const size_t size = single ? sizeof(float) : sizeof(double);
+    const size_t size = precision_bytes(precision);
     uint64_t seed = 1000 * rank + rows;
-    *f = (struct factors){.rank = rank, .ld = ld, .rows = rows, .single = single};
+    *f = (struct factors){.rank = rank, .ld = ld, .rows = rows, .precision = precision};
     f->bytes = rows * ld * size;
-    f->m = random_matrix(rows, rank, ld, single, seed);
+    f->m = random_matrix(rows, rank, ld, precision, seed);
     f->a = host_array((rows + 1) * ld, size);
-    f->w = random_matrix(rank, rank, rank, 0, seed + 1);
+    f->w = random_matrix(rank, rank, rank, PRECISION_DOUBLE, seed + 1);
     f->dm = uploaded(f->m, f->bytes);
     f->da = uploaded(NULL, f->bytes + ld * size);
     f->dw = uploaded(f->w, rank * rank * sizeof(double));
@@ -57,16 +58,16 @@ static void factors_free(struct factors *f)
 static void check_solution(const struct factors *f)
 {
     const uint64_t rank = f->rank, ld = f->ld;
-    const double tolerance = f->single ? 1e-5 : 1e-12;
+    const double tolerance = f->precision == PRECISION_SINGLE ? 1e-5 : 1e-12;
     long double largest = 0, error = 0;
     uint64_t wrong = 0;
 #pragma omp parallel for reduction(max : largest, error) reduction(+ : wrong)
     for (uint64_t i = 0; i < f->rows; i++)
         for (uint64_t r = 0; r < ld; r++) {
-            const double x = entry(f->a, i * ld + r, f->single);
+            const double x = entry(f->a, i * ld + r, f->precision);
             long double sum = 0;
             for (uint64_t k = 0; k < rank && r < rank; k++)
-                sum += (long double)entry(f->m, i * ld + k, f->single) * f->w[k * rank + r];
+                sum += (long double)entry(f->m, i * ld + k, f->precision) * f->w[k * rank + r];
             largest = fmaxl(largest, fabsl(sum));
             error = fmaxl(error, fabsl(x - sum));
             wrong += (r < rank ? !isfinite(x) : x != 0) ? 1u : 0u;
@@ -74,7 +75,7 @@ static void check_solution(const struct factors *f)
     assert_int_equal(wrong, 0);
     assert_true(error <= (long double)tolerance * largest);
     for (uint64_t r = 0; r < ld; r++)
-        assert_true(isnan(entry(f->a, f->rows * ld + r, f->single)));
+        assert_true(isnan(entry(f->a, f->rows * ld + r, f->precision)));
 }
 
 /* raw is the Gram of f->a, as it is stored: to 1e-12 in either precision. */
@@ -85,7 +86,7 @@ static void check_gram(const struct factors *f, const double *raw)
     double *column = host_array(rank * rows, sizeof *column);
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t r = 0; r < rank; r++)
-            column[r * rows + i] = entry(f->a, i * f->ld + r, f->single);
+            column[r * rows + i] = entry(f->a, i * f->ld + r, f->precision);
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t r = 0; r < rank; r++)
         for (uint64_t s = 0; s <= r; s++) {
@@ -114,8 +115,8 @@ static void check_fit(struct device_dense *d, const struct factors *f)
     struct error error = {0};
     double *gram[3], *norm[3], *dgram[3], *dnorm[3], fit[2];
     for (uint64_t m = 0; m < 3; m++) {
-        gram[m] = random_matrix(rank, rank, rank, 0, m);
-        norm[m] = random_matrix(1, rank, rank, 0, m + 10);
+        gram[m] = random_matrix(rank, rank, rank, PRECISION_DOUBLE, m);
+        norm[m] = random_matrix(1, rank, rank, PRECISION_DOUBLE, m + 10);
         for (uint64_t r = 0; r < rank; r++)
             norm[m][r] = r == 4 ? 0 : 1.5 + norm[m][r];
         dgram[m] = uploaded(gram[m], n * sizeof(double));
@@ -125,8 +126,8 @@ static void check_fit(struct device_dense *d, const struct factors *f)
     for (uint64_t r = 0; r < rank; r++) {
         const long double scale = r == 4 ? 1 : 1 / ((long double)norm[0][r] * norm[2][r]);
         for (uint64_t i = 0; i < f->rows; i++) {
-            const long double x = scale * entry(f->m, i * f->ld + r, f->single) *
-                                  entry(f->a, i * f->ld + r, f->single);
+            const long double x = scale * entry(f->m, i * f->ld + r, f->precision) *
+                                  entry(f->a, i * f->ld + r, f->precision);
             inner += x;
             inner_size += fabsl(x);
         }
@@ -157,14 +158,14 @@ static void check_fit(struct device_dense *d, const struct factors *f)
 }
 
 static void check_steps(struct device_dense *d, uint64_t rank, uint64_t ld, uint64_t rows,
-                        int single)
+                        enum precision precision)
 {
     struct factors f;
     struct error error = {0};
     const size_t gram_bytes = rank * rank * sizeof(double);
     double *raw = host_array(rank * rank, sizeof *raw),
            *again = host_array(rank * rank, sizeof *raw);
-    factors_make(&f, rank, ld, rows, single);
+    factors_make(&f, rank, ld, rows, precision);
     solve(d, &f, raw);
     check_solution(&f);
     check_gram(&f, raw);
@@ -192,19 +193,19 @@ static void test_steps(void **state)
     (void)state;
     for (uint64_t r = 0; r < COUNT(ranks); r++)
         for (int kind = 0; kind < 4; kind++) {
-            const int single = kind % 2;
-            const uint64_t ld = row_length(ranks[r], single, kind / 2);
+            const enum precision precision = kind % 2 ? PRECISION_SINGLE : PRECISION_DOUBLE;
+            const uint64_t ld = row_length(ranks[r], precision, kind / 2);
             struct device_dense *d;
             struct error error = {0};
-            ok(device_dense_open(&d, 0, ranks[r], ld, single, &error), &error);
+            ok(device_dense_open(&d, 0, ranks[r], ld, precision, &error), &error);
             for (uint64_t l = 0; l < COUNT(lengths); l++)
-                check_steps(d, ranks[r], ld, lengths[l], single);
+                check_steps(d, ranks[r], ld, lengths[l], precision);
             device_dense_close(d);
         }
 }
 
 /* The k-th allocation fails, for every k; returns how many there are. */
-static int failing_allocations(uint64_t rank, int single)
+static int failing_allocations(uint64_t rank, enum precision precision)
 {
     int failures = 0;
     for (long k = 0, fired = 1; fired; k++) {
@@ -212,7 +213,7 @@ static int failing_allocations(uint64_t rank, int single)
         struct error error = {0};
         memory_hook_set(k);
         enum status status =
-            device_dense_open(&d, 0, rank, row_length(rank, single, 0), single, &error);
+            device_dense_open(&d, 0, rank, row_length(rank, precision, 0), precision, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
@@ -228,10 +229,14 @@ static void test_open_fails(void **state)
     (void)state;
     struct device_dense *d;
     struct error error = {0};
-    assert_int_equal(failing_allocations(8, 0), 8);    /* itself, 6 arrays, the flags' copy */
-    assert_int_equal(failing_allocations(100, 0), 11); /* long rows: W, Grams, cuSOLVER's   */
-    assert_int_equal(failing_allocations(100, 1), 13); /* in float: panels of M and A       */
-    assert_int_equal(device_dense_open(&d, 0, 1 << 20, 1 << 20, 0, &error), STATUS_INPUT);
+    assert_int_equal(failing_allocations(8, PRECISION_DOUBLE),
+                     8); /* itself, 6 arrays, the flags' copy */
+    assert_int_equal(failing_allocations(100, PRECISION_DOUBLE),
+                     11); /* long rows: W, Grams, cuSOLVER's   */
+    assert_int_equal(failing_allocations(100, PRECISION_SINGLE),
+                     13); /* in float: panels of M and A       */
+    assert_int_equal(device_dense_open(&d, 0, 1 << 20, 1 << 20, PRECISION_DOUBLE, &error),
+                     STATUS_INPUT);
     assert_null(d);
     device_dense_close(NULL);
 }

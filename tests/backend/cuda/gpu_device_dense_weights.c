@@ -31,9 +31,9 @@ static void modes_make(struct modes *p, uint64_t rank, uint64_t distinct, int or
     *p = (struct modes){.rank = rank, .order = order, .mode = mode};
     p->w = host_array(rank * rank, sizeof *p->w);
     for (int m = 0; m < order; m++) {
-        double *a = random_matrix(rows, rank, rank, 0, rank + (uint64_t)m);
+        double *a = random_matrix(rows, rank, rank, PRECISION_DOUBLE, rank + (uint64_t)m);
         p->gram[m] = host_array(rank * rank, sizeof(double));
-        p->norm[m] = random_matrix(1, rank, rank, 0, rank + 10 + (uint64_t)m);
+        p->norm[m] = random_matrix(1, rank, rank, PRECISION_DOUBLE, rank + 10 + (uint64_t)m);
         for (uint64_t i = 0; i < rank; i++)
             for (uint64_t j = 0; j < rank; j++) {
                 long double sum = 0, ii = 0, jj = 0;
@@ -174,7 +174,9 @@ static void test_weights(void **state)
         struct device_dense *d;
         struct error error = {0};
         struct modes p;
-        ok(device_dense_open(&d, 0, rank, row_length(rank, 0, 0), 0, &error), &error);
+        ok(device_dense_open(&d, 0, rank, row_length(rank, PRECISION_DOUBLE, 0), PRECISION_DOUBLE,
+                             &error),
+           &error);
         for (int order = 1; order <= MODES; order++)
             for (int ridge = 0; ridge < 2; ridge++)
                 for (int repeated = 0; repeated < 2; repeated++) {
@@ -205,7 +207,9 @@ static void test_weights_not_finite(void **state)
             struct device_dense *d;
             struct error error = {0};
             struct modes p;
-            ok(device_dense_open(&d, 0, rank, row_length(rank, 0, 0), 0, &error), &error);
+            ok(device_dense_open(&d, 0, rank, row_length(rank, PRECISION_DOUBLE, 0),
+                                 PRECISION_DOUBLE, &error),
+               &error);
             modes_make(&p, rank, rank, 3, 0);
             p.gram[1][rank - 1] = p.gram[1][(rank - 1) * rank] = poison[i];
             weigh(d, &p);
@@ -239,7 +243,8 @@ static void normalise(struct device_dense *d, const double *raw, uint64_t rank, 
 static void check_normalise(struct device_dense *d, uint64_t rank)
 {
     const uint64_t n = rank * rank, zero = rank / 2;
-    double *raw = random_matrix(rank, rank, rank, 0, rank), *norm = host_array(rank, sizeof *norm);
+    double *raw = random_matrix(rank, rank, rank, PRECISION_DOUBLE, rank),
+           *norm = host_array(rank, sizeof *norm);
     double *gram = host_array(n, sizeof *gram);
     long double *expected = host_array(n, sizeof *expected),
                 *norms = host_array(rank, sizeof *norms);
@@ -283,7 +288,9 @@ static void test_normalise(void **state)
     for (uint64_t r = 0; r < COUNT(ranks); r++) {
         struct device_dense *d;
         struct error error = {0};
-        ok(device_dense_open(&d, 0, ranks[r], row_length(ranks[r], 0, 0), 0, &error), &error);
+        ok(device_dense_open(&d, 0, ranks[r], row_length(ranks[r], PRECISION_DOUBLE, 0),
+                             PRECISION_DOUBLE, &error),
+           &error);
         check_normalise(d, ranks[r]);
         device_dense_close(d);
     }

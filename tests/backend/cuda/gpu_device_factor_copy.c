@@ -11,34 +11,35 @@
 #include "backend/cuda/runtime/device_factor_copy.h"
 #include "support/gpu_pool.h"
 
-static void check_transfers(uint64_t rank, uint64_t rows, int single)
+static void check_transfers(uint64_t rank, uint64_t rows, enum precision precision)
 {
-    const uint64_t ld = row_length(rank, single, 1);
-    const size_t size = single ? sizeof(float) : sizeof(double);
+    const uint64_t ld = row_length(rank, precision, 1);
+    const size_t size = precision_bytes(precision);
+    const bool single = precision == PRECISION_SINGLE;
     uint64_t seed = rank + rows;
     struct error error = {0};
     double *host = host_array(rows * rank, sizeof *host),
            *back = host_array(rows * rank, sizeof *back);
-    double *scale = random_matrix(1, rank, rank, 0, seed);
+    double *scale = random_matrix(1, rank, rank, PRECISION_DOUBLE, seed);
     void *there = host_array((rows + 1) * ld, size), *a = uploaded(NULL, (rows + 1) * ld * size);
     for (uint64_t i = 0; i < rows * rank; i++)
         host[i] = random_entry(&seed) / 3;
 
-    ok(device_factor_upload(&staging, host, a, rows, rank, ld, single, &error), &error);
+    ok(device_factor_upload(&staging, host, a, rows, rank, ld, precision, &error), &error);
     fetch(there, a, (rows + 1) * ld * size);
     uint64_t wrong = 0;
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t r = 0; r < ld; r++) {
             const double x = r < rank ? host[i * rank + r] : 0;
-            wrong += entry(there, i * ld + r, single) != (single ? (double)(float)x : x);
+            wrong += entry(there, i * ld + r, precision) != (single ? (double)(float)x : x);
         }
     for (uint64_t r = 0; r < ld; r++)
-        wrong += !isnan(entry(there, rows * ld + r, single)) ? 1u : 0u;
+        wrong += !isnan(entry(there, rows * ld + r, precision)) ? 1u : 0u;
     assert_int_equal(wrong, 0);
 
     for (int scaled = 0; scaled < 2; scaled++) {
-        ok(device_factor_download(&staging, a, back, rows, rank, ld, single, scaled ? scale : NULL,
-                                  &error),
+        ok(device_factor_download(&staging, a, back, rows, rank, ld, precision,
+                                  scaled ? scale : NULL, &error),
            &error);
         for (uint64_t i = 0; i < rows * rank; i++) {
             const double x = single ? (double)(float)host[i] : host[i];
@@ -59,17 +60,18 @@ static void test_transfers(void **state)
     static const uint64_t lengths[] = {1, 31, 300, 70001};
     for (uint64_t r = 0; r < COUNT(ranks); r++)
         for (uint64_t l = 0; l < COUNT(lengths); l++)
-            for (int single = 0; single < 2; single++)
-                check_transfers(ranks[r], lengths[l], single);
+            for (enum precision precision = PRECISION_DOUBLE; precision <= PRECISION_SINGLE;
+                 precision++)
+                check_transfers(ranks[r], lengths[l], precision);
 }
 
 /* A row that does not fit into a staging buffer, and many parts for every thread. */
 static void test_long_rows(void **state)
 {
     (void)state;
-    check_transfers(300000, 3, 0);
-    check_transfers(300000, 3, 1);
-    check_transfers(3, 3000000, 0);
+    check_transfers(300000, 3, PRECISION_DOUBLE);
+    check_transfers(300000, 3, PRECISION_SINGLE);
+    check_transfers(3, 3000000, PRECISION_DOUBLE);
 }
 
 /* A copy to where there is no memory is an error, and staging still works after it. */
@@ -78,9 +80,9 @@ static void test_error(void **state)
     (void)state;
     struct error error = {0};
     double host[4] = {1, 2, 3, 4};
-    assert_int_equal(device_factor_upload(&staging, host, NULL, 2, 2, 2, 0, &error),
+    assert_int_equal(device_factor_upload(&staging, host, NULL, 2, 2, 2, PRECISION_DOUBLE, &error),
                      STATUS_INTERNAL);
-    check_transfers(7, 100, 0);
+    check_transfers(7, 100, PRECISION_DOUBLE);
 }
 
 int main(void)

@@ -30,7 +30,7 @@ static void test_copy(void **state)
              *to = device_array(bytes + VECTOR_BYTES, 1, &error);
         assert_non_null(to);
         assert_int_equal(cudaMemset(to, 0xab, bytes + VECTOR_BYTES), cudaSuccess);
-        assert_int_equal(peak_fill(from, counts[i], 0, 0), cudaSuccess);
+        assert_int_equal(peak_fill(from, counts[i], PRECISION_DOUBLE, 0), cudaSuccess);
         assert_int_equal(peak_copy(to, from, counts[i], 0), cudaSuccess);
         double *source = downloaded(from, bytes, 1);
         unsigned char *copied = downloaded(to, bytes + VECTOR_BYTES, 1);
@@ -47,14 +47,14 @@ static void test_copy(void **state)
 }
 
 /* Every row that was counted was added, each to one row of the table. */
-static void check_atomic(uint32_t rows, uint32_t vectors, int single)
+static void check_atomic(uint32_t rows, uint32_t vectors, enum precision precision)
 {
     struct error error = {0};
     uint64_t bytes = (uint64_t)rows * vectors * VECTOR_BYTES;
     struct peak_rows r = {.table = device_array(bytes, 1, &error),
                           .rows = rows,
                           .vectors = vectors,
-                          .single = single,
+                          .precision = precision,
                           .processors = 3,
                           .count = 100000};
     assert_non_null(r.table);
@@ -63,9 +63,9 @@ static void check_atomic(uint32_t rows, uint32_t vectors, int single)
     assert_true(r.count >= 100000);
     void *table = downloaded(r.table, bytes, 1);
     double sum = 0;
-    uint64_t width = vectors * (single ? 4u : 2u);
+    uint64_t width = vectors * (VECTOR_BYTES / precision_bytes(precision));
     for (uint64_t i = 0; i < rows * width; i++)
-        sum += single ? (double)((float *)table)[i] : ((double *)table)[i];
+        sum += entry(table, i, precision);
     assert_true(sum == (double)r.count * (double)width);
 
     assert_int_equal(peak_gather(&r, 0), cudaSuccess); /* changes nothing */
@@ -81,9 +81,10 @@ static void test_rows(void **state)
     (void)state;
     static const uint32_t vectors[] = {1, 4, 5, 8, 16, 17, 32, 33, 100};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-        for (int single = 0; single < 2; single++) {
-            check_atomic(1, vectors[i], single);
-            check_atomic(1000, vectors[i], single);
+        for (enum precision precision = PRECISION_DOUBLE; precision <= PRECISION_SINGLE;
+             precision++) {
+            check_atomic(1, vectors[i], precision);
+            check_atomic(1000, vectors[i], precision);
         }
 }
 
@@ -91,13 +92,14 @@ static void test_rates(void **state)
 {
     (void)state;
     const struct shape shape = {3, {1, 5000, 300000}};
-    for (int single = 0; single < 2; single++) {
+    for (enum precision precision = PRECISION_DOUBLE; precision <= PRECISION_SINGLE; precision++) {
+        const bool single = precision == PRECISION_SINGLE;
         struct error error = {0};
         struct backend_rates rates;
         struct device_rates_request request = {.shape = &shape,
                                                .row_bytes = single ? 68 : 136,
                                                .vectors = single ? 5 : 9,
-                                               .single = single};
+                                               .precision = precision};
         assert_int_equal(device_rates(&request, &rates, &error), STATUS_OK);
         assert_in_range((uint64_t)(rates.copy_bytes_per_second / 1e9), 50, 100000);
         assert_in_range((uint64_t)(rates.upload_bytes_per_second / 1e9), 1, 1000);

@@ -29,7 +29,7 @@ struct streaming {
 
 /* Takes over x and its alto copy. */
 static void open_packed(struct streaming *t, const struct coo *x, struct packed_tensor *alto,
-                        uint64_t batch_nnz, uint64_t bytes, int single)
+                        uint64_t batch_nnz, uint64_t bytes, enum precision precision)
 {
     struct error error = {0};
     enum conflict conflict[MAX_ORDER];
@@ -41,20 +41,20 @@ static void open_packed(struct streaming *t, const struct coo *x, struct packed_
     t->x = *x;
     good(cudaStreamCreateWithFlags(&t->on, cudaStreamNonBlocking));
     assert_int_equal(device_staging_open(&t->staging, 0, t->on, &error), STATUS_OK);
-    if (device_stream_open(&t->stream, alto, 1, conflict, sorted, batch_nnz, bytes, single,
+    if (device_stream_open(&t->stream, alto, 1, conflict, sorted, batch_nnz, bytes, precision,
                            &error) != STATUS_OK)
         fail_msg("%s", error.message);
 }
 
 /* Takes over x. */
 static void open_stream(struct streaming *t, const struct coo *x, uint64_t segment_nnz,
-                        uint64_t batch_nnz, uint64_t bytes, int single)
+                        uint64_t batch_nnz, uint64_t bytes, enum precision precision)
 {
     struct error error = {0};
     struct packed_tensor alto;
     assert_int_equal(packed_tensor_build(&alto, x, ORDERING_ALTO, segment_nnz, NULL, &error),
                      STATUS_OK);
-    open_packed(t, x, &alto, batch_nnz, bytes, single);
+    open_packed(t, x, &alto, batch_nnz, bytes, precision);
 }
 
 static void close_stream(struct streaming *t)
@@ -167,7 +167,8 @@ static void test_bytes_of_the_host(void **state)
         coo_in_form(&x, SHAPE(order, dims), nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
         uint64_t batch = 1 + naive_random(&seed) % (2 * x.nnz);
         batch = batch < x.nnz / 20 ? x.nnz / 20 : batch; /* a launch or two for each */
-        open_stream(&t, &x, segments[i % 4], batch, naive_random(&seed) % (1 << 20), i % 2);
+        open_stream(&t, &x, segments[i % 4], batch, naive_random(&seed) % (1 << 20),
+                    i % 2 ? PRECISION_SINGLE : PRECISION_DOUBLE);
         check_pieces(&t, (int)(naive_random(&seed) % (uint64_t)order), &refused);
         words[layout.words]++;
         close_stream(&t);
@@ -196,7 +197,7 @@ static void test_values_at_the_limits(void **state)
         double one = special[kind % COUNT], other = (double)(naive_random(&seed) % 1000);
         x.value[i] = kind < COUNT ? one : naive_random(&seed) % 300 ? other / 100 : one;
     }
-    open_stream(&t, &x, 0, 1 << 16, 0, 0);
+    open_stream(&t, &x, 0, 1 << 16, 0, PRECISION_DOUBLE);
     for (int n = 0; n < 3; n++)
         check_pieces(&t, n, &refused);
     close_stream(&t);
@@ -211,7 +212,7 @@ static void test_memory(void **state)
     struct coo x;
     int built = 0, refused = 0;
     coo_in_form(&x, SHAPE(3, dims), 60000, 1, SAMPLE_BY_REGION);
-    open_stream(&t, &x, 500, 3000, 1 << 18, 0);
+    open_stream(&t, &x, 500, 3000, 1 << 18, PRECISION_DOUBLE);
     for (uint64_t bytes = 1 << 10; bytes <= 1 << 24; bytes += bytes / 3) {
         struct device_replica_request q = request_of(&t, 0);
         q.device_bytes = bytes;
@@ -248,7 +249,7 @@ static void test_skipped_batches(void **state)
         struct streaming t;
         struct coo x;
         naive_random_coo(&x, SHAPE(3, dims), 200000, 1, 0);
-        open_stream(&t, &x, 100, 1000, bytes, 0);
+        open_stream(&t, &x, 100, 1000, bytes, PRECISION_DOUBLE);
         const struct device_packed_tensor *o = &t.stream.ordering[0];
         uint64_t flowing = o->nbatches - o->nresident;
         mixed += o->nresident > 0 && flowing > 0;
@@ -313,7 +314,7 @@ static void test_segments_out_of_order(void **state)
     x.nnz -= x.nnz % 1000;
     assert_int_equal(packed_tensor_build(&alto, &x, ORDERING_ALTO, 1000, NULL, &error), STATUS_OK);
     reverse_segments(&alto);
-    open_packed(&t, &x, &alto, 1000, 0, 0);
+    open_packed(&t, &x, &alto, 1000, 0, PRECISION_DOUBLE);
     struct device_replica_request q = request_of(&t, 0);
     q.piece_nnz = x.nnz / 10;
     assert_int_equal(device_replica_build(&replica, &t.stream, &q, &error), STATUS_INPUT);

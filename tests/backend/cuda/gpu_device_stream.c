@@ -26,22 +26,24 @@ struct tensor_case {
     int skewed;
 };
 
-static void make_problem(struct problem *q, const struct tensor_case *s, int single)
+static void make_problem(struct problem *q, const struct tensor_case *s, enum precision precision)
 {
     struct error error = {0};
     naive_random_coo(&q->x, SHAPE(s->order, s->dims), s->nnz, s->rank, s->skewed);
     assert_int_equal(ktensor_create(&q->k, SHAPE(s->order, s->dims), s->rank, &error), STATUS_OK);
-    ktensor_randomise(&q->k, single ? KTENSOR_RANDOM : KTENSOR_NORMAL, 7);
-    if (single)
+    ktensor_randomise(&q->k, precision == PRECISION_SINGLE ? KTENSOR_RANDOM : KTENSOR_NORMAL, 7);
+    if (precision == PRECISION_SINGLE)
         make_positive(&q->x);
     expect_products(q);
 }
 
 /* Factors on the device, rows padded with zeros, and an M full of NaN. */
-static void make_factors(struct device_factors *f, const struct ktensor *k, int single)
+static void make_factors(struct device_factors *f, const struct ktensor *k,
+                         enum precision precision)
 {
-    uint64_t entries = single ? 4 : 2, longest = 0;
-    *f = (struct device_factors){.shape.order = k->shape.order, .single = single, .copies = COPIES};
+    uint64_t entries = VECTOR_BYTES / precision_bytes(precision), longest = 0;
+    *f = (struct device_factors){
+        .shape.order = k->shape.order, .precision = precision, .copies = COPIES};
     f->vectors = (uint32_t)((k->rank + entries - 1) / entries);
     for (int n = 0; n < k->shape.order; n++) {
         uint64_t ld = f->vectors * entries;
@@ -51,7 +53,7 @@ static void make_factors(struct device_factors *f, const struct ktensor *k, int 
         for (uint64_t i = 0; i < k->shape.dims[n]; i++)
             for (uint64_t r = 0; r < ld; r++) {
                 double entry = r < k->rank ? k->factor[n][i * k->rank + r] : 0;
-                if (single)
+                if (precision == PRECISION_SINGLE)
                     narrow[i * ld + r] = (float)entry;
                 else
                     wide[i * ld + r] = entry;
@@ -74,14 +76,13 @@ static void free_factors(struct device_factors *f)
 /* ||M - expected|| / ||expected|| */
 static long double difference(const struct problem *q, const struct device_factors *f, int mode)
 {
-    uint64_t ld = f->vectors * (f->single ? 4u : 2u);
+    uint64_t ld = f->vectors * (VECTOR_BYTES / precision_bytes(f->precision));
     void *m = downloaded(f->m, f->shape.dims[mode], f->vectors * 16);
     long double off = 0, norm = 0;
     for (uint64_t i = 0; i < f->shape.dims[mode]; i++)
         for (uint64_t r = 0; r < q->k.rank; r++) {
             long double expected = q->expected[mode][i * q->k.rank + r];
-            long double got = f->single ? (long double)((float *)m)[i * ld + r]
-                                        : (long double)((double *)m)[i * ld + r];
+            long double got = (long double)entry(m, i * ld + r, f->precision);
             off += (got - expected) * (got - expected);
             norm += expected * expected;
         }
@@ -148,7 +149,7 @@ static void check_modes(struct device_stream *s, const struct problem *q,
             fail_msg("%s", error.message);
         good(cudaDeviceSynchronize());
         long double off = difference(q, f, mode);
-        if (!(off <= (f->single ? 1e-5L : 1e-12L)))
+        if (!(off <= (f->precision == PRECISION_SINGLE ? 1e-5L : 1e-12L)))
             fail_msg("call %d: order %d, rank %d, %s, mode %d: relative error %Lg", call, order,
                      (int)q->k.rank, conflict_name(s->conflict[mode]), mode + 1, off);
     }
@@ -162,7 +163,7 @@ static void check_stream(const struct problem *q, const struct device_factors *f
     struct device_stream s;
     int count = pack(packed, &q->x, t->conflict, t->segment_nnz);
     if (device_stream_open(&s, packed, count, t->conflict, t->sorted, t->batch_nnz, t->bytes,
-                           f->single, &error) != STATUS_OK)
+                           f->precision, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_null(packed[0].bytes);
     note(&s);
@@ -209,7 +210,7 @@ static const struct tensor_case shapes[] = {
 };
 
 /* Batches of one nonzero up to all nonzeros. */
-static void check_batches(int single)
+static void check_batches(enum precision precision)
 {
     static const struct {
         uint64_t segment, batch;
@@ -217,8 +218,8 @@ static void check_batches(int single)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct problem q;
         struct device_factors f;
-        make_problem(&q, &shapes[i], single);
-        make_factors(&f, &q.k, single);
+        make_problem(&q, &shapes[i], precision);
+        make_factors(&f, &q.k, precision);
         for (size_t b = 0; b < sizeof sizes / sizeof *sizes; b++)
             for (int which = 0; which < WAYS; which++) {
                 if (sizes[b].batch < 50 &&
@@ -236,14 +237,14 @@ static void check_batches(int single)
 static void test_batches(void **state)
 {
     (void)state;
-    check_batches(0);
+    check_batches(PRECISION_DOUBLE);
     assert_true(met.none > 0 && met.several_batches > 20 && met.sorted > 20);
 }
 
 static void test_batches_in_single_precision(void **state)
 {
     (void)state;
-    check_batches(1);
+    check_batches(PRECISION_SINGLE);
 }
 
 /* From nothing on the device to everything. */
@@ -253,8 +254,8 @@ static void test_residents(void **state)
     static const struct tensor_case shape = {3, {50, 310, 4000}, 30000, 8, 1};
     struct problem q;
     struct device_factors f;
-    make_problem(&q, &shape, 0);
-    make_factors(&f, &q.k, 0);
+    make_problem(&q, &shape, PRECISION_DOUBLE);
+    make_factors(&f, &q.k, PRECISION_DOUBLE);
     memset(&met, 0, sizeof met);
     for (uint64_t bytes = 1 << 14; bytes <= 1 << 22; bytes += bytes / 2)
         for (int which = 0; which < WAYS; which += 2) {
@@ -353,8 +354,8 @@ static void test_lists(void **state)
     struct device_factors f;
     uint64_t seed = 1, list[1000];
     int mixed = 0;
-    make_problem(&q, &shape, 0);
-    make_factors(&f, &q.k, 0);
+    make_problem(&q, &shape, PRECISION_DOUBLE);
+    make_factors(&f, &q.k, PRECISION_DOUBLE);
     for (uint64_t bytes = 1 << 14; bytes <= 1 << 22; bytes += bytes / 2) {
         struct error error = {0};
         struct streaming t = {.segment_nnz = 100, .batch_nnz = 700, .bytes = bytes};
@@ -364,7 +365,7 @@ static void test_lists(void **state)
         t.conflict[0] = t.conflict[1] = t.conflict[2] = CONFLICT_REGISTER;
         assert_int_equal(pack(packed, &q.x, t.conflict, t.segment_nnz), 1);
         assert_int_equal(device_stream_open(&s, packed, 1, t.conflict, t.sorted, t.batch_nnz,
-                                            t.bytes, 0, &error),
+                                            t.bytes, PRECISION_DOUBLE, &error),
                          STATUS_OK);
         const struct device_packed_tensor *o = &s.ordering[0];
         struct seen seen = {.nnz = q.x.nnz, .batch_nnz = device_packed_tensor_nnz(o, 0)};
@@ -411,8 +412,9 @@ static void test_memory(void **state)
     naive_random_coo(&x, SHAPE(3, dims), 6000000, 1, 0);
     assert_int_equal(packed_tensor_build(&packed, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
     good(cudaMemGetInfo(&before, &all));
-    assert_int_equal(
-        device_stream_open(&s, &packed, 1, conflict, sorted, 1 << 18, bytes, 0, &error), STATUS_OK);
+    assert_int_equal(device_stream_open(&s, &packed, 1, conflict, sorted, 1 << 18, bytes,
+                                        PRECISION_DOUBLE, &error),
+                     STATUS_OK);
     good(cudaMemGetInfo(&after, &all));
     assert_true(s.ordering[0].nresident > 0 && s.ordering[0].nresident < s.ordering[0].nbatches);
     assert_true(before - after <= bytes + slack);
@@ -429,8 +431,8 @@ static void test_damaged_stream(void **state)
     static const bool sorted[] = {false, true, false};
     struct problem q;
     struct device_factors f;
-    make_problem(&q, &shape, 0);
-    make_factors(&f, &q.k, 0);
+    make_problem(&q, &shape, PRECISION_DOUBLE);
+    make_factors(&f, &q.k, PRECISION_DOUBLE);
     for (int n = 0; n < 3; n++) {
         struct error error = {0};
         struct packed_tensor packed;
@@ -438,8 +440,9 @@ static void test_damaged_stream(void **state)
         assert_int_equal(pack(&packed, &q.x, conflict, 100), 1);
         packed.shape.dims[n] -= packed.shape.dims[n] /
                                 8; /* the same number of bits, and coordinates beyond the length */
-        assert_int_equal(device_stream_open(&s, &packed, 1, conflict, sorted, 1000, 0, 0, &error),
-                         STATUS_OK);
+        assert_int_equal(
+            device_stream_open(&s, &packed, 1, conflict, sorted, 1000, 0, PRECISION_DOUBLE, &error),
+            STATUS_OK);
         assert_int_equal(device_stream_mttkrp(&s, n, &f, NULL, &error), STATUS_INPUT);
         char expected[32];
         snprintf(expected, sizeof expected, "length of mode %d", n + 1);
@@ -460,8 +463,8 @@ static void test_failing_allocations(void **state)
     struct device_factors f;
     struct streaming t;
     int failures = 0, survived = 0, pageable = 0;
-    make_problem(&q, &shape, 0);
-    make_factors(&f, &q.k, 0);
+    make_problem(&q, &shape, PRECISION_DOUBLE);
+    make_factors(&f, &q.k, PRECISION_DOUBLE);
     set_conflicts(&t, 3, 4);
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
@@ -469,8 +472,8 @@ static void test_failing_allocations(void **state)
         struct device_stream s;
         int count = pack(packed, &q.x, t.conflict, 100);
         memory_hook_set(k);
-        enum status status =
-            device_stream_open(&s, packed, count, t.conflict, t.sorted, 1000, 1 << 19, 0, &error);
+        enum status status = device_stream_open(&s, packed, count, t.conflict, t.sorted, 1000,
+                                                1 << 19, PRECISION_DOUBLE, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_null(packed[0].bytes);
@@ -507,8 +510,9 @@ static void test_line_too_long(void **state)
         conflict[n] = CONFLICT_REGISTER;
     naive_random_coo(&x, SHAPE(5, dims), 100, 1, 0);
     assert_int_equal(pack(&packed, &x, conflict, 0), 1);
-    assert_int_equal(device_stream_open(&s, &packed, 1, conflict, sorted, 100, 0, 0, &error),
-                     STATUS_MEMORY);
+    assert_int_equal(
+        device_stream_open(&s, &packed, 1, conflict, sorted, 100, 0, PRECISION_DOUBLE, &error),
+        STATUS_MEMORY);
     assert_null(packed.bytes);
     coo_free(&x);
 }

@@ -77,7 +77,7 @@ static void test_tables(void **state)
         upload_coo(&d, &x);
         for (int kind = ORDERING_ALTO; kind < 3; kind++) {
             struct device_tensor tensor;
-            ok(device_tensor_build(&tensor, &d, kind, 8, kind == 2, &error), &error);
+            ok(device_tensor_build(&tensor, &d, kind, PRECISION_DOUBLE, kind == 2, &error), &error);
             for (int table = 0; table < DEVICE_CHUNK_TABLES; table++)
                 check_chunks(&tensor, table);
             if (kind != ORDERING_ALTO)
@@ -104,7 +104,7 @@ static void test_failing_allocations(void **state)
         struct error failed = {0};
         struct device_tensor tensor;
         memory_hook_set(k);
-        enum status status = device_tensor_build(&tensor, &d, 0, 8, false, &failed);
+        enum status status = device_tensor_build(&tensor, &d, 0, PRECISION_DOUBLE, false, &failed);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);

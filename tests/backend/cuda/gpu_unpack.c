@@ -35,7 +35,7 @@ static struct unpack_segment *directory(const struct packed_tensor *p, uint64_t 
 }
 
 static void decode(const struct packed_tensor *p, const struct packed_layout *layout,
-                   uint64_t begin, uint64_t end, int single, struct decoded *d)
+                   uint64_t begin, uint64_t end, enum precision precision, struct decoded *d)
 {
     uint64_t at = p->segment[begin].offset;
     struct packed_spread spread;
@@ -43,7 +43,7 @@ static void decode(const struct packed_tensor *p, const struct packed_layout *la
     d->first = begin * p->segment_nnz;
     d->nnz = packed_tensor_nnz(p, begin, end);
     d->damaged = 0;
-    size_t word = d->nnz * sizeof(uint64_t), value = d->nnz * (single ? 4 : 8);
+    size_t word = d->nnz * sizeof(uint64_t), value = d->nnz * precision_bytes(precision);
     struct packed_spread *table = uploaded(&spread, sizeof spread);
     uint8_t *bytes =
         uploaded(p->bytes + at, p->segment[end - 1].offset + p->segment[end - 1].bytes - at);
@@ -58,7 +58,7 @@ static void decode(const struct packed_tensor *p, const struct packed_layout *la
                                .nnz = d->nnz,
                                .index = {uploaded(NULL, word), uploaded(NULL, word)},
                                .value = uploaded(NULL, value),
-                               .single = single,
+                               .precision = precision,
                                .damaged = damaged};
     good(unpack_launch(&args, NULL));
     for (int w = 0; w < PACKED_WORDS; w++)
@@ -92,7 +92,7 @@ static void words_of(const struct packed_layout *l, const struct coo *x, uint64_
 /* Decoded nonzero i has these words ([1] is not written where the layout has one word), and this
  * value to the last bit. */
 static void check_nonzero(const struct decoded *d, const struct packed_layout *l, uint64_t i,
-                          const uint64_t *word, double expected, int single)
+                          const uint64_t *word, double expected, enum precision precision)
 {
     unsigned long long number = d->first + i;
     for (int w = 0; w < PACKED_WORDS; w++) {
@@ -101,21 +101,22 @@ static void check_nonzero(const struct decoded *d, const struct packed_layout *l
             fail_msg("nonzero %llu, word %d: %llx, expected %llx", number, w,
                      (unsigned long long)d->index[w][i], (unsigned long long)wanted);
     }
-    double value = entry(d->value, i, single), wanted = single ? (double)(float)expected : expected;
+    double value = entry(d->value, i, precision);
+    double wanted = precision == PRECISION_SINGLE ? (double)(float)expected : expected;
     if (memcmp(&value, &wanted, sizeof value) != 0)
         fail_msg("nonzero %llu: value %.17g, expected %.17g", number, value, wanted);
 }
 
 static void check_range(const struct packed_tensor *p, const struct packed_layout *layout,
-                        const struct coo *x, uint64_t begin, uint64_t end, int single)
+                        const struct coo *x, uint64_t begin, uint64_t end, enum precision precision)
 {
     struct decoded d;
-    decode(p, layout, begin, end, single, &d);
+    decode(p, layout, begin, end, precision, &d);
     assert_int_equal(d.damaged, 0);
     for (uint64_t i = 0; i < d.nnz; i++) {
         uint64_t word[PACKED_WORDS];
         words_of(layout, x, d.first + i, word);
-        check_nonzero(&d, layout, i, word, x->value[d.first + i], single);
+        check_nonzero(&d, layout, i, word, x->value[d.first + i], precision);
     }
     decoded_free(&d);
 }
@@ -128,8 +129,10 @@ static void check_packed(const struct packed_tensor *p, const struct packed_layo
     unpack_all(p, &x);
     uint64_t begin = naive_random(seed) % p->nsegments;
     uint64_t end = begin + 1 + naive_random(seed) % (p->nsegments - begin);
-    check_range(p, layout, &x, 0, p->nsegments, (int)(naive_random(seed) % 2));
-    check_range(p, layout, &x, begin, end, (int)(naive_random(seed) % 2));
+    check_range(p, layout, &x, 0, p->nsegments,
+                naive_random(seed) % 2 ? PRECISION_SINGLE : PRECISION_DOUBLE);
+    check_range(p, layout, &x, begin, end,
+                naive_random(seed) % 2 ? PRECISION_SINGLE : PRECISION_DOUBLE);
     coo_free(&x);
 }
 
@@ -235,7 +238,7 @@ static void test_coordinates_beyond_a_length(void **state)
             p.shape.dims[n] = less[n];
             assert_true(decoded_layout_create(&layout, &p.shape));
             struct decoded d;
-            decode(&p, &layout, 0, p.nsegments, n % 2, &d);
+            decode(&p, &layout, 0, p.nsegments, n % 2 ? PRECISION_SINGLE : PRECISION_DOUBLE, &d);
             assert_int_equal(d.damaged, n + 1);
             for (uint64_t i = 0; i < d.nnz; i++) {
                 uint64_t word[PACKED_WORDS];
@@ -243,7 +246,8 @@ static void test_coordinates_beyond_a_length(void **state)
                 if (x.index[n][i] >= less[n])
                     word[0] = word[1] = 0;
                 beyond += x.index[n][i] >= less[n];
-                check_nonzero(&d, &layout, i, word, x.value[i], n % 2);
+                check_nonzero(&d, &layout, i, word, x.value[i],
+                              n % 2 ? PRECISION_SINGLE : PRECISION_DOUBLE);
             }
             assert_true(beyond > 100 && beyond < d.nnz);
             decoded_free(&d);

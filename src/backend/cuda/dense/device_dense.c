@@ -17,7 +17,7 @@
 struct device_dense {
     uint32_t rank;
     uint64_t ld;
-    int single;
+    enum precision precision;
 
     /* used on the stream of passes */
     int wide;                         /* rows are too long for dense_solve */
@@ -44,9 +44,9 @@ static enum status passes_open(struct device_dense *d, int device, struct error 
     d->inner_blocks = (uint32_t)multiprocessors * INNER_BLOCKS;
     uint64_t partial = (uint64_t)d->inner_blocks * d->rank;
     if (d->wide) {
-        status = device_dense_wide_open(&d->by_blas, d->rank, d->ld, d->single, error);
+        status = device_dense_wide_open(&d->by_blas, d->rank, d->ld, d->precision, error);
     } else {
-        status = cuda_status(dense_solve_blocks(device, d->ld, d->single, &d->solve_blocks),
+        status = cuda_status(dense_solve_blocks(device, d->ld, d->precision, &d->solve_blocks),
                              "the solve's kernel", error);
         if (status == STATUS_OK && d->solve_blocks * dense_solve_partial(d->ld) > partial)
             partial = d->solve_blocks * dense_solve_partial(d->ld);
@@ -62,7 +62,7 @@ static enum status passes_open(struct device_dense *d, int device, struct error 
 }
 
 enum status device_dense_open(struct device_dense **opened, int device, uint64_t rank, uint64_t ld,
-                              int single, struct error *error)
+                              enum precision precision, struct error *error)
 {
     *opened = NULL;
     if (rank > MOST_RANK)
@@ -73,11 +73,11 @@ enum status device_dense_open(struct device_dense **opened, int device, uint64_t
         return STATUS_MEMORY;
     d->rank = (uint32_t)rank;
     d->ld = ld;
-    d->single = single;
+    d->precision = precision;
     d->wide = ld > DENSE_SOLVE_LD;
     enum status status = passes_open(d, device, error);
     if (status == STATUS_OK)
-        status = device_dense_weights_open(&d->weights, d->rank, single, error);
+        status = device_dense_weights_open(&d->weights, d->rank, precision, error);
     if (status != STATUS_OK) {
         device_dense_close(d);
         return status;
@@ -164,7 +164,7 @@ static enum status multiply(struct device_dense *d, const void *m, const double 
                                           .raw = raw,
                                           .inner = d->inner,
                                           .halt = d->weights.halt.halt};
-    return cuda_status(dense_solve(&args, d->single, &streams), "solve", error);
+    return cuda_status(dense_solve(&args, d->precision, &streams), "solve", error);
 }
 
 /* A = (M W) Q', panel by panel of rows; Q' is the weights' `factor`. */
@@ -172,7 +172,7 @@ static enum status multiply_twice(struct device_dense *d, const void *m, const d
                                   uint64_t rows, double *raw, cudaStream_t stream,
                                   cudaStream_t sums, struct error *error)
 {
-    const uint64_t row_bytes = d->ld * (d->single ? sizeof(float) : sizeof(double));
+    const uint64_t row_bytes = d->ld * precision_bytes(d->precision);
     void *panel;
     enum status status =
         cuda_status(cudaMallocAsync(&panel, PANEL_ROWS * row_bytes, stream), "solve", error);
@@ -217,7 +217,7 @@ enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t ro
                                           .blocks = d->solve_blocks,
                                           .raw = raw};
     const struct dense_streams streams = {stream, stream, NULL};
-    return cuda_status(dense_solve(&args, d->single, &streams), "Gram", error);
+    return cuda_status(dense_solve(&args, d->precision, &streams), "Gram", error);
 }
 
 enum status device_dense_normalise(struct device_dense *d, const double *raw, double *norm,
@@ -233,7 +233,7 @@ enum status device_dense_normalise(struct device_dense *d, const double *raw, do
 static enum status inner_pass(struct device_dense *d, const void *m, const void *a, uint64_t rows,
                               double *inner, cudaStream_t stream, struct error *error)
 {
-    return cuda_status(dense_inner(m, a, rows, d->ld, d->rank, d->single, d->partial,
+    return cuda_status(dense_inner(m, a, rows, d->ld, d->rank, d->precision, d->partial,
                                    d->inner_blocks, inner, stream),
                        "fit", error);
 }

@@ -14,14 +14,15 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "kernels/shared/precision.h"
 
 struct device_dense; /* library handles and arrays for one pair of streams */
 
 /* On the device of this number, which is the calling thread's, for rank R and rows of ld entries (a
- * multiple of 16 bytes). single: factors and M are float (Grams, V and norms stay double). The
+ * multiple of 16 bytes). precision: of factors and M (Grams, V and norms are double). The
  * caller closes *d. STATUS_INPUT where R is too large for a GPU; STATUS_MEMORY. */
 enum status device_dense_open(struct device_dense **d, int device, uint64_t rank, uint64_t ld,
-                              int single, struct error *error);
+                              enum precision precision, struct error *error);
 void device_dense_close(struct device_dense *d);
 
 /* From now on device_dense_weights does not wait. Where V is too ill-conditioned to be inverted in

@@ -39,10 +39,10 @@ static enum status solver_open(struct device_dense_weights *d, struct error *err
     return device_array_into(&d->work, (uint64_t)d->work_size + 1, sizeof *d->work, error);
 }
 
-enum status device_dense_weights_open(struct device_dense_weights *d, uint32_t rank, int single,
-                                      struct error *error)
+enum status device_dense_weights_open(struct device_dense_weights *d, uint32_t rank,
+                                      enum precision precision, struct error *error)
 {
-    *d = (struct device_dense_weights){.rank = rank, .single = single};
+    *d = (struct device_dense_weights){.rank = rank, .precision = precision};
     const uint64_t entries = (uint64_t)d->rank * d->rank;
     enum status status = device_array_into(&d->v, entries, sizeof *d->v, error);
     if (status == STATUS_OK)
@@ -78,14 +78,14 @@ void device_dense_weights_close(struct device_dense_weights *d)
  * whatever the condition. */
 static double least_pivot(const struct device_dense_weights *d)
 {
-    return d->single ? 1e-4 : 1e-6;
+    return d->precision == PRECISION_SINGLE ? 1e-4 : 1e-6;
 }
 
 /* Eigenvalues up to this share of the largest are noise: of V itself, or beside the rounding of M
  * and A to float. */
 static double eigenvalue_tolerance(const struct device_dense_weights *d)
 {
-    return d->rank * (d->single ? (double)FLT_EPSILON : DBL_EPSILON);
+    return d->rank * (d->precision == PRECISION_SINGLE ? (double)FLT_EPSILON : DBL_EPSILON);
 }
 
 /* Waits for the stream and copies the flags to the host. */

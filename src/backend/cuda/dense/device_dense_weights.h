@@ -11,16 +11,17 @@
 
 #include "base/error.h"
 #include "kernels/dense/dense_weights.h"
+#include "kernels/shared/precision.h"
 
 /* All arrays are in device memory, but for host_flags; all are owned. */
 struct device_dense_weights {
     uint32_t rank;
-    int single;             /* factors and M are float                         */
-    double *v, *factor;     /* (R x R) each                                    */
-    double *values;         /* (R): eigenvalues                                */
-    int *flags;             /* enum dense_weights_status, cuSOLVER's info      */
-    int *host_flags;        /* (2), pinned                                     */
-    bool by_eigenvectors;   /* the last W is to be followed by V's eigenvectors, in factor */
+    enum precision precision; /* of factors and M */
+    double *v, *factor;       /* (R x R) each                                    */
+    double *values;           /* (R): eigenvalues                                */
+    int *flags;               /* enum dense_weights_status, cuSOLVER's info      */
+    int *host_flags;          /* (2), pinned                                     */
+    bool by_eigenvectors;     /* the last W is to be followed by V's eigenvectors, in factor */
     struct dense_halt halt; /* stops later steps, where weights do not wait; code: of the last W */
     cusolverDnHandle_t solver; /* opened when needed                              */
     double *work;              /* (work_size) for cuSOLVER                        */
@@ -28,8 +29,8 @@ struct device_dense_weights {
 };
 
 /* The caller closes *d, also after a failure. STATUS_MEMORY. */
-enum status device_dense_weights_open(struct device_dense_weights *d, uint32_t rank, int single,
-                                      struct error *error);
+enum status device_dense_weights_open(struct device_dense_weights *d, uint32_t rank,
+                                      enum precision precision, struct error *error);
 
 /* Accepts a zeroed one. */
 void device_dense_weights_close(struct device_dense_weights *d);

@@ -1,6 +1,8 @@
 /* A row-major matrix is its transpose in cuBLAS's eyes: A = M W is asked for as A' = W' M'. */
 #include "backend/cuda/dense/device_dense_wide.h"
 
+#include <stdbool.h>
+
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "kernels/dense/dense_sums.h"
@@ -12,11 +14,11 @@
 #define MOST_PARTS 128
 
 enum status device_dense_wide_open(struct device_dense_wide *w, uint64_t rank, uint64_t ld,
-                                   int single, struct error *error)
+                                   enum precision precision, struct error *error)
 {
     const uint64_t tiles = (rank + TILE - 1) / TILE;
     const uint64_t parts = GRAM_TILES / (tiles * tiles);
-    *w = (struct device_dense_wide){.rank = rank, .ld = ld, .single = single};
+    *w = (struct device_dense_wide){.rank = rank, .ld = ld, .precision = precision};
     w->parts = parts < 1 ? 1 : parts > MOST_PARTS ? MOST_PARTS : parts;
     w->part_rows = PANEL_BYTES / (sizeof(double) * ld * w->parts) + 1;
 
@@ -29,9 +31,9 @@ enum status device_dense_wide_open(struct device_dense_wide *w, uint64_t rank, u
                              "room for the weights", error);
     if (status == STATUS_OK)
         status = device_array_into(&w->grams, w->parts * rank * rank, sizeof *w->grams, error);
-    if (status == STATUS_OK && single)
+    if (status == STATUS_OK && precision == PRECISION_SINGLE)
         status = device_array_into(&w->m, panel, sizeof *w->m, error);
-    if (status == STATUS_OK && single)
+    if (status == STATUS_OK && precision == PRECISION_SINGLE)
         status = device_array_into(&w->a, panel, sizeof *w->a, error);
     return status;
 }
@@ -77,12 +79,13 @@ static enum status solve_panel(struct device_dense_wide *w, const void *m, void 
                                uint64_t rows, const double **a_panel, cudaStream_t stream,
                                struct error *error)
 {
+    const bool single = w->precision == PRECISION_SINGLE;
     const double one = 1, zero = 0;
     const uint64_t from = first * w->ld, entries = rows * w->ld;
-    const double *in = w->single ? w->m : (const double *)m + from;
-    double *out = w->single ? w->a : (double *)a + from;
+    const double *in = single ? w->m : (const double *)m + from;
+    double *out = single ? w->a : (double *)a + from;
     enum status status = STATUS_OK;
-    if (w->single)
+    if (single)
         status = cuda_status(dense_widen((const float *)m + from, w->m, entries, stream),
                              "widening M", error);
     if (status == STATUS_OK)
@@ -90,7 +93,7 @@ static enum status solve_panel(struct device_dense_wide *w, const void *m, void 
                                            (int)w->rank, &one, w->weights, (int)w->ld, in,
                                            (int)w->ld, &zero, out, (int)w->ld),
                                "solve", error);
-    if (status == STATUS_OK && w->single)
+    if (status == STATUS_OK && single)
         status = cuda_status(dense_narrow(w->a, (float *)a + from, entries, stream), "narrowing A",
                              error);
     *a_panel = out;
@@ -102,9 +105,10 @@ static enum status load_panel(struct device_dense_wide *w, const void *a, uint64
                               uint64_t rows, const double **a_panel, cudaStream_t stream,
                               struct error *error)
 {
+    const bool single = w->precision == PRECISION_SINGLE;
     const uint64_t from = first * w->ld;
-    *a_panel = w->single ? w->a : (const double *)a + from;
-    if (!w->single)
+    *a_panel = single ? w->a : (const double *)a + from;
+    if (!single)
         return STATUS_OK;
     return cuda_status(dense_widen((const float *)a + from, w->a, rows * w->ld, stream),
                        "widening A", error);

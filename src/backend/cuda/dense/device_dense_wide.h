@@ -8,22 +8,23 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "kernels/shared/precision.h"
 
 struct device_dense_wide {
     cublasHandle_t blas; /* owned */
     uint64_t rank, ld;
-    int single;
+    enum precision precision;
     uint64_t parts; /* of a panel of rows: each has a Gram of its own, so that they fill the card */
     uint64_t part_rows; /* rows of a part */
     double *weights;    /* (R x ld): W, padded with zeros; device, owned                      */
     double *grams;      /* (parts x R x R); device, owned                                     */
-    double *m, *a;      /* (parts * part_rows x ld) each: a panel as doubles, where single;
-                         * device, owned */
+    double *m, *a;      /* (parts * part_rows x ld) each: a panel as doubles; NULL in double
+                         * precision; device, owned */
 };
 
 /* The caller closes *w, also after a failure. STATUS_MEMORY. */
 enum status device_dense_wide_open(struct device_dense_wide *w, uint64_t rank, uint64_t ld,
-                                   int single, struct error *error);
+                                   enum precision precision, struct error *error);
 void device_dense_wide_close(struct device_dense_wide *w);
 
 /* A = M W and raw = A' A; arguments as in device_dense_solve. */

@@ -158,7 +158,7 @@ static cudaError_t set_gathers(const struct device_mttkrp *w, int fused,
         struct mttkrp_field field = device_tensor_field(w->tensor, lower);
         int bits = field_bits(field);
         code = mttkrp_khatri_rao(f->table, f->factor[n], f->shape.dims[n], f->factor[lower],
-                                 f->shape.dims[lower], bits, f->vectors, f->single, stream);
+                                 f->shape.dims[lower], bits, f->vectors, f->precision, stream);
         field.mask |= gather->field.mask << bits;
         gather->field = field;
         gather->rows = f->table;
@@ -174,7 +174,7 @@ void device_mttkrp_output(struct mttkrp_args *args, int mode, enum conflict conf
     args->copy_size = f->shape.dims[mode] * f->vectors;
     args->copies = conflict == CONFLICT_HIERARCHICAL ? f->copies : 1;
     args->vectors = f->vectors;
-    args->single = f->single;
+    args->precision = f->precision;
 }
 
 cudaError_t device_mttkrp_zero(const struct mttkrp_args *args, cudaStream_t stream)
@@ -184,7 +184,7 @@ cudaError_t device_mttkrp_zero(const struct mttkrp_args *args, cudaStream_t stre
 
 cudaError_t device_mttkrp_merge(const struct mttkrp_args *args, cudaStream_t stream)
 {
-    return mttkrp_merge_copies(args->m, args->copy_size, args->copies, args->single, stream);
+    return mttkrp_merge_copies(args->m, args->copy_size, args->copies, args->precision, stream);
 }
 
 static void set_args(const struct device_mttkrp *w, const struct device_mttkrp_variant *v,

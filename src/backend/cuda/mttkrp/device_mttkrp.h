@@ -5,17 +5,18 @@
 #define BLCO_DEVICE_MTTKRP_H
 
 #include "backend/cuda/tensor/device_tensor.h"
+#include "kernels/shared/precision.h"
 #include "plan/conflict.h"
 
 /* What the kernels read and write beside the tensor; all arrays are in device memory. */
 struct device_factors {
     struct shape shape;
-    int single;              /* entries are float instead of double                     */
-    uint32_t vectors;        /* 16-byte vectors in a row of every matrix                */
-    void *factor[MAX_ORDER]; /* (I_n x vectors * 16 bytes)                             */
-    void *m;                 /* (copies x longest I_n x vectors * 16 bytes)             */
-    uint32_t copies;         /* of M, for which `m` has room                            */
-    void *table;             /* (table_rows x vectors * 16 bytes): Khatri-Rao products  */
+    enum precision precision; /* of the matrices' entries */
+    uint32_t vectors;         /* 16-byte vectors in a row of every matrix                */
+    void *factor[MAX_ORDER];  /* (I_n x vectors * 16 bytes)                             */
+    void *m;                  /* (copies x longest I_n x vectors * 16 bytes)             */
+    uint32_t copies;          /* of M, for which `m` has room                            */
+    void *table;              /* (table_rows x vectors * 16 bytes): Khatri-Rao products  */
     uint64_t table_rows;
 };
 

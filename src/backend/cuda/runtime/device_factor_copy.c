@@ -8,7 +8,7 @@ struct rows {
     double *host;        /* (rows x columns) */
     const double *scale; /* (columns) or NULL */
     uint64_t columns, ld;
-    int single;
+    enum precision precision;
 };
 
 /* Consecutive entries of one row of the device's matrix. */
@@ -45,7 +45,7 @@ static void next_stretch(struct stretch *s, const struct rows *r, uint64_t count
 static void write_stretch(const struct rows *r, const struct stretch *s, void *buffer, uint64_t at)
 {
     const double *from = r->host + s->host + s->column;
-    if (r->single) {
+    if (r->precision == PRECISION_SINGLE) {
         float *to = (float *)buffer + at;
         for (uint64_t i = 0; i < s->data; i++)
             to[i] = (float)from[i];
@@ -62,7 +62,7 @@ static void read_stretch(const struct rows *r, const struct stretch *s, const vo
 {
     double *to = r->host + s->host + s->column;
     const float *narrow = (const float *)buffer + at;
-    if (r->single)
+    if (r->precision == PRECISION_SINGLE)
         for (uint64_t i = 0; i < s->data; i++)
             to[i] = narrow[i];
     else
@@ -90,23 +90,22 @@ static void read_entries(void *to, uint64_t first, uint64_t count, const void *f
     }
 }
 
-static size_t entry_size(const struct rows *r)
-{
-    return r->single ? sizeof(float) : sizeof(double);
-}
-
 enum status device_factor_upload(struct device_staging *s, const double *host, void *a,
-                                 uint64_t rows, uint64_t columns, uint64_t ld, int single,
-                                 struct error *error)
+                                 uint64_t rows, uint64_t columns, uint64_t ld,
+                                 enum precision precision, struct error *error)
 {
-    struct rows r = {.host = (double *)host, .columns = columns, .ld = ld, .single = single};
-    return device_staging_send(s, a, rows * ld, entry_size(&r), write_entries, &r, error);
+    struct rows r = {.host = (double *)host, .columns = columns, .ld = ld, .precision = precision};
+    return device_staging_send(s, a, rows * ld, precision_bytes(precision), write_entries, &r,
+                               error);
 }
 
 enum status device_factor_download(struct device_staging *s, const void *a, double *host,
-                                   uint64_t rows, uint64_t columns, uint64_t ld, int single,
-                                   const double *scale, struct error *error)
+                                   uint64_t rows, uint64_t columns, uint64_t ld,
+                                   enum precision precision, const double *scale,
+                                   struct error *error)
 {
-    struct rows r = {.host = host, .scale = scale, .columns = columns, .ld = ld, .single = single};
-    return device_staging_fetch(s, a, rows * ld, entry_size(&r), read_entries, &r, error);
+    struct rows r = {
+        .host = host, .scale = scale, .columns = columns, .ld = ld, .precision = precision};
+    return device_staging_fetch(s, a, rows * ld, precision_bytes(precision), read_entries, &r,
+                                error);
 }

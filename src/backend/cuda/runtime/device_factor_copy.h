@@ -4,18 +4,20 @@
 #define BLCO_DEVICE_FACTOR_COPY_H
 
 #include "backend/cuda/runtime/device_staging.h"
+#include "kernels/shared/precision.h"
 
-/* a (rows x ld, device; double, or float where `single`) = host (rows x columns); columns from
+/* a (rows x ld, device, of this precision) = host (rows x columns); columns from
  * `columns` on become zero. Returns when the host array has been read; a is there when the
  * staging's stream gets there. STATUS_INTERNAL. */
 enum status device_factor_upload(struct device_staging *s, const double *host, void *a,
-                                 uint64_t rows, uint64_t columns, uint64_t ld, int single,
-                                 struct error *error);
+                                 uint64_t rows, uint64_t columns, uint64_t ld,
+                                 enum precision precision, struct error *error);
 
 /* host = a, each column multiplied by its scale (columns) where `scale` is not NULL. Returns when
  * it is done. STATUS_INTERNAL. */
 enum status device_factor_download(struct device_staging *s, const void *a, double *host,
-                                   uint64_t rows, uint64_t columns, uint64_t ld, int single,
-                                   const double *scale, struct error *error);
+                                   uint64_t rows, uint64_t columns, uint64_t ld,
+                                   enum precision precision, const double *scale,
+                                   struct error *error);
 
 #endif

@@ -81,7 +81,7 @@ static enum status measure_rows(struct rate_timer *t, row_launcher launch, void 
     struct peak_rows r = {.table = table,
                           .rows = (uint32_t)rows,
                           .vectors = (uint32_t)t->request->vectors,
-                          .single = t->request->single,
+                          .precision = t->request->precision,
                           .processors = t->processors,
                           .count = FIRST_COUNT};
     double seconds = 0;
@@ -117,7 +117,7 @@ static enum status measure_modes(struct rate_timer *t, struct backend_rates *rat
     if (!table)
         return error->status;
     enum status status =
-        cuda_status(peak_fill(table, longest * request->vectors, request->single, t->stream),
+        cuda_status(peak_fill(table, longest * request->vectors, request->precision, t->stream),
                     "measuring the GPU", error);
     for (int n = 0; n < request->shape->order && status == STATUS_OK; n++) {
         uint64_t rows = request->shape->dims[n] < longest ? request->shape->dims[n] : longest;
@@ -141,7 +141,8 @@ static enum status measure_copy(struct rate_timer *t, double *bytes_per_second, 
     void *to = from ? device_array(count, VECTOR_BYTES, error) : NULL;
     enum status status = error->status;
     if (status == STATUS_OK)
-        status = cuda_status(peak_fill(from, count, 0, t->stream), "measuring the GPU", error);
+        status = cuda_status(peak_fill(from, count, PRECISION_DOUBLE, t->stream),
+                             "measuring the GPU", error);
     *bytes_per_second = 0;
     for (int repeat = 0; repeat <= REPEATS && status == STATUS_OK; repeat++) {
         cudaError_t code = cudaEventRecord(t->start, t->stream);

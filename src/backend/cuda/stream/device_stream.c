@@ -88,7 +88,7 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
     struct mttkrp_args *args = &product.args;
     const struct device_stream_pass pass = {.ordering = s->serves[mode],
                                             .following = expected_ordering(s, mode),
-                                            .single = s->single,
+                                            .precision = s->precision,
                                             .consume = run_mttkrp,
                                             .context = &product};
     set_args(s, mode, f, args);

@@ -17,6 +17,7 @@
 #include "backend/cuda/mttkrp/device_mttkrp.h"
 #include "backend/cuda/stream/device_batch_sort.h"
 #include "backend/cuda/stream/device_packed_tensor.h"
+#include "kernels/shared/precision.h"
 #include "plan/plan.h"
 
 /* Where a packed batch arrives. */
@@ -51,7 +52,7 @@ struct device_stream_pass {
     const uint64_t *batch; /* (batches) that the pass takes, ascending; NULL: all of them */
     uint64_t batches;
     int following; /* the ordering whose batches are likely to be next; or _NOTHING       */
-    int single;    /* values are decoded to floats                                        */
+    enum precision precision; /* of the values that are decoded */
     device_stream_consumer *consume;
     void *context; /* for the consumer */
 };
@@ -70,12 +71,12 @@ struct device_stream {
     enum conflict conflict[MAX_ORDER];
     bool sorted[MAX_ORDER]; /* batches are sorted by this mode's rows */
     struct packed_layout layout;
-    int single;          /* values are floats instead of doubles                   */
-    int *damaged;        /* (1) as in struct unpack_args; device, owned            */
-    uint64_t batch_nnz;  /* nonzeros of a batch, about                             */
-    uint64_t bytes;      /* of device memory that may be used                      */
-    uint64_t used;       /* bytes that slots and workspaces take                   */
-    uint64_t slot_bytes; /* that the largest batch takes                           */
+    enum precision precision; /* of decoded values and of factors */
+    int *damaged;             /* (1) as in struct unpack_args; device, owned            */
+    uint64_t batch_nnz;       /* nonzeros of a batch, about                             */
+    uint64_t bytes;           /* of device memory that may be used                      */
+    uint64_t used;            /* bytes that slots and workspaces take                   */
+    uint64_t slot_bytes;      /* that the largest batch takes                           */
 
     struct device_stream_workspace workspace[PLAN_WORKSPACES];
     cudaEvent_t begun;                                /* a call: M is zero         */
@@ -98,7 +99,8 @@ struct device_stream {
  * failure *s is empty. STATUS_MEMORY. */
 enum status device_stream_open(struct device_stream *s, struct packed_tensor *packed, int count,
                                const enum conflict *conflict, const bool *sorted,
-                               uint64_t batch_nnz, uint64_t bytes, int single, struct error *error);
+                               uint64_t batch_nnz, uint64_t bytes, enum precision precision,
+                               struct error *error);
 
 /* Accepts an empty one. */
 void device_stream_close(struct device_stream *s);

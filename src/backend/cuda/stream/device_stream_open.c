@@ -164,11 +164,12 @@ static void serve_modes(struct device_stream *s)
 
 enum status device_stream_open(struct device_stream *s, struct packed_tensor *packed, int count,
                                const enum conflict *conflict, const bool *sorted,
-                               uint64_t batch_nnz, uint64_t bytes, int single, struct error *error)
+                               uint64_t batch_nnz, uint64_t bytes, enum precision precision,
+                               struct error *error)
 {
     memset(s, 0, sizeof *s);
     s->order = packed[0].shape.order;
-    s->single = single;
+    s->precision = precision;
     s->bytes = bytes;
     s->batch_nnz = batch_nnz;
     s->last_mode = -1;

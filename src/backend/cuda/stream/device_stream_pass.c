@@ -76,7 +76,7 @@ static void expect_batches(struct device_stream *s, const struct device_stream_b
 
 /* Decodes batch b of an ordering from its bytes on the device. */
 static cudaError_t decode(struct device_stream *s, const struct device_packed_tensor *o, uint64_t b,
-                          const uint8_t *bytes, int single,
+                          const uint8_t *bytes, enum precision precision,
                           const struct device_stream_workspace *workspace)
 {
     struct unpack_args args = {.layout = s->layout,
@@ -88,7 +88,7 @@ static cudaError_t decode(struct device_stream *s, const struct device_packed_te
                                .nnz = device_packed_tensor_nnz(o, b),
                                .index = {workspace->index[0], workspace->index[1]},
                                .value = workspace->value,
-                               .single = single,
+                               .precision = precision,
                                .damaged = s->damaged};
     return unpack_launch(&args, workspace->stream);
 }
@@ -102,7 +102,7 @@ static cudaError_t decode_flowing(struct device_stream *s, const struct device_s
     if (code == cudaSuccess)
         code = cudaStreamWaitEvent(workspace->stream, slot->arrived, 0);
     if (code == cudaSuccess)
-        code = decode(s, &s->ordering[pass->ordering], b, slot->bytes, pass->single, workspace);
+        code = decode(s, &s->ordering[pass->ordering], b, slot->bytes, pass->precision, workspace);
     if (code == cudaSuccess)
         code = cudaEventRecord(slot->emptied, workspace->stream);
     s->emptied++;
@@ -130,7 +130,7 @@ static cudaError_t run_batch(struct device_stream *s, const struct device_stream
         b = number_of(batches, before);
         const uint8_t *bytes =
             o->resident + device_packed_tensor_at(o, b) - device_packed_tensor_at(o, 0);
-        code = decode(s, o, b, bytes, pass->single, workspace);
+        code = decode(s, o, b, bytes, pass->precision, workspace);
     } else {
         b = number_of(batches, batches->resident + t - before);
         code = decode_flowing(s, pass, b, workspace);

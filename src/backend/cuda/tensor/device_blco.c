@@ -17,7 +17,7 @@ struct build {
     struct device_pairs pairs;      /* lines and values, or keys and positions */
     struct device_block_finder blocks;
     int index_bits;
-    int real_size;
+    enum precision precision;
     bool last;
     cudaStream_t stream;
 };
@@ -27,12 +27,12 @@ static enum status take_pairs(struct build *w, uint64_t nnz, struct error *error
 {
     struct device_coo *x = w->x;
     struct device_pairs *p = &w->pairs;
-    *p = (struct device_pairs){.n = nnz, .payload_size = w->real_size};
+    *p = (struct device_pairs){.n = nnz, .payload_size = (int)precision_bytes(w->precision)};
     if (w->last) {
         p->key[0] = x->line;
         x->line = NULL;
     }
-    if (w->last && w->real_size == sizeof *x->value) {
+    if (w->last && w->precision == PRECISION_DOUBLE) {
         p->payload[0] = x->value;
         x->value = NULL;
     }
@@ -53,8 +53,8 @@ static enum status sort_lines(struct device_blco *b, struct build *w, struct err
     if (p->key[0] != line || !ordering_moves_identity(&moves, b->ordering.line_bits))
         code = linearise_words(line, p->key[0], b->nnz, &moves, w->stream);
     if (code == cudaSuccess && p->payload[0] != value)
-        code = linearise_gather(value, sizeof *value, NULL, 0, p->payload[0], w->real_size, b->nnz,
-                                w->stream);
+        code = linearise_gather(value, sizeof *value, NULL, 0, p->payload[0], p->payload_size,
+                                b->nnz, w->stream);
     if (code != cudaSuccess)
         return cuda_status(code, doing, error);
     return device_pairs_sort(p, device_coo_sorted_bits(w->x, &b->ordering), b->ordering.line_bits,
@@ -104,11 +104,12 @@ static enum status gather_nonzeros(struct device_blco *b, struct build *w, struc
                                       w->stream);
     }
     if (code == cudaSuccess) {
-        b->value = device_pool_take(w->pool, b->nnz, (size_t)w->real_size, error);
+        int bytes = (int)precision_bytes(w->precision);
+        b->value = device_pool_take(w->pool, b->nnz, (size_t)bytes, error);
         if (!b->value)
             return error->status;
-        code = linearise_gather(x->value, sizeof *x->value, position, size, b->value, w->real_size,
-                                b->nnz, w->stream);
+        code = linearise_gather(x->value, sizeof *x->value, position, size, b->value, bytes, b->nnz,
+                                w->stream);
     }
     return cuda_status(code, doing, error);
 }
@@ -130,14 +131,14 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
 }
 
 enum status device_blco_build(struct device_blco *b, struct device_coo *x, int kind, int index_bits,
-                              int real_size, bool last, struct error *error)
+                              enum precision precision, bool last, struct error *error)
 {
     const bool lines = x->line != NULL;
     struct build w = {.x = x,
                       .pool = x->pool,
                       .blocks = {.x = x},
                       .index_bits = index_bits,
-                      .real_size = real_size,
+                      .precision = precision,
                       .last = last,
                       .stream = x->pool->stream};
     *b = (struct device_blco){.shape.order = x->shape.order, .nnz = x->nnz};

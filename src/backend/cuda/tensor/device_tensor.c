@@ -148,11 +148,11 @@ static enum status list_zero_rows(struct device_tensor *t, int mode, const struc
 }
 
 enum status device_tensor_build(struct device_tensor *t, struct device_coo *x, int kind,
-                                int real_size, bool last, struct error *error)
+                                enum precision precision, bool last, struct error *error)
 {
     const struct device_pool *pool = x->pool;
     memset(t, 0, sizeof *t);
-    enum status status = device_blco_build(&t->blco, x, kind, 0, real_size, last, error);
+    enum status status = device_blco_build(&t->blco, x, kind, 0, precision, last, error);
     if (status == STATUS_OK)
         status = build_bases(t, pool, error);
     if (status == STATUS_OK)

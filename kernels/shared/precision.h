@@ -1,4 +1,5 @@
-/* How the entries of factor matrices are stored and computed with. */
+/* The precision of the entries of factor matrices and of the values of nonzeros, on the host and on
+ * the device. */
 #ifndef BLCO_PRECISION_H
 #define BLCO_PRECISION_H
 
@@ -6,7 +7,7 @@
 
 enum precision { PRECISION_DOUBLE, PRECISION_SINGLE };
 
-/* Bytes of an entry. */
+/* Bytes of an entry or a value. */
 static inline uint64_t precision_bytes(enum precision precision)
 {
     return precision == PRECISION_SINGLE ? sizeof(float) : sizeof(double);
