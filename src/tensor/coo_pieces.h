@@ -19,4 +19,8 @@ struct coo_pieces {
     void *pieces; /* first argument of each(); borrowed */
 };
 
+/* A tensor in memory as one piece, which is a copy of *x that borrows its arrays. x must outlive
+ * the pieces, and takers must leave the arrays as they are. */
+struct coo_pieces coo_in_one_piece(struct coo *x);
+
 #endif

@@ -198,16 +198,10 @@ enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memo
     return error->status;
 }
 
-static enum status whole(void *x, coo_taker take_piece, void *context, struct error *error)
-{
-    return take_piece(context, x, error);
-}
-
 enum status coo_statistics(const struct coo *x, uint64_t memory, struct coo_statistics *s,
                            struct progress *progress, struct error *error)
 {
     struct coo borrowed = *x; /* only read */
-    struct coo_pieces pieces = {
-        .shape = x->shape, .nnz = x->nnz, .each = whole, .pieces = &borrowed};
+    struct coo_pieces pieces = coo_in_one_piece(&borrowed);
     return coo_pieces_statistics(&pieces, memory, s, progress, error);
 }
