@@ -9,21 +9,21 @@
 #include "bench/bench_reference.h"
 
 #define SEED        1
-#define MOST_WARMUP 1000 /* calls of a mode that is still trying kernels */
-#define BATCH       16   /* calls that are queued between two looks      */
+#define MOST_WARMUP 1000 /* calls, at most, while a mode is still trying kernels */
+#define BATCH       16   /* calls that are queued before their times are read    */
 #define STAGE       "measuring"
 
 double bench_tolerance(enum precision precision, enum conflict conflict, uint64_t nnz)
 {
     if (precision == PRECISION_DOUBLE)
         return 1e-12;
-    /* `atomic` rounds once per nonzero of a row, all of which may be in one row; errors that are as
-     * often up as down grow with the root of their number. */
+    /* `atomic` rounds once for each nonzero of a row, and all nonzeros may be in one row. Errors
+     * that are as often up as down grow with the root of their number. */
     double rounding = conflict == CONFLICT_ATOMIC ? 0x1p-24 * sqrt((double)nnz) : 0;
     return rounding > 1e-5 ? rounding : 1e-5;
 }
 
-/* What one run shares. */
+/* What all measurements of one bench_run share. */
 struct run {
     struct bench_result *result;
     const struct bench_request *request;
@@ -32,7 +32,7 @@ struct run {
     struct bench_reference reference;
 };
 
-/* Calls until the backend has settled on a kernel, and names it. */
+/* Calls MTTKRP until the backend has settled on a kernel; s->variant receives its name. */
 static enum status warm_up(struct backend *b, int mode, struct bench_series *s, struct error *error)
 {
     enum status status = STATUS_OK;
@@ -64,7 +64,7 @@ static enum status take_samples(struct backend *b, int mode, uint64_t wanted,
     return bench_statistics(s->seconds, s->count, &s->statistics, error);
 }
 
-/* Verifies the last M, and asks what it took from the host. */
+/* Verifies the last M, and notes the bytes that its MTTKRP copied from the host. */
 static enum status check(const struct run *run, struct backend *b, int mode, enum conflict conflict,
                          struct bench_series *s, struct error *error)
 {
@@ -82,14 +82,15 @@ static enum status check(const struct run *run, struct backend *b, int mode, enu
     return STATUS_OK;
 }
 
-/* Whether this is how a mode is resolved; where orderings are built later, once they are. */
+/* Whether the mode gets this conflict resolution, at once or when its own ordering is built later.
+ */
 static bool resolves(const struct plan *plan, int mode, enum conflict conflict)
 {
     return plan->conflict[mode] == conflict || (plan->replicate && conflict == CONFLICT_ORDERED);
 }
 
-/* The modes that this open backend resolves as `c` says: first warmed up, then verified, then
- * timed. */
+/* Measures the modes to which the open backend gives the resolution c->conflict. Each mode is
+ * warmed up, then verified, then timed. */
 static enum status measure_modes(struct run *run, struct backend *b, struct bench_resolution *c,
                                  struct error *error)
 {
@@ -115,7 +116,7 @@ static enum status measure_modes(struct run *run, struct backend *b, struct benc
     return status;
 }
 
-/* Iterations until the backend has settled on the kernels of all modes. */
+/* Makes iterations until the backend has settled on the kernels of all modes. */
 static enum status settle(struct backend *b, double *fit, struct error *error)
 {
     char text[96];
@@ -130,7 +131,7 @@ static enum status settle(struct backend *b, double *fit, struct error *error)
     return status;
 }
 
-/* MTTKRP of all modes for the start, with the kernels that were chosen. */
+/* Verifies MTTKRP of all modes for the start, with the kernels that were chosen. */
 static enum status check_sweep(struct run *run, struct backend *b, struct error *error)
 {
     struct backend_built built;
@@ -155,7 +156,7 @@ static enum status allocate_als(struct bench_als *als, int order, uint64_t count
     return error->status;
 }
 
-/* One timed iteration, and the part of it that MTTKRP of each mode took. */
+/* Times one iteration, and MTTKRP of each mode within it. */
 static enum status time_sweep(struct backend *b, struct bench_als *als, struct error *error)
 {
     double before[MAX_ORDER], start = clock_now();
@@ -182,7 +183,8 @@ static enum status summarise_als(struct backend *b, struct bench_als *als, struc
     return bench_statistics(als->seconds, als->count, &als->statistics, error);
 }
 
-/* Iterations on an open backend; after the check one is not timed, for it ends the warming up. */
+/* Warms up, verifies, and times iterations on an open backend. The first iteration after the check
+ * still belongs to the warming up and is not timed. */
 static enum status run_als(struct run *run, struct backend *b, struct error *error)
 {
     struct bench_als *als = &run->result->als;
@@ -212,18 +214,18 @@ static enum status open_backend(struct run *run, struct backend *b,
     const struct bench_request *q = run->request;
     if (backend_prepare(b, q->kind, q->input, options, forced, run->progress, error) != STATUS_OK)
         return error->status;
-    progress_stage(run->progress, STAGE); /* also where the nonzeros were read only now */
+    progress_stage(run->progress, STAGE); /* again: reading the nonzeros was another stage */
     return backend_open_prepared(b, q->input, options, run->progress, error);
 }
 
-/* On a backend that is opened as a decomposition would open it. */
+/* Measures ALS on a backend that is opened as a decomposition would open it. */
 static enum status measure_als(struct run *run, struct error *error)
 {
     const struct bench_request *q = run->request;
     struct bench_als *als = &run->result->als;
     struct backend_options options = q->options;
     struct backend b = {0};
-    options.iterations = UINT64_MAX; /* the state that long runs reach */
+    options.iterations = UINT64_MAX; /* so that what pays in long runs is built */
     enum status status = open_backend(run, &b, &options, NULL, error);
     if (status == STATUS_OK) {
         als->own.name = "in ALS";
@@ -237,8 +239,8 @@ static enum status measure_als(struct run *run, struct error *error)
     return status;
 }
 
-/* How the backend is opened so that (some) modes are resolved in this way. Where any way will do,
- * `ordered` is what memory has room for, and `hierarchical` goes to the short modes only. */
+/* How a backend is opened so that modes get this conflict resolution: with CONFLICT_AUTO, `ordered`
+ * goes to the modes whose orderings memory has room for, and `hierarchical` to the short modes. */
 static void force(const struct bench_request *q, enum conflict conflict,
                   struct backend_options *options, struct plan_forced *forced)
 {
@@ -250,7 +252,7 @@ static void force(const struct bench_request *q, enum conflict conflict,
     *forced = (struct plan_forced){.one_copy = hierarchical, .replicas_at_once = ordered};
 }
 
-/* Whether the plan gives this resolution to a mode. */
+/* Whether the plan gives this conflict resolution to some mode. */
 static bool gives(const struct plan *plan, enum conflict conflict)
 {
     bool given = false;
@@ -298,8 +300,7 @@ static enum status measure_all(struct run *run, struct error *error)
     const struct bench_request *q = run->request;
     enum conflict only = q->options.conflict;
     for (int i = 0; i < BENCH_RESOLUTIONS; i++) {
-        /* The baseline rounds once per nonzero of a row: in single precision only where asked for.
-         */
+        /* `atomic` rounds once for each nonzero: in single precision only where asked for. */
         bool wanted = only == CONFLICT_AUTO &&
                       (all[i] != CONFLICT_ATOMIC || q->options.precision == PRECISION_DOUBLE);
         if (wanted || only == all[i])
@@ -309,7 +310,7 @@ static enum status measure_all(struct run *run, struct error *error)
     return measure_als(run, error);
 }
 
-/* As far as the request tells it. */
+/* A result with what the request already tells. */
 static struct bench_result empty_result(const struct bench_request *request)
 {
     const struct coo *x = &request->input->x;
@@ -319,8 +320,8 @@ static struct bench_result empty_result(const struct bench_request *request)
                                  .precision = request->options.precision};
 }
 
-/* What cannot be measured is refused at once. Nonzeros are read, for a reference to be computed
- * from them, unless they flow from their file or the host has no room for them. */
+/* Refuses at once what cannot be measured. Reads the nonzeros, so that a reference can be computed
+ * from all of them, unless they flow from their file or the host has no room for them. */
 static enum status prepare(const struct bench_request *q, struct progress *progress,
                            struct error *error)
 {

@@ -1,5 +1,5 @@
-/* Measures MTTKRP of every mode and conflict resolution, and ALS iterations, on one backend; each
- * result is verified before it is timed. */
+/* Measures, on one backend, MTTKRP of every mode with every conflict resolution, and ALS
+ * iterations. Every result is verified before it is timed. */
 #ifndef BLCO_BENCH_H
 #define BLCO_BENCH_H
 
@@ -7,48 +7,50 @@
 #include "bench/bench_statistics.h"
 #include "formats/tensor_input.h"
 
-#define BENCH_SAMPLES     20  /* timed at the least, and iterations of ALS, unless the user says */
-#define BENCH_MOST        100 /* timed at the most, as long as they take less than ...           */
+/* Samples of an MTTKRP where the user gives no number: at least BENCH_SAMPLES, and more, up to
+ * BENCH_MOST, until they have taken BENCH_SECONDS. ALS makes BENCH_SAMPLES iterations. */
+#define BENCH_SAMPLES     20
+#define BENCH_MOST        100
 #define BENCH_SECONDS     0.2
-#define BENCH_RESOLUTIONS 4
+#define BENCH_RESOLUTIONS 4 /* conflict resolutions */
 
 /* MTTKRP of one mode with one conflict resolution. */
 struct bench_series {
-    bool measured;      /* not every mode can be given every resolution              */
-    char variant[96];   /* the kernel that was chosen; empty where there is no choice */
-    double difference;  /* ||M - reference|| / ||reference||                         */
-    uint64_t bus_bytes; /* of the tensor, that come from the host each time         */
-    uint64_t count;     /* samples                                                   */
-    double *seconds;    /* (count), in the order in which they were taken; owned     */
-    struct bench_statistics statistics;
+    bool measured;      /* false where the mode cannot have this resolution; all else is 0 then */
+    char variant[96];   /* the kernel that was chosen; empty where there is no choice           */
+    double difference;  /* ||M - reference|| / ||reference||                                    */
+    uint64_t bus_bytes; /* of the tensor, that one MTTKRP copies from host memory               */
+    uint64_t count;     /* number of samples                                                    */
+    double *seconds;    /* (count): the samples, in the order in which they were taken; owned   */
+    struct bench_statistics statistics; /* of the samples, in seconds */
 };
 
 /* All modes on one open backend. */
 struct bench_resolution {
-    const char *name; /* of the conflict resolution, or "in ALS"            */
+    const char *name; /* of the conflict resolution, or "in ALS"; borrowed   */
     enum conflict conflict;
-    bool fits; /* otherwise nothing of it was measured               */
-    double open_seconds;
-    struct backend_seconds build; /* of the stages of opening                           */
-    struct bench_series mode[MAX_ORDER];
+    bool fits;                           /* false where memory has no room; nothing is measured */
+    double open_seconds;                 /* 0 where no backend was opened                       */
+    struct backend_seconds build;        /* of the stages of building                           */
+    struct bench_series mode[MAX_ORDER]; /* [n]: mode n                                         */
 };
 
 /* ALS iterations as `blco cpd` would make them. */
 struct bench_als {
     struct backend_built built;
-    struct bench_resolution own; /* MTTKRP of each mode within the iterations            */
-    uint64_t count;
-    double *seconds; /* (count) each; owned                                  */
-    struct bench_statistics statistics;
-    double operation[OP_COUNT][MAX_ORDER]; /* seconds of one iteration, on average     */
-    double fit;
+    struct bench_resolution own;        /* MTTKRP of each mode within the iterations            */
+    uint64_t count;                     /* number of iterations                                 */
+    double *seconds;                    /* (count): of each iteration; owned                    */
+    struct bench_statistics statistics; /* of the iterations, in seconds              */
+    double operation[OP_COUNT][MAX_ORDER]; /* [op][n]: mean seconds in one iteration     */
+    double fit;                            /* after the last iteration                   */
 };
 
 struct bench_request {
     const struct backend_kind *kind;
-    struct tensor_input *input;     /* read where a plan needs its nonzeros */
-    struct backend_options options; /* CONFLICT_AUTO: all resolutions; otherwise this one only */
-    uint64_t samples; /* of each series, and iterations of ALS; 0: as above                   */
+    struct tensor_input *input;     /* its nonzeros are read where a plan needs them; borrowed */
+    struct backend_options options; /* conflict: CONFLICT_AUTO for all, else the only one      */
+    uint64_t samples;               /* of each series, and iterations of ALS; 0: as above      */
 };
 
 struct bench_result {
@@ -56,22 +58,24 @@ struct bench_result {
     uint64_t nnz, rank;
     enum precision precision;
     struct backend_rates rates;
-    char reference[64]; /* what results were compared with                             */
-    int resolutions;
-    struct bench_resolution resolution[BENCH_RESOLUTIONS];
+    char reference[64]; /* what results were compared with, "the host"                 */
+    int resolutions;    /* that were tried                                             */
+    struct bench_resolution resolution[BENCH_RESOLUTIONS]; /* (resolutions) */
     struct bench_als als;
 };
 
-/* Measures it all. STATUS_INTERNAL where a result is wrong: it differs from the reference by more
- * than bench_tolerance. STATUS_MEMORY where nothing fits. The caller frees *r with bench_free, on
- * failure too. */
+/* Measures everything into *r; the limits of the machine come last. `progress` may be NULL. The
+ * caller frees *r with bench_free, after a failure too. STATUS_INTERNAL where a result is wrong,
+ * that is, differs from the reference by more than bench_tolerance; STATUS_MEMORY where nothing
+ * fits; errors as backend_open and its operations. */
 enum status bench_run(struct bench_result *r, const struct bench_request *request,
                       struct progress *progress, struct error *error);
 
-/* The largest relative difference from the reference, which is computed in double, that rounding
- * explains. */
+/* The largest relative difference from the reference (computed in double precision) that rounding
+ * can explain. */
 double bench_tolerance(enum precision precision, enum conflict conflict, uint64_t nnz);
 
+/* Accepts an empty *r. */
 void bench_free(struct bench_result *r);
 
 #endif

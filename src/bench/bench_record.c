@@ -109,7 +109,7 @@ static void put_resolution(struct json *j, const struct bench_result *r,
     json_end(j);
 }
 
-/* How ALS keeps the tensor. "groups" lists the first mode of each mode group. */
+/* How ALS kept the tensor. "groups" lists the first mode of each mode group. */
 static void put_built(struct json *j, const struct backend_built *built)
 {
     const struct plan *plan = &built->plan;

@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "bench/bench.h"
 
-/* Adds to the object that is open in j: tensor (its name), options, limits, reference, mttkrp, als.
- * Modes count from 1; times in seconds. An error stays in j. */
+/* Adds to the object that is open in j: tensor (with the name `tensor`), options, limits,
+ * reference, mttkrp, als. Modes count from 1; times are in seconds. An error is kept in j. */
 void bench_record(struct json *j, const char *tensor, const struct bench_request *request,
                   const struct bench_result *r);
 

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 
-#define HOST_PRODUCTS (UINT64_C(1) << 29) /* nonzeros times rank that the host still does soon */
+#define HOST_PRODUCTS (UINT64_C(1) << 29) /* nonzeros x rank, at most, for the host to be quick */
 
 static enum status allocate_other(struct bench_reference *f, struct error *error)
 {
@@ -96,7 +96,7 @@ enum status bench_reference_create(struct bench_reference *f, const struct backe
                        : bench_reference_rows_create(&f->sample, input, start, error);
 }
 
-/* Adds up what two rows differ by, and the expected one's squared norm. */
+/* Adds the squared differences of two arrays, and the squares of the expected one, to the sums. */
 static void compare_rows(const double *got, const double *expected, uint64_t entries,
                          double *difference_sq, double *norm_sq)
 {

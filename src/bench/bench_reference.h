@@ -1,8 +1,9 @@
-/* What MTTKRP must give, computed in double precision and in another way than the one that is
- * measured. For a tensor that is streamed: some rows, by their definition (bench_reference_rows.h).
- * Otherwise for a GPU: by the host, unless that would take long. Otherwise: by the same backend
- * with `atomic`, which adds every nonzero by itself; `atomic` is then confirmed by the other
- * resolutions, and compared with `register` where it is the only one measured. */
+/* What MTTKRP must give, computed in double precision and in another way than the measured one:
+ * for nonzeros that are not read from their file, and for a large streamed tensor, some rows by
+ * their definition (bench_reference_rows.h); otherwise, to check a GPU, by the host, unless that
+ * would take long; otherwise by the same backend with `atomic`, which adds every nonzero by itself.
+ * `atomic` is then confirmed by the other resolutions; where it is the only one measured, it is
+ * compared with `register`. */
 #ifndef BLCO_BENCH_REFERENCE_H
 #define BLCO_BENCH_REFERENCE_H
 
@@ -13,24 +14,27 @@ struct bench_reference {
     char name[64]; /* "the host", "atomic on cuda"            */
     struct shape shape;
     uint64_t rank;
-    double *m[MAX_ORDER]; /* (I_n x R) each; NULL where there is a sample; owned */
-    struct bench_reference_rows sample;
-    double *other; /* (longest mode x R); owned                           */
+    double *m[MAX_ORDER];               /* (I_n x R) each; NULL where there is a sample; owned */
+    struct bench_reference_rows sample; /* empty where m is there */
+    double *other;                      /* (longest mode x R): scratch, the M to compare; owned */
 };
 
-/* M of every mode for the factors of `start`, to check what a backend of this kind computes with
- * these options. On failure *f is still to be freed. */
+/* *f = M of every mode for the factors of `start`, to check what a backend of this kind computes
+ * with these options. The caller frees *f with bench_reference_free, after a failure too.
+ * STATUS_MEMORY, and errors as backend_open and bench_reference_rows_create. */
 enum status bench_reference_create(struct bench_reference *f, const struct backend_kind *kind,
                                    const struct tensor_input *input,
                                    const struct backend_options *options,
                                    const struct ktensor *start, struct progress *progress,
                                    struct error *error);
 
-/* *difference = ||M - reference|| / ||reference|| of the backend's last MTTKRP, that of `mode`,
- * over the rows that the reference has; 0 where both are zero. */
+/* *difference = ||M - reference|| / ||reference|| for the M of the backend's last MTTKRP, that of
+ * `mode`, over the rows that the reference has; 0 where the two are equal. Errors as
+ * backend_fetch. */
 enum status bench_reference_compare(const struct bench_reference *f, struct backend *b, int mode,
                                     double *difference, struct error *error);
 
+/* Accepts an empty *f. */
 void bench_reference_free(struct bench_reference *f);
 
 #endif

@@ -5,14 +5,14 @@
 
 #include "base/memory.h"
 
-#define PIECE  (UINT64_C(1) << 20) /* nonzeros summed by themselves before they are added to M */
-#define FILTER 4096
+#define PIECE  (UINT64_C(1) << 20) /* nonzeros of a piece, which has sums of its own */
+#define FILTER 4096                /* entries of a table that rules out most rows    */
 
-/* The nonzeros, a piece at a time. */
+/* Hands the nonzeros over, a piece at a time. */
 struct pieces {
     const struct tensor_input *input;
-    uint64_t length;  /* nonzeros of a piece; from a file, those of whole segments     */
-    struct coo room;  /* a file's piece is decoded here; owned; else empty             */
+    uint64_t length;  /* nonzeros of a piece; of a file, those of whole segments       */
+    struct coo room;  /* where a piece of a file is decoded; owned; otherwise empty    */
     struct coo piece; /* the piece loaded last; not owned                              */
 };
 
@@ -55,7 +55,7 @@ static enum status pieces_load(struct pieces *p, uint64_t i, struct error *error
     return STATUS_OK;
 }
 
-/* Where `row` stands in s->row[n]; s->rows[n] where it is not there. */
+/* The place of `row` in s->row[n]; s->rows[n] where the row is not there. */
 static uint64_t place_of(const struct bench_reference_rows *s, int n, uint32_t row)
 {
     uint64_t i = 0;
@@ -90,7 +90,7 @@ static enum status choose_rows(struct bench_reference_rows *s, struct pieces *p,
     return STATUS_OK;
 }
 
-/* part (R) += value * product of the other modes' rows. product (R) is scratch. */
+/* part (R) += value * elementwise product of the other modes' rows. product (R) is scratch. */
 static void add_nonzero(const struct bench_reference_rows *s, const struct coo *x, uint64_t i,
                         int mode, const struct ktensor *k, double *product, double *part)
 {
@@ -136,8 +136,8 @@ static enum status allocate(struct bench_reference_rows *s, struct mode_sums *su
     return STATUS_OK;
 }
 
-/* One thread sums a mode's rows, in the order of the nonzeros, so that sums do not depend on
- * threads. */
+/* One thread sums all rows of a mode, in the order of the nonzeros, so that the sums do not depend
+ * on the number of threads. */
 static enum status add_pieces(struct bench_reference_rows *s, struct pieces *p,
                               const struct ktensor *k, struct mode_sums *sums, struct error *error)
 {

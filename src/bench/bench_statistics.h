@@ -1,4 +1,4 @@
-/* Least, quartiles and most of samples. */
+/* The least, the quartiles and the most of a series of samples. */
 #ifndef BLCO_BENCH_STATISTICS_H
 #define BLCO_BENCH_STATISTICS_H
 
@@ -11,7 +11,7 @@ struct bench_statistics {
     double least, lower, median, upper, most;
 };
 
-/* *s = the statistics of sample (count), count >= 1. STATUS_MEMORY. */
+/* *s = the statistics of sample (count), in any order; count is 1 or more. STATUS_MEMORY. */
 enum status bench_statistics(const double *sample, uint64_t count, struct bench_statistics *s,
                              struct error *error);
 

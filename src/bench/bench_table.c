@@ -4,7 +4,7 @@
 
 #define NUMBER_TEXT 16 /* bytes of a number's text */
 
-/* Four digits or so: "0.1782", "17.82", "1782". */
+/* About four digits: "0.1782", "17.82", "1782". */
 static const char *short_number(double value, char *text)
 {
     int decimals = value < 1 ? 4 : value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0;
@@ -35,7 +35,7 @@ static void show_limits(FILE *stream, const struct bench_result *r)
     }
 }
 
-/* The backends opened, by number: one per conflict resolution, and last that of ALS. */
+/* What was measured on backend number i: one backend per conflict resolution, then that of ALS. */
 static const struct bench_resolution *opened(const struct bench_result *r, int i)
 {
     return i < r->resolutions ? &r->resolution[i] : &r->als.own;
@@ -79,8 +79,8 @@ static void show_mttkrp(FILE *stream, const struct bench_result *r)
     }
 }
 
-/* What each MTTKRP of a streamed tensor moves over the bus, against the rate of a plain transfer;
- * prints nothing where no tensor was streamed. */
+/* What each MTTKRP of a streamed tensor moves over the bus, compared with the rate of a plain
+ * transfer. Prints nothing where the tensor was not streamed. */
 static void show_bus(FILE *stream, const struct bench_result *r)
 {
     bool head = false;
@@ -121,7 +121,8 @@ static double stage_seconds(const struct backend_seconds *build, int stage)
     }
 }
 
-/* A row of the table: one stage of every backend opened; no row where none had the stage. */
+/* Prints a row with the time of one stage on every backend; no row where no backend had the stage.
+ */
 static void show_stage(FILE *stream, const struct bench_result *r, const char *name, int stage)
 {
     bool any = false;

@@ -6,7 +6,7 @@
 
 #include "bench/bench.h"
 
-/* At most 100 columns. */
+/* Prints all of *r to `stream`, at most 100 columns wide; times in milliseconds. */
 void bench_table(FILE *stream, const struct bench_result *r);
 
 #endif
