@@ -9,7 +9,7 @@
 #define BATCH_SEGMENTS  16 /* that flow at a time, where memory allows ...          */
 #define SORTED_SEGMENTS 64 /* ... and where batches are sorted                      */
 #define LEAST_SORTED    8  /* segments of a batch for which a sort pays              */
-#define QUEUE_SHARE     3  /* queues take at most one in so many bytes that are left */
+#define FLOW_SHARE      3  /* slots and workspaces take at most one in so many bytes left */
 
 /* From alto, a batch is sorted by output row first where M is longer than this: hardly two nonzeros
  * of a chunk have the same row then, but many of a batch. Of 1.7 thousand million nonzeros in 1.8
@@ -31,8 +31,8 @@ static bool sorts_batches(const struct plan *p, int n)
     return p->conflict[n] == CONFLICT_REGISTER && plan_factor_size(&p->request, n) > SORTED_OUTPUT;
 }
 
-/* The queues' packed nonzeros; the index words and doubles that the lanes' are decoded to, and the
- * sort's room. */
+/* The slots' packed nonzeros; the index words and doubles to which the workspaces' nonzeros are
+ * decoded, and the sort's room. */
 static uint64_t flow_bytes(const struct plan_request *r, uint64_t batch, bool sorted)
 {
     uint64_t decoded = (plan_index_words(r) + 1) * sizeof(uint64_t);
@@ -41,21 +41,21 @@ static uint64_t flow_bytes(const struct plan_request *r, uint64_t batch, bool so
                     plan_multiply(PLAN_WORKSPACES, plan_multiply(batch, decoded + sort)));
 }
 
-/* As many nonzeros as pay, fewer where queues would take more than their share of what the factors
- * leave. */
+/* As many nonzeros as pay, fewer where slots and workspaces would take more than their share of
+ * what the factors leave. */
 static uint64_t choose_batch(const struct plan_request *r, uint64_t left, bool sorted)
 {
     uint64_t batch = (sorted ? SORTED_SEGMENTS : BATCH_SEGMENTS) * BLCO_SEGMENT_NNZ;
     if (r->forced.batch_nnz)
         return r->forced.batch_nnz;
-    while (batch > BLCO_SEGMENT_NNZ && flow_bytes(r, batch, sorted) > left / QUEUE_SHARE)
+    while (batch > BLCO_SEGMENT_NNZ && flow_bytes(r, batch, sorted) > left / FLOW_SHARE)
         batch -= BLCO_SEGMENT_NNZ;
     return batch < r->tensor.nnz ? batch : r->tensor.nnz;
 }
 
 /* The batches, and for which modes they are sorted: for none where they would be so small that few
  * of their nonzeros are in the same row. */
-static void choose_queues(struct plan *p, uint64_t left)
+static void choose_batches(struct plan *p, uint64_t left)
 {
     const struct plan_request *r = &p->request;
     bool sorted = false;
@@ -123,7 +123,7 @@ void plan_streamed(struct plan *p, int replicas)
     uint64_t coordinates = (uint64_t)r->tensor.shape.order * sizeof(uint32_t) + sizeof(double);
     p->streamed = true;
     p->replicate = r->conflict == CONFLICT_AUTO && !r->forced.one_copy;
-    choose_queues(p, left);
+    choose_batches(p, left);
     p->host_bytes = plan_multiply((uint64_t)plan_orderings(p), packed_bytes(p));
     p->packing_bytes =
         replicas == 0 ? 0 : plan_multiply(r->tensor.nnz, coordinates + PACKED_TENSOR_BUILD_BYTES);
