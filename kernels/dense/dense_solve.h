@@ -1,6 +1,6 @@
 /* One pass over a long factor matrix in ALS: solve, Gram and inner products. Factor matrices are
- * row-major, `ld` entries (a multiple of 16 bytes) a row, of either precision; all other
- * arrays are double. Device pointers only; nothing of src/ is known here.
+ * row-major, `ld` entries (a multiple of 16 bytes) a row, of either precision; all other arrays
+ * are double. Device pointers only; nothing of src/ is known here.
  *
  * Every sum over rows has two stages, thread blocks and then their partial results in a fixed
  * order, so results repeat bit for bit on one device. Asynchronous; the launch's error is returned.

@@ -40,7 +40,7 @@ enum mttkrp_path {
 
 struct mttkrp_args {
     const uint64_t *index[2];         /* (nnz) each; [1] NULL where the index is one word  */
-    const void *value;                /* (nnz), of `precision` */
+    const void *value;                /* (nnz), of `precision`                             */
     const struct mttkrp_chunk *chunk; /* (chunks)                                          */
     uint64_t chunks;
     const uint32_t *base; /* (blocks x MAX_ORDER); NULL where all bits are zero */

@@ -28,7 +28,7 @@ struct unpack_args {
     uint32_t segment_nnz;                 /* of every segment but the last                        */
     uint64_t nnz;
     uint64_t *index[PACKED_WORDS]; /* (nnz) each; [1] is not written where layout.words is 1      */
-    void *value;                   /* (nnz), of `precision` */
+    void *value;                   /* (nnz), of `precision`                                       */
     enum precision precision;
     int *damaged; /* (1): becomes a mode, counted from one, with a coordinate that is not below its
                    * length; left as it is where there is no such mode */

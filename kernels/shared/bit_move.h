@@ -16,19 +16,19 @@
 struct bit_move {
     uint64_t mask;    /* in the word that is built               */
     int32_t rotation; /* 0 to 63                                 */
-    int32_t source;   /* the word to read: a mode's, or 0 for the line */
+    int32_t from;     /* the word to read: a mode's, or 0 for the line */
 };
 
 #define BIT_MOVES_MAX 64 /* each bit of the word that is built is in one move's mask */
 
 struct bit_moves {
     int count;
-    struct bit_move move[BIT_MOVES_MAX]; /* moves of the same source side by side */
+    struct bit_move move[BIT_MOVES_MAX]; /* moves from the same word side by side */
 };
 
-BIT_MOVE_FUNCTION uint64_t bit_move_apply(struct bit_move m, uint64_t source)
+BIT_MOVE_FUNCTION uint64_t bit_move_apply(struct bit_move m, uint64_t from)
 {
-    return (source << m.rotation | source >> ((64 - m.rotation) & 63)) & m.mask;
+    return (from << m.rotation | from >> ((64 - m.rotation) & 63)) & m.mask;
 }
 
 #endif

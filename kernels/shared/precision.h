@@ -1,5 +1,5 @@
 /* The precision of the entries of factor matrices and of the values of nonzeros, on the host and on
- * the device. */
+ * the device, in C and CUDA C++. */
 #ifndef BLCO_PRECISION_H
 #define BLCO_PRECISION_H
 

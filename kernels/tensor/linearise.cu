@@ -57,17 +57,17 @@ __global__ void move_words(const uint64_t *in, uint64_t *out, uint64_t n,
 {
     const uint64_t tile = THREADS * ITEMS;
     for (uint64_t base = blockIdx.x * tile + threadIdx.x; base < n; base += gridDim.x * tile) {
-        uint64_t source[ITEMS], word[ITEMS];
+        uint64_t from[ITEMS], word[ITEMS];
 #pragma unroll
         for (int k = 0; k < ITEMS; k++) {
             uint64_t i = base + k * THREADS;
-            source[k] = i < n ? in[i] : 0;
+            from[k] = i < n ? in[i] : 0;
             word[k] = 0;
         }
         for (int m = 0; m < moves.count; m++) {
 #pragma unroll
             for (int k = 0; k < ITEMS; k++)
-                word[k] |= bit_move_apply(moves.move[m], source[k]);
+                word[k] |= bit_move_apply(moves.move[m], from[k]);
         }
 #pragma unroll
         for (int k = 0; k < ITEMS; k++) {
@@ -89,8 +89,8 @@ __global__ void gather_words(const __grid_constant__ linearise_coordinates x, Po
         uint64_t at = position[i], word = 0, coordinate = 0;
         int mode = -1;
         for (int m = 0; m < moves.count; m++) {
-            if (moves.move[m].source != mode) {
-                mode = moves.move[m].source;
+            if (moves.move[m].from != mode) {
+                mode = moves.move[m].from;
                 coordinate = x.index[mode][at];
             }
             word |= bit_move_apply(moves.move[m], coordinate);

@@ -33,8 +33,8 @@ struct nonzero {
     const tuples_nonzeros &x;
     uint64_t i, line;
 
-    __device__ nonzero(const tuples_nonzeros &source, uint64_t at)
-        : x(source), i(at), line(source.line ? source.line[at] : 0)
+    __device__ nonzero(const tuples_nonzeros &all, uint64_t at)
+        : x(all), i(at), line(all.line ? all.line[at] : 0)
     {
     }
 
@@ -43,7 +43,7 @@ struct nonzero {
         return x.line ? uint32_t(line >> x.shift[mode]) & x.mask[mode] : x.index[mode][i];
     }
 
-    __device__ uint32_t offset(const tuples_map &map) const
+    __device__ uint32_t key(const tuples_map &map) const
     {
         uint32_t sum = 0;
         for (int k = map.first; k < map.last; k++)
@@ -57,28 +57,28 @@ __global__ void mark(const __grid_constant__ tuples_nonzeros x,
                      const __grid_constant__ tuples_map map, uint64_t n)
 {
     for (uint64_t i = first_item(); i < n; i += stride()) {
-        uint32_t offset = nonzero(x, i).offset(map);
-        unsigned long long bit = 1ull << (offset % 64);
-        auto word = reinterpret_cast<unsigned long long *>(&map.bits[offset / 64]);
+        uint32_t key = nonzero(x, i).key(map);
+        unsigned long long bit = 1ull << (key % 64);
+        auto word = reinterpret_cast<unsigned long long *>(&map.bits[key / 64]);
         if (!(__ldcg(word) & bit))
             atomicOr(word, bit);
     }
 }
 
-/* An odd factor numbers the offsets anew modulo a power of two. */
+/* An odd factor numbers the keys anew modulo a power of two. */
 __global__ void count(const __grid_constant__ tuples_nonzeros x,
                       const __grid_constant__ tuples_map map, const tuples_sample sample,
                       uint64_t n, uint64_t *bits, uint32_t *sum)
 {
-    const uint32_t mask = (1u << sample.bits) - 1;
-    const uint32_t sampled = 1u << (sample.bits - sample.left_out);
+    const uint32_t mask = (1u << sample.key_bits) - 1;
+    const uint32_t sampled = 1u << (sample.key_bits - sample.skipped_bits);
     uint32_t found = 0;
     for (uint64_t i = first_item(); i < n; i += stride()) {
-        uint32_t offset = nonzero(x, i).offset(map) * 2654435761u & mask;
-        if (offset >= sampled)
+        uint32_t key = nonzero(x, i).key(map) * 2654435761u & mask;
+        if (key >= sampled)
             continue;
-        unsigned long long bit = 1ull << (offset % 64);
-        auto word = reinterpret_cast<unsigned long long *>(&bits[offset / 64]);
+        unsigned long long bit = 1ull << (key % 64);
+        auto word = reinterpret_cast<unsigned long long *>(&bits[key / 64]);
         if (!(__ldcg(word) & bit))
             found += !(atomicOr(word, bit) & bit);
     }
@@ -98,10 +98,10 @@ struct CountBits {
     }
 };
 
-__device__ uint32_t number_of(const tuples_map &map, uint32_t offset)
+__device__ uint32_t number_of(const tuples_map &map, uint32_t key)
 {
-    uint64_t below = map.bits[offset / 64] & ((uint64_t(1) << (offset % 64)) - 1);
-    return map.before[offset / 64] + uint32_t(__popcll(below));
+    uint64_t below = map.bits[key / 64] & ((uint64_t(1) << (key % 64)) - 1);
+    return map.before[key / 64] + uint32_t(__popcll(below));
 }
 
 /* All maps of a tensor, as one argument of a kernel. */
@@ -120,8 +120,7 @@ __global__ void reduce(const __grid_constant__ tuples_nonzeros x, const __grid_c
         uint64_t line = 0;
         for (int k = 0; k < maps.count; k++) {
             const tuples_map &map = maps.map[k];
-            uint32_t number =
-                map.bits ? number_of(map, here.offset(map)) : here.coordinate(map.first);
+            uint32_t number = map.bits ? number_of(map, here.key(map)) : here.coordinate(map.first);
             line |= uint64_t(number) << to.shift[k];
             if (to.index[k])
                 to.index[k][i] = number;
@@ -131,14 +130,14 @@ __global__ void reduce(const __grid_constant__ tuples_nonzeros x, const __grid_c
     }
 }
 
-__device__ void write_tuple(const tuples_map &map, const tuples_target &to, uint32_t offset,
+__device__ void write_tuple(const tuples_map &map, const tuples_target &to, uint32_t key,
                             uint32_t number)
 {
     int modes = map.last - map.first;
     uint64_t line = uint64_t(number) << to.shift[modes];
     for (int k = modes - 1; k >= 0; k--) {
-        uint32_t coordinate = offset % map.length[k];
-        offset /= map.length[k];
+        uint32_t coordinate = key % map.length[k];
+        key /= map.length[k];
         line |= uint64_t(coordinate) << to.shift[k];
         if (to.index[k])
             to.index[k][number] = coordinate;

@@ -1,7 +1,7 @@
 /* Tuples of neighbouring modes' coordinates: which tuples nonzeros have, and their numbers. A
- * tuple's offset is its place among all possible tuples of its modes, the last mode counting
- * fastest; the tuples that nonzeros have are numbered by ascending offset. Device pointers only;
- * all launchers are asynchronous and return the launch's error. */
+ * tuple's key is its place among all possible tuples of its modes, the last mode counting fastest;
+ * the tuples that nonzeros have are numbered by ascending key. Device pointers only; all launchers
+ * are asynchronous and return the launch's error. */
 #ifndef BLCO_TUPLES_H
 #define BLCO_TUPLES_H
 
@@ -34,20 +34,20 @@ struct tuples_target {
 struct tuples_map {
     int first, last;
     uint32_t length[MAX_ORDER]; /* of mode first + k                                      */
-    uint64_t words;             /* with a bit for every offset                            */
-    uint64_t *bits;             /* (words): the offsets that have a nonzero; NULL for a map
-                                 * of one mode, whose tuples are its indices              */
+    uint64_t words;             /* with a bit for every key                               */
+    uint64_t *bits;             /* (words): the keys that nonzeros have; NULL for a map of
+                                 * one mode, whose tuples are its indices                 */
     uint32_t *before;           /* (words + 1): tuples in the words before                */
 };
 
-/* Every offset, or one in 2^left_out of them, as good as at random. */
+/* Every key, or one in 2^skipped_bits of them, as good as at random. */
 struct tuples_sample {
-    int bits; /* offsets < 2^bits */
-    int left_out;
+    int key_bits; /* keys < 2^key_bits */
+    int skipped_bits;
 };
 
-/* *count (0 before) += how many of the sample's offsets n nonzeros have. Of the map only the modes
- * and their lengths are read. bits (2^(sample.bits - left_out) bits in whole words, 0 before) is
+/* *count (0 before) += how many of the sample's keys n nonzeros have. Of the map only the modes and
+ * their lengths are read. bits (2^(key_bits - skipped_bits) bits in whole words, 0 before) is
  * scratch. */
 cudaError_t tuples_count(const struct tuples_nonzeros *x, const struct tuples_map *map,
                          struct tuples_sample sample, uint64_t n, uint64_t *bits, uint32_t *count,
@@ -62,7 +62,7 @@ cudaError_t tuples_number(void *temporary, size_t *temporary_bytes, const struct
                           cudaStream_t stream);
 
 /* Coordinate k of each of n nonzeros becomes the number of its tuple of map[k] (maps). The target's
- * arrays may be the source's where a nonzero's place is the same in both. */
+ * arrays may be those of x where a nonzero's place is the same in both. */
 cudaError_t tuples_reduce(const struct tuples_nonzeros *x, const struct tuples_map *map, int maps,
                           const struct tuples_target *to, uint64_t n, cudaStream_t stream);
 

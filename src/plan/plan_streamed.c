@@ -9,7 +9,7 @@
 #define BATCH_SEGMENTS  16 /* segments of a batch, where memory allows ...                */
 #define SORTED_SEGMENTS 64 /* ... and where batches are sorted                            */
 #define LEAST_SORTED    8  /* segments of a batch, at least, for a sort to pay            */
-#define QUEUE_SHARE     3  /* slots and workspaces take at most 1/3 of what factors leave */
+#define FLOW_SHARE      3  /* slots and workspaces take at most 1/3 of what factors leave */
 
 /* From alto, a batch is sorted by output row first where M is larger than this: in so large an M
  * the nonzeros of a chunk hardly ever share a row, but many nonzeros of a batch do. Rows that a
@@ -47,14 +47,14 @@ static uint64_t choose_batch(const struct plan_request *r, uint64_t left, bool s
     uint64_t batch = (sorted ? SORTED_SEGMENTS : BATCH_SEGMENTS) * BLCO_SEGMENT_NNZ;
     if (r->forced.batch_nnz)
         return r->forced.batch_nnz;
-    while (batch > BLCO_SEGMENT_NNZ && flow_bytes(r, batch, sorted) > left / QUEUE_SHARE)
+    while (batch > BLCO_SEGMENT_NNZ && flow_bytes(r, batch, sorted) > left / FLOW_SHARE)
         batch -= BLCO_SEGMENT_NNZ;
     return batch < r->tensor.nnz ? batch : r->tensor.nnz;
 }
 
 /* Decides how large batches are and for which modes they are sorted: for none where batches are so
  * small that few of their nonzeros share a row. */
-static void choose_queues(struct plan *p, uint64_t left)
+static void choose_batches(struct plan *p, uint64_t left)
 {
     const struct plan_request *r = &p->request;
     bool sorted = false;
@@ -124,7 +124,7 @@ void plan_streamed(struct plan *p, int replicas)
     uint64_t coordinates = (uint64_t)r->tensor.shape.order * sizeof(uint32_t) + sizeof(double);
     p->streamed = true;
     p->replicate = r->conflict == CONFLICT_AUTO && !r->forced.one_copy;
-    choose_queues(p, left);
+    choose_batches(p, left);
     p->host_bytes = plan_multiply((uint64_t)plan_orderings(p), packed_bytes(p));
     p->packing_bytes =
         replicas == 0 ? 0 : plan_multiply(r->tensor.nnz, coordinates + PACKED_TENSOR_BUILD_BYTES);

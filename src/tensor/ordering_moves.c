@@ -2,16 +2,16 @@
 
 #include <string.h>
 
-/* Adds the move of bit `from` of source `source` to bit `to` of the word. Bits of one source that
- * go the same distance share a move. Calls come in ascending order of the source. */
-static void add_move(struct bit_moves *m, int source, int from, int to)
+/* Adds the move of bit `bit` of word `from` to bit `to` of the word that is built. Bits of one word
+ * that go the same distance share a move. Calls come in ascending order of `from`. */
+static void add_move(struct bit_moves *m, int from, int bit, int to)
 {
-    int rotation = (to - from) & 63, i = m->count;
-    while (i > 0 && m->move[i - 1].source == source && m->move[i - 1].rotation != rotation)
+    int rotation = (to - bit) & 63, i = m->count;
+    while (i > 0 && m->move[i - 1].from == from && m->move[i - 1].rotation != rotation)
         i--;
-    if (i == 0 || m->move[i - 1].source != source) {
+    if (i == 0 || m->move[i - 1].from != from) {
         i = ++m->count;
-        m->move[i - 1] = (struct bit_move){0, rotation, source};
+        m->move[i - 1] = (struct bit_move){0, rotation, from};
     }
     m->move[i - 1].mask |= UINT64_C(1) << to;
 }

@@ -11,8 +11,8 @@
 enum ordering_target { ORDERING_LINE, ORDERING_INDEX };
 
 /* The moves that build word `word` of the line or the index (`layout`) of `to`: from the line of
- * `from` (at most 64 bits; the source of every move is 0), or, where `from` is NULL, from the
- * coordinates (the source of a move is the mode). */
+ * `from` (at most 64 bits; every move reads word 0), or, where `from` is NULL, from the coordinates
+ * (a move reads the word of its mode's number). */
 void ordering_moves_create(struct bit_moves *m, const struct ordering *from,
                            const struct ordering *to, enum ordering_target layout, int word);
 

@@ -31,17 +31,17 @@ static void random_coordinate(uint64_t *seed, const struct shape *s, uint32_t *c
         coordinate[n] = (uint32_t)(naive_random(seed) % s->dims[n]);
 }
 
-static uint64_t apply(const struct bit_moves *m, const uint64_t *source)
+static uint64_t apply(const struct bit_moves *m, const uint64_t *input)
 {
     uint64_t word = 0;
     for (int i = 0; i < m->count; i++)
-        word |= bit_move_apply(m->move[i], source[m->move[i].source]);
+        word |= bit_move_apply(m->move[i], input[m->move[i].from]);
     return word;
 }
 
 /* Every word that the moves build is the one that ordering.c builds. */
 static void check_words(const struct ordering *from, const struct ordering *o,
-                        enum ordering_target layout, const uint64_t *source,
+                        enum ordering_target layout, const uint64_t *input,
                         const uint64_t *expected, int words)
 {
     for (int w = 0; w < words; w++) {
@@ -49,8 +49,8 @@ static void check_words(const struct ordering *from, const struct ordering *o,
         ordering_moves_create(&m, from, o, layout, w);
         assert_in_range(m.count, 0, BIT_MOVES_MAX);
         for (int i = 1; i < m.count; i++)
-            assert_true(m.move[i].source >= m.move[i - 1].source);
-        assert_int_equal(apply(&m, source), expected[w]);
+            assert_true(m.move[i].from >= m.move[i - 1].from);
+        assert_int_equal(apply(&m, input), expected[w]);
     }
 }
 
@@ -61,16 +61,16 @@ static void check_ordering(uint64_t *seed, const struct shape *s, const struct o
     for (int i = 0; i < 5; i++) {
         uint32_t coordinate[MAX_ORDER], base[MAX_ORDER], expected_base[MAX_ORDER];
         uint64_t line[MAX_LINE_WORDS], index[2], common_line[MAX_LINE_WORDS] = {0};
-        uint64_t source[MAX_ORDER];
+        uint64_t input[MAX_ORDER];
         random_coordinate(seed, s, coordinate);
         for (int n = 0; n < s->order; n++)
-            source[n] = coordinate[n];
+            input[n] = coordinate[n];
         ordering_encode(o, coordinate, line);
         ordering_encode(&common, coordinate, common_line);
         ordering_split(o, coordinate, index, expected_base);
 
-        check_words(NULL, o, ORDERING_LINE, source, line, (o->line_bits + 63) / 64);
-        check_words(NULL, o, ORDERING_INDEX, source, index, o->words);
+        check_words(NULL, o, ORDERING_LINE, input, line, (o->line_bits + 63) / 64);
+        check_words(NULL, o, ORDERING_INDEX, input, index, o->words);
         ordering_base(o, line, base);
         assert_memory_equal(base, expected_base, (size_t)s->order * sizeof *base);
         if (o->line_bits > 64)
@@ -101,13 +101,13 @@ static void test_all_bits_of_full_modes(void **state)
     (void)state;
     struct shape s = {2, {MAX_LENGTH, MAX_LENGTH}};
     uint32_t coordinate[2] = {MAX_LENGTH - 1, MAX_LENGTH - 2};
-    uint64_t source[2] = {coordinate[0], coordinate[1]};
+    uint64_t input[2] = {coordinate[0], coordinate[1]};
     for (int kind = ORDERING_ALTO; kind < 2; kind++) {
         struct ordering o;
         uint64_t line[1];
         ordering_create(&o, kind, &s, 64);
         ordering_encode(&o, coordinate, line);
-        check_words(NULL, &o, ORDERING_LINE, source, line, 1);
+        check_words(NULL, &o, ORDERING_LINE, input, line, 1);
     }
 }
 

@@ -229,12 +229,11 @@ static void test_open_fails(void **state)
     (void)state;
     struct device_dense *d;
     struct error error = {0};
-    assert_int_equal(failing_allocations(8, PRECISION_DOUBLE),
-                     8); /* itself, 6 arrays, the flags' copy */
-    assert_int_equal(failing_allocations(100, PRECISION_DOUBLE),
-                     11); /* long rows: W, Grams, cuSOLVER's   */
-    assert_int_equal(failing_allocations(100, PRECISION_SINGLE),
-                     13); /* in float: panels of M and A       */
+    /* itself, 6 arrays, the flags' copy; for long rows W, Grams, cuSOLVER's array too; in single
+     * precision panels of M and A too */
+    assert_int_equal(failing_allocations(8, PRECISION_DOUBLE), 8);
+    assert_int_equal(failing_allocations(100, PRECISION_DOUBLE), 11);
+    assert_int_equal(failing_allocations(100, PRECISION_SINGLE), 13);
     assert_int_equal(device_dense_open(&d, 0, 1 << 20, 1 << 20, PRECISION_DOUBLE, &error),
                      STATUS_INPUT);
     assert_null(d);

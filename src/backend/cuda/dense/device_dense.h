@@ -19,8 +19,8 @@
 struct device_dense; /* library handles and arrays for one pair of streams */
 
 /* On the device of this number, which is the calling thread's, for rank R and rows of ld entries (a
- * multiple of 16 bytes). precision: of factors and M (Grams, V and norms are double). The
- * caller closes *d. STATUS_INPUT where R is too large for a GPU; STATUS_MEMORY. */
+ * multiple of 16 bytes). precision: of factors and M (Grams, V and norms are double). The caller
+ * closes *d. STATUS_INPUT where R is too large for a GPU; STATUS_MEMORY. */
 enum status device_dense_open(struct device_dense **d, int device, uint64_t rank, uint64_t ld,
                               enum precision precision, struct error *error);
 void device_dense_close(struct device_dense *d);

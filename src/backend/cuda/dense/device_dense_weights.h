@@ -16,7 +16,7 @@
 /* All arrays are in device memory, but for host_flags; all are owned. */
 struct device_dense_weights {
     uint32_t rank;
-    enum precision precision; /* of factors and M */
+    enum precision precision; /* of factors and M                                */
     double *v, *factor;       /* (R x R) each                                    */
     double *values;           /* (R): eigenvalues                                */
     int *flags;               /* enum dense_weights_status, cuSOLVER's info      */

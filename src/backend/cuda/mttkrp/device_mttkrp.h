@@ -11,7 +11,7 @@
 /* What the kernels read and write beside the tensor; all arrays are in device memory. */
 struct device_factors {
     struct shape shape;
-    enum precision precision; /* of the matrices' entries */
+    enum precision precision; /* of the matrices' entries                                */
     uint32_t vectors;         /* 16-byte vectors in a row of every matrix                */
     void *factor[MAX_ORDER];  /* (I_n x vectors * 16 bytes)                             */
     void *m;                  /* (copies x longest I_n x vectors * 16 bytes)             */

@@ -6,9 +6,9 @@
 #include "backend/cuda/runtime/device_staging.h"
 #include "kernels/shared/precision.h"
 
-/* a (rows x ld, device, of this precision) = host (rows x columns); columns from
- * `columns` on become zero. Returns when the host array has been read; a is there when the
- * staging's stream gets there. STATUS_INTERNAL. */
+/* a (rows x ld, device, of this precision) = host (rows x columns); columns from `columns` on
+ * become zero. Returns when the host array has been read; a is there when the staging's stream gets
+ * there. STATUS_INTERNAL. */
 enum status device_factor_upload(struct device_staging *s, const double *host, void *a,
                                  uint64_t rows, uint64_t columns, uint64_t ld,
                                  enum precision precision, struct error *error);

@@ -9,7 +9,7 @@ struct device_rates_request {
     const struct shape *shape; /* of the tensor                                     */
     uint64_t row_bytes;        /* of a factor's row, without padding                */
     uint64_t vectors;          /* 16-byte vectors in a row                          */
-    enum precision precision;  /* of the rows' entries */
+    enum precision precision;  /* of the rows' entries                              */
     uint64_t memory;           /* device bytes that may be used; 0: what is free    */
 };
 

@@ -71,7 +71,7 @@ struct device_stream {
     enum conflict conflict[MAX_ORDER];
     bool sorted[MAX_ORDER]; /* batches are sorted by this mode's rows */
     struct packed_layout layout;
-    enum precision precision; /* of decoded values and of factors */
+    enum precision precision; /* of decoded values and of factors                       */
     int *damaged;             /* (1) as in struct unpack_args; device, owned            */
     uint64_t batch_nnz;       /* nonzeros of a batch, about                             */
     uint64_t bytes;           /* of device memory that may be used                      */

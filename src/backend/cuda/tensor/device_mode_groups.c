@@ -104,7 +104,7 @@ static enum status count_range(const struct device_coo *x, int first, int last, 
         map.length[n - first] = (uint32_t)x->shape.dims[n];
     const struct mode_groups_sample s =
         mode_groups_sample(mode_groups_possible_tuples(x->shape.dims, x->nnz, first, last));
-    const struct tuples_sample sample = {.bits = s.key_bits, .left_out = s.skipped_bits};
+    const struct tuples_sample sample = {.key_bits = s.key_bits, .skipped_bits = s.skipped_bits};
     const uint64_t words = (UINT64_C(1) << (s.key_bits - s.skipped_bits)) / 64 + 1;
     uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
     if (!bits)
