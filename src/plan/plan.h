@@ -24,11 +24,11 @@ struct plan_tensor {
 
 /* What benchmarks and tests force upon a plan; all zero for everybody else. */
 struct plan_forced {
-    bool one_copy; /* with CONFLICT_AUTO: one alto ordering, no orderings `mode n`          */
-    bool replicas_at_once; /* streamed: orderings `mode n` of all modes are built when a mode is
-                            * asked for the second time, whether they pay or not */
-    uint64_t batch_nnz; /* streamed: nonzeros of a batch; 0: as many as pay                      */
-    bool streamed;      /* the tensor is streamed even where memory has room for it              */
+    bool one_copy;         /* with CONFLICT_AUTO: alto alone, no orderings `mode n`           */
+    bool replicas_at_once; /* streamed: orderings `mode n` are built when a mode is asked for
+                            * the second time, whether they pay or not                        */
+    uint64_t batch_nnz;    /* streamed: nonzeros of a batch; 0: as many as pay                */
+    bool streamed;         /* the tensor is streamed even where memory has room for it        */
 };
 
 struct plan_request {
@@ -54,7 +54,7 @@ struct plan_request {
     struct plan_forced forced;
 };
 
-/* The number of bytes is in each field whose name ends in _bytes. */
+/* Fields whose names end in _bytes count bytes. */
 struct plan {
     struct plan_request request;
     enum conflict conflict[MAX_ORDER]; /* [n]: of mode n                                    */
