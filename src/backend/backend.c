@@ -129,6 +129,7 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     memset(b, 0, sizeof *b);
     b->kind = kind;
     b->order = tensor->shape.order;
+    b->m_mode = b->updated_mode = -1;
     enum status status = backend_plan(&b->plan, kind, tensor, options, forced, error);
     if (status == STATUS_OK && !b->plan.fits)
         status = refuse(kind, &b->plan, options, error);
@@ -191,9 +192,21 @@ enum status backend_open_prepared(struct backend *b, const struct tensor_input *
     return build(b, &source, options, progress, error);
 }
 
+/* An operation on mode `mode` needs what the one on mode `last` has left. */
+static enum status need(int mode, int last, const char *what, struct error *error)
+{
+    if (mode == last)
+        return STATUS_OK;
+    if (last < 0)
+        return error_set(error, STATUS_INTERNAL, "mode %d: there is no %s", mode + 1, what);
+    return error_set(error, STATUS_INTERNAL, "mode %d: the last %s was that of mode %d", mode + 1,
+                     what, last + 1);
+}
+
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)
 {
     double start = clock_now();
+    b->m_mode = b->updated_mode = -1;
     enum status status = b->kind->ops->load(b->state, k, error);
     return account(b, OP_LOAD, 0, start, status, error);
 }
@@ -201,6 +214,8 @@ enum status backend_load(struct backend *b, const struct ktensor *k, struct erro
 enum status backend_mttkrp(struct backend *b, int mode, struct error *error)
 {
     double start = clock_now();
+    b->m_mode = mode;
+    b->updated_mode = -1;
     enum status status = b->kind->ops->mttkrp(b->state, mode, error);
     return account(b, OP_MTTKRP, mode, start, status, error);
 }
@@ -208,6 +223,10 @@ enum status backend_mttkrp(struct backend *b, int mode, struct error *error)
 enum status backend_update(struct backend *b, int mode, struct error *error)
 {
     double start = clock_now();
+    if (need(mode, b->m_mode, "MTTKRP", error) != STATUS_OK)
+        return error->status;
+    b->m_mode = -1;
+    b->updated_mode = mode;
     enum status status = b->kind->ops->update(b->state, mode, error);
     return account(b, OP_UPDATE, mode, start, status, error);
 }
@@ -215,6 +234,8 @@ enum status backend_update(struct backend *b, int mode, struct error *error)
 enum status backend_fit(struct backend *b, int mode, double *fit, struct error *error)
 {
     double start = clock_now();
+    if (need(mode, b->updated_mode, "update", error) != STATUS_OK)
+        return error->status;
     enum status status = b->kind->ops->fit(b->state, mode, fit, error);
     return account(b, OP_FIT, mode, start, status, error);
 }
@@ -228,7 +249,9 @@ enum status backend_store(struct backend *b, struct ktensor *k, struct error *er
 
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error)
 {
-    return b->kind->ops->fetch(b->state, mode, m, error);
+    return need(mode, b->m_mode, "MTTKRP", error) == STATUS_OK
+               ? b->kind->ops->fetch(b->state, mode, m, error)
+               : error->status;
 }
 
 bool backend_describe(struct backend *b, int mode, char *text, size_t size)
@@ -252,6 +275,8 @@ enum status backend_time_mttkrp(struct backend *b, int mode, uint64_t count, dou
 {
     const struct backend_ops *ops = b->kind->ops;
     enum status status = ops->stamp ? ops->stamp(b->state, 0, error) : STATUS_OK;
+    b->m_mode = mode;
+    b->updated_mode = -1;
     for (uint64_t i = 0; i < count && status == STATUS_OK; i++) {
         double start = clock_now();
         status = ops->mttkrp(b->state, mode, error);

@@ -21,6 +21,8 @@ struct backend {
     void *state;      /* made by kind->open; owned                                       */
     struct plan plan; /* made before opening; backend_built tells which one was followed */
     int order;
+    int m_mode;       /* of the last MTTKRP; -1: there is none, or an update has used its M */
+    int updated_mode; /* of the last update, as long as no MTTKRP came after it; else -1 */
     double seconds[OP_COUNT][MAX_ORDER]; /* booked; operations without a mode use [0] */
     uint64_t calls[OP_COUNT][MAX_ORDER]; /* booked likewise                           */
     int stamps; /* the number of the last stamp; the time since stamp 0 is not booked yet */
@@ -82,18 +84,19 @@ enum status backend_mttkrp(struct backend *b, int mode, struct error *error);
  * product of the other modes' Grams, plus ridge on its diagonal; lambda_r = ||A_n(:,r)||; A_n's
  * columns to unit norm; G_n = A_n' A_n. One operation, since every backend does these together, in
  * the order that suits it best. STATUS_NUMERICAL where a number is not finite (a GPU may find that
- * only in the next backend_fit), STATUS_INTERNAL where the last MTTKRP was that of another mode. */
+ * only in the next backend_fit), STATUS_INTERNAL where the last MTTKRP was that of another mode, or
+ * an update has used its M. */
 enum status backend_update(struct backend *b, int mode, struct error *error);
 
 /* *fit = 1 - ||X - model|| / ||X||, from the M of `mode`, the mode updated last. STATUS_NUMERICAL
- * where a number is not finite, STATUS_INTERNAL on the host where another mode was updated last. */
+ * where a number is not finite, STATUS_INTERNAL where another mode was updated last. */
 enum status backend_fit(struct backend *b, int mode, double *fit, struct error *error);
 
 /* Copies lambda and the factors of the model into k, which has the backend's shape and rank. */
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error);
 
-/* Copies M of `mode`, the mode of the last MTTKRP, into m (I_n x R). For tests and benchmarks; no
- * time is booked. */
+/* Copies M of `mode`, the mode of the last MTTKRP, into m (I_n x R), before an update uses M. For
+ * tests and benchmarks; no time is booked. STATUS_INTERNAL where that M is not there. */
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error);
 
 /* Names the kernel variant that computes MTTKRP of this mode ("plain x2048", in chunks of 2048

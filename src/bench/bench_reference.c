@@ -15,19 +15,19 @@ static enum status allocate_other(struct bench_reference *f, struct error *error
 }
 
 /* What computes the reference: a backend with these options, or, where there is none, some rows. */
-struct source {
+struct maker {
     const struct backend_kind *kind;
     struct backend_options options;
 };
 
-static enum status choose(struct source *s, const struct backend_kind *kind,
+static enum status choose(struct maker *s, const struct backend_kind *kind,
                           const struct tensor_input *input, const struct backend_options *options,
                           struct error *error)
 {
     const struct plan_tensor tensor = backend_tensor_of_input(input);
     bool atomic_only = options->conflict == CONFLICT_ATOMIC;
     struct plan plan = {0};
-    *s = (struct source){.kind = kind, .options = *options};
+    *s = (struct maker){.kind = kind, .options = *options};
     s->options.precision = PRECISION_DOUBLE;
     s->options.no_sharing = true;
     s->options.conflict = atomic_only ? CONFLICT_REGISTER : CONFLICT_ATOMIC;
@@ -45,7 +45,7 @@ static enum status choose(struct source *s, const struct backend_kind *kind,
     return STATUS_OK;
 }
 
-static void name_it(struct bench_reference *f, const struct source *s)
+static void name_it(struct bench_reference *f, const struct maker *s)
 {
     if (!s->kind)
         snprintf(f->name, sizeof f->name, "sampled rows on the host");
@@ -56,7 +56,7 @@ static void name_it(struct bench_reference *f, const struct source *s)
                  s->kind->name);
 }
 
-static enum status compute(struct bench_reference *f, const struct source *s, const struct coo *x,
+static enum status compute(struct bench_reference *f, const struct maker *s, const struct coo *x,
                            const struct ktensor *start, struct progress *progress,
                            struct error *error)
 {
@@ -85,15 +85,15 @@ enum status bench_reference_create(struct bench_reference *f, const struct backe
                                    const struct ktensor *start, struct progress *progress,
                                    struct error *error)
 {
-    struct source source;
+    struct maker maker;
     *f = (struct bench_reference){.shape = input->x.shape, .rank = options->rank};
-    if (choose(&source, kind, input, options, error) != STATUS_OK ||
+    if (choose(&maker, kind, input, options, error) != STATUS_OK ||
         allocate_other(f, error) != STATUS_OK)
         return error->status;
-    name_it(f, &source);
+    name_it(f, &maker);
     progress_update(progress, -1, "reference: %s", f->name);
-    return source.kind ? compute(f, &source, &input->x, start, progress, error)
-                       : bench_reference_rows_create(&f->sample, input, start, error);
+    return maker.kind ? compute(f, &maker, &input->x, start, progress, error)
+                      : bench_reference_rows_create(&f->sample, input, start, error);
 }
 
 /* Adds the squared differences of two arrays, and the squares of the expected one, to the sums. */

@@ -4,10 +4,10 @@ struct partial_steps partial_cache_steps(struct partial_cache *t, const struct m
                                          int mode)
 {
     struct partial_steps steps = {.group = mode_groups_of(g, mode)};
-    steps.inner = mode_groups_size(g, steps.group) > 1;
-    steps.outer = !steps.inner || !t->partial[steps.group];
-    t->partial[steps.group] = steps.inner;
-    for (int k = 0; k < g->groups && steps.outer; k++)
+    steps.tuples = mode_groups_size(g, steps.group) > 1;
+    steps.reduced = !steps.tuples || !t->partial[steps.group];
+    t->partial[steps.group] = steps.tuples;
+    for (int k = 0; k < g->groups && steps.reduced; k++)
         if (k != steps.group && mode_groups_size(g, k) > 1) {
             steps.products[k] = !t->products[k];
             t->products[k] = true;

@@ -16,10 +16,10 @@ struct partial_cache {
 /* The steps to M of a mode, in the order of the fields. */
 struct partial_steps {
     int group;                /* the group of the mode                                       */
-    bool products[MAX_ORDER]; /* compute the products of these groups; none unless `outer`   */
-    bool outer;               /* MTTKRP of the reduced tensor for `group`: its partial
+    bool products[MAX_ORDER]; /* compute the products of these groups; none unless `reduced`   */
+    bool reduced;             /* MTTKRP of the reduced tensor for `group`: its partial
                                * products, or M where the group is one mode                  */
-    bool inner;               /* MTTKRP of the group's tuples with its partial products: M   */
+    bool tuples;              /* MTTKRP of the group's tuples with its partial products: M   */
 };
 
 /* The steps to M of `mode`. The tables that these steps make count as current from now on; where a

@@ -33,9 +33,9 @@ struct sweep_steps sweep_steps(struct sweep *s, int mode)
     for (int g = 0; g < s->groups.groups; g++)
         if (needed.products[g])
             add_step(&steps, SWEEP_PRODUCTS, g);
-    if (needed.outer)
+    if (needed.reduced)
         add_step(&steps, SWEEP_REDUCED, needed.group);
-    if (needed.inner)
+    if (needed.tuples)
         add_step(&steps, SWEEP_TUPLES, needed.group);
     return steps;
 }

@@ -204,8 +204,8 @@ static void test_start_of_any_lambda(void **state)
     coo_free(&x);
 }
 
-/* An update belongs to the MTTKRP of its mode. */
-static void test_update_of_another_mode(void **state)
+/* An update and a fetch belong to the MTTKRP of their mode, a fit to the last update. */
+static void test_order_of_operations(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
     const uint64_t dims[] = {5, 6, 7};
@@ -213,15 +213,34 @@ static void test_update_of_another_mode(void **state)
     struct backend b;
     struct coo x;
     struct ktensor k;
+    double fit, m[7 * 2];
     naive_random_coo(&x, SHAPE(3, dims), 40, 3, 0);
     create_model(&k, &x, 2, 1);
     open_backend(&b, kind, &x, 2, CONFLICT_AUTO);
     assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
-    assert_int_equal(backend_mttkrp(&b, 1, &error), STATUS_OK);
     assert_int_equal(backend_update(&b, 0, &error), STATUS_INTERNAL);
-    assert_string_equal(error.message, "mode 1: the last MTTKRP was that of mode 2");
-    error = (struct error){0};
-    assert_int_equal(backend_update(&b, 1, &error), STATUS_OK);
+    assert_string_equal(error.message, "mode 1: there is no MTTKRP");
+    for (int sweep = 0; sweep < 2; sweep++) { /* also where a device has begun the next sweep */
+        error = (struct error){0};
+        assert_int_equal(backend_mttkrp(&b, 1, &error), STATUS_OK);
+        assert_int_equal(backend_fit(&b, 1, &fit, &error), STATUS_INTERNAL);
+        assert_string_equal(error.message, "mode 2: there is no update");
+        error = (struct error){0};
+        assert_int_equal(backend_update(&b, 0, &error), STATUS_INTERNAL);
+        assert_string_equal(error.message, "mode 1: the last MTTKRP was that of mode 2");
+        error = (struct error){0};
+        assert_int_equal(backend_fetch(&b, 2, m, &error), STATUS_INTERNAL);
+        error = (struct error){0};
+        assert_int_equal(backend_update(&b, 1, &error), STATUS_OK);
+        assert_int_equal(backend_update(&b, 1, &error), STATUS_INTERNAL); /* M is used up */
+        error = (struct error){0};
+        assert_int_equal(backend_fetch(&b, 1, m, &error), STATUS_INTERNAL);
+        error = (struct error){0};
+        assert_int_equal(backend_fit(&b, 0, &fit, &error), STATUS_INTERNAL);
+        assert_string_equal(error.message, "mode 1: the last update was that of mode 2");
+        error = (struct error){0};
+        assert_int_equal(backend_fit(&b, 1, &fit, &error), STATUS_OK);
+    }
     backend_close(&b);
     ktensor_free(&k);
     coo_free(&x);
@@ -454,7 +473,7 @@ int main(void)
         ON_ALL(test_update),
         ON_ALL(test_load_and_store),
         ON_ALL(test_start_of_any_lambda),
-        ON_ALL(test_update_of_another_mode),
+        ON_ALL(test_order_of_operations),
         ON_ALL(test_infinite_factor),
         ON_ALL(test_bad_norm),
         ON_ALL(test_does_not_fit),

@@ -20,7 +20,7 @@ struct sweep {
     int factor[ORDER];          /* its version; 0: none                                 */
     int products[ORDER][ORDER]; /* of each group: by mode, the versions that are in it  */
     int partial[ORDER][ORDER];
-    int outer, products_made; /* so far */
+    int passes, products_made; /* so far */
 };
 
 static void change(struct sweep *s, int mode)
@@ -52,13 +52,13 @@ static void make_products(struct sweep *s, int group)
 }
 
 /* m = what MTTKRP of the reduced tensor reads: tables of groups of several modes, and factors. */
-static void compute_outer(struct sweep *s, int group, int *m)
+static void compute_reduced(struct sweep *s, int group, int *m)
 {
     const struct mode_groups *g = &s->mode_groups;
     for (int k = 0; k < g->groups; k++)
         for (int n = g->first[k]; n < g->first[k + 1] && k != group; n++)
             m[n] = mode_groups_size(g, k) > 1 ? s->products[k][n] : s->factor[n];
-    s->outer++;
+    s->passes++;
 }
 
 /* M of a mode by its steps: of the present version of every other factor, and not of its own. */
@@ -68,21 +68,21 @@ static void check_mttkrp(struct sweep *s, int mode)
     struct partial_steps steps = partial_cache_steps(&s->tables, g, mode);
     int group = mode_groups_of(g, mode), several = mode_groups_size(g, group) > 1, m[ORDER] = {0};
     assert_int_equal(steps.group, group);
-    assert_int_equal(steps.inner, several);
-    assert_true(steps.outer || steps.inner);
+    assert_int_equal(steps.tuples, several);
+    assert_true(steps.reduced || steps.tuples);
     for (int k = 0; k < g->groups; k++) {
-        assert_true(steps.outer || !steps.products[k]);
+        assert_true(steps.reduced || !steps.products[k]);
         if (steps.products[k])
             make_products(s, k);
     }
-    if (steps.outer) {
-        compute_outer(s, group, m);
+    if (steps.reduced) {
+        compute_reduced(s, group, m);
         if (several) {
             assert_memory_not_equal(s->partial[group], m, sizeof m);
             memcpy(s->partial[group], m, sizeof m);
         }
     }
-    if (steps.inner) {
+    if (steps.tuples) {
         memcpy(m, s->partial[group], sizeof m);
         for (int n = g->first[group]; n < g->first[group + 1]; n++)
             m[n] = n == mode ? 0 : s->factor[n];
@@ -124,7 +124,7 @@ static void test_sweeps(void **state)
                 check_mttkrp(&s, n);
                 change(&s, n);
             }
-            assert_int_equal(s.outer, sweep * s.mode_groups.groups);
+            assert_int_equal(s.passes, sweep * s.mode_groups.groups);
             if (sweep > 1)
                 assert_int_equal(s.products_made - before, several);
         }
@@ -138,10 +138,10 @@ static void test_nothing_current(void **state)
     const struct mode_groups g = {.groups = 3, .first = {0, 2, 4, 5}};
     struct partial_cache tables = {0};
     partial_cache_steps(&tables, &g, 0);
-    assert_false(partial_cache_steps(&tables, &g, 1).outer);
+    assert_false(partial_cache_steps(&tables, &g, 1).reduced);
     tables = (struct partial_cache){0};
     struct partial_steps steps = partial_cache_steps(&tables, &g, 1);
-    assert_true(steps.outer && steps.inner);
+    assert_true(steps.reduced && steps.tuples);
     assert_true(steps.products[1]);
     assert_false(steps.products[0] || steps.products[2]);
 }

@@ -132,9 +132,6 @@ enum status device_state_update(void *state, int mode, struct error *error)
 {
     struct device_state *s = state;
     enum status status = device_use(s->device, error);
-    if (status == STATUS_OK && (s->m_mode != mode || s->m_early))
-        return error_set(error, STATUS_INTERNAL, "mode %d: the last MTTKRP was that of mode %d",
-                         mode + 1, s->m_early ? s->order : s->m_mode + 1);
     /* Where the host has waited since the MTTKRP, that is no longer noted. */
     if (status == STATUS_OK && (s->count == 0 || s->queued[s->count - 1].updated))
         status = note_mttkrp(s, mode, error);

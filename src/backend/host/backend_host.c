@@ -31,8 +31,6 @@ struct host {
     double *v;                     /* (R x R)                                             */
     double *m;                     /* (longest mode x R)                                  */
     double *lambda, *row, *column; /* (R); row and column are scratch                     */
-    int mode_of_m;                 /* the mode whose M is in m; -1: none, or overwritten  */
-    int mode_of_inner;             /* the mode of the last update, which set `inner`; -1: none */
     double inner;                  /* <X, model>                                          */
 };
 
@@ -116,7 +114,6 @@ static enum status open_host(void **state, const struct tensor_source *source,
     h->rank = options->rank;
     h->ridge = options->ridge;
     h->norm_sq = source->norm_sq;
-    h->mode_of_m = h->mode_of_inner = -1;
 
     enum status status = host_sweep_open(&h->sweep, x, plan, progress, error);
     if (status == STATUS_OK)
@@ -149,7 +146,6 @@ static enum status load(void *state, const struct ktensor *k, struct error *erro
 {
     struct host *h = state;
     memcpy(h->lambda, k->lambda, h->rank * sizeof *h->lambda);
-    h->mode_of_m = h->mode_of_inner = -1;
     for (int n = 0; n < h->shape.order; n++) {
         fill(h->scale[n], h->rank, 1.0);
         host_sweep_changed(&h->sweep, n);
@@ -185,25 +181,13 @@ static enum status mttkrp(void *state, int mode, struct error *error)
     (void)error;
     struct host *h = state;
     host_sweep_mttkrp(&h->sweep, mode, h->factor, h->m);
-    h->mode_of_m = mode;
-    h->mode_of_inner = -1;
     return STATUS_OK;
-}
-
-/* An update and a fetch need the M of their own mode. */
-static enum status need_m(const struct host *h, int mode, struct error *error)
-{
-    if (h->mode_of_m == mode)
-        return STATUS_OK;
-    return error_set(error, STATUS_INTERNAL, "mode %d: the last MTTKRP was that of mode %d",
-                     mode + 1, h->mode_of_m + 1);
 }
 
 static enum status fetch(void *state, int mode, double *m, struct error *error)
 {
+    (void)error;
     struct host *h = state;
-    if (need_m(h, mode, error) != STATUS_OK)
-        return error->status;
     scale_of_m(h, mode);
     copy_rows(m, h->m, h->shape.dims[mode], h->rank, h->row);
     return STATUS_OK;
@@ -247,8 +231,6 @@ static enum status solve(struct host *h, int mode, struct error *error)
 {
     struct host_dense_inverse inverse;
     uint64_t rank = h->rank;
-    if (need_m(h, mode, error) != STATUS_OK)
-        return error->status;
     hadamard(h, mode);
     for (uint64_t r = 0; r < rank; r++)
         h->v[r * rank + r] += h->ridge;
@@ -260,7 +242,6 @@ static enum status solve(struct host *h, int mode, struct error *error)
     host_dense_inverse_scale(&inverse, h->row, h->column);
     double *inner = h->v; /* (R): V is not needed any more */
     double *a = h->shape.dims[mode] == h->longest ? h->m : h->factor[mode];
-    h->mode_of_m = -1;
     host_sweep_changed(&h->sweep, mode);
     if (host_dense_update(&inverse, h->m, a, h->shape.dims[mode], h->gram[mode], inner, error) ==
         STATUS_OK) {
@@ -268,7 +249,6 @@ static enum status solve(struct host *h, int mode, struct error *error)
             h->m = h->factor[mode];
             h->factor[mode] = a;
         }
-        h->mode_of_inner = mode;
         h->inner = 0.0;
         for (uint64_t r = 0; r < rank; r++) {
             h->scale[mode][r] = 1.0 / h->column[r];
@@ -319,9 +299,6 @@ static enum status fit(void *state, int mode, double *value, struct error *error
 {
     struct host *h = state;
     double model_sq = 0.0;
-    if (h->mode_of_inner != mode)
-        return error_set(error, STATUS_INTERNAL, "mode %d: the last one updated was mode %d",
-                         mode + 1, h->mode_of_inner + 1);
     hadamard(h, -1);
     for (uint64_t i = 0; i < h->rank; i++)
         for (uint64_t j = 0; j < h->rank; j++)

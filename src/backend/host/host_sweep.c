@@ -62,21 +62,21 @@ static enum status build_one(struct building *b, int kind, struct error *error)
  * for its ordering takes the arrays of the presort over. */
 static enum status build_from_common(struct building *b, struct error *error)
 {
-    struct blco_presort source;
+    struct blco_presort presort;
     double start = clock_now();
-    if (blco_presort_create(&source, b->x, error) != STATUS_OK)
+    if (blco_presort_create(&presort, b->x, error) != STATUS_OK)
         return error->status;
     b->times->presort = clock_lap(&start);
-    int order = b->x->shape.order, common = source.line_order.kind;
+    int order = b->x->shape.order, common = presort.line_order.kind;
     for (int i = 0; i <= order && error->status == STATUS_OK; i++) {
         int n = i < order ? i : common;
         if (!b->wanted[n] || (n == common && i < order))
             continue;
         announce(b);
-        blco_build_from(&b->ordered[n], &source, n, i == order, error);
+        blco_build_from(&b->ordered[n], &presort, n, i == order, error);
         b->times->replica[n] = clock_lap(&start);
     }
-    blco_presort_free(&source);
+    blco_presort_free(&presort);
     return error->status;
 }
 
