@@ -238,7 +238,7 @@ static enum status streaming_request(struct plan_request *request, const struct 
 {
     enum status status = backend_host.request(request, tensor, options, error);
     request->can_stream = request->must_stream = true;
-    request->tensor.segment_nnz = 1; /* shorter than any batch */
+    request->tensor.segment_nnz = 1;        /* shorter than any batch */
     if (request->conflict == CONFLICT_AUTO) /* no orderings later */
         request->conflict = CONFLICT_REGISTER;
     request->host_budget = request->budget;

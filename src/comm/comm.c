@@ -1,0 +1,59 @@
+#include "comm/comm.h"
+
+#include "base/clock.h"
+
+/* Books the operation that `status` comes from. */
+static enum status book(struct comm *c, double start, enum status status)
+{
+    c->seconds += clock_now() - start;
+    return status;
+}
+
+enum status comm_sum(struct comm *c, double *x, uint64_t count, struct error *error)
+{
+    double start = clock_now();
+    return book(c, start, c->engine->sum(c, x, count, error));
+}
+
+enum status comm_agree(struct comm *c, int *value, struct error *error)
+{
+    double start = clock_now();
+    return book(c, start, c->engine->agree(c, value, error));
+}
+
+enum status comm_broadcast(struct comm *c, int root, void *bytes, size_t size, struct error *error)
+{
+    double start = clock_now();
+    return book(c, start, c->engine->broadcast(c, root, bytes, size, error));
+}
+
+enum status comm_reduce_scatter(struct comm *c, double *m, const struct comm_rows *rows,
+                                struct error *error)
+{
+    double start = clock_now();
+    return book(c, start, c->engine->reduce_scatter(c, m, rows, error));
+}
+
+enum status comm_all_gather(struct comm *c, double *a, const struct comm_rows *rows,
+                            struct error *error)
+{
+    double start = clock_now();
+    return book(c, start, c->engine->all_gather(c, a, rows, error));
+}
+
+enum status comm_split(struct comm *c, int color, struct comm **part, struct error *error)
+{
+    *part = NULL;
+    return c->engine->split(c, color, part, error);
+}
+
+void comm_abort(struct comm *c, const struct error *reason)
+{
+    c->engine->abort(c, reason);
+}
+
+void comm_close(struct comm *c)
+{
+    if (c)
+        c->engine->close(c);
+}

@@ -1,0 +1,84 @@
+/* Ranks: what works on one tensor together, each on a part of it (process_grid.h). One interface
+ * for every engine: one rank alone, and threads of one process. All ranks of a communicator call
+ * the same operations in the same order; an operation returns when this rank's part of it is done.
+ * A rank that cannot go on calls comm_abort: every operation of the other ranks, also one that
+ * waits, then returns STATUS_INTERNAL with that rank's reason. An operation that finds no memory
+ * aborts by itself. Implemented in comm.c, comm_self.c and comm_threads.c. */
+#ifndef BLCO_COMM_H
+#define BLCO_COMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct comm;
+
+/* Ranges of rows of a matrix, one for each rank: rank k has the rows first[k] to first[k + 1] - 1.
+ */
+struct comm_rows {
+    const uint64_t *first; /* (size + 1) ascending, from 0; borrowed        */
+    uint64_t columns;      /* doubles in a row; rows follow each other       */
+};
+
+/* What an engine implements; comm.c alone calls it. Each operation is said at its caller below. */
+struct comm_engine {
+    enum status (*sum)(struct comm *c, double *x, uint64_t count, struct error *error);
+    enum status (*agree)(struct comm *c, int *value, struct error *error);
+    enum status (*broadcast)(struct comm *c, int root, void *bytes, size_t size,
+                             struct error *error);
+    enum status (*reduce_scatter)(struct comm *c, double *m, const struct comm_rows *rows,
+                                  struct error *error);
+    enum status (*all_gather)(struct comm *c, double *a, const struct comm_rows *rows,
+                              struct error *error);
+    enum status (*split)(struct comm *c, int color, struct comm **part, struct error *error);
+    void (*abort)(struct comm *c, const struct error *reason);
+    void (*close)(struct comm *c);
+};
+
+/* A rank's end of a communicator. */
+struct comm {
+    const struct comm_engine *engine;
+    int rank, size;
+    double seconds; /* that this rank has spent in operations, waiting included */
+    void *state;    /* the engine's */
+};
+
+/* The communicator of one rank. Closed by comm_close; NULL on failure. STATUS_MEMORY. */
+struct comm *comm_self(struct error *error);
+
+/* Communicators of `size` ranks that are threads of this process, into comm[0..size): one for each,
+ * to be used and closed by its thread. All NULL on failure. STATUS_MEMORY. */
+enum status comm_threads(struct comm **comm, int size, struct error *error);
+
+/* x[0..count) = the sum of all ranks' x, added in the order of the ranks: the same bits on every
+ * rank. STATUS_MEMORY. */
+enum status comm_sum(struct comm *c, double *x, uint64_t count, struct error *error);
+
+/* *value = the largest of all ranks' values: how ranks agree on a status, a stop or a signal. */
+enum status comm_agree(struct comm *c, int *value, struct error *error);
+
+/* The bytes of rank `root` go to all. */
+enum status comm_broadcast(struct comm *c, int root, void *bytes, size_t size, struct error *error);
+
+/* The rows of m that are this rank's become the sums of all ranks' rows there, added in the order
+ * of the ranks; the other rows of m are undefined afterwards. */
+enum status comm_reduce_scatter(struct comm *c, double *m, const struct comm_rows *rows,
+                                struct error *error);
+
+/* Every rank's rows of a are copied from that rank. */
+enum status comm_all_gather(struct comm *c, double *a, const struct comm_rows *rows,
+                            struct error *error);
+
+/* The communicator of the ranks of c that give the same color (0 or more), in their order. The
+ * caller closes *part before c; NULL on failure. An abort of one ends both. STATUS_MEMORY. */
+enum status comm_split(struct comm *c, int color, struct comm **part, struct error *error);
+
+/* Ends all that other ranks wait for or begin: with `reason`, "rank 3: ...". The first call counts.
+ */
+void comm_abort(struct comm *c, const struct error *reason);
+
+/* This rank is done with c. Accepts NULL. */
+void comm_close(struct comm *c);
+
+#endif

@@ -1,0 +1,329 @@
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "comm/comm.h"
+
+#define PART 4096 /* doubles that are summed at a time */
+
+/* Ranks that meet: those of a communicator. */
+struct team {
+    struct team *next; /* of the hub */
+    int size, arrived;
+    uint64_t meetings; /* that are over */
+    void **array;      /* (size) what each rank has brought; owned */
+};
+
+/* What all communicators that come from one comm_threads share. One lock serves them all: ranks
+ * meet a few times in an iteration. */
+struct hub {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* a meeting is over, or all is aborted */
+    bool aborted;
+    struct error reason;
+    int users;          /* ranks that have not closed yet */
+    struct team *teams; /* owned, to the end              */
+};
+
+/* A rank's end. */
+struct member {
+    struct comm comm;
+    struct hub *hub;
+    struct team *team;
+    bool is_root; /* made by comm_threads, not by comm_split */
+};
+
+static struct team *new_team(struct hub *hub, int size, struct error *error)
+{
+    struct team *team = memory_zeros(1, sizeof *team, error);
+    void **array = team ? memory_zeros((size_t)size, sizeof *array, error) : NULL;
+    if (!array) {
+        memory_free(team);
+        return NULL;
+    }
+    *team = (struct team){.size = size, .array = array};
+    pthread_mutex_lock(&hub->lock);
+    team->next = hub->teams;
+    hub->teams = team;
+    pthread_mutex_unlock(&hub->lock);
+    return team;
+}
+
+static void free_hub(struct hub *hub)
+{
+    while (hub->teams) {
+        struct team *next = hub->teams->next;
+        memory_free(hub->teams->array);
+        memory_free(hub->teams);
+        hub->teams = next;
+    }
+    pthread_cond_destroy(&hub->changed);
+    pthread_mutex_destroy(&hub->lock);
+    memory_free(hub);
+}
+
+/* Waits for all ranks of the team; the lock is held. */
+static enum status wait_for_all(struct hub *hub, struct team *team, struct error *error)
+{
+    uint64_t meeting = team->meetings;
+    if (!hub->aborted && ++team->arrived == team->size) {
+        team->arrived = 0;
+        team->meetings++;
+        pthread_cond_broadcast(&hub->changed);
+    }
+    while (!hub->aborted && team->meetings == meeting)
+        pthread_cond_wait(&hub->changed, &hub->lock);
+    if (team->meetings == meeting)
+        return error_set(error, STATUS_INTERNAL, "%s", hub->reason.message);
+    return STATUS_OK;
+}
+
+/* The arrays of all ranks are at hand, array[k] of rank k, until `leave`. */
+static enum status exchange(struct comm *c, void *mine, void **array, struct error *error)
+{
+    struct member *m = c->state;
+    pthread_mutex_lock(&m->hub->lock);
+    m->team->array[c->rank] = mine;
+    if (wait_for_all(m->hub, m->team, error) == STATUS_OK)
+        memcpy(array, m->team->array, (size_t)c->size * sizeof *array);
+    pthread_mutex_unlock(&m->hub->lock);
+    return error->status;
+}
+
+static enum status leave(struct comm *c, struct error *error)
+{
+    struct member *m = c->state;
+    pthread_mutex_lock(&m->hub->lock);
+    wait_for_all(m->hub, m->team, error);
+    pthread_mutex_unlock(&m->hub->lock);
+    return error->status;
+}
+
+static void abort_all(struct comm *c, const struct error *reason)
+{
+    struct member *m = c->state;
+    pthread_mutex_lock(&m->hub->lock);
+    if (!m->hub->aborted) {
+        m->hub->aborted = true;
+        m->hub->reason = *reason;
+        error_prefix(&m->hub->reason, "rank %d: ", c->rank);
+    }
+    pthread_cond_broadcast(&m->hub->changed);
+    pthread_mutex_unlock(&m->hub->lock);
+}
+
+/* to[0..count) = the sum of all arrays' entries [first, first + count), in the order of the ranks.
+ */
+static void add_up(double *to, void *const *array, int size, uint64_t first, uint64_t count)
+{
+    memcpy(to, (const double *)array[0] + first, count * sizeof *to);
+    for (int k = 1; k < size; k++) {
+        const double *from = (const double *)array[k] + first;
+        for (uint64_t i = 0; i < count; i++)
+            to[i] += from[i];
+    }
+}
+
+/* The arrays of all ranks, at hand. The caller gives the list back with memory_free. */
+static void **meet(struct comm *c, void *mine, struct error *error)
+{
+    void **array = memory_array((size_t)c->size, sizeof *array, error);
+    if (!array) {
+        abort_all(c, error);
+        return NULL;
+    }
+    if (exchange(c, mine, array, error) == STATUS_OK)
+        return array;
+    memory_free(array);
+    return NULL;
+}
+
+static enum status sum(struct comm *c, double *x, uint64_t count, struct error *error)
+{
+    double *total = memory_array(count, sizeof *total, error);
+    if (!total) {
+        abort_all(c, error);
+        return error->status;
+    }
+    void **array = meet(c, x, error);
+    if (array) {
+        for (uint64_t first = 0; first < count; first += PART)
+            add_up(total + first, array, c->size, first,
+                   count - first < PART ? count - first : PART);
+        if (leave(c, error) == STATUS_OK)
+            memcpy(x, total, count * sizeof *x);
+    }
+    memory_free(array);
+    memory_free(total);
+    return error->status;
+}
+
+static enum status agree(struct comm *c, int *value, struct error *error)
+{
+    int largest = *value;
+    void **array = meet(c, value, error);
+    if (!array)
+        return error->status;
+    for (int k = 0; k < c->size; k++) {
+        int other = *(const int *)array[k];
+        largest = other > largest ? other : largest;
+    }
+    memory_free(array);
+    if (leave(c, error) == STATUS_OK)
+        *value = largest;
+    return error->status;
+}
+
+static enum status broadcast(struct comm *c, int root, void *bytes, size_t size,
+                             struct error *error)
+{
+    void **array = meet(c, bytes, error);
+    if (!array)
+        return error->status;
+    if (c->rank != root)
+        memcpy(bytes, array[root], size);
+    memory_free(array);
+    return leave(c, error);
+}
+
+/* The sums replace this rank's rows part by part: nobody else reads these rows. */
+static enum status reduce_scatter(struct comm *c, double *m, const struct comm_rows *rows,
+                                  struct error *error)
+{
+    uint64_t first = rows->first[c->rank] * rows->columns;
+    uint64_t end = rows->first[c->rank + 1] * rows->columns;
+    void **array = meet(c, m, error);
+    if (!array)
+        return error->status;
+    for (; first < end; first += PART) {
+        double total[PART];
+        uint64_t count = end - first < PART ? end - first : PART;
+        add_up(total, array, c->size, first, count);
+        memcpy(m + first, total, count * sizeof *total);
+    }
+    memory_free(array);
+    return leave(c, error);
+}
+
+static enum status all_gather(struct comm *c, double *a, const struct comm_rows *rows,
+                              struct error *error)
+{
+    void **array = meet(c, a, error);
+    if (!array)
+        return error->status;
+    for (int k = 0; k < c->size; k++) {
+        uint64_t first = rows->first[k] * rows->columns, end = rows->first[k + 1] * rows->columns;
+        if (k != c->rank)
+            memcpy(a + first, (const double *)array[k] + first, (end - first) * sizeof *a);
+    }
+    memory_free(array);
+    return leave(c, error);
+}
+
+static void close_member(struct comm *c)
+{
+    struct member *m = c->state;
+    struct hub *hub = m->hub;
+    pthread_mutex_lock(&hub->lock);
+    hub->users -= m->is_root;
+    bool last = m->is_root && hub->users == 0;
+    pthread_mutex_unlock(&hub->lock);
+    memory_free(m);
+    if (last)
+        free_hub(hub);
+}
+
+static enum status split(struct comm *c, int color, struct comm **part, struct error *error);
+
+static const struct comm_engine engine = {.sum = sum,
+                                          .agree = agree,
+                                          .broadcast = broadcast,
+                                          .reduce_scatter = reduce_scatter,
+                                          .all_gather = all_gather,
+                                          .split = split,
+                                          .abort = abort_all,
+                                          .close = close_member};
+
+static struct member *new_member(struct hub *hub, int rank, int size, struct error *error)
+{
+    struct member *m = memory_zeros(1, sizeof *m, error);
+    if (m) {
+        m->hub = hub;
+        m->comm = (struct comm){.engine = &engine, .rank = rank, .size = size, .state = m};
+    }
+    return m;
+}
+
+/* The ranks of c that give this color: *first is the lowest, *rank is c's own place among them. */
+static enum status find_color(struct comm *c, int color, int *first, int *rank, int *size,
+                              void **array, struct error *error)
+{
+    if (exchange(c, &color, array, error) != STATUS_OK)
+        return error->status;
+    *first = -1;
+    *rank = *size = 0;
+    for (int k = 0; k < c->size; k++) {
+        if (*(const int *)array[k] != color)
+            continue;
+        *first = *first < 0 ? k : *first;
+        *rank += k < c->rank;
+        ++*size;
+    }
+    return leave(c, error);
+}
+
+/* The lowest rank of each color makes the team, and hands it to the others. */
+static enum status split(struct comm *c, int color, struct comm **part, struct error *error)
+{
+    struct hub *hub = ((struct member *)c->state)->hub;
+    struct team *team = NULL;
+    int first = -1, rank = 0, size = 1;
+    void **array = memory_array((size_t)c->size, sizeof *array, error);
+    struct member *m = array ? new_member(hub, 0, 1, error) : NULL;
+    if (!m)
+        abort_all(c, error);
+    else if (find_color(c, color, &first, &rank, &size, array, error) == STATUS_OK &&
+             first == c->rank && !(team = new_team(hub, size, error)))
+        abort_all(c, error);
+    if (error->status == STATUS_OK && exchange(c, team, array, error) == STATUS_OK &&
+        leave(c, error) == STATUS_OK) {
+        m->team = array[first];
+        m->comm.rank = rank;
+        m->comm.size = size;
+        *part = &m->comm;
+    } else {
+        memory_free(m);
+    }
+    memory_free(array);
+    return error->status;
+}
+
+enum status comm_threads(struct comm **comm, int size, struct error *error)
+{
+    struct hub *hub = memory_zeros(1, sizeof *hub, error);
+    memset(comm, 0, (size_t)size * sizeof *comm);
+    if (!hub)
+        return error->status;
+    pthread_mutex_init(&hub->lock, NULL);
+    pthread_cond_init(&hub->changed, NULL);
+    struct team *team = new_team(hub, size, error);
+    for (int k = 0; k < size && error->status == STATUS_OK; k++) {
+        struct member *m = new_member(hub, k, size, error);
+        if (!m)
+            break;
+        m->team = team;
+        m->is_root = true;
+        hub->users++;
+        comm[k] = &m->comm;
+    }
+    if (error->status == STATUS_OK)
+        return STATUS_OK;
+    if (hub->users == 0)
+        free_hub(hub);
+    for (int k = 0; k < size; k++) {
+        comm_close(comm[k]);
+        comm[k] = NULL;
+    }
+    return error->status;
+}
