@@ -27,23 +27,19 @@ enum status cpals_sweep(struct backend *b, double *fit, struct error *error)
     return backend_fit(b, b->order - 1, fit, error);
 }
 
-static enum status finish(struct backend *b, struct ktensor *k, struct progress *progress,
-                          const struct cpals_result *result, struct error *error)
+/* Whether the run is to end here: on several ranks all of them find the same. */
+static enum status find_stop(const struct cpals_options *options, bool *stop, struct error *error)
 {
-    static const char *const why[] = {[CPALS_CONVERGED] = "converged",
-                                      [CPALS_ITERATIONS] = "iteration limit",
-                                      [CPALS_INTERRUPTED] = "interrupted"};
-    enum status status = backend_store(b, k, error);
-    if (status == STATUS_OK)
-        status = ktensor_arrange(k, error);
-    if (status == STATUS_OK)
-        progress_done(progress, "%d iterations, fit %.6f, %s", result->iterations, result->fit,
-                      why[result->stop]);
-    return status;
+    int interrupted = options->interrupted && *options->interrupted;
+    if (options->ranks && comm_agree(options->ranks, &interrupted, error) != STATUS_OK)
+        return error->status;
+    *stop = interrupted != 0;
+    return STATUS_OK;
 }
 
-enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_options *options,
-                      struct progress *progress, struct cpals_result *result, struct error *error)
+enum status cpals_iterate(struct backend *b, const struct ktensor *k,
+                          const struct cpals_options *options, struct progress *progress,
+                          struct cpals_result *result, struct error *error)
 {
     double start = clock_now();
     *result = (struct cpals_result){.stop = CPALS_ITERATIONS};
@@ -54,6 +50,7 @@ enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_o
 
     for (int i = 1; i <= options->max_iterations; i++) {
         double fit;
+        bool interrupted = false;
         if (cpals_sweep(b, &fit, error) != STATUS_OK)
             return error_prefix(error, "iteration %d: ", i);
         result->change = fit - result->fit;
@@ -66,11 +63,35 @@ enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_o
             result->stop = CPALS_CONVERGED;
             break;
         }
-        if (options->interrupted && *options->interrupted) {
+        if (find_stop(options, &interrupted, error) != STATUS_OK)
+            return error->status;
+        if (interrupted) {
             result->stop = CPALS_INTERRUPTED;
             break;
         }
     }
     result->seconds = clock_now() - start;
-    return finish(b, k, progress, result, error);
+    return STATUS_OK;
+}
+
+enum status cpals_finish(struct ktensor *k, struct progress *progress,
+                         const struct cpals_result *result, struct error *error)
+{
+    static const char *const why[] = {[CPALS_CONVERGED] = "converged",
+                                      [CPALS_ITERATIONS] = "iteration limit",
+                                      [CPALS_INTERRUPTED] = "interrupted"};
+    enum status status = ktensor_arrange(k, error);
+    if (status == STATUS_OK)
+        progress_done(progress, "%d iterations, fit %.6f, %s", result->iterations, result->fit,
+                      why[result->stop]);
+    return status;
+}
+
+enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_options *options,
+                      struct progress *progress, struct cpals_result *result, struct error *error)
+{
+    if (cpals_iterate(b, k, options, progress, result, error) != STATUS_OK ||
+        backend_store(b, k, error) != STATUS_OK)
+        return error->status;
+    return cpals_finish(k, progress, result, error);
 }

@@ -12,6 +12,7 @@ struct cpals_options {
     double tolerance;   /* stop when an iteration changes the fit by less than this; 0: never */
     const volatile sig_atomic_t *interrupted; /* stop after the iteration in which this turns
                                                  nonzero; borrowed; may be NULL */
+    struct comm *ranks; /* all ranks that run this together; borrowed; NULL: there is one */
 };
 
 enum cpals_stop { CPALS_CONVERGED, CPALS_ITERATIONS, CPALS_INTERRUPTED };
@@ -27,6 +28,16 @@ struct cpals_result {
 /* One iteration: updates every mode of a loaded backend in turn; *fit = the fit of the new model.
  * Errors as backend_mttkrp, backend_update and backend_fit. */
 enum status cpals_sweep(struct backend *b, double *fit, struct error *error);
+
+/* Loads k and iterates, until the options say to stop; the model stays in the backend. On several
+ * ranks each rank calls it with the rows that are here, and all stop after the same iteration. */
+enum status cpals_iterate(struct backend *b, const struct ktensor *k,
+                          const struct cpals_options *options, struct progress *progress,
+                          struct cpals_result *result, struct error *error);
+
+/* Arranges the model that came of it (ktensor_arrange), and says so. STATUS_MEMORY. */
+enum status cpals_finish(struct ktensor *k, struct progress *progress,
+                         const struct cpals_result *result, struct error *error);
 
 /* Runs ALS on an open backend, from the model in k, which has the backend's shape and rank, and
  * leaves the arranged result (ktensor_arrange) in k. `progress` may be NULL. STATUS_NUMERICAL, with

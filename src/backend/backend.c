@@ -148,7 +148,10 @@ static enum status build(struct backend *b, const struct tensor_source *source,
     enum status status = STATUS_OK;
     if (!source->file) {
         known.norm_sq = coo_norm_sq(source->x);
-        status = backend_check_norm(known.norm_sq, error);
+        if (source->ranks)
+            status = comm_sum(source->ranks->all, &known.norm_sq, 1, error);
+        if (status == STATUS_OK)
+            status = backend_check_norm(known.norm_sq, error);
     }
     if (status == STATUS_OK)
         status = b->kind->open(&b->state, &known, &b->plan, options, progress, error);
@@ -165,6 +168,19 @@ enum status backend_open(struct backend *b, const struct backend_kind *kind, con
     const struct tensor_source source = {.x = x};
     const struct plan_tensor tensor = {.shape = x->shape, .nnz = x->nnz};
     enum status status = begin(b, kind, &tensor, options, forced, error);
+    return status == STATUS_OK ? build(b, &source, options, progress, error) : status;
+}
+
+enum status backend_open_part(struct backend *b, const struct backend_kind *kind,
+                              const struct coo *x, const struct backend_ranks *ranks,
+                              const struct backend_options *options, struct progress *progress,
+                              struct error *error)
+{
+    const struct tensor_source source = {.x = x, .ranks = ranks};
+    const struct plan_tensor tensor = {.shape = x->shape, .nnz = x->nnz};
+    if (!kind->takes_ranks)
+        return error_set(error, STATUS_INPUT, "backend %s works in one rank only", kind->name);
+    enum status status = begin(b, kind, &tensor, options, NULL, error);
     return status == STATUS_OK ? build(b, &source, options, progress, error) : status;
 }
 

@@ -59,6 +59,15 @@ enum status backend_open(struct backend *b, const struct backend_kind *kind, con
                          const struct backend_options *options, const struct plan_forced *forced,
                          struct progress *progress, struct error *error);
 
+/* backend_open for one rank of several. x is this rank's part of a tensor: its indices count from
+ * the first row that is here, its shape is that of the rows here, but for 1 instead of 0; it may
+ * have no nonzeros. All ranks open, load, work and store alike; models have the rows that are here
+ * (ktensor_create_part). *ranks must outlive *b. STATUS_INPUT also where the kind cannot. */
+enum status backend_open_part(struct backend *b, const struct backend_kind *kind,
+                              const struct coo *x, const struct backend_ranks *ranks,
+                              const struct backend_options *options, struct progress *progress,
+                              struct error *error);
+
 /* backend_open in two steps, for an input whose nonzeros may be unread. backend_prepare plans,
  * refuses what fits nowhere before the long read, and reads the nonzeros unless the backend builds
  * from the file's packed bytes. backend_open_prepared builds; afterwards the input may be closed.

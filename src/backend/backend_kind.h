@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "backend/backend_ranks.h"
 #include "base/error.h"
 #include "kernels/shared/precision.h"
 #include "base/progress.h"
@@ -65,6 +66,7 @@ struct backend_device {
 struct tensor_source {
     const struct coo *x;
     const struct blco_file *file;
+    const struct backend_ranks *ranks; /* of which x is this rank's part; NULL: there is one rank */
     double norm_sq; /* ||X||^2; 0 with a file, whose norm only opening it tells */
 };
 
@@ -96,6 +98,7 @@ struct backend_ops {
  * alone is there; it refuses. */
 struct backend_kind {
     const char *name;
+    bool takes_ranks; /* can work on a part of a tensor, with other ranks */
 
     /* STATUS_OK where this kind can run on this machine; otherwise STATUS_INPUT and the reason. */
     enum status (*available)(struct error *error);

@@ -2,7 +2,7 @@
  * for every engine: one rank alone, and threads of one process. All ranks of a communicator call
  * the same operations in the same order; an operation returns when this rank's part of it is done.
  * A rank that cannot go on calls comm_abort: every operation of the other ranks, also one that
- * waits, then returns STATUS_INTERNAL with that rank's reason. An operation that finds no memory
+ * waits, then returns that rank's status and reason. An operation that finds no memory
  * aborts by itself. Implemented in comm.c, comm_self.c and comm_threads.c. */
 #ifndef BLCO_COMM_H
 #define BLCO_COMM_H

@@ -75,7 +75,7 @@ static enum status wait_for_all(struct hub *hub, struct team *team, struct error
     while (!hub->aborted && team->meetings == meeting)
         pthread_cond_wait(&hub->changed, &hub->lock);
     if (team->meetings == meeting)
-        return error_set(error, STATUS_INTERNAL, "%s", hub->reason.message);
+        return error_set(error, hub->reason.status, "%s", hub->reason.message);
     return STATUS_OK;
 }
 

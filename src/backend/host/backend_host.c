@@ -20,7 +20,10 @@
  * are multiplied into R x R matrices, or into M where M itself is asked for. The solve divides the
  * new columns by about the last lambda, which keeps the norms of factor[n]'s columns near 1. */
 struct host {
-    struct shape shape; /* of the tensor */
+    struct shape shape;                /* rows of each mode that are here                    */
+    struct shape whole;                /* rows that each mode has                            */
+    const struct backend_ranks *ranks; /* NULL: this rank is alone; borrowed                 */
+    bool is_empty;                     /* no nonzero is here                                 */
     uint64_t rank, longest;
     double ridge, norm_sq;
     struct backend_built built;
@@ -108,14 +111,18 @@ static enum status open_host(void **state, const struct tensor_source *source,
     if (!h)
         return error->status;
     host_dense_init();
-    h->shape = x->shape;
+    h->ranks = source->ranks;
+    h->shape = h->ranks ? h->ranks->part.here : x->shape;
+    h->whole = h->ranks ? h->ranks->part.whole : x->shape;
+    h->is_empty = x->nnz == 0;
     h->longest = shape_longest(&h->shape);
     h->built.plan = *plan;
     h->rank = options->rank;
     h->ridge = options->ridge;
     h->norm_sq = source->norm_sq;
 
-    enum status status = host_sweep_open(&h->sweep, x, plan, progress, error);
+    enum status status =
+        h->is_empty ? STATUS_OK : host_sweep_open(&h->sweep, x, plan, progress, error);
     if (status == STATUS_OK)
         status = allocate_matrices(h, error);
     if (status != STATUS_OK) {
@@ -142,16 +149,38 @@ static void fill(double *x, uint64_t n, double value)
         x[i] = value;
 }
 
+static void factor_changed(struct host *h, int n)
+{
+    if (!h->is_empty)
+        host_sweep_changed(&h->sweep, n);
+}
+
+/* The rows of mode n that this rank solves: *first of those here, and how many. */
+static uint64_t own_rows(const struct host *h, int n, uint64_t *first)
+{
+    *first = 0;
+    return h->ranks ? backend_ranks_rows(h->ranks, n, first) : h->shape.dims[n];
+}
+
+/* G_n of the factor as it stands: what each rank has from its own rows, summed. */
+static enum status make_gram(struct host *h, int n, struct error *error)
+{
+    uint64_t first, rows = own_rows(h, n, &first);
+    const double *own = h->factor[n] + first * h->rank;
+    if (host_dense_gram(own, rows, h->rank, h->gram[n], error) != STATUS_OK || !h->ranks)
+        return error->status;
+    return comm_sum(h->ranks->all, h->gram[n], h->rank * h->rank, error);
+}
+
 static enum status load(void *state, const struct ktensor *k, struct error *error)
 {
     struct host *h = state;
     memcpy(h->lambda, k->lambda, h->rank * sizeof *h->lambda);
     for (int n = 0; n < h->shape.order; n++) {
         fill(h->scale[n], h->rank, 1.0);
-        host_sweep_changed(&h->sweep, n);
+        factor_changed(h, n);
         copy_rows(h->factor[n], k->factor[n], h->shape.dims[n], h->rank, h->scale[n]);
-        if (host_dense_gram(h->factor[n], h->shape.dims[n], h->rank, h->gram[n], error) !=
-            STATUS_OK)
+        if (make_gram(h, n, error) != STATUS_OK)
             return error->status;
     }
     return STATUS_OK;
@@ -180,7 +209,10 @@ static enum status mttkrp(void *state, int mode, struct error *error)
 {
     (void)error;
     struct host *h = state;
-    host_sweep_mttkrp(&h->sweep, mode, h->factor, h->m);
+    if (h->is_empty)
+        fill(h->m, h->shape.dims[mode] * h->rank, 0.0);
+    else
+        host_sweep_mttkrp(&h->sweep, mode, h->factor, h->m);
     return STATUS_OK;
 }
 
@@ -227,6 +259,41 @@ static void expect_norms(struct host *h, double *column)
             h->lambda[r] > 1e-100 && h->lambda[r] < 1e100 ? ldexp(1.0, -ilogb(h->lambda[r])) : 1.0;
 }
 
+/* What solve has made of this rank's rows: gram (R x R) and, in `inner` (R), the columns' products
+ * with M. Of several ranks: the sums, in one array that is gram and inner in turn. */
+static enum status sum_over_ranks(struct host *h, double *gram, double *inner, struct error *error)
+{
+    uint64_t square = h->rank * h->rank;
+    double *both = memory_array(square + h->rank, sizeof *both, error);
+    if (!both)
+        return error->status;
+    memcpy(both, gram, square * sizeof *both);
+    memcpy(both + square, inner, h->rank * sizeof *both);
+    if (comm_sum(h->ranks->all, both, square + h->rank, error) == STATUS_OK) {
+        memcpy(gram, both, square * sizeof *both);
+        memcpy(inner, both + square, h->rank * sizeof *both);
+    }
+    memory_free(both);
+    return error->status;
+}
+
+/* a = M V^+ with its Gram and its products with M; several ranks each solve some rows of the sum of
+ * their M, and gather all. */
+static enum status solve_rows(struct host *h, int mode, const struct host_dense_inverse *inverse,
+                              double *a, double *inner, struct error *error)
+{
+    uint64_t first, rows = own_rows(h, mode, &first), skip = first * h->rank;
+    if (h->ranks && backend_ranks_scatter(h->ranks, mode, h->m, h->rank, error) != STATUS_OK)
+        return error->status;
+    if (host_dense_update(inverse, h->m + skip, a + skip, rows, h->gram[mode], inner, error) !=
+            STATUS_OK ||
+        !h->ranks)
+        return error->status;
+    if (sum_over_ranks(h, h->gram[mode], inner, error) == STATUS_OK)
+        backend_ranks_gather(h->ranks, mode, a, h->rank, error);
+    return error->status;
+}
+
 static enum status solve(struct host *h, int mode, struct error *error)
 {
     struct host_dense_inverse inverse;
@@ -242,9 +309,8 @@ static enum status solve(struct host *h, int mode, struct error *error)
     host_dense_inverse_scale(&inverse, h->row, h->column);
     double *inner = h->v; /* (R): V is not needed any more */
     double *a = h->shape.dims[mode] == h->longest ? h->m : h->factor[mode];
-    host_sweep_changed(&h->sweep, mode);
-    if (host_dense_update(&inverse, h->m, a, h->shape.dims[mode], h->gram[mode], inner, error) ==
-        STATUS_OK) {
+    factor_changed(h, mode);
+    if (solve_rows(h, mode, &inverse, a, inner, error) == STATUS_OK) {
         if (a == h->m) { /* of the longest mode, factor and M are equally long and trade places */
             h->m = h->factor[mode];
             h->factor[mode] = a;
@@ -266,7 +332,7 @@ static enum status solve(struct host *h, int mode, struct error *error)
 static enum status normalise(struct host *h, int mode, struct error *error)
 {
     double *gram = h->gram[mode], *scale = h->scale[mode];
-    bool near = h->shape.dims[mode] * h->rank > FEW_ENTRIES;
+    bool near = h->whole.dims[mode] * h->rank > FEW_ENTRIES; /* the same on every rank */
     for (uint64_t r = 0; r < h->rank; r++) {
         double norm_sq = gram[r * h->rank + r];
         if (!isfinite(norm_sq))
@@ -280,7 +346,7 @@ static enum status normalise(struct host *h, int mode, struct error *error)
     }
     scale_gram(h, mode, h->row);
     if (!near) {
-        host_sweep_changed(&h->sweep, mode);
+        factor_changed(h, mode);
         host_dense_scale_columns(h->factor[mode], h->shape.dims[mode], h->rank, scale);
         fill(scale, h->rank, 1.0);
     }
@@ -316,7 +382,10 @@ static void tell_built(void *state, struct backend_built *built)
 {
     const struct host *h = state;
     *built = h->built;
-    built->groups = h->sweep.sweep.groups;
+    if (h->is_empty)
+        mode_groups_none(&built->groups, h->shape.order);
+    else
+        built->groups = h->sweep.sweep.groups;
     built->seconds = h->sweep.seconds;
 }
 
@@ -336,6 +405,7 @@ static const struct backend_ops operations = {.load = load,
                                               .close = close_host};
 
 const struct backend_kind backend_host = {.name = "host",
+                                          .takes_ranks = true,
                                           .available = available,
                                           .request = make_request,
                                           .open = open_host,
