@@ -5,7 +5,8 @@
 struct shape shape_of(int order, const uint64_t *dims)
 {
     struct shape s = {.order = order};
-    memcpy(s.dims, dims, (size_t)order * sizeof *dims);
+    for (int n = 0; n < order && n < MAX_ORDER; n++)
+        s.dims[n] = dims[n];
     return s;
 }
 

@@ -15,7 +15,8 @@ struct shape {
     uint64_t dims[MAX_ORDER]; /* I_n, 1 to MAX_LENGTH, for n < order     */
 };
 
-/* The shape of `order` modes with lengths dims[0..order); the other lengths are 0. */
+/* The shape of `order` modes with lengths dims[0..order); the other lengths are 0. An order that no
+ * tensor has is kept as it is, for the caller to refuse. */
 struct shape shape_of(int order, const uint64_t *dims);
 
 /* For callers that have order and lengths apart: a pointer to shape_of(order, dims), valid to the
