@@ -63,20 +63,21 @@ static void free_hub(struct hub *hub)
     memory_free(hub);
 }
 
-/* Waits for all ranks of the team; the lock is held. */
-static enum status wait_for_all(struct hub *hub, struct team *team, struct error *error)
+/* Waits for all ranks of the team, or, where that is wanted, for an abort; the lock is held.
+ * Returns whether all have come. */
+static bool wait_for_all(struct hub *hub, struct team *team, bool heed_abort)
 {
     uint64_t meeting = team->meetings;
-    if (!hub->aborted && ++team->arrived == team->size) {
+    if (heed_abort && hub->aborted)
+        return false;
+    if (++team->arrived == team->size) {
         team->arrived = 0;
         team->meetings++;
         pthread_cond_broadcast(&hub->changed);
     }
-    while (!hub->aborted && team->meetings == meeting)
+    while (team->meetings == meeting && !(heed_abort && hub->aborted))
         pthread_cond_wait(&hub->changed, &hub->lock);
-    if (team->meetings == meeting)
-        return error_set(error, hub->reason.status, "%s", hub->reason.message);
-    return STATUS_OK;
+    return team->meetings != meeting;
 }
 
 /* The arrays of all ranks are at hand, array[k] of rank k, until `leave`. */
@@ -85,19 +86,23 @@ static enum status exchange(struct comm *c, void *mine, void **array, struct err
     struct member *m = c->state;
     pthread_mutex_lock(&m->hub->lock);
     m->team->array[c->rank] = mine;
-    if (wait_for_all(m->hub, m->team, error) == STATUS_OK)
+    if (wait_for_all(m->hub, m->team, true))
         memcpy(array, m->team->array, (size_t)c->size * sizeof *array);
+    else
+        error_set(error, m->hub->reason.status, "%s", m->hub->reason.message);
     pthread_mutex_unlock(&m->hub->lock);
     return error->status;
 }
 
-static enum status leave(struct comm *c, struct error *error)
+/* After an exchange that all came to: until the last rank has come here, some rank may still read
+ * the others' arrays. So this waits for all, whatever is aborted meanwhile, and they do come:
+ * between the two a rank waits for nothing. */
+static void leave(struct comm *c)
 {
     struct member *m = c->state;
     pthread_mutex_lock(&m->hub->lock);
-    wait_for_all(m->hub, m->team, error);
+    wait_for_all(m->hub, m->team, false);
     pthread_mutex_unlock(&m->hub->lock);
-    return error->status;
 }
 
 static void abort_all(struct comm *c, const struct error *reason)
@@ -151,8 +156,8 @@ static enum status sum(struct comm *c, double *x, uint64_t count, struct error *
         for (uint64_t first = 0; first < count; first += PART)
             add_up(total + first, array, c->size, first,
                    count - first < PART ? count - first : PART);
-        if (leave(c, error) == STATUS_OK)
-            memcpy(x, total, count * sizeof *x);
+        leave(c);
+        memcpy(x, total, count * sizeof *x);
     }
     memory_free(array);
     memory_free(total);
@@ -170,9 +175,9 @@ static enum status agree(struct comm *c, int *value, struct error *error)
         largest = other > largest ? other : largest;
     }
     memory_free(array);
-    if (leave(c, error) == STATUS_OK)
-        *value = largest;
-    return error->status;
+    leave(c);
+    *value = largest;
+    return STATUS_OK;
 }
 
 static enum status broadcast(struct comm *c, int root, void *bytes, size_t size,
@@ -184,7 +189,8 @@ static enum status broadcast(struct comm *c, int root, void *bytes, size_t size,
     if (c->rank != root)
         memcpy(bytes, array[root], size);
     memory_free(array);
-    return leave(c, error);
+    leave(c);
+    return STATUS_OK;
 }
 
 /* The sums replace this rank's rows part by part: nobody else reads these rows. */
@@ -203,7 +209,8 @@ static enum status reduce_scatter(struct comm *c, double *m, const struct comm_r
         memcpy(m + first, total, count * sizeof *total);
     }
     memory_free(array);
-    return leave(c, error);
+    leave(c);
+    return STATUS_OK;
 }
 
 static enum status all_gather(struct comm *c, double *a, const struct comm_rows *rows,
@@ -218,7 +225,8 @@ static enum status all_gather(struct comm *c, double *a, const struct comm_rows 
             memcpy(a + first, (const double *)array[k] + first, (end - first) * sizeof *a);
     }
     memory_free(array);
-    return leave(c, error);
+    leave(c);
+    return STATUS_OK;
 }
 
 static void close_member(struct comm *c)
@@ -270,7 +278,8 @@ static enum status find_color(struct comm *c, int color, int *first, int *rank, 
         *rank += k < c->rank;
         ++*size;
     }
-    return leave(c, error);
+    leave(c);
+    return STATUS_OK;
 }
 
 /* The lowest rank of each color makes the team, and hands it to the others. */
@@ -286,8 +295,8 @@ static enum status split(struct comm *c, int color, struct comm **part, struct e
     else if (find_color(c, color, &first, &rank, &size, array, error) == STATUS_OK &&
              first == c->rank && !(team = new_team(hub, size, error)))
         abort_all(c, error);
-    if (error->status == STATUS_OK && exchange(c, team, array, error) == STATUS_OK &&
-        leave(c, error) == STATUS_OK) {
+    if (error->status == STATUS_OK && exchange(c, team, array, error) == STATUS_OK) {
+        leave(c);
         m->team = array[first];
         m->comm.rank = rank;
         m->comm.size = size;
