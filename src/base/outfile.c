@@ -91,25 +91,30 @@ static int open_unnamed(const char *folder, const char *trial_name)
     return open(folder, flags, 0666);
 }
 
-enum status outfile_open(struct outfile *f, const char *path, struct error *error)
+/* What opening has come to: f->fd, or errno. Frees the folder's name. */
+static enum status finish_open(struct outfile *f, const char *path, char *folder,
+                               struct error *error)
 {
-    *f = (struct outfile){.fd = -1};
-    char *folder = NULL;
-    if (check_path(path, error) != STATUS_OK || choose_names(f, path, error) != STATUS_OK ||
-        !(folder = folder_of(path, error)))
-        goto end;
-    f->fd = open_unnamed(folder, f->temporary);
-    if (f->fd < 0) {
-        f->fd = open(f->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-        f->named = f->fd >= 0;
-    }
-    if (f->fd < 0)
+    if (error->status == STATUS_OK && f->fd < 0)
         cannot_write(path, errno == ENOENT ? "there is no such folder" : strerror(errno), error);
-end:
     memory_free(folder);
     if (error->status != STATUS_OK)
         outfile_discard(f);
     return error->status;
+}
+
+enum status outfile_open(struct outfile *f, const char *path, struct error *error)
+{
+    *f = (struct outfile){.fd = -1};
+    char *folder = NULL;
+    if (check_path(path, error) == STATUS_OK && choose_names(f, path, error) == STATUS_OK &&
+        (folder = folder_of(path, error)) != NULL)
+        f->fd = open_unnamed(folder, f->temporary);
+    if (folder && f->fd < 0) {
+        f->fd = open(f->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+        f->named = f->fd >= 0;
+    }
+    return finish_open(f, path, folder, error);
 }
 
 enum status outfile_check(const char *path, struct error *error)
@@ -124,21 +129,14 @@ enum status outfile_open_scratch(struct outfile *f, const char *path, struct err
 {
     *f = (struct outfile){.fd = -1};
     char *folder = NULL;
-    if (choose_names(f, path, error) != STATUS_OK || !(folder = folder_of(path, error)))
-        goto end;
-    f->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (f->fd < 0) {
+    if (choose_names(f, path, error) == STATUS_OK && (folder = folder_of(path, error)) != NULL)
+        f->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (folder && f->fd < 0) {
         f->fd = open(f->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
         if (f->fd >= 0)
             unlink(f->temporary);
     }
-    if (f->fd < 0)
-        cannot_write(path, errno == ENOENT ? "there is no such folder" : strerror(errno), error);
-end:
-    memory_free(folder);
-    if (error->status != STATUS_OK)
-        outfile_discard(f);
-    return error->status;
+    return finish_open(f, path, folder, error);
 }
 
 enum status outfile_write(struct outfile *f, const void *bytes, size_t size, struct error *error)
