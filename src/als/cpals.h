@@ -35,7 +35,8 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
                           const struct cpals_options *options, struct progress *progress,
                           struct cpals_result *result, struct error *error);
 
-/* Arranges the model that came of it (ktensor_arrange), and says so. STATUS_MEMORY. */
+/* Arranges the model k (ktensor_arrange), and tells `progress`, which may be NULL, the result.
+ * STATUS_MEMORY. */
 enum status cpals_finish(struct ktensor *k, struct progress *progress,
                          const struct cpals_result *result, struct error *error);
 

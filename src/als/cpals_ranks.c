@@ -18,12 +18,13 @@ struct rank {
     struct progress *progress; /* of rank 0; NULL for the others                          */
     struct ktensor *k;         /* the whole model, of which each rank writes its own rows */
     int threads;
-    struct coo x; /* its part; owned */
+    struct part part;
+    struct coo x; /* the nonzeros of the part; owned */
     struct cpals_result result;
     struct error error;
 };
 
-/* rank[r].x = rank r's nonzeros, counted from the first row of its part. */
+/* rank[r].part and rank[r].x = what rank r has; indices count from the first row of the part. */
 static enum status hand_out(struct rank *rank, const struct process_grid *g, const struct coo *x,
                             struct error *error)
 {
@@ -34,7 +35,8 @@ static enum status hand_out(struct rank *rank, const struct process_grid *g, con
         used[process_grid_rank(g, index)]++;
     }
     for (int r = 0; used && r < g->ranks && error->status == STATUS_OK; r++) {
-        struct shape shape = process_grid_part(g, r).here;
+        rank[r].part = process_grid_part(g, r);
+        struct shape shape = rank[r].part.here;
         for (int n = 0; n < shape.order; n++)
             shape.dims[n] = shape.dims[n] ? shape.dims[n] : 1;
         coo_create(&rank[r].x, &shape, used[r], error);
@@ -43,16 +45,15 @@ static enum status hand_out(struct rank *rank, const struct process_grid *g, con
     for (uint64_t i = 0; error->status == STATUS_OK && i < x->nnz; i++) {
         coo_coordinates(x, i, index);
         int r = process_grid_rank(g, index);
-        struct part part = process_grid_part(g, r);
         for (int n = 0; n < x->shape.order; n++)
-            rank[r].x.index[n][used[r]] = index[n] - (uint32_t)part.first[n];
+            rank[r].x.index[n][used[r]] = index[n] - (uint32_t)rank[r].part.first[n];
         rank[r].x.value[used[r]++] = x->value[i];
     }
     memory_free(used);
     return error->status;
 }
 
-/* Rows of the whole model to the part that is here. */
+/* Copies lambda and the rows that are here from the whole model to this rank's model. */
 static void copy_start(struct ktensor *part, const struct ktensor *whole)
 {
     memcpy(part->lambda, whole->lambda, part->rank * sizeof *part->lambda);
@@ -61,7 +62,7 @@ static void copy_start(struct ktensor *part, const struct ktensor *whole)
                part->shape.dims[n] * part->rank * sizeof *part->factor[n]);
 }
 
-/* The rows that this rank has solved, to the whole model; no other rank writes these. */
+/* Copies the rows that this rank has solved to the whole model; no other rank writes these rows. */
 static void copy_result(struct ktensor *whole, const struct ktensor *part,
                         const struct backend_ranks *ranks)
 {
@@ -137,8 +138,7 @@ static struct backend_options share_memory(const struct backend_options *options
 {
     struct backend_options mine = *options;
     if (mine.host_memory == 0)
-        mine.host_memory =
-            (uint64_t)(MACHINE_MEMORY_SHARE * (double)machine_memory_available()) / (uint64_t)ranks;
+        mine.host_memory = machine_memory_budget(0) / (uint64_t)ranks;
     return mine;
 }
 

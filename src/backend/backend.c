@@ -161,14 +161,24 @@ static enum status build(struct backend *b, const struct tensor_source *source,
     return status;
 }
 
+/* Plans, and builds from nonzeros in memory. On failure *b is closed. */
+static enum status open_source(struct backend *b, const struct backend_kind *kind,
+                               const struct tensor_source *source,
+                               const struct backend_options *options,
+                               const struct plan_forced *forced, struct progress *progress,
+                               struct error *error)
+{
+    const struct plan_tensor tensor = {.shape = source->x->shape, .nnz = source->x->nnz};
+    enum status status = begin(b, kind, &tensor, options, forced, error);
+    return status == STATUS_OK ? build(b, source, options, progress, error) : status;
+}
+
 enum status backend_open(struct backend *b, const struct backend_kind *kind, const struct coo *x,
                          const struct backend_options *options, const struct plan_forced *forced,
                          struct progress *progress, struct error *error)
 {
     const struct tensor_source source = {.x = x};
-    const struct plan_tensor tensor = {.shape = x->shape, .nnz = x->nnz};
-    enum status status = begin(b, kind, &tensor, options, forced, error);
-    return status == STATUS_OK ? build(b, &source, options, progress, error) : status;
+    return open_source(b, kind, &source, options, forced, progress, error);
 }
 
 enum status backend_open_part(struct backend *b, const struct backend_kind *kind,
@@ -177,11 +187,9 @@ enum status backend_open_part(struct backend *b, const struct backend_kind *kind
                               struct error *error)
 {
     const struct tensor_source source = {.x = x, .ranks = ranks};
-    const struct plan_tensor tensor = {.shape = x->shape, .nnz = x->nnz};
     if (!kind->takes_ranks)
         return error_set(error, STATUS_INPUT, "backend %s works in one rank only", kind->name);
-    enum status status = begin(b, kind, &tensor, options, NULL, error);
-    return status == STATUS_OK ? build(b, &source, options, progress, error) : status;
+    return open_source(b, kind, &source, options, NULL, progress, error);
 }
 
 enum status backend_prepare(struct backend *b, const struct backend_kind *kind,

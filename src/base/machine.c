@@ -41,6 +41,11 @@ uint64_t machine_memory_available(void)
     return available;
 }
 
+uint64_t machine_memory_budget(uint64_t limit)
+{
+    return limit ? limit : (uint64_t)(MACHINE_MEMORY_SHARE * (double)machine_memory_available());
+}
+
 uint64_t machine_memory_in_use(void)
 {
     uint64_t used = number_in_file("/proc/self/status", "RssAnon:");

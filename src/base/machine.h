@@ -11,6 +11,10 @@ uint64_t machine_memory_available(void);
 /* Share of machine_memory_available() used without --host-memory. */
 #define MACHINE_MEMORY_SHARE 0.8
 
+/* Bytes of memory that may be used: `limit`, or MACHINE_MEMORY_SHARE of what is available where
+ * `limit` is 0. */
+uint64_t machine_memory_budget(uint64_t limit);
+
 /* Bytes that this process holds in memory now, without mapped files; 0 where the system does not
  * say. */
 uint64_t machine_memory_in_use(void);

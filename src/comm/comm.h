@@ -1,9 +1,9 @@
-/* Ranks: what works on one tensor together, each on a part of it (process_grid.h). One interface
- * for every engine: one rank alone, and threads of one process. All ranks of a communicator call
- * the same operations in the same order; an operation returns when this rank's part of it is done.
- * A rank that cannot go on calls comm_abort: every operation of the other ranks, also one that
- * waits, then returns that rank's status and reason. An operation that finds no memory
- * aborts by itself. Implemented in comm.c, comm_self.c and comm_threads.c. */
+/* Ranks work on one tensor together, each rank on a part of the tensor (process_grid.h). One
+ * interface for every engine: one rank alone, and threads of one process. All ranks of a
+ * communicator call the same operations in the same order; an operation returns when this rank's
+ * part of it is done. A rank that cannot go on calls comm_abort: every operation of the other
+ * ranks, also one that waits, then returns that rank's status and reason. An operation that finds
+ * no memory aborts by itself. Implemented in comm.c, comm_self.c and comm_threads.c. */
 #ifndef BLCO_COMM_H
 #define BLCO_COMM_H
 
@@ -21,7 +21,8 @@ struct comm_rows {
     uint64_t columns;      /* doubles in a row; rows follow each other       */
 };
 
-/* What an engine implements; comm.c alone calls it. Each operation is said at its caller below. */
+/* What an engine implements. Only comm.c calls these; the functions below that do, such as
+ * comm_sum, say what each operation does. */
 struct comm_engine {
     enum status (*sum)(struct comm *c, double *x, uint64_t count, struct error *error);
     enum status (*agree)(struct comm *c, int *value, struct error *error);
@@ -47,8 +48,8 @@ struct comm {
 /* The communicator of one rank. Closed by comm_close; NULL on failure. STATUS_MEMORY. */
 struct comm *comm_self(struct error *error);
 
-/* Communicators of `size` ranks that are threads of this process, into comm[0..size): one for each,
- * to be used and closed by its thread. All NULL on failure. STATUS_MEMORY. */
+/* comm[0..size) = communicators of `size` ranks that are threads of this process. The thread of
+ * rank k alone uses comm[k], and closes it. All NULL on failure. STATUS_MEMORY. */
 enum status comm_threads(struct comm **comm, int size, struct error *error);
 
 /* x[0..count) = the sum of all ranks' x, added in the order of the ranks: the same bits on every
@@ -74,8 +75,8 @@ enum status comm_all_gather(struct comm *c, double *a, const struct comm_rows *r
  * caller closes *part before c; NULL on failure. An abort of one ends both. STATUS_MEMORY. */
 enum status comm_split(struct comm *c, int color, struct comm **part, struct error *error);
 
-/* Ends all that other ranks wait for or begin: with `reason`, "rank 3: ...". The first call counts.
- */
+/* Ends every operation that other ranks wait in or begin, with `reason`, "rank 3: ...". The first
+ * call counts. */
 void comm_abort(struct comm *c, const struct error *reason);
 
 /* This rank is done with c. Accepts NULL. */

@@ -63,8 +63,8 @@ static void free_hub(struct hub *hub)
     memory_free(hub);
 }
 
-/* Waits for all ranks of the team, or, where that is wanted, for an abort; the lock is held.
- * Returns whether all have come. */
+/* Waits for all ranks of the team, or, with heed_abort, for an abort; the caller holds the lock.
+ * Returns whether all ranks have come. */
 static bool wait_for_all(struct hub *hub, struct team *team, bool heed_abort)
 {
     uint64_t meeting = team->meetings;

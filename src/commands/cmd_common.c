@@ -181,6 +181,5 @@ enum status cmd_choose_backend(const struct cmd_common *common, const struct bac
 
 uint64_t cmd_host_memory(const struct cmd_common *common)
 {
-    uint64_t given = common->options.host_memory;
-    return given ? given : (uint64_t)(MACHINE_MEMORY_SHARE * (double)machine_memory_available());
+    return machine_memory_budget(common->options.host_memory);
 }

@@ -31,6 +31,8 @@ static void test_available(void **state)
     assert_true(machine_memory_available() > (1 << 20));
     assert_true(machine_memory_available() <= all);
     assert_true(MACHINE_MEMORY_SHARE > 0 && MACHINE_MEMORY_SHARE < 1);
+    assert_int_equal(machine_memory_budget(12345), 12345);
+    assert_true(machine_memory_budget(0) > 0 && machine_memory_budget(0) < all);
 }
 
 static void test_peak_and_use(void **state)

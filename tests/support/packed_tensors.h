@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/uint128.h"
+#include "formats/blco/decoded_layout.h"
 #include "formats/blco/packed_tensor.h"
 #include "formats/blco/segment_pack.h"
 #include "support/naive.h"
@@ -63,6 +64,21 @@ static inline void coo_in_form(struct coo *x, const struct shape *shape, uint64_
         int region = (int)(x->index[0][i] * (uint64_t)SAMPLE_FORMS / shape->dims[0]);
         x->value[i] = value_in_form(form == SAMPLE_BY_REGION ? region : form, i + seed);
     }
+}
+
+/* Makes tensor number i of a sweep over orders and forms, with lines of about `bits` bits, and the
+ * layout of its decoded nonzeros. False, and no tensor, where the decoded coordinates do not fit
+ * into the words. The caller frees *x. */
+static inline bool packable_coo(struct coo *x, struct packed_layout *layout, uint64_t *seed, int i,
+                                int bits, uint64_t nnz)
+{
+    int order = i % 9 < 8 ? i % 9 + 1 : 16;
+    uint64_t dims[MAX_ORDER];
+    random_lengths(seed, order, bits, dims);
+    if (!decoded_layout_create(layout, SHAPE(order, dims)))
+        return false;
+    coo_in_form(x, SHAPE(order, dims), nnz, naive_random(seed), i % (SAMPLE_BY_REGION + 1));
+    return true;
 }
 
 /* Unpacks all nonzeros in the order in which they are packed; the caller frees *x. */

@@ -55,10 +55,8 @@ static enum status make_request(struct plan_request *request, const struct plan_
                               .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
                               .iterations = options->iterations,
                               .row_bytes = options->rank * sizeof(double),
-                              .budget = options->host_memory,
+                              .budget = machine_memory_budget(options->host_memory),
                               .copies = (uint64_t)omp_get_max_threads()};
-    if (request->budget == 0)
-        request->budget = (uint64_t)(MACHINE_MEMORY_SHARE * (double)machine_memory_available());
     /* Private copies of M pay while merging them costs less than the nonzeros themselves. */
     request->short_mode = tensor->nnz / request->copies;
     return STATUS_OK;

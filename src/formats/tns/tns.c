@@ -362,8 +362,7 @@ static enum status read_whole(struct coo *x, const char *path, const struct tns_
                               struct progress *progress, struct tns_report *report,
                               struct error *error)
 {
-    uint64_t share = (uint64_t)(MACHINE_MEMORY_SHARE * (double)machine_memory_available());
-    const struct tns_pieces limit = {.memory = options->memory ? options->memory : share,
+    const struct tns_pieces limit = {.memory = machine_memory_budget(options->memory),
                                      .overhead = TNS_CLEAN_BYTES,
                                      .take = refuse,
                                      .context = &path};

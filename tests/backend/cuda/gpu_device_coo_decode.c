@@ -93,12 +93,9 @@ static void test_random_tensors(void **state)
     for (int i = 0; i < SHAPES; i++) {
         struct coo x;
         struct packed_layout layout;
-        uint64_t dims[MAX_ORDER], nnz = 1 + naive_random(&seed) % (i % 8 == 7 ? 400000 : 5000);
-        int order = i % 9 < 8 ? i % 9 + 1 : 16;
-        random_lengths(&seed, order, i % 7 * 18, dims);
-        if (!decoded_layout_create(&layout, SHAPE(order, dims)))
+        uint64_t nnz = 1 + naive_random(&seed) % (i % 8 == 7 ? 400000 : 5000);
+        if (!packable_coo(&x, &layout, &seed, i, i % 7 * 18, nnz))
             continue;
-        coo_in_form(&x, SHAPE(order, dims), nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
         for (uint64_t k = 0; k < x.nnz; k++) /* zeros are not written */
             x.value[k] = x.value[k] == 0 ? 1 : x.value[k];
         check_tensor(&x);

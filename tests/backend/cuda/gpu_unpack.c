@@ -157,13 +157,11 @@ static void test_decoded_as_on_the_host(void **state)
     for (int i = 0; i < SHAPES; i++) {
         struct packed_layout layout;
         struct coo x;
-        uint64_t dims[MAX_ORDER], nnz = 1 + naive_random(&seed) % (i % 4 == 3 ? 100000 : 3000);
-        int order = i % 9 < 8 ? i % 9 + 1 : 16;
-        random_lengths(&seed, order, bits[naive_random(&seed) % 8], dims);
-        if (!decoded_layout_create(&layout, SHAPE(order, dims)))
+        uint64_t nnz = 1 + naive_random(&seed) % (i % 4 == 3 ? 100000 : 3000);
+        int line_bits = bits[naive_random(&seed) % 8];
+        if (!packable_coo(&x, &layout, &seed, i, line_bits, nnz))
             continue;
-        coo_in_form(&x, SHAPE(order, dims), nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
-        int kind = (int)(naive_random(&seed) % (uint64_t)(order + 1)) - 1;
+        int kind = (int)(naive_random(&seed) % (uint64_t)(x.shape.order + 1)) - 1;
         check_tensor(&x, kind, segments[i % 4], &seed);
         words[layout.words]++;
         coo_free(&x);

@@ -237,13 +237,11 @@ static void test_groups_decoded_by_their_definition(void **state)
         struct packed_layout layout;
         struct packed_tensor p;
         struct coo x;
-        uint64_t dims[MAX_ORDER], nnz = 1 + naive_random(&seed) % 4000;
-        int order = i % 9 < 8 ? i % 9 + 1 : 16;
-        random_lengths(&seed, order, bits[naive_random(&seed) % 8], dims);
-        if (!decoded_layout_create(&layout, SHAPE(order, dims)))
+        uint64_t nnz = 1 + naive_random(&seed) % 4000;
+        int line_bits = bits[naive_random(&seed) % 8];
+        if (!packable_coo(&x, &layout, &seed, i, line_bits, nnz))
             continue;
-        coo_in_form(&x, SHAPE(order, dims), nnz, naive_random(&seed), i % (SAMPLE_BY_REGION + 1));
-        int kind = (int)(naive_random(&seed) % (uint64_t)(order + 1)) - 1;
+        int kind = (int)(naive_random(&seed) % (uint64_t)(x.shape.order + 1)) - 1;
         assert_int_equal(packed_tensor_build(&p, &x, kind, segments[i % 4], NULL, &error),
                          STATUS_OK);
         check_packed(&layout, &p, &met);
