@@ -27,7 +27,7 @@ enum status cpals_sweep(struct backend *b, double *fit, struct error *error)
     return backend_fit(b, b->order - 1, fit, error);
 }
 
-/* Whether the run is to end here: on several ranks all of them find the same. */
+/* *stop = whether the user has interrupted the run; the same on every rank. */
 static enum status find_stop(const struct cpals_options *options, bool *stop, struct error *error)
 {
     int interrupted = options->interrupted && *options->interrupted;

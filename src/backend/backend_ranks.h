@@ -1,5 +1,6 @@
 /* Where a rank stands among the ranks that work on one tensor (medium-grained grid,
- * process_grid.h): which rows are its, with whom it shares them, and which of these it solves. */
+ * process_grid.h): the rows of the rank, the ranks that share these rows, and the rows that the
+ * rank solves. */
 #ifndef BLCO_BACKEND_RANKS_H
 #define BLCO_BACKEND_RANKS_H
 
@@ -25,13 +26,13 @@ void backend_ranks_close(struct backend_ranks *r);
 /* The rows of mode n that this rank solves: *first of those here, and how many. */
 uint64_t backend_ranks_rows(const struct backend_ranks *r, int n, uint64_t *first);
 
-/* m (rows here x R), this rank's sums: the rows that this rank solves become the sums of all ranks
- * that share them. Errors of comm_reduce_scatter. */
+/* m (rows here x R) has this rank's sums. The rows that this rank solves become the sums over all
+ * ranks that share these rows. Errors of comm_reduce_scatter. */
 enum status backend_ranks_scatter(const struct backend_ranks *r, int n, double *m, uint64_t rank,
                                   struct error *error);
 
-/* a (rows here x R), of which this rank has solved its rows: all rows. Errors of comm_all_gather.
- */
+/* Fills a (rows here x R), of which this rank has solved some rows, with the rows that other ranks
+ * have solved. Errors of comm_all_gather. */
 enum status backend_ranks_gather(const struct backend_ranks *r, int n, double *a, uint64_t rank,
                                  struct error *error);
 

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 
-/* Books the operation that `status` comes from. */
+/* Books the seconds since `start`; returns `status`. */
 static enum status book(struct comm *c, double start, enum status status)
 {
     c->seconds += clock_now() - start;

@@ -1,7 +1,7 @@
 #include "base/memory.h"
 #include "comm/comm.h"
 
-/* With one rank every array is already what the operation makes of it. */
+/* With one rank an operation leaves every array as it is. */
 
 static enum status sum(struct comm *c, double *x, uint64_t count, struct error *error)
 {

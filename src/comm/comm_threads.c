@@ -7,7 +7,7 @@
 
 #define PART 4096 /* doubles that are summed at a time */
 
-/* Ranks that meet: those of a communicator. */
+/* The ranks of a communicator, which meet for every operation. */
 struct team {
     struct team *next; /* of the hub */
     int size, arrived;
