@@ -41,6 +41,18 @@ enum status comm_all_gather(struct comm *c, double *a, const struct comm_rows *r
     return book(c, start, c->engine->all_gather(c, a, rows, error));
 }
 
+enum status comm_exchange(struct comm *c, const void *send, const uint64_t *send_first,
+                          void *receive, const uint64_t *receive_first, struct error *error)
+{
+    double start = clock_now();
+    return book(c, start, c->engine->exchange(c, send, send_first, receive, receive_first, error));
+}
+
+enum status comm_check(struct comm *c, struct error *error)
+{
+    return c->engine->check(c, error);
+}
+
 enum status comm_split(struct comm *c, int color, struct comm **part, struct error *error)
 {
     *part = NULL;

@@ -32,6 +32,9 @@ struct comm_engine {
                                   struct error *error);
     enum status (*all_gather)(struct comm *c, double *a, const struct comm_rows *rows,
                               struct error *error);
+    enum status (*exchange)(struct comm *c, const void *send, const uint64_t *send_first,
+                            void *receive, const uint64_t *receive_first, struct error *error);
+    enum status (*check)(struct comm *c, struct error *error);
     enum status (*split)(struct comm *c, int color, struct comm **part, struct error *error);
     void (*abort)(struct comm *c, const struct error *reason);
     void (*close)(struct comm *c);
@@ -41,8 +44,9 @@ struct comm_engine {
 struct comm {
     const struct comm_engine *engine;
     int rank, size;
-    double seconds; /* that this rank has spent in operations, waiting included */
-    void *state;    /* the engine's */
+    int local_rank, local_size; /* of c's ranks on this rank's host: this one's place, how many */
+    double seconds;             /* that this rank has spent in operations, waiting included */
+    void *state;                /* the engine's */
 };
 
 /* The communicator of one rank. Closed by comm_close; NULL on failure. STATUS_MEMORY. */
@@ -70,6 +74,18 @@ enum status comm_reduce_scatter(struct comm *c, double *m, const struct comm_row
 /* Every rank's rows of a are copied from that rank. */
 enum status comm_all_gather(struct comm *c, double *a, const struct comm_rows *rows,
                             struct error *error);
+
+/* Bytes from every rank to every rank. The bytes send_first[k] to send_first[k + 1] - 1 of `send`
+ * go to rank k; those of rank k arrive at receive_first[k] to receive_first[k + 1] - 1 of
+ * `receive`: both sides know how many they are. send_first, receive_first (size + 1) ascend from 0.
+ * STATUS_MEMORY. */
+enum status comm_exchange(struct comm *c, const void *send, const uint64_t *send_first,
+                          void *receive, const uint64_t *receive_first, struct error *error);
+
+/* Whether some rank has aborted, without waiting: its status and reason, or STATUS_OK. The one
+ * operation that a rank may call alone. Of an engine whose abort ends the processes, always
+ * STATUS_OK. */
+enum status comm_check(struct comm *c, struct error *error);
 
 /* The communicator of the ranks of c that give the same color (0 or more), in their order. The
  * caller closes *part before c; NULL on failure. An abort of one ends both. STATUS_MEMORY. */

@@ -229,6 +229,40 @@ static enum status all_gather(struct comm *c, double *a, const struct comm_rows 
     return STATUS_OK;
 }
 
+/* What a rank brings to an exchange. */
+struct parcel {
+    const char *bytes;
+    const uint64_t *first;
+};
+
+static enum status exchange_bytes(struct comm *c, const void *send, const uint64_t *send_first,
+                                  void *receive, const uint64_t *receive_first, struct error *error)
+{
+    struct parcel mine = {send, send_first};
+    void **array = meet(c, &mine, error);
+    if (!array)
+        return error->status;
+    for (int k = 0; k < c->size; k++) {
+        const struct parcel *from = array[k];
+        uint64_t first = from->first[c->rank], bytes = from->first[c->rank + 1] - first;
+        if (bytes > 0)
+            memcpy((char *)receive + receive_first[k], from->bytes + first, bytes);
+    }
+    memory_free(array);
+    leave(c);
+    return STATUS_OK;
+}
+
+static enum status check(struct comm *c, struct error *error)
+{
+    struct member *m = c->state;
+    pthread_mutex_lock(&m->hub->lock);
+    if (m->hub->aborted)
+        error_set(error, m->hub->reason.status, "%s", m->hub->reason.message);
+    pthread_mutex_unlock(&m->hub->lock);
+    return error->status;
+}
+
 static void close_member(struct comm *c)
 {
     struct member *m = c->state;
@@ -249,6 +283,8 @@ static const struct comm_engine engine = {.sum = sum,
                                           .broadcast = broadcast,
                                           .reduce_scatter = reduce_scatter,
                                           .all_gather = all_gather,
+                                          .exchange = exchange_bytes,
+                                          .check = check,
                                           .split = split,
                                           .abort = abort_all,
                                           .close = close_member};
@@ -258,7 +294,12 @@ static struct member *new_member(struct hub *hub, int rank, int size, struct err
     struct member *m = memory_zeros(1, sizeof *m, error);
     if (m) {
         m->hub = hub;
-        m->comm = (struct comm){.engine = &engine, .rank = rank, .size = size, .state = m};
+        m->comm = (struct comm){.engine = &engine,
+                                .rank = rank,
+                                .size = size,
+                                .local_rank = rank,
+                                .local_size = size,
+                                .state = m};
     }
     return m;
 }
@@ -298,8 +339,8 @@ static enum status split(struct comm *c, int color, struct comm **part, struct e
     if (error->status == STATUS_OK && exchange(c, team, array, error) == STATUS_OK) {
         leave(c);
         m->team = array[first];
-        m->comm.rank = rank;
-        m->comm.size = size;
+        m->comm.rank = m->comm.local_rank = rank;
+        m->comm.size = m->comm.local_size = size;
         *part = &m->comm;
     } else {
         memory_free(m);

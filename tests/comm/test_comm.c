@@ -164,6 +164,31 @@ static bool scatter_and_gather(struct comm *c)
     return true;
 }
 
+/* Rank a sends (a + 2 b) % 5 bytes to rank b. */
+static uint64_t parcel_bytes(int from, int to)
+{
+    return (uint64_t)(from + 2 * to) % 5;
+}
+
+static bool exchange(struct comm *c)
+{
+    struct error error = {0};
+    unsigned char send[5 * MOST] = {0}, receive[5 * MOST] = {0};
+    uint64_t send_first[MOST + 1] = {0}, receive_first[MOST + 1] = {0};
+    for (int k = 0; k < c->size; k++) {
+        send_first[k + 1] = send_first[k] + parcel_bytes(c->rank, k);
+        receive_first[k + 1] = receive_first[k] + parcel_bytes(k, c->rank);
+        memset(send + send_first[k], 16 * c->rank + k, parcel_bytes(c->rank, k));
+    }
+    if (comm_exchange(c, send, send_first, receive, receive_first, &error) != STATUS_OK)
+        return false;
+    bool right = true;
+    for (int k = 0; k < c->size; k++)
+        for (uint64_t i = receive_first[k]; i < receive_first[k + 1]; i++)
+            right = right && receive[i] == 16 * k + c->rank;
+    return right && receive[receive_first[c->size]] == 0 && comm_check(c, &error) == STATUS_OK;
+}
+
 /* The rows and the columns of a grid of ranks; the halves work at their own pace. */
 static bool split(struct comm *c)
 {
@@ -201,6 +226,7 @@ static bool one_fails(struct comm *c)
         struct error reason = {0};
         error_set(&reason, STATUS_MEMORY, "no memory left");
         comm_abort(c, &reason);
+        right = comm_check(c, &error) == STATUS_MEMORY || c->size == 1;
     }
     for (int i = 0; i < 2; i++) {
         double x = 1;
@@ -237,6 +263,12 @@ static void test_scatter_and_gather(void **state)
 {
     (void)state;
     run(scatter_and_gather);
+}
+
+static void test_exchange(void **state)
+{
+    (void)state;
+    run(exchange);
 }
 
 static void test_split(void **state)
@@ -313,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_agree),
         cmocka_unit_test(test_broadcast),
         cmocka_unit_test(test_scatter_and_gather),
+        cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_one_fails),
         cmocka_unit_test(test_failing_allocations),
