@@ -48,8 +48,8 @@ CFLAGS += $(CSTD) $(WARN) $(OPT) $(INCLUDE)
 
 # A backend is a folder of src/backend; "absent" stands in for those that this build leaves out.
 BACKENDS := host $(if $(filter cuda,$(VARIANT)),cuda,absent)
-SOURCES  := $(shell find src -name '*.c' ! -path src/main.c ! -path 'src/backend/*/*') \
-            $(shell find $(BACKENDS:%=src/backend/%) -name '*.c')
+SOURCES  := $(shell find src -name '*.c' ! -path src/main.c ! -path 'src/backend/*/*' ! -path 'src/comm/*/*') \
+            $(shell find $(BACKENDS:%=src/backend/%) $(if $(filter cuda,$(VARIANT)),src/comm/nccl) -name '*.c')
 TESTS    := $(shell find tests -name 'test_*.c')
 ifeq ($(VARIANT),cuda)
   CUDA_HOME ?= $(abspath $(dir $(realpath $(NVCC)))/..)

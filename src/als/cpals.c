@@ -28,10 +28,11 @@ enum status cpals_sweep(struct backend *b, double *fit, struct error *error)
 }
 
 /* *stop = whether the user has interrupted the run; the same on every rank. */
-static enum status find_stop(const struct cpals_options *options, bool *stop, struct error *error)
+static enum status find_stop(struct backend *b, const struct cpals_options *options, bool *stop,
+                             struct error *error)
 {
     int interrupted = options->interrupted && *options->interrupted;
-    if (options->ranks && comm_agree(options->ranks, &interrupted, error) != STATUS_OK)
+    if (comm_agree(b->ranks->all, &interrupted, error) != STATUS_OK)
         return error->status;
     *stop = interrupted != 0;
     return STATUS_OK;
@@ -63,7 +64,7 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
             result->stop = CPALS_CONVERGED;
             break;
         }
-        if (find_stop(options, &interrupted, error) != STATUS_OK)
+        if (find_stop(b, options, &interrupted, error) != STATUS_OK)
             return error->status;
         if (interrupted) {
             result->stop = CPALS_INTERRUPTED;

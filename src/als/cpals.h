@@ -12,7 +12,6 @@ struct cpals_options {
     double tolerance;   /* stop when an iteration changes the fit by less than this; 0: never */
     const volatile sig_atomic_t *interrupted; /* stop after the iteration in which this turns
                                                  nonzero; borrowed; may be NULL */
-    struct comm *ranks; /* all ranks that run this together; borrowed; NULL: there is one */
 };
 
 enum cpals_stop { CPALS_CONVERGED, CPALS_ITERATIONS, CPALS_INTERRUPTED };
@@ -30,7 +29,8 @@ struct cpals_result {
 enum status cpals_sweep(struct backend *b, double *fit, struct error *error);
 
 /* Loads k and iterates, until the options say to stop; the model stays in the backend. On several
- * ranks each rank calls it with the rows that are here, and all stop after the same iteration. */
+ * ranks each rank calls cpals_iterate with the rows that are here, and all stop after the same
+ * iteration. */
 enum status cpals_iterate(struct backend *b, const struct ktensor *k,
                           const struct cpals_options *options, struct progress *progress,
                           struct cpals_result *result, struct error *error);

@@ -13,7 +13,7 @@ struct rank {
     struct comm *comm;
     const struct process_grid *grid;
     const struct backend_kind *kind;
-    const struct backend_options *options;
+    struct backend_options options;
     const struct cpals_options *als;
     struct progress *progress; /* of rank 0; NULL for the others                          */
     struct ktensor *k;         /* the whole model, of which each rank writes its own rows */
@@ -79,11 +79,12 @@ static enum status decompose(struct rank *q, const struct backend_ranks *ranks,
                              struct ktensor *part, struct error *error)
 {
     struct backend b = {0};
-    struct cpals_options als = *q->als;
-    als.ranks = q->comm;
-    if (backend_open_part(&b, q->kind, &q->x, ranks, q->options, q->progress, error) == STATUS_OK &&
-        cpals_iterate(&b, part, &als, q->progress, &q->result, error) == STATUS_OK)
+    if (backend_open_part(&b, q->kind, &q->x, ranks, &q->options, q->progress, error) ==
+            STATUS_OK &&
+        cpals_iterate(&b, part, q->als, q->progress, &q->result, error) == STATUS_OK)
         backend_store(&b, part, error);
+    if (error->status != STATUS_OK)
+        comm_abort(q->comm, error);
     backend_close(&b);
     return error->status;
 }
@@ -144,7 +145,7 @@ static struct backend_options share_memory(const struct backend_options *options
 
 enum status cpals_run_ranks(const struct coo *x, const struct process_grid *grid,
                             const struct backend_kind *kind, const struct backend_options *options,
-                            struct ktensor *k, const struct cpals_options *als,
+                            const int *device, struct ktensor *k, const struct cpals_options *als,
                             struct progress *progress, struct cpals_result *result,
                             struct error *error)
 {
@@ -161,7 +162,8 @@ enum status cpals_run_ranks(const struct coo *x, const struct process_grid *grid
             rank[r].comm = comm[r];
             rank[r].grid = grid;
             rank[r].kind = kind;
-            rank[r].options = &mine;
+            rank[r].options = mine;
+            rank[r].options.device = device ? device[r] : 0;
             rank[r].als = als;
             rank[r].progress = r == 0 ? progress : NULL;
             rank[r].k = k;

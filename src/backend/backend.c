@@ -138,6 +138,15 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     return status;
 }
 
+/* Gives a source without ranks the one rank that there is. */
+static enum status stand_alone(struct backend *b, struct tensor_source *source, struct error *error)
+{
+    b->self = comm_self(error);
+    source->ranks = &b->alone;
+    return b->self ? backend_ranks_alone(&b->alone, b->self, &source->x->shape, error)
+                   : error->status;
+}
+
 /* Builds what b->plan asks for. On failure *b is closed. */
 static enum status build(struct backend *b, const struct tensor_source *source,
                          const struct backend_options *options, struct progress *progress,
@@ -146,10 +155,12 @@ static enum status build(struct backend *b, const struct tensor_source *source,
     double start = clock_now();
     struct tensor_source known = *source;
     enum status status = STATUS_OK;
-    if (!source->file) {
+    if (!source->ranks)
+        status = stand_alone(b, &known, error);
+    b->ranks = known.ranks;
+    if (status == STATUS_OK && !source->file) {
         known.norm_sq = coo_norm_sq(source->x);
-        if (source->ranks)
-            status = comm_sum(source->ranks->all, &known.norm_sq, 1, error);
+        status = comm_sum(known.ranks->all, &known.norm_sq, 1, error);
         if (status == STATUS_OK)
             status = backend_check_norm(known.norm_sq, error);
     }
@@ -187,8 +198,6 @@ enum status backend_open_part(struct backend *b, const struct backend_kind *kind
                               struct error *error)
 {
     const struct tensor_source source = {.x = x, .ranks = ranks};
-    if (!kind->takes_ranks)
-        return error_set(error, STATUS_INPUT, "backend %s works in one rank only", kind->name);
     return open_source(b, kind, &source, options, NULL, progress, error);
 }
 
@@ -323,5 +332,7 @@ void backend_close(struct backend *b)
 {
     if (b->kind && b->state)
         b->kind->ops->close(b->state);
+    backend_ranks_close(&b->alone);
+    comm_close(b->self);
     memset(b, 0, sizeof *b);
 }

@@ -15,12 +15,15 @@ struct tensor_input;
 /* What time is booked for. */
 enum operation { OP_OPEN, OP_LOAD, OP_MTTKRP, OP_UPDATE, OP_FIT, OP_STORE, OP_COUNT };
 
-/* An open backend. Callers read plan, order, seconds and calls only. */
+/* An open backend. Callers read plan, order, ranks, seconds and calls only. */
 struct backend {
     const struct backend_kind *kind;
     void *state;      /* made by kind->open; owned                                       */
     struct plan plan; /* made before opening; backend_built tells which one was followed */
     int order;
+    const struct backend_ranks *ranks; /* this rank's place among all that work together       */
+    struct backend_ranks alone;        /* that place, where there is one rank; owned           */
+    struct comm *self;                 /* likewise                                             */
     int m_mode;       /* of the last MTTKRP; -1: there is none, or an update has used its M */
     int updated_mode; /* of the last update, as long as no MTTKRP came after it; else -1 */
     double seconds[OP_COUNT][MAX_ORDER]; /* booked; operations without a mode use [0] */
@@ -62,7 +65,8 @@ enum status backend_open(struct backend *b, const struct backend_kind *kind, con
 /* backend_open for one rank of several. x is this rank's part of a tensor: its indices count from
  * the first row that is here, its shape is that of the rows here, but for 1 instead of 0; it may
  * have no nonzeros. All ranks open, load, work and store alike; models have the rows that are here
- * (ktensor_create_part). *ranks must outlive *b. STATUS_INPUT also where the kind cannot. */
+ * (ktensor_create_part). *ranks must outlive *b. After a failure of any operation of *b, the caller
+ * calls comm_abort before backend_close. */
 enum status backend_open_part(struct backend *b, const struct backend_kind *kind,
                               const struct coo *x, const struct backend_ranks *ranks,
                               const struct backend_options *options, struct progress *progress,

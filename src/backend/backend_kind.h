@@ -66,7 +66,7 @@ struct backend_device {
 struct tensor_source {
     const struct coo *x;
     const struct blco_file *file;
-    const struct backend_ranks *ranks; /* of which x is this rank's part; NULL: there is one rank */
+    const struct backend_ranks *ranks; /* of which x is this rank's part; outlives the backend */
     double norm_sq; /* ||X||^2; 0 with a file, whose norm only opening it tells */
 };
 
@@ -98,7 +98,6 @@ struct backend_ops {
  * alone is there; it refuses. */
 struct backend_kind {
     const char *name;
-    bool takes_ranks; /* can work on a part of a tensor, with other ranks */
 
     /* STATUS_OK where this kind can run on this machine; otherwise STATUS_INPUT and the reason. */
     enum status (*available)(struct error *error);
@@ -122,6 +121,9 @@ struct backend_kind {
      * STATUS_MEMORY. */
     enum status (*rates)(const struct shape *shape, const struct backend_options *options,
                          struct backend_rates *rates, struct error *error);
+
+    /* *count = how many devices there are. NULL where the host is the machine. */
+    enum status (*devices)(int *count, struct error *error);
 
     /* *device = the names of the device of this number. NULL where the host is the machine. */
     enum status (*device)(int number, struct backend_device *device, struct error *error);

@@ -2,14 +2,28 @@
 
 #include "base/memory.h"
 
-/* Evenly, the first ones a row more where that does not come out even. */
+uint64_t backend_ranks_slot(const struct backend_ranks *r, int n)
+{
+    uint64_t size = (uint64_t)r->sharing[n]->size;
+    return (r->part.here.dims[n] + size - 1) / size;
+}
+
 static enum status share_rows(struct backend_ranks *r, int n, struct error *error)
 {
     uint64_t size = (uint64_t)r->sharing[n]->size, rows = r->part.here.dims[n];
+    uint64_t slot = backend_ranks_slot(r, n);
     r->first[n] = memory_array(size + 1, sizeof *r->first[n], error);
     for (uint64_t k = 0; r->first[n] && k <= size; k++)
-        r->first[n][k] = k * (rows / size) + (k < rows % size ? k : rows % size);
+        r->first[n][k] = k * slot < rows ? k * slot : rows;
     return error->status;
+}
+
+/* A communicator costs much to make, so `all` serves where all ranks share the mode's rows. */
+static enum status find_sharing(struct backend_ranks *r, int n, const struct process_grid *grid,
+                                int coordinate, struct error *error)
+{
+    r->sharing[n] = r->all;
+    return grid->parts[n] == 1 ? STATUS_OK : comm_split(r->all, coordinate, &r->sharing[n], error);
 }
 
 enum status backend_ranks_open(struct backend_ranks *r, struct comm *all,
@@ -19,7 +33,7 @@ enum status backend_ranks_open(struct backend_ranks *r, struct comm *all,
     *r = (struct backend_ranks){.all = all, .part = process_grid_part(grid, all->rank)};
     process_grid_coordinates(grid, all->rank, coordinate);
     for (int n = 0; n < grid->shape.order && error->status == STATUS_OK; n++)
-        if (comm_split(all, coordinate[n], &r->sharing[n], error) == STATUS_OK)
+        if (find_sharing(r, n, grid, coordinate[n], error) == STATUS_OK)
             share_rows(r, n, error);
     if (error->status != STATUS_OK) {
         comm_abort(all, error);
@@ -28,10 +42,24 @@ enum status backend_ranks_open(struct backend_ranks *r, struct comm *all,
     return error->status;
 }
 
+enum status backend_ranks_alone(struct backend_ranks *r, struct comm *self,
+                                const struct shape *shape, struct error *error)
+{
+    *r = (struct backend_ranks){.all = self, .part = part_all(shape)};
+    for (int n = 0; n < shape->order && error->status == STATUS_OK; n++) {
+        r->sharing[n] = self;
+        share_rows(r, n, error);
+    }
+    if (error->status != STATUS_OK)
+        backend_ranks_close(r);
+    return error->status;
+}
+
 void backend_ranks_close(struct backend_ranks *r)
 {
     for (int n = 0; n < MAX_ORDER; n++) {
-        comm_close(r->sharing[n]);
+        if (r->sharing[n] != r->all)
+            comm_close(r->sharing[n]);
         memory_free(r->first[n]);
     }
     *r = (struct backend_ranks){0};

@@ -10,7 +10,7 @@
 struct backend_ranks {
     struct comm *all; /* every rank; borrowed                                                     */
     struct part part; /* the rows of each mode that are here                                      */
-    struct comm *sharing[MAX_ORDER]; /* the ranks with the same rows of mode n; owned             */
+    struct comm *sharing[MAX_ORDER]; /* the ranks with the same rows of mode n: `all`, or owned   */
     uint64_t *first[MAX_ORDER];      /* (ranks that share + 1) of the rows here, rank k of them
                                       * solves the rows first[n][k] to first[n][k + 1] - 1; owned */
 };
@@ -20,8 +20,17 @@ struct backend_ranks {
 enum status backend_ranks_open(struct backend_ranks *r, struct comm *all,
                                const struct process_grid *grid, struct error *error);
 
+/* The place of a rank that is alone, with all rows of this shape; `self` is a comm_self. The caller
+ * closes *r, which is empty on failure. STATUS_MEMORY. */
+enum status backend_ranks_alone(struct backend_ranks *r, struct comm *self,
+                                const struct shape *shape, struct error *error);
+
 /* Accepts an empty one. */
 void backend_ranks_close(struct backend_ranks *r);
+
+/* Rows of mode n that every rank solves but the last ones, which solve fewer or none: slots of
+ * equal length, in which the rows of mode n end. */
+uint64_t backend_ranks_slot(const struct backend_ranks *r, int n);
 
 /* The rows of mode n that this rank solves: *first of those here, and how many. */
 uint64_t backend_ranks_rows(const struct backend_ranks *r, int n, uint64_t *first);

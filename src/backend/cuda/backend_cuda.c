@@ -105,6 +105,8 @@ static enum status open_small_matrices(struct device_state *s, struct error *err
     if (status == STATUS_OK)
         status = device_array_into(&s->raw, square, sizeof(double), error);
     if (status == STATUS_OK)
+        status = device_array_into(&s->inner, s->rank, sizeof(double), error);
+    if (status == STATUS_OK)
         status = device_array_into(&s->scalars, 1, sizeof *s->scalars, error);
     if (status == STATUS_OK)
         s->result = device_pinned_array(1, sizeof *s->result, error);
@@ -137,6 +139,7 @@ static void close_device(void *state)
     if (!s)
         return;
     (void)device_use(s->device, &ignored);
+    device_ranks_close(&s->ranks);
     cudaDeviceSynchronize();
     for (int n = 0; n < s->order; n++) {
         device_free(s->gram[n]);
@@ -147,6 +150,7 @@ static void close_device(void *state)
     memory_free(s->loaded);
     device_free(s->weights);
     device_free(s->raw);
+    device_free(s->inner);
     device_free(s->scalars);
     device_pinned_free(s->result);
     device_staging_close(&s->staging);
@@ -191,12 +195,33 @@ static enum status open_device(void **state, const struct tensor_source *source,
     if (status == STATUS_OK)
         status = device_dense_open(&s->dense, s->device, s->rank, s->ld, s->sweep.factors.precision,
                                    error);
+    if (status == STATUS_OK)
+        status = device_ranks_open(&s->ranks, source->ranks, error);
     if (status != STATUS_OK) {
         close_device(s);
         return status;
     }
     *state = s;
     return STATUS_OK;
+}
+
+/* The Gram of the factor as it stands, from the rows that this rank solves. */
+static enum status make_gram(struct device_state *s, int n, struct error *error)
+{
+    uint64_t first, rows = backend_ranks_rows(s->ranks.ranks, n, &first);
+    const void *own = device_state_row(s, s->sweep.factors.factor[n], first);
+    return device_dense_gram(s->dense, own, rows, s->gram[n], s->stream, error);
+}
+
+/* From what each rank has, the Grams of all rows. Nothing before may wait behind these sums, which
+ * come to no end where another rank fails. */
+static enum status sum_grams(struct device_state *s, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (int n = 0; n < s->order && status == STATUS_OK; n++)
+        status = device_ranks_sum(&s->ranks, s->gram[n], s->gram[n], s->rank * s->rank, s->stream,
+                                  error);
+    return status == STATUS_OK ? device_ranks_wait(&s->ranks, s->stream, error) : status;
 }
 
 /* The start counts as it stands: norms one, Grams of the columns as given. Its lambda counts until
@@ -217,15 +242,14 @@ static enum status load(void *state, const struct ktensor *k, struct error *erro
                                       k->shape.dims[n], s->rank, s->ld, s->sweep.factors.precision,
                                       error);
         if (status == STATUS_OK)
-            status = device_dense_gram(s->dense, s->sweep.factors.factor[n], k->shape.dims[n],
-                                       s->gram[n], s->stream, error);
+            status = make_gram(s, n, error);
         if (status == STATUS_OK)
             status = cuda_status(cudaMemcpyAsync(s->norm[n], ones, s->rank * sizeof *ones,
                                                  cudaMemcpyHostToDevice, s->stream),
                                  "the factors", error);
     }
     if (status == STATUS_OK)
-        status = cuda_status(cudaStreamSynchronize(s->stream), "the factors", error);
+        status = sum_grams(s, error);
     memcpy(s->loaded, k->lambda, s->rank * sizeof *s->loaded);
     s->last_mode = -1;
     device_state_restart(s);
@@ -387,4 +411,5 @@ const struct backend_kind backend_cuda = {.name = "cuda",
                                           .open = open_device,
                                           .ops = &operations,
                                           .rates = measure_rates,
+                                          .devices = device_count,
                                           .device = device_info};

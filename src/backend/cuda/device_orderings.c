@@ -333,6 +333,10 @@ enum status device_orderings_build(struct device_orderings *o, const struct tens
     o->norm_sq = source->norm_sq;
     o->plan = *plan;
     decide_without_groups(o);
+    if (source->x->nnz == 0) {
+        o->plan.streamed = false;
+        return STATUS_OK;
+    }
     if (!plan->streamed) {
         status = device_pool_open(&o->pool, staging->device, staging->stream,
                                   bytes_to_reserve(plan), error);

@@ -37,8 +37,9 @@ struct device_orderings {
 
 /* Builds what the plan asks for, with shared partial products where they pay; less, as o->plan says
  * then, where the device has less room than the plan thought. The source is only read, by way of
- * `staging`, on whose device and stream everything is done, and which must outlive *o. On failure
- * *o is empty. STATUS_MEMORY, STATUS_INPUT where a file is damaged, STATUS_INTERNAL. */
+ * `staging`, on whose device and stream everything is done, and which must outlive *o. Of a source
+ * without nonzeros there is nothing to build. On failure *o is empty. STATUS_MEMORY, STATUS_INPUT
+ * where a file is damaged, STATUS_INTERNAL. */
 enum status device_orderings_build(struct device_orderings *o, const struct tensor_source *source,
                                    const struct plan *plan, struct device_staging *staging,
                                    struct progress *progress, struct error *error);

@@ -5,6 +5,7 @@
 
 #include "backend/backend_kind.h"
 #include "backend/cuda/dense/device_dense.h"
+#include "backend/cuda/device_ranks.h"
 #include "backend/cuda/device_sweep.h"
 #include "backend/cuda/runtime/device_staging.h"
 
@@ -35,10 +36,12 @@ struct device_state {
     int last_mode;             /* the one updated last, whose norms are lambda; -1: none yet */
     struct device_sweep sweep; /* tensor, factors and M */
     struct device_dense *dense;
+    struct device_ranks ranks;
     double *gram[MAX_ORDER];        /* (R x R), of unit columns                      */
     double *norm[MAX_ORDER];        /* (R), of the columns as they stand             */
     double *weights;                /* (R x R): A_n = M weights                      */
     double *raw;                    /* (R x R): A_n' A_n before normalisation        */
+    double *inner;                  /* (R): diagonal of M' A, of the rows of all ranks */
     struct device_scalars *scalars; /* device                                        */
     struct device_scalars *result;  /* host, pinned                                  */
     cudaStream_t stream, side;
@@ -50,7 +53,8 @@ struct device_state {
     bool m_early;         /* before it was asked for                             */
     struct device_queued queued[DEVICE_MOST_QUEUED]; /* since the host last waited       */
     int count;                                       /* of these */
-    int careful; /* updates that are still to wait for their V; 0: the host runs ahead */
+    bool runs_ahead; /* the host waits for no V                                     */
+    int careful;     /* updates that are still to wait for their V; 0: the host runs ahead */
     cudaEvent_t stamp[BACKEND_STAMPS]; /* NULL until it is used */
     cudaEvent_t mark[BACKEND_STAMPS];  /* stamp, or one of swept, where the stamp's moment is */
 };
@@ -59,6 +63,9 @@ struct device_state {
 enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);
 enum status device_state_fit(void *state, int mode, double *fit, struct error *error);
+
+/* Where row `row` of an array (rows x ld) of factors' entries begins. */
+void *device_state_row(const struct device_state *s, void *array, uint64_t row);
 
 /* Nothing has been asked for: the factors are what counts. */
 void device_state_restart(struct device_state *s);

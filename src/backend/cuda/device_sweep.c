@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backend/cuda/device_ranks.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 
@@ -41,7 +42,8 @@ static uint64_t longest_table(const struct device_sweep *s)
     return longest;
 }
 
-static enum status allocate_factors(struct device_sweep *s, struct error *error)
+static enum status allocate_factors(struct device_sweep *s, const struct backend_ranks *ranks,
+                                    struct error *error)
 {
     const struct plan *plan = &s->orderings.plan;
     struct device_factors *f = &s->factors;
@@ -51,9 +53,10 @@ static enum status allocate_factors(struct device_sweep *s, struct error *error)
     f->copies = (uint32_t)plan->request.copies;
     for (int n = 0; n < f->shape.order && error->status == STATUS_OK; n++) {
         uint64_t copies = plan->conflict[n] == CONFLICT_HIERARCHICAL ? f->copies : 1;
-        uint64_t rows = copies * f->shape.dims[n];
+        uint64_t slots = device_ranks_rows(ranks, n), copied = copies * f->shape.dims[n];
+        uint64_t rows = slots > copied ? slots : copied;
         longest = rows > longest ? rows : longest;
-        f->factor[n] = device_array(f->shape.dims[n], row_bytes(s), error);
+        f->factor[n] = device_array(slots, row_bytes(s), error);
     }
     f->table_rows = longest_table(s);
     if (error->status == STATUS_OK)
@@ -69,12 +72,13 @@ enum status device_sweep_open(struct device_sweep *s, const struct tensor_source
 {
     memset(s, 0, sizeof *s);
     s->factors.vectors = (uint32_t)(plan->request.row_bytes / VECTOR_BYTES);
+    s->is_empty = source->x->nnz == 0;
     enum status status =
         device_orderings_build(&s->orderings, source, plan, staging, progress, error);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !s->is_empty)
         status = open_mttkrps(s, staging->stream, error);
     if (status == STATUS_OK)
-        status = allocate_factors(s, error);
+        status = allocate_factors(s, source->ranks, error);
     if (status != STATUS_OK)
         device_sweep_close(s);
     return status;
@@ -96,6 +100,10 @@ void device_sweep_close(struct device_sweep *s)
 bool device_sweep_describe(const struct device_sweep *s, int mode, char *text, size_t size)
 {
     const struct device_orderings *o = &s->orderings;
+    if (s->is_empty) {
+        text[0] = '\0';
+        return true;
+    }
     if (o->plan.streamed) {
         device_stream_describe(&o->stream, mode, text, size);
         device_replicas_describe(&o->replicas, mode, text, size);
@@ -204,6 +212,10 @@ static enum status run_step(struct device_sweep *s, const struct sweep_step *ste
 enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t stream,
                                 struct error *error)
 {
+    if (s->is_empty)
+        return cuda_status(
+            cudaMemsetAsync(s->factors.m, 0, s->factors.shape.dims[mode] * row_bytes(s), stream),
+            "MTTKRP", error);
     if (s->orderings.plan.streamed)
         return run_streamed(s, mode, stream, error);
     struct sweep_steps steps = sweep_steps(&s->orderings.sweep, mode);

@@ -18,13 +18,21 @@ void device_state_restart(struct device_state *s)
     s->count = s->careful = 0;
     s->m_mode = -1;
     s->m_early = false;
-    device_dense_run_ahead(s->dense, &s->scalars->halt);
+    s->runs_ahead = device_dense_run_ahead(s->dense, &s->scalars->halt);
+}
+
+void *device_state_row(const struct device_state *s, void *array, uint64_t row)
+{
+    return (char *)array + row * s->ld * precision_bytes(s->sweep.factors.precision);
 }
 
 enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct error *error)
 {
     s->m_mode = mode;
     s->m_early = false;
+    if (s->sweep.orderings.plan.streamed &&
+        device_ranks_before_wait(&s->ranks, s->stream, error) != STATUS_OK)
+        return error->status;
     return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
 }
 
@@ -32,27 +40,42 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
 {
     s->last_mode = mode;
     device_sweep_changed(&s->sweep, mode);
+    uint64_t first, rows = backend_ranks_rows(s->ranks.ranks, mode, &first);
+    const struct device_factors *f = &s->sweep.factors;
     enum status status =
-        device_dense_weights(s->dense, s->order, mode, (const double *const *)s->gram,
-                             (const double *const *)s->norm, s->ridge, s->weights, s->side, error);
+        device_ranks_scatter(&s->ranks, mode, f->m, s->ld, f->precision, s->stream, error);
+    if (status == STATUS_OK && !s->runs_ahead)
+        status = device_ranks_before_wait(&s->ranks, s->side, error);
+    if (status == STATUS_OK)
+        status = device_dense_weights(s->dense, s->order, mode, (const double *const *)s->gram,
+                                      (const double *const *)s->norm, s->ridge, s->weights, s->side,
+                                      error);
     if (status == STATUS_OK)
         status = cuda_status(cudaEventRecord(s->weights_ready, s->side), "V", error);
     if (status == STATUS_OK)
         status = cuda_status(cudaStreamWaitEvent(s->stream, s->weights_ready, 0), "V", error);
     if (status == STATUS_OK)
-        status = device_dense_solve(
-            s->dense, s->sweep.factors.m, s->weights, s->sweep.factors.factor[mode],
-            s->sweep.factors.shape.dims[mode], s->raw, s->stream, s->side, error);
+        status = device_dense_solve(s->dense, device_state_row(s, f->m, first), s->weights,
+                                    device_state_row(s, f->factor[mode], first), rows, s->raw,
+                                    s->stream, s->side, error);
+    if (status == STATUS_OK)
+        status = device_ranks_gather(&s->ranks, mode, f->factor[mode], s->ld, f->precision,
+                                     s->stream, error);
     if (s->careful > 0)
         s->careful = device_dense_singular(s->dense) ? CAREFUL_UPDATES : s->careful - 1;
     return status;
 }
 
-/* lambda and the Gram of unit columns both follow from A_n' A_n, which the solve left in `raw`. */
+/* lambda and the Gram of unit columns both follow from A_n' A_n, of which the solve left in `raw`
+ * what this rank's rows come to. */
 static enum status queue_normalise(struct device_state *s, int mode, struct error *error)
 {
-    return device_dense_normalise(s->dense, s->raw, s->norm[mode], s->gram[mode], mode + 1,
-                                  &s->scalars->bad, s->side, error);
+    enum status status =
+        device_ranks_sum(&s->ranks, s->raw, s->raw, s->rank * s->rank, s->side, error);
+    return status == STATUS_OK
+               ? device_dense_normalise(s->dense, s->raw, s->norm[mode], s->gram[mode], mode + 1,
+                                        &s->scalars->bad, s->side, error)
+               : status;
 }
 
 static enum status queue_update(struct device_state *s, int mode, struct error *error)
@@ -70,7 +93,7 @@ static enum status repeat_updates(struct device_state *s, int k, struct error *e
         if (solved == k)
             break;
     }
-    device_dense_run_ahead(s->dense, NULL);
+    s->runs_ahead = device_dense_run_ahead(s->dense, NULL);
     s->careful = CAREFUL_UPDATES;
     enum status status =
         cuda_status(cudaMemset(&s->scalars->halt, 0, sizeof s->scalars->halt), "V", error);
@@ -87,16 +110,16 @@ static enum status repeat_updates(struct device_state *s, int k, struct error *e
  * and what was queued behind them was in vain. */
 static enum status wait_for_scalars(struct device_state *s, bool *repeated, struct error *error)
 {
-    cudaError_t code =
-        cudaMemcpyAsync(s->result, s->scalars, sizeof *s->result, cudaMemcpyDeviceToHost, s->side);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(s->side);
-    enum status status = cuda_status(code, "an iteration", error);
+    enum status status = cuda_status(
+        cudaMemcpyAsync(s->result, s->scalars, sizeof *s->result, cudaMemcpyDeviceToHost, s->side),
+        "an iteration", error);
+    if (status == STATUS_OK)
+        status = device_ranks_wait(&s->ranks, s->side, error);
     *repeated = status == STATUS_OK && s->result->halt != 0;
     if (*repeated)
         status = repeat_updates(s, s->result->halt, error);
     s->count = 0;
-    device_dense_run_ahead(s->dense, s->careful > 0 ? NULL : &s->scalars->halt);
+    s->runs_ahead = device_dense_run_ahead(s->dense, s->careful > 0 ? NULL : &s->scalars->halt);
     return status;
 }
 
@@ -156,6 +179,19 @@ static enum status begin_next_sweep(struct device_state *s, struct error *error)
     return status;
 }
 
+static enum status queue_fit(struct device_state *s, int mode, struct error *error)
+{
+    const double *inner;
+    enum status status = device_dense_inner(s->dense, &inner, s->side, error);
+    if (status == STATUS_OK)
+        status = device_ranks_sum(&s->ranks, inner, s->inner, s->rank, s->side, error);
+    return status == STATUS_OK
+               ? device_dense_model(s->dense, s->order, mode, s->inner,
+                                    (const double *const *)s->gram, (const double *const *)s->norm,
+                                    &s->scalars->inner, s->side, error)
+               : status;
+}
+
 enum status device_state_fit(void *state, int mode, double *fit, struct error *error)
 {
     struct device_state *s = state;
@@ -163,9 +199,7 @@ enum status device_state_fit(void *state, int mode, double *fit, struct error *e
     if (device_use(s->device, error) != STATUS_OK)
         return error->status;
     while (repeated) {
-        enum status status = device_dense_fit_solved(
-            s->dense, s->order, mode, (const double *const *)s->gram,
-            (const double *const *)s->norm, &s->scalars->inner, s->side, error);
+        enum status status = queue_fit(s, mode, error);
         if (status == STATUS_OK)
             status = begin_next_sweep(s, error);
         if (status == STATUS_OK)

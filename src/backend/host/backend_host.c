@@ -21,15 +21,15 @@
  * new columns by about the last lambda, which keeps the norms of factor[n]'s columns near 1. */
 struct host {
     struct shape shape;                /* rows of each mode that are here                    */
-    struct shape whole;                /* rows that each mode has                            */
-    const struct backend_ranks *ranks; /* NULL: this rank is alone; borrowed                 */
+    const struct backend_ranks *ranks; /* this rank's place among all; borrowed              */
     bool is_empty;                     /* no nonzero is here                                 */
     uint64_t rank, longest;
     double ridge, norm_sq;
     struct backend_built built;
     struct host_sweep sweep;
     double *factor[MAX_ORDER];     /* (I_n x R); owned, as all arrays below               */
-    double *gram[MAX_ORDER];       /* (R x R)                                             */
+    double *gram[MAX_ORDER];       /* (R x R); behind the Gram (R): of each column of the
+                                    * factor, the inner product with the same column of M  */
     double *scale[MAX_ORDER];      /* (R): see above                                      */
     double *v;                     /* (R x R)                                             */
     double *m;                     /* (longest mode x R)                                  */
@@ -86,7 +86,7 @@ static enum status allocate_matrices(struct host *h, struct error *error)
     uint64_t row = h->rank * sizeof(double);
     for (int n = 0; n < h->shape.order; n++) {
         h->factor[n] = memory_array(h->shape.dims[n], row, error);
-        h->gram[n] = memory_array(h->rank, row, error);
+        h->gram[n] = memory_array(h->rank + 1, row, error);
         h->scale[n] = memory_array(1, row, error);
         if (!h->factor[n] || !h->gram[n] || !h->scale[n])
             return error->status;
@@ -110,8 +110,7 @@ static enum status open_host(void **state, const struct tensor_source *source,
         return error->status;
     host_dense_init();
     h->ranks = source->ranks;
-    h->shape = h->ranks ? h->ranks->part.here : x->shape;
-    h->whole = h->ranks ? h->ranks->part.whole : x->shape;
+    h->shape = h->ranks->part.here;
     h->is_empty = x->nnz == 0;
     h->longest = shape_longest(&h->shape);
     h->built.plan = *plan;
@@ -153,19 +152,12 @@ static void factor_changed(struct host *h, int n)
         host_sweep_changed(&h->sweep, n);
 }
 
-/* The rows of mode n that this rank solves: *first of those here, and how many. */
-static uint64_t own_rows(const struct host *h, int n, uint64_t *first)
-{
-    *first = 0;
-    return h->ranks ? backend_ranks_rows(h->ranks, n, first) : h->shape.dims[n];
-}
-
 /* G_n of the factor as it stands: what each rank has from its own rows, summed. */
 static enum status make_gram(struct host *h, int n, struct error *error)
 {
-    uint64_t first, rows = own_rows(h, n, &first);
+    uint64_t first, rows = backend_ranks_rows(h->ranks, n, &first);
     const double *own = h->factor[n] + first * h->rank;
-    if (host_dense_gram(own, rows, h->rank, h->gram[n], error) != STATUS_OK || !h->ranks)
+    if (host_dense_gram(own, rows, h->rank, h->gram[n], error) != STATUS_OK)
         return error->status;
     return comm_sum(h->ranks->all, h->gram[n], h->rank * h->rank, error);
 }
@@ -257,39 +249,20 @@ static void expect_norms(struct host *h, double *column)
             h->lambda[r] > 1e-100 && h->lambda[r] < 1e100 ? ldexp(1.0, -ilogb(h->lambda[r])) : 1.0;
 }
 
-/* What solve has made of this rank's rows: gram (R x R) and, in `inner` (R), the columns' products
- * with M. Of several ranks: the sums, in one array that is gram and inner in turn. */
-static enum status sum_over_ranks(struct host *h, double *gram, double *inner, struct error *error)
-{
-    uint64_t square = h->rank * h->rank;
-    double *both = memory_array(square + h->rank, sizeof *both, error);
-    if (!both)
-        return error->status;
-    memcpy(both, gram, square * sizeof *both);
-    memcpy(both + square, inner, h->rank * sizeof *both);
-    if (comm_sum(h->ranks->all, both, square + h->rank, error) == STATUS_OK) {
-        memcpy(gram, both, square * sizeof *both);
-        memcpy(inner, both + square, h->rank * sizeof *both);
-    }
-    memory_free(both);
-    return error->status;
-}
-
-/* a = M V^+ with its Gram and its products with M; several ranks each solve some rows of the sum of
- * their M, and gather all. */
+/* a = M V^+, its Gram and, in h->gram[mode] behind the Gram, its columns' products with M's: each
+ * rank solves some rows of the sum of all M, and gathers the others. */
 static enum status solve_rows(struct host *h, int mode, const struct host_dense_inverse *inverse,
-                              double *a, double *inner, struct error *error)
+                              double *a, struct error *error)
 {
-    uint64_t first, rows = own_rows(h, mode, &first), skip = first * h->rank;
-    if (h->ranks && backend_ranks_scatter(h->ranks, mode, h->m, h->rank, error) != STATUS_OK)
-        return error->status;
-    if (host_dense_update(inverse, h->m + skip, a + skip, rows, h->gram[mode], inner, error) !=
+    uint64_t first, rows = backend_ranks_rows(h->ranks, mode, &first), skip = first * h->rank;
+    uint64_t square = h->rank * h->rank;
+    double *gram = h->gram[mode];
+    if (backend_ranks_scatter(h->ranks, mode, h->m, h->rank, error) != STATUS_OK ||
+        host_dense_update(inverse, h->m + skip, a + skip, rows, gram, gram + square, error) !=
             STATUS_OK ||
-        !h->ranks)
+        comm_sum(h->ranks->all, gram, square + h->rank, error) != STATUS_OK)
         return error->status;
-    if (sum_over_ranks(h, h->gram[mode], inner, error) == STATUS_OK)
-        backend_ranks_gather(h->ranks, mode, a, h->rank, error);
-    return error->status;
+    return backend_ranks_gather(h->ranks, mode, a, h->rank, error);
 }
 
 static enum status solve(struct host *h, int mode, struct error *error)
@@ -305,10 +278,10 @@ static enum status solve(struct host *h, int mode, struct error *error)
     scale_of_m(h, mode);
     expect_norms(h, h->column);
     host_dense_inverse_scale(&inverse, h->row, h->column);
-    double *inner = h->v; /* (R): V is not needed any more */
+    const double *inner = h->gram[mode] + rank * rank;
     double *a = h->shape.dims[mode] == h->longest ? h->m : h->factor[mode];
     factor_changed(h, mode);
-    if (solve_rows(h, mode, &inverse, a, inner, error) == STATUS_OK) {
+    if (solve_rows(h, mode, &inverse, a, error) == STATUS_OK) {
         if (a == h->m) { /* of the longest mode, factor and M are equally long and trade places */
             h->m = h->factor[mode];
             h->factor[mode] = a;
@@ -330,7 +303,8 @@ static enum status solve(struct host *h, int mode, struct error *error)
 static enum status normalise(struct host *h, int mode, struct error *error)
 {
     double *gram = h->gram[mode], *scale = h->scale[mode];
-    bool near = h->whole.dims[mode] * h->rank > FEW_ENTRIES; /* the same on every rank */
+    bool near =
+        h->ranks->part.whole.dims[mode] * h->rank > FEW_ENTRIES; /* the same on every rank */
     for (uint64_t r = 0; r < h->rank; r++) {
         double norm_sq = gram[r * h->rank + r];
         if (!isfinite(norm_sq))
@@ -403,7 +377,6 @@ static const struct backend_ops operations = {.load = load,
                                               .close = close_host};
 
 const struct backend_kind backend_host = {.name = "host",
-                                          .takes_ranks = true,
                                           .available = available,
                                           .request = make_request,
                                           .open = open_host,

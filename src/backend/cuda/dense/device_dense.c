@@ -114,7 +114,7 @@ bool device_dense_run_ahead(struct device_dense *d, int *halt)
 {
     bool able = d->rank <= DENSE_WEIGHTS_SMALL && !d->wide;
     d->weights.halt = (struct dense_halt){able ? halt : NULL, 0};
-    return able;
+    return able && halt;
 }
 
 bool device_dense_singular(const struct device_dense *d)
@@ -243,24 +243,26 @@ enum status device_dense_fit(struct device_dense *d, int order, int mode, const 
                              const double *const *norm, double *inner_and_norm, cudaStream_t stream,
                              struct error *error)
 {
-    const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
     double *inner = d->inner + d->rank;
     enum status status = inner_pass(d, m, a, rows, inner, stream, error);
-    if (status == STATUS_OK)
-        status = cuda_status(dense_model(&modes, inner, inner_and_norm, stream), "fit", error);
-    return status;
+    return status == STATUS_OK ? device_dense_model(d, order, mode, inner, gram, norm,
+                                                    inner_and_norm, stream, error)
+                               : status;
 }
 
-enum status device_dense_fit_solved(struct device_dense *d, int order, int mode,
-                                    const double *const *gram, const double *const *norm,
-                                    double *inner_and_norm, cudaStream_t stream,
-                                    struct error *error)
+enum status device_dense_inner(struct device_dense *d, const double **inner, cudaStream_t stream,
+                               struct error *error)
+{
+    *inner = d->inner;
+    return d->products_known
+               ? STATUS_OK
+               : inner_pass(d, d->solved_m, d->solved_a, d->solved_rows, d->inner, stream, error);
+}
+
+enum status device_dense_model(struct device_dense *d, int order, int mode, const double *inner,
+                               const double *const *gram, const double *const *norm,
+                               double *inner_and_norm, cudaStream_t stream, struct error *error)
 {
     const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
-    enum status status = STATUS_OK;
-    if (!d->products_known)
-        status = inner_pass(d, d->solved_m, d->solved_a, d->solved_rows, d->inner, stream, error);
-    if (status == STATUS_OK)
-        status = cuda_status(dense_model(&modes, d->inner, inner_and_norm, stream), "fit", error);
-    return status;
+    return cuda_status(dense_model(&modes, inner, inner_and_norm, stream), "fit", error);
 }

@@ -28,8 +28,8 @@ void device_dense_close(struct device_dense *d);
 /* From now on device_dense_weights does not wait. Where V is too ill-conditioned to be inverted in
  * its k-th call after this one, *halt (device, 0 before) becomes k, and while *halt is not 0
  * neither device_dense_solve nor device_dense_normalise changes anything. halt NULL:
- * device_dense_weights waits again. Returns false where R is so large that it waits all the same.
- */
+ * device_dense_weights waits again. Returns whether device_dense_weights runs ahead: for a large R
+ * it waits all the same. */
 bool device_dense_run_ahead(struct device_dense *d, int *halt);
 
 /* Whether the last device_dense_weights that waited found V too ill-conditioned to be inverted. */
@@ -73,11 +73,14 @@ enum status device_dense_fit(struct device_dense *d, int order, int mode, const 
                              const double *const *norm, double *inner_and_norm, cudaStream_t stream,
                              struct error *error);
 
-/* The same for the M and A of the last device_dense_solve, both unchanged since. For rows of up to
- * 64 entries that solve has summed the products already, and M and A are not read again. */
-enum status device_dense_fit_solved(struct device_dense *d, int order, int mode,
-                                    const double *const *gram, const double *const *norm,
-                                    double *inner_and_norm, cudaStream_t stream,
-                                    struct error *error);
+/* The same in two steps, for the M and A of the last device_dense_solve, both unchanged since.
+ * First *inner (R, device; the dense steps own this array) = sum_i M(i,r) A(i,r): for rows of up to
+ * 64 entries that solve has summed the products already, and M and A are not read again. Then the
+ * fit from `inner`, which may be the sum of several. */
+enum status device_dense_inner(struct device_dense *d, const double **inner, cudaStream_t stream,
+                               struct error *error);
+enum status device_dense_model(struct device_dense *d, int order, int mode, const double *inner,
+                               const double *const *gram, const double *const *norm,
+                               double *inner_and_norm, cudaStream_t stream, struct error *error);
 
 #endif

@@ -68,3 +68,8 @@ enum status device_info(int device, struct backend_device *info, struct error *e
              runtime % 1000 / 10);
     return STATUS_OK;
 }
+
+enum status device_count(int *count, struct error *error)
+{
+    return cuda_status(cudaGetDeviceCount(count), "the number of GPUs", error);
+}

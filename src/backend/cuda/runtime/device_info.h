@@ -22,6 +22,9 @@ enum status device_attribute(int device, enum cudaDeviceAttr attribute, int *val
  * thread's, since the runtime answers for no other. */
 enum status device_memory_free(int device, uint64_t *bytes, uint64_t *all, struct error *error);
 
+/* *count = how many GPUs the runtime sees. */
+enum status device_count(int *count, struct error *error);
+
 /* Name of the device, versions of the driver and of the runtime. */
 enum status device_info(int device, struct backend_device *info, struct error *error);
 

@@ -1,0 +1,190 @@
+#include "backend/cuda/device_ranks.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "backend/cuda/runtime/cuda_error.h"
+
+static enum status open_sharing(struct device_ranks *r, int n, struct error *error)
+{
+    struct comm *sharing = r->ranks->sharing[n];
+    if (sharing == r->ranks->all)
+        r->sharing[n] = r->all;
+    else if (sharing->size > 1)
+        return device_comm_open(&r->sharing[n], sharing, error);
+    return STATUS_OK;
+}
+
+enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks,
+                              struct error *error)
+{
+    *r = (struct device_ranks){.ranks = ranks};
+    if (ranks->all->size == 1)
+        return STATUS_OK;
+    enum status status =
+        cuda_status(cudaEventCreateWithFlags(&r->moved, cudaEventDisableTiming), "an event", error);
+    if (status != STATUS_OK)
+        comm_abort(ranks->all, error);
+    else
+        status = device_comm_open(&r->all, ranks->all, error);
+    for (int n = 0; n < ranks->part.whole.order && status == STATUS_OK; n++)
+        status = open_sharing(r, n, error);
+    return status;
+}
+
+/* After this nothing on the device waits for other ranks. */
+static void give_up(struct device_ranks *r)
+{
+    for (int n = 0; n < MAX_ORDER; n++)
+        if (r->sharing[n] != r->all)
+            device_comm_abort(r->sharing[n]);
+    device_comm_abort(r->all);
+}
+
+void device_ranks_close(struct device_ranks *r)
+{
+    struct error aborted = {0};
+    if (r->all && comm_check(r->ranks->all, &aborted) != STATUS_OK)
+        give_up(r);
+    for (int n = 0; n < MAX_ORDER; n++)
+        if (r->sharing[n] != r->all)
+            device_comm_close(r->sharing[n]);
+    device_comm_close(r->all);
+    if (r->moved)
+        cudaEventDestroy(r->moved);
+    for (int i = 0; i < DEVICE_MOST_MOVES; i++) {
+        if (r->begin[i])
+            cudaEventDestroy(r->begin[i]);
+        if (r->end[i])
+            cudaEventDestroy(r->end[i]);
+    }
+    *r = (struct device_ranks){0};
+}
+
+uint64_t device_ranks_rows(const struct backend_ranks *ranks, int n)
+{
+    uint64_t rows = backend_ranks_slot(ranks, n) * (uint64_t)ranks->sharing[n]->size;
+    return rows > 0 ? rows : 1;
+}
+
+/* Behind the operation before this one. */
+static enum status begin(struct device_ranks *r, cudaStream_t stream, struct error *error)
+{
+    return cuda_status(cudaStreamWaitEvent(stream, r->moved, 0), "the order of moves", error);
+}
+
+static enum status end(struct device_ranks *r, cudaStream_t stream, struct error *error)
+{
+    return cuda_status(cudaEventRecord(r->moved, stream), "the order of moves", error);
+}
+
+/* Puts a time stamp into the queue. */
+static enum status stamp(cudaEvent_t *event, cudaStream_t stream, struct error *error)
+{
+    cudaError_t code = *event ? cudaSuccess : cudaEventCreate(event);
+    if (code == cudaSuccess)
+        code = cudaEventRecord(*event, stream);
+    return cuda_status(code, "timing", error);
+}
+
+typedef enum status collective(struct device_comm *c, const struct device_slots *slots,
+                               cudaStream_t stream, struct error *error);
+
+/* Moves rows of mode n, in order and timed. */
+static enum status move(struct device_ranks *r, int n, collective *call,
+                        const struct device_slots *slots, cudaStream_t stream, struct error *error)
+{
+    bool timed = r->moves < DEVICE_MOST_MOVES;
+    if (!r->sharing[n] || slots->slot == 0)
+        return STATUS_OK;
+    enum status status = begin(r, stream, error);
+    if (status == STATUS_OK && timed)
+        status = stamp(&r->begin[r->moves], stream, error);
+    if (status == STATUS_OK)
+        status = call(r->sharing[n], slots, stream, error);
+    if (status == STATUS_OK && timed)
+        status = stamp(&r->end[r->moves], stream, error);
+    if (status == STATUS_OK)
+        status = end(r, stream, error);
+    r->moves += timed;
+    return status;
+}
+
+static struct device_slots slots_of(const struct device_ranks *r, int n, void *numbers, uint64_t ld,
+                                    enum precision precision)
+{
+    return (struct device_slots){numbers, backend_ranks_slot(r->ranks, n) * ld, precision};
+}
+
+enum status device_ranks_scatter(struct device_ranks *r, int n, void *m, uint64_t ld,
+                                 enum precision precision, cudaStream_t stream, struct error *error)
+{
+    const struct device_slots slots = slots_of(r, n, m, ld, precision);
+    return move(r, n, device_comm_reduce_scatter, &slots, stream, error);
+}
+
+enum status device_ranks_gather(struct device_ranks *r, int n, void *a, uint64_t ld,
+                                enum precision precision, cudaStream_t stream, struct error *error)
+{
+    const struct device_slots slots = slots_of(r, n, a, ld, precision);
+    return move(r, n, device_comm_all_gather, &slots, stream, error);
+}
+
+enum status device_ranks_sum(struct device_ranks *r, const double *from, double *to, uint64_t count,
+                             cudaStream_t stream, struct error *error)
+{
+    if (!r->all)
+        return from == to ? STATUS_OK
+                          : cuda_status(cudaMemcpyAsync(to, from, count * sizeof *to,
+                                                        cudaMemcpyDeviceToDevice, stream),
+                                        "a sum", error);
+    enum status status = begin(r, stream, error);
+    if (status == STATUS_OK)
+        status = device_comm_sum(r->all, from, to, count, stream, error);
+    return status == STATUS_OK ? end(r, stream, error) : status;
+}
+
+static enum status book_moves(struct device_ranks *r, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < r->moves && status == STATUS_OK; i++) {
+        float ms = 0;
+        cudaError_t code = cudaEventSynchronize(r->end[i]);
+        if (code == cudaSuccess)
+            code = cudaEventElapsedTime(&ms, r->begin[i], r->end[i]);
+        status = cuda_status(code, "timing", error);
+        r->ranks->all->seconds += ms / 1e3;
+    }
+    r->moves = 0;
+    return status;
+}
+
+/* Looks whether the stream is empty, and, so that a rank which fails ends this one, whether that
+ * has happened. */
+static enum status poll(struct device_ranks *r, cudaStream_t stream, struct error *error)
+{
+    for (;;) {
+        cudaError_t code = cudaStreamQuery(stream);
+        if (code != cudaErrorNotReady)
+            return cuda_status(code, "an iteration", error);
+        if (comm_check(r->ranks->all, error) != STATUS_OK ||
+            device_comm_check(r->all, error) != STATUS_OK) {
+            give_up(r);
+            return error->status;
+        }
+        sched_yield();
+    }
+}
+
+enum status device_ranks_wait(struct device_ranks *r, cudaStream_t stream, struct error *error)
+{
+    if (!r->all)
+        return cuda_status(cudaStreamSynchronize(stream), "an iteration", error);
+    return poll(r, stream, error) == STATUS_OK ? book_moves(r, error) : error->status;
+}
+
+enum status device_ranks_before_wait(struct device_ranks *r, cudaStream_t stream,
+                                     struct error *error)
+{
+    return r->all ? poll(r, stream, error) : STATUS_OK;
+}

@@ -1,0 +1,58 @@
+/* What the ranks of several GPUs do together in an iteration, queued like everything else. With one
+ * rank nothing is queued. */
+#ifndef BLCO_DEVICE_RANKS_H
+#define BLCO_DEVICE_RANKS_H
+
+#include <cuda_runtime.h>
+
+#include "backend/backend_ranks.h"
+#include "comm/nccl/device_comm.h"
+
+#define DEVICE_MOST_MOVES                                                                          \
+    512 /* timed between two times that the host waits; more are not timed                         \
+         */
+
+/* NCCL's operations follow each other, whichever stream they are queued on (device_comm.h):
+ * `moved` is recorded behind each one, and the next one waits for `moved`. */
+struct device_ranks {
+    const struct backend_ranks *ranks;      /* borrowed                                         */
+    struct device_comm *all;                /* NULL: this rank is alone                         */
+    struct device_comm *sharing[MAX_ORDER]; /* `all`, or owned; NULL: nobody shares             */
+    cudaEvent_t moved;                      /* behind the last operation                        */
+    cudaEvent_t begin[DEVICE_MOST_MOVES];   /* of the moves of rows since the host last waited; */
+    cudaEvent_t end[DEVICE_MOST_MOVES];     /* made when they are first needed                  */
+    int moves;                              /* of these                                         */
+};
+
+/* On the calling thread's device; every rank calls it. *r must be closed, after a failure too.
+ * Errors of device_comm_open. */
+enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks,
+                              struct error *error);
+
+/* Accepts an empty one. After an abort of some rank, what is still queued is given up. */
+void device_ranks_close(struct device_ranks *r);
+
+/* Rows of mode n that an array has room for: those here, filled up to slots of equal length. */
+uint64_t device_ranks_rows(const struct backend_ranks *ranks, int n);
+
+/* backend_ranks_scatter and backend_ranks_gather of an array (device_ranks_rows x ld). */
+enum status device_ranks_scatter(struct device_ranks *r, int n, void *m, uint64_t ld,
+                                 enum precision precision, cudaStream_t stream,
+                                 struct error *error);
+enum status device_ranks_gather(struct device_ranks *r, int n, void *a, uint64_t ld,
+                                enum precision precision, cudaStream_t stream, struct error *error);
+
+/* to[0..count) = the sum over all ranks of from[0..count); device. */
+enum status device_ranks_sum(struct device_ranks *r, const double *from, double *to, uint64_t count,
+                             cudaStream_t stream, struct error *error);
+
+/* Waits until the stream is empty, and books the time of the moves of rows with the ranks'
+ * communicator. The status and reason of a rank that has aborted. */
+enum status device_ranks_wait(struct device_ranks *r, cudaStream_t stream, struct error *error);
+
+/* The same of several ranks; of one alone nothing. Before whatever waits for the stream without
+ * looking for failures of other ranks: what this rank has queued with them may come to no end. */
+enum status device_ranks_before_wait(struct device_ranks *r, cudaStream_t stream,
+                                     struct error *error);
+
+#endif

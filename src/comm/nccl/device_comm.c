@@ -1,0 +1,102 @@
+#include "comm/nccl/device_comm.h"
+
+#include "base/memory.h"
+#include "comm/nccl/nccl_library.h"
+
+struct device_comm {
+    const struct nccl_library *nccl;
+    ncclComm_t comm;
+    int rank;
+};
+
+/* Before any rank waits within NCCL, which no abort of `host` would end, all have come so far. */
+static enum status find_library(struct device_comm *d, struct comm *host, struct error *error)
+{
+    int failed = 0;
+    d->nccl = nccl_library(error);
+    if (!d->nccl)
+        comm_abort(host, error);
+    else
+        comm_agree(host, &failed, error);
+    return error->status;
+}
+
+enum status device_comm_open(struct device_comm **c, struct comm *host, struct error *error)
+{
+    ncclUniqueId id = {{0}};
+    struct device_comm *d = memory_zeros(1, sizeof *d, error);
+    *c = NULL;
+    if (!d)
+        comm_abort(host, error);
+    else if (find_library(d, host, error) == STATUS_OK) {
+        d->rank = host->rank;
+        if (host->rank == 0 && nccl_status(d->nccl->ncclGetUniqueId(&id), NULL, "the GPUs' meeting",
+                                           error) != STATUS_OK)
+            comm_abort(host, error);
+        else if (comm_broadcast(host, 0, &id, sizeof id, error) == STATUS_OK)
+            nccl_status(d->nccl->ncclCommInitRank(&d->comm, host->size, id, host->rank), NULL,
+                        "the GPUs' meeting", error);
+    }
+    if (error->status == STATUS_OK)
+        *c = d;
+    else
+        memory_free(d);
+    return error->status;
+}
+
+void device_comm_abort(struct device_comm *c)
+{
+    if (c && c->comm)
+        c->nccl->ncclCommAbort(c->comm);
+    if (c)
+        c->comm = NULL;
+}
+
+void device_comm_close(struct device_comm *c)
+{
+    if (c && c->comm)
+        c->nccl->ncclCommDestroy(c->comm);
+    memory_free(c);
+}
+
+static int type_of(enum precision precision)
+{
+    return precision == PRECISION_SINGLE ? NCCL_FLOAT : NCCL_DOUBLE;
+}
+
+static void *own_slot(const struct device_comm *c, const struct device_slots *s)
+{
+    return (char *)s->numbers + (uint64_t)c->rank * s->slot * precision_bytes(s->precision);
+}
+
+enum status device_comm_reduce_scatter(struct device_comm *c, const struct device_slots *m,
+                                       cudaStream_t stream, struct error *error)
+{
+    return nccl_status(c->nccl->ncclReduceScatter(m->numbers, own_slot(c, m), m->slot,
+                                                  type_of(m->precision), NCCL_SUM, c->comm, stream),
+                       c->comm, "the sum of M", error);
+}
+
+enum status device_comm_all_gather(struct device_comm *c, const struct device_slots *a,
+                                   cudaStream_t stream, struct error *error)
+{
+    return nccl_status(c->nccl->ncclAllGather(own_slot(c, a), a->numbers, a->slot,
+                                              type_of(a->precision), c->comm, stream),
+                       c->comm, "the rows of a factor", error);
+}
+
+enum status device_comm_sum(struct device_comm *c, const double *from, double *to, uint64_t count,
+                            cudaStream_t stream, struct error *error)
+{
+    return nccl_status(
+        c->nccl->ncclAllReduce(from, to, count, NCCL_DOUBLE, NCCL_SUM, c->comm, stream), c->comm,
+        "the sum of Grams", error);
+}
+
+enum status device_comm_check(struct device_comm *c, struct error *error)
+{
+    ncclResult_t result = 0;
+    enum status status = nccl_status(c->nccl->ncclCommGetAsyncError(c->comm, &result), c->comm,
+                                     "the GPUs' meeting", error);
+    return status == STATUS_OK ? nccl_status(result, c->comm, "the GPUs' meeting", error) : status;
+}

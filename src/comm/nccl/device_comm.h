@@ -1,0 +1,50 @@
+/* Collective operations on arrays in the memory of GPUs, one GPU a rank, by NCCL. Every operation
+ * is queued on a stream; all ranks queue the same operations of all their communicators in the same
+ * order, and on one stream or in an order that events fix, since NCCL's kernels of two
+ * communicators that run at a time could wait for each other. */
+#ifndef BLCO_DEVICE_COMM_H
+#define BLCO_DEVICE_COMM_H
+
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+
+#include "comm/comm.h"
+#include "kernels/shared/precision.h"
+
+struct device_comm;
+
+/* The GPUs of the ranks of `host`, each the calling thread's at this time; every rank of `host`
+ * calls it. The caller closes *c, which is NULL on failure. STATUS_MEMORY; STATUS_INPUT where NCCL
+ * cannot be loaded; STATUS_INTERNAL where NCCL fails. */
+enum status device_comm_open(struct device_comm **c, struct comm *host, struct error *error);
+
+/* Ends operations that wait for ranks which do not come; nothing may be queued afterwards. */
+void device_comm_abort(struct device_comm *c);
+
+/* Accepts NULL. Where nobody has aborted, all that was queued must be done. */
+void device_comm_close(struct device_comm *c);
+
+/* An array in device memory of `size` slots, one for each rank, of `slot` numbers each. */
+struct device_slots {
+    void *numbers;
+    uint64_t slot;
+    enum precision precision;
+};
+
+/* This rank's slot becomes the sum of all ranks' numbers there; the other slots stay undefined. */
+enum status device_comm_reduce_scatter(struct device_comm *c, const struct device_slots *m,
+                                       cudaStream_t stream, struct error *error);
+
+/* Every slot is copied from the rank that the slot belongs to. */
+enum status device_comm_all_gather(struct device_comm *c, const struct device_slots *a,
+                                   cudaStream_t stream, struct error *error);
+
+/* to[0..count) = the sum of all ranks' from[0..count), the same bits on every rank; `to` may be
+ * `from`. */
+enum status device_comm_sum(struct device_comm *c, const double *from, double *to, uint64_t count,
+                            cudaStream_t stream, struct error *error);
+
+/* Whether NCCL has found an error in what was queued: STATUS_INTERNAL. Does not wait. */
+enum status device_comm_check(struct device_comm *c, struct error *error);
+
+#endif
