@@ -41,10 +41,7 @@ static enum status cut_rows(struct mode_cut *way, const struct row_sums *sums, s
     if (!way->cut)
         return error->status;
     way->fullest = row_sums_cut(sums, way->parts, way->cut);
-    for (int p = 0; p < way->parts; p++) {
-        uint64_t rows = way->cut[p + 1] - way->cut[p];
-        way->longest = rows > way->longest ? rows : way->longest;
-    }
+    way->longest = row_cuts_longest(way->cut, way->parts);
     return STATUS_OK;
 }
 

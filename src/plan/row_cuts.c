@@ -80,6 +80,14 @@ uint64_t row_sums_cut(const struct row_sums *s, int parts, uint64_t *cut)
     return least;
 }
 
+uint64_t row_cuts_longest(const uint64_t *cut, int parts)
+{
+    uint64_t longest = 0;
+    for (int p = 0; p < parts; p++)
+        longest = cut[p + 1] - cut[p] > longest ? cut[p + 1] - cut[p] : longest;
+    return longest;
+}
+
 int row_cuts_range(const uint64_t *cut, int parts, uint64_t row)
 {
     int low = 0, high = parts - 1;
