@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "plan/process_grid.h"
 #include "tensor/shape.h"
 
 #define MAX_OPTIONS 64
@@ -148,25 +149,50 @@ enum status cli_size(const char *option, const char *text, uint64_t *bytes, stru
     return STATUS_OK;
 }
 
-enum status cli_lengths(const char *option, const char *text, uint64_t *lengths, int *count,
-                        struct error *error)
+/* Reads 1 to MAX_ORDER numbers from 1 to `most` with commas or x between; whether that is all of
+ * the text. */
+static bool read_list(const char *text, uint64_t most, uint64_t *numbers, int *count)
 {
     const char *end = text + strlen(text);
     const char *rest = text;
-    for (*count = 0; *count < MAX_ORDER;) {
-        rest = number_parse_unsigned(rest, end, &lengths[*count]);
-        if (!rest || lengths[*count] == 0 || lengths[*count] > MAX_LENGTH)
-            break;
+    for (*count = 0; *count < MAX_ORDER; rest++) {
+        rest = number_parse_unsigned(rest, end, &numbers[*count]);
+        if (!rest || numbers[*count] == 0 || numbers[*count] > most)
+            return false;
         ++*count;
         if (rest == end)
-            return STATUS_OK;
+            return true;
         if (*rest != ',' && *rest != 'x')
-            break;
-        rest++;
+            return false;
     }
+    return false;
+}
+
+enum status cli_lengths(const char *option, const char *text, uint64_t *lengths, int *count,
+                        struct error *error)
+{
+    if (read_list(text, MAX_LENGTH, lengths, count))
+        return STATUS_OK;
     return error_set(error, STATUS_INPUT,
                      "%s: '%s', expected 1 to %d lengths from 1 to %ju, as 4,5,6 or 4x5x6", option,
                      text, MAX_ORDER, (uintmax_t)MAX_LENGTH);
+}
+
+enum status cli_grid(const char *option, const char *text, int *parts, int *count,
+                     struct error *error)
+{
+    uint64_t numbers[MAX_ORDER], ranks = 1;
+    bool is_list = read_list(text, MAX_RANKS, numbers, count);
+    for (int n = 0; is_list && n < *count && ranks <= MAX_RANKS; n++) {
+        parts[n] = (int)numbers[n];
+        ranks *= numbers[n];
+    }
+    if (is_list && ranks <= MAX_RANKS)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "%s: '%s', expected 1 to %d numbers of ranges, as 2x2x1, whose product is %d "
+                     "at most",
+                     option, text, MAX_ORDER, MAX_RANKS);
 }
 
 /* Appends `word` to list[0..size), cut where the list is full. */

@@ -56,6 +56,11 @@ enum status cli_size(const char *option, const char *text, uint64_t *bytes, stru
 enum status cli_lengths(const char *option, const char *text, uint64_t *lengths, int *count,
                         struct error *error);
 
+/* The same for a grid of ranks, as 2x2x1: the number of ranges of each mode, of which there are
+ * *count. `parts` has room for MAX_ORDER of them; their product is MAX_RANKS at most. */
+enum status cli_grid(const char *option, const char *text, int *parts, int *count,
+                     struct error *error);
+
 /* Sets *choice to the place of `text` in `names`, which NULL ends. STATUS_INPUT if it is not there.
  */
 enum status cli_choice(const char *option, const char *text, const char *const *names, int *choice,

@@ -6,6 +6,7 @@
 
 #include "base/machine.h"
 #include "base/version.h"
+#include "plan/process_grid.h"
 
 #define MAX_THREADS 4096
 
@@ -114,6 +115,12 @@ enum status cmd_common_set(void *settings, int key, const char *text, struct err
         break;
     case 'r':
         return cli_unsigned("--rank", text, 1, CMD_MAX_RANK, &common->options.rank, error);
+    case CMD_KEY_RANKS:
+        cli_unsigned("--ranks", text, 1, MAX_RANKS, &number, error);
+        common->ranks.ranks = (int)number;
+        break;
+    case CMD_KEY_GRID:
+        return cli_grid("--grid", text, common->ranks.parts, &common->ranks.modes, error);
     case CMD_KEY_INDEX_BASE:
         cli_unsigned("--index-base", text, 0, 1, &number, error);
         common->tns.index_base = (int)number;
@@ -146,6 +153,33 @@ bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *str
     else if (common->version)
         printf("blco %s\n", version_text);
     return common->help || common->version;
+}
+
+enum status cmd_settle_ranks(struct cmd_ranks *ranks, struct error *error)
+{
+    char name[128];
+    int product = 1;
+    for (int n = 0; n < ranks->modes; n++)
+        product *= ranks->parts[n];
+    if (ranks->modes > 0 && ranks->ranks == 0)
+        ranks->ranks = product;
+    if (ranks->modes == 0 || ranks->ranks == product)
+        return STATUS_OK;
+    process_grid_name(ranks->parts, ranks->modes, name, sizeof name);
+    return error_set(error, STATUS_INPUT,
+                     "--grid: '%s', expected a product of %d, the number of --ranks", name,
+                     ranks->ranks);
+}
+
+enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error)
+{
+    char name[128];
+    if (ranks->modes == 0 || ranks->modes == order)
+        return STATUS_OK;
+    process_grid_name(ranks->parts, ranks->modes, name, sizeof name);
+    return error_set(error, STATUS_INPUT,
+                     "--grid: '%s', expected %d number%s, one for each mode of the tensor", name,
+                     order, order == 1 ? "" : "s");
 }
 
 void cmd_print_lengths(const struct shape *shape)

@@ -21,7 +21,16 @@ enum {
     CMD_KEY_CONFLICT,
     CMD_KEY_PRECISION,
     CMD_KEY_SHARING,
+    CMD_KEY_RANKS,
+    CMD_KEY_GRID,
     CMD_KEY_OWN /* the first key of a command's own options */
+};
+
+/* The ranks (GPUs or processes) that work on one tensor. */
+struct cmd_ranks {
+    int ranks;            /* 0: neither --ranks nor --grid was given                        */
+    int parts[MAX_ORDER]; /* of --grid: the number of ranges of each mode                   */
+    int modes;            /* how many numbers --grid gave; 0: not given, a grid is chosen   */
 };
 
 struct cmd_common {
@@ -30,6 +39,7 @@ struct cmd_common {
     struct tns_options tns;         /* --index-base, --dims            */
     const char *backend;            /* auto, cuda or host; not owned   */
     struct backend_options options; /* options.rank: 0 without --rank  */
+    struct cmd_ranks ranks;         /* --ranks, --grid                 */
 };
 
 extern const struct cli_option cmd_input_options[];   /* --index-base --dims                     */
@@ -39,13 +49,20 @@ extern const struct cli_option cmd_general_options[]; /* -q -h -V               
 
 void cmd_common_init(struct cmd_common *common);
 
-/* A cli_setter: takes the options of the tables above, and --rank, for a struct cmd_common.
- * STATUS_INPUT if an argument is wrong. */
+/* A cli_setter: takes the options of the tables above, --rank, --ranks and --grid, for a struct
+ * cmd_common. STATUS_INPUT if an argument is wrong. */
 enum status cmd_common_set(void *common, int key, const char *text, struct error *error);
 
 /* Calls help(stdout) or prints the version, if the user asked for it. Returns whether the user
  * asked: the command then has nothing else to do. */
 bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *stream));
+
+/* To be called once all options are set: --grid alone says how many ranks there are. STATUS_INPUT
+ * where --ranks says another number. */
+enum status cmd_settle_ranks(struct cmd_ranks *ranks, struct error *error);
+
+/* STATUS_INPUT where --grid does not give a number for each of the tensor's modes. */
+enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error);
 
 /* Prints lengths of modes as 4 x 5 x 6. */
 void cmd_print_lengths(const struct shape *shape);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "commands/cmd_common.h"
+#include "commands/info_ranks.h"
 #include "formats/blco/blco_pieces.h"
 #include "formats/tensor_file.h"
 #include "tensor/coo_statistics.h"
@@ -17,7 +18,12 @@
 #define LEAST_COUNTERS (UINT64_C(16) << 20)
 
 static const struct cli_option plan_options[] = {
-    {"rank", 'r', "R", "show the memory plan for R components (16)"}, {NULL, 0, NULL, NULL}};
+    {"rank", 'r', "R", "show the memory plan for R components (16)"},
+    {"ranks", CMD_KEY_RANKS, "N", "show how N ranks (GPUs or processes) would share the\nwork"},
+    {"grid", CMD_KEY_GRID, "AxBxC",
+     "cut mode 1 into A ranges of rows, mode 2 into B, ...,\nfor A*B*C ranks (the "
+     "cheapest grid)"},
+    {NULL, 0, NULL, NULL}};
 
 static const struct cli_section sections[] = {{"Plan", plan_options},
                                               {"Input", cmd_input_options},
@@ -48,8 +54,24 @@ struct findings {
     uint64_t memory;             /* bytes of host memory to use for the statistics */
     struct coo_statistics statistics;
     const struct backend_kind *kind;
-    struct plan plan;
+    struct plan plan;         /* of the tensor, or of a rank's part of the tensor */
+    struct cmd_ranks wanted;  /* wanted.ranks 0: nothing about ranks is wanted    */
+    struct coo_census census; /* where ranks are wanted; owned                    */
+    struct info_ranks ranks;  /* likewise                                         */
 };
+
+/* What ranks need to know of the nonzeros, where ranks are wanted. */
+static enum status take_census(struct findings *f, const struct coo_pieces *pieces,
+                               struct progress *progress, struct error *error)
+{
+    if (f->wanted.ranks == 0)
+        return STATUS_OK;
+    double start = clock_now();
+    progress_stage(progress, "counting the nonzeros of each row");
+    if (info_ranks_census(&f->census, pieces, f->memory, error) == STATUS_OK)
+        progress_done(progress, "%.2f s", clock_now() - start);
+    return error->status;
+}
 
 static enum status gather_text(struct findings *f, const char *path,
                                const struct tns_options *options, struct progress *progress,
@@ -59,8 +81,11 @@ static enum status gather_text(struct findings *f, const char *path,
         return error->status;
     f->entries = f->report.text.entries;
     f->tensor = (struct plan_tensor){.shape = f->x.shape, .nnz = f->x.nnz};
-    return f->x.nnz > 0 ? coo_statistics(&f->x, f->memory, &f->statistics, progress, error)
-                        : STATUS_OK;
+    struct coo_pieces pieces = coo_in_one_piece(&f->x);
+    if (cmd_check_grid(&f->wanted, f->x.shape.order, error) == STATUS_OK && f->x.nnz > 0 &&
+        coo_statistics(&f->x, f->memory, &f->statistics, progress, error) == STATUS_OK)
+        take_census(f, &pieces, progress, error);
+    return error->status;
 }
 
 struct decoder {
@@ -88,6 +113,7 @@ static enum status decode_statistics(struct findings *f, struct decoder *d,
         double seconds = clock_now() - start;
         progress_done(progress, "%ju nonzeros, %.1f MB in %.2f s", (uintmax_t)f->x.nnz,
                       (double)f->file_bytes / 1e6, seconds);
+        take_census(f, &pieces, progress, error);
     }
     return error->status;
 }
@@ -104,9 +130,24 @@ static enum status gather_blco(struct findings *f, const char *path,
     f->entries = h->nnz;
     f->x = (struct coo){.shape = d.file.shape, .nnz = h->nnz};
     f->tensor = backend_tensor_of_file(&d.file);
-    if (tensor_check_lengths(path, &f->x.shape, options, error) == STATUS_OK && h->nnz > 0)
+    if (tensor_check_lengths(path, &f->x.shape, options, error) == STATUS_OK &&
+        cmd_check_grid(&f->wanted, f->x.shape.order, error) == STATUS_OK && h->nnz > 0)
         decode_statistics(f, &d, progress, error);
     blco_file_close(&d.file);
+    return error->status;
+}
+
+/* f->plan = the memory plan, of a rank's part where ranks are wanted. */
+static enum status make_plan(struct findings *f, const struct backend_options *options, int threads,
+                             struct error *error)
+{
+    if (backend_plan(&f->plan, f->kind, &f->tensor, options, NULL, error) != STATUS_OK ||
+        f->wanted.ranks == 0)
+        return error->status;
+    const struct plan whole = f->plan;
+    if (info_ranks_choose(&f->ranks, &f->wanted, &f->census, &whole, f->kind, threads, error) ==
+        STATUS_OK)
+        info_ranks_plan(&f->plan, &f->ranks, f->kind, options, error);
     return error->status;
 }
 
@@ -117,15 +158,16 @@ static enum status gather(struct findings *f, const char *path, const struct cmd
     if (cmd_choose_backend(common, &f->kind, NULL, error) != STATUS_OK ||
         tensor_format(path, &f->format, error) != STATUS_OK)
         return error->status;
-    cmd_set_threads(common->threads);
+    int threads = cmd_set_threads(common->threads);
     progress_init(&progress, common->quiet ? NULL : stderr);
     f->memory = cmd_host_memory(common);
+    f->wanted = common->ranks;
     if (f->format == TENSOR_BLCO)
         gather_blco(f, path, &common->tns, &progress, error);
     else
         gather_text(f, path, &common->tns, &progress, error);
     if (error->status == STATUS_OK && f->x.nnz > 0)
-        backend_plan(&f->plan, f->kind, &f->tensor, &common->options, NULL, error);
+        make_plan(f, &common->options, threads, error);
     progress_clear(&progress);
     return error->status;
 }
@@ -174,8 +216,10 @@ static void show_modes(const struct coo *x, const struct coo_statistics *s)
 static void show_plan(const struct findings *f)
 {
     char text[4096];
+    uint64_t components = f->plan.request.rank;
     plan_describe(&f->plan, NULL, text, sizeof text);
-    printf("\nmemory plan for rank %ju, backend %s%s\n%s", (uintmax_t)f->plan.request.rank,
+    printf("\nmemory plan %sfor %ju component%s, backend %s%s\n%s",
+           f->wanted.ranks ? "of a rank " : "", (uintmax_t)components, components == 1 ? "" : "s",
            f->kind->name, f->plan.fits ? "" : ": does not fit", text);
     if (text[0] && text[strlen(text) - 1] != '\n')
         printf("\n");
@@ -212,6 +256,8 @@ static void show(const struct findings *f, const char *path)
         return;
     show_values(&f->statistics);
     show_modes(&f->x, &f->statistics);
+    if (f->wanted.ranks)
+        info_ranks_show(&f->ranks);
     show_plan(f);
 }
 
@@ -226,9 +272,12 @@ int cmd_info(int argc, char **argv, struct error *error)
     if (cli_parse(argc, argv, sections, cmd_common_set, &common, &first, error) != STATUS_OK ||
         cmd_common_answered(&common, cmd_info_help))
         return (int)error->status;
-    if (cli_single_operand(argc, argv, first, "tensor", &path, error) == STATUS_OK &&
+    if (cmd_settle_ranks(&common.ranks, error) == STATUS_OK &&
+        cli_single_operand(argc, argv, first, "tensor", &path, error) == STATUS_OK &&
         gather(&findings, path, &common, error) == STATUS_OK)
         show(&findings, path);
     coo_free(&findings.x);
+    coo_census_free(&findings.census);
+    info_ranks_free(&findings.ranks);
     return (int)error->status;
 }

@@ -1,7 +1,8 @@
 /* The grid of ranks over a tensor's modes, after the medium-grained algorithm (S. Smith, G.
  * Karypis: A medium-grained algorithm for distributed sparse tensor factorization, IPDPS 2016):
  * mode n is cut into parts[n] ranges of rows, and a rank has the nonzeros whose every coordinate
- * lies in its ranges. These are an ordinary tensor, of the lengths of the ranges. */
+ * lies in its ranges. These are an ordinary tensor, of the lengths of the ranges. Implemented in
+ * process_grid.c and grid_choice.c. */
 #ifndef BLCO_PROCESS_GRID_H
 #define BLCO_PROCESS_GRID_H
 
@@ -42,10 +43,6 @@ struct grid_cost {
     double mttkrp_seconds; /* of the rank with most nonzeros                                     */
     double move_seconds;
 };
-
-/* Cuts a mode of `length` rows, of which row i has count[i] nonzeros, into `parts` ranges so that
- * the range with most nonzeros has as few as possible; cut (parts + 1). */
-void process_grid_cut(const uint64_t *count, uint64_t length, int parts, uint64_t *cut);
 
 /* Steps parts[0..order) to the next way to write `ranks` as a product of `order` factors, in
  * lexicographic order; {1, ..., 1, ranks} comes first, from all zero. False after the last. */

@@ -52,3 +52,113 @@ load cli_helpers
     run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" info -q x.blco -t 2 --host-memory 1M
     [ $((stderr - program)) -lt 50000 ]
 }
+
+# shellcheck disable=SC2031 # run sets output
+# of LABEL: what blco info --ranks printed behind the label, in $output.
+of() { sed -n "s/^$1 *//p" <<<"$output"; }
+
+# parts: the numbers of the grid that was chosen or given.
+parts() { of grid | sed 's/,.*//; s/x/ /g'; }
+
+@test "ranks: a grid is chosen, and its cost follows from the nonzeros" {
+    "$BLCO" generate x.tns -q --dims 300,20,5000 --nnz 20000 --skew 0.5,0.5,0
+    run -0 --separate-stderr "$BLCO" info -q x.tns --ranks 4 -t 2 --backend host -r 8
+    [ -z "$stderr" ]
+    ranks=$output
+    [[ $(of ranks) == "4 processes of 2 threads on "* ]]
+    # the long mode is cut alone: its rows need not move
+    [ "$(of grid)" = "1x1x4, the cheapest by the model" ]
+    [[ $(of rows) =~ ^"300 x 20 x "([0-9]+)" in a rank at most"$ ]]
+    # 64 bytes a row of 320 rows, to 3 of 4 ranks, there and back
+    [ "$(of moves)" = "30.7 kB sent by a rank in an iteration, and as much received" ]
+    [[ $(of iteration) =~ ^about\ [0-9.e-]+\ s\ of\ MTTKRP\ \+\ [0-9.e-]+\ s\ of\ moving\ rows\ =\ [0-9.e-]+\ s$ ]]
+    # the percentage is that of the number, of which the mean is 5000
+    [[ $(of "fullest rank") =~ ^([0-9]+)" nonzeros, "([0-9.]+)" % above the mean"$ ]]
+    near "${BASH_REMATCH[1]}" "$(awk "BEGIN { print 5000 * (1 + ${BASH_REMATCH[2]} / 100) }")" 3
+    [[ $output == *$'\nmemory plan of a rank for 8 components, backend host\nmode 1: length 300, '* ]]
+    # nothing else changes
+    run -0 "$BLCO" info -q x.tns -t 2 --backend host -r 8
+    diff <(sed '/^ranks /,$d' <<<"$ranks") <(sed '/^memory plan/,$d' <<<"$output")
+}
+
+@test "ranks: of a .blco file and of text the same is said" {
+    "$BLCO" generate x.blco -q --dims 3000,70,40,500 --nnz 200000 --skew 0.9,0.2,0,0.5
+    "$BLCO" convert -q x.blco x.tns --header dims
+    for wanted in "--ranks 24" "--grid 2x3x1x2" "--ranks 6 --grid 1x1x1x6" "--ranks 1"; do
+        # shellcheck disable=SC2086 # the words of $wanted are options
+        "$BLCO" info -q x.blco $wanted -t 1 --host-memory 1G | sed -n '/^ranks/,/^memory plan/p' >one
+        # shellcheck disable=SC2086
+        "$BLCO" info -q x.tns $wanted -t 2 --host-memory 1G | sed -n '/^ranks/,/^memory plan/p' >other
+        [ "$(wc -l <one)" -eq 8 ]
+        diff <(grep -E '^(grid|fullest|rows|moves|memory)' one) <(grep -E '^(grid|fullest|rows|moves|memory)' other)
+    done
+}
+
+@test "ranks: the fullest rank is the one that has most nonzeros" {
+    printf '%s\n' '1 1 1' '1 2 1' '2 1 1' '2 2 1' '3 1 1' '3 2 1' '4 1 1' >x.tns
+    run -0 "$BLCO" info -q x.tns --grid 2x2
+    [ "$(of grid)" = "2x2, as given" ]
+    [ "$(of "fullest rank")" = "2 nonzeros, 14.3 % above the mean" ]
+    [ "$(of rows)" = "2 x 1 in a rank at most" ]
+    run -0 "$BLCO" info -q x.tns --grid 4x1
+    [ "$(of "fullest rank")" = "2 nonzeros, 14.3 % above the mean" ]
+    run -0 "$BLCO" info -q x.tns --ranks 1
+    [ "$(of grid)" = "1x1, the cheapest by the model" ]
+    [ "$(of "fullest rank")" = "7 nonzeros, 0.0 % above the mean" ]
+    [ "$(of moves)" = "0 bytes sent by a rank in an iteration, and as much received" ]
+}
+
+@test "ranks: more of them than rows, modes of length 1, prime numbers" {
+    printf '%s\n' '1 1 1 5' '2 1 1 5' '2 1 3 5' >x.tns
+    for ranks in 2 7 64 4096; do
+        run -0 "$BLCO" info -q x.tns --ranks $ranks
+        product=1
+        for p in $(parts); do product=$((product * p)); done
+        [ $product -eq $ranks ]
+        [[ $(of "fullest rank") =~ ^[123]" nonzeros, " ]]
+        [[ $(of rows) =~ ^[12]" x 1 x "[123]" in a rank" ]]
+    done
+    # a prime number cuts one mode
+    "$BLCO" generate y.tns -q --dims 400,1,300 --nnz 5000
+    run -0 "$BLCO" info -q y.tns --ranks 13
+    [[ $(of grid) == 13x1x1,* || $(of grid) == 1x1x13,* ]]
+    printf '1 1\n' >vector
+    run -0 "$BLCO" info -q vector --ranks 3
+    [ "$(of grid)" = "3, the cheapest by the model" ]
+}
+
+@test "ranks: where a row is heavier than a rank's share, another mode is cut" {
+    # nine tenths of the nonzeros are in row 5 of mode 1
+    awk 'BEGIN { for (i = 0; i < 4000; i++) print (i % 10 ? 5 : 1 + i % 900), 1 + i, 1 }' >x.tns
+    run -0 "$BLCO" info -q x.tns --ranks 4
+    [ "$(of grid)" = "1x4, the cheapest by the model" ]
+    [ "$(of "fullest rank")" = "1000 nonzeros, 0.0 % above the mean" ]
+    run -0 "$BLCO" info -q x.tns --grid 4x1
+    [ "$(of "fullest rank")" = "3600 nonzeros, 260.0 % above the mean" ]
+}
+
+@test "ranks: large tensors are estimated from a sample" {
+    "$BLCO" generate x.blco -q --dims 3000000,2000,50000 --nnz 3000000 --skew 0.3,1,0.1
+    run -0 --separate-stderr "$BLCO" info x.blco --ranks 8 --host-memory 200M
+    [[ $stderr == *$'\ncounting the nonzeros of each row: '* ]]
+    [[ $(of "fullest rank") =~ ^"about "([0-9]+)" nonzeros, " ]]
+    near "${BASH_REMATCH[1]}" 375000 20000
+    fails 3 "--ranks: counters of 24.4 MB, 8 bytes for each row of each mode, do not fit into" \
+        info -q x.blco --ranks 8 --host-memory 20M
+}
+
+@test "ranks and grids that are refused" {
+    x=$DATA/ucb-admissions.tns
+    for bad in 0 -1 4097 x 2x2 ''; do
+        fails 2 "--ranks: '$bad', expected a whole number from 1 to 4096" info -q "$x" --ranks "$bad"
+    done
+    for bad in '' 0x2x2 2xx2 2x 2x-1x2 a 4097 64x65x1 4096x4096x4096 2x2y2 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1; do
+        fails 2 "--grid: '$bad', expected 1 to 16 numbers of ranges, as 2x2x1, whose product is 4096 at most" \
+            info -q "$x" --grid "$bad"
+    done
+    fails 2 "--grid: '2x2x2', expected a product of 4, the number of --ranks" info absent.tns --ranks 4 --grid 2x2x2
+    fails 2 "--grid: '2x2', expected 3 numbers, one for each mode of the tensor" info -q "$x" --grid 2x2
+    fails 2 "--grid: '4', expected 3 numbers, one for each mode of the tensor" info -q "$x" --ranks 4 --grid 4
+    "$BLCO" convert -q "$x" x.blco
+    fails 2 "--grid: '2x2', expected 3 numbers, one for each mode of the tensor" info -q x.blco --grid 2x2
+}

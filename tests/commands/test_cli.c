@@ -61,6 +61,28 @@ static void reads_lengths(void **state)
     assert_int_equal(count, 16);
 }
 
+static void reads_grids(void **state)
+{
+    (void)state;
+    struct error error = {0}, other = {0};
+    int parts[MAX_ORDER], count;
+    assert_int_equal(cli_grid("--grid", "64x1,64", parts, &count, &error), STATUS_OK);
+    assert_int_equal(count, 3);
+    assert_int_equal(parts[0], 64);
+    assert_int_equal(parts[1], 1);
+    assert_int_equal(parts[2], 64);
+    assert_int_equal(cli_grid("--grid", "4096", parts, &count, &error), STATUS_OK);
+    assert_int_equal(count, 1);
+    /* the product must neither be too large nor overflow on the way */
+    assert_int_equal(cli_grid("--grid", "64x65", parts, &count, &error), STATUS_INPUT);
+    assert_int_equal(cli_grid("--grid",
+                              "4096x4096x4096x4096x4096x4096x4096x4096x4096x4096x4096x4096x4096",
+                              parts, &count, &other),
+                     STATUS_INPUT);
+    assert_string_equal(error.message, "--grid: '64x65', expected 1 to 16 numbers of ranges, as "
+                                       "2x2x1, whose product is 4096 at most");
+}
+
 static void suggests_the_nearest_name(void **state)
 {
     (void)state;
@@ -187,6 +209,7 @@ int main(void)
         cmocka_unit_test(reads_whole_numbers),
         cmocka_unit_test(reads_sizes),
         cmocka_unit_test(reads_lengths),
+        cmocka_unit_test(reads_grids),
         cmocka_unit_test(suggests_the_nearest_name),
         cmocka_unit_test(reads_one_of_several_names),
         cmocka_unit_test(parses_options_and_operands_in_any_order),

@@ -38,6 +38,47 @@ static void parses_the_shared_options(void **state)
     assert_int_equal(common.tns.ndims, 2);
 }
 
+static void takes_ranks_and_grids(void **state)
+{
+    (void)state;
+    static const struct {
+        int ranks, modes, parts[3], settled;
+        const char *message; /* of a failure */
+    } cases[] = {{0, 0, {0}, 0, NULL},
+                 {7, 0, {0}, 7, NULL},
+                 {0, 3, {2, 1, 3}, 6, NULL},
+                 {6, 3, {2, 1, 3}, 6, NULL},
+                 {0, 1, {1}, 1, NULL},
+                 {4,
+                  3,
+                  {2, 1, 3},
+                  4,
+                  "--grid: '2x1x3', expected a product of 4, the number of "
+                  "--ranks"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct error error = {0};
+        struct cmd_ranks ranks = {.ranks = cases[i].ranks, .modes = cases[i].modes};
+        memcpy(ranks.parts, cases[i].parts, sizeof cases[i].parts);
+        assert_int_equal(cmd_settle_ranks(&ranks, &error),
+                         cases[i].message ? STATUS_INPUT : STATUS_OK);
+        assert_int_equal(ranks.ranks, cases[i].settled);
+        if (cases[i].message)
+            assert_string_equal(error.message, cases[i].message);
+    }
+}
+
+static void checks_the_numbers_of_a_grid(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct cmd_ranks chosen = {.ranks = 4}, fixed = {.ranks = 4, .parts = {2, 2}, .modes = 2};
+    assert_int_equal(cmd_check_grid(&chosen, 3, &error), STATUS_OK);
+    assert_int_equal(cmd_check_grid(&fixed, 2, &error), STATUS_OK);
+    assert_int_equal(cmd_check_grid(&fixed, 3, &error), STATUS_INPUT);
+    assert_string_equal(error.message,
+                        "--grid: '2x2', expected 3 numbers, one for each mode of the tensor");
+}
+
 /* An error in the midst of a cluster of letters must not reach into the next command line. */
 static void parses_anew_after_an_error(void **state)
 {
@@ -168,6 +209,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parses_the_shared_options),
+        cmocka_unit_test(takes_ranks_and_grids),
+        cmocka_unit_test(checks_the_numbers_of_a_grid),
         cmocka_unit_test(parses_anew_after_an_error),
         cmocka_unit_test(refuses_names_that_it_does_not_know),
         cmocka_unit_test(takes_names),

@@ -1,5 +1,6 @@
-/* The grid of ranks: cuts are the best ones, every way to arrange the ranks is looked at, and every
- * nonzero has its rank. */
+/* The grid of ranks: every way to arrange the ranks is looked at, the cheapest one is chosen, and
+ * every nonzero has its rank. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,46 +12,7 @@
 #include "base/memory.h"
 #include "plan/process_grid.h"
 #include "support/naive.h"
-
-/* The least possible load of the range with most nonzeros, by trying all cuts. */
-static uint64_t best_load(const uint64_t *count, uint64_t length, int parts)
-{
-    uint64_t all = 0, best = UINT64_MAX, first = 0;
-    for (uint64_t i = 0; i < length; i++)
-        all += count[i];
-    if (parts == 1)
-        return all;
-    for (uint64_t cut = 0; cut <= length; cut++) {
-        uint64_t rest = best_load(count + cut, length - cut, parts - 1);
-        uint64_t load = first > rest ? first : rest;
-        best = load < best ? load : best;
-        first += cut < length ? count[cut] : 0;
-    }
-    return best;
-}
-
-static void test_cut(void **state)
-{
-    (void)state;
-    uint64_t seed = 1;
-    for (int i = 0; i < 300; i++) {
-        uint64_t count[9], cut[7], length = 1 + naive_random(&seed) % 9, largest = 0;
-        int parts = 1 + i % 6;
-        for (uint64_t k = 0; k < length; k++)
-            count[k] = naive_random(&seed) % (i % 3 == 0 ? 2 : 50);
-        process_grid_cut(count, length, parts, cut);
-        assert_int_equal(cut[0], 0);
-        assert_int_equal(cut[parts], length);
-        for (int p = 0; p < parts; p++) {
-            uint64_t load = 0;
-            assert_true(cut[p] <= cut[p + 1]);
-            for (uint64_t k = cut[p]; k < cut[p + 1]; k++)
-                load += count[k];
-            largest = load > largest ? load : largest;
-        }
-        assert_int_equal(largest, best_load(count, length, parts));
-    }
-}
+#include "support/naive_cuts.h"
 
 static void test_next(void **state)
 {
@@ -175,6 +137,83 @@ static void test_choose(void **state)
         }
 }
 
+/* The cost of the grid as the header defines it, row by row and nonzero by nonzero. */
+static double naive_seconds(const struct counted *c, const struct grid_request *q, const int *parts)
+{
+    struct process_grid g = {.shape = c->x.shape, .ranks = q->ranks};
+    uint64_t nonzeros[64] = {0}, cut[MAX_ORDER][65], largest = 0;
+    double seconds = 0;
+    for (int n = 0; n < g.shape.order; n++) {
+        uint64_t longest = 0;
+        g.parts[n] = parts[n];
+        g.cut[n] = cut[n];
+        naive_cut(c->count[n], g.shape.dims[n], parts[n], cut[n]);
+        for (int p = 0; p < parts[n]; p++)
+            longest = cut[n][p + 1] - cut[n][p] > longest ? cut[n][p + 1] - cut[n][p] : longest;
+        int sharing = q->ranks / parts[n];
+        if (sharing > 1)
+            seconds += 2.0 * (sharing - 1) / sharing * (double)(longest * q->row_bytes) /
+                           q->bytes_per_second +
+                       2 * q->seconds_per_collective;
+    }
+    for (uint64_t i = 0; i < c->x.nnz; i++) {
+        uint32_t index[MAX_ORDER];
+        coo_coordinates(&c->x, i, index);
+        nonzeros[process_grid_rank(&g, index)]++;
+    }
+    for (int r = 0; r < q->ranks; r++)
+        largest = nonzeros[r] > largest ? nonzeros[r] : largest;
+    return seconds + (double)largest * q->seconds_per_nonzero;
+}
+
+/* No grid is cheaper than the chosen one. */
+static void test_cheapest(void **state)
+{
+    (void)state;
+    static const struct shape shapes[] = {{3, {70, 300, 20}}, {4, {9, 1, 90, 60}}};
+    static const int ranks[] = {5, 12, 64};
+    for (int i = 0; i < 18; i++) {
+        struct error error = {0};
+        struct counted c;
+        struct process_grid g;
+        struct grid_cost cost;
+        struct grid_request q = request_of(ranks[i % 3]);
+        q.seconds_per_nonzero = i % 2 ? 1e-7 : 1e-10;
+        make_counted(&c, &shapes[i % 2], 2000 + 100 * (uint64_t)i, i / 2 % 2);
+        assert_int_equal(
+            process_grid_choose(&g, &cost, &q, &c.x.shape, c.x.nnz, c.count, &c.x, &error),
+            STATUS_OK);
+        double chosen = cost.mttkrp_seconds + cost.move_seconds, least = INFINITY;
+        for (int parts[MAX_ORDER] = {0}; process_grid_next(parts, c.x.shape.order, q.ranks);)
+            least = fmin(least, naive_seconds(&c, &q, parts));
+        assert_true(chosen <= least * (1 + 1e-12));
+        assert_true(chosen >= least * (1 - 1e-12));
+        process_grid_free(&g);
+        free_counted(&c);
+    }
+}
+
+/* More grids than are compared by their nonzeros: one of 16 modes is long, and is cut alone. */
+static void test_many_grids(void **state)
+{
+    (void)state;
+    struct shape shape = {16, {0}};
+    struct error error = {0};
+    struct counted c;
+    struct process_grid g;
+    struct grid_cost cost;
+    struct grid_request q = request_of(64);
+    for (int n = 0; n < shape.order; n++)
+        shape.dims[n] = n == 5 ? 60000 : 64; /* volumes are exact */
+    make_counted(&c, &shape, 20000, 0);
+    assert_int_equal(process_grid_choose(&g, &cost, &q, &shape, c.x.nnz, c.count, &c.x, &error),
+                     STATUS_OK);
+    assert_int_equal(g.parts[5], 64);
+    check_grid(&g, &cost, &c.x);
+    process_grid_free(&g);
+    free_counted(&c);
+}
+
 /* A long mode that is cut alone moves only the rows of the short ones. */
 static void test_long_mode_is_cut(void **state)
 {
@@ -272,9 +311,10 @@ static void test_failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cut),
         cmocka_unit_test(test_next),
         cmocka_unit_test(test_choose),
+        cmocka_unit_test(test_cheapest),
+        cmocka_unit_test(test_many_grids),
         cmocka_unit_test(test_long_mode_is_cut),
         cmocka_unit_test(test_heavy_row),
         cmocka_unit_test(test_fixed),

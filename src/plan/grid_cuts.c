@@ -1,0 +1,117 @@
+#include "plan/grid_cuts.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "plan/row_cuts.h"
+
+#define BATCH 1024 /* nonzeros whose ranks are found at a time */
+
+void grid_cuts_free(struct grid_cuts *c)
+{
+    for (int n = 0; n < MAX_ORDER; n++) {
+        for (int w = 0; w < c->ways[n]; w++) {
+            memory_free(c->way[n][w].cut);
+            memory_free(c->way[n][w].range);
+        }
+        memory_free(c->way[n]);
+    }
+    *c = (struct grid_cuts){0};
+}
+
+/* Makes room for the ways to cut mode n: into `fixed` ranges, or, where that is 0, into as many as
+ * each divisor of the ranks says. */
+static enum status list_ways(struct grid_cuts *c, int n, int fixed, struct error *error)
+{
+    int divisors = 0;
+    for (int d = 1; d <= c->ranks; d++)
+        divisors += c->ranks % d == 0;
+    c->way[n] = memory_zeros(fixed ? 1 : (size_t)divisors, sizeof *c->way[n], error);
+    if (!c->way[n])
+        return error->status;
+    for (int d = 1; d <= c->ranks; d++)
+        if (fixed ? d == fixed : c->ranks % d == 0)
+            c->way[n][c->ways[n]++].parts = d;
+    return STATUS_OK;
+}
+
+static enum status cut_rows(struct mode_cut *way, const struct row_sums *sums, struct error *error)
+{
+    way->cut = memory_array((size_t)way->parts + 1, sizeof *way->cut, error);
+    if (!way->cut)
+        return error->status;
+    way->fullest = row_sums_cut(sums, way->parts, way->cut);
+    way->longest = row_cuts_longest(way->cut, way->parts);
+    return STATUS_OK;
+}
+
+/* way->range = the ranges of every stride-th of the sample's nonzeros, by their index in a mode. */
+static enum status find_ranges(struct mode_cut *way, const uint32_t *index, uint64_t stride,
+                               uint64_t sampled, struct error *error)
+{
+    if (way->parts == 1)
+        return STATUS_OK;
+    way->range = memory_array(sampled, sizeof *way->range, error);
+    if (!way->range)
+        return error->status;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < sampled; i++)
+        way->range[i] = (uint16_t)row_cuts_range(way->cut, way->parts, index[i * stride]);
+    return STATUS_OK;
+}
+
+enum status grid_cuts_create(struct grid_cuts *c, const struct grid_request *request,
+                             uint64_t *const *count, const struct coo *sample, uint64_t most,
+                             struct error *error)
+{
+    uint64_t stride = sample->nnz > most ? (sample->nnz + most - 1) / most : 1;
+    *c = (struct grid_cuts){.shape = sample->shape,
+                            .ranks = request->ranks,
+                            .sampled = (sample->nnz + stride - 1) / stride};
+    for (int n = 0; n < c->shape.order && error->status == STATUS_OK; n++) {
+        struct row_sums sums = {0};
+        int fixed = request->parts[0] ? request->parts[n] : 0;
+        if (list_ways(c, n, fixed, error) == STATUS_OK)
+            row_sums_create(&sums, count[n], c->shape.dims[n], error);
+        for (int w = 0; w < c->ways[n] && error->status == STATUS_OK; w++)
+            if (cut_rows(&c->way[n][w], &sums, error) == STATUS_OK)
+                find_ranges(&c->way[n][w], sample->index[n], stride, c->sampled, error);
+        row_sums_free(&sums);
+    }
+    if (error->status != STATUS_OK)
+        grid_cuts_free(c);
+    return error->status;
+}
+
+const struct mode_cut *grid_cuts_find(const struct grid_cuts *c, int mode, int parts)
+{
+    int low = 0, high = c->ways[mode] - 1;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (c->way[mode][middle].parts < parts)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return &c->way[mode][low];
+}
+
+uint64_t grid_cuts_fullest(const struct grid_cuts *c, const int *parts)
+{
+    uint32_t nonzeros[MAX_RANKS], largest = 0;
+    memset(nonzeros, 0, (size_t)c->ranks * sizeof *nonzeros);
+    for (uint64_t first = 0; first < c->sampled; first += BATCH) {
+        uint64_t length = c->sampled - first < BATCH ? c->sampled - first : BATCH;
+        uint16_t rank[BATCH] = {0};
+        for (int n = 0; n < c->shape.order; n++) {
+            const struct mode_cut *way = grid_cuts_find(c, n, parts[n]);
+            for (uint64_t i = 0; way->range && i < length; i++)
+                rank[i] = (uint16_t)(rank[i] * way->parts + way->range[first + i]);
+        }
+        for (uint64_t i = 0; i < length; i++)
+            nonzeros[rank[i]]++;
+    }
+    for (int r = 0; r < c->ranks; r++)
+        largest = nonzeros[r] > largest ? nonzeros[r] : largest;
+    return largest;
+}

@@ -1,0 +1,42 @@
+#include "plan/rank_rates.h"
+
+/* Bytes a second at which the MTTKRPs of a sweep read rows of the factors, order x (order - 1) of
+ * them for each nonzero. Factors that a cache holds are read faster. */
+struct gather_rates {
+    double cache_bytes; /* all factors together, up to which `cached` holds */
+    double cached, larger;
+};
+
+/* One NVIDIA H200. Sweeps of rank 32 in double precision read 1e12 bytes a second: factors in the
+ * L2 cache: nell2 12.9 (9.2 ms), enron 15.9 (10.5 ms); larger ones: amazon 7.7 (349 ms, in the
+ * card's memory), fb-m 6.2 (25.9 ms), reddit 4.4 (1640 ms); data/bench/README.md has the times but
+ * for amazon. The rates are geometric means. Single precision gives the same within a tenth. */
+static const struct gather_rates device_rates = {100e6, 14e12, 5.9e12};
+
+/* A processor thread, in 1e9 bytes a second. Factors in a cache: nell2-small 65, uber 190; larger
+ * ones: tags 30 (data/bench/README.md, two threads). Measured with two threads only: the model
+ * takes more threads for as many times faster. */
+static const struct gather_rates thread_rates = {32e6, 110e9, 30e9};
+
+/* NCCL's sums and gathers of large arrays among H200s: 270e9 bytes a second over NVLink, 30
+ * microseconds at the least; a host's network gives 50e9. Ranks that are threads or processes of
+ * one host copy 8e9 bytes a second, with 10 microseconds for all to meet; between hosts a rank has
+ * a network of 10e9 to itself. */
+static const double device_link[] = {50e9, 270e9}, device_meeting = 30e-6;
+static const double host_link[] = {10e9, 8e9}, host_meeting = 10e-6;
+
+void rank_rates(struct grid_request *request, const struct shape *shape,
+                const struct rank_machine *machine)
+{
+    const struct gather_rates *rates = machine->device ? &device_rates : &thread_rates;
+    double row = (double)request->row_bytes, factors = 0;
+    int order = shape->order, gathers = order > 1 ? order * (order - 1) : 1;
+    for (int n = 0; n < order; n++)
+        factors += (double)shape->dims[n] * row;
+    double rate = factors <= rates->cache_bytes ? rates->cached : rates->larger;
+    if (!machine->device)
+        rate *= machine->threads;
+    request->seconds_per_nonzero = gathers * row / rate;
+    request->bytes_per_second = (machine->device ? device_link : host_link)[machine->one_host];
+    request->seconds_per_collective = machine->device ? device_meeting : host_meeting;
+}

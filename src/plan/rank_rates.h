@@ -1,0 +1,23 @@
+/* How fast ranks work and exchange rows, from recorded measurements: what a grid of ranks is chosen
+ * by where nothing has been measured. */
+#ifndef BLCO_RANK_RATES_H
+#define BLCO_RANK_RATES_H
+
+#include <stdbool.h>
+
+#include "plan/process_grid.h"
+
+/* What the ranks run on. */
+struct rank_machine {
+    bool device;   /* each rank has a GPU; otherwise processor threads              */
+    bool one_host; /* all ranks are on one host                                     */
+    int threads;   /* processor threads of a rank, 1 or more; unused with a device  */
+};
+
+/* Fills the rates of *request (seconds_per_nonzero, bytes_per_second, seconds_per_collective) for a
+ * tensor of this shape; request->row_bytes must be set. Sweeps that were measured take between
+ * half and twice these seconds. */
+void rank_rates(struct grid_request *request, const struct shape *shape,
+                const struct rank_machine *machine);
+
+#endif

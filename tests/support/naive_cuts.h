@@ -1,0 +1,40 @@
+/* Cutting a mode's rows into ranges by plain passes over all rows. */
+#ifndef BLCO_NAIVE_CUTS_H
+#define BLCO_NAIVE_CUTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Ranges of at most `most` nonzeros, as long as they can be, from the first row on; how many rows
+ * they cover. */
+static inline uint64_t naive_cover(const uint64_t *count, uint64_t length, int parts, uint64_t most,
+                                   uint64_t *cut)
+{
+    uint64_t row = 0;
+    for (int p = 0; p < parts; p++) {
+        cut[p] = row;
+        for (uint64_t sum = 0; row < length && sum + count[row] <= most; row++)
+            sum += count[row];
+    }
+    cut[parts] = row;
+    return row;
+}
+
+/* What row_sums_cut promises: the least load of the fullest range that covers all rows. */
+static inline uint64_t naive_cut(const uint64_t *count, uint64_t length, int parts, uint64_t *cut)
+{
+    uint64_t least = 0, most = 0;
+    for (uint64_t i = 0; i < length; i++)
+        most += count[i];
+    while (least < most) {
+        uint64_t middle = least + (most - least) / 2;
+        if (naive_cover(count, length, parts, middle, cut) == length)
+            most = middle;
+        else
+            least = middle + 1;
+    }
+    naive_cover(count, length, parts, least, cut);
+    return least;
+}
+
+#endif
