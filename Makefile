@@ -1,4 +1,5 @@
-# blco: `make` builds build/blco, with the CUDA backend where nvcc is at hand (CUDA=0 leaves it out).
+# blco: `make` builds build/blco, with the CUDA backend where nvcc is at hand (CUDA=0 leaves it out), and
+# build/blco-mpi.so where mpicc is at hand (MPI=0 leaves it out).
 #
 #   make                 build/blco
 #   make check           all tests that need no GPU
@@ -12,6 +13,8 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 NVCC    ?= $(shell command -v nvcc)
 CUDA    ?= $(if $(NVCC),1,0)
+MPICC   ?= $(shell command -v mpicc)
+MPI     ?= $(if $(MPICC),1,0)
 VERSION := 0.1.0
 COMMIT  := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
@@ -24,7 +27,7 @@ CSTD     := -std=c11 -D_GNU_SOURCE
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 OPT      := -O3 -g -fno-math-errno -fopenmp
 INCLUDE  := -Isrc -I. $(shell pkg-config --cflags openblas 2>/dev/null)
-LIBS     := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas) -llapacke -lisal -lm -lpthread
+LIBS     := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas) -llapacke -lisal -lm -lpthread -ldl
 
 ifeq ($(VARIANT),asan)
   OPT := -O1 -g -fno-omit-frame-pointer -fopenmp -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -72,18 +75,34 @@ LIBRARY    := $O/libblco.a
 UNIT_TESTS := $(TESTS:%.c=$O/%)
 SUPPORT    := $O/tests/support/naive.o
 
+# The plugin that makes ranks of processes; a process on its own never loads MPI. The plugin uses the
+# program's functions, which EXPORT shows to the plugin.
+PLUGIN         := $(if $(filter 1,$(MPI)),$O/blco-mpi.so)
+PLUGIN_OBJECTS := $(patsubst %.c,$O/%.o,$(wildcard src/comm/mpi/*.c))
+EXPORT         := -rdynamic
+MPI_TESTS      := $(patsubst %.c,$O/%,$(shell find tests -name 'mpi_*.c'))
+
 FUZZERS    := $(patsubst %.c,$O/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
 
 .PHONY: all blco tests fuzzers check check-layers asan tsan fuzz check-gpu install format clean FORCE
 .PRECIOUS: $O/%.o
 all: blco
-blco: $O/blco
-	install -m 755 $< build/blco
+blco: $O/blco $(PLUGIN)
+	$(if $(PLUGIN),,rm -f build/blco-mpi.so $O/blco-mpi.so)
+	install -m 755 $^ build
 
 $O/blco: $O/src/main.o $(LIBRARY)
 	$(call NOTE,LINK,$@)
-	$(CC) $(OPT) -o $@ $^ $(LIBS)
+	$(CC) $(OPT) $(EXPORT) -o $@ $^ $(LIBS)
+
+# The compiler's wrapper of MPI knows where MPI is; it calls the compiler of the other files.
+$O/src/comm/mpi/%.o $O/blco-mpi.so: private CC := OMPI_CC="$(CC)" MPICH_CC="$(CC)" $(MPICC)
+$O/src/comm/mpi/%.o: CFLAGS += -fPIC -fvisibility=hidden
+
+$O/blco-mpi.so: $(PLUGIN_OBJECTS)
+	$(call NOTE,LINK,$@)
+	$(CC) $(OPT) -shared -o $@ $^
 
 $(LIBRARY): $(OBJECTS)
 	@rm -f $@
@@ -94,8 +113,9 @@ $O/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' >$@
 FORCE:
-$O/src/base/version.o: $O/commit
-$O/src/base/version.o: CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
+KNOW_VERSION := $O/src/base/version.o $O/src/comm/mpi/comm_mpi.o
+$(KNOW_VERSION): $O/commit
+$(KNOW_VERSION): CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
 
 # A product and a sum in one instruction, where the processor has it.
 $O/src/backend/host/host_dense_simd%.o: CFLAGS += -ffp-contract=fast
@@ -110,13 +130,13 @@ $O/%.o: %.cu
 	$(call NOTE,NVCC,$<)
 	$(NVCC) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
 
-tests: $O/blco $(UNIT_TESTS)
+tests: $O/blco $(UNIT_TESTS) $(PLUGIN) $(MPI_TESTS)
 
 $O/tests/%.o: CFLAGS += -Itests
 
-$(UNIT_TESTS) $(GPU_TESTS): %: %.o $(SUPPORT) $(LIBRARY)
+$(UNIT_TESTS) $(GPU_TESTS) $(MPI_TESTS): %: %.o $(SUPPORT) $(LIBRARY)
 	$(call NOTE,LINK,$@)
-	$(CC) $(OPT) -o $@ $^ -lcmocka $(LIBS)
+	$(CC) $(OPT) $(EXPORT) -o $@ $^ -lcmocka $(LIBS)
 
 check: blco tests check-layers
 	scripts/run-tests $O
@@ -148,6 +168,7 @@ fuzz:
 install: blco
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 755 build/blco $(DESTDIR)$(PREFIX)/bin/blco
+	$(if $(PLUGIN),install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/blco build/blco-mpi.so)
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
 
@@ -157,4 +178,4 @@ format:
 clean:
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(GPU_TESTS:=.d) $(FUZZERS:=.d) $(SUPPORT:.o=.d)
+-include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(GPU_TESTS:=.d) $(MPI_TESTS:=.d) $(PLUGIN_OBJECTS:.o=.d) $(FUZZERS:=.d) $(SUPPORT:.o=.d)

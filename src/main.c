@@ -1,25 +1,29 @@
 /* The program: finds the command, runs it, and is the only place that prints an error. */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/version.h"
 #include "commands/cli.h"
 #include "commands/cmd.h"
+#include "comm/comm_world.h"
 
 static const struct command {
     const char *name;
     const char *summary;
     void (*help)(FILE *stream);
     int (*run)(int argc, char **argv, struct error *error);
+    bool together; /* the processes that a launcher has started work on one task */
 } commands[] = {
-    {"cpd", "decompose a sparse tensor by CP-ALS", cmd_cpd_help, cmd_cpd},
-    {"info", "say what is in a tensor file, and what decomposing it takes", cmd_info_help,
-     cmd_info},
-    {"convert", "write a tensor file as another kind of tensor file", cmd_convert_help,
-     cmd_convert},
-    {"bench", "measure MTTKRP and ALS against what the machine can do", cmd_bench_help, cmd_bench},
-    {"generate", "make a synthetic tensor", cmd_generate_help, cmd_generate},
+    {"cpd", "decompose a sparse tensor by CP-ALS", cmd_cpd_help, cmd_cpd, true},
+    {"info", "say what is in a tensor file, and what decomposing it takes", cmd_info_help, cmd_info,
+     false},
+    {"convert", "write a tensor file as another kind of tensor file", cmd_convert_help, cmd_convert,
+     false},
+    {"bench", "measure MTTKRP and ALS against what the machine can do", cmd_bench_help, cmd_bench,
+     false},
+    {"generate", "make a synthetic tensor", cmd_generate_help, cmd_generate, false},
 };
 
 #define COMMANDS ((int)(sizeof commands / sizeof commands[0]))
@@ -63,8 +67,8 @@ static int help(int argc, char **argv, struct error *error)
     return (int)error->status;
 }
 
-/* Runs the command that argv names. Sets *name, for the message, once the command is known. */
-static int dispatch(int argc, char **argv, const char **name, struct error *error)
+/* Runs the command that argv names. Sets *command, for the message, once the command is known. */
+static int dispatch(int argc, char **argv, const struct command **command, struct error *error)
 {
     const char *word = argv[1];
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
@@ -76,11 +80,16 @@ static int dispatch(int argc, char **argv, const char **name, struct error *erro
     if (word[0] == '-')
         return (int)error_set(error, STATUS_INPUT,
                               "a command is expected before option %s (see blco --help)", word);
-    const struct command *command = find(word, error);
-    if (!command)
-        return (int)error->status;
-    *name = command->name;
-    return command->run(argc - 1, argv + 1, error);
+    *command = find(word, error);
+    return *command ? (*command)->run(argc - 1, argv + 1, error) : (int)error->status;
+}
+
+/* Of processes that work together, not every one tells. */
+static void tell(const struct command *command, struct error *error)
+{
+    if (!command || !command->together || comm_world_tells(error))
+        fprintf(stderr, "blco%s%s: %s\n", command ? " " : "", command ? command->name : "",
+                error->message);
 }
 
 int main(int argc, char **argv)
@@ -91,11 +100,11 @@ int main(int argc, char **argv)
     }
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit of size is then an error of writing */
     struct error error = {0};
-    const char *name = NULL;
-    int code = dispatch(argc, argv, &name, &error);
+    const struct command *command = NULL;
+    int code = dispatch(argc, argv, &command, &error);
     if (fflush(stdout) != 0 || ferror(stdout))
         code = (int)error_set(&error, STATUS_OUTPUT, "standard output cannot be written");
     if (error.status != STATUS_OK)
-        fprintf(stderr, "blco%s%s: %s\n", name ? " " : "", name ? name : "", error.message);
+        tell(command, &error);
     return code;
 }

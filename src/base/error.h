@@ -13,7 +13,7 @@ enum status {
 
 struct error {
     enum status status;
-    char message[1024]; /* no newline, no program name */
+    char message[1024]; /* no newline, no program name; empty where another process tells it */
 };
 
 /* Records the cause and returns the status that *error holds. Only the first call counts: the user

@@ -59,6 +59,26 @@ enum status comm_split(struct comm *c, int color, struct comm **part, struct err
     return c->engine->split(c, color, part, error);
 }
 
+/* The lowest rank that has failed gives the largest number: one comm_agree finds this rank. */
+enum status comm_settle(struct comm *c, struct error *error)
+{
+    struct error trouble = {0};
+    int failed = error->status != STATUS_OK ? c->size - c->rank : 0;
+    if (comm_agree(c, &failed, &trouble) != STATUS_OK)
+        return error_set(error, trouble.status, "%s", trouble.message);
+    if (failed == 0)
+        return STATUS_OK;
+    int first = c->size - failed, fine = error->status == STATUS_OK, status = (int)error->status;
+    if (comm_agree(c, &fine, &trouble) != STATUS_OK ||
+        comm_broadcast(c, first, &status, sizeof status, &trouble) != STATUS_OK)
+        return error_set(error, trouble.status, "%s", trouble.message);
+    if (c->rank != first)
+        *error = (struct error){.status = (enum status)status};
+    else if (fine)
+        error_prefix(error, "rank %d: ", c->rank);
+    return error->status;
+}
+
 void comm_abort(struct comm *c, const struct error *reason)
 {
     c->engine->abort(c, reason);

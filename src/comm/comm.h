@@ -1,8 +1,10 @@
 /* Ranks work on one tensor together, each rank on a part of the tensor (process_grid.h). One
- * interface for every engine: one rank alone, and threads of one process. All ranks of a
+ * interface for every engine: one rank alone, threads of one process, and processes that a launcher
+ * has started (comm_world.h). All ranks of a
  * communicator call the same operations in the same order; an operation returns when this rank's
  * part of it is done. A rank that cannot go on calls comm_abort: every operation of the other
- * ranks, also one that waits, then returns that rank's status and reason. An operation that finds
+ * ranks, also one that waits, then returns that rank's status and reason, or the engine ends the
+ * other processes. An operation that finds
  * no memory aborts by itself. Implemented in comm.c, comm_self.c and comm_threads.c. */
 #ifndef BLCO_COMM_H
 #define BLCO_COMM_H
@@ -83,19 +85,28 @@ enum status comm_exchange(struct comm *c, const void *send, const uint64_t *send
                           void *receive, const uint64_t *receive_first, struct error *error);
 
 /* Whether some rank has aborted, without waiting: its status and reason, or STATUS_OK. The one
- * operation that a rank may call alone. Of an engine whose abort ends the processes, always
- * STATUS_OK. */
+ * operation that a rank may call alone. On an engine whose abort ends the other processes, a rank
+ * learns of its own abort only. */
 enum status comm_check(struct comm *c, struct error *error);
 
 /* The communicator of the ranks of c that give the same color (0 or more), in their order. The
  * caller closes *part before c; NULL on failure. An abort of one ends both. STATUS_MEMORY. */
 enum status comm_split(struct comm *c, int color, struct comm **part, struct error *error);
 
+/* At the end of a phase, in which each rank has filled its *error or has not: all ranks return the
+ * status of the lowest rank that has failed, or STATUS_OK where none has. That rank keeps its
+ * message, with "rank 3: " before it unless all ranks have failed; the message of the others
+ * becomes empty, so that the failure is told once. */
+enum status comm_settle(struct comm *c, struct error *error);
+
 /* Ends every operation that other ranks wait in or begin, with `reason`, "rank 3: ...". The first
- * call counts. */
+ * call counts. An engine of processes ends the other processes when this process exits, which the
+ * caller does as soon as it has told the reason. */
 void comm_abort(struct comm *c, const struct error *reason);
 
-/* This rank is done with c. Accepts NULL. */
+/* This rank is done with c. All ranks close the communicators of processes in the same order. The
+ * communicator of all processes waits a few seconds here for the other ranks; a process that exits
+ * with a failure without having met them here ends them. Accepts NULL. */
 void comm_close(struct comm *c);
 
 #endif

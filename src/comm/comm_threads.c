@@ -4,8 +4,7 @@
 
 #include "base/memory.h"
 #include "comm/comm.h"
-
-#define PART 4096 /* doubles that are summed at a time */
+#include "comm/comm_add.h"
 
 /* The ranks of a communicator, which meet for every operation. */
 struct team {
@@ -118,18 +117,6 @@ static void abort_all(struct comm *c, const struct error *reason)
     pthread_mutex_unlock(&m->hub->lock);
 }
 
-/* to[0..count) = the sum of all arrays' entries [first, first + count), in the order of the ranks.
- */
-static void add_up(double *to, void *const *array, int size, uint64_t first, uint64_t count)
-{
-    memcpy(to, (const double *)array[0] + first, count * sizeof *to);
-    for (int k = 1; k < size; k++) {
-        const double *from = (const double *)array[k] + first;
-        for (uint64_t i = 0; i < count; i++)
-            to[i] += from[i];
-    }
-}
-
 /* The arrays of all ranks, at hand. The caller gives the list back with memory_free. */
 static void **meet(struct comm *c, void *mine, struct error *error)
 {
@@ -153,9 +140,7 @@ static enum status sum(struct comm *c, double *x, uint64_t count, struct error *
     }
     void **array = meet(c, x, error);
     if (array) {
-        for (uint64_t first = 0; first < count; first += PART)
-            add_up(total + first, array, c->size, first,
-                   count - first < PART ? count - first : PART);
+        comm_add_up(total, array, c->size, 0, count);
         leave(c);
         memcpy(x, total, count * sizeof *x);
     }
@@ -193,7 +178,7 @@ static enum status broadcast(struct comm *c, int root, void *bytes, size_t size,
     return STATUS_OK;
 }
 
-/* The sums replace this rank's rows part by part: nobody else reads these rows. */
+/* The sums replace this rank's rows: nobody else reads these rows. */
 static enum status reduce_scatter(struct comm *c, double *m, const struct comm_rows *rows,
                                   struct error *error)
 {
@@ -202,12 +187,7 @@ static enum status reduce_scatter(struct comm *c, double *m, const struct comm_r
     void **array = meet(c, m, error);
     if (!array)
         return error->status;
-    for (; first < end; first += PART) {
-        double total[PART];
-        uint64_t count = end - first < PART ? end - first : PART;
-        add_up(total, array, c->size, first, count);
-        memcpy(m + first, total, count * sizeof *total);
-    }
+    comm_add_up(m + first, array, c->size, first, end - first);
     memory_free(array);
     leave(c);
     return STATUS_OK;

@@ -1,0 +1,24 @@
+/* What the plugin blco-mpi.so gives to the program: one object, comm_plugin. The plugin uses the
+ * functions of the program, and must be of the same version. Implemented in comm_mpi.c. */
+#ifndef BLCO_COMM_PLUGIN_H
+#define BLCO_COMM_PLUGIN_H
+
+#include <stdbool.h>
+
+#include "comm/comm.h"
+
+struct comm_plugin {
+    const char *version; /* as version_text of the program */
+
+    /* Starts MPI. *c = the communicator of all processes; NULL on failure. STATUS_INTERNAL,
+     * STATUS_MEMORY. From then on the end of the process is MPI's, too: after comm_abort, and after
+     * a failure that not all ranks have, it ends all processes. */
+    enum status (*open)(struct comm **c, struct error *error);
+
+    /* After `open` was called: whether the end of this process, if it fails, ends all processes. */
+    bool (*ends_all)(void);
+};
+
+extern const struct comm_plugin comm_plugin __attribute__((visibility("default")));
+
+#endif

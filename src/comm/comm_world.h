@@ -1,0 +1,32 @@
+/* The processes that a launcher (mpirun, srun) has started to work together. What the launcher says
+ * in the environment is known at once; MPI itself is in a plugin, the shared object blco-mpi.so, so
+ * that a process on its own never loads MPI. */
+#ifndef BLCO_COMM_WORLD_H
+#define BLCO_COMM_WORLD_H
+
+#include <stdbool.h>
+
+#include "comm/comm.h"
+
+/* How many processes the launcher has started, and which of them this process is, from 0; 1 and 0
+ * without a launcher. Read from the environment. */
+int comm_world_size(void);
+int comm_world_rank(void);
+
+/* Whether this process is one of several. */
+bool comm_world_expected(void);
+
+/* *c = the communicator of all processes, which the caller closes before the process ends; of a
+ * process on its own that of comm_self. To be called once, by the main thread, which alone uses *c
+ * and what is split from *c. NULL on failure. STATUS_INPUT: there is no plugin, the plugin cannot
+ * be loaded or is of another blco, or MPI does not see the processes that the launcher started. */
+enum status comm_world(struct comm **c, struct error *error);
+
+/* In a command whose processes work together: whether this process tells `error`, which ends the
+ * process; then the message begins with this process's rank where the process ends the others, too.
+ * A failure before comm_world is the failure of all, and process 0 tells it. A failure whose
+ * message is empty is told by another process. Who does not tell waits half a second here unless
+ * comm_world has succeeded, because a launcher may end all processes as soon as one fails. */
+bool comm_world_tells(struct error *error);
+
+#endif

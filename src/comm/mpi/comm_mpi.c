@@ -1,0 +1,366 @@
+/* Ranks that are processes, by MPI: the plugin blco-mpi.so. Sums are added here, in the order of
+ * the ranks, and not by MPI_Reduce, whose order is its own. All operations but agree, broadcast and
+ * split are made of one step, `swap`, in which each rank sends bytes to each other rank. */
+#include <mpi.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/version.h"
+#include "comm/comm_add.h"
+#include "comm/comm_plugin.h"
+#include "comm/mpi/mpi_life.h"
+
+#define PIECE  ((uint64_t)64 << 20) /* bytes of a message at most: MPI counts them in an int   */
+#define BUFFER ((uint64_t)4 << 20)  /* doubles of all ranks, about, that wait to be added up   */
+#define LEAST  ((uint64_t)4096)     /* doubles of one rank there, however many ranks there are */
+
+/* Bytes for a rank or from a rank. */
+struct parcel {
+    char *bytes;
+    uint64_t size;
+};
+
+/* A rank's end. The arrays have an entry for each rank. */
+struct member {
+    struct comm comm;
+    MPI_Comm mpi;
+    bool is_world;
+    struct parcel *out, *in; /* of the present swap                          */
+    void **array;            /* where the rows to be added are               */
+    uint64_t *even;          /* (size + 1) ranges of an array that is summed */
+    double *buffer;          /* rows of the others, owned                    */
+    uint64_t buffer_length;
+    MPI_Request *request; /* of the messages of a swap */
+    size_t requests;      /* for which there is room   */
+};
+
+/* The others wait for a rank whose operation has failed: its process ends them. */
+static enum status fail(struct error *error)
+{
+    mpi_life_abort(error);
+    return error->status;
+}
+
+/* Every operation begins here: once this process has aborted, no other rank comes. */
+static enum status begin(struct error *error)
+{
+    const struct error *reason = mpi_life_reason();
+    if (reason->status == STATUS_OK)
+        return STATUS_OK;
+    return error_set(error, reason->status, "%s", reason->message);
+}
+
+/* Passes on what a function of MPI has returned. */
+static enum status finish(int code, const char *what, struct error *error)
+{
+    return mpi_life_check(code, what, error) == STATUS_OK ? STATUS_OK : fail(error);
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t pieces(uint64_t size)
+{
+    return (size_t)((size + PIECE - 1) / PIECE);
+}
+
+/* Room for all messages is found before the first is under way, which could not be called back. */
+static enum status reserve_requests(struct member *m, struct error *error)
+{
+    size_t needed = 0;
+    for (int k = 0; k < m->comm.size; k++)
+        needed += pieces(m->out[k].size) + pieces(m->in[k].size);
+    if (needed <= m->requests)
+        return STATUS_OK;
+    if (memory_resize(&m->request, needed, sizeof *m->request, error) != STATUS_OK)
+        return fail(error);
+    m->requests = needed;
+    return STATUS_OK;
+}
+
+/* Puts a parcel under way, in pieces; between two ranks they arrive in the order in which they are
+ * sent. *count is the number of requests so far. */
+static int post(struct member *m, bool sends, int rank, struct parcel parcel, size_t *count)
+{
+    int code = MPI_SUCCESS;
+    for (uint64_t at = 0; at < parcel.size && code == MPI_SUCCESS; at += PIECE) {
+        char *bytes = parcel.bytes + at;
+        int size = (int)smaller(parcel.size - at, PIECE);
+        MPI_Request *request = &m->request[(*count)++];
+        code = sends ? MPI_Isend(bytes, size, MPI_BYTE, rank, 0, m->mpi, request)
+                     : MPI_Irecv(bytes, size, MPI_BYTE, rank, 0, m->mpi, request);
+    }
+    return code;
+}
+
+/* Sends m->out[k] to each other rank k, and receives m->in[k] from there. Each rank begins with its
+ * neighbours, so that not all ranks turn to the same one. */
+static enum status swap(struct member *m, struct error *error)
+{
+    int code = MPI_SUCCESS, size = m->comm.size, rank = m->comm.rank;
+    size_t count = 0;
+    m->out[rank].size = m->in[rank].size = 0;
+    if (reserve_requests(m, error) != STATUS_OK)
+        return error->status;
+    for (int d = 1; d < size && code == MPI_SUCCESS; d++) {
+        int from = (rank - d + size) % size;
+        code = post(m, false, from, m->in[from], &count);
+    }
+    for (int d = 1; d < size && code == MPI_SUCCESS; d++) {
+        int to = (rank + d) % size;
+        code = post(m, true, to, m->out[to], &count);
+    }
+    if (code == MPI_SUCCESS)
+        code = MPI_Waitall((int)count, m->request, MPI_STATUSES_IGNORE);
+    return finish(code, "exchanging", error);
+}
+
+/* Doubles of this rank's rows that each other rank sends at a time. */
+static uint64_t share_of_buffer(const struct member *m)
+{
+    uint64_t share = BUFFER / (uint64_t)m->comm.size;
+    return share > LEAST ? share : LEAST;
+}
+
+static enum status reserve_buffer(struct member *m, uint64_t length, struct error *error)
+{
+    if (length <= m->buffer_length)
+        return STATUS_OK;
+    memory_free(m->buffer);
+    m->buffer_length = 0;
+    m->buffer = memory_array(length, sizeof *m->buffer, error);
+    if (!m->buffer)
+        return fail(error);
+    m->buffer_length = length;
+    return STATUS_OK;
+}
+
+/* One round of a reduce_scatter: of every rank's rows the doubles [at, at + share), as far as the
+ * rank has so many. */
+static enum status add_round(struct member *m, double *x, const struct comm_rows *rows, uint64_t at,
+                             uint64_t share, struct error *error)
+{
+    uint64_t mine = 0, first = rows->first[m->comm.rank] * rows->columns;
+    for (int k = 0; k < m->comm.size; k++) {
+        uint64_t start = rows->first[k] * rows->columns;
+        uint64_t length = rows->first[k + 1] * rows->columns - start;
+        length = at < length ? smaller(length - at, share) : 0;
+        mine = k == m->comm.rank ? length : mine;
+        m->out[k] = (struct parcel){(char *)(x + start + at), length * sizeof *x};
+    }
+    if (reserve_buffer(m, mine * (uint64_t)m->comm.size, error) != STATUS_OK)
+        return error->status;
+    for (int k = 0; k < m->comm.size; k++) {
+        double *slot = m->buffer + (uint64_t)k * mine;
+        m->in[k] = (struct parcel){(char *)slot, mine * sizeof *x};
+        m->array[k] = k == m->comm.rank ? x + first + at : slot;
+    }
+    if (swap(m, error) == STATUS_OK && mine > 0)
+        comm_add_up(x + first + at, m->array, m->comm.size, 0, mine);
+    return error->status;
+}
+
+static enum status reduce_scatter(struct comm *c, double *x, const struct comm_rows *rows,
+                                  struct error *error)
+{
+    struct member *m = c->state;
+    uint64_t longest = 0, share = share_of_buffer(m);
+    for (int k = 0; k < c->size; k++) {
+        uint64_t length = (rows->first[k + 1] - rows->first[k]) * rows->columns;
+        longest = length > longest ? length : longest;
+    }
+    if (begin(error) != STATUS_OK)
+        return error->status;
+    for (uint64_t at = 0; at < longest && error->status == STATUS_OK; at += share)
+        add_round(m, x, rows, at, share, error);
+    return error->status;
+}
+
+static enum status all_gather(struct comm *c, double *a, const struct comm_rows *rows,
+                              struct error *error)
+{
+    struct member *m = c->state;
+    if (begin(error) != STATUS_OK)
+        return error->status;
+    for (int k = 0; k < c->size; k++) {
+        uint64_t first = rows->first[k] * rows->columns, end = rows->first[k + 1] * rows->columns;
+        m->in[k] = (struct parcel){(char *)(a + first), (end - first) * sizeof *a};
+    }
+    struct parcel mine = m->in[c->rank];
+    for (int k = 0; k < c->size; k++)
+        m->out[k] = mine;
+    return swap(m, error);
+}
+
+/* Each rank adds a part of x up and sends the part to all. */
+static enum status sum(struct comm *c, double *x, uint64_t count, struct error *error)
+{
+    struct member *m = c->state;
+    uint64_t size = (uint64_t)c->size, part = count / size, rest = count % size;
+    for (uint64_t k = 0; k <= size; k++)
+        m->even[k] = k * part + smaller(k, rest);
+    const struct comm_rows rows = {m->even, 1};
+    if (reduce_scatter(c, x, &rows, error) == STATUS_OK)
+        all_gather(c, x, &rows, error);
+    return error->status;
+}
+
+static enum status exchange(struct comm *c, const void *send, const uint64_t *send_first,
+                            void *receive, const uint64_t *receive_first, struct error *error)
+{
+    struct member *m = c->state;
+    char *from = (char *)(uintptr_t)send, *to = receive; /* a parcel is also for receiving */
+    if (begin(error) != STATUS_OK)
+        return error->status;
+    for (int k = 0; k < c->size; k++) {
+        m->out[k] = (struct parcel){from + send_first[k], send_first[k + 1] - send_first[k]};
+        m->in[k] = (struct parcel){to + receive_first[k], receive_first[k + 1] - receive_first[k]};
+    }
+    if (m->in[c->rank].size > 0)
+        memcpy(m->in[c->rank].bytes, m->out[c->rank].bytes, m->in[c->rank].size);
+    return swap(m, error);
+}
+
+static enum status agree(struct comm *c, int *value, struct error *error)
+{
+    struct member *m = c->state;
+    if (begin(error) != STATUS_OK)
+        return error->status;
+    return finish(MPI_Allreduce(MPI_IN_PLACE, value, 1, MPI_INT, MPI_MAX, m->mpi), "agreeing",
+                  error);
+}
+
+static enum status broadcast(struct comm *c, int root, void *bytes, size_t size,
+                             struct error *error)
+{
+    struct member *m = c->state;
+    int code = MPI_SUCCESS;
+    if (begin(error) != STATUS_OK)
+        return error->status;
+    for (size_t at = 0; at < size && code == MPI_SUCCESS; at += PIECE)
+        code =
+            MPI_Bcast((char *)bytes + at, (int)smaller(size - at, PIECE), MPI_BYTE, root, m->mpi);
+    return finish(code, "broadcasting", error);
+}
+
+static enum status check(struct comm *c, struct error *error)
+{
+    (void)c;
+    return begin(error);
+}
+
+static void abort_all(struct comm *c, const struct error *reason)
+{
+    (void)c;
+    mpi_life_abort(reason);
+}
+
+static void free_member(struct member *m)
+{
+    memory_free(m->request);
+    memory_free(m->buffer);
+    memory_free(m->even);
+    memory_free(m->array);
+    memory_free(m->in);
+    memory_free(m->out);
+    memory_free(m);
+}
+
+/* After an abort the others do not come to free the communicator. */
+static void close_member(struct comm *c)
+{
+    struct member *m = c->state;
+    if (m->mpi != MPI_COMM_NULL && mpi_life_reason()->status == STATUS_OK)
+        MPI_Comm_free(&m->mpi);
+    if (m->is_world)
+        mpi_life_close();
+    free_member(m);
+}
+
+static enum status split(struct comm *c, int color, struct comm **part, struct error *error);
+
+static const struct comm_engine engine = {.sum = sum,
+                                          .agree = agree,
+                                          .broadcast = broadcast,
+                                          .reduce_scatter = reduce_scatter,
+                                          .all_gather = all_gather,
+                                          .exchange = exchange,
+                                          .check = check,
+                                          .split = split,
+                                          .abort = abort_all,
+                                          .close = close_member};
+
+/* m->comm's rank, size and place on the host, as m->mpi has them. */
+static int find_place(struct member *m)
+{
+    MPI_Comm host;
+    int code = MPI_Comm_set_errhandler(m->mpi, MPI_ERRORS_RETURN);
+    if (code == MPI_SUCCESS)
+        code = MPI_Comm_rank(m->mpi, &m->comm.rank);
+    if (code == MPI_SUCCESS)
+        code = MPI_Comm_size(m->mpi, &m->comm.size);
+    if (code == MPI_SUCCESS)
+        code =
+            MPI_Comm_split_type(m->mpi, MPI_COMM_TYPE_SHARED, m->comm.rank, MPI_INFO_NULL, &host);
+    if (code != MPI_SUCCESS)
+        return code;
+    MPI_Comm_rank(host, &m->comm.local_rank);
+    MPI_Comm_size(host, &m->comm.local_size);
+    return MPI_Comm_free(&host);
+}
+
+/* The member of the ranks of `whole` that give the same color, in their order. */
+static enum status open_member(struct member **to, MPI_Comm whole, int color, int rank,
+                               struct error *error)
+{
+    struct member *m = memory_zeros(1, sizeof *m, error);
+    if (!m)
+        return fail(error);
+    m->mpi = MPI_COMM_NULL;
+    m->comm = (struct comm){.engine = &engine, .state = m};
+    int code = MPI_Comm_split(whole, color, rank, &m->mpi);
+    if (code == MPI_SUCCESS)
+        code = find_place(m);
+    size_t size = (size_t)m->comm.size;
+    if (finish(code, "splitting", error) == STATUS_OK &&
+        (!(m->out = memory_zeros(size, sizeof *m->out, error)) ||
+         !(m->in = memory_zeros(size, sizeof *m->in, error)) ||
+         !(m->array = memory_zeros(size, sizeof *m->array, error)) ||
+         !(m->even = memory_zeros(size + 1, sizeof *m->even, error))))
+        fail(error);
+    if (error->status == STATUS_OK)
+        *to = m;
+    else
+        free_member(m);
+    return error->status;
+}
+
+static enum status split(struct comm *c, int color, struct comm **part, struct error *error)
+{
+    struct member *m;
+    if (begin(error) != STATUS_OK ||
+        open_member(&m, ((struct member *)c->state)->mpi, color, c->rank, error) != STATUS_OK)
+        return error->status;
+    *part = &m->comm;
+    return STATUS_OK;
+}
+
+static enum status open_world(struct comm **c, struct error *error)
+{
+    struct member *m;
+    int rank = 0;
+    *c = NULL;
+    if (mpi_life_start(error) != STATUS_OK ||
+        finish(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "starting", error) != STATUS_OK ||
+        open_member(&m, MPI_COMM_WORLD, 0, rank, error) != STATUS_OK)
+        return error->status;
+    m->is_world = true;
+    *c = &m->comm;
+    return STATUS_OK;
+}
+
+const struct comm_plugin comm_plugin = {.version = BLCO_VERSION " (" BLCO_COMMIT ")",
+                                        .open = open_world,
+                                        .ends_all = mpi_life_ends_all};

@@ -1,0 +1,157 @@
+# Ranks that are processes: mpi_comm, started by Open MPI's mpirun.
+bats_require_minimum_version 1.5.0
+
+# The plugin is looked for beside the program: both are put into a folder of the test's own.
+setup() {
+    : "${BLCO:?the program to test}"
+    build=$(dirname "$BLCO")
+    cd "$BATS_TEST_TMPDIR" || return
+    [ -x "$build/tests/comm/mpi_comm" ] || skip "no mpi_comm beside $BLCO"
+    cp "$build/tests/comm/mpi_comm" .
+}
+
+needs_mpi() {
+    command -v mpirun >/dev/null || skip "there is no mpirun"
+    [ -e "$build/blco-mpi.so" ] || skip "this blco was built without MPI"
+    [ "$(basename "$build")" != tsan ] || skip "the thread sanitizer does not see into MPI"
+    cp "$build/blco-mpi.so" .
+    # Open MPI refuses root, whom containers run as.
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    # MPI itself leaks at its end.
+    export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS-}"
+}
+
+# ranks N WORK: at most 60 seconds. There may be more ranks than cores: a rank that waits gives its
+# core to the others, which is not so by default.
+ranks() {
+    timeout -k 5 60 mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$1" ./mpi_comm "$2"
+}
+
+# told MESSAGE: the one line that the processes have printed.
+told() {
+    echo "exit $status after $SECONDS s: $output"
+    [ "$(grep '^mpi_comm: ' <<<"$output")" = "mpi_comm: $1" ]
+}
+
+all_operations() {
+    needs_mpi
+    run ranks "$1" all
+    echo "$output"
+    [ "$status" -eq 0 ]
+}
+
+@test "every operation on 1 process" { all_operations 1; }
+@test "every operation on 2 processes" { all_operations 2; }
+@test "every operation on 3 processes" { all_operations 3; }
+@test "every operation on 4 processes" { all_operations 4; }
+@test "every operation on 7 processes" { all_operations 7; }
+
+@test "a rank that aborts ends all processes, and tells why" {
+    needs_mpi
+    SECONDS=0
+    run ranks 4 abort
+    told "rank 3: no memory left"
+    [ "$status" -eq 3 ] && [ $SECONDS -lt 20 ]
+}
+
+@test "a rank that fails without a word to the others ends them" {
+    needs_mpi
+    for word in leave close; do # without comm_close, and with it
+        SECONDS=0
+        run ranks 3 $word
+        told "rank 2: no memory left"
+        [ "$status" -eq 3 ] && [ $SECONDS -lt 25 ]
+    done
+}
+
+@test "a failure that the ranks settle is told once, and has its exit code" {
+    needs_mpi
+    run ranks 4 settle
+    told "rank 3: no room left"
+    [ "$status" -eq 5 ]
+}
+
+@test "failures before MPI starts are told once" {
+    needs_mpi
+    run ranks 4 ""
+    told "a work is expected"
+    [ "$status" -eq 2 ]
+}
+
+# gone PID: the process ends within 5 seconds. One that nobody has waited for yet has no program any more.
+gone() {
+    for _ in {1..50}; do
+        readlink "/proc/$1/exe" >/dev/null || return 0
+        sleep 0.1
+    done
+    echo "process $1 is still there" && return 1
+}
+
+@test "a process that is killed ends the others" {
+    needs_mpi
+    for pause in 0 0.7 1.3; do # from the moment at which all work
+        ranks 4 forever >messages 2>&1 &
+        launcher=$! SECONDS=0
+        until [ "$(grep -c '^process ' messages)" -eq 4 ]; do
+            [ $SECONDS -lt 30 ] && sleep 0.1
+        done
+        sleep $pause
+        mapfile -t pids < <(sed -n 's/^process //p' messages)
+        kill -9 "${pids[2]}"
+        code=0 SECONDS=0
+        wait "$launcher" || code=$?
+        echo "exit $code after $SECONDS s" && cat messages
+        [ $code -ne 0 ] && [ $code -ne 124 ] && [ $SECONDS -lt 20 ]
+        for pid in "${pids[@]}"; do gone "$pid"; done
+    done
+}
+
+# alone NAME=VALUE...: one process, as a launcher's environment describes it.
+alone() { run env "$@" ./mpi_comm maps; }
+
+@test "a process on its own does not load MPI, whatever batch job it is in" {
+    needs_mpi
+    for place in BLCO=1 OMPI_COMM_WORLD_SIZE=1\ OMPI_COMM_WORLD_RANK=0 SLURM_NTASKS=8\ SLURM_PROCID=0 \
+        PMI_SIZE=4 PMI_SIZE=4\ PMI_RANK=4 OMPI_COMM_WORLD_SIZE=x\ OMPI_COMM_WORLD_RANK=0; do
+        # shellcheck disable=SC2086 # split at the space
+        alone $place
+        echo "$place: $output"
+        [ "$status" -eq 0 ] && [ "$output" = 0 ]
+    done
+    ! ldd "$BLCO" | grep -q libmpi
+}
+
+@test "no plugin, a plugin that is none, and one of another version" {
+    rm -f blco-mpi.so
+    mpirun=(OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=2)
+    alone "${mpirun[@]}" OMPI_COMM_WORLD_LOCAL_RANK=0
+    told "4 processes were started to work together, but this blco was built without MPI: there is no blco-mpi.so in $PWD/ nor in $PWD/../lib/blco"
+    [ "$status" -eq 2 ]
+    alone "${mpirun[@]}" OMPI_COMM_WORLD_LOCAL_RANK=1 # another process of this host tells
+    [ "$status" -eq 2 ] && [ -z "$output" ]
+    echo "no plugin" >blco-mpi.so
+    alone SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0
+    told "MPI cannot be loaded: $PWD/blco-mpi.so: file too short"
+    [ "$status" -eq 2 ]
+    needs_mpi
+    LC_ALL=C sed -i 's/0\.1\.0 (/9.9.9 (/' blco-mpi.so
+    alone SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0
+    [ "$status" -eq 2 ] && [[ $output == *"/blco-mpi.so is of blco 9.9.9 ("*"), but this is blco 0.1.0 ("* ]]
+}
+
+@test "a plugin in ../lib/blco, and a launcher of another MPI" {
+    needs_mpi
+    mkdir -p bin lib/blco && mv mpi_comm bin && mv blco-mpi.so lib/blco
+    run env PMI_SIZE=4 PMI_RANK=0 bin/mpi_comm all
+    told "MPI sees 1 process, but the launcher started 4: it is not a launcher of the MPI that blco was built with (with Slurm: srun --mpi=pmix)"
+    [ "$status" -eq 2 ]
+}
+
+@test "blco: of processes that work together, process 0 tells of a wrong option; on their own, each" {
+    for rank in 0 1; do
+        run env PMI_SIZE=2 PMI_RANK=$rank "$BLCO" cpd --no-such-option
+        [ "$status" -eq 2 ] && [ "${#lines[@]}" -eq $((1 - rank)) ]
+        run env PMI_SIZE=2 PMI_RANK=$rank "$BLCO" info --no-such-option
+        [ "$status" -eq 2 ] && [ "${#lines[@]}" -eq 1 ]
+    done
+}

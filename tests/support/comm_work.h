@@ -1,0 +1,238 @@
+/* What ranks do in the tests of the ranks, whatever the engine: work for every operation. A rank
+ * says only whether all was right, so that ranks can be threads as well as processes. */
+#ifndef BLCO_COMM_WORK_H
+#define BLCO_COMM_WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/comm.h"
+#include "support/naive.h"
+
+#define MOST 7 /* ranks */
+
+/* Every work, for lists of them. */
+#define COMM_WORKS(X)                                                                              \
+    X(sum) X(agree) X(broadcast) X(scatter_and_gather) X(exchange) X(split) X(settle) X(large)
+
+typedef bool comm_work(struct comm *c);
+
+/* A number of (rank, i), with many digits. */
+static double number(int rank, uint64_t i)
+{
+    uint64_t seed = (uint64_t)rank * 1000003 + i;
+    return (double)(naive_random(&seed) >> 11) / 0x1p53 - 0.5;
+}
+
+static double sum_of(int size, uint64_t i)
+{
+    double sum = number(0, i);
+    for (int k = 1; k < size; k++)
+        sum += number(k, i);
+    return sum;
+}
+
+static bool sum(struct comm *c)
+{
+    static const uint64_t counts[] = {0, 1, 5, 4096, 10000};
+    for (size_t n = 0; n < sizeof counts / sizeof *counts; n++) {
+        struct error error = {0};
+        double *x = malloc((counts[n] + 1) * sizeof *x);
+        bool right = x != NULL;
+        for (uint64_t i = 0; right && i < counts[n]; i++)
+            x[i] = number(c->rank, i);
+        right = right && comm_sum(c, x, counts[n], &error) == STATUS_OK;
+        for (uint64_t i = 0; right && i < counts[n]; i++)
+            right = x[i] == sum_of(c->size, i); /* to the bit */
+        free(x);
+        if (!right)
+            return false;
+    }
+    return true;
+}
+
+static bool agree(struct comm *c)
+{
+    for (int loud = 0; loud < c->size; loud++) {
+        struct error error = {0};
+        int value = c->rank == loud ? 5 : -c->rank;
+        if (comm_agree(c, &value, &error) != STATUS_OK || value != 5)
+            return false;
+    }
+    return true;
+}
+
+static bool broadcast(struct comm *c)
+{
+    for (int root = 0; root < c->size; root++) {
+        struct error error = {0};
+        char text[32];
+        memset(text, c->rank, sizeof text);
+        if (c->rank == root)
+            strcpy(text, "from the root");
+        if (comm_broadcast(c, root, text, sizeof text, &error) != STATUS_OK ||
+            strcmp(text, "from the root") != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Rows in ranges of different lengths, some of them empty. */
+static void make_rows(const struct comm *c, uint64_t *first, int kind)
+{
+    first[0] = 0;
+    for (int k = 0; k < c->size; k++)
+        first[k + 1] = first[k] + (kind == 0   ? 10
+                                   : kind == 1 ? (uint64_t)(k % 3)
+                                   : k == 0    ? 999
+                                               : 0);
+}
+
+static bool scatter_and_gather(struct comm *c)
+{
+    for (int kind = 0; kind < 3; kind++) {
+        struct error error = {0};
+        uint64_t first[MOST + 1], columns = kind == 2 ? 7 : 3;
+        make_rows(c, first, kind);
+        const struct comm_rows rows = {first, columns};
+        uint64_t count = first[c->size] * columns;
+        double *m = malloc((count + 1) * sizeof *m);
+        bool right = m != NULL;
+        for (uint64_t i = 0; right && i < count; i++)
+            m[i] = number(c->rank, i);
+        right = right && comm_reduce_scatter(c, m, &rows, &error) == STATUS_OK;
+        for (uint64_t i = first[c->rank] * columns; right && i < first[c->rank + 1] * columns; i++)
+            right = m[i] == sum_of(c->size, i);
+        right = right && comm_all_gather(c, m, &rows, &error) == STATUS_OK;
+        for (uint64_t i = 0; right && i < count; i++)
+            right = m[i] == sum_of(c->size, i);
+        free(m);
+        if (!right)
+            return false;
+    }
+    return true;
+}
+
+/* Rank a sends (a + 2 b) % 5 bytes to rank b. */
+static uint64_t parcel_bytes(int from, int to)
+{
+    return (uint64_t)(from + 2 * to) % 5;
+}
+
+static bool exchange(struct comm *c)
+{
+    struct error error = {0};
+    unsigned char send[5 * MOST] = {0}, receive[5 * MOST] = {0};
+    uint64_t send_first[MOST + 1] = {0}, receive_first[MOST + 1] = {0};
+    for (int k = 0; k < c->size; k++) {
+        send_first[k + 1] = send_first[k] + parcel_bytes(c->rank, k);
+        receive_first[k + 1] = receive_first[k] + parcel_bytes(k, c->rank);
+        memset(send + send_first[k], 16 * c->rank + k, parcel_bytes(c->rank, k));
+    }
+    if (comm_exchange(c, send, send_first, receive, receive_first, &error) != STATUS_OK)
+        return false;
+    bool right = true;
+    for (int k = 0; k < c->size; k++)
+        for (uint64_t i = receive_first[k]; i < receive_first[k + 1]; i++)
+            right = right && receive[i] == 16 * k + c->rank;
+    return right && receive[receive_first[c->size]] == 0 && comm_check(c, &error) == STATUS_OK;
+}
+
+/* The rows and the columns of a grid of ranks; the halves work at their own pace. */
+static bool split(struct comm *c)
+{
+    for (int modulus = 1; modulus <= c->size; modulus++) {
+        struct error error = {0};
+        struct comm *part;
+        int color = c->rank % modulus, members = (c->size - color + modulus - 1) / modulus;
+        if (comm_split(c, color, &part, &error) != STATUS_OK)
+            return false;
+        bool right = part->size == members && part->rank == c->rank / modulus;
+        for (int round = 0; right && round <= color; round++) {
+            double x = c->rank;
+            right = comm_sum(part, &x, 1, &error) == STATUS_OK;
+            double expected = 0;
+            for (int k = color; k < c->size; k += modulus)
+                expected += k;
+            right = right && x == expected;
+        }
+        comm_close(part);
+        if (!right || !sum(c))
+            return false;
+    }
+    return true;
+}
+
+/* The ranks from `first` to `last` fail, each with a status of its own. Rank `first` tells, and
+ * names itself unless all have failed. */
+static bool settle_failures(struct comm *c, int first, int last)
+{
+    static const enum status statuses[] = {STATUS_INPUT, STATUS_MEMORY, STATUS_OUTPUT};
+    struct error error = {0};
+    char expected[64] = "";
+    if (c->rank >= first && c->rank <= last)
+        error_set(&error, statuses[c->rank % 3], "failure of %d", c->rank);
+    if (c->rank == first && last - first + 1 == c->size)
+        snprintf(expected, sizeof expected, "failure of %d", first);
+    else if (c->rank == first)
+        snprintf(expected, sizeof expected, "rank %d: failure of %d", first, first);
+    return comm_settle(c, &error) == statuses[first % 3] && error.status == statuses[first % 3] &&
+           strcmp(error.message, expected) == 0;
+}
+
+static bool settle(struct comm *c)
+{
+    struct error error = {0};
+    bool right = comm_settle(c, &error) == STATUS_OK && error.status == STATUS_OK;
+    for (int first = 0; right && first < c->size; first++)
+        for (int last = first; right && last < c->size; last++)
+            right = settle_failures(c, first, last);
+    return right;
+}
+
+/* Sums x, sends all of x to the other rank, and broadcasts what has come. */
+static bool move_large(struct comm *c, double *x, double *y, uint64_t count)
+{
+    struct error error = {0};
+    int other = c->size - 1 - c->rank;
+    uint64_t first[3] = {0, 0, 0};
+    for (int k = 0; k < c->size; k++)
+        first[k + 1] = first[k] + (k == other ? count * sizeof *x : 0);
+    for (uint64_t i = 0; i < count; i++)
+        x[i] = (double)i + c->rank;
+    bool right = comm_sum(c, x, count, &error) == STATUS_OK;
+    for (uint64_t i = 0; right && i < count; i++) {
+        right = x[i] == (double)i * c->size + c->size - 1;
+        x[i] += c->rank;
+    }
+    right = right && comm_exchange(c, x, first, y, first, &error) == STATUS_OK;
+    for (uint64_t i = 0; right && i < count; i++)
+        right = y[i] == (double)i * c->size + c->size - 1 + other;
+    right = right && comm_broadcast(c, c->size - 1, y, count * sizeof *y, &error) == STATUS_OK;
+    for (uint64_t i = 0; right && i < count; i++)
+        right = y[i] == (double)i * c->size + c->size - 1;
+    return right;
+}
+
+/* Arrays of 76 MB of the first two ranks: an engine may have to move such arrays in parts. */
+static bool large(struct comm *c)
+{
+    const uint64_t count = 9500001;
+    struct error error = {0};
+    struct comm *part;
+    if (comm_split(c, c->rank < 2, &part, &error) != STATUS_OK)
+        return false;
+    bool right = true;
+    if (c->rank < 2) {
+        double *x = malloc(2 * count * sizeof *x);
+        right = x && move_large(part, x, x + count, count);
+        free(x);
+    }
+    comm_close(part);
+    return right;
+}
+
+#endif
