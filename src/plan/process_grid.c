@@ -132,8 +132,7 @@ static enum status cut_modes(struct process_grid *g, uint64_t *const *count, str
     return STATUS_OK;
 }
 
-/* nonzeros[r] (ranks) = how many of x's are rank r's. */
-static enum status count_ranks(const struct process_grid *g, const struct coo *x,
+enum status process_grid_count(const struct process_grid *g, const struct coo *x,
                                uint64_t *nonzeros, struct error *error)
 {
     memset(nonzeros, 0, (size_t)g->ranks * sizeof *nonzeros);
@@ -191,7 +190,7 @@ static enum status cost_of(struct grid_cost *cost, const struct process_grid *g,
 {
     uint64_t *nonzeros = memory_array((size_t)g->ranks, sizeof *nonzeros, error), largest = 0;
     *cost = (struct grid_cost){0};
-    if (nonzeros && count_ranks(g, sample, nonzeros, error) == STATUS_OK) {
+    if (nonzeros && process_grid_count(g, sample, nonzeros, error) == STATUS_OK) {
         for (int r = 0; r < g->ranks; r++)
             largest = nonzeros[r] > largest ? nonzeros[r] : largest;
         double share = sample->nnz ? (double)largest / (double)sample->nnz : 0;
