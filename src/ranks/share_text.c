@@ -203,7 +203,9 @@ enum status share_read_text(struct share *s, struct comm *c, const char *path,
     struct reading r = {.share = s, .comm = c, .path = path, .progress = progress};
     int has_shares = 0;
     *s = (struct share){0};
-    r.memory = machine_memory_budget(options->memory) / (uint64_t)c->local_size;
+    r.memory = machine_memory_budget(options->memory);
+    if (options->memory == 0)
+        r.memory /= (uint64_t)c->local_size;
     if (c->rank == 0 && tns_text_open(&r.text, path, options, sizes, mapped, error) == STATUS_OK) {
         progress_stage(progress, "reading %s", r.text.name);
         has_shares = tns_text_has_shares(&r.text);
