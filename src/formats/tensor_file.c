@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "formats/blco/blco_file.h"
 
 /* Whether a regular file has the magic bytes at the position of the descriptor. Nothing is read
  * from a pipe. */
@@ -65,6 +64,20 @@ enum status tensor_check_lengths(const char *path, const struct shape *shape,
     return STATUS_OK;
 }
 
+enum status tensor_open_blco(struct blco_file *f, const char *path,
+                             const struct tns_options *options, struct error *error)
+{
+    if (blco_file_open(f, path, error) != STATUS_OK)
+        return error->status;
+    if (f->header->nnz == 0)
+        error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
+    else
+        tensor_check_lengths(path, &f->shape, options, error);
+    if (error->status != STATUS_OK)
+        blco_file_close(f);
+    return error->status;
+}
+
 enum status tensor_read_text(struct coo *x, const char *path, const struct tns_options *options,
                              struct progress *progress, struct tensor_report *report,
                              struct error *error)
@@ -79,6 +92,15 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
         coo_free(x);
     report->clean_seconds = clock_now() - middle;
     return error->status;
+}
+
+enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz, struct error *error)
+{
+    if (nnz > 0)
+        return STATUS_OK;
+    return entries == 0 ? error_set(error, STATUS_INPUT, "%s: no nonzeros", path)
+                        : error_set(error, STATUS_INPUT, "%s: all %ju entries are zero", path,
+                                    (uintmax_t)entries);
 }
 
 void tensor_note_cleaning(struct progress *progress, const struct coo_cleaning *cleaning)

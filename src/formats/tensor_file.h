@@ -4,6 +4,7 @@
 #define BLCO_TENSOR_FILE_H
 
 #include "base/progress.h"
+#include "formats/blco/blco_file.h"
 #include "formats/tns/tns.h"
 #include "tensor/coo.h"
 
@@ -29,9 +30,18 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
                              struct progress *progress, struct tensor_report *report,
                              struct error *error);
 
+/* Opens a .blco file that must have nonzeros, and the lengths that --dims gives, if it gives any.
+ * The caller closes *f, which is empty on failure; `path` outlives *f. STATUS_INPUT. */
+enum status tensor_open_blco(struct blco_file *f, const char *path,
+                             const struct tns_options *options, struct error *error);
+
 /* STATUS_INPUT if --dims gives other lengths than `shape`, that of the .blco file `path`. */
 enum status tensor_check_lengths(const char *path, const struct shape *shape,
                                  const struct tns_options *options, struct error *error);
+
+/* STATUS_INPUT where none of the file's entries is left after cleaning. */
+enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz,
+                              struct error *error);
 
 /* Tells the user what cleaning did, if it did anything. */
 void tensor_note_cleaning(struct progress *progress, const struct coo_cleaning *cleaning);

@@ -8,14 +8,11 @@
 static enum status open_blco(struct tensor_input *input, const char *path,
                              const struct tns_options *options, struct error *error)
 {
-    if (blco_file_open(&input->file, path, error) != STATUS_OK)
+    if (tensor_open_blco(&input->file, path, options, error) != STATUS_OK)
         return error->status;
-    const struct blco_file_header *h = input->file.header;
     input->unread = true;
-    input->x = (struct coo){.shape = input->file.shape, .nnz = h->nnz};
-    if (h->nnz == 0)
-        return error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
-    return tensor_check_lengths(path, &input->x.shape, options, error);
+    input->x = (struct coo){.shape = input->file.shape, .nnz = input->file.header->nnz};
+    return STATUS_OK;
 }
 
 static enum status read_text(struct tensor_input *input, const char *path,
@@ -28,12 +25,7 @@ static enum status read_text(struct tensor_input *input, const char *path,
     input->read_seconds = report.read_seconds;
     input->clean_seconds = report.clean_seconds;
     tensor_note_cleaning(progress, &report.cleaning);
-    if (report.text.entries == 0)
-        return error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
-    if (input->x.nnz == 0)
-        return error_set(error, STATUS_INPUT, "%s: all %ju entries are zero", path,
-                         (uintmax_t)report.text.entries);
-    return STATUS_OK;
+    return tensor_check_left(path, report.text.entries, input->x.nnz, error);
 }
 
 enum status tensor_input_open(struct tensor_input *input, const char *path,

@@ -69,3 +69,30 @@ void process_grid_name(const int *parts, int order, char *text, uint64_t size)
     for (int n = 0; n < order && used < size; n++)
         used += (uint64_t)snprintf(text + used, size - used, "%s%d", n ? "x" : "", parts[n]);
 }
+
+enum status process_grid_count(const struct process_grid *g, const struct coo *x,
+                               uint64_t *nonzeros, struct error *error)
+{
+    memset(nonzeros, 0, (size_t)g->ranks * sizeof *nonzeros);
+#pragma omp parallel
+    {
+        struct error own = {0};
+        uint64_t *here = memory_zeros((size_t)g->ranks, sizeof *here, &own);
+#pragma omp for schedule(static)
+        for (uint64_t i = 0; i < x->nnz; i++) {
+            uint32_t index[MAX_ORDER];
+            coo_coordinates(x, i, index);
+            if (here)
+                here[process_grid_rank(g, index)]++;
+        }
+#pragma omp critical(process_grid_count)
+        {
+            for (int r = 0; here && r < g->ranks; r++)
+                nonzeros[r] += here[r];
+            if (!here)
+                *error = own;
+        }
+        memory_free(here);
+    }
+    return error->status;
+}

@@ -72,6 +72,11 @@ struct part process_grid_part(const struct process_grid *g, int rank);
 /* The rank that has the nonzero with these indices (order). */
 int process_grid_rank(const struct process_grid *g, const uint32_t *index);
 
+/* nonzeros[r] (ranks) = how many of x's nonzeros are rank r's. By all OpenMP threads.
+ * STATUS_MEMORY. */
+enum status process_grid_count(const struct process_grid *g, const struct coo *x,
+                               uint64_t *nonzeros, struct error *error);
+
 /* "2x2x1" into text[0..size). */
 void process_grid_name(const int *parts, int order, char *text, uint64_t size);
 

@@ -43,10 +43,9 @@ static enum status take(void *context, struct coo *piece, struct error *error)
     return STATUS_OK;
 }
 
-enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t most, struct coo_census *c,
-                              struct error *error)
+enum status coo_pieces_census_every(const struct coo_pieces *pieces, uint64_t stride,
+                                    struct coo_census *c, struct error *error)
 {
-    uint64_t stride = pieces->nnz > most ? (pieces->nnz + most - 1) / most : 1;
     struct census_taker t = {.census = c, .order = pieces->shape.order, .stride = stride};
     *c = (struct coo_census){0};
     for (int n = 0; n < t.order && error->status == STATUS_OK; n++)
@@ -58,6 +57,13 @@ enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t most, st
     if (error->status != STATUS_OK)
         coo_census_free(c);
     return error->status;
+}
+
+enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t most, struct coo_census *c,
+                              struct error *error)
+{
+    uint64_t stride = pieces->nnz > most ? (pieces->nnz + most - 1) / most : 1;
+    return coo_pieces_census_every(pieces, stride, c, error);
 }
 
 enum status coo_census(const struct coo *x, uint64_t most, struct coo_census *c,

@@ -18,6 +18,12 @@ struct coo_census {
 enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t most, struct coo_census *c,
                               struct error *error);
 
+/* coo_pieces_census with every `stride`-th nonzero (1 or more) in the sample, however many they
+ * are.
+ */
+enum status coo_pieces_census_every(const struct coo_pieces *pieces, uint64_t stride,
+                                    struct coo_census *c, struct error *error);
+
 /* The census of a tensor in memory, as one piece. */
 enum status coo_census(const struct coo *x, uint64_t most, struct coo_census *c,
                        struct error *error);

@@ -200,8 +200,13 @@ enum status blco_file_read(const struct blco_file *f, struct coo *x, struct prog
         progress_clear(progress);
         return error->status;
     }
-    double seconds = clock_now() - start;
+    blco_file_note_read(f, clock_now() - start, progress);
+    return STATUS_OK;
+}
+
+void blco_file_note_read(const struct blco_file *f, double seconds, struct progress *progress)
+{
+    const struct blco_file_header *h = f->header;
     progress_done(progress, "%ju nonzeros, %.1f MB in %.2f s, %.2f GB/s", (uintmax_t)h->nnz,
                   (double)h->file_bytes / 1e6, seconds, (double)h->file_bytes / 1e9 / seconds);
-    return STATUS_OK;
 }

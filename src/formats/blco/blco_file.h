@@ -47,6 +47,9 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
 enum status blco_file_read(const struct blco_file *f, struct coo *x, struct progress *progress,
                            struct error *error);
 
+/* Ends the stage in which the whole file was read, in so many seconds. */
+void blco_file_note_read(const struct blco_file *f, double seconds, struct progress *progress);
+
 /* Accepts an empty *f. */
 void blco_file_close(struct blco_file *f);
 

@@ -13,8 +13,7 @@ uint64_t blco_pieces_length(const struct blco_file *f, uint64_t memory)
     return fit < 1 ? 1 : fit < f->header->nsegments ? fit : f->header->nsegments;
 }
 
-/* Gives back the pages of segments [begin, end), which are not needed again for a while. */
-static void let_go(const struct blco_file *f, uint64_t begin, uint64_t end)
+void blco_pieces_let_go(const struct blco_file *f, uint64_t begin, uint64_t end)
 {
     if (begin == end)
         return;
@@ -35,7 +34,7 @@ enum status blco_pieces_each(const struct blco_file *f, uint64_t length, coo_tak
         piece.nnz = blco_file_nnz(f, begin, end);
         if (blco_file_decode(f, begin, end, &piece, error) == STATUS_OK)
             take(context, &piece, error);
-        let_go(f, begin, end);
+        blco_pieces_let_go(f, begin, end);
         begin = end;
     } while (begin < h->nsegments && error->status == STATUS_OK);
     coo_free(&piece);

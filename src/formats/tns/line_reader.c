@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "formats/tns/byte_reader.h"
+#include "formats/tns/line_count.h"
 
 /* One of the two buffers that go back and forth between the reading thread and the caller. */
 struct slot {
@@ -29,9 +30,10 @@ struct line_reader {
 
     char *map; /* the file, (map_bytes); NULL if the thread reads the file */
     size_t map_bytes;
-    size_t position; /* in the map: the next window begins here                       */
-    size_t released; /* pages of the map before it are given back                     */
-    char *last_copy; /* of the last window, if its last line lacks the newline; owned */
+    size_t origin, begin, end; /* in the map: reading began, the share begins, and ends */
+    size_t position;           /* in the map: the next window begins here                       */
+    size_t released;           /* pages of the map before it are given back                     */
+    char *last_copy;           /* of the last window, if its last line lacks the newline; owned */
 
     struct byte_reader file;
     struct slot slot[2];
@@ -153,12 +155,18 @@ static enum status next_filled(struct line_reader *r, struct line_window *window
     return STATUS_OK;
 }
 
+/* Where the page of this position begins. */
+static size_t page_of(size_t position)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return position / page * page;
+}
+
 /* Gives back the pages of the map before `position`, so that the text does not count as memory that
  * this process holds. */
 static void release_map(struct line_reader *r, size_t position)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t until = position / page * page;
+    size_t until = page_of(position);
     if (until > r->released) {
         madvise(r->map + r->released, until - r->released, MADV_DONTNEED);
         r->released = until;
@@ -168,7 +176,7 @@ static void release_map(struct line_reader *r, size_t position)
 static enum status next_mapped(struct line_reader *r, struct line_window *window,
                                struct error *error)
 {
-    size_t left = r->map_bytes - r->position;
+    size_t left = r->end - r->position;
     bool over = left < r->mapped_bytes;
     char *text = r->map + r->position;
     release_map(r, r->position);
@@ -235,8 +243,8 @@ static enum status start(struct line_reader *r, struct error *error)
         return start_thread(r, error);
     madvise(map, r->file_bytes, MADV_SEQUENTIAL);
     r->map = map;
-    r->map_bytes = r->file_bytes;
-    r->position = (size_t)position;
+    r->map_bytes = r->end = r->file_bytes;
+    r->origin = r->begin = r->position = (size_t)position;
     return STATUS_OK;
 }
 
@@ -264,6 +272,35 @@ enum status line_reader_open(struct line_reader **reader, const char *path, size
     return status;
 }
 
+/* The beginning of the first text line at `position` of the map or behind it, up to the file's end;
+ * `first` is the beginning of some text line. */
+static size_t next_line(const struct line_reader *r, size_t first, size_t position)
+{
+    if (position <= first)
+        return first;
+    const char *newline = memchr(r->map + position - 1, '\n', r->map_bytes - (position - 1));
+    return newline ? (size_t)(newline - r->map) + 1 : r->map_bytes;
+}
+
+void line_reader_take_share(struct line_reader *r, size_t skip, int share, int shares)
+{
+    size_t first = r->origin + skip, whole = (r->map_bytes - first) / (size_t)shares,
+           rest = (r->map_bytes - first) % (size_t)shares;
+    size_t s = (size_t)share, behind = s + 1;
+    r->begin = next_line(r, first, first + whole * s + rest * s / (size_t)shares);
+    r->end = next_line(r, first, first + whole * behind + rest * behind / (size_t)shares);
+    r->position = r->begin;
+    r->released = page_of(r->begin);
+    r->text_bytes = 0;
+    memory_free(r->last_copy);
+    r->last_copy = NULL;
+}
+
+uint64_t line_reader_lines_before(const struct line_reader *r)
+{
+    return r->map ? line_count_shared(r->map + r->origin, r->map + r->begin) : 0;
+}
+
 const char *line_reader_name(const struct line_reader *r)
 {
     return r->name;
@@ -283,14 +320,21 @@ double line_reader_fraction(const struct line_reader *r)
 {
     if (r->file_bytes == 0)
         return -1;
-    size_t done =
-        r->map ? r->position : atomic_load_explicit(&r->file.consumed, memory_order_relaxed);
-    return (double)done / (double)r->file_bytes;
+    if (r->map)
+        return r->end > r->begin ? (double)(r->position - r->begin) / (double)(r->end - r->begin)
+                                 : 1;
+    return (double)atomic_load_explicit(&r->file.consumed, memory_order_relaxed) /
+           (double)r->file_bytes;
 }
 
 bool line_reader_gzip(const struct line_reader *r)
 {
     return r->file.gzip;
+}
+
+size_t line_reader_file_bytes(const struct line_reader *r)
+{
+    return r->file_bytes;
 }
 
 uint64_t line_reader_bytes(const struct line_reader *r)

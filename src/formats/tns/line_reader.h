@@ -30,6 +30,15 @@ enum status line_reader_open(struct line_reader **r, const char *path, size_t wi
 enum status line_reader_next(struct line_reader *r, struct line_window *window,
                              struct error *error);
 
+/* Begins again with a share of a mapped file: without the file's first `skip` bytes, which end with
+ * a text line or the file, share number `share` of `shares` equal ones, and of it the text lines
+ * that begin there. */
+void line_reader_take_share(struct line_reader *r, size_t skip, int share, int shares);
+
+/* The number of text lines before the share that was taken, 0 where none was. All OpenMP threads
+ * read the file up to there to count the text lines. */
+uint64_t line_reader_lines_before(const struct line_reader *r);
+
 /* The name for messages: the path, or "standard input". */
 const char *line_reader_name(const struct line_reader *r);
 
@@ -39,11 +48,15 @@ size_t line_reader_window_bytes(const struct line_reader *r);
 /* Whether a thread of its own reads the file. */
 bool line_reader_threaded(const struct line_reader *r);
 
-/* The share of the file that has been read, 0 to 1; negative if the size of the file is unknown. */
+/* The part of the file, or of the share of it, that has been read, 0 to 1; negative if the size of
+ * the file is unknown. */
 double line_reader_fraction(const struct line_reader *r);
 
 /* Whether the file is compressed. */
 bool line_reader_gzip(const struct line_reader *r);
+
+/* Bytes of the file as it is on disk; 0 if unknown. */
+size_t line_reader_file_bytes(const struct line_reader *r);
 
 /* Bytes of text, after inflation, of all windows so far. */
 uint64_t line_reader_bytes(const struct line_reader *r);

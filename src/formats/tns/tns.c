@@ -1,106 +1,27 @@
 #include "formats/tns/tns.h"
 
 #include <inttypes.h>
-#include <omp.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/machine.h"
-#include "base/memory.h"
-#include "formats/tns/line_reader.h"
-#include "formats/tns/tns_header.h"
-#include "formats/tns/tns_line.h"
 
-#define MOST_WINDOW   ((size_t)8 << 20) /* bytes of text read ahead at a time */
-#define LEAST_WINDOW  ((size_t)64 << 10)
-#define MAPPED_WINDOW ((size_t)32 << 20)  /* takes no memory, gives each thread many sections */
-#define SECTION       ((size_t)128 << 10) /* bytes that a thread parses at a time             */
-#define MARGIN        1.1 /* factor by which later lines may be shorter, on average */
-
-/* Whole text lines of a window, parsed by one thread. */
-struct section {
-    const char *begin, *end;
-    uint64_t lines;
-    uint64_t first_line; /* lines of the window before it: the offset of its entries at first */
-    uint64_t entries;    /* parsed                                                            */
-    const char *bad;     /* the first bad line, or end                                        */
-    uint32_t largest[MAX_ORDER]; /* index of each mode */
-};
+#define LEAST_WINDOW ((size_t)64 << 10)
+#define MARGIN       1.1 /* factor by which later lines may be shorter, on average */
 
 struct reader {
     struct coo *x; /* x->nnz is the room */
     uint64_t used; /* entries in x       */
-    struct line_reader *text;
-    const char *name;
-    struct tns_sizes sizes;
-    int threads; /* that parse */
-    struct tns_head head;
-    uint64_t lines;          /* text lines of the file before the window */
-    struct section *section; /* (max_sections); owned                    */
-    size_t nsections, max_sections;
-    uint32_t largest[MAX_ORDER]; /* index of each mode so far */
+    struct tns_text text;
     const struct tns_pieces *pieces;
     uint64_t handed_over; /* entries */
     struct progress *progress;
 };
 
-static const char *line_end(const char *line, const char *end)
-{
-    return memchr(line, '\n', (size_t)(end - line));
-}
-
-/* Counts the newlines in [p, end), in counters of a byte, which compilers update many at a time and
- * which are summed before one overflows. */
-static uint64_t count_lines(const char *p, const char *end)
-{
-    enum { WIDTH = 64, ROUNDS = 255 };
-    uint64_t count = 0;
-    while (end - p >= WIDTH) {
-        uint8_t own[WIDTH] = {0};
-        for (int round = 0; round < ROUNDS && end - p >= WIDTH; round++, p += WIDTH)
-            for (int i = 0; i < WIDTH; i++)
-                own[i] = (uint8_t)(own[i] + (p[i] == '\n'));
-        for (int i = 0; i < WIDTH; i++)
-            count += own[i];
-    }
-    for (; p < end; p++)
-        count += *p == '\n';
-    return count;
-}
-
-/* Cuts [begin, end) into sections at the ends of text lines and counts their lines. */
-static enum status cut(struct reader *r, const char *begin, const char *end, struct error *error)
-{
-    size_t most = (size_t)(end - begin) / r->sizes.section + 1;
-    if (most > r->max_sections) {
-        if (memory_resize(&r->section, most, sizeof *r->section, error) != STATUS_OK)
-            return error->status;
-        r->max_sections = most;
-    }
-    r->nsections = 0;
-    while (begin < end) {
-        const char *stop = end;
-        if ((size_t)(end - begin) > r->sizes.section)
-            stop = line_end(begin + r->sizes.section - 1, end) + 1;
-        r->section[r->nsections++] = (struct section){.begin = begin, .end = stop};
-        begin = stop;
-    }
-#pragma omp parallel for schedule(dynamic) num_threads(r->threads)
-    for (size_t i = 0; i < r->nsections; i++)
-        r->section[i].lines = count_lines(r->section[i].begin, r->section[i].end);
-    uint64_t lines = 0;
-    for (size_t i = 0; i < r->nsections; i++) {
-        r->section[i].first_line = lines;
-        lines += r->section[i].lines;
-    }
-    return STATUS_OK;
-}
-
 /* The most entries that x may have before they are handed over. */
 static uint64_t piece_room(const struct reader *r)
 {
     const struct tns_pieces *p = r->pieces;
-    return p->memory / (4 * (uint64_t)r->head.format.order + 8 + p->overhead);
+    return p->memory / (4 * (uint64_t)r->text.head.format.order + 8 + p->overhead);
 }
 
 /* Hands over the entries so far if `more` entries beside them are too many. */
@@ -111,7 +32,7 @@ static enum status hand_over(struct reader *r, uint64_t more, struct error *erro
     struct coo piece = *r->x;
     piece.nnz = r->used;
     for (int n = 0; n < piece.shape.order; n++)
-        piece.shape.dims[n] = (uint64_t)r->largest[n] + 1;
+        piece.shape.dims[n] = (uint64_t)r->text.largest[n] + 1;
     r->handed_over += r->used;
     r->used = 0;
     return r->pieces->take(r->pieces->context, &piece, error);
@@ -121,9 +42,9 @@ static enum status hand_over(struct reader *r, uint64_t more, struct error *erro
  * more memory than is available. */
 static uint64_t expected_entries(const struct reader *r, uint64_t needed)
 {
-    double read = line_reader_fraction(r->text); /* with this window, or more of it */
+    double read = line_reader_fraction(r->text.reader); /* with this window, or more of it */
     double entries = read > 0 ? (double)needed * MARGIN / read : 0;
-    double bytes = entries * (4 * r->head.format.order + 8);
+    double bytes = entries * (4 * r->text.head.format.order + 8);
     return bytes < (double)machine_memory_available() ? (uint64_t)entries : 0;
 }
 
@@ -133,7 +54,7 @@ static enum status make_room(struct reader *r, uint64_t more, struct error *erro
 {
     uint64_t needed = r->used + more;
     if (r->handed_over + needed > MAX_NNZ)
-        return error_set(error, STATUS_INPUT, "%s: more than %" PRIu64 " entries", r->name,
+        return error_set(error, STATUS_INPUT, "%s: more than %" PRIu64 " entries", r->text.name,
                          MAX_NNZ);
     if (needed <= r->x->nnz)
         return STATUS_OK;
@@ -144,174 +65,47 @@ static enum status make_room(struct reader *r, uint64_t more, struct error *erro
     if (room > most)
         room = needed > most ? needed : most;
     if (r->x->shape.order == 0) {
-        const struct tns_format *f = &r->head.format;
+        const struct tns_format *f = &r->text.head.format;
         return coo_create(r->x, SHAPE(f->order, f->limit), room, error);
     }
     return coo_resize(r->x, room, error);
 }
 
-static struct tns_place place_at(const struct coo *x, uint64_t at)
+/* Parses the entries of the window in parallel, straight into x. */
+static enum status read_entries(struct reader *r, const struct line_window *window,
+                                struct error *error)
 {
-    struct tns_place place = {.value = x->value + at};
-    for (int n = 0; n < x->shape.order; n++)
-        place.index[n] = x->index[n] + at;
-    return place;
-}
-
-static void parse_section(const struct reader *r, struct section *c, const char *readable)
-{
-    struct tns_place place = place_at(r->x, r->used + c->first_line);
-    c->bad = tns_lines_parse(&r->head.format, c->begin, c->end, readable, &place, &c->entries);
-    for (int n = 0; n < r->x->shape.order; n++) {
-        uint32_t largest = 0;
-        for (uint64_t i = 0; i < c->entries; i++)
-            largest = place.index[n][i] > largest ? place.index[n][i] : largest;
-        c->largest[n] = largest;
-    }
-}
-
-/* Closes the gaps that text lines without an entry left, and joins the results of the sections. */
-static void gather(struct reader *r)
-{
-    uint64_t used = r->used;
-    for (size_t i = 0; i < r->nsections; i++) {
-        const struct section *c = &r->section[i];
-        struct tns_place from = place_at(r->x, r->used + c->first_line);
-        struct tns_place to = place_at(r->x, used);
-        for (int n = 0; n < r->x->shape.order; n++) {
-            if (to.value != from.value)
-                memmove(to.index[n], from.index[n], c->entries * sizeof *to.index[n]);
-            if (c->largest[n] > r->largest[n])
-                r->largest[n] = c->largest[n];
-        }
-        if (to.value != from.value)
-            memmove(to.value, from.value, c->entries * sizeof *to.value);
-        used += c->entries;
-    }
-    r->used = used;
-}
-
-/* Explains the first bad text line of the window, if there is one. Sections before that line were
- * parsed to their ends. */
-static enum status check(const struct reader *r, bool unterminated, struct error *error)
-{
-    const char *end = r->nsections ? r->section[r->nsections - 1].end : NULL;
-    for (size_t i = 0; i < r->nsections; i++) {
-        const struct section *c = &r->section[i];
-        if (c->bad == c->end)
-            continue;
-        uint64_t number = r->lines + c->first_line + count_lines(c->begin, c->bad) + 1;
-        const char *stop = line_end(c->bad, c->end);
-        return tns_line_explain(&r->head.format, c->bad, stop, number,
-                                unterminated && stop + 1 == end, error);
-    }
-    return STATUS_OK;
-}
-
-/* Parses the entries from `begin` to the end of the window in parallel, straight into x. */
-static enum status read_entries(struct reader *r, const char *begin,
-                                const struct line_window *window, struct error *error)
-{
-    enum status status = cut(r, begin, window->end, error);
-    if (status != STATUS_OK || r->nsections == 0)
-        return status;
-    const struct section *last = &r->section[r->nsections - 1];
-    uint64_t lines = last->first_line + last->lines;
-    status = hand_over(r, lines, error);
-    if (status == STATUS_OK)
-        status = make_room(r, lines, error);
-    if (status != STATUS_OK)
-        return status;
-#pragma omp parallel for schedule(dynamic) num_threads(r->threads)
-    for (size_t i = 0; i < r->nsections; i++)
-        parse_section(r, &r->section[i], window->end);
-    status = check(r, window->unterminated, error);
-    if (status != STATUS_OK)
-        return status;
-    gather(r);
-    r->lines += lines;
-    return STATUS_OK;
-}
-
-/* Reads the text lines of the window before the first entry and moves *begin behind them. */
-static enum status read_head(struct reader *r, const char **begin, const char *end,
-                             struct error *error)
-{
-    bool is_entry = false;
-    while (*begin < end) {
-        const char *stop = line_end(*begin, end);
-        enum status status = tns_head_line(&r->head, *begin, stop, r->lines + 1, &is_entry, error);
-        if (status != STATUS_OK || is_entry)
-            return status;
-        *begin = stop + 1;
-        r->lines++;
-        if (r->head.awaited == TNS_READY)
-            return STATUS_OK;
-    }
-    return STATUS_OK;
-}
-
-/* A thread that inflates the text counts as one that parses: more threads than asked for would only
- * wait for each other. */
-static int parsing_threads(const struct line_reader *text)
-{
-    int threads = omp_get_max_threads() - line_reader_threaded(text);
-    return threads > 1 ? threads : 1;
+    uint64_t lines;
+    if (tns_text_cut(&r->text, window, &lines, error) == STATUS_OK &&
+        hand_over(r, lines, error) == STATUS_OK && make_room(r, lines, error) == STATUS_OK)
+        tns_text_parse(&r->text, window, r->x, &r->used, error);
+    return error->status;
 }
 
 static enum status read_windows(struct reader *r, struct error *error)
 {
-    double start = clock_now();
-    for (;;) {
-        struct line_window window;
-        enum status status = line_reader_next(r->text, &window, error);
-        if (status != STATUS_OK)
-            return status;
-        if (window.overlong)
-            return error_set(error, STATUS_INPUT,
-                             "%s:%" PRIu64 ": line of more than %zu bytes, expected indices and a "
-                             "value",
-                             r->name, r->lines + 1, line_reader_window_bytes(r->text));
-        if (window.begin == window.end)
-            return STATUS_OK;
-        const char *begin = window.begin;
-        if (r->head.awaited != TNS_READY)
-            status = read_head(r, &begin, window.end, error);
-        if (status == STATUS_OK && r->head.awaited == TNS_READY)
-            status = read_entries(r, begin, &window, error);
-        if (status != STATUS_OK)
-            return status;
-        double bytes = (double)line_reader_bytes(r->text);
-        progress_update(r->progress, line_reader_fraction(r->text), "%.0f MB, %.0f MB/s",
-                        bytes / 1e6, bytes / 1e6 / (clock_now() - start));
+    struct line_window window;
+    while (tns_text_next(&r->text, &window, error) == STATUS_OK && window.begin < window.end) {
+        if (read_entries(r, &window, error) != STATUS_OK)
+            return error->status;
+        tns_text_progress(&r->text, r->progress);
     }
+    return error->status;
 }
 
-/* Checks at the end of the file that everything is there that the file promised. */
 static enum status finish(struct reader *r, struct error *error)
 {
-    if (line_reader_bytes(r->text) == 0)
-        return error_set(error, STATUS_INPUT, "%s: is empty", r->name);
-    if (tns_head_end(&r->head, error) != STATUS_OK)
+    if (tns_text_end(&r->text, r->handed_over + r->used, error) != STATUS_OK)
         return error->status;
-    uint64_t entries = r->handed_over + r->used;
-    if (r->head.dialect == TNS_HEADER_SPTENSOR && entries != r->head.count)
-        return error_set(error, STATUS_INPUT,
-                         "%s: %" PRIu64 " entries, expected %" PRIu64 ", as the header says",
-                         r->name, entries, r->head.count);
-    if (entries == 0)
-        return error_set(error, STATUS_INPUT, "%s: no entries behind the header", r->name);
-    const struct tns_format *f = &r->head.format;
-    for (int n = 0; n < f->order; n++)
-        r->x->shape.dims[n] = f->limit_origin ? f->limit[n] : (uint64_t)r->largest[n] + 1;
+    r->x->shape = tns_text_shape(&r->text, r->text.largest);
     return coo_resize(r->x, r->used, error);
 }
 
 static void fill_report(const struct reader *r, struct tns_report *report)
 {
-    *report = (struct tns_report){.header = r->head.dialect,
-                                  .gzip = line_reader_gzip(r->text),
-                                  .text_bytes = line_reader_bytes(r->text),
+    *report = (struct tns_report){.header = r->text.head.dialect,
+                                  .gzip = line_reader_gzip(r->text.reader),
+                                  .text_bytes = line_reader_bytes(r->text.reader),
                                   .entries = r->handed_over + r->used};
 }
 
@@ -320,31 +114,20 @@ static enum status read_file(struct coo *x, const char *path, const struct tns_o
                              const struct tns_pieces *pieces, struct progress *progress,
                              struct tns_report *report, struct error *error)
 {
-    struct reader r = {.x = x, .sizes = *sizes, .pieces = pieces, .progress = progress};
+    struct reader r = {.x = x, .pieces = pieces, .progress = progress};
     *x = (struct coo){0};
-    double start = clock_now();
-    enum status status = line_reader_open(&r.text, path, sizes->window, mapped, error);
-    if (status != STATUS_OK)
-        return status;
-    r.name = line_reader_name(r.text);
-    r.threads = parsing_threads(r.text);
-    progress_stage(progress, "reading %s", r.name);
-    tns_head_begin(&r.head, r.name, options);
-    status = read_windows(&r, error);
-    if (status == STATUS_OK)
-        status = finish(&r, error);
-    if (status == STATUS_OK) {
+    if (tns_text_open(&r.text, path, options, sizes, mapped, error) != STATUS_OK)
+        return error->status;
+    progress_stage(progress, "reading %s", r.text.name);
+    if (read_windows(&r, error) == STATUS_OK && finish(&r, error) == STATUS_OK) {
         fill_report(&r, report);
-        double seconds = clock_now() - start, megabytes = (double)report->text_bytes / 1e6;
-        progress_done(progress, "%" PRIu64 " entries, %.1f MB of text in %.2f s, %.0f MB/s",
-                      report->entries, megabytes, seconds, megabytes / seconds);
+        tns_text_done(&r.text, progress, report->entries, report->text_bytes);
     } else {
         progress_clear(progress);
         coo_free(x);
     }
-    memory_free(r.section);
-    line_reader_close(r.text);
-    return status;
+    tns_text_close(&r.text);
+    return error->status;
 }
 
 /* Called if memory holds the entries so far, and there are more. */
@@ -379,8 +162,8 @@ enum status tns_read_sized(struct coo *x, const char *path, const struct tns_opt
 enum status tns_read(struct coo *x, const char *path, const struct tns_options *options,
                      struct progress *progress, struct tns_report *report, struct error *error)
 {
-    const struct tns_sizes sizes = {.window = MOST_WINDOW, .section = SECTION};
-    return read_whole(x, path, options, &sizes, MAPPED_WINDOW, progress, report, error);
+    const struct tns_sizes sizes = {.window = TNS_MOST_WINDOW, .section = TNS_SECTION};
+    return read_whole(x, path, options, &sizes, TNS_MAPPED_WINDOW, progress, report, error);
 }
 
 /* A window has no more entries than a piece: a text line has four bytes or more. */
@@ -389,9 +172,9 @@ enum status tns_read_pieces(struct coo *x, const char *path, const struct tns_op
                             struct tns_report *report, struct error *error)
 {
     uint64_t least = pieces->memory / (4 * MAX_ORDER + 8 + pieces->overhead), window = 4 * least;
-    const struct tns_sizes sizes = {.window = window < LEAST_WINDOW  ? LEAST_WINDOW
-                                              : window > MOST_WINDOW ? MOST_WINDOW
-                                                                     : (size_t)window,
-                                    .section = SECTION};
+    const struct tns_sizes sizes = {.window = window < LEAST_WINDOW      ? LEAST_WINDOW
+                                              : window > TNS_MOST_WINDOW ? TNS_MOST_WINDOW
+                                                                         : (size_t)window,
+                                    .section = TNS_SECTION};
     return read_file(x, path, options, &sizes, sizes.window, pieces, progress, report, error);
 }

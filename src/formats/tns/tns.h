@@ -7,6 +7,7 @@
 
 #include "base/progress.h"
 #include "formats/tns/tns_options.h"
+#include "formats/tns/tns_text.h"
 #include "tensor/coo_pieces.h"
 
 struct tns_report {
@@ -42,13 +43,8 @@ enum status tns_read_pieces(struct coo *x, const char *path, const struct tns_op
                             const struct tns_pieces *pieces, struct progress *progress,
                             struct tns_report *report, struct error *error);
 
-/* Tests only: sizes in which the reader works, to read a small file in many steps. */
-struct tns_sizes {
-    size_t window;  /* bytes of text read ahead at a time; no text line may be longer */
-    size_t section; /* bytes of text that a thread parses at a time                   */
-};
-
-/* tns_read() with these sizes. The result does not depend on the sizes. */
+/* Tests only: tns_read() with these sizes, to read a small file in many steps. The result does not
+ * depend on the sizes. */
 enum status tns_read_sized(struct coo *x, const char *path, const struct tns_options *options,
                            const struct tns_sizes *sizes, struct progress *progress,
                            struct tns_report *report, struct error *error);

@@ -1,0 +1,147 @@
+#include "formats/tns/tns_text.h"
+
+#include <inttypes.h>
+#include <omp.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+/* A thread that inflates the text counts as one that parses: more threads than asked for would only
+ * wait for each other. */
+static int parsing_threads(const struct line_reader *reader)
+{
+    int threads = omp_get_max_threads() - line_reader_threaded(reader);
+    return threads > 1 ? threads : 1;
+}
+
+enum status tns_text_open(struct tns_text *t, const char *path, const struct tns_options *options,
+                          const struct tns_sizes *sizes, size_t mapped, struct error *error)
+{
+    *t = (struct tns_text){.start = clock_now(), .sections = {.bytes = sizes->section}};
+    if (line_reader_open(&t->reader, path, sizes->window, mapped, error) != STATUS_OK)
+        return error->status;
+    t->name = line_reader_name(t->reader);
+    t->sections.threads = parsing_threads(t->reader);
+    tns_head_begin(&t->head, t->name, options);
+    return STATUS_OK;
+}
+
+bool tns_text_has_shares(const struct tns_text *t)
+{
+    return !line_reader_threaded(t->reader);
+}
+
+void tns_text_take_share(struct tns_text *t, int share, int shares)
+{
+    line_reader_take_share(t->reader, t->head_bytes, share, shares);
+    t->lines = 0;
+}
+
+/* The number of the window's first text line. */
+static uint64_t first_line(const struct tns_text *t)
+{
+    return line_reader_lines_before(t->reader) + t->lines + 1;
+}
+
+/* Reads the text lines of the window before the first entry and moves its beginning behind them. */
+static enum status read_head(struct tns_text *t, struct line_window *window, struct error *error)
+{
+    bool is_entry = false;
+    while (window->begin < window->end && t->head.awaited != TNS_READY) {
+        const char *line = window->begin, *end = window->end;
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        if (tns_head_line(&t->head, line, stop, t->lines + 1, &is_entry, error) != STATUS_OK)
+            return error->status;
+        if (is_entry)
+            return STATUS_OK;
+        t->head_bytes += (size_t)(stop + 1 - line) - (window->unterminated && stop + 1 == end);
+        t->lines++;
+        window->begin = stop + 1;
+    }
+    return STATUS_OK;
+}
+
+enum status tns_text_next(struct tns_text *t, struct line_window *window, struct error *error)
+{
+    for (;;) {
+        if (line_reader_next(t->reader, window, error) != STATUS_OK)
+            return error->status;
+        if (window->overlong)
+            return error_set(error, STATUS_INPUT,
+                             "%s:%" PRIu64 ": line of more than %zu bytes, expected indices and a "
+                             "value",
+                             t->name, first_line(t), line_reader_window_bytes(t->reader));
+        if (window->begin == window->end)
+            return STATUS_OK;
+        if (t->head.awaited != TNS_READY && read_head(t, window, error) != STATUS_OK)
+            return error->status;
+        if (window->begin < window->end)
+            return STATUS_OK;
+    }
+}
+
+enum status tns_text_cut(struct tns_text *t, const struct line_window *window, uint64_t *lines,
+                         struct error *error)
+{
+    *lines = 0;
+    if (tns_sections_cut(&t->sections, window, error) == STATUS_OK)
+        *lines = t->sections.lines;
+    return error->status;
+}
+
+enum status tns_text_parse(struct tns_text *t, const struct line_window *window, struct coo *x,
+                           uint64_t *used, struct error *error)
+{
+    const struct tns_format *f = &t->head.format;
+    if (!tns_sections_parse(&t->sections, f, window, x, used, t->largest))
+        return tns_sections_explain(&t->sections, f, window, first_line(t), error);
+    t->lines += t->sections.lines;
+    return STATUS_OK;
+}
+
+enum status tns_text_end(const struct tns_text *t, uint64_t entries, struct error *error)
+{
+    if (t->head.awaited != TNS_READY && line_reader_bytes(t->reader) == 0)
+        return error_set(error, STATUS_INPUT, "%s: is empty", t->name);
+    if (tns_head_end(&t->head, error) != STATUS_OK)
+        return error->status;
+    if (t->head.dialect == TNS_HEADER_SPTENSOR && entries != t->head.count)
+        return error_set(error, STATUS_INPUT,
+                         "%s: %" PRIu64 " entries, expected %" PRIu64 ", as the header says",
+                         t->name, entries, t->head.count);
+    if (entries == 0)
+        return error_set(error, STATUS_INPUT, "%s: no entries behind the header", t->name);
+    return STATUS_OK;
+}
+
+struct shape tns_text_shape(const struct tns_text *t, const uint32_t *largest)
+{
+    const struct tns_format *f = &t->head.format;
+    struct shape shape = shape_of(f->order, f->limit);
+    for (int n = 0; n < f->order && !f->limit_origin; n++)
+        shape.dims[n] = (uint64_t)largest[n] + 1;
+    return shape;
+}
+
+void tns_text_progress(const struct tns_text *t, struct progress *progress)
+{
+    double megabytes = (double)line_reader_bytes(t->reader) / 1e6;
+    progress_update(progress, line_reader_fraction(t->reader), "%.0f MB, %.0f MB/s", megabytes,
+                    megabytes / (clock_now() - t->start));
+}
+
+void tns_text_done(const struct tns_text *t, struct progress *progress, uint64_t entries,
+                   uint64_t bytes)
+{
+    double seconds = clock_now() - t->start, megabytes = (double)bytes / 1e6;
+    progress_done(progress, "%" PRIu64 " entries, %.1f MB of text in %.2f s, %.0f MB/s", entries,
+                  megabytes, seconds, megabytes / seconds);
+}
+
+void tns_text_close(struct tns_text *t)
+{
+    memory_free(t->sections.section);
+    line_reader_close(t->reader);
+    *t = (struct tns_text){0};
+}

@@ -1,0 +1,272 @@
+#include "ranks/nonzero_exchange.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "ranks/ranks_agree.h"
+
+#define IN_FLIGHT ((uint64_t)4 << 20) /* nonzeros that all ranks send in a round, at most */
+
+/* The ranks exchange in rounds: in a round a rank sends a slice of a piece, array by array. */
+struct exchange {
+    struct share *share;
+    const struct process_grid *grid;
+    struct comm *comm;
+    struct part part;
+    struct coo *x;
+    uint64_t most;      /* nonzeros of a slice                                              */
+    int rounds;         /* until all ranks have sent all                                    */
+    size_t piece;       /* the next slice begins in this piece,                             */
+    uint64_t begin;     /* with this nonzero                                                */
+    uint64_t *expected; /* (ranks) nonzeros that come from each rank                        */
+    uint64_t *filled;   /* (ranks) where in x the next nonzeros of each rank go             */
+    uint64_t *send_count, *receive_count; /* (ranks) nonzeros of this round                */
+    uint64_t *send_first, *receive_first; /* (ranks + 1) the same as bytes, added up        */
+    uint64_t *next;       /* (threads * ranks) where a thread's next nonzero for a rank goes  */
+    uint16_t *owner;      /* (most) the rank of each nonzero of the slice                     */
+    uint32_t *place;      /* (most) its place among the slice's nonzeros, sorted by owner      */
+    void *send, *receive; /* (most), (ranks * most) numbers of 8 bytes                      */
+    int threads;
+};
+
+static void free_exchange(struct exchange *e)
+{
+    memory_free(e->expected);
+    memory_free(e->filled);
+    memory_free(e->send_count);
+    memory_free(e->receive_count);
+    memory_free(e->send_first);
+    memory_free(e->receive_first);
+    memory_free(e->next);
+    memory_free(e->owner);
+    memory_free(e->place);
+    memory_free(e->send);
+    memory_free(e->receive);
+}
+
+static uint64_t slices(const struct exchange *e, const struct coo *piece)
+{
+    return piece->nnz > e->most ? (piece->nnz + e->most - 1) / e->most : 1;
+}
+
+/* All ranks agree on the slices. Dealt pieces are sent whole: their order is that of the rounds. */
+static enum status agree_on_rounds(struct exchange *e, struct error *error)
+{
+    const struct share *s = e->share;
+    uint64_t largest = 1, limit = IN_FLIGHT / (uint64_t)e->comm->size;
+    for (size_t p = 0; p < s->pieces; p++)
+        largest = s->piece[p].nnz > largest ? s->piece[p].nnz : largest;
+    int most = (int)(s->dealt || largest < limit ? largest : limit);
+    if (comm_agree(e->comm, &most, error) != STATUS_OK)
+        return error->status;
+    e->most = (uint64_t)most;
+    for (size_t p = 0; p < s->pieces; p++)
+        e->rounds += (int)slices(e, &s->piece[p]);
+    return comm_agree(e->comm, &e->rounds, error);
+}
+
+static enum status allocate(struct exchange *e, struct error *error)
+{
+    size_t ranks = (size_t)e->comm->size;
+    e->threads = omp_get_max_threads();
+    e->expected = memory_zeros(ranks, sizeof *e->expected, error);
+    e->filled = memory_zeros(ranks, sizeof *e->filled, error);
+    e->send_count = memory_zeros(ranks, sizeof *e->send_count, error);
+    e->receive_count = memory_zeros(ranks, sizeof *e->receive_count, error);
+    e->send_first = memory_zeros(ranks + 1, sizeof *e->send_first, error);
+    e->receive_first = memory_zeros(ranks + 1, sizeof *e->receive_first, error);
+    e->next = memory_array(ranks * (size_t)e->threads, sizeof *e->next, error);
+    e->owner = memory_array(e->most, sizeof *e->owner, error);
+    e->place = memory_array(e->most, sizeof *e->place, error);
+    e->send = memory_array(e->most, sizeof(double), error);
+    e->receive = memory_array(ranks * e->most, sizeof(double), error);
+    return ranks_agree(e->comm, error);
+}
+
+/* receive[k] = what rank k has in send[this rank]. */
+static enum status exchange_counts(struct exchange *e, const uint64_t *send, uint64_t *receive,
+                                   struct error *error)
+{
+    for (int k = 0; k <= e->comm->size; k++)
+        e->send_first[k] = e->receive_first[k] = (uint64_t)k * sizeof *send;
+    return comm_exchange(e->comm, send, e->send_first, receive, e->receive_first, error);
+}
+
+static enum status count_expected(struct exchange *e, struct error *error)
+{
+    const struct share *s = e->share;
+    uint64_t *all = e->filled, *here = e->send_count;
+    for (size_t p = 0; p < s->pieces; p++)
+        if (process_grid_count(e->grid, &s->piece[p], here, error) == STATUS_OK)
+            for (int k = 0; k < e->comm->size; k++)
+                all[k] += here[k];
+    if (ranks_agree(e->comm, error) != STATUS_OK)
+        return error->status;
+    return exchange_counts(e, all, e->expected, error);
+}
+
+/* Where ranks follow each other in the tensor's order, each has its own range of x. */
+static enum status create_part(struct exchange *e, struct error *error)
+{
+    uint64_t nnz = 0;
+    struct shape shape = e->part.here;
+    for (int n = 0; n < shape.order; n++)
+        shape.dims[n] = shape.dims[n] ? shape.dims[n] : 1;
+    for (int k = 0; k < e->comm->size; k++) {
+        e->filled[k] = nnz;
+        nnz += e->expected[k];
+    }
+    coo_create(e->x, &shape, nnz, error);
+    return ranks_agree(e->comm, error);
+}
+
+/* next[t * ranks + k] = where the nonzeros for rank k of thread t's part begin, sorted by rank. */
+static void place_owners(struct exchange *e)
+{
+    uint64_t sum = 0, ranks = (uint64_t)e->comm->size;
+    for (uint64_t k = 0; k < ranks; k++) {
+        e->send_count[k] = sum;
+        for (uint64_t t = 0; t < (uint64_t)e->threads; t++) {
+            uint64_t count = e->next[t * ranks + k];
+            e->next[t * ranks + k] = sum;
+            sum += count;
+        }
+        e->send_count[k] = sum - e->send_count[k];
+    }
+}
+
+/* The owner and the place of each of the `count` nonzeros of the slice, in the slice's order for
+ * each owner. */
+static void sort_slice(struct exchange *e, const struct coo *piece, uint64_t count)
+{
+    uint64_t ranks = (uint64_t)e->comm->size;
+    memset(e->next, 0, ranks * (size_t)e->threads * sizeof *e->next);
+#pragma omp parallel for schedule(static)
+    for (int t = 0; t < e->threads; t++) {
+        uint64_t *here = e->next + (uint64_t)t * ranks;
+        uint64_t end = share_begin(count, t + 1, e->threads);
+        for (uint64_t i = share_begin(count, t, e->threads); i < end; i++) {
+            uint32_t index[MAX_ORDER];
+            coo_coordinates(piece, e->begin + i, index);
+            e->owner[i] = (uint16_t)process_grid_rank(e->grid, index);
+            here[e->owner[i]]++;
+        }
+    }
+    place_owners(e);
+#pragma omp parallel for schedule(static)
+    for (int t = 0; t < e->threads; t++) {
+        uint64_t *next = e->next + (uint64_t)t * ranks;
+        uint64_t end = share_begin(count, t + 1, e->threads);
+        for (uint64_t i = share_begin(count, t, e->threads); i < end; i++)
+            e->place[i] = (uint32_t)next[e->owner[i]]++;
+    }
+}
+
+/* Exchanges `send`, numbers of `size` bytes; what comes is in `receive`, rank after rank. */
+static enum status exchange_array(struct exchange *e, size_t size, struct error *error)
+{
+    for (int k = 0; k < e->comm->size; k++) {
+        e->send_first[k + 1] = e->send_first[k] + e->send_count[k] * size;
+        e->receive_first[k + 1] = e->receive_first[k] + e->receive_count[k] * size;
+    }
+    return comm_exchange(e->comm, e->send, e->send_first, e->receive, e->receive_first, error);
+}
+
+static enum status exchange_indices(struct exchange *e, const struct coo *piece, uint64_t count,
+                                    int n, struct error *error)
+{
+    uint32_t *send = e->send, *to = e->x->index[n], first = (uint32_t)e->part.first[n];
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < count; i++)
+        send[e->place[i]] = piece->index[n][e->begin + i];
+    if (exchange_array(e, sizeof *send, error) != STATUS_OK)
+        return error->status;
+    const uint32_t *from = e->receive;
+    for (int k = 0; k < e->comm->size; k++) {
+        uint64_t some = e->receive_count[k], at = e->filled[k];
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < some; i++)
+            to[at + i] = from[i] - first;
+        from += some;
+    }
+    return STATUS_OK;
+}
+
+static enum status exchange_values(struct exchange *e, const struct coo *piece, uint64_t count,
+                                   struct error *error)
+{
+    double *send = e->send;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < count; i++)
+        send[e->place[i]] = piece->value[e->begin + i];
+    if (exchange_array(e, sizeof *send, error) != STATUS_OK)
+        return error->status;
+    const double *from = e->receive;
+    for (int k = 0; k < e->comm->size; k++) {
+        memcpy(e->x->value + e->filled[k], from, e->receive_count[k] * sizeof *from);
+        from += e->receive_count[k];
+    }
+    return STATUS_OK;
+}
+
+/* Behind this slice comes the next one; a piece that is sent is freed. */
+static void advance(struct exchange *e, uint64_t count)
+{
+    struct share *s = e->share;
+    if (e->piece == s->pieces)
+        return;
+    e->begin += count;
+    if (e->begin == s->piece[e->piece].nnz) {
+        share_free_piece(s, e->piece++);
+        e->begin = 0;
+    }
+}
+
+/* *at = where the nonzeros of dealt pieces go that come in this round. */
+static void follow_rounds(struct exchange *e, uint64_t *at)
+{
+    for (int k = 0; k < e->comm->size; k++) {
+        e->filled[k] = *at;
+        *at += e->receive_count[k];
+    }
+}
+
+static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error *error)
+{
+    static const struct coo nothing;
+    const struct share *s = e->share;
+    const struct coo *piece = e->piece < s->pieces ? &s->piece[e->piece] : &nothing;
+    uint64_t count = piece->nnz - e->begin < e->most ? piece->nnz - e->begin : e->most;
+    sort_slice(e, piece, count);
+    if (exchange_counts(e, e->send_count, e->receive_count, error) != STATUS_OK)
+        return error->status;
+    e->send_first[0] = e->receive_first[0] = 0;
+    if (s->dealt)
+        follow_rounds(e, at);
+    for (int n = 0; n < e->x->shape.order && error->status == STATUS_OK; n++)
+        exchange_indices(e, piece, count, n, error);
+    if (error->status == STATUS_OK && exchange_values(e, piece, count, error) == STATUS_OK) {
+        for (int k = 0; k < e->comm->size; k++)
+            e->filled[k] += e->receive_count[k];
+        advance(e, count);
+    }
+    return error->status;
+}
+
+enum status nonzero_exchange(struct share *s, const struct process_grid *g, struct comm *c,
+                             struct coo *x, struct error *error)
+{
+    struct exchange e = {.share = s, .grid = g, .comm = c, .x = x};
+    uint64_t at = 0;
+    *x = (struct coo){0};
+    e.part = process_grid_part(g, c->rank);
+    if (agree_on_rounds(&e, error) == STATUS_OK && allocate(&e, error) == STATUS_OK &&
+        count_expected(&e, error) == STATUS_OK && create_part(&e, error) == STATUS_OK)
+        for (int round = 0; round < e.rounds && error->status == STATUS_OK; round++)
+            exchange_slice(&e, &at, error);
+    if (error->status != STATUS_OK)
+        coo_free(x);
+    free_exchange(&e);
+    return error->status;
+}

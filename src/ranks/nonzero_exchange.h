@@ -1,0 +1,17 @@
+/* Sends each nonzero to the rank that owns it. */
+#ifndef BLCO_NONZERO_EXCHANGE_H
+#define BLCO_NONZERO_EXCHANGE_H
+
+#include "plan/process_grid.h"
+#include "ranks/share.h"
+
+/* *x = the nonzeros of all ranks' shares that are this rank's on the grid, in the tensor's order;
+ * indices count from the first row of the rank's part, and a mode of which the part has no rows has
+ * length 1. A share's pieces are freed once they are sent (unless they are borrowed), while the
+ * arrays of x, which are allocated at once, fill up; besides, a rank takes some 50 MB. By all
+ * OpenMP threads. All ranks of c, g->ranks of them, call this. The caller frees *x; it is empty on
+ * failure, which all ranks see. STATUS_MEMORY. */
+enum status nonzero_exchange(struct share *s, const struct process_grid *g, struct comm *c,
+                             struct coo *x, struct error *error);
+
+#endif

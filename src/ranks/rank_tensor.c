@@ -1,0 +1,107 @@
+#include "ranks/rank_tensor.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "formats/tensor_file.h"
+#include "ranks/nonzero_exchange.h"
+#include "ranks/rank_census.h"
+#include "ranks/ranks_agree.h"
+#include "ranks/share_input.h"
+
+/* Rank 0 chooses; the others only make the cuts, so that ranks on different machines agree. */
+static enum status choose_grid(struct rank_tensor *t, struct comm *c, const struct share *s,
+                               const struct coo_census *census, const struct grid_request *request,
+                               struct error *error)
+{
+    struct grid_request q = *request;
+    q.ranks = c->size;
+    if (c->rank == 0)
+        process_grid_choose(&t->grid, &t->cost, &q, &s->shape, s->total, census->count,
+                            &census->sample, error);
+    if (ranks_agree(c, error) != STATUS_OK)
+        return error->status;
+    memcpy(q.parts, t->grid.parts, sizeof q.parts);
+    if (comm_broadcast(c, 0, q.parts, sizeof q.parts, error) != STATUS_OK)
+        return error->status;
+    if (c->rank > 0)
+        process_grid_choose(&t->grid, &t->cost, &q, &s->shape, s->total, census->count,
+                            &census->sample, error);
+    return ranks_agree(c, error);
+}
+
+static enum status send_to_owners(struct rank_tensor *t, struct comm *c, struct share *s,
+                                  const struct grid_request *request, struct error *error)
+{
+    struct coo_census census;
+    double start = clock_now();
+    t->shape = s->shape;
+    if (rank_census(s, c, &census, error) != STATUS_OK)
+        return error->status;
+    choose_grid(t, c, s, &census, request, error);
+    coo_census_free(&census);
+    if (error->status == STATUS_OK && nonzero_exchange(s, &t->grid, c, &t->x, error) == STATUS_OK)
+        t->part = process_grid_part(&t->grid, c->rank);
+    t->exchange_seconds = clock_now() - start;
+    return error->status;
+}
+
+/* Cleans this rank's part; *all is what cleaning all parts did. */
+static enum status clean(struct rank_tensor *t, struct comm *c, struct coo_cleaning *all,
+                         struct error *error)
+{
+    struct coo_cleaning own;
+    double start = clock_now();
+    coo_clean(&t->x, &own, error);
+    if (ranks_agree(c, error) != STATUS_OK)
+        return error->status;
+    double sum[] = {(double)own.zeros, (double)own.duplicates}; /* exact: below 2^53 */
+    if (comm_sum(c, sum, 2, error) == STATUS_OK)
+        *all = (struct coo_cleaning){.zeros = (uint64_t)sum[0], .duplicates = (uint64_t)sum[1]};
+    t->clean_seconds = clock_now() - start;
+    return error->status;
+}
+
+enum status rank_tensor_open(struct rank_tensor *t, struct comm *c, const char *path,
+                             const struct tns_options *options, const struct grid_request *request,
+                             struct progress *progress, struct error *error)
+{
+    struct share share;
+    struct coo_cleaning cleaning = {0};
+    double start = clock_now();
+    *t = (struct rank_tensor){0};
+    share_read(&share, c, path, options, progress, error);
+    t->read_seconds = clock_now() - start;
+    if (error->status == STATUS_OK && send_to_owners(t, c, &share, request, error) == STATUS_OK &&
+        (share.clean || clean(t, c, &cleaning, error) == STATUS_OK)) {
+        t->nnz = share.total - cleaning.zeros - cleaning.duplicates;
+        tensor_note_cleaning(progress, &cleaning);
+        tensor_check_left(path, share.total, t->nnz, error);
+    }
+    share_free(&share);
+    if (error->status != STATUS_OK)
+        rank_tensor_close(t);
+    return error->status;
+}
+
+enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struct coo *x,
+                              const struct grid_request *request, struct error *error)
+{
+    struct share share;
+    *t = (struct rank_tensor){0};
+    share_of_memory(&share, c, x, error);
+    if (ranks_agree(c, error) == STATUS_OK &&
+        send_to_owners(t, c, &share, request, error) == STATUS_OK)
+        t->nnz = share.total;
+    share_free(&share);
+    if (error->status != STATUS_OK)
+        rank_tensor_close(t);
+    return error->status;
+}
+
+void rank_tensor_close(struct rank_tensor *t)
+{
+    process_grid_free(&t->grid);
+    coo_free(&t->x);
+    *t = (struct rank_tensor){0};
+}

@@ -1,0 +1,44 @@
+/* The tensor that several ranks work on: each rank has the nonzeros of its part of the grid, and
+ * none ever has the whole. */
+#ifndef BLCO_RANK_TENSOR_H
+#define BLCO_RANK_TENSOR_H
+
+#include "base/progress.h"
+#include "comm/comm.h"
+#include "formats/tns/tns_options.h"
+#include "plan/process_grid.h"
+
+struct rank_tensor {
+    struct shape shape; /* of the whole tensor                                                   */
+    uint64_t nnz;       /* of all ranks, after cleaning                                          */
+    struct process_grid grid; /* the same on all ranks; owned                                    */
+    struct grid_cost cost;
+    struct part part; /* this rank's                                                             */
+    struct coo x;     /* its nonzeros, distinct and without zeros, perhaps none; indices count from
+                       * the first row of the part, a mode without rows has length 1; owned      */
+    double read_seconds;     /* until every rank had its share of the file                       */
+    double exchange_seconds; /* counting, choosing the grid, sending the nonzeros                */
+    double clean_seconds;
+};
+
+/* Every rank of c, whose number is at most MAX_RANKS, reads a share of the tensor at `path`, the
+ * ranks choose a grid after *request, whose `ranks` does not matter, and each gets the nonzeros of
+ * its part, cleaned; the order of the nonzeros, and so the sums of duplicates, are those of
+ * tensor_input. By all OpenMP threads of each rank. Rank 0 tells the user what tensor_input_open
+ * and tensor_input_read tell; progress of the others is NULL. The caller closes *t, which is empty
+ * on failure. Every rank fails where one does, with the same status and message, or "rank 3: ..."
+ * before the message where memory ran out within an operation of c. STATUS_INPUT, also if no
+ * nonzero is left; STATUS_MEMORY. */
+enum status rank_tensor_open(struct rank_tensor *t, struct comm *c, const char *path,
+                             const struct tns_options *options, const struct grid_request *request,
+                             struct progress *progress, struct error *error);
+
+/* rank_tensor_open for ranks that are threads of one process, from a clean tensor in its memory,
+ * which is only read; not needed afterwards. */
+enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struct coo *x,
+                              const struct grid_request *request, struct error *error);
+
+/* Accepts an empty one. */
+void rank_tensor_close(struct rank_tensor *t);
+
+#endif

@@ -1,0 +1,63 @@
+#include "ranks/share_blco.h"
+
+#include "base/clock.h"
+#include "formats/blco/blco_pieces.h"
+#include "formats/tensor_file.h"
+#include "ranks/ranks_agree.h"
+
+#define PIECE 16 /* segments: about a million nonzeros */
+
+static enum status decode_piece(struct share *s, const struct blco_file *f, uint64_t begin,
+                                uint64_t end, struct error *error)
+{
+    struct coo piece;
+    if (coo_create(&piece, &f->shape, blco_file_nnz(f, begin, end), error) != STATUS_OK)
+        return error->status;
+    if (blco_file_decode(f, begin, end, &piece, error) == STATUS_OK)
+        share_append(s, &piece, error);
+    else
+        coo_free(&piece);
+    blco_pieces_let_go(f, begin, end);
+    return error->status;
+}
+
+static enum status decode_share(struct share *s, const struct comm *c, const struct blco_file *f,
+                                struct progress *progress, struct error *error)
+{
+    uint64_t begin = share_begin(f->header->nsegments, c->rank, c->size);
+    uint64_t behind = share_begin(f->header->nsegments, c->rank + 1, c->size);
+    for (uint64_t b = begin; b < behind && error->status == STATUS_OK; b += PIECE) {
+        decode_piece(s, f, b, behind - b < PIECE ? behind : b + PIECE, error);
+        progress_update(progress, (double)(b - begin) / (double)(behind - begin), "%.1f million",
+                        (double)s->nnz / 1e6);
+    }
+    return error->status;
+}
+
+enum status share_read_blco(struct share *s, struct comm *c, const char *path,
+                            const struct tns_options *options, struct progress *progress,
+                            struct error *error)
+{
+    struct blco_file f = {0};
+    double start = clock_now();
+    *s = (struct share){0};
+    tensor_open_blco(&f, path, options, error);
+    if (ranks_agree(c, error) == STATUS_OK) {
+        const struct file_identity mine = {f.header->file_bytes, f.header->header_crc};
+        ranks_same_file(c, path, &mine, error);
+    }
+    progress_stage(progress, "reading %s", path);
+    if (error->status == STATUS_OK)
+        decode_share(s, c, &f, progress, error);
+    if (ranks_agree(c, error) == STATUS_OK) {
+        share_set_shape(s, &f.shape);
+        s->total = f.header->nnz;
+        s->clean = true;
+        blco_file_note_read(&f, clock_now() - start, progress);
+    } else {
+        progress_clear(progress);
+        share_free(s);
+    }
+    blco_file_close(&f);
+    return error->status;
+}
