@@ -27,15 +27,12 @@ enum status cpals_sweep(struct backend *b, double *fit, struct error *error)
     return backend_fit(b, b->order - 1, fit, error);
 }
 
-/* *stop = whether the user has interrupted the run; the same on every rank. */
-static enum status find_stop(struct backend *b, const struct cpals_options *options, bool *stop,
-                             struct error *error)
+/* *interrupted = the largest value of the options' on any rank. */
+static enum status find_stop(struct backend *b, const struct cpals_options *options,
+                             int *interrupted, struct error *error)
 {
-    int interrupted = options->interrupted && *options->interrupted;
-    if (comm_agree(b->ranks->all, &interrupted, error) != STATUS_OK)
-        return error->status;
-    *stop = interrupted != 0;
-    return STATUS_OK;
+    *interrupted = options->interrupted ? *options->interrupted : 0;
+    return comm_agree(b->ranks->all, interrupted, error);
 }
 
 enum status cpals_iterate(struct backend *b, const struct ktensor *k,
@@ -51,7 +48,6 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
 
     for (int i = 1; i <= options->max_iterations; i++) {
         double fit;
-        bool interrupted = false;
         if (cpals_sweep(b, &fit, error) != STATUS_OK)
             return error_prefix(error, "iteration %d: ", i);
         result->change = fit - result->fit;
@@ -64,9 +60,9 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
             result->stop = CPALS_CONVERGED;
             break;
         }
-        if (find_stop(b, options, &interrupted, error) != STATUS_OK)
+        if (find_stop(b, options, &result->interrupted, error) != STATUS_OK)
             return error->status;
-        if (interrupted) {
+        if (result->interrupted) {
             result->stop = CPALS_INTERRUPTED;
             break;
         }

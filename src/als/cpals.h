@@ -21,7 +21,8 @@ struct cpals_result {
     double fit;     /* 1 - ||X - model|| / ||X|| after the last iteration  */
     double change;  /* of the fit in the last iteration                    */
     enum cpals_stop stop;
-    double seconds; /* of loading the factors and of all iterations        */
+    int interrupted; /* the value of options.interrupted that stopped the run, or 0 */
+    double seconds;  /* of loading the factors and of all iterations        */
 };
 
 /* One iteration: updates every mode of a loaded backend in turn; *fit = the fit of the new model.

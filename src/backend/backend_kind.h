@@ -59,6 +59,7 @@ struct backend_device {
     char name[256];
     char driver[64];  /* the driver's version                         */
     char runtime[64]; /* the version of the CUDA runtime              */
+    char bus[32];     /* the device's place in its host, as 0000:1b:00.0 */
 };
 
 /* What a backend is opened from. Where `file` is NULL, the nonzeros are in the arrays of x;

@@ -85,3 +85,11 @@ enum status backend_ranks_gather(const struct backend_ranks *r, int n, double *a
     const struct comm_rows rows = {r->first[n], rank};
     return comm_all_gather(r->sharing[n], a, &rows, error);
 }
+
+double backend_ranks_seconds(const struct backend_ranks *r)
+{
+    double seconds = r->all->seconds;
+    for (int n = 0; n < r->part.whole.order; n++)
+        seconds += r->sharing[n] == r->all ? 0 : r->sharing[n]->seconds;
+    return seconds;
+}

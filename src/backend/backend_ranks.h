@@ -35,6 +35,9 @@ uint64_t backend_ranks_slot(const struct backend_ranks *r, int n);
 /* The rows of mode n that this rank solves: *first of those here, and how many. */
 uint64_t backend_ranks_rows(const struct backend_ranks *r, int n, uint64_t *first);
 
+/* Seconds that this rank has spent in operations with other ranks, waiting included. */
+double backend_ranks_seconds(const struct backend_ranks *r);
+
 /* m (rows here x R) has this rank's sums. The rows that this rank solves become the sums over all
  * ranks that share these rows. Errors of comm_reduce_scatter. */
 enum status backend_ranks_scatter(const struct backend_ranks *r, int n, double *m, uint64_t rank,

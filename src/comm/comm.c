@@ -1,6 +1,9 @@
 #include "comm/comm.h"
 
+#include <string.h>
+
 #include "base/clock.h"
+#include "base/memory.h"
 
 /* Books the seconds since `start`; returns `status`. */
 static enum status book(struct comm *c, double start, enum status status)
@@ -46,6 +49,27 @@ enum status comm_exchange(struct comm *c, const void *send, const uint64_t *send
 {
     double start = clock_now();
     return book(c, start, c->engine->exchange(c, send, send_first, receive, receive_first, error));
+}
+
+enum status comm_gather_all(struct comm *c, const void *mine, size_t size, void *all,
+                            struct error *error)
+{
+    size_t ranks = (size_t)c->size;
+    char *copies = memory_array(ranks, size, error);
+    uint64_t *first = memory_array(ranks + 1, sizeof *first, error);
+    if (copies && first) {
+        for (size_t k = 0; k < ranks; k++) {
+            memcpy(copies + k * size, mine, size);
+            first[k + 1] = (k + 1) * size;
+        }
+        first[0] = 0;
+        comm_exchange(c, copies, first, all, first, error);
+    } else {
+        comm_abort(c, error);
+    }
+    memory_free(first);
+    memory_free(copies);
+    return error->status;
 }
 
 enum status comm_check(struct comm *c, struct error *error)

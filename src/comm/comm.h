@@ -84,6 +84,11 @@ enum status comm_all_gather(struct comm *c, double *a, const struct comm_rows *r
 enum status comm_exchange(struct comm *c, const void *send, const uint64_t *send_first,
                           void *receive, const uint64_t *receive_first, struct error *error);
 
+/* all (ranks of c x size) = the `size` bytes of every rank, in the order of the ranks: a few bytes,
+ * since each rank makes a copy for each other. STATUS_MEMORY. */
+enum status comm_gather_all(struct comm *c, const void *mine, size_t size, void *all,
+                            struct error *error);
+
 /* Whether some rank has aborted, without waiting: its status and reason, or STATUS_OK. The one
  * operation that a rank may call alone. On an engine whose abort ends the other processes, a rank
  * learns of its own abort only. */

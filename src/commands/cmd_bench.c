@@ -94,7 +94,7 @@ static enum status prepare(struct job *job, struct error *error)
         return error->status;
     if (job->json && outfile_open(&job->file, job->json, error) != STATUS_OK)
         return error->status;
-    job->threads = cmd_set_threads(job->common.threads);
+    job->threads = cmd_set_threads(job->common.threads, 1);
     if (why_not.status)
         progress_note(&job->progress, "backend %s (%s)", job->request.kind->name, why_not.message);
     return STATUS_OK;

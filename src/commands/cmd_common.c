@@ -1,5 +1,6 @@
 #include "commands/cmd_common.h"
 
+#include <limits.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,15 @@ const struct cli_option cmd_machine_options[] = {
     {"precision", CMD_KEY_PRECISION, "NAME", "double or single (double)"},
     {"sharing", CMD_KEY_SHARING, "NAME",
      "whether neighbouring modes share partial products:\nauto or off (auto)"},
+    {NULL, 0, NULL, NULL}};
+
+const struct cli_option cmd_ranks_options[] = {
+    {"gpus", CMD_KEY_GPUS, "N|all|LIST",
+     "work on N GPUs of this machine, on all, or on those\nof these numbers, as 0,2 (the first "
+     "one)"},
+    {"grid", CMD_KEY_GRID, "AxBx...",
+     "cut mode 1 into A ranges of rows, mode 2 into B, ...,\none part for each GPU or process (the "
+     "cheapest)"},
     {NULL, 0, NULL, NULL}};
 
 const struct cli_option cmd_host_options[] = {
@@ -95,6 +105,33 @@ static enum status set_backend(struct cmd_common *common, const char *text, stru
     return error->status;
 }
 
+/* A number alone is how many; a comma makes a list, also behind a single number. */
+static enum status set_gpus(struct cmd_gpus *gpus, const char *text, struct error *error)
+{
+    uint64_t number;
+    char word[32];
+    *gpus = (struct cmd_gpus){.listed = strchr(text, ',') != NULL,
+                              .all_unless_given = gpus->all_unless_given};
+    if (strcmp(text, "all") == 0) {
+        gpus->count = CMD_ALL_GPUS;
+    } else if (!gpus->listed) {
+        if (cli_unsigned("--gpus", text, 1, CMD_MAX_GPUS, &number, error) == STATUS_OK)
+            gpus->count = (int)number;
+    }
+    for (const char *at = text; gpus->listed && *at; at += strspn(at, ",")) {
+        size_t length = strcspn(at, ",");
+        if (length >= sizeof word || gpus->count == CMD_MAX_GPUS)
+            return error_set(error, STATUS_INPUT, "--gpus: '%s', expected at most %d numbers", text,
+                             CMD_MAX_GPUS);
+        snprintf(word, sizeof word, "%.*s", (int)length, at);
+        if (cli_unsigned("--gpus", word, 0, INT_MAX, &number, error) != STATUS_OK)
+            return error->status;
+        gpus->device[gpus->count++] = (int)number;
+        at += length;
+    }
+    return error->status;
+}
+
 enum status cmd_common_set(void *settings, int key, const char *text, struct error *error)
 {
     struct cmd_common *common = settings;
@@ -137,6 +174,8 @@ enum status cmd_common_set(void *settings, int key, const char *text, struct err
         return set_conflict(common, text, error);
     case CMD_KEY_PRECISION:
         return set_precision(common, text, error);
+    case CMD_KEY_GPUS:
+        return set_gpus(&common->gpus, text, error);
     case CMD_KEY_SHARING:
         return set_sharing(common, text, error);
     default:
@@ -188,7 +227,7 @@ void cmd_print_lengths(const struct shape *shape)
         printf("%s%ju", n ? " x " : "", (uintmax_t)shape->dims[n]);
 }
 
-int cmd_set_threads(int threads)
+int cmd_set_threads(int threads, int sharers)
 {
     const char *openmp = getenv("OMP_NUM_THREADS");
     const char *slurm = getenv("SLURM_CPUS_PER_TASK");
@@ -196,20 +235,59 @@ int cmd_set_threads(int threads)
     uint64_t number;
     if (threads > 0)
         omp_set_num_threads(threads);
-    else if (!(openmp && *openmp) && slurm &&
-             cli_unsigned("SLURM_CPUS_PER_TASK", slurm, 1, MAX_THREADS, &number, &ignored) ==
-                 STATUS_OK)
+    else if (openmp && *openmp)
+        return omp_get_max_threads();
+    else if (slurm && cli_unsigned("SLURM_CPUS_PER_TASK", slurm, 1, MAX_THREADS, &number,
+                                   &ignored) == STATUS_OK)
         omp_set_num_threads((int)number);
+    else if (sharers > 1)
+        omp_set_num_threads(omp_get_num_procs() > sharers ? omp_get_num_procs() / sharers : 1);
     return omp_get_max_threads();
 }
 
-enum status cmd_choose_backend(const struct cmd_common *common, const struct backend_kind **kind,
+static bool are_different(const struct cmd_gpus *gpus)
+{
+    for (int i = 0; i < gpus->count; i++)
+        for (int j = 0; j < i; j++)
+            if (gpus->device[i] == gpus->device[j])
+                return false;
+    return true;
+}
+
+/* gpus->device = the numbers of the machine's GPUs that are meant. */
+static enum status find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind,
+                             struct error *error)
+{
+    int have = 1, largest = gpus->count - 1;
+    if (gpus->count != 0 && !kind->devices)
+        return error_set(error, STATUS_INPUT, "--gpus: backend %s works without GPUs", kind->name);
+    if (kind->devices && kind->devices(&have, error) != STATUS_OK)
+        return error->status;
+    if (gpus->count <= 0) {
+        gpus->count = gpus->count == CMD_ALL_GPUS || gpus->all_unless_given ? have : 1;
+        largest = gpus->count - 1;
+    }
+    for (int i = 0; i < gpus->count; i++) {
+        gpus->device[i] = gpus->listed ? gpus->device[i] : i;
+        largest = gpus->device[i] > largest ? gpus->device[i] : largest;
+    }
+    if (largest >= have || gpus->count > CMD_MAX_GPUS)
+        return error_set(error, STATUS_INPUT, "--gpus: GPU %d, but this machine has %d (from 0)",
+                         largest, have);
+    return are_different(gpus) ? STATUS_OK
+                               : error_set(error, STATUS_INPUT, "--gpus: a GPU stands twice");
+}
+
+enum status cmd_choose_backend(struct cmd_common *common, const struct backend_kind **kind,
                                struct error *why_not, struct error *error)
 {
     const struct plan_tensor smallest = {.shape = {1, {1}}, .nnz = 1};
     struct plan_request request;
     if (backend_choose(kind, common->backend, why_not, error) != STATUS_OK)
         return error->status;
+    if (find_gpus(&common->gpus, *kind, error) != STATUS_OK)
+        return error->status;
+    common->options.device = common->gpus.device[0];
     return (*kind)->request(&request, &smallest, &common->options, error);
 }
 

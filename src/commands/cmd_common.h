@@ -10,6 +10,8 @@
 #include "formats/tns/tns_options.h"
 
 #define CMD_MAX_RANK 1000000
+#define CMD_MAX_GPUS 64
+#define CMD_ALL_GPUS -1
 
 /* Keys of options without a short letter. */
 enum {
@@ -23,6 +25,7 @@ enum {
     CMD_KEY_SHARING,
     CMD_KEY_RANKS,
     CMD_KEY_GRID,
+    CMD_KEY_GPUS,
     CMD_KEY_OWN /* the first key of a command's own options */
 };
 
@@ -33,6 +36,14 @@ struct cmd_ranks {
     int modes;            /* how many numbers --grid gave; 0: not given, a grid is chosen   */
 };
 
+/* The GPUs that --gpus asks for. */
+struct cmd_gpus {
+    int count;             /* as given, or CMD_ALL_GPUS; 0: --gpus was not given                */
+    bool listed;           /* --gpus gave their numbers; otherwise the first ones are meant     */
+    bool all_unless_given; /* what 0 means; otherwise 0 means the first one                     */
+    int device[CMD_MAX_GPUS]; /* (count) their numbers                                          */
+};
+
 struct cmd_common {
     bool help, version, quiet;
     int threads;                    /* 0: not given                    */
@@ -40,10 +51,12 @@ struct cmd_common {
     const char *backend;            /* auto, cuda or host; not owned   */
     struct backend_options options; /* options.rank: 0 without --rank  */
     struct cmd_ranks ranks;         /* --ranks, --grid                 */
+    struct cmd_gpus gpus;           /* --gpus                          */
 };
 
 extern const struct cli_option cmd_input_options[];   /* --index-base --dims                     */
 extern const struct cli_option cmd_machine_options[]; /* --backend -t --memory --host-memory ... */
+extern const struct cli_option cmd_ranks_options[];   /* --gpus --grid                           */
 extern const struct cli_option cmd_host_options[];    /* -t --host-memory: for work without a GPU */
 extern const struct cli_option cmd_general_options[]; /* -q -h -V                                */
 
@@ -68,15 +81,18 @@ enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct erro
 void cmd_print_lengths(const struct shape *shape);
 
 /* Sets how many threads OpenMP uses: `threads`, else OMP_NUM_THREADS, else SLURM_CPUS_PER_TASK,
- * else the processors that this process may run on. Returns how many. */
-int cmd_set_threads(int threads);
+ * else the processors that this process may run on, divided by the `sharers` processes that may run
+ * on the same ones. Returns how many, at least one. */
+int cmd_set_threads(int threads, int sharers);
 
 /* Bytes of host memory to use: --host-memory, else MACHINE_MEMORY_SHARE of the available memory. */
 uint64_t cmd_host_memory(const struct cmd_common *common);
 
-/* Finds the backend that --backend names, and refuses options that the backend cannot take, before
- * a tensor is read. `why_not` and errors as of backend_choose(), and STATUS_INPUT. */
-enum status cmd_choose_backend(const struct cmd_common *common, const struct backend_kind **kind,
+/* Finds the backend that --backend names and the GPUs that --gpus means, and refuses options that
+ * the backend cannot take, before a tensor is read. Afterwards common->gpus has the numbers of the
+ * GPUs (of a backend without any, one number 0), and common->options.device is the first. `why_not`
+ * and errors as of backend_choose(), and STATUS_INPUT. */
+enum status cmd_choose_backend(struct cmd_common *common, const struct backend_kind **kind,
                                struct error *why_not, struct error *error);
 
 #endif

@@ -239,7 +239,7 @@ static enum status convert(struct settings *s, struct error *error)
         tensor_format(s->in, &from, error) != STATUS_OK ||
         (strcmp(s->out, "-") != 0 && outfile_check(s->out, error) != STATUS_OK))
         return error->status;
-    cmd_set_threads(s->common.threads);
+    cmd_set_threads(s->common.threads, 1);
     s->memory = cmd_host_memory(&s->common);
     progress_init(&progress, s->common.quiet ? NULL : stderr);
     if (from == TENSOR_BLCO && to == TENSOR_BLCO)

@@ -4,13 +4,11 @@
 #include <signal.h>
 #include <string.h>
 
-#include "als/cpals.h"
 #include "base/clock.h"
 #include "base/version.h"
-#include "commands/cpd_settings.h"
-#include "commands/cpd_summary.h"
-#include "formats/tensor_input.h"
-#include "model/ktensor_io.h"
+#include "comm/comm_team.h"
+#include "comm/comm_world.h"
+#include "commands/cpd_job.h"
 
 static volatile sig_atomic_t interrupted; /* the signal that asked for the end, or 0 */
 
@@ -38,138 +36,53 @@ static void catch_signals(void)
     }
 }
 
-struct job {
-    struct cpd_settings settings;
-    const struct backend_kind *kind;
-    struct backend backend;
-    struct tensor_input input;
-    struct ktensor model;
-    struct ktensor_files files;
-    struct cpals_result result;
-    struct cpd_times times;
-    struct progress progress;
-};
+/* Reads the start that --init names. */
+static enum status read_start(struct cpd_job *job, struct error *error)
+{
+    const struct cpd_settings *s = &job->settings;
+    if (!s->init_stem || ktensor_read(&job->start, s->init_stem, 0, error) != STATUS_OK)
+        return error->status;
+    if (job->start.rank != s->common.options.rank)
+        return error_set(
+            error, STATUS_INPUT, "--init %s: a model of rank %ju, expected the rank %ju of -r",
+            s->init_stem, (uintmax_t)job->start.rank, (uintmax_t)s->common.options.rank);
+    return STATUS_OK;
+}
+
+/* What computes: "4 threads", "2 GPUs", "3 processes". */
+static void name_workers(const struct cpd_job *job, char text[64])
+{
+    int processes = comm_world_size(), gpus = job->settings.common.gpus.count;
+    int threads = cmd_set_threads(job->settings.common.threads, 1);
+    if (processes > 1)
+        snprintf(text, 64, "%d processes", processes);
+    else if (gpus > 1)
+        snprintf(text, 64, "%d GPUs", gpus);
+    else
+        snprintf(text, 64, "%d thread%s", threads, threads == 1 ? "" : "s");
+}
 
 /* Checks all that can be checked before the tensor is read. */
-static enum status prepare(struct job *job, struct error *error)
+static enum status prepare(struct cpd_job *job, struct error *error)
 {
     struct cpd_settings *s = &job->settings;
     struct error why_not = {0};
+    char workers[64];
     if (cmd_choose_backend(&s->common, &job->kind, &why_not, error) != STATUS_OK)
         return error->status;
-    if (!s->nowrite && ktensor_writable(s->stem, error) != STATUS_OK)
+    if (!s->nowrite && comm_world_rank() == 0 && ktensor_writable(s->stem, error) != STATUS_OK)
         return error->status;
-    if (s->init_stem) {
-        if (ktensor_read(&job->model, s->init_stem, 0, error) != STATUS_OK)
-            return error->status;
-        if (job->model.rank != s->common.options.rank)
-            return error_set(
-                error, STATUS_INPUT, "--init %s: a model of rank %ju, expected the rank %ju of -r",
-                s->init_stem, (uintmax_t)job->model.rank, (uintmax_t)s->common.options.rank);
-    }
-    int threads = cmd_set_threads(s->common.threads);
-    progress_note(&job->progress, "blco %s: backend %s%s%s%s, %d thread%s, rank %ju, seed %ju",
-                  version_text, job->kind->name, why_not.status ? " (" : "", why_not.message,
-                  why_not.status ? ")" : "", threads, threads == 1 ? "" : "s",
-                  (uintmax_t)s->common.options.rank, (uintmax_t)s->seed);
+    if (read_start(job, error) != STATUS_OK)
+        return error->status;
+    name_workers(job, workers);
+    progress_note(&job->progress, "blco %s: backend %s%s%s%s, %s, rank %ju, seed %ju", version_text,
+                  job->kind->name, why_not.status ? " (" : "", why_not.message,
+                  why_not.status ? ")" : "", workers, (uintmax_t)s->common.options.rank,
+                  (uintmax_t)s->seed);
     return STATUS_OK;
 }
 
-static enum status open_tensor(struct job *job, struct error *error)
-{
-    const struct cpd_settings *s = &job->settings;
-    if (tensor_input_open(&job->input, s->tensor, &s->common.tns, &job->progress, error) ==
-        STATUS_OK)
-        cpd_warn_shape(&job->progress, &job->input.x, s->common.options.rank);
-    return error->status;
-}
-
-/* Refuses a start whose shape is not that of the tensor. */
-static enum status check_start(const struct job *job, struct error *error)
-{
-    const char *stem = job->settings.init_stem;
-    const struct ktensor *k = &job->model;
-    if (k->shape.order != job->input.x.shape.order)
-        return error_set(error, STATUS_INPUT, "--init %s: %d modes, but the tensor has %d", stem,
-                         k->shape.order, job->input.x.shape.order);
-    for (int n = 0; n < k->shape.order; n++)
-        if (k->shape.dims[n] != job->input.x.shape.dims[n])
-            return error_set(error, STATUS_INPUT,
-                             "--init %s: mode %d has %ju rows, but the tensor's has length %ju",
-                             stem, n + 1, (uintmax_t)k->shape.dims[n],
-                             (uintmax_t)job->input.x.shape.dims[n]);
-    return STATUS_OK;
-}
-
-/* Refuses what fits nowhere, before anything large is made. */
-static enum status plan_and_read(struct job *job, struct error *error)
-{
-    if (job->settings.init_stem && check_start(job, error) != STATUS_OK)
-        return error->status;
-    return backend_prepare(&job->backend, job->kind, &job->input, &job->settings.common.options,
-                           NULL, &job->progress, error);
-}
-
-static enum status make_start(struct job *job, struct error *error)
-{
-    const struct cpd_settings *s = &job->settings;
-    const struct coo *x = &job->input.x;
-    if (!s->init_stem &&
-        ktensor_create(&job->model, &x->shape, s->common.options.rank, error) == STATUS_OK)
-        ktensor_randomise(&job->model, s->init, s->seed);
-    return error->status;
-}
-
-static void show_plan(struct job *job)
-{
-    char text[4096];
-    struct backend_built built;
-    backend_built(&job->backend, &built);
-    plan_describe(&built.plan, &built.groups, text, sizeof text);
-    for (char *text_line = strtok(text, "\n"); text_line; text_line = strtok(NULL, "\n"))
-        progress_note(&job->progress, "%s", text_line);
-}
-
-/* Tells which kernel computed each mode's MTTKRP in the end, if there was a choice. */
-static void show_kernels(struct job *job)
-{
-    char text[96];
-    for (int n = 0; n < job->backend.order; n++) {
-        backend_describe(&job->backend, n, text, sizeof text);
-        if (text[0])
-            progress_note(&job->progress, "mode %d: MTTKRP kernel %s", n + 1, text);
-    }
-}
-
-static enum status decompose(struct job *job, struct error *error)
-{
-    const struct cpd_settings *s = &job->settings;
-    const struct cpals_options options = {
-        .max_iterations = s->iterations, .tolerance = s->tolerance, .interrupted = &interrupted};
-    struct backend_built built;
-    progress_stage(&job->progress, "building");
-    if (backend_open_prepared(&job->backend, &job->input, &s->common.options, &job->progress,
-                              error) != STATUS_OK)
-        return error->status;
-    job->times.read = job->input.read_seconds;
-    job->times.clean = job->input.clean_seconds;
-    tensor_input_close(&job->input); /* the backend has its own copy */
-    backend_built(&job->backend, &built);
-    int orderings = plan_orderings(&built.plan);
-    progress_done(&job->progress, "%d ordering%s", orderings, orderings == 1 ? "" : "s");
-    if (s->verbose)
-        show_plan(job);
-    catch_signals();
-    enum status status =
-        cpals_run(&job->backend, &job->model, &options, &job->progress, &job->result, error);
-    memcpy(job->times.operation, job->backend.seconds, sizeof job->times.operation);
-    if (s->verbose)
-        show_kernels(job);
-    backend_close(&job->backend);
-    return status;
-}
-
-static enum status write_model(struct job *job, struct error *error)
+static enum status write_model(struct cpd_job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
     if (s->nowrite)
@@ -183,11 +96,24 @@ static enum status write_model(struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-static enum status run(struct job *job, struct error *error)
+/* On the processes of a launcher, on GPUs of this process, or alone. */
+static enum status decompose(struct cpd_job *job, struct comm *world, struct error *error)
 {
-    if (prepare(job, error) != STATUS_OK || open_tensor(job, error) != STATUS_OK ||
-        plan_and_read(job, error) != STATUS_OK || make_start(job, error) != STATUS_OK ||
-        decompose(job, error) != STATUS_OK || write_model(job, error) != STATUS_OK)
+    int gpus = job->settings.common.gpus.count;
+    if (world)
+        return cpd_rank(world, job, error);
+    if (gpus > 1)
+        return comm_run_team(gpus, cpd_rank, job, error);
+    return cpd_alone(job, error);
+}
+
+static enum status run(struct cpd_job *job, struct comm *world, struct error *error)
+{
+    if (decompose(job, world, error) != STATUS_OK)
+        return error->status;
+    if (world && world->rank > 0)
+        return STATUS_OK;
+    if (write_model(job, error) != STATUS_OK)
         return error->status;
     cpd_warn_zeros(&job->progress, &job->model);
     cpd_summarise(&job->progress, &job->result, &job->times, job->model.shape.order,
@@ -195,21 +121,37 @@ static enum status run(struct job *job, struct error *error)
     return STATUS_OK;
 }
 
+/* Of several processes every process comes here; process 0 speaks. */
+static void start(struct cpd_job *job, struct error *error)
+{
+    struct comm *world = NULL;
+    job->settings.common.gpus.all_unless_given = comm_world_expected();
+    bool quiet = job->settings.common.quiet || comm_world_rank() > 0;
+    progress_init(&job->progress, quiet ? NULL : stderr);
+    if (!comm_world_expected() || comm_world(&world, error) == STATUS_OK) {
+        prepare(job, error);
+        if (!world || comm_settle(world, error) == STATUS_OK)
+            run(job, world, error);
+        if (world && error->status != STATUS_OK)
+            comm_abort(world, error);
+    }
+    comm_close(world);
+    progress_clear(&job->progress);
+}
+
 int cmd_cpd(int argc, char **argv, struct error *error)
 {
-    struct job job = {.times.start = clock_now()};
+    struct cpd_job job = {
+        .interrupted = &interrupted, .catch_signals = catch_signals, .times.start = clock_now()};
     if (cpd_settings_parse(&job.settings, argc, argv, error) == STATUS_OK &&
-        !cmd_common_answered(&job.settings.common, cmd_cpd_help)) {
-        progress_init(&job.progress, job.settings.common.quiet ? NULL : stderr);
-        run(&job, error);
-        progress_clear(&job.progress);
-    }
-    backend_close(&job.backend);
-    tensor_input_close(&job.input);
+        !cmd_common_answered(&job.settings.common, cmd_cpd_help))
+        start(&job, error);
+    ktensor_free(&job.start);
     ktensor_free(&job.model);
     ktensor_files_free(&job.files);
     cpd_settings_free(&job.settings);
-    if (error->status == STATUS_OK && interrupted)
-        return 128 + interrupted;
+    int number = job.result.interrupted ? job.result.interrupted : interrupted;
+    if (error->status == STATUS_OK && number)
+        return 128 + number;
     return (int)error->status;
 }

@@ -271,7 +271,7 @@ static enum status generate(const struct settings *s, const char *path, struct e
     char size[NUMBER_SIZE_TEXT];
     if (make_spec(s, &spec, error) != STATUS_OK || check_output(s, path, error) != STATUS_OK)
         return error->status;
-    cmd_set_threads(s->common.threads);
+    cmd_set_threads(s->common.threads, 1);
     progress_init(&progress, s->common.quiet ? NULL : stderr);
     double start = clock_now();
     uint64_t nnz = spec.nnz;

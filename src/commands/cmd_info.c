@@ -151,14 +151,14 @@ static enum status make_plan(struct findings *f, const struct backend_options *o
     return error->status;
 }
 
-static enum status gather(struct findings *f, const char *path, const struct cmd_common *common,
+static enum status gather(struct findings *f, const char *path, struct cmd_common *common,
                           struct error *error)
 {
     struct progress progress;
     if (cmd_choose_backend(common, &f->kind, NULL, error) != STATUS_OK ||
         tensor_format(path, &f->format, error) != STATUS_OK)
         return error->status;
-    int threads = cmd_set_threads(common->threads);
+    int threads = cmd_set_threads(common->threads, 1);
     progress_init(&progress, common->quiet ? NULL : stderr);
     f->memory = cmd_host_memory(common);
     f->wanted = common->ranks;

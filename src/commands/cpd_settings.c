@@ -28,9 +28,13 @@ static const struct cli_option output_options[] = {
     {"verbose", 'v', NULL, "show the memory plan, the kernels and the time of\neach mode"},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_section sections[] = {
-    {"Model", model_options},         {"Input", cmd_input_options},     {"Output", output_options},
-    {"Machine", cmd_machine_options}, {"General", cmd_general_options}, {NULL, NULL}};
+static const struct cli_section sections[] = {{"Model", model_options},
+                                              {"Input", cmd_input_options},
+                                              {"Output", output_options},
+                                              {"Machine", cmd_machine_options},
+                                              {"Several GPUs or processes", cmd_ranks_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 void cmd_cpd_help(FILE *stream)
 {

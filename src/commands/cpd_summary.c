@@ -5,17 +5,17 @@
 #include "base/memory.h"
 #include "base/number.h"
 
-void cpd_warn_shape(struct progress *progress, const struct coo *x, uint64_t rank)
+void cpd_warn_shape(struct progress *progress, const struct shape *shape, uint64_t rank)
 {
-    if (x->shape.order == 1)
+    if (shape->order == 1)
         progress_note(progress, "warning: a tensor of one mode is a vector: one component gives "
                                 "fit 1 and any further ones say nothing");
-    for (int n = 0; x->shape.order > 1 && n < x->shape.order; n++)
-        if (x->shape.dims[n] < rank)
+    for (int n = 0; shape->order > 1 && n < shape->order; n++)
+        if (shape->dims[n] < rank)
             progress_note(progress,
                           "warning: rank %ju is larger than mode %d (length %ju): its columns "
                           "cannot be independent",
-                          (uintmax_t)rank, n + 1, (uintmax_t)x->shape.dims[n]);
+                          (uintmax_t)rank, n + 1, (uintmax_t)shape->dims[n]);
 }
 
 void cpd_warn_zeros(struct progress *progress, const struct ktensor *k)
@@ -46,8 +46,10 @@ static void show_times(struct progress *progress, const struct cpd_times *times,
                        bool per_mode)
 {
     double total = clock_now() - times->start;
-    double other = total - times->read - times->clean - times->write;
+    double other = total - times->read - times->exchange - times->clean - times->write;
     show_stage(progress, "read", times->read, total);
+    if (times->exchange > 0)
+        show_stage(progress, "exchange", times->exchange, total);
     show_stage(progress, "clean", times->clean, total);
     for (int op = 0; op < OP_COUNT; op++) {
         double seconds = sum_over_modes(times, op, order);
@@ -77,6 +79,9 @@ void cpd_summarise(struct progress *progress, const struct cpals_result *result,
                   result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
                   result->change);
     show_times(progress, times, order, per_mode);
+    if (times->communication > 0)
+        progress_note(progress, "moving rows and sums among ranks took %.1f %% of the iterations",
+                      100 * times->communication / result->seconds);
     progress_note(progress, "peak memory %s", number_size(machine_memory_peak(), size));
     for (int i = 0; i < files->count; i++)
         progress_note(progress, "wrote %s", files->path[i]);

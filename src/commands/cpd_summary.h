@@ -9,14 +9,15 @@
 
 /* Seconds. */
 struct cpd_times {
-    double start; /* of the command, by clock_now() */
-    double read, clean, write;
+    double start;                          /* of the command, by clock_now() */
+    double read, exchange, clean, write;   /* exchange: of nonzeros among ranks            */
+    double communication;                  /* of iterations, in which rows and sums moved  */
     double operation[OP_COUNT][MAX_ORDER]; /* of each operation and mode */
 };
 
 /* Warns of a tensor and rank whose decomposition says little: one mode only, or more components
  * than a mode is long. */
-void cpd_warn_shape(struct progress *progress, const struct coo *x, uint64_t rank);
+void cpd_warn_shape(struct progress *progress, const struct shape *shape, uint64_t rank);
 
 /* Warns of components whose weight became zero. */
 void cpd_warn_zeros(struct progress *progress, const struct ktensor *k);

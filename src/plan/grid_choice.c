@@ -132,26 +132,16 @@ static enum status copy_cuts(struct process_grid *g, const struct grid_cuts *cut
     return STATUS_OK;
 }
 
-/* How many of x's nonzeros the fullest rank has. */
-static uint64_t fullest_rank(const struct process_grid *g, const struct coo *x)
+/* *largest = how many of x's nonzeros the fullest rank has. */
+static enum status count_fullest(const struct process_grid *g, const struct coo *x,
+                                 uint64_t *largest, struct error *error)
 {
-    uint64_t nonzeros[MAX_RANKS] = {0}, largest = 0;
-#pragma omp parallel
-    {
-        uint64_t own[MAX_RANKS] = {0};
-#pragma omp for schedule(static)
-        for (uint64_t i = 0; i < x->nnz; i++) {
-            uint32_t index[MAX_ORDER];
-            coo_coordinates(x, i, index);
-            own[process_grid_rank(g, index)]++;
-        }
-#pragma omp critical(grid_choice_count)
+    uint64_t nonzeros[MAX_RANKS];
+    *largest = 0;
+    if (process_grid_count(g, x, nonzeros, error) == STATUS_OK)
         for (int r = 0; r < g->ranks; r++)
-            nonzeros[r] += own[r];
-    }
-    for (int r = 0; r < g->ranks; r++)
-        largest = nonzeros[r] > largest ? nonzeros[r] : largest;
-    return largest;
+            *largest = nonzeros[r] > *largest ? nonzeros[r] : *largest;
+    return error->status;
 }
 
 static enum status check_fixed(const struct grid_request *q, int order, struct error *error)
@@ -186,8 +176,10 @@ enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,
             uint64_t grids = list_grids(grid, &cuts, request, nnz);
             memcpy(g->parts, cheapest(grid, grids, &cuts, request, nnz)->parts, sizeof g->parts);
         }
-        if (grid && copy_cuts(g, &cuts, error) == STATUS_OK && cost)
-            *cost = cost_of(&cuts, g->parts, request, nnz, fullest_rank(g, sample), sample->nnz);
+        uint64_t largest;
+        if (grid && copy_cuts(g, &cuts, error) == STATUS_OK && cost &&
+            count_fullest(g, sample, &largest, error) == STATUS_OK)
+            *cost = cost_of(&cuts, g->parts, request, nnz, largest, sample->nnz);
         memory_free(grid);
         grid_cuts_free(&cuts);
     }

@@ -1,6 +1,7 @@
 #include "plan/process_grid.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "plan/row_cuts.h"

@@ -11,12 +11,16 @@
 
 /* Rank 0 chooses; the others only make the cuts, so that ranks on different machines agree. */
 static enum status choose_grid(struct rank_tensor *t, struct comm *c, const struct share *s,
-                               const struct coo_census *census, const struct grid_request *request,
+                               const struct coo_census *census, const struct rank_request *request,
                                struct error *error)
 {
-    struct grid_request q = *request;
-    q.ranks = c->size;
-    if (c->rank == 0)
+    struct grid_request q = {.ranks = c->size, .row_bytes = request->row_bytes};
+    rank_rates(&q, &s->shape, &request->machine);
+    memcpy(q.parts, request->parts, sizeof q.parts);
+    if (request->modes != 0 && request->modes != s->shape.order)
+        error_set(error, STATUS_INPUT, "a grid of %d number%s, expected %d, one for each mode",
+                  request->modes, request->modes == 1 ? "" : "s", s->shape.order);
+    else if (c->rank == 0)
         process_grid_choose(&t->grid, &t->cost, &q, &s->shape, s->total, census->count,
                             &census->sample, error);
     if (ranks_agree(c, error) != STATUS_OK)
@@ -31,7 +35,7 @@ static enum status choose_grid(struct rank_tensor *t, struct comm *c, const stru
 }
 
 static enum status send_to_owners(struct rank_tensor *t, struct comm *c, struct share *s,
-                                  const struct grid_request *request, struct error *error)
+                                  const struct rank_request *request, struct error *error)
 {
     struct coo_census census;
     double start = clock_now();
@@ -63,7 +67,7 @@ static enum status clean(struct rank_tensor *t, struct comm *c, struct coo_clean
 }
 
 enum status rank_tensor_open(struct rank_tensor *t, struct comm *c, const char *path,
-                             const struct tns_options *options, const struct grid_request *request,
+                             const struct tns_options *options, const struct rank_request *request,
                              struct progress *progress, struct error *error)
 {
     struct share share;
@@ -85,7 +89,7 @@ enum status rank_tensor_open(struct rank_tensor *t, struct comm *c, const char *
 }
 
 enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struct coo *x,
-                              const struct grid_request *request, struct error *error)
+                              const struct rank_request *request, struct error *error)
 {
     struct share share;
     *t = (struct rank_tensor){0};

@@ -6,7 +6,15 @@
 #include "base/progress.h"
 #include "comm/comm.h"
 #include "formats/tns/tns_options.h"
-#include "plan/process_grid.h"
+#include "plan/rank_rates.h"
+
+/* How the tensor is to be split. */
+struct rank_request {
+    int modes;            /* how many numbers of `parts` the user gives; 0: a grid is chosen */
+    int parts[MAX_ORDER]; /* (modes) the number of ranges of each mode                       */
+    uint64_t row_bytes;   /* of a factor matrix's row                                        */
+    struct rank_machine machine;
+};
 
 struct rank_tensor {
     struct shape shape; /* of the whole tensor                                                   */
@@ -22,7 +30,7 @@ struct rank_tensor {
 };
 
 /* Every rank of c, whose number is at most MAX_RANKS, reads a share of the tensor at `path`, the
- * ranks choose a grid after *request, whose `ranks` does not matter, and each gets the nonzeros of
+ * ranks choose a grid after *request, and each gets the nonzeros of
  * its part, cleaned; the order of the nonzeros, and so the sums of duplicates, are those of
  * tensor_input. By all OpenMP threads of each rank. Rank 0 tells the user what tensor_input_open
  * and tensor_input_read tell; progress of the others is NULL. The caller closes *t, which is empty
@@ -30,13 +38,13 @@ struct rank_tensor {
  * before the message where memory ran out within an operation of c. STATUS_INPUT, also if no
  * nonzero is left; STATUS_MEMORY. */
 enum status rank_tensor_open(struct rank_tensor *t, struct comm *c, const char *path,
-                             const struct tns_options *options, const struct grid_request *request,
+                             const struct tns_options *options, const struct rank_request *request,
                              struct progress *progress, struct error *error);
 
 /* rank_tensor_open for ranks that are threads of one process, from a clean tensor in its memory,
  * which is only read; not needed afterwards. */
 enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struct coo *x,
-                              const struct grid_request *request, struct error *error);
+                              const struct rank_request *request, struct error *error);
 
 /* Accepts an empty one. */
 void rank_tensor_close(struct rank_tensor *t);

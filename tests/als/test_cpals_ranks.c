@@ -15,11 +15,13 @@
 
 #include "als/cpals_ranks.h"
 #include "base/memory.h"
+#include "comm/comm_team.h"
 #include "support/backends.h"
-#include "tensor/coo_census.h"
+
+#define MOST 7
 
 static const int sizes[] = {1, 2, 3, 4, 7};
-static const int devices[] = {0, 1, 2, 3, 4, 5, 6};
+static const int devices[MOST] = {0, 1, 2, 3, 4, 5, 6};
 
 /* Whether the kind can work in so many ranks here: each needs a device of its own. */
 static bool has_room(const struct backend_kind *kind, int ranks)
@@ -39,22 +41,48 @@ static int most_ranks(const struct backend_kind *kind, int wanted)
     return wanted;
 }
 
-static void make_grid(struct process_grid *g, const struct coo *x, int ranks, const int *parts)
+/* What the ranks of a run share. */
+struct together {
+    const struct coo *x;
+    struct rank_request request;
+    struct cpals_setting setting;
+    struct ktensor model; /* the result, of rank 0 */
+    struct cpals_result result;
+    struct rank_report report[MOST];
+};
+
+static struct together make_together(const struct backend_kind *kind, const struct coo *x,
+                                     const int *parts, const struct backend_options *options,
+                                     const struct ktensor *start, const struct cpals_options *als)
 {
-    struct error error = {0};
-    struct coo_census census;
-    struct grid_request q = {.ranks = ranks,
-                             .row_bytes = 64,
-                             .seconds_per_nonzero = 1e-9,
-                             .bytes_per_second = 1e9,
-                             .seconds_per_collective = 1e-6};
+    struct together t = {
+        .x = x,
+        .request = {.row_bytes = 64, .machine = {.one_host = true, .threads = 1}},
+        .setting = {.kind = kind, .options = *options, .start = start, .als = *als}};
+    t.request.modes = parts ? x->shape.order : 0;
     if (parts)
-        memcpy(q.parts, parts, (size_t)x->shape.order * sizeof *parts);
-    assert_int_equal(coo_census(x, 1000, &census, &error), STATUS_OK);
-    if (process_grid_choose(g, NULL, &q, &x->shape, x->nnz, census.count, &census.sample, &error) !=
-        STATUS_OK)
-        fail_msg("%s", error.message);
-    coo_census_free(&census);
+        memcpy(t.request.parts, parts, (size_t)x->shape.order * sizeof *parts);
+    return t;
+}
+
+static enum status work(struct comm *c, void *context, struct error *error)
+{
+    struct together *t = context;
+    struct rank_tensor tensor;
+    struct cpals_setting setting = t->setting;
+    struct cpals_result result;
+    struct ktensor model = {0};
+    setting.options.device = devices[c->rank];
+    if (rank_tensor_share(&tensor, c, t->x, &t->request, error) == STATUS_OK)
+        cpals_run_rank(c, &tensor, &setting, &model, &result, &t->report[c->rank], error);
+    rank_tensor_close(&tensor);
+    if (error->status != STATUS_OK || c->rank > 0) {
+        ktensor_free(&model);
+        return error->status;
+    }
+    t->model = model;
+    t->result = result;
+    return STATUS_OK;
 }
 
 static struct cpals_result run_alone(const struct backend_kind *kind, const struct coo *x,
@@ -70,41 +98,42 @@ static struct cpals_result run_alone(const struct backend_kind *kind, const stru
     return result;
 }
 
-static struct cpals_result run_ranks(const struct backend_kind *kind, const struct coo *x,
-                                     const struct process_grid *g, struct ktensor *k,
-                                     const struct backend_options *options,
-                                     const struct cpals_options *als)
+/* Runs the ranks of t; a failure fails the test. The caller frees t->model. */
+static void run_ranks(struct together *t, int ranks)
 {
     struct error error = {0};
-    struct cpals_result result;
-    if (cpals_run_ranks(x, g, kind, options, devices, k, als, NULL, &result, &error) != STATUS_OK)
-        fail_msg("%d ranks: %s", g->ranks, error.message);
-    return result;
+    if (comm_run_team(ranks, work, t, &error) != STATUS_OK)
+        fail_msg("%d ranks: %s", ranks, error.message);
+    uint64_t nnz = 0;
+    for (int r = 0; r < ranks; r++)
+        nnz += t->report[r].nnz;
+    assert_true(nnz == t->x->nnz);
 }
 
 /* The same fits on this grid as on one rank, for each number of iterations, and a model that has
  * the fit. */
-static void check_grid(const struct backend_kind *kind, const struct coo *x,
-                       const struct process_grid *g, const struct backend_options *options,
-                       int iterations)
+static void check_grid(const struct backend_kind *kind, const struct coo *x, int ranks,
+                       const int *parts, const struct backend_options *options, int iterations)
 {
     for (int i = 1; i <= iterations; i++) {
-        struct ktensor alone, together;
+        struct ktensor alone, start;
         const struct cpals_options als = {.max_iterations = i};
         create_model(&alone, x, options->rank, 5);
-        create_model(&together, x, options->rank, 5);
+        create_model(&start, x, options->rank, 5);
         struct cpals_result a = run_alone(kind, x, &alone, options, &als);
-        struct cpals_result t = run_ranks(kind, x, g, &together, options, &als);
-        assert_int_equal(t.iterations, i);
-        double squares = (1 - a.fit) * (1 - a.fit) - (1 - t.fit) * (1 - t.fit);
+        struct together t = make_together(kind, x, parts, options, &start, &als);
+        run_ranks(&t, ranks);
+        assert_int_equal(t.result.iterations, i);
+        double fit = t.result.fit, said = 1 - fit;
+        double squares = (1 - a.fit) * (1 - a.fit) - said * said;
         bool is_exact = a.fit > 1 - 1e-6; /* then a residual's root is all rounding */
-        if (!(is_exact ? fabs(squares) < 1e-15 : fabs(a.fit - t.fit) < 1e-10))
-            fail_msg("%d ranks, iteration %d: fit %.15f, expected %.15f", g->ranks, i, t.fit,
-                     a.fit);
-        long double residual = 1 - naive_fit(x, &together), said = 1 - t.fit;
-        assert_true(fabsl(residual * residual - said * said) < 1e-13L);
+        if (!(is_exact ? fabs(squares) < 1e-15 : fabs(a.fit - fit) < 1e-10))
+            fail_msg("%d ranks, iteration %d: fit %.15f, expected %.15f", ranks, i, fit, a.fit);
+        long double residual = 1 - naive_fit(x, &t.model);
+        assert_true(fabsl(residual * residual - (long double)said * said) < 1e-13L);
         ktensor_free(&alone);
-        ktensor_free(&together);
+        ktensor_free(&start);
+        ktensor_free(&t.model);
     }
 }
 
@@ -125,10 +154,7 @@ static void test_every_grid(void **state)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes && has_room(kind, sizes[s]); s++) {
             int parts[MAX_ORDER] = {0};
             while (process_grid_next(parts, t->order, sizes[s])) {
-                struct process_grid g;
-                make_grid(&g, &x, sizes[s], parts);
-                check_grid(kind, &x, &g, &options, 2);
-                process_grid_free(&g);
+                check_grid(kind, &x, sizes[s], parts, &options, 2);
             }
         }
         coo_free(&x);
@@ -143,13 +169,10 @@ static void test_iterations(void **state)
     naive_random_coo(&x, &(struct shape){3, {70, 50, 400}}, 9000, 2, 1);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes && has_room(kind, sizes[s]); s++)
         for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
-            struct process_grid g;
             const struct backend_options options = {
                 .rank = 5, .conflict = conflicts[c], .ridge = c == 1 ? 0.5 : 0};
             omp_set_num_threads(1 + (int)(c % 3));
-            make_grid(&g, &x, sizes[s], NULL);
-            check_grid(kind, &x, &g, &options, c == 0 ? 8 : 3);
-            process_grid_free(&g);
+            check_grid(kind, &x, sizes[s], NULL, &options, c == 0 ? 8 : 3);
         }
     coo_free(&x);
 }
@@ -163,13 +186,8 @@ static void test_long_modes(void **state)
     const struct backend_options options = {.rank = 8};
     naive_random_coo(&x, &(struct shape){3, {700, 520, 3000}}, 20000, 4, 0);
     for (int ranks = 2; ranks <= most_ranks(kind, 4); ranks++) {
-        struct process_grid g;
-        make_grid(&g, &x, ranks, NULL);
-        check_grid(kind, &x, &g, &options, 4);
-        process_grid_free(&g);
-        make_grid(&g, &x, ranks, (int[]){ranks, 1, 1});
-        check_grid(kind, &x, &g, &options, 4);
-        process_grid_free(&g);
+        check_grid(kind, &x, ranks, NULL, &options, 4);
+        check_grid(kind, &x, ranks, (int[]){ranks, 1, 1}, &options, 4);
     }
     coo_free(&x);
 }
@@ -178,22 +196,22 @@ static void test_stops(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
     struct coo x;
-    struct process_grid g;
-    struct ktensor k;
+    struct ktensor start;
     const struct backend_options options = {.rank = 3};
     static const volatile sig_atomic_t now = SIGTERM;
     naive_random_coo(&x, &(struct shape){3, {30, 40, 50}}, 5000, 1, 0);
-    make_grid(&g, &x, most_ranks(kind, 4), NULL);
-    create_model(&k, &x, 3, 1);
-    struct cpals_result r =
-        run_ranks(kind, &x, &g, &k, &options,
-                  &(struct cpals_options){.max_iterations = 500, .tolerance = 1e-3});
-    assert_true(r.stop == CPALS_CONVERGED && r.iterations < 500);
-    r = run_ranks(kind, &x, &g, &k, &options,
-                  &(struct cpals_options){.max_iterations = 500, .interrupted = &now});
-    assert_true(r.stop == CPALS_INTERRUPTED && r.iterations == 1);
-    ktensor_free(&k);
-    process_grid_free(&g);
+    create_model(&start, &x, 3, 1);
+    struct cpals_options als = {.max_iterations = 500, .tolerance = 1e-3};
+    struct together t = make_together(kind, &x, NULL, &options, &start, &als);
+    run_ranks(&t, most_ranks(kind, 4));
+    assert_true(t.result.stop == CPALS_CONVERGED && t.result.iterations < 500);
+    ktensor_free(&t.model);
+    t.setting.als = (struct cpals_options){.max_iterations = 500, .interrupted = &now};
+    run_ranks(&t, most_ranks(kind, 4));
+    assert_true(t.result.stop == CPALS_INTERRUPTED && t.result.iterations == 1);
+    assert_int_equal(t.result.interrupted, SIGTERM);
+    ktensor_free(&t.model);
+    ktensor_free(&start);
     coo_free(&x);
 }
 
@@ -203,22 +221,17 @@ static void test_one_part_is_bad(void **state)
     const struct backend_kind *kind = backend_of(state);
     struct error error = {0};
     struct coo x;
-    struct process_grid g;
-    struct ktensor k;
-    struct cpals_result result;
+    struct ktensor start;
     const struct backend_options options = {.rank = 2};
     const struct cpals_options als = {.max_iterations = 5};
     naive_random_coo(&x, &(struct shape){3, {30, 40, 50}}, 5000, 1, 0);
+    create_model(&start, &x, 2, 1);
+    start.factor[2][2 * 49] = INFINITY; /* a row of the last rank */
     int ranks = most_ranks(kind, 3);
-    make_grid(&g, &x, ranks, (int[]){1, 1, ranks});
-    create_model(&k, &x, 2, 1);
-    k.factor[2][2 * 49] = INFINITY; /* a row of the last rank */
-    assert_int_equal(
-        cpals_run_ranks(&x, &g, kind, &options, devices, &k, &als, NULL, &result, &error),
-        STATUS_NUMERICAL);
+    struct together t = make_together(kind, &x, (int[]){1, 1, ranks}, &options, &start, &als);
+    assert_int_equal(comm_run_team(ranks, work, &t, &error), STATUS_NUMERICAL);
     assert_non_null(strstr(error.message, "iteration 1: mode "));
-    ktensor_free(&k);
-    process_grid_free(&g);
+    ktensor_free(&start);
     coo_free(&x);
 }
 
@@ -227,29 +240,26 @@ static void test_failing_allocations(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
     struct coo x;
-    struct process_grid g;
+    struct ktensor start;
     int failures = 0;
     const struct backend_options options = {.rank = 2, .host_memory = 1 << 28};
     const struct cpals_options als = {.max_iterations = 2};
-    naive_random_coo(&x, &(struct shape){3, {10, 12, 14}}, 300, 1, 0);
-    make_grid(&g, &x, most_ranks(kind, 3), NULL);
     const long step = kind->devices ? 23 : 1; /* several GPUs take long to meet */
+    naive_random_coo(&x, &(struct shape){3, {10, 12, 14}}, 300, 1, 0);
+    create_model(&start, &x, 2, 1);
     for (long i = 0, fired = 1; fired; i += step) {
         struct error error = {0};
-        struct ktensor k;
-        struct cpals_result result;
-        create_model(&k, &x, 2, 1);
+        struct together t = make_together(kind, &x, NULL, &options, &start, &als);
         memory_hook_set(i);
-        enum status status =
-            cpals_run_ranks(&x, &g, kind, &options, devices, &k, &als, NULL, &result, &error);
+        enum status status = comm_run_team(most_ranks(kind, 3), work, &t, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         failures += (int)fired;
-        ktensor_free(&k);
+        ktensor_free(&t.model);
     }
     assert_true(failures * step > 100);
-    process_grid_free(&g);
+    ktensor_free(&start);
     coo_free(&x);
 }
 

@@ -55,6 +55,8 @@ enum status device_info(int device, struct backend_device *info, struct error *e
     char module[40];
     cudaError_t code = cudaGetDeviceProperties(&properties, device);
     if (code == cudaSuccess)
+        code = cudaDeviceGetPCIBusId(info->bus, (int)sizeof info->bus, device);
+    if (code == cudaSuccess)
         code = cudaDriverGetVersion(&driver);
     if (code == cudaSuccess)
         code = cudaRuntimeGetVersion(&runtime);

@@ -1,0 +1,94 @@
+/* blco cpd on one rank. */
+#include <string.h>
+
+#include "commands/cpd_job.h"
+
+/* What the tensor is in while one rank decomposes it. */
+struct alone {
+    struct cpd_job *job;
+    struct backend backend;
+    struct tensor_input input;
+};
+
+static enum status open_tensor(struct alone *a, struct error *error)
+{
+    struct cpd_job *job = a->job;
+    const struct cpd_settings *s = &job->settings;
+    if (tensor_input_open(&a->input, s->tensor, &s->common.tns, &job->progress, error) == STATUS_OK)
+        cpd_warn_shape(&job->progress, &a->input.x.shape, s->common.options.rank);
+    return error->status;
+}
+
+/* Refuses what fits nowhere, before anything large is made. */
+static enum status plan_and_read(struct alone *a, struct error *error)
+{
+    struct cpd_job *job = a->job;
+    if (cpd_check_start(job, &a->input.x.shape, error) != STATUS_OK)
+        return error->status;
+    return backend_prepare(&a->backend, job->kind, &a->input, &job->settings.common.options, NULL,
+                           &job->progress, error);
+}
+
+/* The start becomes the model. */
+static enum status make_start(struct alone *a, struct error *error)
+{
+    struct cpd_job *job = a->job;
+    const struct cpd_settings *s = &job->settings;
+    if (s->init_stem) {
+        job->model = job->start;
+        job->start = (struct ktensor){0};
+    } else if (ktensor_create(&job->model, &a->input.x.shape, s->common.options.rank, error) ==
+               STATUS_OK) {
+        ktensor_randomise(&job->model, s->init, s->seed);
+    }
+    return error->status;
+}
+
+/* Tells which kernel computed each mode's MTTKRP in the end, if there was a choice. */
+static void show_kernels(struct alone *a)
+{
+    char text[96];
+    for (int n = 0; n < a->backend.order; n++) {
+        backend_describe(&a->backend, n, text, sizeof text);
+        if (text[0])
+            progress_note(&a->job->progress, "mode %d: MTTKRP kernel %s", n + 1, text);
+    }
+}
+
+static enum status decompose(struct alone *a, struct error *error)
+{
+    struct cpd_job *job = a->job;
+    const struct cpd_settings *s = &job->settings;
+    const struct cpals_options options = cpd_als_options(job);
+    struct backend_built built;
+    progress_stage(&job->progress, "building");
+    if (backend_open_prepared(&a->backend, &a->input, &s->common.options, &job->progress, error) !=
+        STATUS_OK)
+        return error->status;
+    job->times.read = a->input.read_seconds;
+    job->times.clean = a->input.clean_seconds;
+    tensor_input_close(&a->input); /* the backend has its own copy */
+    backend_built(&a->backend, &built);
+    int orderings = plan_orderings(&built.plan);
+    progress_done(&job->progress, "%d ordering%s", orderings, orderings == 1 ? "" : "s");
+    if (s->verbose)
+        cpd_show_plan(job, &a->backend);
+    job->catch_signals();
+    enum status status =
+        cpals_run(&a->backend, &job->model, &options, &job->progress, &job->result, error);
+    memcpy(job->times.operation, a->backend.seconds, sizeof job->times.operation);
+    if (s->verbose)
+        show_kernels(a);
+    return status;
+}
+
+enum status cpd_alone(struct cpd_job *job, struct error *error)
+{
+    struct alone a = {.job = job};
+    if (open_tensor(&a, error) == STATUS_OK && plan_and_read(&a, error) == STATUS_OK &&
+        make_start(&a, error) == STATUS_OK)
+        decompose(&a, error);
+    backend_close(&a.backend);
+    tensor_input_close(&a.input);
+    return error->status;
+}

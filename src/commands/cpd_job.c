@@ -1,0 +1,38 @@
+#include "commands/cpd_job.h"
+
+#include <string.h>
+
+struct cpals_options cpd_als_options(const struct cpd_job *job)
+{
+    return (struct cpals_options){.max_iterations = job->settings.iterations,
+                                  .tolerance = job->settings.tolerance,
+                                  .interrupted = job->interrupted};
+}
+
+enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape,
+                            struct error *error)
+{
+    const char *stem = job->settings.init_stem;
+    const struct shape *start = &job->start.shape;
+    if (!stem)
+        return STATUS_OK;
+    if (start->order != shape->order)
+        return error_set(error, STATUS_INPUT, "--init %s: %d modes, but the tensor has %d", stem,
+                         start->order, shape->order);
+    for (int n = 0; n < start->order; n++)
+        if (start->dims[n] != shape->dims[n])
+            return error_set(error, STATUS_INPUT,
+                             "--init %s: mode %d has %ju rows, but the tensor's has length %ju",
+                             stem, n + 1, (uintmax_t)start->dims[n], (uintmax_t)shape->dims[n]);
+    return STATUS_OK;
+}
+
+void cpd_show_plan(struct cpd_job *job, struct backend *b)
+{
+    char text[4096];
+    struct backend_built built;
+    backend_built(b, &built);
+    plan_describe(&built.plan, &built.groups, text, sizeof text);
+    for (char *text_line = strtok(text, "\n"); text_line; text_line = strtok(NULL, "\n"))
+        progress_note(&job->progress, "%s", text_line);
+}

@@ -1,0 +1,41 @@
+/* What the steps of `blco cpd` share, on one rank or several. Implemented in cpd_job.c, cpd_alone.c
+ * and cpd_rank.c. */
+#ifndef BLCO_CPD_JOB_H
+#define BLCO_CPD_JOB_H
+
+#include "als/cpals_ranks.h"
+#include "commands/cpd_settings.h"
+#include "commands/cpd_summary.h"
+#include "formats/tensor_input.h"
+#include "model/ktensor_io.h"
+
+struct cpd_job {
+    struct cpd_settings settings;
+    const struct backend_kind *kind;
+    const volatile sig_atomic_t *interrupted; /* the signal that asked for the end, or 0 */
+    void (*catch_signals)(void);              /* before it a signal ends the program     */
+    struct ktensor start;                     /* of --init STEM; else empty              */
+    struct ktensor model;                     /* the result; of several ranks: on rank 0 */
+    struct ktensor_files files;
+    struct cpals_result result;
+    struct cpd_times times;
+    struct progress progress; /* rank 0's */
+};
+
+struct cpals_options cpd_als_options(const struct cpd_job *job);
+
+/* Refuses a start (--init) whose shape is not that of the tensor. STATUS_INPUT. */
+enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape,
+                            struct error *error);
+
+/* Shows the memory plan that was followed. */
+void cpd_show_plan(struct cpd_job *job, struct backend *b);
+
+/* Decomposes on one rank. Errors of tensor_input_open, backend_prepare and cpals_run. */
+enum status cpd_alone(struct cpd_job *job, struct error *error);
+
+/* Decomposes on one rank of several, c's, into job->model of rank 0; every rank calls it. Ranks
+ * that are threads of one process share the job. Errors of rank_tensor_open and cpals_run_rank. */
+enum status cpd_rank(struct comm *c, void *job, struct error *error);
+
+#endif

@@ -1,0 +1,159 @@
+/* blco cpd on one rank of several: a GPU of this process, or a process of a launcher. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/machine.h"
+#include "base/memory.h"
+#include "comm/comm_world.h"
+#include "commands/cpd_job.h"
+#include "commands/rank_place.h"
+#include "plan/rank_rates.h"
+
+/* What a rank tells rank 0 in the end. */
+struct telling {
+    struct rank_report report;
+    uint64_t peak; /* bytes of host memory */
+};
+
+struct work {
+    struct cpd_job *job;
+    struct comm *comm;
+    struct progress *progress; /* rank 0's; NULL on the others          */
+    struct rank_place *place;  /* (ranks); owned                        */
+    struct telling *telling;   /* (ranks) in the end; owned             */
+    struct rank_tensor tensor;
+    struct cpals_result result;
+    struct ktensor model; /* on rank 0 */
+};
+
+static enum status open_tensor(struct work *w, struct error *error)
+{
+    const struct cpd_settings *s = &w->job->settings;
+    const struct rank_place *mine = &w->place[w->comm->rank];
+    struct rank_request request = {
+        .row_bytes = s->common.options.rank * precision_bytes(s->common.options.precision),
+        .machine = {.device = w->job->kind->device != NULL,
+                    .one_host = rank_places_one_host(w->place, w->comm->size),
+                    .threads = mine->threads}};
+    memcpy(request.parts, s->common.ranks.parts, sizeof request.parts);
+    request.modes = s->common.ranks.modes;
+    if (rank_tensor_open(&w->tensor, w->comm, s->tensor, &s->common.tns, &request, w->progress,
+                         error) == STATUS_OK)
+        cpd_check_start(w->job, &w->tensor.shape, error);
+    return error->status;
+}
+
+/* Tells how the tensor is split. */
+static void show_grid(struct work *w)
+{
+    char name[128];
+    const struct rank_tensor *t = &w->tensor;
+    process_grid_name(t->grid.parts, t->shape.order, name, sizeof name);
+    progress_note(w->progress,
+                  "%d ranks, grid %s, the fullest has %.1f %% more nonzeros than the mean",
+                  t->grid.ranks, name, 100 * (t->cost.imbalance > 0 ? t->cost.imbalance : 0));
+    cpd_warn_shape(w->progress, &t->shape, w->job->settings.common.options.rank);
+}
+
+/* Ranks of one host share the memory that may be used evenly, unless the user says how much a rank
+ * may use. */
+static struct cpals_setting make_setting(const struct work *w)
+{
+    const struct cpd_job *job = w->job;
+    struct cpals_setting setting = {.kind = job->kind,
+                                    .options = job->settings.common.options,
+                                    .init = job->settings.init,
+                                    .seed = job->settings.seed,
+                                    .start = job->settings.init_stem ? &job->start : NULL,
+                                    .als = cpd_als_options(job),
+                                    .progress = w->progress};
+    setting.options.device = w->place[w->comm->rank].device;
+    if (setting.options.host_memory == 0)
+        setting.options.host_memory = machine_memory_budget(0) / (uint64_t)w->comm->local_size;
+    return setting;
+}
+
+/* Whether the job is this rank's own; threads of one process leave the job to rank 0. */
+static bool owns_job(const struct work *w)
+{
+    return w->comm->rank == 0 || comm_world_expected();
+}
+
+static enum status decompose(struct work *w, struct error *error)
+{
+    const struct cpals_setting setting = make_setting(w);
+    struct telling mine = {0};
+    if (owns_job(w))
+        w->job->catch_signals();
+    if (cpals_run_rank(w->comm, &w->tensor, &setting, &w->model, &w->result, &mine.report, error) !=
+        STATUS_OK)
+        return error->status;
+    mine.peak = machine_memory_peak();
+    return comm_gather_all(w->comm, &mine, sizeof mine, w->telling, error);
+}
+
+/* Rank 0 has the model. */
+static void hand_over(struct work *w)
+{
+    struct cpd_job *job = w->job;
+    if (owns_job(w))
+        job->result = w->result;
+    if (w->comm->rank > 0)
+        return;
+    job->model = w->model;
+    w->model = (struct ktensor){0};
+    job->times.read = w->tensor.read_seconds;
+    job->times.exchange = w->tensor.exchange_seconds;
+    job->times.clean = w->tensor.clean_seconds;
+    memcpy(job->times.operation, w->telling[0].report.operation, sizeof job->times.operation);
+    job->times.communication = w->telling[0].report.communication;
+}
+
+static double sum_of(const struct rank_report *r, enum operation op)
+{
+    double sum = 0;
+    for (int n = 0; n < MAX_ORDER; n++)
+        sum += r->operation[op][n];
+    return sum;
+}
+
+static void show_ranks(struct work *w)
+{
+    progress_note(w->progress,
+                  "rank host             GPU  threads      nonzeros    mttkrp    update "
+                  "    moving");
+    for (int r = 0; r < w->comm->size; r++) {
+        const struct rank_place *p = &w->place[r];
+        const struct rank_report *t = &w->telling[r].report;
+        char gpu[16] = "-";
+        if (p->device_name[0])
+            snprintf(gpu, sizeof gpu, "%d", p->device);
+        progress_note(w->progress, "%4d %-16.16s %4s %8d %13ju %7.3f s %7.3f s %8.3f s", r, p->host,
+                      gpu, p->threads, (uintmax_t)t->nnz, sum_of(t, OP_MTTKRP),
+                      sum_of(t, OP_UPDATE), t->communication);
+    }
+}
+
+enum status cpd_rank(struct comm *c, void *context, struct error *error)
+{
+    struct cpd_job *job = context;
+    struct work w = {.job = job, .comm = c, .progress = c->rank == 0 ? &job->progress : NULL};
+    size_t ranks = (size_t)c->size;
+    w.place = memory_zeros(ranks, sizeof *w.place, error);
+    w.telling = memory_zeros(ranks, sizeof *w.telling, error);
+    if (error->status == STATUS_OK &&
+        rank_places(w.place, c, &job->settings.common, job->kind, error) == STATUS_OK &&
+        open_tensor(&w, error) == STATUS_OK) {
+        show_grid(&w);
+        if (decompose(&w, error) == STATUS_OK) {
+            hand_over(&w);
+            if (job->settings.verbose)
+                show_ranks(&w);
+        }
+    }
+    ktensor_free(&w.model);
+    rank_tensor_close(&w.tensor);
+    memory_free(w.telling);
+    memory_free(w.place);
+    return error->status;
+}

@@ -1,0 +1,89 @@
+#include "commands/rank_place.h"
+
+#include <omp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "comm/comm_world.h"
+
+/* FNV-1a of the processors that this thread may run on. */
+static uint64_t processors(void)
+{
+    cpu_set_t set;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 0;
+    for (size_t i = 0; i < sizeof set; i++)
+        hash = (hash ^ ((const unsigned char *)&set)[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* A process that sees one GPU has been given that GPU by the launcher. */
+static enum status find_device(struct rank_place *p, const struct comm *c,
+                               const struct cmd_gpus *gpus, const struct backend_kind *kind,
+                               struct error *error)
+{
+    struct backend_device device;
+    int place = gpus->count == 1 ? 0 : c->local_rank;
+    if (!kind->device)
+        return STATUS_OK;
+    if (place >= gpus->count)
+        return error_set(error, STATUS_INPUT,
+                         "host %s has %d ranks, but %d GPUs for them: one GPU a rank is needed",
+                         p->host, c->local_size, gpus->count);
+    p->device = gpus->device[place];
+    if (kind->device(p->device, &device, error) != STATUS_OK)
+        return error->status;
+    snprintf(p->device_name, sizeof p->device_name, "%.63s", device.name);
+    snprintf(p->device_bus, sizeof p->device_bus, "%s", device.bus);
+    return STATUS_OK;
+}
+
+static enum status check_devices(const struct rank_place *place, int ranks, struct error *error)
+{
+    for (int i = 0; i < ranks; i++)
+        for (int j = 0; j < i && place[i].device_bus[0]; j++)
+            if (strcmp(place[i].host, place[j].host) == 0 &&
+                strcmp(place[i].device_bus, place[j].device_bus) == 0)
+                return error_set(error, STATUS_INPUT,
+                                 "ranks %d and %d would share the GPU %s of host %s: one GPU a "
+                                 "rank is needed",
+                                 j, i, place[i].device_bus, place[i].host);
+    return STATUS_OK;
+}
+
+/* How many of the ranks may run on the processors of rank r. */
+static int count_sharers(const struct rank_place *place, int ranks, int r)
+{
+    int sharers = 0;
+    for (int i = 0; i < ranks; i++)
+        sharers +=
+            place[i].processors == place[r].processors && strcmp(place[i].host, place[r].host) == 0;
+    return sharers;
+}
+
+enum status rank_places(struct rank_place *place, struct comm *c, const struct cmd_common *common,
+                        const struct backend_kind *kind, struct error *error)
+{
+    struct rank_place mine = {.processors = processors()};
+    gethostname(mine.host, sizeof mine.host - 1);
+    find_device(&mine, c, &common->gpus, kind, error);
+    if (comm_settle(c, error) != STATUS_OK ||
+        comm_gather_all(c, &mine, sizeof mine, place, error) != STATUS_OK ||
+        check_devices(place, c->size, error) != STATUS_OK)
+        return error->status;
+    mine.threads = omp_get_max_threads(); /* of threads of one process, already divided */
+    if (comm_world_expected())
+        mine.threads = cmd_set_threads(common->threads, count_sharers(place, c->size, c->rank));
+    return comm_gather_all(c, &mine, sizeof mine, place, error);
+}
+
+bool rank_places_one_host(const struct rank_place *place, int ranks)
+{
+    for (int i = 1; i < ranks; i++)
+        if (strcmp(place[i].host, place[0].host) != 0)
+            return false;
+    return true;
+}

@@ -1,0 +1,28 @@
+/* Where the ranks of a run work: hosts, GPUs, threads. */
+#ifndef BLCO_RANK_PLACE_H
+#define BLCO_RANK_PLACE_H
+
+#include "commands/cmd_common.h"
+#include "comm/comm.h"
+
+struct rank_place {
+    char host[64];
+    int device;           /* the number of the rank's GPU on its host                           */
+    char device_name[64]; /* empty where the backend has no GPUs, as device_bus                 */
+    char device_bus[32];
+    int threads;         /* of OpenMP                                                          */
+    uint64_t processors; /* the same number for ranks that may run on the same processors      */
+};
+
+/* place (ranks of c) = the places of all ranks; every rank calls it, and afterwards OpenMP uses the
+ * threads of this rank's place. A rank has the GPU of its number among the ranks of its host, of
+ * those in common->gpus. Threads, where the user does not say how many, are the processors of the
+ * host shared among the ranks that may run on them. STATUS_INPUT where a host has fewer GPUs than
+ * ranks. */
+enum status rank_places(struct rank_place *place, struct comm *c, const struct cmd_common *common,
+                        const struct backend_kind *kind, struct error *error);
+
+/* Whether all of the `ranks` places are on one host. */
+bool rank_places_one_host(const struct rank_place *place, int ranks);
+
+#endif
