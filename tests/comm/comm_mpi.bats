@@ -64,6 +64,17 @@ all_operations() {
     done
 }
 
+@test "an operation that finds no memory ends all processes" {
+    needs_mpi
+    for word in sum split; do
+        SECONDS=0
+        run ranks 4 $word
+        echo "exit $status after $SECONDS s: $output"
+        [ "$status" -eq 3 ] && [ $SECONDS -lt 20 ]
+        [[ $(grep '^mpi_comm: ' <<<"$output") == "mpi_comm: rank 3: "*memory* ]]
+    done
+}
+
 @test "a failure that the ranks settle is told once, and has its exit code" {
     needs_mpi
     run ranks 4 settle
@@ -113,6 +124,7 @@ alone() { run env "$@" ./mpi_comm maps; }
 @test "a process on its own does not load MPI, whatever batch job it is in" {
     needs_mpi
     for place in BLCO=1 OMPI_COMM_WORLD_SIZE=1\ OMPI_COMM_WORLD_RANK=0 SLURM_NTASKS=8\ SLURM_PROCID=0 \
+        OMPI_COMM_WORLD_SIZE=1\ OMPI_COMM_WORLD_RANK=0\ SLURM_STEP_NUM_TASKS=4\ SLURM_PROCID=1 \
         PMI_SIZE=4 PMI_SIZE=4\ PMI_RANK=4 OMPI_COMM_WORLD_SIZE=x\ OMPI_COMM_WORLD_RANK=0; do
         # shellcheck disable=SC2086 # split at the space
         alone $place
