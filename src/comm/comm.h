@@ -1,11 +1,10 @@
 /* Ranks work on one tensor together, each rank on a part of the tensor (process_grid.h). One
  * interface for every engine: one rank alone, threads of one process, and processes that a launcher
- * has started (comm_world.h). All ranks of a
- * communicator call the same operations in the same order; an operation returns when this rank's
- * part of it is done. A rank that cannot go on calls comm_abort: every operation of the other
- * ranks, also one that waits, then returns that rank's status and reason, or the engine ends the
- * other processes. An operation that finds
- * no memory aborts by itself. Implemented in comm.c, comm_self.c and comm_threads.c. */
+ * has started (comm_world.h). All ranks of a communicator call the same operations in the same
+ * order; an operation returns when this rank's part of it is done. A rank that cannot go on calls
+ * comm_abort: every operation of the other ranks, also one that waits, then returns that rank's
+ * status and reason, or the engine ends the other processes. An operation that finds no memory
+ * aborts by itself. Implemented in comm.c, comm_self.c and comm_threads.c. */
 #ifndef BLCO_COMM_H
 #define BLCO_COMM_H
 

@@ -1,9 +1,10 @@
 /* A program that comm_mpi.bats starts as several processes, and which ends as blco does.
- * Usage: mpi_comm WORK */
+ * Usage: mpi_comm WORK. The work "maps" prints how many parts of MPI's library are loaded. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "comm/comm_world.h"
 #include "support/comm_work.h"
 
@@ -35,6 +36,17 @@ static enum status work_on(struct comm *c, struct error *error)
     return error->status;
 }
 
+/* An operation of the last rank finds no memory while the others work on. */
+static enum status work_without_memory(struct comm *c, bool splits, struct error *error)
+{
+    double x[100] = {0};
+    struct comm *part = NULL;
+    if (c->rank < c->size - 1)
+        return splits ? comm_split(c, 0, &part, error) : work_on(c, error);
+    memory_hook_set(0);
+    return splits ? comm_split(c, 0, &part, error) : comm_sum(c, x, 100, error);
+}
+
 /* The last rank fails in the way that `word` says while the others work on. */
 static enum status work_and_fail(struct comm *c, const char *word, struct error *error)
 {
@@ -61,6 +73,8 @@ static enum status work(struct comm *c, const char *word, struct error *error)
             error_set(error, STATUS_OUTPUT, "no room left");
         return comm_settle(c, error);
     }
+    if (strcmp(word, "sum") == 0 || strcmp(word, "split") == 0)
+        return work_without_memory(c, strcmp(word, "split") == 0, error);
     if (strcmp(word, "forever") == 0) {
         printf("process %d\n", getpid());
         fflush(stdout);
