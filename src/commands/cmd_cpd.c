@@ -96,22 +96,10 @@ static enum status write_model(struct cpd_job *job, struct error *error)
     return STATUS_OK;
 }
 
-/* On the processes of a launcher, on GPUs of this process, or alone. */
-static enum status decompose(struct cpd_job *job, struct comm *world, struct error *error)
+/* Writes the result and tells of it: where there are several processes, process 0. */
+static enum status finish(struct cpd_job *job, struct error *error)
 {
-    int gpus = job->settings.common.gpus.count;
-    if (world)
-        return cpd_rank(world, job, error);
-    if (gpus > 1)
-        return comm_run_team(gpus, cpd_rank, job, error);
-    return cpd_alone(job, error);
-}
-
-static enum status run(struct cpd_job *job, struct comm *world, struct error *error)
-{
-    if (decompose(job, world, error) != STATUS_OK)
-        return error->status;
-    if (world && world->rank > 0)
+    if (comm_world_rank() > 0)
         return STATUS_OK;
     if (write_model(job, error) != STATUS_OK)
         return error->status;
@@ -121,20 +109,42 @@ static enum status run(struct cpd_job *job, struct comm *world, struct error *er
     return STATUS_OK;
 }
 
-/* Of several processes every process comes here; process 0 speaks. */
-static void start(struct cpd_job *job, struct error *error)
+/* The processes wait for each other after each phase, so that the failure of one is that of all. */
+static enum status run_processes(struct cpd_job *job, struct comm *world, struct error *error)
+{
+    prepare(job, error);
+    if (comm_settle(world, error) != STATUS_OK)
+        return error->status;
+    if (cpd_rank(world, job, error) != STATUS_OK) {
+        comm_abort(world, error);
+        return error->status;
+    }
+    finish(job, error);
+    return comm_settle(world, error);
+}
+
+/* On GPUs of this process, or alone. */
+static enum status run_process(struct cpd_job *job, struct error *error)
+{
+    if (prepare(job, error) != STATUS_OK)
+        return error->status;
+    int gpus = job->settings.common.gpus.count;
+    enum status status =
+        gpus > 1 ? comm_run_team(gpus, cpd_rank, job, error) : cpd_alone(job, error);
+    return status == STATUS_OK ? finish(job, error) : status;
+}
+
+static void run(struct cpd_job *job, struct error *error)
 {
     struct comm *world = NULL;
-    job->settings.common.gpus.all_unless_given = comm_world_expected();
+    bool together = comm_world_expected();
     bool quiet = job->settings.common.quiet || comm_world_rank() > 0;
+    job->settings.common.gpus.all_unless_given = together;
     progress_init(&job->progress, quiet ? NULL : stderr);
-    if (!comm_world_expected() || comm_world(&world, error) == STATUS_OK) {
-        prepare(job, error);
-        if (!world || comm_settle(world, error) == STATUS_OK)
-            run(job, world, error);
-        if (world && error->status != STATUS_OK)
-            comm_abort(world, error);
-    }
+    if (!together)
+        run_process(job, error);
+    else if (comm_world(&world, error) == STATUS_OK)
+        run_processes(job, world, error);
     comm_close(world);
     progress_clear(&job->progress);
 }
@@ -145,7 +155,7 @@ int cmd_cpd(int argc, char **argv, struct error *error)
         .interrupted = &interrupted, .catch_signals = catch_signals, .times.start = clock_now()};
     if (cpd_settings_parse(&job.settings, argc, argv, error) == STATUS_OK &&
         !cmd_common_answered(&job.settings.common, cmd_cpd_help))
-        start(&job, error);
+        run(&job, error);
     ktensor_free(&job.start);
     ktensor_free(&job.model);
     ktensor_files_free(&job.files);

@@ -241,7 +241,6 @@ static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error
     sort_slice(e, piece, count);
     if (exchange_counts(e, e->send_count, e->receive_count, error) != STATUS_OK)
         return error->status;
-    e->send_first[0] = e->receive_first[0] = 0;
     if (s->dealt)
         follow_rounds(e, at);
     for (int n = 0; n < e->x->shape.order && error->status == STATUS_OK; n++)

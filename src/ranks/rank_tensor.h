@@ -30,9 +30,9 @@ struct rank_tensor {
 };
 
 /* Every rank of c, whose number is at most MAX_RANKS, reads a share of the tensor at `path`, the
- * ranks choose a grid after *request, and each gets the nonzeros of
- * its part, cleaned; the order of the nonzeros, and so the sums of duplicates, are those of
- * tensor_input. By all OpenMP threads of each rank. Rank 0 tells the user what tensor_input_open
+ * ranks choose a grid after *request, and each gets the nonzeros of its part, cleaned; the sums of
+ * duplicates have the bits that tensor_input gives them. By all OpenMP threads of each rank. Rank 0
+ * tells the user what tensor_input_open
  * and tensor_input_read tell; progress of the others is NULL. The caller closes *t, which is empty
  * on failure. Every rank fails where one does, with the same status and message, or "rank 3: ..."
  * before the message where memory ran out within an operation of c. STATUS_INPUT, also if no

@@ -1,6 +1,7 @@
 #include "ranks/share_text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/machine.h"
 #include "formats/tns/tns.h"
@@ -88,7 +89,8 @@ static enum status read_share(struct reading *r, struct error *error)
 
 /* --- a file that rank 0 reads --- */
 
-/* The entries [begin, end) of an array that rank 0 has go to each rank's `to`. */
+/* An array of `nnz` numbers of `size` bytes that rank 0 has goes to the ranks in even shares, to
+ * each rank's `to`. */
 static enum status deal_array(struct comm *c, const void *from, void *to, uint64_t nnz, size_t size,
                               uint64_t *send_first, uint64_t *receive_first, struct error *error)
 {
@@ -208,7 +210,7 @@ enum status share_read_text(struct share *s, struct comm *c, const char *path,
         r.memory /= (uint64_t)c->local_size;
     if (c->rank == 0 && tns_text_open(&r.text, path, options, sizes, mapped, error) == STATUS_OK) {
         progress_stage(progress, "reading %s", r.text.name);
-        has_shares = tns_text_has_shares(&r.text);
+        has_shares = tns_text_has_shares(&r.text) && strcmp(path, "-") != 0;
     }
     if (ranks_agree(c, error) == STATUS_OK &&
         comm_broadcast(c, 0, &has_shares, sizeof has_shares, error) == STATUS_OK) {

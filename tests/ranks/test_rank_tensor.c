@@ -16,15 +16,11 @@
 #include "support/scratch.h"
 #include "support/blco_files.h"
 
-static const struct grid_request request = {.row_bytes = 64,
-                                            .seconds_per_nonzero = 1e-9,
-                                            .bytes_per_second = 1e9,
-                                            .seconds_per_collective = 1e-6};
-
 struct job {
     const char *path;    /* or                */
     const struct coo *x; /* nonzeros in memory */
     struct tns_options options;
+    int parts[MAX_ORDER];      /* of the grid; 0: chosen */
     struct progress *progress; /* of rank 0 */
     struct rank_tensor tensor;
 };
@@ -32,6 +28,11 @@ struct job {
 static void open_one(struct comm *c, void *context, struct error *error)
 {
     struct job *job = context;
+    struct grid_request request = {.row_bytes = 64,
+                                   .seconds_per_nonzero = 1e-9,
+                                   .bytes_per_second = 1e9,
+                                   .seconds_per_collective = 1e-6};
+    memcpy(request.parts, job->parts, sizeof request.parts);
     if (job->path)
         rank_tensor_open(&job->tensor, c, job->path, &job->options, &request,
                          c->rank == 0 ? job->progress : NULL, error);
@@ -303,16 +304,74 @@ static void test_bad_blco(void **state)
     coo_free(&x);
 }
 
-static void test_fixed_parts_that_do_not_fit(void **state)
+static void test_fixed_parts(void **state)
 {
     (void)state;
     struct error errors[MOST_RANKS];
     struct job job[MOST_RANKS];
-    const struct job like = {.path = scratch_text("x.tns", "1 1 1\n"),
-                             .options = {.index_base = 1, .ndims = 3, .dims = {1, 1, 1}}};
+    struct job like = {.path = scratch_text("x.tns", "1 1 1\n2 2 2\n3 3 3\n"),
+                       .options = one_based,
+                       .parts = {1, 3}};
+    assert_true(open_all(job, &like, 3, errors));
+    assert_all_well(errors, 3);
+    for (int k = 0; k < 3; k++) {
+        assert_true(job[k].tensor.grid.parts[0] == 1 && job[k].tensor.grid.parts[1] == 3);
+        assert_true(job[k].tensor.x.nnz == 1 && job[k].tensor.cost.largest_nnz == 1);
+    }
+    close_all(job);
+    like.parts[0] = 2;
     assert_true(open_all(job, &like, 3, errors));
     for (int k = 0; k < 3; k++)
-        assert_non_null(strstr(errors[k].message, ": 2 modes, as line 1 says, but --dims gives 3"));
+        assert_string_equal(errors[k].message, "a grid of 2x3 is not one of 3 ranks");
+}
+
+/* A rank that sees another file under the name, as on a host without the shared folder. */
+static void test_different_files(void **state)
+{
+    (void)state;
+    struct error errors[3];
+    struct job job[3];
+    for (int k = 0; k < 3; k++)
+        job[k] = (struct job){.path = scratch_text(k == 1 ? "other.tns" : "x.tns",
+                                                   k == 1 ? "1 1 1\n" : "1 1 1\n2 2 2\n"),
+                              .options = one_based};
+    assert_true(run_rank_threads(3, open_one, job, sizeof *job, errors));
+    for (int k = 0; k < 3; k++)
+        assert_non_null(
+            strstr(errors[k].message, ": rank 1 finds another file than rank 0 under this name"));
+    job[1].path = "/nowhere/x.tns";
+    assert_true(run_rank_threads(3, open_one, job, sizeof *job, errors));
+    for (int k = 0; k < 3; k++)
+        assert_string_equal(errors[k].message, "/nowhere/x.tns: No such file or directory");
+}
+
+/* Only rank 0 reads standard input, be it a pipe or a file. */
+static void test_standard_input(void **state)
+{
+    (void)state;
+    int saved = dup(STDIN_FILENO);
+    const char *text = "1 1 1\n2 2 2\n1 1 5\n";
+    for (int i = 0; i < 2; i++) {
+        int end[2];
+        struct error errors[MOST_RANKS];
+        struct job job[MOST_RANKS];
+        assert_int_equal(pipe(end), 0);
+        assert_int_equal(write(end[1], text, strlen(text)), strlen(text));
+        close(end[1]);
+        if (i == 1) {
+            close(end[0]);
+            end[0] = open(scratch_text("x.tns", text), O_RDONLY);
+        }
+        assert_int_equal(dup2(end[0], STDIN_FILENO), STDIN_FILENO);
+        close(end[0]);
+        assert_true(open_all(job, &(struct job){.path = "-", .options = one_based}, 3, errors));
+        assert_all_well(errors, 3);
+        assert_int_equal(job[0].tensor.nnz, 2);
+        assert_int_equal(job[0].tensor.x.nnz + job[1].tensor.x.nnz + job[2].tensor.x.nnz, 2);
+        close_all(job);
+    }
+    assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+    close(saved);
 }
 
 /* Whichever rank finds no memory, and wherever; a failure to shrink an array is none. Returns how
@@ -367,14 +426,11 @@ static void test_failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_DISK(test_text),
-        ON_DISK(test_gzip),
-        ON_DISK(test_blco),
-        ON_DISK(test_notes),
-        ON_DISK(test_bad_files),
-        ON_DISK(test_bad_blco),
-        ON_DISK(test_fixed_parts_that_do_not_fit),
-        ON_DISK(test_failing_allocations),
+        ON_DISK(test_text),           ON_DISK(test_gzip),
+        ON_DISK(test_blco),           ON_DISK(test_notes),
+        ON_DISK(test_bad_files),      ON_DISK(test_bad_blco),
+        ON_DISK(test_fixed_parts),    ON_DISK(test_different_files),
+        ON_DISK(test_standard_input), ON_DISK(test_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,7 @@ static inline bool run_rank_threads(int ranks, rank_work *work, void *context, s
     struct comm *comm[MOST_RANKS];
     struct rank_thread rank[MOST_RANKS];
     pthread_t thread[MOST_RANKS];
+    omp_get_max_threads(); /* libomp 14 wants its first thread, the one that calls, to live on */
     memset(error, 0, (size_t)ranks * sizeof *error);
     if (comm_threads(comm, ranks, &failure) != STATUS_OK)
         return false;

@@ -15,20 +15,20 @@ struct tns_sizes {
     size_t section; /* bytes of text that a thread parses at a time                   */
 };
 
+/* Of a map, a window takes no memory, and a long one gives each thread many sections. */
 #define TNS_MOST_WINDOW   ((size_t)8 << 20)
-#define TNS_MAPPED_WINDOW ((size_t)32 << 20) /* takes no memory, gives each thread many sections   \
-                                              */
-#define TNS_SECTION ((size_t)128 << 10)
+#define TNS_MAPPED_WINDOW ((size_t)32 << 20)
+#define TNS_SECTION       ((size_t)128 << 10)
 
 struct tns_text {
-    struct line_reader *reader; /* owned                                        */
-    const char *name;           /* for messages; the path or "standard input"   */
+    struct line_reader *reader; /* owned                                              */
+    const char *name;           /* for messages: the path, or "standard input"        */
     struct tns_head head;
-    size_t head_bytes;           /* before the first text line that may be an entry       */
-    uint64_t lines;              /* text lines of the file, or of the share, before the window */
-    uint32_t largest[MAX_ORDER]; /* index of each mode so far                    */
+    size_t head_bytes;           /* before the first text line that may be an entry    */
+    uint64_t lines;              /* of the file, or of the share, before the window    */
+    uint32_t largest[MAX_ORDER]; /* index of each mode so far                          */
     struct tns_sections sections;
-    double start; /* clock_now, when it was opened                                */
+    double start; /* clock_now, when the text was opened                */
 };
 
 /* Opens the text at `path` ("-": standard input); windows have sizes->window bytes, or `mapped`
