@@ -137,16 +137,24 @@ enum status outfile_open_shared(struct outfile *f, const char *path, uint64_t *k
     return finish_open(f, path, NULL, error);
 }
 
+/* Another host may tell the user, so the message names this one. */
+static enum status not_seen(const char *path, struct error *error)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    return error_set(
+        error, STATUS_OUTPUT,
+        "%s: cannot be written: host %s does not see the file that another process has "
+        "made there; all hosts must share the folder",
+        path, host);
+}
+
 enum status outfile_join(struct outfile *f, const char *path, uint64_t key, struct error *error)
 {
     *f = (struct outfile){.fd = -1};
-    if (make_names(f, path, key, error) == STATUS_OK)
-        f->fd = open(f->temporary, O_WRONLY | O_CLOEXEC);
-    if (error->status == STATUS_OK && f->fd < 0 && errno == ENOENT)
-        cannot_write(path,
-                     "this host does not see the file that another host has made there; all hosts "
-                     "must share the folder",
-                     error);
+    if (make_names(f, path, key, error) == STATUS_OK &&
+        (f->fd = open(f->temporary, O_WRONLY | O_CLOEXEC)) < 0 && errno == ENOENT)
+        not_seen(path, error);
     return finish_open(f, path, NULL, error);
 }
 
