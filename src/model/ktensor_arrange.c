@@ -22,7 +22,7 @@ static int larger_first(const void *a, const void *b)
 
 /* What is computed before the model changes. */
 struct arrangement {
-    struct column *column;       /* (N x R): of the whole factor matrices              */
+    struct column *column;       /* (N x R): of the whole factor matrices               */
     double *signed_norm;         /* (N x R): what divides the columns                   */
     struct component *component; /* (R): lambda times the norms, and the old index      */
     uint64_t *from;              /* (R): the old index of the component                 */
