@@ -1,5 +1,5 @@
 /* The CP model (Kruskal tensor): X ~ sum over r of lambda[r] A_1(:,r) o A_2(:,r) o ... o A_N(:,r),
- * o being the outer product. Implemented in ktensor.c and ktensor_score.c. */
+ * o being the outer product. Implemented in ktensor.c, ktensor_arrange.c and ktensor_score.c. */
 #ifndef BLCO_KTENSOR_H
 #define BLCO_KTENSOR_H
 

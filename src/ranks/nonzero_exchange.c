@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ranks/ranks_agree.h"
 
 #define IN_FLIGHT ((uint64_t)4 << 20) /* nonzeros that all ranks send in a round, at most */
 
@@ -81,7 +80,7 @@ static enum status allocate(struct exchange *e, struct error *error)
     e->place = memory_array(e->most, sizeof *e->place, error);
     e->send = memory_array(e->most, sizeof(double), error);
     e->receive = memory_array(ranks * e->most, sizeof(double), error);
-    return ranks_agree(e->comm, error);
+    return comm_agree_error(e->comm, error);
 }
 
 /* receive[k] = what rank k has in send[this rank]. */
@@ -101,7 +100,7 @@ static enum status count_expected(struct exchange *e, struct error *error)
         if (process_grid_count(e->grid, &s->piece[p], here, error) == STATUS_OK)
             for (int k = 0; k < e->comm->size; k++)
                 all[k] += here[k];
-    if (ranks_agree(e->comm, error) != STATUS_OK)
+    if (comm_agree_error(e->comm, error) != STATUS_OK)
         return error->status;
     return exchange_counts(e, all, e->expected, error);
 }
@@ -118,7 +117,7 @@ static enum status create_part(struct exchange *e, struct error *error)
         nnz += e->expected[k];
     }
     coo_create(e->x, &shape, nnz, error);
-    return ranks_agree(e->comm, error);
+    return comm_agree_error(e->comm, error);
 }
 
 /* next[t * ranks + k] = where the nonzeros for rank k of thread t's part begin, sorted by rank. */
