@@ -43,7 +43,7 @@ enum status bench_run_ranks(struct bench_ranks *ranks, struct bench_result *resu
     struct bench_request mine = *request;
     *ranks = (struct bench_ranks){.ranks = c->size};
     if (rank_tensor_open(&t, c, path, tns, split, progress, error) == STATUS_OK &&
-        backend_ranks_open(&place, c, &t.grid, error) == STATUS_OK) {
+        backend_ranks_open(&place, c, &t.grid, &t.x, error) == STATUS_OK) {
         memcpy(ranks->parts, t.grid.parts, sizeof ranks->parts);
         ranks->shape = t.shape;
         ranks->nnz = t.nnz;

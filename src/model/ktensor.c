@@ -37,7 +37,10 @@ enum status ktensor_create_part(struct ktensor *k, const struct part *part, uint
                                 struct error *error)
 {
     if (ktensor_create(k, &part->here, rank, error) == STATUS_OK)
-        memcpy(k->first, part->first, sizeof k->first);
+        for (int n = 0; n < k->shape.order; n++) {
+            k->first[n] = part->first[n];
+            k->row[n] = part->row[n];
+        }
     return error->status;
 }
 
@@ -84,7 +87,13 @@ void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed)
         k->lambda[r] = 1;
     for (int n = 0; n < k->shape.order; n++) {
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < k->shape.dims[n]; i++)
-            randomise_row(k->factor[n] + i * k->rank, k->rank, init, seed, n, k->first[n] + i);
+        for (uint64_t i = 0; i < k->shape.dims[n]; i++) {
+            uint64_t row = k->row[n] ? k->row[n][i] : k->first[n] + i;
+            double *to = k->factor[n] + i * k->rank;
+            if (row == NO_ROW)
+                memset(to, 0, k->rank * sizeof *to);
+            else
+                randomise_row(to, k->rank, init, seed, n, row);
+        }
     }
 }

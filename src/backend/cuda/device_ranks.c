@@ -7,7 +7,7 @@
 
 static enum status open_sharing(struct device_ranks *r, int n, struct error *error)
 {
-    struct comm *sharing = r->ranks->sharing[n];
+    struct comm *sharing = r->ranks->mode[n].sharing;
     if (sharing == r->ranks->all)
         r->sharing[n] = r->all;
     else if (sharing->size > 1)
@@ -63,7 +63,9 @@ void device_ranks_close(struct device_ranks *r)
 
 uint64_t device_ranks_rows(const struct backend_ranks *ranks, int n)
 {
-    uint64_t rows = backend_ranks_slot(ranks, n) * (uint64_t)ranks->sharing[n]->size;
+    const struct backend_rows *m = &ranks->mode[n];
+    uint64_t slots = m->slot * (uint64_t)m->sharing->size, here = ranks->part.here.dims[n];
+    uint64_t rows = slots > here ? slots : here;
     return rows > 0 ? rows : 1;
 }
 
@@ -110,10 +112,21 @@ static enum status move(struct device_ranks *r, int n, collective *call,
     return status;
 }
 
+/* The first row of the room for this rank's slot. */
+static uint64_t own_room(const struct backend_rows *m)
+{
+    return m->row ? m->first : (uint64_t)m->sharing->rank * m->slot;
+}
+
 static struct device_slots slots_of(const struct device_ranks *r, int n, void *numbers, uint64_t ld,
                                     enum precision precision)
 {
-    return (struct device_slots){numbers, backend_ranks_slot(r->ranks, n) * ld, precision};
+    const struct backend_rows *m = &r->ranks->mode[n];
+    uint64_t row_bytes = ld * precision_bytes(precision);
+    return (struct device_slots){.numbers = numbers,
+                                 .own = (char *)numbers + own_room(m) * row_bytes,
+                                 .slot = m->slot * ld,
+                                 .precision = precision};
 }
 
 enum status device_ranks_scatter(struct device_ranks *r, int n, void *m, uint64_t ld,

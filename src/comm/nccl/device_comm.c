@@ -6,7 +6,6 @@
 struct device_comm {
     const struct nccl_library *nccl;
     ncclComm_t comm;
-    int rank;
 };
 
 /* Before any rank waits within NCCL, which no abort of `host` would end, all have come so far. */
@@ -29,7 +28,6 @@ enum status device_comm_open(struct device_comm **c, struct comm *host, struct e
     if (!d)
         comm_abort(host, error);
     else if (find_library(d, host, error) == STATUS_OK) {
-        d->rank = host->rank;
         if (host->rank == 0 && nccl_status(d->nccl->ncclGetUniqueId(&id), NULL, "the GPUs' meeting",
                                            error) != STATUS_OK)
             comm_abort(host, error);
@@ -64,15 +62,10 @@ static int type_of(enum precision precision)
     return precision == PRECISION_SINGLE ? NCCL_FLOAT : NCCL_DOUBLE;
 }
 
-static void *own_slot(const struct device_comm *c, const struct device_slots *s)
-{
-    return (char *)s->numbers + (uint64_t)c->rank * s->slot * precision_bytes(s->precision);
-}
-
 enum status device_comm_reduce_scatter(struct device_comm *c, const struct device_slots *m,
                                        cudaStream_t stream, struct error *error)
 {
-    return nccl_status(c->nccl->ncclReduceScatter(m->numbers, own_slot(c, m), m->slot,
+    return nccl_status(c->nccl->ncclReduceScatter(m->numbers, m->own, m->slot,
                                                   type_of(m->precision), NCCL_SUM, c->comm, stream),
                        c->comm, "the sum of M", error);
 }
@@ -80,9 +73,9 @@ enum status device_comm_reduce_scatter(struct device_comm *c, const struct devic
 enum status device_comm_all_gather(struct device_comm *c, const struct device_slots *a,
                                    cudaStream_t stream, struct error *error)
 {
-    return nccl_status(c->nccl->ncclAllGather(own_slot(c, a), a->numbers, a->slot,
-                                              type_of(a->precision), c->comm, stream),
-                       c->comm, "the rows of a factor", error);
+    return nccl_status(
+        c->nccl->ncclAllGather(a->own, a->numbers, a->slot, type_of(a->precision), c->comm, stream),
+        c->comm, "the rows of a factor", error);
 }
 
 enum status device_comm_sum(struct device_comm *c, const double *from, double *to, uint64_t count,

@@ -24,18 +24,21 @@ void device_comm_abort(struct device_comm *c);
 /* Accepts NULL. Where nobody has aborted, all that was queued must be done. */
 void device_comm_close(struct device_comm *c);
 
-/* An array in device memory of `size` slots, one for each rank, of `slot` numbers each. */
+/* An array in device memory of `size` slots, one for each rank, of `slot` numbers each, and where
+ * this rank's slot comes from or goes to: its place in that array, or an array of its own. */
 struct device_slots {
     void *numbers;
+    void *own;
     uint64_t slot;
     enum precision precision;
 };
 
-/* This rank's slot becomes the sum of all ranks' numbers there; the other slots stay undefined. */
+/* m->own becomes the sum of all ranks' numbers in this rank's slot; where that is its place in
+ * m->numbers, the other slots are undefined afterwards. */
 enum status device_comm_reduce_scatter(struct device_comm *c, const struct device_slots *m,
                                        cudaStream_t stream, struct error *error);
 
-/* Every slot is copied from the rank that the slot belongs to. */
+/* Every slot of a->numbers is copied from the `own` of the rank that the slot belongs to. */
 enum status device_comm_all_gather(struct device_comm *c, const struct device_slots *a,
                                    cudaStream_t stream, struct error *error);
 
