@@ -1,9 +1,9 @@
 #include "backend/row_sharing.h"
 
 #include "base/memory.h"
+#include "plan/process_grid.h"
 
-#define MOST_SHARED 0.75 /* of the rows, for keeping the others apart to pay                  */
-#define AT_A_TIME   (UINT64_C(1) << 20) /* rows that ranks compare at a time */
+#define AT_A_TIME (UINT64_C(1) << 20) /* rows that ranks compare at a time */
 
 /* Bit i of touched: this rank has a nonzero in row i. */
 static void touch(unsigned char *touched, const uint32_t *index, uint64_t nnz)
@@ -60,7 +60,7 @@ enum status row_sharing_find(struct row_sharing *s, struct comm *sharing, const 
         comm_abort(sharing, error);
     for (uint64_t first = 0; first < rows && error->status == STATUS_OK; first += most)
         compare(s, sharing, touched, first, rows - first < most ? rows - first : most, mark, error);
-    s->pays = rows > 0 && (double)s->shared <= MOST_SHARED * (double)rows;
+    s->pays = rows > 0 && (double)s->shared <= GRID_MOST_SHARED * (double)rows;
     memory_free(mark);
     memory_free(touched);
     if (error->status != STATUS_OK)

@@ -174,6 +174,7 @@ static void put_ranks(struct json *j, const struct bench_ranks *ranks, int order
     json_unsigned(j, "moved_bytes", ranks->cost.moved_bytes);
     json_number(j, "mttkrp_seconds", ranks->cost.mttkrp_seconds);
     json_number(j, "move_seconds", ranks->cost.move_seconds);
+    json_number(j, "solve_seconds", ranks->cost.solve_seconds);
     json_end(j);
     json_array(j, "each");
     for (int k = 0; k < ranks->ranks; k++)

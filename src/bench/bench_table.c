@@ -230,7 +230,9 @@ void bench_table_ranks(FILE *stream, const struct bench_ranks *ranks, int order)
     show_number(stream, 9, 1e3 * bench_ranks_mttkrp(ranks, order));
     fprintf(stream, " ms; the model says");
     show_number(stream, 9, 1e3 * ranks->cost.mttkrp_seconds);
-    fprintf(stream, " ms, and moving rows");
+    fprintf(stream, " ms, solves");
+    show_number(stream, 9, 1e3 * ranks->cost.solve_seconds);
+    fprintf(stream, " ms, moving rows");
     show_number(stream, 9, 1e3 * ranks->cost.move_seconds);
     fprintf(stream, " ms\nreading %.3f s, counting and exchanging %.3f s\n", ranks->read_seconds,
             ranks->exchange_seconds);
