@@ -37,7 +37,7 @@ in_file() {
         grep -ohE '`[A-Za-z0-9_/.-]+`' "$ROOT/$page"
     done | tr -d '`' | sort -u >quoted
     grep -E '^(scripts|src|kernels|tests|man|data)/' quoted >paths
-    grep -E '^[a-z0-9_]+\.(c|h|cu|cuh|bats|[15])$' quoted >names # without their folder
+    grep -E '^[a-z0-9_]+\.(c|h|cu|cuh|bats|[157])$' quoted >names # without their folder
     [ "$(wc -l <paths)" -gt 20 ] && [ "$(wc -l <names)" -gt 5 ]
     while read -r path; do
         [ -e "$ROOT/$path" ] || { echo "no $path" && return 1; }
