@@ -48,8 +48,8 @@ void cmd_cpd_help(FILE *stream)
     cli_help(stream, sections);
     fprintf(stream,
             "\nProcesses that mpirun or srun starts work on one tensor together, each with a\n"
-            "GPU where there are GPUs. Options of memory count for each GPU or process, -t for\n"
-            "each process. More in blco-cluster(7).\n"
+            "GPU where there are GPUs. Options of memory count for each GPU or process, -t\n"
+            "for each process. More in blco-cluster(7).\n"
             "\nSIGINT or SIGTERM ends the run after the present iteration, and the model so far\n"
             "is written. Exit codes: 0 done, 2 usage or input, 3 memory, 4 numerical\n"
             "breakdown, 5 output, 130 or 143 interrupted. More in blco-cpd(1).\n");
