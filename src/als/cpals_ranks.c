@@ -25,6 +25,16 @@ static enum status make_start(struct ktensor *k, const struct part *part,
     return STATUS_OK;
 }
 
+/* The parts differ, so that some may fit into memory and others not: before the ranks begin to
+ * build, the failure of one becomes that of all. */
+static enum status check_plan(struct comm *c, const struct rank_tensor *t,
+                              const struct cpals_setting *s, struct error *error)
+{
+    const struct plan_tensor tensor = {.shape = t->x.shape, .nnz = t->x.nnz};
+    backend_check_plan(s->kind, &tensor, &s->options, error);
+    return comm_settle(c, error);
+}
+
 /* Opens the backend; afterwards the backend has its own copy of the nonzeros. */
 static enum status open_part(struct backend *b, struct rank_tensor *t,
                              const struct backend_ranks *ranks, const struct cpals_setting *s,
@@ -81,6 +91,8 @@ enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,
     struct backend_ranks ranks;
     struct ktensor part = {0};
     *model = (struct ktensor){0};
+    if (check_plan(c, t, setting, error) != STATUS_OK)
+        return error->status;
     if (backend_ranks_open(&ranks, c, &t->grid, error) == STATUS_OK &&
         make_start(&part, &t->part, setting, error) == STATUS_OK &&
         decompose(t, &ranks, setting, &part, result, report, error) == STATUS_OK &&

@@ -115,10 +115,8 @@ static enum status run_processes(struct cpd_job *job, struct comm *world, struct
     prepare(job, error);
     if (comm_settle(world, error) != STATUS_OK)
         return error->status;
-    if (cpd_rank(world, job, error) != STATUS_OK) {
-        comm_abort(world, error);
+    if (cpd_rank(world, job, error) != STATUS_OK)
         return error->status;
-    }
     finish(job, error);
     return comm_settle(world, error);
 }

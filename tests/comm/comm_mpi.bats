@@ -1,5 +1,6 @@
 # Ranks that are processes: mpi_comm, started by Open MPI's mpirun.
 bats_require_minimum_version 1.5.0
+load ../support/mpi
 
 # The plugin is looked for beside the program: both are put into a folder of the test's own.
 setup() {
@@ -11,21 +12,12 @@ setup() {
 }
 
 needs_mpi() {
-    command -v mpirun >/dev/null || skip "there is no mpirun"
-    [ -e "$build/blco-mpi.so" ] || skip "this blco was built without MPI"
-    [ "$(basename "$build")" != tsan ] || skip "the thread sanitizer does not see into MPI"
+    needs_mpirun
     cp "$build/blco-mpi.so" .
-    # Open MPI refuses root, whom containers run as.
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    # MPI itself leaks at its end.
-    export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS-}"
 }
 
-# ranks N WORK: at most 60 seconds. There may be more ranks than cores: a rank that waits gives its
-# core to the others, which is not so by default.
-ranks() {
-    timeout -k 5 60 mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$1" ./mpi_comm "$2"
-}
+# ranks N WORK
+ranks() { processes "$1" ./mpi_comm "$2"; }
 
 # told MESSAGE: the one line that the processes have printed.
 told() {
@@ -87,15 +79,6 @@ all_operations() {
     run ranks 4 ""
     told "a work is expected"
     [ "$status" -eq 2 ]
-}
-
-# gone PID: the process ends within 5 seconds. One that nobody has waited for yet has no program any more.
-gone() {
-    for _ in {1..50}; do
-        readlink "/proc/$1/exe" >/dev/null || return 0
-        sleep 0.1
-    done
-    echo "process $1 is still there" && return 1
 }
 
 @test "a process that is killed ends the others" {

@@ -109,6 +109,30 @@ static void test_one_rank_fails(void **state)
         }
 }
 
+/* The ranks settle the failure of one: that rank has the message, and the caller gets the message.
+ */
+static enum status settle(struct comm *c, void *context, struct error *error)
+{
+    const struct marks *m = context;
+    if (m->failing[c->rank])
+        error_set(error, (enum status)m->failing[c->rank], "failure of %d", c->rank);
+    return comm_settle(c, error);
+}
+
+static void test_a_settled_failure(void **state)
+{
+    (void)state;
+    for (int bad = 0; bad < 4; bad++) {
+        char expected[64];
+        struct error error = {0};
+        struct marks m = {0};
+        m.failing[bad] = STATUS_INPUT;
+        assert_int_equal(comm_run_team(4, settle, &m, &error), STATUS_INPUT);
+        snprintf(expected, sizeof expected, "rank %d: failure of %d", bad, bad);
+        assert_string_equal(error.message, expected);
+    }
+}
+
 /* Of several failures the caller gets that of the lowest rank. */
 static void test_all_ranks_fail(void **state)
 {
@@ -143,7 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_rank_works_once), cmocka_unit_test(test_threads_are_shared),
         cmocka_unit_test(test_one_rank_fails),        cmocka_unit_test(test_all_ranks_fail),
-        cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_a_settled_failure),     cmocka_unit_test(test_failing_allocations),
     };
     return cmocka_run_group_tests_name("comm_team", tests, NULL, NULL);
 }
