@@ -52,7 +52,8 @@ all_operations() {
         SECONDS=0
         run ranks 3 $word
         told "rank 2: no memory left"
-        [ "$status" -eq 3 ] && [ $SECONDS -lt 25 ]
+        [ "$status" -eq 3 ]
+        [ $SECONDS -lt 25 ]
     done
 }
 
@@ -62,7 +63,8 @@ all_operations() {
         SECONDS=0
         run ranks 4 $word
         echo "exit $status after $SECONDS s: $output"
-        [ "$status" -eq 3 ] && [ $SECONDS -lt 20 ]
+        [ "$status" -eq 3 ]
+        [ $SECONDS -lt 20 ]
         [[ $(grep '^mpi_comm: ' <<<"$output") == "mpi_comm: rank 3: "*memory* ]]
     done
 }
@@ -96,7 +98,9 @@ all_operations() {
         code=0 SECONDS=0
         wait "$launcher" || code=$?
         echo "exit $code after $SECONDS s" && cat messages
-        [ $code -ne 0 ] && [ $code -ne 124 ] && [ $SECONDS -lt 20 ]
+        [ $code -ne 0 ]
+        [ $code -ne 124 ]
+        [ $SECONDS -lt 20 ]
         for pid in "${pids[@]}"; do gone "$pid"; done
     done
 }
@@ -112,7 +116,8 @@ alone() { run env "$@" ./mpi_comm maps; }
         # shellcheck disable=SC2086 # split at the space
         alone $place
         echo "$place: $output"
-        [ "$status" -eq 0 ] && [ "$output" = 0 ]
+        [ "$status" -eq 0 ]
+        [ "$output" = 0 ]
     done
     ! ldd "$BLCO" | grep -q libmpi
 }
@@ -123,7 +128,8 @@ alone() { run env "$@" ./mpi_comm maps; }
     told "4 processes were started to work together, but this blco was built without MPI: there is no blco-mpi.so in $PWD/ nor in $PWD/../lib/blco"
     [ "$status" -eq 2 ]
     alone "${mpirun[@]}" OMPI_COMM_WORLD_LOCAL_RANK=1 # another process of this host tells
-    [ "$status" -eq 2 ] && [ -z "$output" ]
+    [ "$status" -eq 2 ]
+    [ -z "$output" ]
     echo "no plugin" >blco-mpi.so
     alone SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0
     told "MPI cannot be loaded: $PWD/blco-mpi.so: file too short"
@@ -148,8 +154,10 @@ alone() { run env "$@" ./mpi_comm maps; }
 @test "blco: of processes that work together, process 0 tells of a wrong option; on their own, each" {
     for rank in 0 1; do
         run env PMI_SIZE=2 PMI_RANK=$rank "$BLCO" cpd --no-such-option
-        [ "$status" -eq 2 ] && [ "${#lines[@]}" -eq $((1 - rank)) ]
+        [ "$status" -eq 2 ]
+        [ "${#lines[@]}" -eq $((1 - rank)) ]
         run env PMI_SIZE=2 PMI_RANK=$rank "$BLCO" info --no-such-option
-        [ "$status" -eq 2 ] && [ "${#lines[@]}" -eq 1 ]
+        [ "$status" -eq 2 ]
+        [ "${#lines[@]}" -eq 1 ]
     done
 }

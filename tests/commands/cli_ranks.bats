@@ -90,7 +90,8 @@ alike() {
     expected=$(result)
     ranks 4 "$@" -r 3 -o many
     echo "$*: $(result), expected $expected"
-    [ -n "$expected" ] && [ "$(result)" = "$expected" ]
+    [ -n "$expected" ]
+    [ "$(result)" = "$expected" ]
     same_models one many
     rm one.* many.*
 }
@@ -148,7 +149,8 @@ alike() {
     # their nonzeros are all nonzeros
     [ "$(awk '$1 ~ /^[0-3]$/ && $7 == "s" { sum += $5 } END { print sum }' messages)" = "$(wc -l <x.tns)" ]
     run processes 4 "$BLCO" cpd x.tns -q -v -r 3 -i 3 -o x
-    [ "$status" -eq 0 ] && [ -z "$output" ]
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
 }
 
 # fail_together CODE MESSAGE ARGUMENT...: three processes end with CODE, and one of them tells MESSAGE.
@@ -157,7 +159,8 @@ fail_together() {
     shift 2
     run processes 3 "$BLCO" cpd -q "$@" </dev/null
     echo "blco cpd $*: exit $status, expected $code and $message: $output"
-    [ "$status" -eq "$code" ] && [ "$(grep -c '^blco cpd: ' <<<"$output")" -eq 1 ]
+    [ "$status" -eq "$code" ]
+    [ "$(grep -c '^blco cpd: ' <<<"$output")" -eq 1 ]
     [[ $(grep '^blco cpd: ' <<<"$output") == "blco cpd: "*"$message"* ]]
 }
 
@@ -179,13 +182,13 @@ fail_together() {
 @test "wrong text in the share of any rank is told once, with its line" {
     needs_mpirun
     generate_small
-    lines=$(wc -l <x.tns)
-    for at in 1 $((lines / 2)) "$lines"; do
+    last=$(wc -l <x.tns)
+    for at in 1 $((last / 2)) "$last"; do
         sed "${at}s/ / x /" x.tns >bad.tns
         fail_together 2 "bad.tns:$at: " bad.tns -r 3
     done
     gzip -k bad.tns
-    fail_together 2 "bad.tns.gz:$lines: " bad.tns.gz -r 3
+    fail_together 2 "bad.tns.gz:$last: " bad.tns.gz -r 3
     [ "$(ls)" = "$(printf '%s\n' bad.tns bad.tns.gz x.tns)" ]
 }
 
@@ -244,7 +247,8 @@ iterating() {
         sleep 0.2
         if [ $which = all ]; then kill -TERM "${pids[@]}"; else kill -TERM "$(cat pid.$which)"; fi
         end_job
-        [ $code -eq 143 ] && [ $SECONDS -lt 10 ]
+        [ $code -eq 143 ]
+        [ $SECONDS -lt 10 ]
         [ "$(grep -c '^fit .* iterations, interrupted' messages)" -eq 1 ]
         [ "$(ls long.*)" = "$(printf '%s\n' long.lambda.mat long.mode1.mat long.mode2.mat long.mode3.mat)" ]
         [ "$(awk 'END { print NR, NF }' long.mode3.mat)" = "50 3" ]
@@ -262,7 +266,9 @@ iterating() {
         sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
         kill -9 "$(cat pid.$((round % 3)))"
         end_job
-        [ $code -ne 0 ] && [ $code -ne 124 ] && [ $SECONDS -lt 10 ]
+        [ $code -ne 0 ]
+        [ $code -ne 124 ]
+        [ $SECONDS -lt 10 ]
         for file in old/*; do cmp "$file" "$(basename "$file")"; done
         [ "$(ls)" = "$names" ]
     done
