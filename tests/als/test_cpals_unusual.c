@@ -119,11 +119,9 @@ static void test_zero_column(void **state)
         uint64_t seed = 11;
         assert_int_equal(ktensor_create(&k[i], SHAPE(3, dims), rank, &error), STATUS_OK);
         for (int n = 0; n < 3; n++)
-            for (uint64_t row = 0; row < dims[n]; row++)
-                for (uint64_t r = 0; r < 2; r++)
-                    k[i].factor[n][row * rank + r] = (double)(naive_random(&seed) >> 11) / 0x1p53;
-        for (uint64_t row = 0; i == 1 && row < dims[0]; row++)
-            k[i].factor[0][row * rank + 2] = 1;
+            for (uint64_t at = 0; at < dims[n] * rank; at++)
+                k[i].factor[n][at] = at % rank < 2 ? (double)(naive_random(&seed) >> 11) / 0x1p53
+                                                   : n == 0; /* zero in modes 2 and 3 */
         assert_int_equal(run_from(&x, &k[i], &machine, &options, &result[i], &error), STATUS_OK);
     }
     assert_true(fabs(result[1].fit - result[0].fit) < 1e-12);
