@@ -151,6 +151,38 @@ static void test_one_part_is_bad(void **state)
     coo_free(&x);
 }
 
+/* Parts that do not fit into memory, of all ranks or only of that with the most rows: all ranks
+ * end, and the reason is told. */
+static void test_a_part_does_not_fit(void **state)
+{
+    const struct backend_kind *kind = backend_of(state);
+    struct coo x;
+    struct ktensor start;
+    const struct cpals_options als = {.max_iterations = 1};
+    int all = 0, some = 0;
+    enum status status = STATUS_MEMORY;
+    naive_random_coo(&x, &(struct shape){3, {2000, 5, 6}}, 3000, 1, 1);
+    create_model(&start, &x, 2, 1);
+    for (uint64_t bytes = 1000; status == STATUS_MEMORY; bytes += bytes / 20) {
+        struct error error = {0};
+        const struct backend_options options = {.rank = 2, .host_memory = bytes};
+        struct together t = make_together(kind, &x, (int[]){3, 1, 1}, &options, &start, &als);
+        status = run_together(&t, 3, &error);
+        ktensor_free(&t.model);
+        if (status == STATUS_OK)
+            break;
+        assert_int_equal(status, STATUS_MEMORY);
+        assert_non_null(strstr(error.message, "backend host, rank 2: "));
+        bool has_prefix = strncmp(error.message, "rank ", 5) == 0;
+        all += !has_prefix;
+        some += has_prefix;
+    }
+    assert_int_equal(status, STATUS_OK);
+    assert_true(all > 0 && some > 0);
+    ktensor_free(&start);
+    coo_free(&x);
+}
+
 /* Whichever rank finds no memory, and wherever: all end, none waits for ever. */
 static void test_failing_allocations(void **state)
 {
@@ -182,8 +214,13 @@ static void test_failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_ALL(test_every_grid), ON_ALL(test_iterations),      ON_ALL(test_long_modes),
-        ON_ALL(test_stops),      ON_ALL(test_one_part_is_bad), ON_ALL(test_failing_allocations),
+        ON_ALL(test_every_grid),
+        ON_ALL(test_iterations),
+        ON_ALL(test_long_modes),
+        ON_ALL(test_stops),
+        ON_ALL(test_one_part_is_bad),
+        ON_ALL(test_failing_allocations),
+        ON(test_a_part_does_not_fit, backend_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static void test_singular(void **state)
     coo_free(&x);
 }
 
-/* A component that begins as zero in one mode stays zero, and the others go the way that they go
+/* A component that begins as zero in two modes becomes zero, and the others go the way that they go
  * without it: V has a row and a column of zeros in every update. */
 static void test_zero_column(void **state)
 {

@@ -4,25 +4,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <omp.h>
-#include <pthread.h>
 #include <stdio.h>
 
 #include <cmocka.h>
 
 #include "base/memory.h"
 #include "comm/comm_team.h"
-
-#define MOST 7
-
-static const int sizes[] = {1, 2, 3, 4, MOST};
-#define SIZES (sizeof sizes / sizeof *sizes)
+#include "support/rank_threads.h"
 
 /* What the ranks leave behind; each writes into its own places. */
 struct marks {
-    int calls[MOST], size[MOST], threads[MOST], ranks_of_sum[MOST];
-    pthread_t thread[MOST];
-    int failing[MOST]; /* the status with which a rank fails, or 0 */
+    int calls[MOST_RANKS], size[MOST_RANKS], threads[MOST_RANKS], ranks_of_sum[MOST_RANKS];
+    pthread_t thread[MOST_RANKS];
+    int failing[MOST_RANKS]; /* the status with which a rank fails, or 0 */
 };
 
 static enum status mark(struct comm *c, void *context, struct error *error)
@@ -42,16 +36,16 @@ static enum status mark(struct comm *c, void *context, struct error *error)
 static void test_every_rank_works_once(void **state)
 {
     (void)state;
-    for (size_t s = 0; s < SIZES; s++) {
+    for (size_t s = 0; s < RANK_COUNTS; s++) {
         struct error error = {0};
         struct marks m = {0};
-        assert_int_equal(comm_run_team(sizes[s], mark, &m, &error), STATUS_OK);
+        assert_int_equal(comm_run_team(rank_counts[s], mark, &m, &error), STATUS_OK);
         assert_int_equal(error.status, STATUS_OK);
-        for (int r = 0; r < MOST; r++) {
-            assert_int_equal(m.calls[r], r < sizes[s]);
-            assert_int_equal(m.size[r], r < sizes[s] ? sizes[s] : 0);
-            assert_int_equal(m.ranks_of_sum[r], r < sizes[s] ? sizes[s] : 0);
-            for (int other = 0; other < r && r < sizes[s]; other++)
+        for (int r = 0; r < MOST_RANKS; r++) {
+            assert_int_equal(m.calls[r], r < rank_counts[s]);
+            assert_int_equal(m.size[r], r < rank_counts[s] ? rank_counts[s] : 0);
+            assert_int_equal(m.ranks_of_sum[r], r < rank_counts[s] ? rank_counts[s] : 0);
+            for (int other = 0; other < r && r < rank_counts[s]; other++)
                 assert_false(pthread_equal(m.thread[r], m.thread[other]));
         }
     }
@@ -92,19 +86,20 @@ static enum status fail_or_wait(struct comm *c, void *context, struct error *err
 static void test_one_rank_fails(void **state)
 {
     (void)state;
-    for (size_t s = 0; s < SIZES; s++)
-        for (int bad = 0; bad < sizes[s]; bad++) {
+    for (size_t s = 0; s < RANK_COUNTS; s++)
+        for (int bad = 0; bad < rank_counts[s]; bad++) {
             char expected[64];
             struct error error = {0};
             struct marks m = {0};
             m.failing[bad] = STATUS_OUTPUT;
-            assert_int_equal(comm_run_team(sizes[s], fail_or_wait, &m, &error), STATUS_OUTPUT);
+            assert_int_equal(comm_run_team(rank_counts[s], fail_or_wait, &m, &error),
+                             STATUS_OUTPUT);
             assert_int_equal(error.status, STATUS_OUTPUT);
             /* rank 0 knows of another rank's failure with that rank's number */
             snprintf(expected, sizeof expected, bad > 0 ? "rank %d: failure of %d" : "failure of 0",
                      bad, bad);
             assert_string_equal(error.message, expected);
-            for (int r = 0; r < sizes[s]; r++)
+            for (int r = 0; r < rank_counts[s]; r++)
                 assert_int_equal(m.calls[r], 1);
         }
 }

@@ -40,6 +40,7 @@ near() {
 # tensor NAME: TENSOR is a tensor of other people's data.
 tensor() {
     [ -e "${BLCO_TEST_DATA-}/$1.tns" ] || skip "no $1.tns: BLCO_TEST_DATA names no folder that has it"
+    # shellcheck disable=SC2034 # the tests use it
     TENSOR=$BLCO_TEST_DATA/$1.tns
 }
 
