@@ -1,11 +1,19 @@
 #include "comm/nccl/device_comm.h"
 
+#include <pthread.h>
+#include <stdbool.h>
+
 #include "base/memory.h"
 #include "comm/nccl/nccl_library.h"
 
 struct device_comm {
     const struct nccl_library *nccl;
     ncclComm_t comm;
+    int device, rank, size;
+    ncclUniqueId id;
+    pthread_t meeting;  /* the thread in which the GPUs come together */
+    bool meets;         /* that thread is to be waited for            */
+    struct error error; /* of the meeting                            */
 };
 
 /* Before any rank waits within NCCL, which no abort of `host` would end, all have come so far. */
@@ -20,31 +28,64 @@ static enum status find_library(struct device_comm *d, struct comm *host, struct
     return error->status;
 }
 
-enum status device_comm_open(struct device_comm **c, struct comm *host, struct error *error)
+static void *meet(void *argument)
 {
-    ncclUniqueId id = {{0}};
+    struct device_comm *d = argument;
+    if (cudaSetDevice(d->device) != cudaSuccess)
+        error_set(&d->error, STATUS_INTERNAL, "GPU %d does not answer", d->device);
+    else
+        nccl_status(d->nccl->ncclCommInitRank(&d->comm, d->size, d->id, d->rank), NULL,
+                    "the GPUs' meeting", &d->error);
+    return NULL;
+}
+
+/* All ranks learn what they meet by, and begin. */
+static enum status begin(struct device_comm *d, struct comm *host, struct error *error)
+{
+    if (host->rank == 0 && nccl_status(d->nccl->ncclGetUniqueId(&d->id), NULL, "the GPUs' meeting",
+                                       error) != STATUS_OK)
+        comm_abort(host, error);
+    if (error->status == STATUS_OK &&
+        comm_broadcast(host, 0, &d->id, sizeof d->id, error) == STATUS_OK &&
+        pthread_create(&d->meeting, NULL, meet, d) != 0) {
+        error_set(error, STATUS_MEMORY, "no thread for the GPUs' meeting");
+        comm_abort(host, error);
+    }
+    d->meets = error->status == STATUS_OK;
+    return error->status;
+}
+
+enum status device_comm_open(struct device_comm **c, struct comm *host, int device,
+                             struct error *error)
+{
     struct device_comm *d = memory_zeros(1, sizeof *d, error);
     *c = NULL;
-    if (!d)
+    if (!d) {
         comm_abort(host, error);
-    else if (find_library(d, host, error) == STATUS_OK) {
-        if (host->rank == 0 && nccl_status(d->nccl->ncclGetUniqueId(&id), NULL, "the GPUs' meeting",
-                                           error) != STATUS_OK)
-            comm_abort(host, error);
-        else if (comm_broadcast(host, 0, &id, sizeof id, error) == STATUS_OK)
-            nccl_status(d->nccl->ncclCommInitRank(&d->comm, host->size, id, host->rank), NULL,
-                        "the GPUs' meeting", error);
+        return error->status;
     }
-    if (error->status == STATUS_OK)
+    d->device = device;
+    d->rank = host->rank;
+    d->size = host->size;
+    if (find_library(d, host, error) == STATUS_OK && begin(d, host, error) == STATUS_OK)
         *c = d;
     else
         memory_free(d);
     return error->status;
 }
 
+enum status device_comm_ready(struct device_comm *c, struct error *error)
+{
+    if (c->meets)
+        pthread_join(c->meeting, NULL);
+    c->meets = false;
+    return error_set(error, c->error.status, "%s", c->error.message);
+}
+
 void device_comm_abort(struct device_comm *c)
 {
-    if (c && c->comm)
+    struct error ignored = {0};
+    if (c && device_comm_ready(c, &ignored) == STATUS_OK && c->comm)
         c->nccl->ncclCommAbort(c->comm);
     if (c)
         c->comm = NULL;
@@ -52,7 +93,8 @@ void device_comm_abort(struct device_comm *c)
 
 void device_comm_close(struct device_comm *c)
 {
-    if (c && c->comm)
+    struct error ignored = {0};
+    if (c && device_comm_ready(c, &ignored) == STATUS_OK && c->comm)
         c->nccl->ncclCommDestroy(c->comm);
     memory_free(c);
 }
