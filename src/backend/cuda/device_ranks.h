@@ -30,7 +30,7 @@ struct device_ranks {
 enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks, int device,
                               struct error *error);
 
-/* Waits until the GPUs have come together. Errors of device_comm_ready. */
+/* Waits until the GPUs have come together; every rank calls it. Errors of device_comm_ready. */
 enum status device_ranks_ready(struct device_ranks *r, struct error *error);
 
 /* Accepts an empty one. After an abort of some rank, what is still queued is given up. */
