@@ -166,11 +166,12 @@ fuzz:
 	scripts/run-fuzzers build/fuzz $(FUZZ_SECONDS)
 
 install: blco
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5
+	install -d $(DESTDIR)$(PREFIX)/bin $(foreach s,1 5 7,$(DESTDIR)$(PREFIX)/share/man/man$s)
 	install -m 755 build/blco $(DESTDIR)$(PREFIX)/bin/blco
 	$(if $(PLUGIN),install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/blco build/blco-mpi.so)
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
+	install -m 644 man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7
 
 format:
 	find src kernels tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | xargs clang-format -i

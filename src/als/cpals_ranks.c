@@ -8,9 +8,16 @@
 static void copy_start(struct ktensor *part, const struct ktensor *whole)
 {
     memcpy(part->lambda, whole->lambda, part->rank * sizeof *part->lambda);
+    size_t bytes = part->rank * sizeof *part->lambda;
     for (int n = 0; n < part->shape.order; n++)
-        memcpy(part->factor[n], whole->factor[n] + part->first[n] * part->rank,
-               part->shape.dims[n] * part->rank * sizeof *part->factor[n]);
+        for (uint64_t i = 0; i < part->shape.dims[n]; i++) {
+            uint64_t row = part->row[n] ? part->row[n][i] : part->first[n] + i;
+            if (row == NO_ROW)
+                memset(part->factor[n] + i * part->rank, 0, bytes);
+            else
+                memcpy(part->factor[n] + i * part->rank, whole->factor[n] + row * part->rank,
+                       bytes);
+        }
 }
 
 static enum status make_start(struct ktensor *k, const struct part *part,
@@ -83,6 +90,21 @@ static enum status decompose(struct rank_tensor *t, const struct backend_ranks *
     return error->status;
 }
 
+/* A failure ends the other ranks: they may be anywhere. */
+static enum status run_part(struct rank_tensor *t, const struct backend_ranks *ranks,
+                            const struct cpals_setting *s, struct ktensor *part,
+                            struct ktensor *model, struct cpals_result *result,
+                            struct rank_report *report, struct error *error)
+{
+    if (make_start(part, &ranks->part, s, error) == STATUS_OK &&
+        decompose(t, ranks, s, part, result, report, error) == STATUS_OK &&
+        model_gather(model, part, ranks, error) == STATUS_OK && ranks->all->rank == 0)
+        cpals_finish(model, s->progress, result, error);
+    if (error->status != STATUS_OK)
+        comm_abort(ranks->all, error);
+    return error->status;
+}
+
 enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,
                            const struct cpals_setting *setting, struct ktensor *model,
                            struct cpals_result *result, struct rank_report *report,
@@ -91,15 +113,10 @@ enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,
     struct backend_ranks ranks;
     struct ktensor part = {0};
     *model = (struct ktensor){0};
-    if (check_plan(c, t, setting, error) != STATUS_OK)
+    if (backend_ranks_open(&ranks, c, &t->grid, &t->x, error) != STATUS_OK)
         return error->status;
-    if (backend_ranks_open(&ranks, c, &t->grid, error) == STATUS_OK &&
-        make_start(&part, &t->part, setting, error) == STATUS_OK &&
-        decompose(t, &ranks, setting, &part, result, report, error) == STATUS_OK &&
-        model_gather(model, &part, &ranks, error) == STATUS_OK && c->rank == 0)
-        cpals_finish(model, setting->progress, result, error);
-    if (error->status != STATUS_OK)
-        comm_abort(c, error);
+    if (check_plan(c, t, setting, error) == STATUS_OK)
+        run_part(t, &ranks, setting, &part, model, result, report, error);
     ktensor_free(&part);
     backend_ranks_close(&ranks);
     return error->status;

@@ -4,61 +4,115 @@
 
 #include "base/memory.h"
 
-/* The rows of the whole factor matrix that a rank has solved. */
-struct solved {
-    uint64_t first, rows;
+#define BYTES_AT_A_TIME (UINT64_C(64) << 20) /* of rows that a rank sends */
+
+/* The rows of one mode on their way to rank 0, some at a time: numbers and rows. */
+struct parcel {
+    struct comm *comm;
+    uint64_t rank;    /* R                                                              */
+    uint64_t *number; /* (most): which rows of the whole                                 */
+    double *rows;     /* (most x R)                                                      */
+    uint64_t *send;   /* (ranks + 1), in bytes; so `receive`                             */
+    uint64_t *receive;
+    uint64_t most;
 };
 
-/* Rows of mode n from rank `from` to rank 0, straight to their place. */
-static enum status send_rows(const struct backend_ranks *r, int from, const double *rows,
-                             const struct solved *solved, uint64_t rank, double *factor,
-                             uint64_t *first, struct error *error)
+static void parcel_close(struct parcel *p)
 {
-    struct comm *c = r->all;
-    uint64_t *send = first, *receive = first + c->size + 1;
-    uint64_t bytes = solved[from].rows * rank * sizeof *rows;
-    for (int k = 0; k <= c->size; k++) {
-        send[k] = k > 0 && c->rank == from ? bytes : 0;
-        receive[k] = k > from && c->rank == 0 ? bytes : 0;
-    }
-    double *to = factor ? factor + solved[from].first * rank : NULL;
-    return comm_exchange(c, rows, send, to, receive, error);
+    memory_free(p->number);
+    memory_free(p->rows);
+    memory_free(p->send);
+    memory_free(p->receive);
 }
 
-/* Rank by rank, so that nothing is held twice. */
-static enum status gather_mode(double *factor, const struct ktensor *part,
-                               const struct backend_ranks *r, int n, struct solved *solved,
-                               uint64_t *first, struct error *error)
+static enum status parcel_open(struct parcel *p, struct comm *c, uint64_t rank, struct error *error)
 {
-    uint64_t skip, rows = backend_ranks_rows(r, n, &skip);
-    const struct solved mine = {part->first[n] + skip, rows};
-    const double *own = part->factor[n] + skip * part->rank;
-    if (comm_gather_all(r->all, &mine, sizeof mine, solved, error) != STATUS_OK)
-        return error->status;
-    if (factor)
-        memcpy(factor + mine.first * part->rank, own, rows * part->rank * sizeof *own);
-    for (int from = 1; from < r->all->size && error->status == STATUS_OK; from++)
-        send_rows(r, from, own, solved, part->rank, factor, first, error);
+    size_t ranks = (size_t)c->size + 1;
+    *p = (struct parcel){
+        .comm = c, .rank = rank, .most = BYTES_AT_A_TIME / (rank * sizeof(double)) + 1};
+    p->number = memory_array(p->most, sizeof *p->number, error);
+    p->rows = memory_array(p->most, rank * sizeof *p->rows, error);
+    p->send = memory_array(ranks, sizeof *p->send, error);
+    p->receive = memory_array(ranks, sizeof *p->receive, error);
+    return error->status;
+}
+
+/* `bytes` from rank `from` to rank 0. */
+static enum status move(struct parcel *p, int from, void *bytes, uint64_t count,
+                        struct error *error)
+{
+    for (int k = 0; k <= p->comm->size; k++) {
+        p->send[k] = k > 0 && p->comm->rank == from ? count : 0;
+        p->receive[k] = k > from && p->comm->rank == 0 ? count : 0;
+    }
+    return comm_exchange(p->comm, bytes, p->send, bytes, p->receive, error);
+}
+
+/* Puts the rows of the parcel to their places in the whole matrix. */
+static void put(const struct parcel *p, uint64_t count, double *factor)
+{
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < count; i++)
+        if (p->number[i] != NO_ROW)
+            memcpy(factor + p->number[i] * p->rank, p->rows + i * p->rank,
+                   p->rank * sizeof *factor);
+}
+
+/* Fills the parcel with rows [at, at + count) of those that this rank has solved. */
+static void take(struct parcel *p, const struct ktensor *part, const struct backend_rows *own,
+                 int n, uint64_t at, uint64_t count)
+{
+    uint64_t first = own->first + at;
+    for (uint64_t i = 0; i < count; i++)
+        p->number[i] = part->row[n] ? part->row[n][first + i] : part->first[n] + first + i;
+    memcpy(p->rows, part->factor[n] + first * p->rank, count * p->rank * sizeof *p->rows);
+}
+
+/* All that rank `from`, which has solved `rows` rows of mode n, sends. */
+static enum status gather_from(struct parcel *p, int from, uint64_t rows,
+                               const struct ktensor *part, const struct backend_ranks *r, int n,
+                               double *factor, struct error *error)
+{
+    for (uint64_t at = 0; at < rows && error->status == STATUS_OK; at += p->most) {
+        uint64_t count = rows - at < p->most ? rows - at : p->most;
+        if (p->comm->rank == from)
+            take(p, part, &r->mode[n], n, at, count);
+        if (from > 0 &&
+            (move(p, from, p->number, count * sizeof *p->number, error) != STATUS_OK ||
+             move(p, from, p->rows, count * p->rank * sizeof *p->rows, error) != STATUS_OK))
+            break;
+        if (factor)
+            put(p, count, factor);
+    }
+    return error->status;
+}
+
+static enum status gather_mode(struct parcel *p, uint64_t *rows, const struct ktensor *part,
+                               const struct backend_ranks *r, int n, double *factor,
+                               struct error *error)
+{
+    comm_gather_all(p->comm, &r->mode[n].count, sizeof *rows, rows, error);
+    for (int from = 0; from < p->comm->size && error->status == STATUS_OK; from++)
+        gather_from(p, from, rows[from], part, r, n, factor, error);
     return error->status;
 }
 
 enum status model_gather(struct ktensor *whole, const struct ktensor *part,
                          const struct backend_ranks *ranks, struct error *error)
 {
-    size_t size = (size_t)ranks->all->size;
-    struct solved *solved = memory_array(size, sizeof *solved, error);
-    uint64_t *first = memory_array(2 * (size + 1), sizeof *first, error);
+    struct parcel parcel;
+    uint64_t *rows = memory_array((size_t)ranks->all->size, sizeof *rows, error);
     *whole = (struct ktensor){0};
-    if (solved && first && ranks->all->rank == 0 &&
+    if (parcel_open(&parcel, ranks->all, part->rank, error) == STATUS_OK && ranks->all->rank == 0 &&
         ktensor_create(whole, &ranks->part.whole, part->rank, error) == STATUS_OK)
         memcpy(whole->lambda, part->lambda, part->rank * sizeof *part->lambda);
     if (error->status != STATUS_OK)
         comm_abort(ranks->all, error);
     for (int n = 0; n < part->shape.order && error->status == STATUS_OK; n++)
-        gather_mode(whole->factor[n], part, ranks, n, solved, first, error);
+        gather_mode(&parcel, rows, part, ranks, n, whole->factor[n], error);
     if (error->status != STATUS_OK)
         ktensor_free(whole);
-    memory_free(first);
-    memory_free(solved);
+    parcel_close(&parcel);
+    memory_free(rows);
     return error->status;
 }

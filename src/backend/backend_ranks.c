@@ -1,20 +1,77 @@
 #include "backend/backend_ranks.h"
 
+#include <string.h>
+
+#include "backend/row_sharing.h"
 #include "base/memory.h"
 
-uint64_t backend_ranks_slot(const struct backend_ranks *r, int n)
+/* Cuts the first `shared` rows into slots. */
+static enum status make_slots(struct backend_rows *m, uint64_t shared, struct error *error)
 {
-    uint64_t size = (uint64_t)r->sharing[n]->size;
-    return (r->part.here.dims[n] + size - 1) / size;
+    uint64_t size = (uint64_t)m->sharing->size;
+    m->slot = (shared + size - 1) / size;
+    m->slot_first = memory_array(size + 1, sizeof *m->slot_first, error);
+    for (uint64_t k = 0; m->slot_first && k <= size; k++)
+        m->slot_first[k] = k * m->slot < shared ? k * m->slot : shared;
+    return error->status;
 }
 
-static enum status share_rows(struct backend_ranks *r, int n, struct error *error)
+/* All rows are shared, and this rank solves its slot. */
+static enum status share_all(struct backend_ranks *r, int n, struct error *error)
 {
-    uint64_t size = (uint64_t)r->sharing[n]->size, rows = r->part.here.dims[n];
-    uint64_t slot = backend_ranks_slot(r, n);
-    r->first[n] = memory_array(size + 1, sizeof *r->first[n], error);
-    for (uint64_t k = 0; r->first[n] && k <= size; k++)
-        r->first[n][k] = k * slot < rows ? k * slot : rows;
+    struct backend_rows *m = &r->mode[n];
+    if (make_slots(m, r->part.here.dims[n], error) == STATUS_OK) {
+        m->first = m->slot_first[m->sharing->rank];
+        m->count = m->slot_first[m->sharing->rank + 1] - m->first;
+    }
+    return error->status;
+}
+
+/* Puts the rows of the range into the order that the head of backend_ranks.h describes:
+ * r->mode[n].row and, for each row of the range, its new place. */
+static void place_rows(struct backend_ranks *r, int n, const struct row_sharing *s, uint64_t *place)
+{
+    struct backend_rows *m = &r->mode[n];
+    uint64_t size = (uint64_t)m->sharing->size, range = r->part.here.dims[n];
+    uint64_t shared = 0, own = size * m->slot + m->slot;
+    for (uint64_t i = 0; i < own; i++)
+        m->row[i] = NO_ROW;
+    for (uint64_t i = 0; i < range; i++) {
+        uint64_t row = r->part.first[n] + i;
+        if (s->owner[i] == ROW_SHARED)
+            m->row[place[i] = shared++] = row;
+        else if (s->owner[i] == m->sharing->rank)
+            m->row[place[i] = own++] = row;
+    }
+    const uint64_t *mine = &m->slot_first[m->sharing->rank];
+    memcpy(m->row + m->first, m->row + mine[0], (mine[1] - mine[0]) * sizeof *m->row);
+}
+
+static void renumber(uint32_t *index, uint64_t nnz, const uint64_t *place)
+{
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < nnz; i++)
+        index[i] = (uint32_t)place[index[i]];
+}
+
+/* The rows that one rank alone touches become that rank's own. */
+static enum status share_some(struct backend_ranks *r, int n, const struct row_sharing *s,
+                              struct coo *x, struct error *error)
+{
+    struct backend_rows *m = &r->mode[n];
+    uint64_t *place = memory_array(r->part.here.dims[n], sizeof *place, error);
+    if (place && make_slots(m, s->shared, error) == STATUS_OK) {
+        m->first = (uint64_t)m->sharing->size * m->slot;
+        m->count = m->slot + s->own;
+        m->row = memory_array(m->first + m->count, sizeof *m->row, error);
+    }
+    if (m->row) {
+        place_rows(r, n, s, place);
+        renumber(x->index[n], x->nnz, place);
+        r->part.here.dims[n] = m->first + m->count;
+        r->part.row[n] = m->row;
+    }
+    memory_free(place);
     return error->status;
 }
 
@@ -22,19 +79,37 @@ static enum status share_rows(struct backend_ranks *r, int n, struct error *erro
 static enum status find_sharing(struct backend_ranks *r, int n, const struct process_grid *grid,
                                 int coordinate, struct error *error)
 {
-    r->sharing[n] = r->all;
-    return grid->parts[n] == 1 ? STATUS_OK : comm_split(r->all, coordinate, &r->sharing[n], error);
+    r->mode[n].sharing = r->all;
+    return grid->parts[n] == 1 ? STATUS_OK
+                               : comm_split(r->all, coordinate, &r->mode[n].sharing, error);
+}
+
+static enum status share_mode(struct backend_ranks *r, int n, struct coo *x, struct error *error)
+{
+    struct row_sharing s = {0};
+    if (r->mode[n].sharing->size > 1 &&
+        row_sharing_find(&s, r->mode[n].sharing, x->index[n], x->nnz, r->part.here.dims[n],
+                         error) != STATUS_OK)
+        return error->status;
+    if (s.pays)
+        share_some(r, n, &s, x, error);
+    else
+        share_all(r, n, error);
+    row_sharing_free(&s);
+    return error->status;
 }
 
 enum status backend_ranks_open(struct backend_ranks *r, struct comm *all,
-                               const struct process_grid *grid, struct error *error)
+                               const struct process_grid *grid, struct coo *x, struct error *error)
 {
     int coordinate[MAX_ORDER];
     *r = (struct backend_ranks){.all = all, .part = process_grid_part(grid, all->rank)};
     process_grid_coordinates(grid, all->rank, coordinate);
     for (int n = 0; n < grid->shape.order && error->status == STATUS_OK; n++)
         if (find_sharing(r, n, grid, coordinate[n], error) == STATUS_OK)
-            share_rows(r, n, error);
+            share_mode(r, n, x, error);
+    for (int n = 0; n < grid->shape.order; n++)
+        x->shape.dims[n] = r->part.here.dims[n] > 0 ? r->part.here.dims[n] : 1;
     if (error->status != STATUS_OK) {
         comm_abort(all, error);
         backend_ranks_close(r);
@@ -47,8 +122,8 @@ enum status backend_ranks_alone(struct backend_ranks *r, struct comm *self,
 {
     *r = (struct backend_ranks){.all = self, .part = part_all(shape)};
     for (int n = 0; n < shape->order && error->status == STATUS_OK; n++) {
-        r->sharing[n] = self;
-        share_rows(r, n, error);
+        r->mode[n].sharing = self;
+        share_all(r, n, error);
     }
     if (error->status != STATUS_OK)
         backend_ranks_close(r);
@@ -58,38 +133,47 @@ enum status backend_ranks_alone(struct backend_ranks *r, struct comm *self,
 void backend_ranks_close(struct backend_ranks *r)
 {
     for (int n = 0; n < MAX_ORDER; n++) {
-        if (r->sharing[n] != r->all)
-            comm_close(r->sharing[n]);
-        memory_free(r->first[n]);
+        if (r->mode[n].sharing != r->all)
+            comm_close(r->mode[n].sharing);
+        memory_free(r->mode[n].slot_first);
+        memory_free(r->mode[n].row);
     }
     *r = (struct backend_ranks){0};
-}
-
-uint64_t backend_ranks_rows(const struct backend_ranks *r, int n, uint64_t *first)
-{
-    const uint64_t *own = &r->first[n][r->sharing[n]->rank];
-    *first = own[0];
-    return own[1] - own[0];
-}
-
-enum status backend_ranks_scatter(const struct backend_ranks *r, int n, double *m, uint64_t rank,
-                                  struct error *error)
-{
-    const struct comm_rows rows = {r->first[n], rank};
-    return comm_reduce_scatter(r->sharing[n], m, &rows, error);
-}
-
-enum status backend_ranks_gather(const struct backend_ranks *r, int n, double *a, uint64_t rank,
-                                 struct error *error)
-{
-    const struct comm_rows rows = {r->first[n], rank};
-    return comm_all_gather(r->sharing[n], a, &rows, error);
 }
 
 double backend_ranks_seconds(const struct backend_ranks *r)
 {
     double seconds = r->all->seconds;
     for (int n = 0; n < r->part.whole.order; n++)
-        seconds += r->sharing[n] == r->all ? 0 : r->sharing[n]->seconds;
+        seconds += r->mode[n].sharing == r->all ? 0 : r->mode[n].sharing->seconds;
     return seconds;
+}
+
+/* Copies this rank's slot of shared rows to the room for its sums, or back; no more than the rows
+ * that the slot has. */
+static void copy_slot(const struct backend_rows *m, double *rows, uint64_t rank, bool back)
+{
+    const uint64_t *mine = &m->slot_first[m->sharing->rank];
+    double *slot = rows + mine[0] * rank, *room = rows + m->first * rank;
+    if (m->row)
+        memcpy(back ? slot : room, back ? room : slot, (mine[1] - mine[0]) * rank * sizeof *rows);
+}
+
+enum status backend_ranks_scatter(const struct backend_ranks *r, int n, double *m, uint64_t rank,
+                                  struct error *error)
+{
+    const struct backend_rows *mode = &r->mode[n];
+    const struct comm_rows rows = {mode->slot_first, rank};
+    if (comm_reduce_scatter(mode->sharing, m, &rows, error) == STATUS_OK)
+        copy_slot(mode, m, rank, false);
+    return error->status;
+}
+
+enum status backend_ranks_gather(const struct backend_ranks *r, int n, double *a, uint64_t rank,
+                                 struct error *error)
+{
+    const struct backend_rows *mode = &r->mode[n];
+    const struct comm_rows rows = {mode->slot_first, rank};
+    copy_slot(mode, a, rank, true);
+    return comm_all_gather(mode->sharing, a, &rows, error);
 }

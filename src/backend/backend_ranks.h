@@ -1,24 +1,42 @@
 /* Where a rank stands among the ranks that work on one tensor (medium-grained grid,
  * process_grid.h): the rows of the rank, the ranks that share these rows, and the rows that the
- * rank solves. */
+ * rank solves.
+ *
+ * A range of mode n belongs to `size` ranks. Where nonzeros of several of them touch a row, these
+ * ranks must sum their rows of M; but a row that one rank alone touches is that rank's own, and
+ * never moves. Where enough rows are of that kind, a rank has them in this order: the rows that are
+ * shared, alike on all ranks, in slots of equal length, one for each rank to solve; room for the
+ * sums of its own slot; its own rows. So what a rank solves lies together. Otherwise all rows are
+ * shared, the sums of a slot replace its rows, and the rows keep their order. */
 #ifndef BLCO_BACKEND_RANKS_H
 #define BLCO_BACKEND_RANKS_H
 
 #include "comm/comm.h"
 #include "plan/process_grid.h"
 
+/* The rows of one mode that are here. */
+struct backend_rows {
+    struct comm *sharing;  /* the ranks of this range: `all` of struct backend_ranks, or owned    */
+    uint64_t *slot_first;  /* (size + 1): slot k has the rows slot_first[k] to slot_first[k + 1] -
+                            * 1 of those here; the last slots may have fewer, or none; owned      */
+    uint64_t slot;         /* rows of a slot that is full                                         */
+    uint64_t first, count; /* the rows that this rank solves, of those here                       */
+    uint64_t *row; /* (here): part.row of the mode; NULL where rows keep their order; owned */
+};
+
 struct backend_ranks {
     struct comm *all; /* every rank; borrowed                                                     */
     struct part part; /* the rows of each mode that are here                                      */
-    struct comm *sharing[MAX_ORDER]; /* the ranks with the same rows of mode n: `all`, or owned   */
-    uint64_t *first[MAX_ORDER];      /* (ranks that share + 1) of the rows here, rank k of them
-                                      * solves the rows first[n][k] to first[n][k + 1] - 1; owned */
+    struct backend_rows mode[MAX_ORDER];
 };
 
-/* Finds this rank's place on the grid; every rank of `all` calls it. The caller closes *r, which is
- * empty on failure. STATUS_MEMORY, and what another rank fails with. */
+/* Finds this rank's place on the grid; every rank of `all` calls it. x has the nonzeros of the
+ * rank's part of the grid, whose indices count from the first row of the range, and gets the
+ * indices and the shape of r->part, with length 1 instead of 0. The caller closes *r, which is
+ * empty on failure, and whose part must not be used afterwards. STATUS_MEMORY, and what another
+ * rank fails with. */
 enum status backend_ranks_open(struct backend_ranks *r, struct comm *all,
-                               const struct process_grid *grid, struct error *error);
+                               const struct process_grid *grid, struct coo *x, struct error *error);
 
 /* The place of a rank that is alone, with all rows of this shape; `self` is a comm_self. The caller
  * closes *r, which is empty on failure. STATUS_MEMORY. */
@@ -28,23 +46,16 @@ enum status backend_ranks_alone(struct backend_ranks *r, struct comm *self,
 /* Accepts an empty one. */
 void backend_ranks_close(struct backend_ranks *r);
 
-/* Rows of mode n that every rank solves but the last ones, which solve fewer or none: slots of
- * equal length, in which the rows of mode n end. */
-uint64_t backend_ranks_slot(const struct backend_ranks *r, int n);
-
-/* The rows of mode n that this rank solves: *first of those here, and how many. */
-uint64_t backend_ranks_rows(const struct backend_ranks *r, int n, uint64_t *first);
-
 /* Seconds that this rank has spent in operations with other ranks, waiting included. */
 double backend_ranks_seconds(const struct backend_ranks *r);
 
 /* m (rows here x R) has this rank's sums. The rows that this rank solves become the sums over all
- * ranks that share these rows. Errors of comm_reduce_scatter. */
+ * ranks. Errors of comm_reduce_scatter. */
 enum status backend_ranks_scatter(const struct backend_ranks *r, int n, double *m, uint64_t rank,
                                   struct error *error);
 
-/* Fills a (rows here x R), of which this rank has solved some rows, with the rows that other ranks
- * have solved. Errors of comm_all_gather. */
+/* Fills a (rows here x R), of which this rank has solved some rows, with the shared rows that other
+ * ranks have solved. Errors of comm_all_gather. */
 enum status backend_ranks_gather(const struct backend_ranks *r, int n, double *a, uint64_t rank,
                                  struct error *error);
 

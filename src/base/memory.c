@@ -1,5 +1,6 @@
 #include "base/memory.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -126,4 +127,11 @@ char *memory_text(struct error *error, const char *format, ...)
 void memory_free(void *array)
 {
     free(array);
+}
+
+void memory_give_back(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0); /* other allocators have no such call, and keep less */
+#endif
 }

@@ -33,6 +33,10 @@ char *memory_text(struct error *error, const char *format, ...)
 /* Accepts NULL. */
 void memory_free(void *array);
 
+/* Gives the pages of freed arrays, which the allocator may keep for later arrays, back to the
+ * system. */
+void memory_give_back(void);
+
 /* Tests only: the allocation after the next `k` fails, once; a negative k switches the hook off.
  * memory_hook_fired says whether an allocation has failed so since the last memory_hook_set. */
 void memory_hook_set(long k);

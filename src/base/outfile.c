@@ -53,14 +53,18 @@ static char *folder_of(const char *path, struct error *error)
     return memory_text(error, "%.*s.", folder_length(path), path);
 }
 
-static enum status choose_names(struct outfile *f, const char *path, struct error *error)
+static uint64_t new_key(void)
 {
-    uint64_t unique;
-    if (getrandom(&unique, sizeof unique, 0) != sizeof unique)
-        unique = (uint64_t)getpid();
+    uint64_t key;
+    return getrandom(&key, sizeof key, 0) == sizeof key ? key : (uint64_t)getpid();
+}
+
+static enum status make_names(struct outfile *f, const char *path, uint64_t key,
+                              struct error *error)
+{
     if (!(f->path = memory_text(error, "%s", path)) ||
         !(f->temporary =
-              memory_text(error, "%.*s.blco-%016" PRIx64, folder_length(path), path, unique)) ||
+              memory_text(error, "%.*s.blco-%016" PRIx64, folder_length(path), path, key)) ||
         !(f->saved = memory_text(error, "%s-old", f->temporary)))
         return error->status;
     return STATUS_OK;
@@ -103,18 +107,55 @@ static enum status finish_open(struct outfile *f, const char *path, char *folder
     return error->status;
 }
 
+/* Creates the file under its temporary name; f->fd stays -1, with errno, where that fails. */
+static void create_named(struct outfile *f)
+{
+    f->fd = open(f->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    f->named = f->fd >= 0;
+}
+
 enum status outfile_open(struct outfile *f, const char *path, struct error *error)
 {
     *f = (struct outfile){.fd = -1};
     char *folder = NULL;
-    if (check_path(path, error) == STATUS_OK && choose_names(f, path, error) == STATUS_OK &&
+    if (check_path(path, error) == STATUS_OK &&
+        make_names(f, path, new_key(), error) == STATUS_OK &&
         (folder = folder_of(path, error)) != NULL)
         f->fd = open_unnamed(folder, f->temporary);
-    if (folder && f->fd < 0) {
-        f->fd = open(f->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-        f->named = f->fd >= 0;
-    }
+    if (folder && f->fd < 0)
+        create_named(f);
     return finish_open(f, path, folder, error);
+}
+
+enum status outfile_open_shared(struct outfile *f, const char *path, uint64_t *key,
+                                struct error *error)
+{
+    *f = (struct outfile){.fd = -1};
+    *key = new_key();
+    if (check_path(path, error) == STATUS_OK && make_names(f, path, *key, error) == STATUS_OK)
+        create_named(f);
+    return finish_open(f, path, NULL, error);
+}
+
+/* Another host may tell the user, so the message names this one. */
+static enum status not_seen(const char *path, struct error *error)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    return error_set(
+        error, STATUS_OUTPUT,
+        "%s: cannot be written: host %s does not see the file that another process has "
+        "made there; all hosts must share the folder",
+        path, host);
+}
+
+enum status outfile_join(struct outfile *f, const char *path, uint64_t key, struct error *error)
+{
+    *f = (struct outfile){.fd = -1};
+    if (make_names(f, path, key, error) == STATUS_OK &&
+        (f->fd = open(f->temporary, O_WRONLY | O_CLOEXEC)) < 0 && errno == ENOENT)
+        not_seen(path, error);
+    return finish_open(f, path, NULL, error);
 }
 
 enum status outfile_check(const char *path, struct error *error)
@@ -129,7 +170,8 @@ enum status outfile_open_scratch(struct outfile *f, const char *path, struct err
 {
     *f = (struct outfile){.fd = -1};
     char *folder = NULL;
-    if (choose_names(f, path, error) == STATUS_OK && (folder = folder_of(path, error)) != NULL)
+    if (make_names(f, path, new_key(), error) == STATUS_OK &&
+        (folder = folder_of(path, error)) != NULL)
         f->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (folder && f->fd < 0) {
         f->fd = open(f->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
@@ -189,19 +231,31 @@ enum status outfile_read_at(const struct outfile *f, void *bytes, size_t size, s
     return STATUS_OK;
 }
 
-/* Brings the file onto the disk, under the temporary name, and closes it. */
-static enum status complete(struct outfile *f, struct error *error)
+enum status outfile_resize(struct outfile *f, size_t size, struct error *error)
+{
+    int result;
+    while ((result = ftruncate(f->fd, (off_t)size)) != 0 && errno == EINTR)
+        ;
+    return result == 0 ? STATUS_OK : cannot_write(f->path, strerror(errno), error);
+}
+
+enum status outfile_sync(struct outfile *f, struct error *error)
 {
     int result;
     while ((result = fsync(f->fd)) != 0 && errno == EINTR)
         ;
-    if (result == 0 && !f->named) {
-        result = link_unnamed(f->fd, f->temporary);
-        f->named = result == 0;
-    }
-    if (result != 0)
+    return result == 0 ? STATUS_OK : cannot_write(f->path, strerror(errno), error);
+}
+
+/* Brings the file onto the disk, under the temporary name, and closes it. */
+static enum status complete(struct outfile *f, struct error *error)
+{
+    if (outfile_sync(f, error) != STATUS_OK)
+        return error->status;
+    if (!f->named && link_unnamed(f->fd, f->temporary) != 0)
         return cannot_write(f->path, strerror(errno), error);
-    result = close(f->fd);
+    f->named = 1;
+    int result = close(f->fd);
     f->fd = -1;
     return result == 0 ? STATUS_OK : cannot_write(f->path, strerror(errno), error);
 }
@@ -245,23 +299,37 @@ static int same_folder(const struct outfile *a, const struct outfile *b)
     return length == folder_length(b->path) && memcmp(a->path, b->path, (size_t)length) == 0;
 }
 
-enum status outfile_commit(struct outfile *files, int count, struct error *error)
+enum status outfile_replace(struct outfile *files, int count, struct error *error)
 {
     for (int i = 0; i < count; i++)
         if (complete(&files[i], error) != STATUS_OK)
-            goto end;
+            goto fail;
     for (int i = 0; i < count; i++)
         if (replace(&files[i], error) != STATUS_OK)
-            goto end;
+            goto fail;
     for (int i = 0; i < count; i++)
         if ((i == 0 || !same_folder(&files[i], &files[i - 1])) &&
             sync_folder(&files[i], error) != STATUS_OK)
-            goto end;
-    for (int i = 0; i < count; i++)
-        files[i].replaced = 0;
-end:
+            goto fail;
+    return STATUS_OK;
+fail:
     for (int i = 0; i < count; i++)
         outfile_discard(&files[i]);
+    return error->status;
+}
+
+void outfile_keep(struct outfile *files, int count)
+{
+    for (int i = 0; i < count; i++) {
+        files[i].replaced = 0;
+        outfile_discard(&files[i]);
+    }
+}
+
+enum status outfile_commit(struct outfile *files, int count, struct error *error)
+{
+    if (outfile_replace(files, count, error) == STATUS_OK)
+        outfile_keep(files, count);
     return error->status;
 }
 

@@ -4,6 +4,7 @@
 #define BLCO_OUTFILE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -31,6 +32,16 @@ enum status outfile_check(const char *path, struct error *error);
  * as outfile_open; messages name `path`. */
 enum status outfile_open_scratch(struct outfile *f, const char *path, struct error *error);
 
+/* As outfile_open, for a file that other processes write, too: the file stands under its temporary
+ * name at once. *key is what outfile_join needs beside the path. */
+enum status outfile_open_shared(struct outfile *f, const char *path, uint64_t *key,
+                                struct error *error);
+
+/* Opens, for outfile_write_at, the file that another process, perhaps on another host, has made by
+ * outfile_open_shared and has not ended yet. The caller ends with outfile_discard, which leaves the
+ * file to its maker; a commit is not possible. Fails as outfile_open. */
+enum status outfile_join(struct outfile *f, const char *path, uint64_t key, struct error *error);
+
 /* Appends all of `size` bytes. STATUS_OUTPUT. */
 enum status outfile_write(struct outfile *f, const void *bytes, size_t size, struct error *error);
 
@@ -43,11 +54,23 @@ enum status outfile_write_at(struct outfile *f, const void *bytes, size_t size, 
 enum status outfile_read_at(const struct outfile *f, void *bytes, size_t size, size_t offset,
                             struct error *error);
 
+/* Makes the file `size` bytes long; bytes that were not there are zero. STATUS_OUTPUT. */
+enum status outfile_resize(struct outfile *f, size_t size, struct error *error);
+
+/* Brings the bytes that were written here onto the disk. STATUS_OUTPUT. */
+enum status outfile_sync(struct outfile *f, struct error *error);
+
 /* Syncs `count` files, gives all of them their final names and closes them. On failure none of the
  * new files is left, and the files that had these names before have them again (where the file
  * system has hard links; without hard links a file that was already replaced stays replaced).
  * STATUS_OUTPUT, STATUS_MEMORY. */
 enum status outfile_commit(struct outfile *files, int count, struct error *error);
+
+/* The two halves of outfile_commit, for a caller that must hear from others between them. After
+ * outfile_replace the files have their final names, and outfile_discard of each puts the old ones
+ * back; outfile_keep makes the new ones final. Where outfile_replace fails, it has put all back. */
+enum status outfile_replace(struct outfile *files, int count, struct error *error);
+void outfile_keep(struct outfile *files, int count);
 
 /* Closes and removes a file that was not committed; accepts one that was never opened. */
 void outfile_discard(struct outfile *f);

@@ -121,12 +121,14 @@ static enum status settle(struct backend *b, double *fit, struct error *error)
 {
     char text[96];
     enum status status = STATUS_OK;
-    bool settled = false;
-    for (int sweep = 0; sweep < MOST_WARMUP && !settled && status == STATUS_OK; sweep++) {
+    int trying = 1; /* on any rank */
+    for (int sweep = 0; sweep < MOST_WARMUP && trying && status == STATUS_OK; sweep++) {
         status = cpals_sweep(b, fit, error);
-        settled = true;
+        trying = 0;
         for (int n = 0; n < b->order; n++)
-            settled = backend_describe(b, n, text, sizeof text) && settled;
+            trying |= !backend_describe(b, n, text, sizeof text);
+        if (status == STATUS_OK)
+            status = comm_agree(b->ranks->all, &trying, error);
     }
     return status;
 }
@@ -199,10 +201,13 @@ static enum status run_als(struct run *run, struct backend *b, struct error *err
     if (status == STATUS_OK)
         status = cpals_sweep(b, &als->fit, error);
     backend_restart_clock(b);
+    double moving = backend_ranks_seconds(b->ranks);
     while (als->count < wanted && status == STATUS_OK) {
         progress_update(run->progress, -1, "ALS iteration %d", (int)als->count + 1);
         status = time_sweep(b, als, error);
     }
+    run->result->communication =
+        als->count ? (backend_ranks_seconds(b->ranks) - moving) / (double)als->count : 0;
     return status == STATUS_OK ? summarise_als(b, als, error) : status;
 }
 
@@ -212,6 +217,8 @@ static enum status open_backend(struct run *run, struct backend *b,
                                 const struct plan_forced *forced, struct error *error)
 {
     const struct bench_request *q = run->request;
+    if (q->ranks)
+        return backend_open_part(b, q->kind, &q->input->x, q->ranks, options, run->progress, error);
     if (backend_prepare(b, q->kind, q->input, options, forced, run->progress, error) != STATUS_OK)
         return error->status;
     progress_stage(run->progress, STAGE); /* again: reading the nonzeros was another stage */
@@ -299,7 +306,7 @@ static enum status measure_all(struct run *run, struct error *error)
                                                          CONFLICT_REGISTER, CONFLICT_ATOMIC};
     const struct bench_request *q = run->request;
     enum conflict only = q->options.conflict;
-    for (int i = 0; i < BENCH_RESOLUTIONS; i++) {
+    for (int i = 0; i < BENCH_RESOLUTIONS && !q->als_only; i++) {
         /* `atomic` rounds once for each nonzero: in single precision only where asked for. */
         bool wanted = only == CONFLICT_AUTO &&
                       (all[i] != CONFLICT_ATOMIC || q->options.precision == PRECISION_DOUBLE);
@@ -332,15 +339,23 @@ static enum status prepare(const struct bench_request *q, struct progress *progr
     return read ? tensor_input_read(q->input, progress, error) : status;
 }
 
+/* Room for a model of the rows that are here. */
+static enum status create_start(struct ktensor *k, const struct bench_request *q,
+                                struct error *error)
+{
+    return q->ranks ? ktensor_create_part(k, &q->ranks->part, q->options.rank, error)
+                    : ktensor_create(k, &q->input->x.shape, q->options.rank, error);
+}
+
 enum status bench_run(struct bench_result *r, const struct bench_request *request,
                       struct progress *progress, struct error *error)
 {
     struct run run = {.result = r, .request = request, .progress = progress};
     *r = empty_result(request);
-    enum status status = prepare(request, progress, error);
+    enum status status = request->ranks ? STATUS_OK : prepare(request, progress, error);
     progress_stage(progress, STAGE);
     if (status == STATUS_OK)
-        status = ktensor_create(&run.start, &r->shape, r->rank, error);
+        status = create_start(&run.start, request, error);
     if (status == STATUS_OK) {
         ktensor_randomise(&run.start, KTENSOR_RANDOM, SEED);
         status = bench_reference_create(&run.reference, request->kind, request->input,

@@ -48,7 +48,10 @@ struct bench_als {
 
 struct bench_request {
     const struct backend_kind *kind;
-    struct tensor_input *input;     /* its nonzeros are read where a plan needs them; borrowed */
+    struct tensor_input *input;        /* its nonzeros are read where a plan needs them; borrowed */
+    const struct backend_ranks *ranks; /* whose part the input is, with its nonzeros in memory;
+                                        * NULL: one rank works alone; borrowed                  */
+    bool als_only;                  /* no MTTKRP but those of the iterations; so with ranks     */
     struct backend_options options; /* conflict: CONFLICT_AUTO for all, else the only one      */
     uint64_t samples;               /* of each series, and iterations of ALS; 0: as above      */
 };
@@ -62,12 +65,14 @@ struct bench_result {
     int resolutions;    /* that were tried                                             */
     struct bench_resolution resolution[BENCH_RESOLUTIONS]; /* (resolutions) */
     struct bench_als als;
+    double communication; /* mean seconds of an iteration in which rows and sums moved        */
 };
 
-/* Measures everything into *r; the limits of the machine come last. `progress` may be NULL. The
- * caller frees *r with bench_free, after a failure too. STATUS_INTERNAL where a result is wrong,
- * that is, differs from the reference by more than bench_tolerance; STATUS_MEMORY where nothing
- * fits; errors as backend_open and its operations. */
+/* Measures everything into *r; the limits of the machine come last. Of several ranks every rank
+ * calls it with its own part and measures itself; the iterations are made together. `progress` may
+ * be NULL. The caller frees *r with bench_free, after a failure too. STATUS_INTERNAL where a result
+ * is wrong, that is, differs from the reference by more than bench_tolerance; STATUS_MEMORY where
+ * nothing fits; errors as backend_open and its operations. */
 enum status bench_run(struct bench_result *r, const struct bench_request *request,
                       struct progress *progress, struct error *error);
 

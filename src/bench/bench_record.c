@@ -2,13 +2,13 @@
 
 #include "bench/bench_derived.h"
 
-static void put_tensor(struct json *j, const char *tensor, const struct bench_result *r)
+static void put_tensor(struct json *j, const char *tensor, const struct shape *shape, uint64_t nnz)
 {
     json_object(j, "tensor");
     json_string(j, "name", tensor);
-    json_unsigned(j, "order", (uint64_t)r->shape.order);
-    json_unsigneds(j, "lengths", r->shape.dims, (size_t)r->shape.order);
-    json_unsigned(j, "nonzeros", r->nnz);
+    json_unsigned(j, "order", (uint64_t)shape->order);
+    json_unsigneds(j, "lengths", shape->dims, (size_t)shape->order);
+    json_unsigned(j, "nonzeros", nnz);
     json_end(j);
 }
 
@@ -147,10 +147,46 @@ static void put_als(struct json *j, const struct bench_result *r)
     json_end(j);
 }
 
-void bench_record(struct json *j, const char *tensor, const struct bench_request *request,
-                  const struct bench_result *r)
+static void put_rank(struct json *j, const struct bench_rank *rank, int order)
 {
-    put_tensor(j, tensor, r);
+    json_object(j, NULL);
+    json_unsigned(j, "nonzeros", rank->nnz);
+    json_numbers(j, "mttkrp", rank->mttkrp, (size_t)order);
+    json_numbers(j, "update", rank->update, (size_t)order);
+    json_number(j, "communication", rank->communication);
+    json_end(j);
+}
+
+static void put_ranks(struct json *j, const struct bench_ranks *ranks, int order)
+{
+    uint64_t parts[MAX_ORDER];
+    for (int n = 0; n < order; n++)
+        parts[n] = (uint64_t)ranks->parts[n];
+    json_object(j, "ranks");
+    json_unsigned(j, "count", (uint64_t)ranks->ranks);
+    json_unsigned(j, "nonzeros", ranks->nnz);
+    json_unsigneds(j, "grid", parts, (size_t)order);
+    json_number(j, "imbalance", ranks->imbalance);
+    json_number(j, "read_seconds", ranks->read_seconds);
+    json_number(j, "exchange_seconds", ranks->exchange_seconds);
+    json_number(j, "mttkrp_seconds", bench_ranks_mttkrp(ranks, order));
+    json_object(j, "model");
+    json_unsigned(j, "moved_bytes", ranks->cost.moved_bytes);
+    json_number(j, "mttkrp_seconds", ranks->cost.mttkrp_seconds);
+    json_number(j, "move_seconds", ranks->cost.move_seconds);
+    json_number(j, "solve_seconds", ranks->cost.solve_seconds);
+    json_end(j);
+    json_array(j, "each");
+    for (int k = 0; k < ranks->ranks; k++)
+        put_rank(j, &ranks->rank[k], order);
+    json_end(j);
+    json_end(j);
+}
+
+void bench_record(struct json *j, const char *tensor, const struct bench_request *request,
+                  const struct bench_result *r, const struct bench_ranks *ranks)
+{
+    put_tensor(j, tensor, ranks ? &ranks->shape : &r->shape, ranks ? ranks->nnz : r->nnz);
     put_options(j, request);
     put_limits(j, r);
     json_string(j, "reference", r->reference);
@@ -159,4 +195,6 @@ void bench_record(struct json *j, const char *tensor, const struct bench_request
         put_resolution(j, r, &r->resolution[i]);
     json_end(j);
     put_als(j, r);
+    if (ranks)
+        put_ranks(j, ranks, r->shape.order);
 }

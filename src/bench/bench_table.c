@@ -1,6 +1,7 @@
 #include "bench/bench_table.h"
 
 #include "bench/bench_derived.h"
+#include "plan/process_grid.h"
 
 #define NUMBER_TEXT 16 /* bytes of a number's text */
 
@@ -206,4 +207,33 @@ void bench_table(FILE *stream, const struct bench_result *r)
     show_bus(stream, r);
     show_build(stream, r);
     show_als(stream, r);
+}
+
+void bench_table_ranks(FILE *stream, const struct bench_ranks *ranks, int order)
+{
+    char name[128];
+    process_grid_name(ranks->parts, order, name, sizeof name);
+    fprintf(stream,
+            "\n%d ranks, grid %s; the fullest has %.2f %% more nonzeros than the mean\n%4s %14s",
+            ranks->ranks, name, 100 * ranks->imbalance, "rank", "nonzeros");
+    for (int n = 0; n < order; n++)
+        fprintf(stream, " mttkrp %d", n + 1);
+    fprintf(stream, "   moving, ms an iteration\n");
+    for (int k = 0; k < ranks->ranks; k++) {
+        fprintf(stream, "%4d %14ju", k, (uintmax_t)ranks->rank[k].nnz);
+        for (int n = 0; n < order; n++)
+            show_number(stream, 9, 1e3 * ranks->rank[k].mttkrp[n]);
+        show_number(stream, 9, 1e3 * ranks->rank[k].communication);
+        fputc('\n', stream);
+    }
+    fprintf(stream, "slowest rank of each mode: MTTKRP");
+    show_number(stream, 9, 1e3 * bench_ranks_mttkrp(ranks, order));
+    fprintf(stream, " ms; the model says");
+    show_number(stream, 9, 1e3 * ranks->cost.mttkrp_seconds);
+    fprintf(stream, " ms, solves");
+    show_number(stream, 9, 1e3 * ranks->cost.solve_seconds);
+    fprintf(stream, " ms, moving rows");
+    show_number(stream, 9, 1e3 * ranks->cost.move_seconds);
+    fprintf(stream, " ms\nreading %.3f s, counting and exchanging %.3f s\n", ranks->read_seconds,
+            ranks->exchange_seconds);
 }

@@ -4,9 +4,13 @@
 
 #include <stdio.h>
 
-#include "bench/bench.h"
+#include "bench/bench_ranks.h"
 
 /* Prints all of *r to `stream`, at most 100 columns wide; times in milliseconds. */
 void bench_table(FILE *stream, const struct bench_result *r);
+
+/* Prints the grid of several ranks, what each rank measured, and what the model predicts. order: of
+ * the tensor. */
+void bench_table_ranks(FILE *stream, const struct bench_ranks *ranks, int order);
 
 #endif

@@ -84,21 +84,36 @@ enum status comm_split(struct comm *c, int color, struct comm **part, struct err
 }
 
 /* The lowest rank that has failed gives the largest number: one comm_agree finds this rank. */
+/* *first = the lowest rank that has failed, or the number of ranks. */
+static enum status find_failed(struct comm *c, const struct error *error, int *first,
+                               struct error *trouble)
+{
+    int failed = error->status != STATUS_OK ? c->size - c->rank : 0;
+    comm_agree(c, &failed, trouble);
+    *first = c->size - failed;
+    return trouble->status;
+}
+
+enum status comm_agree_error(struct comm *c, struct error *error)
+{
+    struct error trouble = {0}, theirs = *error;
+    int first;
+    if (find_failed(c, error, &first, &trouble) == STATUS_OK && first < c->size &&
+        comm_broadcast(c, first, &theirs, sizeof theirs, &trouble) == STATUS_OK)
+        *error = theirs;
+    return error_set(error, trouble.status, "%s", trouble.message);
+}
+
 enum status comm_settle(struct comm *c, struct error *error)
 {
     struct error trouble = {0};
-    int failed = error->status != STATUS_OK ? c->size - c->rank : 0;
-    if (comm_agree(c, &failed, &trouble) != STATUS_OK)
+    int first, fine = error->status == STATUS_OK;
+    if (find_failed(c, error, &first, &trouble) != STATUS_OK ||
+        comm_agree(c, &fine, &trouble) != STATUS_OK)
         return error_set(error, trouble.status, "%s", trouble.message);
-    if (failed == 0)
-        return STATUS_OK;
-    int first = c->size - failed, fine = error->status == STATUS_OK, status = (int)error->status;
-    if (comm_agree(c, &fine, &trouble) != STATUS_OK ||
-        comm_broadcast(c, first, &status, sizeof status, &trouble) != STATUS_OK)
-        return error_set(error, trouble.status, "%s", trouble.message);
-    if (c->rank != first)
-        *error = (struct error){.status = (enum status)status};
-    else if (fine)
+    if (comm_agree_error(c, error) != STATUS_OK && c->rank != first)
+        error->message[0] = '\0';
+    else if (error->status != STATUS_OK && fine)
         error_prefix(error, "rank %d: ", c->rank);
     return error->status;
 }

@@ -97,6 +97,12 @@ enum status comm_check(struct comm *c, struct error *error);
  * caller closes *part before c; NULL on failure. An abort of one ends both. STATUS_MEMORY. */
 enum status comm_split(struct comm *c, int color, struct comm **part, struct error *error);
 
+/* Every rank calls this with the outcome of what it did alone, *error; if some rank has failed, the
+ * lowest such rank's error becomes the error of all, word for word. So all ranks go on, or all
+ * return the same error and nobody waits for anybody: no abort is needed. Returns the status of
+ * *error. STATUS_MEMORY, and an abort, as of comm_agree. */
+enum status comm_agree_error(struct comm *c, struct error *error);
+
 /* At the end of a phase, in which each rank has filled its *error or has not: all ranks return the
  * status of the lowest rank that has failed, or STATUS_OK where none has. That rank keeps its
  * message, with "rank 3: " before it unless all ranks have failed; the message of the others

@@ -10,26 +10,28 @@
 #include "bench/bench_record.h"
 #include "bench/bench_table.h"
 #include "bench/run_record.h"
+#include "comm/comm_team.h"
 #include "commands/cmd_common.h"
+#include "commands/rank_place.h"
 #include "formats/tensor_input.h"
 
 #define MAX_SAMPLES 1000000
 
-enum { KEY_SAMPLES = CMD_KEY_OWN, KEY_JSON };
+enum { KEY_SAMPLES = CMD_KEY_OWN, KEY_JSON, KEY_ALS };
 
 static const struct cli_option bench_options[] = {
     {"rank", 'r', "R", "number of components (required)"},
     {"samples", KEY_SAMPLES, "N",
      "time each MTTKRP and iteration N times (20; MTTKRP\nup to 100 times while that takes less "
      "than 0.2 s)"},
+    {"als", KEY_ALS, NULL, "measure iterations of ALS only"},
     {"json", KEY_JSON, "FILE", "write a record with every sample"},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_section sections[] = {{"Benchmark", bench_options},
-                                              {"Input", cmd_input_options},
-                                              {"Machine", cmd_machine_options},
-                                              {"General", cmd_general_options},
-                                              {NULL, NULL}};
+static const struct cli_section sections[] = {
+    {"Benchmark", bench_options},     {"Input", cmd_input_options},
+    {"Machine", cmd_machine_options}, {"Several GPUs", cmd_ranks_options},
+    {"General", cmd_general_options}, {NULL, NULL}};
 
 void cmd_bench_help(FILE *stream)
 {
@@ -37,7 +39,8 @@ void cmd_bench_help(FILE *stream)
             "Usage: blco bench TENSOR -r RANK [OPTION]...\n\n"
             "Measures MTTKRP for each mode and each conflict resolution (or that of\n"
             "--conflict), and iterations of ALS, against limits of the machine that are\n"
-            "measured in the same run. Results are verified before they are timed.\n"
+            "measured in the same run. Results are verified before they are timed. On\n"
+            "several GPUs, iterations of ALS only.\n"
             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
     cli_help(stream, sections);
     fprintf(stream, "\nExit codes: 0 done, 1 a result is wrong, 2 usage or input, 3 memory, "
@@ -52,7 +55,8 @@ struct job {
     int threads;
     struct bench_request request;
     struct tensor_input input;
-    struct bench_result result;
+    struct bench_result result; /* of several ranks: rank 0's                  */
+    struct bench_ranks ranks;   /* where there are several                     */
     struct outfile file;
     struct progress progress;
 };
@@ -63,6 +67,9 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     switch (key) {
     case KEY_SAMPLES:
         return cli_unsigned("--samples", text, 1, MAX_SAMPLES, &job->request.samples, error);
+    case KEY_ALS:
+        job->request.als_only = true;
+        return STATUS_OK;
     case KEY_JSON:
         job->json = text;
         return STATUS_OK;
@@ -100,13 +107,39 @@ static enum status prepare(struct job *job, struct error *error)
     return STATUS_OK;
 }
 
+/* One rank of several, a thread of this process. */
+static enum status measure_rank(struct comm *c, void *context, struct error *error)
+{
+    struct job *job = context;
+    struct rank_place place[CMD_MAX_GPUS];
+    struct bench_ranks ranks = {0};
+    struct bench_result result = {0};
+    struct bench_request request = job->request;
+    if (rank_places(place, c, &job->common, request.kind, error) == STATUS_OK) {
+        const struct rank_request split = rank_split(&job->common, request.kind, place, c);
+        request.options.device = place[c->rank].device;
+        bench_run_ranks(&ranks, &result, c, job->tensor, &job->common.tns, &split, &request,
+                        c->rank == 0 ? &job->progress : NULL, error);
+    }
+    if (error->status == STATUS_OK && c->rank == 0) {
+        job->ranks = ranks;
+        job->result = result;
+    } else {
+        bench_ranks_free(&ranks);
+        bench_free(&result);
+    }
+    return error->status;
+}
+
 static enum status measure(struct job *job, struct error *error)
 {
+    job->request.options = job->common.options;
+    if (job->common.gpus.count > 1)
+        return comm_run_team(job->common.gpus.count, measure_rank, job, error);
     if (tensor_input_open(&job->input, job->tensor, &job->common.tns, &job->progress, error) !=
         STATUS_OK)
         return error->status;
     job->request.input = &job->input;
-    job->request.options = job->common.options;
     return bench_run(&job->result, &job->request, &job->progress, error);
 }
 
@@ -119,7 +152,8 @@ static enum status write_record(struct job *job, struct error *error)
     json_object(&j, NULL);
     run_record_machine(&j, job->argc, job->argv, job->request.kind, job->common.options.device,
                        job->threads, error);
-    bench_record(&j, job->tensor, &job->request, &job->result);
+    bench_record(&j, job->tensor, &job->request, &job->result,
+                 job->ranks.ranks > 0 ? &job->ranks : NULL);
     json_end(&j);
     if (error->status == STATUS_OK && outfile_write(&job->file, j.text, j.used, error) == STATUS_OK)
         outfile_commit(&job->file, 1, error);
@@ -137,8 +171,9 @@ static enum status show_head(const struct job *job, struct error *error)
     run_record_processor(processor, sizeof processor);
     printf("tensor       %s\nlengths      ",
            strcmp(job->tensor, "-") == 0 ? "standard input" : job->tensor);
-    cmd_print_lengths(&job->input.x.shape);
-    printf("\nnonzeros     %ju\nrank         %ju, %s precision\n", (uintmax_t)job->input.x.nnz,
+    cmd_print_lengths(job->ranks.ranks ? &job->ranks.shape : &job->result.shape);
+    printf("\nnonzeros     %ju\nrank         %ju, %s precision\n",
+           (uintmax_t)(job->ranks.ranks ? job->ranks.nnz : job->result.nnz),
            (uintmax_t)job->common.options.rank, precision_name(job->common.options.precision));
     printf("program      blco %s, backend %s\n", version_text, kind->name);
     if (kind->device)
@@ -149,6 +184,13 @@ static enum status show_head(const struct job *job, struct error *error)
     return STATUS_OK;
 }
 
+static void show_tables(const struct job *job)
+{
+    bench_table(stdout, &job->result);
+    if (job->ranks.ranks > 0)
+        bench_table_ranks(stdout, &job->ranks, job->result.shape.order);
+}
+
 static enum status run(struct job *job, struct error *error)
 {
     progress_init(&job->progress, job->common.quiet ? NULL : stderr);
@@ -156,7 +198,7 @@ static enum status run(struct job *job, struct error *error)
         write_record(job, error) == STATUS_OK) {
         progress_done(&job->progress, "done");
         if (show_head(job, error) == STATUS_OK)
-            bench_table(stdout, &job->result);
+            show_tables(job);
     }
     progress_clear(&job->progress);
     return error->status;
@@ -174,6 +216,7 @@ int cmd_bench(int argc, char **argv, struct error *error)
         run(&job, error);
     outfile_discard(&job.file);
     bench_free(&job.result);
+    bench_ranks_free(&job.ranks);
     tensor_input_close(&job.input);
     memory_free(job.argv);
     return (int)error->status;

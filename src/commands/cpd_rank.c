@@ -8,7 +8,6 @@
 #include "comm/comm_world.h"
 #include "commands/cpd_job.h"
 #include "commands/rank_place.h"
-#include "plan/rank_rates.h"
 
 /* What a rank tells rank 0 in the end. */
 struct telling {
@@ -31,14 +30,7 @@ struct work {
 static enum status open_tensor(struct work *w, struct error *error)
 {
     const struct cpd_settings *s = &w->job->settings;
-    const struct rank_place *mine = &w->place[w->comm->rank];
-    struct rank_request request = {
-        .row_bytes = s->common.options.rank * precision_bytes(s->common.options.precision),
-        .machine = {.device = w->job->kind->device != NULL,
-                    .one_host = rank_places_one_host(w->place, w->comm->size),
-                    .threads = mine->threads}};
-    memcpy(request.parts, s->common.ranks.parts, sizeof request.parts);
-    request.modes = s->common.ranks.modes;
+    const struct rank_request request = rank_split(&s->common, w->job->kind, w->place, w->comm);
     if (rank_tensor_open(&w->tensor, w->comm, s->tensor, &s->common.tns, &request, w->progress,
                          error) == STATUS_OK)
         cpd_check_start(w->job, &w->tensor.shape, error);

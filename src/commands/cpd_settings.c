@@ -25,7 +25,9 @@ static const struct cli_option output_options[] = {
     {"stem", 'o', "STEM", "the names of the files begin with STEM\n(the tensor's name)"},
     {"format", KEY_FORMAT, "LIST", "one or more of text, npy, ktns, separated by\ncommas (text)"},
     {"nowrite", KEY_NOWRITE, NULL, "write no files"},
-    {"verbose", 'v', NULL, "show the memory plan, the kernels and the time of\neach mode"},
+    {"verbose", 'v', NULL,
+     "show the memory plan, the kernels and the time of\neach mode; of several ranks, a table of "
+     "the ranks"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_section sections[] = {{"Model", model_options},
@@ -45,6 +47,9 @@ void cmd_cpd_help(FILE *stream)
             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
     cli_help(stream, sections);
     fprintf(stream,
+            "\nProcesses that mpirun or srun starts work on one tensor together, each with a\n"
+            "GPU where there are GPUs. Options of memory count for each GPU or process, -t\n"
+            "for each process. More in blco-cluster(7).\n"
             "\nSIGINT or SIGTERM ends the run after the present iteration, and the model so far\n"
             "is written. Exit codes: 0 done, 2 usage or input, 3 memory, 4 numerical\n"
             "breakdown, 5 output, 130 or 143 interrupted. More in blco-cpd(1).\n");

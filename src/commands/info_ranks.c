@@ -97,8 +97,10 @@ void info_ranks_show(const struct info_ranks *r)
     printf(" in a rank at most\n");
     printf("moves        %s sent by a rank in an iteration, and as much received\n",
            number_size(cost->moved_bytes, moved));
-    printf("iteration    about %.3g s of MTTKRP + %.3g s of moving rows = %.3g s\n",
-           cost->mttkrp_seconds, cost->move_seconds, cost->mttkrp_seconds + cost->move_seconds);
+    printf(
+        "iteration    about %.3g s of MTTKRP + %.3g s of solves + %.3g s of moving rows = %.3g s\n",
+        cost->mttkrp_seconds, cost->solve_seconds, cost->move_seconds,
+        cost->mttkrp_seconds + cost->solve_seconds + cost->move_seconds);
 }
 
 void info_ranks_free(struct info_ranks *r)

@@ -82,10 +82,23 @@ enum status rank_places(struct rank_place *place, struct comm *c, const struct c
     return comm_gather_all(c, &mine, sizeof mine, place, error);
 }
 
-bool rank_places_one_host(const struct rank_place *place, int ranks)
+static bool are_on_one_host(const struct rank_place *place, int ranks)
 {
     for (int i = 1; i < ranks; i++)
         if (strcmp(place[i].host, place[0].host) != 0)
             return false;
     return true;
+}
+
+struct rank_request rank_split(const struct cmd_common *common, const struct backend_kind *kind,
+                               const struct rank_place *place, const struct comm *c)
+{
+    struct rank_request request = {.modes = common->ranks.modes,
+                                   .row_bytes = common->options.rank *
+                                                precision_bytes(common->options.precision),
+                                   .machine = {.device = kind->device != NULL,
+                                               .one_host = are_on_one_host(place, c->size),
+                                               .threads = place[c->rank].threads}};
+    memcpy(request.parts, common->ranks.parts, sizeof request.parts);
+    return request;
 }

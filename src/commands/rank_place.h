@@ -4,6 +4,7 @@
 
 #include "commands/cmd_common.h"
 #include "comm/comm.h"
+#include "ranks/rank_tensor.h"
 
 struct rank_place {
     char host[64];
@@ -22,7 +23,8 @@ struct rank_place {
 enum status rank_places(struct rank_place *place, struct comm *c, const struct cmd_common *common,
                         const struct backend_kind *kind, struct error *error);
 
-/* Whether all of the `ranks` places are on one host. */
-bool rank_places_one_host(const struct rank_place *place, int ranks);
+/* How the tensor is to be split among the ranks of c, which have these places. */
+struct rank_request rank_split(const struct cmd_common *common, const struct backend_kind *kind,
+                               const struct rank_place *place, const struct comm *c);
 
 #endif

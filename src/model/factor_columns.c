@@ -20,11 +20,10 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The partial results of a portion: sum[r] is the sum of the squares of entry * scale[r], where
- * scale[r] is the power of two that brings the largest entry near one. */
+/* What a portion tells of the columns; the scratch for it is laid out for vector instructions. */
 struct partial {
     double *largest; /* (R) */
-    double *scale;   /* (R) */
+    double *scale;   /* (R): scratch */
     double *sum;     /* (R) */
 };
 
@@ -59,30 +58,31 @@ static void sum_portion(const double *a, uint64_t rows, uint64_t rank, struct pa
         }
 }
 
-static void merge_portions(double *partials, uint64_t portions, uint64_t rank, double *norm,
-                           double *largest)
+/* The column's sum, were its entries scaled by `scale`. A sum of 0 stays 0, also where the square
+ * of the ratio overflows. */
+static double rescaled_sum(const struct column *c, double scale)
 {
-    memset(largest, 0, rank * sizeof *largest);
-    for (uint64_t s = 0; s < portions; s++) {
-        struct partial p = partial_at(partials, s, rank);
-        for (uint64_t r = 0; r < rank; r++)
-            if (fabs(p.largest[r]) > fabs(largest[r]))
-                largest[r] = p.largest[r];
-    }
-    memset(norm, 0, rank * sizeof *norm);
-    for (uint64_t s = 0; s < portions; s++) {
-        struct partial p = partial_at(partials, s, rank);
-        for (uint64_t r = 0; r < rank; r++) {
-            double ratio = scale_of(largest[r]) / p.scale[r];
-            norm[r] += p.sum[r] == 0 ? 0 : p.sum[r] * ratio * ratio;
-        }
-    }
-    for (uint64_t r = 0; r < rank; r++)
-        norm[r] = sqrt(norm[r]) / scale_of(largest[r]);
+    double ratio = scale / scale_of(c->largest);
+    return c->sum == 0 ? 0 : c->sum * ratio * ratio;
 }
 
-enum status factor_columns_norms(const double *a, uint64_t rows, uint64_t rank, double *norm,
-                                 double *largest, struct error *error)
+void column_add(struct column *to, const struct column *from)
+{
+    double difference = fabs(from->largest) - fabs(to->largest);
+    const struct column *large =
+        difference > 0 || (difference == 0 && from->first < to->first) ? from : to;
+    double scale = scale_of(large->largest);
+    *to = (struct column){large->largest, rescaled_sum(to, scale) + rescaled_sum(from, scale),
+                          large->first};
+}
+
+double column_norm(const struct column *c)
+{
+    return sqrt(c->sum) / scale_of(c->largest);
+}
+
+enum status factor_columns_measure(const double *a, uint64_t rows, uint64_t rank, uint64_t first,
+                                   struct column *column, struct error *error)
 {
     uint64_t step = portion_rows(rank), portions = (rows + step - 1) / step;
     double *partials = memory_array(portions * 3, rank * sizeof *partials, error);
@@ -92,7 +92,13 @@ enum status factor_columns_norms(const double *a, uint64_t rows, uint64_t rank, 
     for (uint64_t s = 0; s < portions; s++)
         sum_portion(a + s * step * rank, least(step, rows - s * step), rank,
                     partial_at(partials, s, rank));
-    merge_portions(partials, portions, rank, norm, largest);
+    for (uint64_t r = 0; r < rank; r++)
+        column[r] = (struct column){0, 0, first};
+    for (uint64_t s = 0; s < portions; s++) {
+        struct partial p = partial_at(partials, s, rank);
+        for (uint64_t r = 0; r < rank; r++)
+            column_add(&column[r], &(struct column){p.largest[r], p.sum[r], first + s * step});
+    }
     memory_free(partials);
     return STATUS_OK;
 }

@@ -7,11 +7,25 @@
 
 #include "base/error.h"
 
-/* For A (rows x R): norm[r] (R) = the 2-norm of column r, computed without overflow or underflow;
- * largest[r] (R) = the entry of largest magnitude of column r, with its sign; of equals, the first.
+/* What some rows of a matrix tell of one of its columns. The squares are of entries scaled by the
+ * power of two that brings `largest` near one, so that no sum overflows or underflows. */
+struct column {
+    double largest; /* the entry of largest magnitude, with its sign; of equals, the first */
+    double sum;     /* of the squares of the scaled entries                                */
+    uint64_t first; /* the first of the rows, or of those among them that have `largest`   */
+};
+
+/* column (R) = what A (rows x R), the rows `first` and so on of a matrix, tells of each column.
  * STATUS_MEMORY. */
-enum status factor_columns_norms(const double *a, uint64_t rows, uint64_t rank, double *norm,
-                                 double *largest, struct error *error);
+enum status factor_columns_measure(const double *a, uint64_t rows, uint64_t rank, uint64_t first,
+                                   struct column *column, struct error *error);
+
+/* *to = what the rows of both tell; no row is in both, and either has its rows before the other's.
+ */
+void column_add(struct column *to, const struct column *from);
+
+/* The 2-norm of the column in these rows. */
+double column_norm(const struct column *c);
 
 /* C (Ra x Rb) = A' B for A (rows x Ra) and B (rows x Rb). STATUS_MEMORY. */
 enum status factor_columns_products(const double *a, uint64_t rank_a, const double *b,

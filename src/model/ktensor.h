@@ -1,5 +1,5 @@
 /* The CP model (Kruskal tensor): X ~ sum over r of lambda[r] A_1(:,r) o A_2(:,r) o ... o A_N(:,r),
- * o being the outer product. Implemented in ktensor.c and ktensor_score.c. */
+ * o being the outer product. Implemented in ktensor.c, ktensor_arrange.c and ktensor_score.c. */
 #ifndef BLCO_KTENSOR_H
 #define BLCO_KTENSOR_H
 
@@ -10,11 +10,12 @@
 
 struct ktensor {
     struct shape shape;        /* the rows of each mode that are here: I_n = shape.dims[n]     */
-    uint64_t first[MAX_ORDER]; /* row i of factor[n] is row first[n] + i of the whole matrix;
-                                * 0 where all rows are here                                  */
-    uint64_t rank;             /* R                                                          */
-    double *lambda;            /* (R); owned                                                 */
-    double *factor[MAX_ORDER]; /* (I_n x R), row-major, for n < order; owned                 */
+    uint64_t first[MAX_ORDER]; /* as of struct part: row i of factor[n] is row first[n] + i    */
+    const uint64_t *row[MAX_ORDER]; /* of the whole matrix, or row row[n][i]; 0 and NULL where all
+                                     * rows are here; borrowed                               */
+    uint64_t rank;                  /* R                                                          */
+    double *lambda;                 /* (R); owned                                                 */
+    double *factor[MAX_ORDER];      /* (I_n x R), row-major, for n < order; owned                 */
 };
 
 /* Allocates a model: factor matrices uninitialised, lambda all one. The caller frees *k with
@@ -23,7 +24,7 @@ struct ktensor {
 enum status ktensor_create(struct ktensor *k, const struct shape *shape, uint64_t rank,
                            struct error *error);
 
-/* The same for the rows of a model that are here. */
+/* The same for the rows of a model that are here; part->row outlives *k. */
 enum status ktensor_create_part(struct ktensor *k, const struct part *part, uint64_t rank,
                                 struct error *error);
 
@@ -34,7 +35,8 @@ enum ktensor_init { KTENSOR_RANDOM, KTENSOR_NORMAL };
 
 /* Fills the factor matrices with random numbers, uniform on [0, 1) or standard normal, and sets
  * lambda to one. Entry (n, i, r) of the whole model is a function of (seed, n, i, r) alone, so that
- * neither the number of threads, nor the backend, nor which rows are here changes the start. */
+ * neither the number of threads, nor the backend, nor which rows are here changes the start. Rows
+ * that are NO_ROW become zero. */
 void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed);
 
 /* Brings the model into its standard form, which stands for the same tensor: columns of unit 2-norm

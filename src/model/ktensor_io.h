@@ -26,6 +26,11 @@ struct ktensor_files {
 enum status ktensor_write(const struct ktensor *k, const char *stem, unsigned formats,
                           struct ktensor_files *files, struct error *error);
 
+/* *files = the names that ktensor_write gives the files of a model of this order, in the order of
+ * writing. The caller frees *files, after a failure too. STATUS_MEMORY. */
+enum status ktensor_files_name(struct ktensor_files *files, int order, const char *stem,
+                               unsigned formats, struct error *error);
+
 /* Accepts an empty list. */
 void ktensor_files_free(struct ktensor_files *files);
 

@@ -9,17 +9,17 @@
 /* One of the two models that are compared. */
 struct side {
     const struct ktensor *model;
-    double *norm;    /* (R) column norms of the present mode      */
-    double *largest; /* (R) computed with the norms, not used     */
-    double *weight;  /* (R) |lambda| times the norms of all modes */
-    int *matched;    /* (R) whether the component has its partner */
+    struct column *column; /* (R) the columns of the present mode       */
+    double *norm;          /* (R) their norms                           */
+    double *weight;        /* (R) |lambda| times the norms of all modes */
+    int *matched;          /* (R) whether the component has its partner */
 };
 
 static enum status side_create(struct side *s, const struct ktensor *k, struct error *error)
 {
     s->model = k;
-    if (!(s->norm = memory_array(k->rank, sizeof *s->norm, error)) ||
-        !(s->largest = memory_array(k->rank, sizeof *s->largest, error)) ||
+    if (!(s->column = memory_array(k->rank, sizeof *s->column, error)) ||
+        !(s->norm = memory_array(k->rank, sizeof *s->norm, error)) ||
         !(s->weight = memory_array(k->rank, sizeof *s->weight, error)) ||
         !(s->matched = memory_zeros(k->rank, sizeof *s->matched, error)))
         return error->status;
@@ -32,16 +32,18 @@ static enum status side_take_mode(struct side *s, int n, struct error *error)
 {
     const struct ktensor *k = s->model;
     enum status status =
-        factor_columns_norms(k->factor[n], k->shape.dims[n], k->rank, s->norm, s->largest, error);
-    for (uint64_t r = 0; r < k->rank && status == STATUS_OK; r++)
+        factor_columns_measure(k->factor[n], k->shape.dims[n], k->rank, 0, s->column, error);
+    for (uint64_t r = 0; r < k->rank && status == STATUS_OK; r++) {
+        s->norm[r] = column_norm(&s->column[r]);
         s->weight[r] *= s->norm[r];
+    }
     return status;
 }
 
 static void side_free(struct side *s)
 {
+    memory_free(s->column);
     memory_free(s->norm);
-    memory_free(s->largest);
     memory_free(s->weight);
     memory_free(s->matched);
 }

@@ -120,11 +120,9 @@ static enum status write_text(struct outfile *f, size_t *position, const char *t
 static enum status write_npy(struct outfile *f, const double *a, uint64_t rows, uint64_t cols,
                              struct error *error)
 {
-    char header[NPY_HEADER_MAX];
-    size_t size = npy_header(rows, cols, header);
-    if (outfile_write(f, header, size, error) != STATUS_OK)
-        return error->status;
-    return outfile_write(f, a, rows * (cols ? cols : 1) * sizeof *a, error);
+    if (npy_write_header(f, rows, cols, error) == STATUS_OK)
+        npy_write_rows(f, rows, cols, a, 0, rows, error);
+    return error->status;
 }
 
 /* Writes the `ktensor` text of Tensor Toolbox. */
@@ -192,21 +190,32 @@ static int list_targets(struct target *target, int order, unsigned formats)
     return count;
 }
 
+enum status ktensor_files_name(struct ktensor_files *files, int order, const char *stem,
+                               unsigned formats, struct error *error)
+{
+    struct target target[MAX_FILES];
+    int count = list_targets(target, order, formats);
+    *files = (struct ktensor_files){0};
+    for (int i = 0; i < count; i++) {
+        char *name = target_name(&target[i], order, stem, error);
+        if (!name)
+            break;
+        files->path[files->count++] = name;
+    }
+    return error->status;
+}
+
 enum status ktensor_write(const struct ktensor *k, const char *stem, unsigned formats,
                           struct ktensor_files *files, struct error *error)
 {
     struct target target[MAX_FILES];
     struct outfile file[MAX_FILES] = {0};
     int count = list_targets(target, k->shape.order, formats);
-    *files = (struct ktensor_files){0};
-    for (int i = 0; i < count; i++) {
-        char *name = target_name(&target[i], k->shape.order, stem, error);
-        if (!name)
+    if (ktensor_files_name(files, k->shape.order, stem, formats, error) != STATUS_OK)
+        return error->status;
+    for (int i = 0; i < count; i++)
+        if (outfile_open(&file[i], files->path[i], error) != STATUS_OK)
             goto end;
-        files->path[files->count++] = name;
-        if (outfile_open(&file[i], name, error) != STATUS_OK)
-            goto end;
-    }
     for (int i = 0; i < count; i++)
         if (write_target(&target[i], &file[i], k, error) != STATUS_OK)
             goto end;

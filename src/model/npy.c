@@ -13,8 +13,10 @@
 
 #define MAGIC       "\x93NUMPY"
 #define MAGIC_BYTES 6
+#define HEADER_MAX  128
 
-size_t npy_header(uint64_t rows, uint64_t cols, char *header)
+/* Writes the header to header[0..HEADER_MAX). Returns its size in bytes, a multiple of 64. */
+static size_t make_header(uint64_t rows, uint64_t cols, char *header)
 {
     char shape[48];
     if (cols == 0)
@@ -25,7 +27,7 @@ size_t npy_header(uint64_t rows, uint64_t cols, char *header)
     const size_t prefix = MAGIC_BYTES + 4; /* magic, version, two bytes of length */
     char *text = header + prefix;
     size_t length =
-        (size_t)snprintf(text, NPY_HEADER_MAX - prefix,
+        (size_t)snprintf(text, HEADER_MAX - prefix,
                          "{'descr': '<f8', 'fortran_order': False, 'shape': %s, }", shape);
     size_t total = (prefix + length + 1 + 63) / 64 * 64; /* with the newline */
     memset(text + length, ' ', total - prefix - length);
@@ -35,6 +37,28 @@ size_t npy_header(uint64_t rows, uint64_t cols, char *header)
     header[MAGIC_BYTES + 2] = (char)((total - prefix) & 0xff);
     header[MAGIC_BYTES + 3] = (char)((total - prefix) >> 8);
     return total;
+}
+
+static size_t array_bytes(uint64_t rows, uint64_t cols)
+{
+    return rows * (cols ? cols : 1) * sizeof(double);
+}
+
+enum status npy_write_header(struct outfile *f, uint64_t rows, uint64_t cols, struct error *error)
+{
+    char header[HEADER_MAX];
+    size_t size = make_header(rows, cols, header);
+    if (outfile_resize(f, size + array_bytes(rows, cols), error) != STATUS_OK)
+        return error->status;
+    return outfile_write_at(f, header, size, 0, error);
+}
+
+enum status npy_write_rows(struct outfile *f, uint64_t rows, uint64_t cols, const double *a,
+                           uint64_t first, uint64_t count, struct error *error)
+{
+    char header[HEADER_MAX];
+    size_t offset = make_header(rows, cols, header) + array_bytes(first, cols);
+    return outfile_write_at(f, a, array_bytes(count, cols), offset, error);
 }
 
 /* The rest of the header's text, a Python dictionary, that has not been read yet. */

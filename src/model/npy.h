@@ -2,17 +2,20 @@
 #ifndef BLCO_NPY_H
 #define BLCO_NPY_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "base/filemap.h"
-
-#define NPY_HEADER_MAX 128
+#include "base/outfile.h"
 
 /* Writes the header (format 1.0) of an array of shape (rows, cols), or (rows,) if cols is 0, in C
- * order, to header[0..NPY_HEADER_MAX). Returns its size in bytes, a multiple of 64. */
-size_t npy_header(uint64_t rows, uint64_t cols, char *header);
+ * order, and gives the file its whole size. STATUS_OUTPUT. */
+enum status npy_write_header(struct outfile *f, uint64_t rows, uint64_t cols, struct error *error);
+
+/* Writes the rows first to first + count - 1 of that array, a (count x cols), to their place in the
+ * file. Threads and processes may write different rows at once. STATUS_OUTPUT. */
+enum status npy_write_rows(struct outfile *f, uint64_t rows, uint64_t cols, const double *a,
+                           uint64_t first, uint64_t count, struct error *error);
 
 struct npy {
     struct filemap map;

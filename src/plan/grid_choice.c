@@ -16,18 +16,22 @@ struct candidate {
     double seconds;  /* of a sweep: at the least, later by the sample */
 };
 
-/* Both collectives of a mode move its rows once to or from each rank but the one that has them. */
-static void add_moves(struct grid_cost *cost, const struct grid_cuts *cuts, const int *parts,
-                      const struct grid_request *q)
+/* Both collectives of a mode move its rows once to or from each rank but the one that has them. A
+ * solve reads a row and writes a row. */
+static void add_rows(struct grid_cost *cost, const struct grid_cuts *cuts, const int *parts,
+                     const struct grid_request *q)
 {
     for (int n = 0; n < cuts->shape.order; n++) {
         int sharing = q->ranks / parts[n];
         double others = (double)(sharing - 1) / sharing;
-        uint64_t rows = grid_cuts_find(cuts, n, parts[n])->longest;
-        double bytes = 2 * others * (double)rows * (double)q->row_bytes;
+        const struct mode_cut *way = grid_cuts_find(cuts, n, parts[n]);
+        double rows = 2 * (double)way->longest * (double)q->row_bytes;
+        double bytes = others * way->moving * rows;
         cost->moved_bytes += (uint64_t)bytes;
         if (sharing > 1)
             cost->move_seconds += bytes / q->bytes_per_second + 2 * q->seconds_per_collective;
+        if (q->solve_bytes_per_second > 0)
+            cost->solve_seconds += rows / sharing / q->solve_bytes_per_second;
     }
 }
 
@@ -40,13 +44,13 @@ static struct grid_cost cost_of(const struct grid_cuts *cuts, const int *parts,
     struct grid_cost cost = {.largest_nnz = (uint64_t)(share * (double)nnz + 0.5),
                              .imbalance = sampled ? share * q->ranks - 1 : 0,
                              .mttkrp_seconds = share * (double)nnz * q->seconds_per_nonzero};
-    add_moves(&cost, cuts, parts, q);
+    add_rows(&cost, cuts, parts, q);
     return cost;
 }
 
 static double seconds_of(const struct grid_cost *cost)
 {
-    return cost->mttkrp_seconds + cost->move_seconds;
+    return cost->mttkrp_seconds + cost->move_seconds + cost->solve_seconds;
 }
 
 /* The ranks that share a range have all its nonzeros, the fullest one no less than the mean. */

@@ -5,7 +5,8 @@
 #include "base/memory.h"
 #include "plan/row_cuts.h"
 
-#define BATCH 1024 /* nonzeros whose ranks are found at a time */
+#define BATCH    1024 /* nonzeros whose ranks are found at a time */
+#define MOST_FEW 64   /* nonzeros of a row from which on several ranks surely touch the row */
 
 void grid_cuts_free(struct grid_cuts *c)
 {
@@ -33,6 +34,27 @@ static enum status list_ways(struct grid_cuts *c, int n, int fixed, struct error
         if (fixed ? d == fixed : c->ranks % d == 0)
             c->way[n][c->ways[n]++].parts = d;
     return STATUS_OK;
+}
+
+/* How many rows have c nonzeros: rows[c], or rows[MOST_FEW] for all larger c. */
+static void count_few(const uint64_t *count, uint64_t length, uint64_t rows[MOST_FEW + 1])
+{
+    for (int c = 0; c <= MOST_FEW; c++)
+        rows[c] = 0;
+    for (uint64_t i = 0; i < length; i++)
+        rows[count[i] < MOST_FEW ? count[i] : MOST_FEW]++;
+}
+
+/* The share of the rows that `sharing` ranks touch together, as grid_cost says; 1 where that is
+ * more than GRID_MOST_SHARED. */
+static double expect_moving(const uint64_t rows[MOST_FEW + 1], int sharing)
+{
+    double shared = 0, all = 0, one = sharing; /* one: S^(1-c) */
+    for (int c = 0; c <= MOST_FEW; c++, one /= sharing) {
+        all += (double)rows[c];
+        shared += c > 0 ? (double)rows[c] * (1 - one) : 0;
+    }
+    return sharing > 1 && shared <= GRID_MOST_SHARED * all ? shared / (all > 0 ? all : 1) : 1;
 }
 
 static enum status cut_rows(struct mode_cut *way, const struct row_sums *sums, struct error *error)
@@ -70,12 +92,16 @@ enum status grid_cuts_create(struct grid_cuts *c, const struct grid_request *req
                             .sampled = (sample->nnz + stride - 1) / stride};
     for (int n = 0; n < c->shape.order && error->status == STATUS_OK; n++) {
         struct row_sums sums = {0};
+        uint64_t few[MOST_FEW + 1];
         int fixed = request->parts[0] ? request->parts[n] : 0;
         if (list_ways(c, n, fixed, error) == STATUS_OK)
             row_sums_create(&sums, count[n], c->shape.dims[n], error);
-        for (int w = 0; w < c->ways[n] && error->status == STATUS_OK; w++)
+        count_few(count[n], c->shape.dims[n], few);
+        for (int w = 0; w < c->ways[n] && error->status == STATUS_OK; w++) {
+            c->way[n][w].moving = expect_moving(few, c->ranks / c->way[n][w].parts);
             if (cut_rows(&c->way[n][w], &sums, error) == STATUS_OK)
                 find_ranges(&c->way[n][w], sample->index[n], stride, c->sampled, error);
+        }
         row_sums_free(&sums);
     }
     if (error->status != STATUS_OK)

@@ -12,6 +12,7 @@ struct mode_cut {
     int parts;
     uint64_t *cut;    /* (parts + 1), as in struct process_grid; owned                            */
     uint64_t longest; /* rows of the longest range                                                */
+    double moving; /* of the rows of a range, the share that moves among the ranks of the range */
     uint64_t fullest; /* nonzeros of the range with most                                          */
     uint16_t *range;  /* (sampled) the range of each sampled nonzero; owned; NULL: all in range 0 */
 };

@@ -13,7 +13,7 @@
 #define ENOUGH_NONZEROS_PER_KEY  64 /* with so many, all keys are taken to occur  */
 #define MIN_NONZEROS_PER_TUPLE   2  /* of a group that can pay                    */
 #define MAX_POSSIBLE             (UINT64_C(1) << 30)
-#define MAX_POSSIBLE_PER_NONZERO 32
+#define MAX_POSSIBLE_PER_NONZERO 128
 #define KEYS_AT_A_TIME           1024 /* nonzeros whose keys are worked out at a time */
 #define MAX_GROUPED_ORDER        8    /* the number of candidates grows as 2^order    */
 #define WORTH                    0.8  /* of the traffic without groups, at most       */

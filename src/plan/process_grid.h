@@ -31,17 +31,25 @@ struct grid_request {
     double seconds_per_nonzero;    /* of all MTTKRPs of a sweep together                        */
     double bytes_per_second;       /* that a rank sends and receives, of rows                   */
     double seconds_per_collective; /* that a gather or a scatter takes at the least             */
+    double solve_bytes_per_second; /* of rows read and written by solves; 0: solves cost nothing */
 };
 
-/* What a sweep costs on a grid, by a model: the rank with most nonzeros sets the time
- * of the MTTKRPs, and the ranks that share a range of mode n scatter the sums of its rows of M and
- * gather its rows of the factor. */
+/* Ranks keep the rows that one rank alone touches apart (backend_ranks.h) where no more than this
+ * share of a range's rows is touched by several. */
+#define GRID_MOST_SHARED 0.75
+
+/* What a sweep costs on a grid, by a model: the rank with most nonzeros sets the time of the
+ * MTTKRPs; the ranks that share a range of mode n scatter the sums of its rows of M and gather its
+ * rows of the factor, but for rows that one rank alone touches; each rank solves its share of the
+ * rows. How many rows several ranks touch is what chance would give: of a row with c nonzeros on S
+ * ranks, one rank has all with the probability S^(1-c). */
 struct grid_cost {
     uint64_t largest_nnz;  /* of a rank                                                          */
     double imbalance;      /* largest_nnz over the mean, less 1                                  */
     uint64_t moved_bytes;  /* that the rank with the longest ranges sends in a sweep             */
     double mttkrp_seconds; /* of the rank with most nonzeros                                     */
     double move_seconds;
+    double solve_seconds; /* of the rank with the longest ranges */
 };
 
 /* Steps parts[0..order) to the next way to write `ranks` as a product of `order` factors, in

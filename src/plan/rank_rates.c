@@ -22,6 +22,10 @@ static const struct gather_rates thread_rates = {32e6, 110e9, 30e9};
  * microseconds at the least; a host's network gives 50e9. Ranks that are threads or processes of
  * one host copy 8e9 bytes a second, with 10 microseconds for all to meet; between hosts a rank has
  * a network of 10e9 to itself. */
+/* Solves read and write rows at 3.9e12 bytes a second on an H200 (darpa, fb-m); a processor
+ * thread's share of the memory gives 6e9. */
+static const double device_memory = 3.9e12, thread_memory = 6e9;
+
 static const double device_link[] = {50e9, 270e9}, device_meeting = 30e-6;
 static const double host_link[] = {10e9, 8e9}, host_meeting = 10e-6;
 
@@ -38,5 +42,7 @@ void rank_rates(struct grid_request *request, const struct shape *shape,
         rate *= machine->threads;
     request->seconds_per_nonzero = gathers * row / rate;
     request->bytes_per_second = (machine->device ? device_link : host_link)[machine->one_host];
+    request->solve_bytes_per_second =
+        machine->device ? device_memory : thread_memory * machine->threads;
     request->seconds_per_collective = machine->device ? device_meeting : host_meeting;
 }

@@ -14,7 +14,8 @@ struct rank_machine {
     int threads;   /* processor threads of a rank, 1 or more; unused with a device  */
 };
 
-/* Fills the rates of *request (seconds_per_nonzero, bytes_per_second, seconds_per_collective) for a
+/* Fills the rates of *request (seconds_per_nonzero, bytes_per_second, seconds_per_collective,
+ * solve_bytes_per_second) for a
  * tensor of this shape; request->row_bytes must be set. Sweeps that were measured take between
  * half and twice these seconds. */
 void rank_rates(struct grid_request *request, const struct shape *shape,

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ranks/ranks_agree.h"
 
-#define IN_FLIGHT ((uint64_t)4 << 20) /* nonzeros that all ranks send in a round, at most */
+#define GIVE_BACK ((uint64_t)64 << 20) /* bytes that are freed until the system gets them back */
+#define IN_FLIGHT ((uint64_t)4 << 20)  /* nonzeros that all ranks send in a round, at most */
 
 /* The ranks exchange in rounds: in a round a rank sends a slice of a piece, array by array. */
 struct exchange {
@@ -19,6 +19,7 @@ struct exchange {
     int rounds;         /* until all ranks have sent all                                    */
     size_t piece;       /* the next slice begins in this piece,                             */
     uint64_t begin;     /* with this nonzero                                                */
+    uint64_t freed;     /* bytes of pieces that the system does not have back               */
     uint64_t *expected; /* (ranks) nonzeros that come from each rank                        */
     uint64_t *filled;   /* (ranks) where in x the next nonzeros of each rank go             */
     uint64_t *send_count, *receive_count; /* (ranks) nonzeros of this round                */
@@ -81,7 +82,7 @@ static enum status allocate(struct exchange *e, struct error *error)
     e->place = memory_array(e->most, sizeof *e->place, error);
     e->send = memory_array(e->most, sizeof(double), error);
     e->receive = memory_array(ranks * e->most, sizeof(double), error);
-    return ranks_agree(e->comm, error);
+    return comm_agree_error(e->comm, error);
 }
 
 /* receive[k] = what rank k has in send[this rank]. */
@@ -101,7 +102,7 @@ static enum status count_expected(struct exchange *e, struct error *error)
         if (process_grid_count(e->grid, &s->piece[p], here, error) == STATUS_OK)
             for (int k = 0; k < e->comm->size; k++)
                 all[k] += here[k];
-    if (ranks_agree(e->comm, error) != STATUS_OK)
+    if (comm_agree_error(e->comm, error) != STATUS_OK)
         return error->status;
     return exchange_counts(e, all, e->expected, error);
 }
@@ -118,7 +119,7 @@ static enum status create_part(struct exchange *e, struct error *error)
         nnz += e->expected[k];
     }
     coo_create(e->x, &shape, nnz, error);
-    return ranks_agree(e->comm, error);
+    return comm_agree_error(e->comm, error);
 }
 
 /* next[t * ranks + k] = where the nonzeros for rank k of thread t's part begin, sorted by rank. */
@@ -210,17 +211,25 @@ static enum status exchange_values(struct exchange *e, const struct coo *piece, 
     return STATUS_OK;
 }
 
-/* Behind this slice comes the next one; a piece that is sent is freed. */
-static void advance(struct exchange *e, uint64_t count)
+/* Frees the piece, which is sent, so that its memory can serve x. */
+static void let_go(struct exchange *e)
 {
     struct share *s = e->share;
-    if (e->piece == s->pieces)
-        return;
-    e->begin += count;
-    if (e->begin == s->piece[e->piece].nnz) {
-        share_free_piece(s, e->piece++);
-        e->begin = 0;
+    e->freed += s->piece[e->piece].nnz * (4 * (uint64_t)s->shape.order + 8);
+    share_free_piece(s, e->piece++);
+    e->begin = 0;
+    if (e->freed >= GIVE_BACK && !s->borrowed) {
+        memory_give_back();
+        e->freed = 0;
     }
+}
+
+/* Behind this slice comes the next one. */
+static void advance(struct exchange *e, uint64_t count)
+{
+    e->begin += count;
+    if (e->piece < e->share->pieces && e->begin == e->share->piece[e->piece].nnz)
+        let_go(e);
 }
 
 /* *at = where the nonzeros of dealt pieces go that come in this round. */

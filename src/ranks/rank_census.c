@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ranks/ranks_agree.h"
 
 #define SAMPLE UINT64_C(200000)    /* nonzeros, about */
 #define CHUNK  ((uint64_t)1 << 18) /* rows whose counts are summed at a time */
@@ -27,7 +26,7 @@ static enum status sum_modes(struct share *s, struct comm *c, struct coo_census 
                              struct error *error)
 {
     double *chunk = memory_array(CHUNK, sizeof *chunk, error);
-    ranks_agree(c, error);
+    comm_agree_error(c, error);
     for (int n = 0; n < s->shape.order && error->status == STATUS_OK; n++)
         sum_counts(c, census->count[n], s->shape.dims[n], chunk, error);
     memory_free(chunk);
@@ -83,7 +82,7 @@ static enum status gather_sample(struct comm *c, struct coo *sample, struct erro
             memcpy(whole.index[n] + mine, sample->index[n], own * sizeof *whole.index[n]);
         memcpy(whole.value + mine, sample->value, own * sizeof *whole.value);
     }
-    if (ranks_agree(c, error) == STATUS_OK)
+    if (comm_agree_error(c, error) == STATUS_OK)
         spread_sample(c, &whole, mine, own, error);
     coo_free(sample);
     *sample = whole;
@@ -96,7 +95,7 @@ enum status rank_census(struct share *s, struct comm *c, struct coo_census *cens
     struct coo_pieces pieces = share_pieces(s);
     uint64_t stride = s->total > SAMPLE ? (s->total + SAMPLE - 1) / SAMPLE : 1;
     coo_pieces_census_every(&pieces, stride, census, error);
-    if (ranks_agree(c, error) != STATUS_OK || sum_modes(s, c, census, error) != STATUS_OK ||
+    if (comm_agree_error(c, error) != STATUS_OK || sum_modes(s, c, census, error) != STATUS_OK ||
         gather_sample(c, &census->sample, error) != STATUS_OK)
         coo_census_free(census);
     return error->status;

@@ -6,7 +6,6 @@
 #include "formats/tensor_file.h"
 #include "ranks/nonzero_exchange.h"
 #include "ranks/rank_census.h"
-#include "ranks/ranks_agree.h"
 #include "ranks/share_input.h"
 
 /* Rank 0 chooses; the others only make the cuts, so that ranks on different machines agree. */
@@ -23,7 +22,7 @@ static enum status choose_grid(struct rank_tensor *t, struct comm *c, const stru
     else if (c->rank == 0)
         process_grid_choose(&t->grid, &t->cost, &q, &s->shape, s->total, census->count,
                             &census->sample, error);
-    if (ranks_agree(c, error) != STATUS_OK)
+    if (comm_agree_error(c, error) != STATUS_OK)
         return error->status;
     memcpy(q.parts, t->grid.parts, sizeof q.parts);
     if (comm_broadcast(c, 0, q.parts, sizeof q.parts, error) != STATUS_OK)
@@ -31,7 +30,7 @@ static enum status choose_grid(struct rank_tensor *t, struct comm *c, const stru
     if (c->rank > 0)
         process_grid_choose(&t->grid, &t->cost, &q, &s->shape, s->total, census->count,
                             &census->sample, error);
-    return ranks_agree(c, error);
+    return comm_agree_error(c, error);
 }
 
 static enum status send_to_owners(struct rank_tensor *t, struct comm *c, struct share *s,
@@ -57,7 +56,7 @@ static enum status clean(struct rank_tensor *t, struct comm *c, struct coo_clean
     struct coo_cleaning own;
     double start = clock_now();
     coo_clean(&t->x, &own, error);
-    if (ranks_agree(c, error) != STATUS_OK)
+    if (comm_agree_error(c, error) != STATUS_OK)
         return error->status;
     double sum[] = {(double)own.zeros, (double)own.duplicates}; /* exact: below 2^53 */
     if (comm_sum(c, sum, 2, error) == STATUS_OK)
@@ -94,7 +93,7 @@ enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struc
     struct share share;
     *t = (struct rank_tensor){0};
     share_of_memory(&share, c, x, error);
-    if (ranks_agree(c, error) == STATUS_OK &&
+    if (comm_agree_error(c, error) == STATUS_OK &&
         send_to_owners(t, c, &share, request, error) == STATUS_OK)
         t->nnz = share.total;
     share_free(&share);

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "formats/blco/blco_pieces.h"
 #include "formats/tensor_file.h"
-#include "ranks/ranks_agree.h"
+#include "ranks/file_identity.h"
 
 #define PIECE 16 /* segments: about a million nonzeros */
 
@@ -42,14 +42,14 @@ enum status share_read_blco(struct share *s, struct comm *c, const char *path,
     double start = clock_now();
     *s = (struct share){0};
     tensor_open_blco(&f, path, options, error);
-    if (ranks_agree(c, error) == STATUS_OK) {
+    if (comm_agree_error(c, error) == STATUS_OK) {
         const struct file_identity mine = {f.header->file_bytes, f.header->header_crc};
         ranks_same_file(c, path, &mine, error);
     }
     progress_stage(progress, "reading %s", path);
     if (error->status == STATUS_OK)
         decode_share(s, c, &f, progress, error);
-    if (ranks_agree(c, error) == STATUS_OK) {
+    if (comm_agree_error(c, error) == STATUS_OK) {
         share_set_shape(s, &f.shape);
         s->total = f.header->nnz;
         s->clean = true;

@@ -1,7 +1,6 @@
 #include "ranks/share_input.h"
 
 #include "formats/tensor_file.h"
-#include "ranks/ranks_agree.h"
 #include "ranks/share_blco.h"
 #include "ranks/share_text.h"
 
@@ -14,7 +13,7 @@ enum status share_read(struct share *s, struct comm *c, const char *path,
     *s = (struct share){0};
     if (c->rank == 0)
         tensor_format(path, &format, error);
-    if (ranks_agree(c, error) != STATUS_OK ||
+    if (comm_agree_error(c, error) != STATUS_OK ||
         comm_broadcast(c, 0, &format, sizeof format, error) != STATUS_OK)
         return error->status;
     return format == TENSOR_BLCO

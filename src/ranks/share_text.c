@@ -6,7 +6,7 @@
 #include "base/machine.h"
 #include "formats/tns/tns.h"
 #include "plan/process_grid.h"
-#include "ranks/ranks_agree.h"
+#include "ranks/file_identity.h"
 
 /* What the ranks read, all together. */
 struct tally {
@@ -64,13 +64,13 @@ static enum status begin_share(struct reading *r, const char *path,
     if (error->status == STATUS_OK && tns_text_has_shares(&r->text) &&
         tns_text_next(&r->text, &window, error) == STATUS_OK && window.begin == window.end)
         tns_text_end(&r->text, 0, error);
-    if (ranks_agree(r->comm, error) != STATUS_OK)
+    if (comm_agree_error(r->comm, error) != STATUS_OK)
         return error->status;
     bool mappable = tns_text_has_shares(&r->text);
     const struct file_identity mine = {mappable ? line_reader_file_bytes(r->text.reader) : 0,
                                        r->text.head_bytes};
     ranks_same_file(r->comm, path, &mine, error);
-    return ranks_agree(r->comm, error);
+    return comm_agree_error(r->comm, error);
 }
 
 static enum status read_share(struct reading *r, struct error *error)
@@ -113,7 +113,7 @@ static enum status deal(struct reading *r, const struct coo *x, const struct sha
     uint64_t mine = share_begin(nnz, c->rank + 1, c->size) - share_begin(nnz, c->rank, c->size);
     if (coo_create(&piece, shape, mine, error) == STATUS_OK)
         append(r, &piece, error);
-    if (ranks_agree(c, error) != STATUS_OK)
+    if (comm_agree_error(c, error) != STATUS_OK)
         return error->status;
     const struct coo *to = &s->piece[s->pieces - 1];
     for (int n = 0; n < shape->order && error->status == STATUS_OK; n++)
@@ -190,7 +190,7 @@ static enum status finish(struct reading *r, struct error *error)
         shape = tns_text_shape(&r->text, t.largest);
         tns_text_done(&r->text, r->progress, t.entries, t.bytes);
     }
-    if (ranks_agree(r->comm, error) != STATUS_OK ||
+    if (comm_agree_error(r->comm, error) != STATUS_OK ||
         comm_broadcast(r->comm, 0, &shape, sizeof shape, error) != STATUS_OK)
         return error->status;
     share_set_shape(r->share, &shape);
@@ -212,14 +212,14 @@ enum status share_read_text(struct share *s, struct comm *c, const char *path,
         progress_stage(progress, "reading %s", r.text.name);
         has_shares = tns_text_has_shares(&r.text) && strcmp(path, "-") != 0;
     }
-    if (ranks_agree(c, error) == STATUS_OK &&
+    if (comm_agree_error(c, error) == STATUS_OK &&
         comm_broadcast(c, 0, &has_shares, sizeof has_shares, error) == STATUS_OK) {
         if (!has_shares)
             read_and_deal(&r, error);
         else if (begin_share(&r, path, options, sizes, mapped, error) == STATUS_OK)
             read_share(&r, error);
     }
-    if (ranks_agree(c, error) != STATUS_OK || finish(&r, error) != STATUS_OK) {
+    if (comm_agree_error(c, error) != STATUS_OK || finish(&r, error) != STATUS_OK) {
         progress_clear(progress);
         share_free(s);
     }

@@ -29,12 +29,16 @@ bool shape_equal(const struct shape *a, const struct shape *b);
 /* The length of the longest mode. */
 uint64_t shape_longest(const struct shape *s);
 
-/* The part of a tensor that is here: of each mode n, the rows first[n] to first[n] +
- * here.dims[n] - 1 of the whole.dims[n] rows that the mode has. A run on one device has it all. */
+/* The part of a tensor that is here. Of the whole.dims[n] rows of mode n, here.dims[n] rows are
+ * here: row i here is row first[n] + i of the whole, or, where row[n] is not NULL, row row[n][i]. A
+ * run on one device has it all. */
 struct part {
     struct shape whole, here;
     uint64_t first[MAX_ORDER];
+    const uint64_t *row[MAX_ORDER]; /* (here.dims[n]); NO_ROW: a row of zeros; borrowed */
 };
+
+#define NO_ROW UINT64_MAX
 
 /* All of a tensor of this shape. */
 struct part part_all(const struct shape *whole);

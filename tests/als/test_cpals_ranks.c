@@ -202,7 +202,9 @@ static void test_failing_allocations(void **state)
         enum status status = run_together(&t, most_ranks(kind, 3), &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
-        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        /* Where a device has no room for the whole plan, less is built. */
+        bool makes_do = kind->devices && fired && status == STATUS_OK;
+        assert_true(makes_do || status == (fired ? STATUS_MEMORY : STATUS_OK));
         failures += (int)fired;
         ktensor_free(&t.model);
     }

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/machine.h"
 #include "base/memory.h"
 
 static void test_alignment(void **state)
@@ -130,13 +131,44 @@ static void test_pages(void **state)
     }
 }
 
+/* Small arrays between arrays that stay: what they took is given back, what stays is as it was. */
+static void test_give_back(void **state)
+{
+    (void)state;
+    enum { COUNT = 2000, BYTES = 40000 };
+    static char *array[COUNT];
+    struct error error = {0};
+    for (int i = 0; i < COUNT; i++) {
+        array[i] = memory_array(BYTES, 1, &error);
+        assert_non_null(array[i]);
+        memset(array[i], i, BYTES);
+    }
+    for (int i = 0; i < COUNT; i++)
+        if (i % 10) {
+            memory_free(array[i]);
+            array[i] = NULL;
+        }
+    uint64_t before = machine_memory_in_use();
+    memory_give_back();
+    uint64_t after = machine_memory_in_use();
+    (void)before, (void)after;
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
+    assert_true(after < before - COUNT * BYTES / 2); /* sanitizers have their own allocators */
+#endif
+    for (int i = 0; i < COUNT; i += 10) {
+        for (int k = 0; k < BYTES; k++)
+            assert_int_equal(array[i][k], (char)i);
+        memory_free(array[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alignment), cmocka_unit_test(test_zeros),
         cmocka_unit_test(test_overflow),  cmocka_unit_test(test_resize),
         cmocka_unit_test(test_text),      cmocka_unit_test(test_hook),
-        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_pages),     cmocka_unit_test(test_give_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

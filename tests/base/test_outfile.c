@@ -152,6 +152,63 @@ static void test_scratch_file(void **state)
     assert_non_null(strstr(error.message, "there is no such folder"));
 }
 
+/* A file that two processes write: the joined one ends without harm to the file. */
+static void test_shared_file(void **state)
+{
+    (void)state;
+    do {
+        struct error error = {0};
+        struct outfile f, joined;
+        uint64_t key;
+        scratch_text("x", "old");
+        assert_int_equal(outfile_open_shared(&f, scratch_path("x"), &key, &error), STATUS_OK);
+        assert_int_equal(outfile_resize(&f, 7, &error), STATUS_OK);
+        assert_int_equal(outfile_join(&joined, scratch_path("x"), key, &error), STATUS_OK);
+        assert_int_equal(outfile_write_at(&joined, "def", 3, 3, &error), STATUS_OK);
+        assert_int_equal(outfile_write_at(&f, "abc", 3, 0, &error), STATUS_OK);
+        assert_int_equal(outfile_write_at(&joined, "g", 1, 6, &error), STATUS_OK);
+        assert_int_equal(outfile_sync(&joined, &error), STATUS_OK);
+        outfile_discard(&joined);
+        assert_int_equal(joined.fd, -1);
+        assert_content("x", "old");
+        assert_int_equal(outfile_commit(&f, 1, &error), STATUS_OK);
+        assert_content("x", "abcdefg");
+        assert_int_equal(scratch_entries(0), 1);
+
+        assert_int_equal(outfile_join(&joined, scratch_path("x"), key, &error), STATUS_OUTPUT);
+        assert_non_null(strstr(error.message, "/x: cannot be written: host "));
+        assert_int_equal(joined.fd, -1);
+    } while (next_file_system());
+}
+
+/* Between the halves of a commit the old files can still be put back. */
+static void test_replaced_files_go_back(void **state)
+{
+    (void)state;
+    do {
+        struct error error = {0};
+        scratch_text("b", "old b");
+        for (int keep = 0; keep < 2; keep++) {
+            struct outfile f[2];
+            for (int i = 0; i < 2; i++) {
+                assert_int_equal(outfile_open(&f[i], scratch_path(i ? "b" : "a"), &error),
+                                 STATUS_OK);
+                assert_int_equal(outfile_write(&f[i], "new", 3, &error), STATUS_OK);
+            }
+            assert_int_equal(outfile_replace(f, 2, &error), STATUS_OK);
+            assert_content("a", "new");
+            assert_content("b", "new");
+            if (keep)
+                outfile_keep(f, 2);
+            for (int i = 0; i < 2; i++)
+                outfile_discard(&f[i]);
+            assert_content("b", keep ? "new" : "old b");
+            assert_int_equal(scratch_entries(0), keep ? 2 : 1);
+        }
+        scratch_entries(1);
+    } while (next_file_system());
+}
+
 static void test_check(void **state)
 {
     (void)state;
@@ -164,8 +221,10 @@ static void test_check(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_scratch_file),  TEST(test_check),     TEST(test_appears_whole),
-        TEST(test_relative_path), TEST(test_replaces),  TEST(test_permissions_follow_umask),
+        TEST(test_shared_file),   TEST(test_replaced_files_go_back),
+        TEST(test_scratch_file),  TEST(test_check),
+        TEST(test_appears_whole), TEST(test_relative_path),
+        TEST(test_replaces),      TEST(test_permissions_follow_umask),
         TEST(test_discard),       TEST(test_bad_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

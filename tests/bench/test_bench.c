@@ -353,7 +353,7 @@ static void test_bus(void **state)
         fclose(stream);
         json_begin(&j, &error);
         json_object(&j, NULL);
-        bench_record(&j, "x", &request, &r);
+        bench_record(&j, "x", &request, &r, NULL);
         json_end(&j);
         assert_int_equal(error.status, STATUS_OK);
         assert_true(!streamed == !strstr(text, "bytes over the bus"));

@@ -1,6 +1,6 @@
 load cli_helpers
 
-pages() { ls "$ROOT"/man/*.[15]; }
+pages() { ls "$ROOT"/man/*.[157]; }
 
 @test "the manual pages are without fault" {
     for page in $(pages); do
@@ -34,5 +34,22 @@ pages() { ls "$ROOT"/man/*.[15]; }
             grep -oE ' -[a-z]{2}[a-z-]*' | sed 's/^ -//' | sort -u >in_page
         # blco-info refers to blco-cpd for "-help and .Fl -version": both are there on lines of their own
         diff in_help in_page
+    done
+}
+
+@test "the messages that blco-cluster explains are those of the program" {
+    # all string literals; neighbours are one
+    cat "$ROOT"/src/*/*.c "$ROOT"/src/*/*/*.c | tr -d '\n' | sed 's/" *"//g' >strings
+    sed -n '/^\.Sh DIAG/,/^\.Sh SEE/s/^\.It Qq //p' "$ROOT/man/blco-cluster.7" | tr -d '"' >messages
+    [ "$(wc -l <messages)" -gt 10 ]
+    while read -r message; do
+        grep -qF -- "$message" strings || { echo "no message: $message" && return 1; }
+    done <messages
+}
+
+@test "make install installs every manual page" {
+    make -s -n -C "$ROOT" CUDA=0 install PREFIX=/p >recipe 2>&1 || true
+    for page in $(pages); do
+        grep -qF "man/*.${page##*.} /p/share/man/man${page##*.}" recipe
     done
 }

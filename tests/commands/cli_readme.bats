@@ -10,6 +10,24 @@ load cli_helpers
     done
 }
 
+@test "the session of two processes in the README is what a run gives" {
+    command -v mpirun >/dev/null || skip "there is no mpirun"
+    [ -e "$(dirname "$BLCO")/blco-mpi.so" ] || skip "this blco was built without MPI"
+    [ "$(basename "$(dirname "$BLCO")")" != tsan ] || skip "the thread sanitizer does not see into MPI"
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS-}" # MPI itself leaks at its end
+    mkdir bin && ln -s "$BLCO" bin/blco
+    grep -E '^    \$ (blco generate|mpirun)' "$ROOT/README.md" |
+        sed 's/^    \$ //; s/^mpirun/& --oversubscribe --mca mpi_yield_when_idle 1/; $s/$/ --backend host/' >session
+    [ "$(wc -l <session)" -eq 2 ]
+    PATH=$PWD/bin:$PATH bash -e session 2>messages || { cat messages && return 1; }
+    grep '^2 ranks, grid' messages | sed 's/^/    /' >shown
+    grep -o '^fit 0\.[0-9]\{6\}' messages | sed 's/^/    /' >>shown
+    [ "$(wc -l <shown)" -eq 2 ]
+    while read -r line; do grep -qF -- "    $line" "$ROOT/README.md"; done <shown
+    [ -s demo.mode3.mat ]
+}
+
 @test "what the README calls exists" {
     for path in scripts/demo scripts/check ARCHITECTURE.md data/README.md data/bench/README.md LICENSE; do
         [ -e "$ROOT/$path" ]
@@ -17,7 +35,7 @@ load cli_helpers
     done
     # every option that it shows is one of cpd
     "$BLCO" help cpd >help
-    grep -E '^    .*blco cpd' "$ROOT/README.md" | sed 's/ #.*//' | grep -oE -- ' --?[a-z][a-z-]*' | sort -u >shown
+    grep -E '^    .*blco cpd' "$ROOT/README.md" | sed 's/ #.*//; s/.*blco cpd//' | grep -oE -- ' --?[a-z][a-z-]*' | sort -u >shown
     [ -s shown ]
     while read -r option; do grep -qE -- "(^|[ ,])$option( |,|$)" help; done <shown
 }
@@ -37,7 +55,7 @@ in_file() {
         grep -ohE '`[A-Za-z0-9_/.-]+`' "$ROOT/$page"
     done | tr -d '`' | sort -u >quoted
     grep -E '^(scripts|src|kernels|tests|man|data)/' quoted >paths
-    grep -E '^[a-z0-9_]+\.(c|h|cu|cuh|bats|[15])$' quoted >names # without their folder
+    grep -E '^[a-z0-9_]+\.(c|h|cu|cuh|bats|[157])$' quoted >names # without their folder
     [ "$(wc -l <paths)" -gt 20 ] && [ "$(wc -l <names)" -gt 5 ]
     while read -r path; do
         [ -e "$ROOT/$path" ] || { echo "no $path" && return 1; }

@@ -28,11 +28,10 @@ struct job {
 static void open_one(struct comm *c, void *context, struct error *error)
 {
     struct job *job = context;
-    struct grid_request request = {.row_bytes = 64,
-                                   .seconds_per_nonzero = 1e-9,
-                                   .bytes_per_second = 1e9,
-                                   .seconds_per_collective = 1e-6};
+    struct rank_request request = {.row_bytes = 64, .machine = {.one_host = true, .threads = 1}};
     memcpy(request.parts, job->parts, sizeof request.parts);
+    while (request.modes < MAX_ORDER && job->parts[request.modes] > 0)
+        request.modes++;
     if (job->path)
         rank_tensor_open(&job->tensor, c, job->path, &job->options, &request,
                          c->rank == 0 ? job->progress : NULL, error);

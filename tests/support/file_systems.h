@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -15,13 +16,15 @@
 #include "base/outfile.h"
 #include "support/scratch.h"
 
-/* The five functions below stand in for those of the C library, so that a test can let the system
+/* The six functions below stand in for those of the C library, so that a test can let the system
  * refuse. */
 static int no_unnamed_files; /* as on NFS                                              */
 static int no_naming;        /* unnamed files that cannot be given a name              */
 static int no_hard_links;    /* as on FAT                                              */
 static int no_fsync;
-static int renames_left = 1000; /* the one after these fails                           */
+static int renames_left = 1000;       /* the one after these fails                           */
+static atomic_int joins_left = 1000;  /* the shared file after these is not seen: other host */
+static atomic_int writes_left = 1000; /* the disk is full after these pwrites                */
 
 int open(const char *path, int flags, ...)
 {
@@ -29,6 +32,10 @@ int open(const char *path, int flags, ...)
     va_start(args, flags);
     mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
     va_end(args);
+    if (strstr(path, "/.blco-") && !(flags & (O_CREAT | O_TMPFILE)) && joins_left-- == 0) {
+        errno = ENOENT;
+        return -1;
+    }
     if (no_unnamed_files && (flags & O_TMPFILE) == O_TMPFILE) {
         errno = EOPNOTSUPP;
         return -1;
@@ -54,6 +61,15 @@ int link(const char *path, const char *name)
     return (int)syscall(SYS_linkat, AT_FDCWD, path, AT_FDCWD, name, 0);
 }
 
+ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
+{
+    if (writes_left-- == 0) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return (ssize_t)syscall(SYS_pwrite64, fd, bytes, size, offset);
+}
+
 int fsync(int fd)
 {
     if (no_fsync) {
@@ -77,6 +93,7 @@ static inline int set_up(void **state)
 {
     no_unnamed_files = no_naming = no_hard_links = no_fsync = 0;
     renames_left = 1000;
+    joins_left = writes_left = 1000;
     signal(SIGXFSZ, SIG_IGN);
     return scratch_make(state);
 }

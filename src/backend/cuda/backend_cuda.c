@@ -187,6 +187,8 @@ static enum status open_device(void **state, const struct tensor_source *source,
     if (status == STATUS_OK)
         status = open_streams(s, error);
     if (status == STATUS_OK)
+        status = device_ranks_open(&s->ranks, source->ranks, s->device, error);
+    if (status == STATUS_OK)
         status = device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error);
     if (status == STATUS_OK && source->file)
         status = backend_check_norm(s->sweep.orderings.norm_sq, error);
@@ -196,7 +198,7 @@ static enum status open_device(void **state, const struct tensor_source *source,
         status = device_dense_open(&s->dense, s->device, s->rank, s->ld, s->sweep.factors.precision,
                                    error);
     if (status == STATUS_OK)
-        status = device_ranks_open(&s->ranks, source->ranks, error);
+        status = device_ranks_ready(&s->ranks, error);
     if (status != STATUS_OK) {
         close_device(s);
         return status;
@@ -208,9 +210,9 @@ static enum status open_device(void **state, const struct tensor_source *source,
 /* The Gram of the factor as it stands, from the rows that this rank solves. */
 static enum status make_gram(struct device_state *s, int n, struct error *error)
 {
-    uint64_t first, rows = backend_ranks_rows(s->ranks.ranks, n, &first);
-    const void *own = device_state_row(s, s->sweep.factors.factor[n], first);
-    return device_dense_gram(s->dense, own, rows, s->gram[n], s->stream, error);
+    const struct backend_rows *rows = &s->ranks.ranks->mode[n];
+    const void *own = device_state_row(s, s->sweep.factors.factor[n], rows->first);
+    return device_dense_gram(s->dense, own, rows->count, s->gram[n], s->stream, error);
 }
 
 /* From what each rank has, the Grams of all rows. Nothing before may wait behind these sums, which

@@ -5,17 +5,17 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 
-static enum status open_sharing(struct device_ranks *r, int n, struct error *error)
+static enum status open_sharing(struct device_ranks *r, int n, int device, struct error *error)
 {
-    struct comm *sharing = r->ranks->sharing[n];
+    struct comm *sharing = r->ranks->mode[n].sharing;
     if (sharing == r->ranks->all)
         r->sharing[n] = r->all;
     else if (sharing->size > 1)
-        return device_comm_open(&r->sharing[n], sharing, error);
+        return device_comm_open(&r->sharing[n], sharing, device, error);
     return STATUS_OK;
 }
 
-enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks,
+enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks, int device,
                               struct error *error)
 {
     *r = (struct device_ranks){.ranks = ranks};
@@ -26,9 +26,18 @@ enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks
     if (status != STATUS_OK)
         comm_abort(ranks->all, error);
     else
-        status = device_comm_open(&r->all, ranks->all, error);
+        status = device_comm_open(&r->all, ranks->all, device, error);
     for (int n = 0; n < ranks->part.whole.order && status == STATUS_OK; n++)
-        status = open_sharing(r, n, error);
+        status = open_sharing(r, n, device, error);
+    return status;
+}
+
+enum status device_ranks_ready(struct device_ranks *r, struct error *error)
+{
+    enum status status = r->all ? device_comm_ready(r->all, error) : STATUS_OK;
+    for (int n = 0; n < MAX_ORDER && status == STATUS_OK; n++)
+        if (r->sharing[n] && r->sharing[n] != r->all)
+            status = device_comm_ready(r->sharing[n], error);
     return status;
 }
 
@@ -63,7 +72,9 @@ void device_ranks_close(struct device_ranks *r)
 
 uint64_t device_ranks_rows(const struct backend_ranks *ranks, int n)
 {
-    uint64_t rows = backend_ranks_slot(ranks, n) * (uint64_t)ranks->sharing[n]->size;
+    const struct backend_rows *m = &ranks->mode[n];
+    uint64_t slots = m->slot * (uint64_t)m->sharing->size, here = ranks->part.here.dims[n];
+    uint64_t rows = slots > here ? slots : here;
     return rows > 0 ? rows : 1;
 }
 
@@ -110,10 +121,21 @@ static enum status move(struct device_ranks *r, int n, collective *call,
     return status;
 }
 
+/* The first row of the room for this rank's slot. */
+static uint64_t own_room(const struct backend_rows *m)
+{
+    return m->row ? m->first : (uint64_t)m->sharing->rank * m->slot;
+}
+
 static struct device_slots slots_of(const struct device_ranks *r, int n, void *numbers, uint64_t ld,
                                     enum precision precision)
 {
-    return (struct device_slots){numbers, backend_ranks_slot(r->ranks, n) * ld, precision};
+    const struct backend_rows *m = &r->ranks->mode[n];
+    uint64_t row_bytes = ld * precision_bytes(precision);
+    return (struct device_slots){.numbers = numbers,
+                                 .own = (char *)numbers + own_room(m) * row_bytes,
+                                 .slot = m->slot * ld,
+                                 .precision = precision};
 }
 
 enum status device_ranks_scatter(struct device_ranks *r, int n, void *m, uint64_t ld,

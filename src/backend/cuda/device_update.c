@@ -40,7 +40,7 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
 {
     s->last_mode = mode;
     device_sweep_changed(&s->sweep, mode);
-    uint64_t first, rows = backend_ranks_rows(s->ranks.ranks, mode, &first);
+    const struct backend_rows *rows = &s->ranks.ranks->mode[mode];
     const struct device_factors *f = &s->sweep.factors;
     enum status status =
         device_ranks_scatter(&s->ranks, mode, f->m, s->ld, f->precision, s->stream, error);
@@ -55,9 +55,9 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
     if (status == STATUS_OK)
         status = cuda_status(cudaStreamWaitEvent(s->stream, s->weights_ready, 0), "V", error);
     if (status == STATUS_OK)
-        status = device_dense_solve(s->dense, device_state_row(s, f->m, first), s->weights,
-                                    device_state_row(s, f->factor[mode], first), rows, s->raw,
-                                    s->stream, s->side, error);
+        status = device_dense_solve(s->dense, device_state_row(s, f->m, rows->first), s->weights,
+                                    device_state_row(s, f->factor[mode], rows->first), rows->count,
+                                    s->raw, s->stream, s->side, error);
     if (status == STATUS_OK)
         status = device_ranks_gather(&s->ranks, mode, f->factor[mode], s->ld, f->precision,
                                      s->stream, error);

@@ -155,9 +155,9 @@ static void factor_changed(struct host *h, int n)
 /* G_n of the factor as it stands: what each rank has from its own rows, summed. */
 static enum status make_gram(struct host *h, int n, struct error *error)
 {
-    uint64_t first, rows = backend_ranks_rows(h->ranks, n, &first);
-    const double *own = h->factor[n] + first * h->rank;
-    if (host_dense_gram(own, rows, h->rank, h->gram[n], error) != STATUS_OK)
+    const struct backend_rows *rows = &h->ranks->mode[n];
+    const double *own = h->factor[n] + rows->first * h->rank;
+    if (host_dense_gram(own, rows->count, h->rank, h->gram[n], error) != STATUS_OK)
         return error->status;
     return comm_sum(h->ranks->all, h->gram[n], h->rank * h->rank, error);
 }
@@ -254,12 +254,12 @@ static void expect_norms(struct host *h, double *column)
 static enum status solve_rows(struct host *h, int mode, const struct host_dense_inverse *inverse,
                               double *a, struct error *error)
 {
-    uint64_t first, rows = backend_ranks_rows(h->ranks, mode, &first), skip = first * h->rank;
-    uint64_t square = h->rank * h->rank;
+    const struct backend_rows *rows = &h->ranks->mode[mode];
+    uint64_t skip = rows->first * h->rank, square = h->rank * h->rank;
     double *gram = h->gram[mode];
     if (backend_ranks_scatter(h->ranks, mode, h->m, h->rank, error) != STATUS_OK ||
-        host_dense_update(inverse, h->m + skip, a + skip, rows, gram, gram + square, error) !=
-            STATUS_OK ||
+        host_dense_update(inverse, h->m + skip, a + skip, rows->count, gram, gram + square,
+                          error) != STATUS_OK ||
         comm_sum(h->ranks->all, gram, square + h->rank, error) != STATUS_OK)
         return error->status;
     return backend_ranks_gather(h->ranks, mode, a, h->rank, error);

@@ -13,10 +13,17 @@
 
 struct device_comm;
 
-/* The GPUs of the ranks of `host`, each the calling thread's at this time; every rank of `host`
- * calls it. The caller closes *c, which is NULL on failure. STATUS_MEMORY; STATUS_INPUT where NCCL
- * cannot be loaded; STATUS_INTERNAL where NCCL fails. */
-enum status device_comm_open(struct device_comm **c, struct comm *host, struct error *error);
+/* The GPUs of the ranks of `host`, one of number `device` on this rank; every rank of `host` calls
+ * it. `host` outlives *c. NCCL takes its time to bring GPUs together, which a thread of its own
+ * waits for: nothing may be queued before device_comm_ready. The caller closes *c, which is NULL on
+ * failure. STATUS_MEMORY; STATUS_INPUT where NCCL cannot be loaded; STATUS_INTERNAL where NCCL
+ * fails. */
+enum status device_comm_open(struct device_comm **c, struct comm *host, int device,
+                             struct error *error);
+
+/* Waits until the GPUs have come together; every rank calls it. STATUS_INTERNAL where NCCL fails,
+ * and the status of a rank that has aborted. */
+enum status device_comm_ready(struct device_comm *c, struct error *error);
 
 /* Ends operations that wait for ranks which do not come; nothing may be queued afterwards. */
 void device_comm_abort(struct device_comm *c);
@@ -24,18 +31,21 @@ void device_comm_abort(struct device_comm *c);
 /* Accepts NULL. Where nobody has aborted, all that was queued must be done. */
 void device_comm_close(struct device_comm *c);
 
-/* An array in device memory of `size` slots, one for each rank, of `slot` numbers each. */
+/* An array in device memory of `size` slots, one for each rank, of `slot` numbers each, and where
+ * this rank's slot comes from or goes to: its place in that array, or an array of its own. */
 struct device_slots {
     void *numbers;
+    void *own;
     uint64_t slot;
     enum precision precision;
 };
 
-/* This rank's slot becomes the sum of all ranks' numbers there; the other slots stay undefined. */
+/* m->own becomes the sum of all ranks' numbers in this rank's slot; where that is its place in
+ * m->numbers, the other slots are undefined afterwards. */
 enum status device_comm_reduce_scatter(struct device_comm *c, const struct device_slots *m,
                                        cudaStream_t stream, struct error *error);
 
-/* Every slot is copied from the rank that the slot belongs to. */
+/* Every slot of a->numbers is copied from the `own` of the rank that the slot belongs to. */
 enum status device_comm_all_gather(struct device_comm *c, const struct device_slots *a,
                                    cudaStream_t stream, struct error *error);
 

@@ -1,0 +1,26 @@
+/* Arranging a model of which only some rows are here, such as the rows of one of several ranks. */
+#ifndef BLCO_KTENSOR_ARRANGE_H
+#define BLCO_KTENSOR_ARRANGE_H
+
+#include "model/factor_columns.h"
+#include "model/ktensor.h"
+
+/* The rows of each mode n, of those that are here, that no other part of the model answers for:
+ * first[n] of those here, and how many. All parts together have each row of the model once. */
+struct ktensor_rows {
+    uint64_t first[MAX_ORDER], count[MAX_ORDER];
+};
+
+/* column[0..count), of a part's own rows, becomes what the own rows of all parts tell. Every part
+ * gets the same bits, or an error. */
+typedef enum status ktensor_combine(void *context, struct column *column, uint64_t count,
+                                    struct error *error);
+
+/* Brings all rows that are here into the standard form of the whole model (ktensor_arrange), which
+ * depends on all parts: `combine` is called once, with the columns of the first mode, the second
+ * and so on (order x R). lambda is the same in all parts. On failure *k is unchanged.
+ * STATUS_MEMORY, and errors of `combine`. */
+enum status ktensor_arrange_part(struct ktensor *k, const struct ktensor_rows *own,
+                                 ktensor_combine *combine, void *context, struct error *error);
+
+#endif

@@ -1,0 +1,106 @@
+#include "ranks/model_write.h"
+
+#include "base/outfile.h"
+#include "model/npy.h"
+
+#define MAX_FILES (MAX_ORDER + 1) /* lambda's is the last */
+
+/* Opens the files that rank 0 has made. Where another rank has aborted meanwhile, rank 0 may have
+ * removed the files, and the reason of the abort counts. */
+static enum status join_files(struct outfile *file, const struct ktensor_files *files,
+                              const uint64_t *key, struct comm *c, struct error *error)
+{
+    struct error aborted = {0};
+    for (int i = 0; i < files->count && error->status == STATUS_OK; i++)
+        outfile_join(&file[i], files->path[i], key[i], error);
+    if (error->status != STATUS_OK && comm_check(c, &aborted) != STATUS_OK)
+        *error = aborted;
+    return error->status;
+}
+
+/* Every rank opens the files, which rank 0 makes. Failures are shared at once: a rank whose host
+ * does not see the files should end the others before these write for minutes. */
+static enum status open_files(struct outfile *file, const struct ktensor_files *files,
+                              struct comm *c, struct error *error)
+{
+    uint64_t key[MAX_FILES] = {0};
+    for (int i = 0; c->rank == 0 && i < files->count && error->status == STATUS_OK; i++)
+        outfile_open_shared(&file[i], files->path[i], &key[i], error);
+    if (comm_agree_error(c, error) != STATUS_OK ||
+        comm_broadcast(c, 0, key, sizeof key, error) != STATUS_OK)
+        return error->status;
+    if (c->rank != 0)
+        join_files(file, files, key, c, error);
+    return comm_agree_error(c, error);
+}
+
+static enum status write_header_and_lambda(struct outfile *file, const struct ktensor *part,
+                                           const struct shape *whole, struct error *error)
+{
+    struct outfile *lambda = &file[whole->order];
+    for (int n = 0; n < whole->order; n++)
+        if (npy_write_header(&file[n], whole->dims[n], part->rank, error) != STATUS_OK)
+            return error->status;
+    if (npy_write_header(lambda, part->rank, 0, error) == STATUS_OK)
+        npy_write_rows(lambda, part->rank, 0, part->lambda, 0, part->rank, error);
+    return error->status;
+}
+
+/* Writes what is this rank's to write, down to the disk. */
+static enum status write_own(struct outfile *file, const struct ktensor *part,
+                             const struct ktensor_rows *own, const struct shape *whole, int rank,
+                             struct error *error)
+{
+    if (rank == 0 && write_header_and_lambda(file, part, whole, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < whole->order; n++)
+        if (npy_write_rows(&file[n], whole->dims[n], part->rank,
+                           part->factor[n] + own->first[n] * part->rank,
+                           part->first[n] + own->first[n], own->count[n], error) != STATUS_OK)
+            return error->status;
+    for (int i = 0; i <= whole->order; i++)
+        if (outfile_sync(&file[i], error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
+}
+
+/* Rank 0 gives the files their final names, and keeps the old files until all ranks know. */
+static enum status replace_files(struct outfile *file, int count, struct comm *c,
+                                 struct error *error)
+{
+    if (c->rank == 0)
+        outfile_replace(file, count, error);
+    if (comm_agree_error(c, error) == STATUS_OK && c->rank == 0)
+        outfile_keep(file, count);
+    return error->status;
+}
+
+enum status model_write_together(const struct ktensor *part, const struct ktensor_rows *own,
+                                 const struct shape *whole, struct comm *c, const char *stem,
+                                 struct ktensor_files *files, struct error *error)
+{
+    struct outfile file[MAX_FILES] = {0};
+    ktensor_files_name(files, whole->order, stem, KTENSOR_NPY, error);
+    if (comm_agree_error(c, error) == STATUS_OK && open_files(file, files, c, error) == STATUS_OK) {
+        write_own(file, part, own, whole, c->rank, error);
+        if (comm_agree_error(c, error) == STATUS_OK)
+            replace_files(file, files->count, c, error);
+    }
+    for (int i = 0; i < MAX_FILES; i++)
+        outfile_discard(&file[i]);
+    return error->status;
+}
+
+enum status model_writable_together(int order, const char *stem, struct comm *c,
+                                    struct error *error)
+{
+    struct outfile file[MAX_FILES] = {0};
+    struct ktensor_files files;
+    ktensor_files_name(&files, order, stem, KTENSOR_NPY, error);
+    if (comm_agree_error(c, error) == STATUS_OK)
+        open_files(file, &files, c, error);
+    for (int i = 0; i < MAX_FILES; i++)
+        outfile_discard(&file[i]);
+    ktensor_files_free(&files);
+    return error->status;
+}
