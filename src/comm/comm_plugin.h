@@ -17,6 +17,10 @@ struct comm_plugin {
 
     /* After `open` was called: whether the end of this process, if it fails, ends all processes. */
     bool (*ends_all)(void);
+
+    /* After the world was closed: whether this process tells its failure. Where all processes have
+     * failed, the lowest one tells. */
+    bool (*tells)(void);
 };
 
 extern const struct comm_plugin comm_plugin __attribute__((visibility("default")));

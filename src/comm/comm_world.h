@@ -22,13 +22,12 @@ bool comm_world_expected(void);
  * be loaded or is of another blco, or MPI does not see the processes that the launcher started. */
 enum status comm_world(struct comm **c, struct error *error);
 
-/* In a command whose processes work together: whether this process tells `error`, which ends the
- * process; then the message begins with this process's rank where the process ends the others, too.
- * A failure before comm_world is the failure of all, and process 0 tells it. A failure whose
- * message is empty is told by another process. Who does not tell waits half a second here unless
- * comm_world has succeeded, because a launcher may end all processes as soon as one fails. Another
- * process than 0 that ends the others waits as long before it tells, since process 0 may have found
- * the same failure, which process 0 then tells. */
+/* In a command whose processes work together, after the world was closed: whether this process
+ * tells `error`, which ends the process; then the message begins with this process's rank where the
+ * process ends the others, too. A failure before comm_world is the failure of all, and process 0
+ * tells it. Where all processes have failed, the lowest one tells. A failure whose message is empty
+ * is told by another process. Who does not tell waits half a second here unless comm_world has
+ * succeeded, because a launcher may end all processes as soon as one fails. */
 bool comm_world_tells(struct error *error);
 
 #endif

@@ -22,7 +22,8 @@ static enum status a_device(int number, struct backend_device *device, struct er
 {
     (void)error;
     assert_int_equal(number, 3);
-    *device = (struct backend_device){"Card 9", "580.1, CUDA 13.0", "CUDA 12.8"};
+    *device = (struct backend_device){
+        .name = "Card 9", .driver = "580.1, CUDA 13.0", .runtime = "CUDA 12.8"};
     return STATUS_OK;
 }
 

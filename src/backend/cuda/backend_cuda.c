@@ -186,8 +186,6 @@ static enum status open_device(void **state, const struct tensor_source *source,
     if (status == STATUS_OK)
         status = open_streams(s, error);
     if (status == STATUS_OK)
-        status = device_ranks_open(&s->ranks, source->ranks, s->device, error);
-    if (status == STATUS_OK)
         status = device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error);
     if (status == STATUS_OK && source->file)
         status = backend_check_norm(s->sweep.orderings.norm_sq, error);
@@ -197,7 +195,7 @@ static enum status open_device(void **state, const struct tensor_source *source,
         status = device_dense_open(&s->dense, s->device, s->rank, s->ld, s->sweep.factors.precision,
                                    error);
     if (status == STATUS_OK)
-        status = device_ranks_ready(&s->ranks, error);
+        status = device_ranks_open(&s->ranks, source->ranks, error);
     if (status != STATUS_OK) {
         close_device(s);
         return status;

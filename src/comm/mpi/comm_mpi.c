@@ -363,4 +363,5 @@ static enum status open_world(struct comm **c, struct error *error)
 
 const struct comm_plugin comm_plugin = {.version = BLCO_VERSION " (" BLCO_COMMIT ")",
                                         .open = open_world,
-                                        .ends_all = mpi_life_ends_all};
+                                        .ends_all = mpi_life_ends_all,
+                                        .tells = mpi_life_tells};

@@ -3,16 +3,23 @@
 #include <mpi.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
-#define PATIENCE 5.0 /* seconds that mpi_life_close waits for the others */
+#define PATIENCE 5.0 /* seconds that mpi_life_close waits for the others               */
+#define PATIENCE_TO_TELL                                                                           \
+    5 /* seconds in which another process tells the failure and ends this one */
+#define PATIENCE_ABORTED                                                                           \
+    2.0 /* after an abort, in case that all ranks have found the same failure */
 
 static struct {
     struct error reason; /* of an abort */
     bool closed;         /* mpi_life_close has been called           */
     bool all_closed;     /* by all processes, and none has aborted   */
-    MPI_Request closing; /* the barrier at which all processes close */
+    MPI_Request closing; /* the meeting at which all processes close */
+    int mine, lowest;    /* there: this process's rank if it has aborted, else the number of
+                          * processes; the least of all                                       */
 } life;
 
 enum status mpi_life_check(int code, const char *what, struct error *error)
@@ -27,7 +34,14 @@ enum status mpi_life_check(int code, const char *what, struct error *error)
 
 bool mpi_life_ends_all(void)
 {
-    return !life.all_closed;
+    return !life.all_closed || life.reason.status != STATUS_OK;
+}
+
+bool mpi_life_tells(void)
+{
+    int size;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return !life.all_closed || life.lowest == size || life.lowest == life.mine;
 }
 
 /* The end of the process, after main. MPI_Finalize waits for all processes. So it is called only
@@ -38,6 +52,8 @@ static void end(int code, void *unused)
     (void)unused;
     bool success = life.closed && life.reason.status == STATUS_OK && code == STATUS_OK;
     int reason = life.reason.status != STATUS_OK ? (int)life.reason.status : STATUS_INTERNAL;
+    if (!mpi_life_tells())
+        sleep(PATIENCE_TO_TELL);
     if (mpi_life_ends_all() && !success)
         MPI_Abort(MPI_COMM_WORLD, code ? code : reason);
     MPI_Wait(&life.closing, MPI_STATUS_IGNORE);
@@ -75,11 +91,17 @@ void mpi_life_close(void)
     int met = 0;
     double start = clock_now();
     life.closed = true;
-    if (life.reason.status != STATUS_OK ||
-        MPI_Ibarrier(MPI_COMM_WORLD, &life.closing) != MPI_SUCCESS)
+    bool aborted = life.reason.status != STATUS_OK;
+    double patience = aborted ? PATIENCE_ABORTED : PATIENCE;
+    int rank, size;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    life.mine = aborted ? rank : size;
+    if (MPI_Iallreduce(&life.mine, &life.lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD,
+                       &life.closing) != MPI_SUCCESS)
         return;
     while (MPI_Test(&life.closing, &met, MPI_STATUS_IGNORE) == MPI_SUCCESS && !met &&
-           clock_now() - start < PATIENCE)
+           clock_now() - start < patience)
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     life.all_closed = met != 0;
 }

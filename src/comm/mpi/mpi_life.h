@@ -26,6 +26,10 @@ const struct error *mpi_life_reason(void);
  * long as not all processes have come to mpi_life_close. */
 bool mpi_life_ends_all(void);
 
+/* Whether this process tells its failure: not where all processes have come to mpi_life_close and
+ * one of a lower rank has aborted, too. */
+bool mpi_life_tells(void);
+
 /* This process has no more work with the others. Waits some seconds for the others to say so, too,
  * so that their orderly end is known. */
 void mpi_life_close(void);
