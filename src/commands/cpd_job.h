@@ -15,8 +15,8 @@ struct cpd_job {
     const volatile sig_atomic_t *interrupted; /* the signal that asked for the end, or 0 */
     void (*catch_signals)(void);              /* before it a signal ends the program     */
     struct ktensor start;                     /* of --init STEM; else empty              */
-    struct ktensor model;                     /* the result; of several processes: of process 0,
-                                               * or, with `together`, of each some rows  */
+    struct ktensor model;                     /* the result. Of several processes process 0 has
+                                               * it whole; with `together` each has some rows */
     bool together;                            /* the processes write the model together */
     struct shape shape;                       /* of the tensor, with `together`         */
     struct ktensor_files files;
