@@ -71,24 +71,21 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
     return STATUS_OK;
 }
 
-enum status cpals_finish(struct ktensor *k, struct progress *progress,
-                         const struct cpals_result *result, struct error *error)
+void cpals_tell(const struct cpals_result *result, struct progress *progress)
 {
     static const char *const why[] = {[CPALS_CONVERGED] = "converged",
                                       [CPALS_ITERATIONS] = "iteration limit",
                                       [CPALS_INTERRUPTED] = "interrupted"};
-    enum status status = ktensor_arrange(k, error);
-    if (status == STATUS_OK)
-        progress_done(progress, "%d iterations, fit %.6f, %s", result->iterations, result->fit,
-                      why[result->stop]);
-    return status;
+    progress_done(progress, "%d iterations, fit %.6f, %s", result->iterations, result->fit,
+                  why[result->stop]);
 }
 
 enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                       struct progress *progress, struct cpals_result *result, struct error *error)
 {
     if (cpals_iterate(b, k, options, progress, result, error) != STATUS_OK ||
-        backend_store(b, k, error) != STATUS_OK)
+        backend_store(b, k, error) != STATUS_OK || ktensor_arrange(k, error) != STATUS_OK)
         return error->status;
-    return cpals_finish(k, progress, result, error);
+    cpals_tell(result, progress);
+    return STATUS_OK;
 }

@@ -36,10 +36,8 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
                           const struct cpals_options *options, struct progress *progress,
                           struct cpals_result *result, struct error *error);
 
-/* Arranges the model k (ktensor_arrange), and tells `progress`, which may be NULL, the result.
- * STATUS_MEMORY. */
-enum status cpals_finish(struct ktensor *k, struct progress *progress,
-                         const struct cpals_result *result, struct error *error);
+/* Tells `progress`, which may be NULL, the result. */
+void cpals_tell(const struct cpals_result *result, struct progress *progress);
 
 /* Runs ALS on an open backend, from the model in k, which has the backend's shape and rank, and
  * leaves the arranged result (ktensor_arrange) in k. `progress` may be NULL. STATUS_NUMERICAL, with

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
-#include "als/model_gather.h"
+#include "als/model_share.h"
+#include "als/model_spread.h"
+#include "ranks/model_arrange.h"
 
 /* Copies lambda and the rows that are here from the whole model. */
 static void copy_start(struct ktensor *part, const struct ktensor *whole)
@@ -11,7 +13,7 @@ static void copy_start(struct ktensor *part, const struct ktensor *whole)
     size_t bytes = part->rank * sizeof *part->lambda;
     for (int n = 0; n < part->shape.order; n++)
         for (uint64_t i = 0; i < part->shape.dims[n]; i++) {
-            uint64_t row = part->row[n] ? part->row[n][i] : part->first[n] + i;
+            uint64_t row = ktensor_row(part, n, i);
             if (row == NO_ROW)
                 memset(part->factor[n] + i * part->rank, 0, bytes);
             else
@@ -90,6 +92,20 @@ static enum status decompose(struct rank_tensor *t, const struct backend_ranks *
     return error->status;
 }
 
+/* The rows that the ranks have solved become the arranged model. */
+static enum status collect(struct ktensor *model, struct ktensor *part,
+                           const struct backend_ranks *ranks, bool spread, struct error *error)
+{
+    if (ranks->all->shares_memory && !spread)
+        return model_share(model, part, ranks, error);
+    if (model_spread(model, part, ranks, spread, error) != STATUS_OK)
+        return error->status;
+    const struct ktensor_rows all = ktensor_rows_all(model);
+    return spread                  ? model_arrange_together(model, &all, ranks->all, error)
+           : ranks->all->rank == 0 ? ktensor_arrange(model, error)
+                                   : STATUS_OK;
+}
+
 /* A failure ends the other ranks: they may be anywhere. */
 static enum status run_part(struct rank_tensor *t, const struct backend_ranks *ranks,
                             const struct cpals_setting *s, struct ktensor *part,
@@ -98,8 +114,8 @@ static enum status run_part(struct rank_tensor *t, const struct backend_ranks *r
 {
     if (make_start(part, &ranks->part, s, error) == STATUS_OK &&
         decompose(t, ranks, s, part, result, report, error) == STATUS_OK &&
-        model_gather(model, part, ranks, error) == STATUS_OK && ranks->all->rank == 0)
-        cpals_finish(model, s->progress, result, error);
+        collect(model, part, ranks, s->spread, error) == STATUS_OK)
+        cpals_tell(result, s->progress);
     if (error->status != STATUS_OK)
         comm_abort(ranks->all, error);
     return error->status;
@@ -112,7 +128,6 @@ enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,
 {
     struct backend_ranks ranks;
     struct ktensor part = {0};
-    *model = (struct ktensor){0};
     if (backend_ranks_open(&ranks, c, &t->grid, &t->x, error) != STATUS_OK)
         return error->status;
     if (check_plan(c, t, setting, error) == STATUS_OK)

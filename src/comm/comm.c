@@ -51,22 +51,40 @@ enum status comm_exchange(struct comm *c, const void *send, const uint64_t *send
     return book(c, start, c->engine->exchange(c, send, send_first, receive, receive_first, error));
 }
 
+/* first (ranks of c + 1): `size` bytes for each rank. NULL where there is no memory, and then the
+ * other ranks end. */
+static uint64_t *even_parcels(struct comm *c, size_t size, struct error *error)
+{
+    uint64_t *first = memory_array((size_t)c->size + 1, sizeof *first, error);
+    for (int k = 0; first && k <= c->size; k++)
+        first[k] = (uint64_t)k * size;
+    if (!first)
+        comm_abort(c, error);
+    return first;
+}
+
+enum status comm_exchange_counts(struct comm *c, const uint64_t *send, uint64_t *receive,
+                                 struct error *error)
+{
+    uint64_t *first = even_parcels(c, sizeof *send, error);
+    if (first)
+        comm_exchange(c, send, first, receive, first, error);
+    memory_free(first);
+    return error->status;
+}
+
 enum status comm_gather_all(struct comm *c, const void *mine, size_t size, void *all,
                             struct error *error)
 {
     size_t ranks = (size_t)c->size;
     char *copies = memory_array(ranks, size, error);
-    uint64_t *first = memory_array(ranks + 1, sizeof *first, error);
-    if (copies && first) {
-        for (size_t k = 0; k < ranks; k++) {
-            memcpy(copies + k * size, mine, size);
-            first[k + 1] = (k + 1) * size;
-        }
-        first[0] = 0;
-        comm_exchange(c, copies, first, all, first, error);
-    } else {
+    uint64_t *first = even_parcels(c, size, error);
+    if (!copies)
         comm_abort(c, error);
-    }
+    for (size_t k = 0; copies && k < ranks; k++)
+        memcpy(copies + k * size, mine, size);
+    if (copies && first)
+        comm_exchange(c, copies, first, all, first, error);
     memory_free(first);
     memory_free(copies);
     return error->status;

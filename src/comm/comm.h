@@ -8,6 +8,7 @@
 #ifndef BLCO_COMM_H
 #define BLCO_COMM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,6 +47,7 @@ struct comm {
     const struct comm_engine *engine;
     int rank, size;
     int local_rank, local_size; /* of c's ranks on this rank's host: this one's place, how many */
+    bool shares_memory;         /* the ranks are threads of one process */
     double seconds;             /* that this rank has spent in operations, waiting included */
     void *state;                /* the engine's */
 };
@@ -82,6 +84,10 @@ enum status comm_all_gather(struct comm *c, double *a, const struct comm_rows *r
  * STATUS_MEMORY. */
 enum status comm_exchange(struct comm *c, const void *send, const uint64_t *send_first,
                           void *receive, const uint64_t *receive_first, struct error *error);
+
+/* receive[k] = what rank k has in send[this rank]; both (ranks of c). STATUS_MEMORY. */
+enum status comm_exchange_counts(struct comm *c, const uint64_t *send, uint64_t *receive,
+                                 struct error *error);
 
 /* all (ranks of c x size) = the `size` bytes of every rank, in the order of the ranks: a few bytes,
  * since each rank makes a copy for each other. STATUS_MEMORY. */

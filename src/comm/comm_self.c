@@ -79,6 +79,6 @@ struct comm *comm_self(struct error *error)
 {
     struct comm *c = memory_zeros(1, sizeof *c, error);
     if (c)
-        *c = (struct comm){.engine = &engine, .size = 1, .local_size = 1};
+        *c = (struct comm){.engine = &engine, .size = 1, .local_size = 1, .shares_memory = true};
     return c;
 }

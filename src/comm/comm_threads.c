@@ -279,6 +279,7 @@ static struct member *new_member(struct hub *hub, int rank, int size, struct err
                                 .size = size,
                                 .local_rank = rank,
                                 .local_size = size,
+                                .shares_memory = true,
                                 .state = m};
     }
     return m;

@@ -9,6 +9,7 @@
 #include "comm/comm_team.h"
 #include "comm/comm_world.h"
 #include "commands/cpd_job.h"
+#include "commands/cpd_together.h"
 
 static volatile sig_atomic_t interrupted; /* the signal that asked for the end, or 0 */
 
@@ -82,27 +83,34 @@ static enum status prepare(struct cpd_job *job, struct error *error)
     return STATUS_OK;
 }
 
-static enum status write_model(struct cpd_job *job, struct error *error)
+/* `world` is NULL where this process is alone. */
+static enum status write_model(struct cpd_job *job, struct comm *world, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
     if (s->nowrite)
         return STATUS_OK;
     double start = clock_now();
     progress_stage(&job->progress, "writing");
-    if (ktensor_write(&job->model, s->stem, s->formats, &job->files, error) != STATUS_OK)
+    if (job->together)
+        cpd_write_together(job, world, error);
+    else
+        ktensor_write(&job->model, s->stem, s->formats, &job->files, error);
+    if (error->status != STATUS_OK)
         return error->status;
     progress_done(&job->progress, "%d files", job->files.count);
     job->times.write = clock_now() - start;
     return STATUS_OK;
 }
 
-/* Writes the result and tells of it: where there are several processes, process 0. */
-static enum status finish(struct cpd_job *job, struct error *error)
+/* Writes the result and tells of it: where there are several processes, process 0 does, unless all
+ * write together. */
+static enum status finish(struct cpd_job *job, struct comm *world, struct error *error)
 {
-    if (comm_world_rank() > 0)
-        return STATUS_OK;
-    if (write_model(job, error) != STATUS_OK)
+    bool tells = comm_world_rank() == 0;
+    if ((tells || job->together) && write_model(job, world, error) != STATUS_OK)
         return error->status;
+    if (!tells)
+        return STATUS_OK;
     cpd_warn_zeros(&job->progress, &job->model);
     cpd_summarise(&job->progress, &job->result, &job->times, job->model.shape.order,
                   job->settings.verbose, &job->files);
@@ -117,7 +125,7 @@ static enum status run_processes(struct cpd_job *job, struct comm *world, struct
         return error->status;
     if (cpd_rank(world, job, error) != STATUS_OK)
         return error->status;
-    finish(job, error);
+    finish(job, world, error);
     return comm_settle(world, error);
 }
 
@@ -129,7 +137,7 @@ static enum status run_process(struct cpd_job *job, struct error *error)
     int gpus = job->settings.common.gpus.count;
     enum status status =
         gpus > 1 ? comm_run_team(gpus, cpd_rank, job, error) : cpd_alone(job, error);
-    return status == STATUS_OK ? finish(job, error) : status;
+    return status == STATUS_OK ? finish(job, NULL, error) : status;
 }
 
 static void run(struct cpd_job *job, struct error *error)

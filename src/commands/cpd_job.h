@@ -15,7 +15,10 @@ struct cpd_job {
     const volatile sig_atomic_t *interrupted; /* the signal that asked for the end, or 0 */
     void (*catch_signals)(void);              /* before it a signal ends the program     */
     struct ktensor start;                     /* of --init STEM; else empty              */
-    struct ktensor model;                     /* the result; of several ranks: on rank 0 */
+    struct ktensor model;                     /* the result. Of several processes process 0 has
+                                               * it whole; with `together` each has some rows */
+    bool together;                            /* the processes write the model together */
+    struct shape shape;                       /* of the tensor, with `together`         */
     struct ktensor_files files;
     struct cpals_result result;
     struct cpd_times times;
@@ -34,9 +37,10 @@ void cpd_show_plan(struct cpd_job *job, struct backend *b);
 /* Decomposes on one rank. Errors of tensor_input_open, backend_prepare and cpals_run. */
 enum status cpd_alone(struct cpd_job *job, struct error *error);
 
-/* Decomposes on one rank of several, c's, into job->model of rank 0; every rank calls it. Ranks
- * that are threads of one process share the job. A failure is settled (comm_settle) or has ended
- * the other ranks (comm_abort). Errors of rank_tensor_open and cpals_run_rank. */
+/* Decomposes on one rank of several, c's, into job->model (cpals_run_rank); every rank calls it.
+ * Ranks that are threads of one process share the job. A failure is settled (comm_settle) or has
+ * ended the other ranks (comm_abort). Errors of rank_tensor_open, cpd_choose_together and
+ * cpals_run_rank. */
 enum status cpd_rank(struct comm *c, void *job, struct error *error);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "comm/comm_world.h"
 #include "commands/cpd_job.h"
+#include "commands/cpd_together.h"
 #include "commands/rank_place.h"
 
 /* What a rank tells rank 0 in the end. */
@@ -23,7 +24,6 @@ struct work {
     struct telling *telling;   /* (ranks) in the end; owned             */
     struct rank_tensor tensor;
     struct cpals_result result;
-    struct ktensor model; /* on rank 0 */
 };
 
 /* Opens this rank's part of the tensor; the failure of one rank is that of all. */
@@ -32,8 +32,9 @@ static enum status open_tensor(struct work *w, struct error *error)
     const struct cpd_settings *s = &w->job->settings;
     const struct rank_request request = rank_split(&s->common, w->job->kind, w->place, w->comm);
     if (rank_tensor_open(&w->tensor, w->comm, s->tensor, &s->common.tns, &request, w->progress,
-                         error) == STATUS_OK)
-        cpd_check_start(w->job, &w->tensor.shape, error);
+                         error) == STATUS_OK &&
+        cpd_check_start(w->job, &w->tensor.shape, error) == STATUS_OK)
+        cpd_choose_together(w->job, w->comm, &w->tensor, error);
     return comm_settle(w->comm, error);
 }
 
@@ -60,6 +61,7 @@ static struct cpals_setting make_setting(const struct work *w)
                                     .seed = job->settings.seed,
                                     .start = job->settings.init_stem ? &job->start : NULL,
                                     .als = cpd_als_options(job),
+                                    .spread = job->together,
                                     .progress = w->progress};
     setting.options.device = w->place[w->comm->rank].device;
     if (setting.options.host_memory == 0)
@@ -79,14 +81,13 @@ static enum status decompose(struct work *w, struct error *error)
     struct telling mine = {0};
     if (owns_job(w))
         w->job->catch_signals();
-    if (cpals_run_rank(w->comm, &w->tensor, &setting, &w->model, &w->result, &mine.report, error) !=
-        STATUS_OK)
+    if (cpals_run_rank(w->comm, &w->tensor, &setting, &w->job->model, &w->result, &mine.report,
+                       error) != STATUS_OK)
         return error->status;
     mine.peak = machine_memory_peak();
     return comm_gather_all(w->comm, &mine, sizeof mine, w->telling, error);
 }
 
-/* Rank 0 has the model. */
 static void hand_over(struct work *w)
 {
     struct cpd_job *job = w->job;
@@ -94,8 +95,6 @@ static void hand_over(struct work *w)
         job->result = w->result;
     if (w->comm->rank > 0)
         return;
-    job->model = w->model;
-    w->model = (struct ktensor){0};
     job->times.read = w->tensor.read_seconds;
     job->times.exchange = w->tensor.exchange_seconds;
     job->times.clean = w->tensor.clean_seconds;
@@ -147,7 +146,6 @@ enum status cpd_rank(struct comm *c, void *context, struct error *error)
                 show_ranks(&w);
         }
     }
-    ktensor_free(&w.model);
     rank_tensor_close(&w.tensor);
     memory_free(w.telling);
     memory_free(w.place);

@@ -88,7 +88,7 @@ void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed)
     for (int n = 0; n < k->shape.order; n++) {
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < k->shape.dims[n]; i++) {
-            uint64_t row = k->row[n] ? k->row[n][i] : k->first[n] + i;
+            uint64_t row = ktensor_row(k, n, i);
             double *to = k->factor[n] + i * k->rank;
             if (row == NO_ROW)
                 memset(to, 0, k->rank * sizeof *to);

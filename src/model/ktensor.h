@@ -18,6 +18,12 @@ struct ktensor {
     double *factor[MAX_ORDER];      /* (I_n x R), row-major, for n < order; owned                 */
 };
 
+/* The number, in the whole matrix n, of row i of those that are here; or NO_ROW. */
+static inline uint64_t ktensor_row(const struct ktensor *k, int n, uint64_t i)
+{
+    return k->row[n] ? k->row[n][i] : k->first[n] + i;
+}
+
 /* Allocates a model: factor matrices uninitialised, lambda all one. The caller frees *k with
  * ktensor_free; *k is empty on failure. STATUS_INPUT if order or rank is out of range,
  * STATUS_MEMORY. */

@@ -98,6 +98,13 @@ static void apply(struct arrangement *p, struct ktensor *k)
         k->lambda[r] = p->component[r].lambda;
 }
 
+struct ktensor_rows ktensor_rows_all(const struct ktensor *k)
+{
+    struct ktensor_rows all = {{0}, {0}};
+    memcpy(all.count, k->shape.dims, sizeof all.count);
+    return all;
+}
+
 enum status ktensor_arrange_part(struct ktensor *k, const struct ktensor_rows *own,
                                  ktensor_combine *combine, void *context, struct error *error)
 {
@@ -120,7 +127,6 @@ static enum status all_is_here(void *context, struct column *column, uint64_t co
 
 enum status ktensor_arrange(struct ktensor *k, struct error *error)
 {
-    struct ktensor_rows all = {{0}, {0}};
-    memcpy(all.count, k->shape.dims, sizeof all.count);
+    const struct ktensor_rows all = ktensor_rows_all(k);
     return ktensor_arrange_part(k, &all, all_is_here, NULL, error);
 }

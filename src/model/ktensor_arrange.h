@@ -11,6 +11,9 @@ struct ktensor_rows {
     uint64_t first[MAX_ORDER], count[MAX_ORDER];
 };
 
+/* All rows that are here. */
+struct ktensor_rows ktensor_rows_all(const struct ktensor *k);
+
 /* column[0..count), of a part's own rows, becomes what the own rows of all parts tell. Every part
  * gets the same bits, or an error. */
 typedef enum status ktensor_combine(void *context, struct column *column, uint64_t count,

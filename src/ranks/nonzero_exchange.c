@@ -85,15 +85,6 @@ static enum status allocate(struct exchange *e, struct error *error)
     return comm_agree_error(e->comm, error);
 }
 
-/* receive[k] = what rank k has in send[this rank]. */
-static enum status exchange_counts(struct exchange *e, const uint64_t *send, uint64_t *receive,
-                                   struct error *error)
-{
-    for (int k = 0; k <= e->comm->size; k++)
-        e->send_first[k] = e->receive_first[k] = (uint64_t)k * sizeof *send;
-    return comm_exchange(e->comm, send, e->send_first, receive, e->receive_first, error);
-}
-
 static enum status count_expected(struct exchange *e, struct error *error)
 {
     const struct share *s = e->share;
@@ -104,7 +95,7 @@ static enum status count_expected(struct exchange *e, struct error *error)
                 all[k] += here[k];
     if (comm_agree_error(e->comm, error) != STATUS_OK)
         return error->status;
-    return exchange_counts(e, all, e->expected, error);
+    return comm_exchange_counts(e->comm, all, e->expected, error);
 }
 
 /* Where ranks follow each other in the tensor's order, each has its own range of x. */
@@ -248,7 +239,7 @@ static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error
     const struct coo *piece = e->piece < s->pieces ? &s->piece[e->piece] : &nothing;
     uint64_t count = piece->nnz - e->begin < e->most ? piece->nnz - e->begin : e->most;
     sort_slice(e, piece, count);
-    if (exchange_counts(e, e->send_count, e->receive_count, error) != STATUS_OK)
+    if (comm_exchange_counts(e->comm, e->send_count, e->receive_count, error) != STATUS_OK)
         return error->status;
     if (s->dealt)
         follow_rounds(e, at);

@@ -108,6 +108,57 @@ static void test_long_modes(void **state)
     coo_free(&x);
 }
 
+static void free_models(struct together *t)
+{
+    ktensor_free(&t->model);
+    for (int k = 0; k < MOST_RANKS; k++)
+        ktensor_free(&t->rows[k]);
+}
+
+/* The rows that a rank has of a model that is spread are those of the whole model. */
+static void assert_rows_of(const struct ktensor *rows, const struct ktensor *whole, int rank,
+                           int ranks)
+{
+    for (uint64_t r = 0; r < whole->rank; r++)
+        assert_true(fabs(rows->lambda[r] - whole->lambda[r]) <= 1e-12 * whole->lambda[0]);
+    for (int n = 0; n < whole->shape.order; n++) {
+        uint64_t length = whole->shape.dims[n], first = length * (uint64_t)rank / (uint64_t)ranks;
+        assert_true(rows->first[n] == first);
+        assert_true(rows->shape.dims[n] == length * (uint64_t)(rank + 1) / (uint64_t)ranks - first);
+        for (uint64_t i = 0; i < rows->shape.dims[n] * whole->rank; i++)
+            assert_true(fabs(rows->factor[n][i] - whole->factor[n][first * whole->rank + i]) <=
+                        1e-12);
+    }
+}
+
+/* The model that stays spread over the ranks is the model that comes together. */
+static void test_spread(void **state)
+{
+    const struct backend_kind *kind = backend_of(state);
+    static const struct tensor_case cases[] = {{3, {600, 1, 90}, 2000, 1}, {3, {2, 30, 4}, 60, 0}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct coo x;
+        struct ktensor start;
+        const struct backend_options options = {.rank = 3};
+        const struct cpals_options als = {.max_iterations = 3};
+        naive_random_coo(&x, SHAPE(cases[c].order, cases[c].dims), cases[c].nnz, c,
+                         cases[c].skewed);
+        create_model(&start, &x, 3, 1);
+        for (size_t s = 0;
+             s < sizeof rank_counts / sizeof *rank_counts && has_room(kind, rank_counts[s]); s++) {
+            struct together t = make_together(kind, &x, NULL, &options, &start, &als);
+            run_ranks(&t, rank_counts[s]);
+            t.setting.spread = true;
+            run_ranks(&t, rank_counts[s]);
+            for (int k = 0; k < rank_counts[s]; k++)
+                assert_rows_of(&t.rows[k], &t.model, k, rank_counts[s]);
+            free_models(&t);
+        }
+        ktensor_free(&start);
+        coo_free(&x);
+    }
+}
+
 static void test_stops(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
@@ -147,6 +198,7 @@ static void test_one_part_is_bad(void **state)
     struct together t = make_together(kind, &x, (int[]){1, 1, ranks}, &options, &start, &als);
     assert_int_equal(run_together(&t, ranks, &error), STATUS_NUMERICAL);
     assert_non_null(strstr(error.message, "iteration 1: mode "));
+    ktensor_free(&t.model);
     ktensor_free(&start);
     coo_free(&x);
 }
@@ -184,9 +236,8 @@ static void test_a_part_does_not_fit(void **state)
 }
 
 /* Whichever rank finds no memory, and wherever: all end, none waits for ever. */
-static void test_failing_allocations(void **state)
+static void fail_allocations(const struct backend_kind *kind, bool spread)
 {
-    const struct backend_kind *kind = backend_of(state);
     struct coo x;
     struct ktensor start;
     int failures = 0;
@@ -198,6 +249,7 @@ static void test_failing_allocations(void **state)
     for (long i = 0, fired = 1; fired; i += step) {
         struct error error = {0};
         struct together t = make_together(kind, &x, NULL, &options, &start, &als);
+        t.setting.spread = spread;
         memory_hook_set(i);
         enum status status = run_together(&t, most_ranks(kind, 3), &error);
         fired = memory_hook_fired();
@@ -206,11 +258,17 @@ static void test_failing_allocations(void **state)
         bool makes_do = kind->devices && fired && status == STATUS_OK;
         assert_true(makes_do || status == (fired ? STATUS_MEMORY : STATUS_OK));
         failures += (int)fired;
-        ktensor_free(&t.model);
+        free_models(&t);
     }
     assert_true(failures * step > 100);
     ktensor_free(&start);
     coo_free(&x);
+}
+
+static void test_failing_allocations(void **state)
+{
+    fail_allocations(backend_of(state), false);
+    fail_allocations(backend_of(state), true);
 }
 
 int main(void)
@@ -220,6 +278,7 @@ int main(void)
         ON_ALL(test_iterations),
         ON_ALL(test_long_modes),
         ON_ALL(test_stops),
+        ON_ALL(test_spread),
         ON_ALL(test_one_part_is_bad),
         ON_ALL(test_failing_allocations),
         ON(test_a_part_does_not_fit, backend_host),

@@ -18,7 +18,8 @@ static enum status work_all(struct comm *c, struct error *error)
 #define ENTRY(name) {#name, name},
         COMM_WORKS(ENTRY)};
     bool known = c->rank == comm_world_rank() && c->size == comm_world_size() &&
-                 c->local_rank == c->rank && c->local_size == c->size;
+                 c->local_rank == c->rank && c->local_size == c->size &&
+                 c->shares_memory == (c->size == 1);
     if (!known)
         error_set(error, STATUS_INTERNAL, "a wrong rank or size");
     for (size_t i = 0; i < sizeof works / sizeof *works; i++)

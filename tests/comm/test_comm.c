@@ -41,7 +41,7 @@ static void run_threads(int size, comm_work *what)
     pthread_t thread[MOST];
     assert_int_equal(comm_threads(comm, size, &error), STATUS_OK);
     for (int k = 0; k < size; k++) {
-        assert_true(comm[k]->rank == k && comm[k]->size == size);
+        assert_true(comm[k]->rank == k && comm[k]->size == size && comm[k]->shares_memory);
         rank[k] = (struct rank){comm[k], what, false};
         assert_int_equal(pthread_create(&thread[k], NULL, run_rank, &rank[k]), 0);
     }

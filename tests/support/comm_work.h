@@ -17,8 +17,9 @@
 /* Every work, for lists of them. */
 #define COMM_WORKS(X)                                                                              \
     X(sum)                                                                                         \
-    X(agree) X(broadcast) X(scatter_and_gather) X(exchange) X(gather_all) X(split) X(settle)       \
-        X(large)
+    X(agree)                                                                                       \
+    X(broadcast) X(scatter_and_gather) X(exchange) X(exchange_counts) X(gather_all) X(split)       \
+        X(settle) X(large)
 
 typedef bool comm_work(struct comm *c);
 
@@ -161,6 +162,18 @@ static bool gather_all(struct comm *c)
             return false;
     }
     return true;
+}
+
+static bool exchange_counts(struct comm *c)
+{
+    struct error error = {0};
+    uint64_t send[MOST], receive[MOST];
+    for (int k = 0; k < c->size; k++)
+        send[k] = parcel_bytes(c->rank, k) << 40;
+    bool right = comm_exchange_counts(c, send, receive, &error) == STATUS_OK;
+    for (int k = 0; right && k < c->size; k++)
+        right = receive[k] == parcel_bytes(k, c->rank) << 40;
+    return right;
 }
 
 /* The rows and the columns of a grid of ranks; the halves work at their own pace. */

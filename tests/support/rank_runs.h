@@ -33,7 +33,8 @@ struct together {
     const struct coo *x;
     struct rank_request request;
     struct cpals_setting setting;
-    struct ktensor model; /* the result, of rank 0 */
+    struct ktensor model;            /* the result, of all ranks            */
+    struct ktensor rows[MOST_RANKS]; /* with setting.spread: of each rank   */
     struct cpals_result result;
     struct rank_report report[MOST_RANKS];
 };
@@ -60,26 +61,25 @@ static inline enum status work_together(struct comm *c, void *context, struct er
     struct rank_tensor tensor;
     struct cpals_setting setting = t->setting;
     struct cpals_result result;
-    struct ktensor model = {0};
+    struct ktensor *model = setting.spread ? &t->rows[c->rank] : &t->model;
     setting.options.device = c->rank;
     if (rank_tensor_share(&tensor, c, t->x, &t->request, error) == STATUS_OK)
-        cpals_run_rank(c, &tensor, &setting, &model, &result, &t->report[c->rank], error);
+        cpals_run_rank(c, &tensor, &setting, model, &result, &t->report[c->rank], error);
     rank_tensor_close(&tensor);
-    if (error->status != STATUS_OK || c->rank > 0) {
-        ktensor_free(&model);
-        return error->status;
-    }
-    t->model = model;
-    t->result = result;
-    return STATUS_OK;
+    if (error->status == STATUS_OK && c->rank == 0)
+        t->result = result;
+    return error->status;
 }
 
-/* Fills t->model, which the caller frees, and t->result; the model is empty on failure. */
+/* Fills t->model, or t->rows, which the caller frees, and t->result; the model is empty on failure.
+ */
 static inline enum status run_together(struct together *t, int ranks, struct error *error)
 {
     uint64_t nnz = 0;
     if (comm_run_team(ranks, work_together, t, error) != STATUS_OK) {
-        ktensor_free(&t->model); /* rank 0 may have been done */
+        ktensor_free(&t->model); /* some ranks may have been done */
+        for (int r = 0; r < ranks; r++)
+            ktensor_free(&t->rows[r]);
         return error->status;
     }
     for (int r = 0; r < ranks; r++)

@@ -1,0 +1,78 @@
+#include "commands/cpd_together.h"
+
+#include "base/machine.h"
+#include "base/number.h"
+#include "ranks/model_write.h"
+
+static uint64_t model_bytes(const struct shape *shape, uint64_t rank)
+{
+    uint64_t rows = 1; /* lambda */
+    for (int n = 0; n < shape->order; n++)
+        rows += shape->dims[n];
+    return rows * rank * sizeof(double);
+}
+
+/* Whether rank 0 has room for the whole model beside the parts, of which the ranks of one host are
+ * taken to have as much as rank 0. Nonzeros, which take memory now, are gone by then. */
+static bool whole_fits(const struct cpd_settings *s, const struct comm *c,
+                       const struct rank_tensor *t, uint64_t *budget)
+{
+    uint64_t rank = s->common.options.rank, sharers = 1;
+    uint64_t part = model_bytes(&t->part.here, rank), given = s->common.options.host_memory;
+    *budget = given;
+    if (given == 0) {
+        uint64_t nonzeros = t->x.nnz * (4 * (uint64_t)t->shape.order + sizeof(double));
+        sharers = (uint64_t)c->local_size;
+        *budget = machine_memory_budget(0);
+        if (*budget < UINT64_MAX / 2)
+            *budget += (uint64_t)(MACHINE_MEMORY_SHARE * (double)(sharers * nonzeros));
+    }
+    return model_bytes(&t->shape, rank) + sharers * part <= *budget;
+}
+
+/* Refuses what needs the whole model on one rank. */
+static enum status check_settings(const struct cpd_settings *s, uint64_t bytes, uint64_t budget,
+                                  struct error *error)
+{
+    char model[NUMBER_SIZE_TEXT], memory[NUMBER_SIZE_TEXT];
+    number_size(bytes, model);
+    number_size(budget, memory);
+    if (s->init_stem)
+        return error_set(error, STATUS_MEMORY,
+                         "the model of %s does not fit into the %s of host memory that rank 0 may "
+                         "use: --init %s, which every rank needs whole, cannot be the start",
+                         model, memory, s->init_stem);
+    if (!s->nowrite && s->formats != KTENSOR_NPY)
+        return error_set(error, STATUS_MEMORY,
+                         "the model of %s does not fit into the %s of host memory that rank 0 may "
+                         "use: the ranks can write the model together, by --format npy only",
+                         model, memory);
+    return STATUS_OK;
+}
+
+enum status cpd_choose_together(struct cpd_job *job, struct comm *c, const struct rank_tensor *t,
+                                struct error *error)
+{
+    const struct cpd_settings *s = &job->settings;
+    uint64_t budget = 0;
+    if (c->shares_memory)
+        return STATUS_OK;
+    bool together = !whole_fits(s, c, t, &budget);
+    if (comm_broadcast(c, 0, &together, sizeof together, error) != STATUS_OK ||
+        comm_broadcast(c, 0, &budget, sizeof budget, error) != STATUS_OK || !together)
+        return error->status;
+    job->together = true;
+    job->shape = t->shape;
+    if (check_settings(s, model_bytes(&t->shape, s->common.options.rank), budget, error) !=
+            STATUS_OK ||
+        s->nowrite)
+        return error->status;
+    return model_writable_together(t->shape.order, s->stem, c, error);
+}
+
+enum status cpd_write_together(struct cpd_job *job, struct comm *c, struct error *error)
+{
+    const struct ktensor_rows all = ktensor_rows_all(&job->model);
+    return model_write_together(&job->model, &all, &job->shape, c, job->settings.stem, &job->files,
+                                error);
+}

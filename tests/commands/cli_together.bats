@@ -1,0 +1,93 @@
+# Three processes whose model does not fit into the memory that process 0 may use write the files together.
+load cli_helpers
+
+needs_mpi() {
+    command -v mpirun >/dev/null || skip "there is no mpirun"
+    [ -e "$(dirname "$BLCO")/blco-mpi.so" ] || skip "this blco was built without MPI"
+    [ "$(basename "$(dirname "$BLCO")")" != tsan ] || skip "the thread sanitizer does not see into MPI"
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS-}" # MPI itself leaks at its end
+    awk 'BEGIN { srand(1); for (i = 1; i <= 200000; i++) print i, 1 + int(9 * rand()), 1 + int(7 * rand()), rand() + 0.1 }' >x.tns
+    arguments=("$PWD/x.tns" -r 8 -i 3 --grid 3x1x1 -t 1 --backend host)
+    mkdir out
+}
+
+# A rank's part takes a third of the 12.8 MB of the whole model: this is enough for the part, not for the whole.
+small=(--host-memory 12M)
+launch=(timeout -k 5 60 mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
+
+# three OPTION...: blco cpd in three processes.
+three() { run "${launch[@]}" -n 3 "$BLCO" cpd "${arguments[@]}" "$@"; }
+
+# ends CODE: shows what was printed where another exit code came.
+ends() {
+    echo "exit $status, expected $1: $output"
+    [ "$status" -eq "$1" ]
+}
+
+# told MESSAGE: blco has printed this one line of failure, the rest of which may be anything.
+told() {
+    [ "$(grep -c '^blco cpd: ' <<<"$output")" -eq 1 ] && grep -qF -- "blco cpd: $1" <<<"$output"
+}
+
+# same_arrays A B: .npy files with the same header, and numbers that agree to 1e-12.
+same_arrays() {
+    cmp -n 128 "$1" "$2" && [ "$(stat -c %s "$1")" -eq "$(stat -c %s "$2")" ] && python3 - "$1" "$2" <<'END'
+import array, sys
+a, b = (array.array("d", open(name, "rb").read()[128:]) for name in sys.argv[1:])
+sys.exit(not (len(a) > 0 and all(abs(x - y) <= 1e-12 * max(1, abs(x)) for x, y in zip(a, b))))
+END
+}
+
+@test "files that processes write together are those of process 0" {
+    needs_mpi
+    command -v python3 >/dev/null || skip "no python3"
+    three --format npy -o whole
+    ends 0
+    three --format npy -o out/m "${small[@]}"
+    ends 0
+    [ "$(grep -c '^wrote out/m\.' <<<"$output")" -eq 4 ]
+    for name in mode1 mode2 mode3 lambda; do same_arrays whole.$name.npy out/m.$name.npy; done
+    [ "$(find out -type f | wc -l)" -eq 4 ]
+    three --nowrite "${small[@]}"
+    ends 0
+}
+
+@test "what needs the whole model is refused before the first iteration" {
+    needs_mpi
+    for format in text ktns npy,text; do
+        three --format $format -o out/m "${small[@]}"
+        ends 3
+        told "the model of 12.8 MB does not fit into the 12.6 MB of host memory that rank 0 may use: the ranks can write the model together, by --format npy only"
+        [[ $output != *decomposing* ]]
+    done
+    "$BLCO" cpd x.tns -r 8 -i 1 -q --backend host --format npy -o start
+    three --init start --format npy -o out/m "${small[@]}"
+    ends 3
+    told "the model of 12.8 MB does not fit into the 12.6 MB of host memory that rank 0 may use: --init start, "
+    [ -z "$(ls -A out)" ]
+}
+
+@test "a process that does not see the folder ends all before the first iteration" {
+    needs_mpi
+    mkdir -p other/out
+    run "${launch[@]}" -n 2 "$BLCO" cpd "${arguments[@]}" --format npy -o out/m "${small[@]}" : \
+        -n 1 -wdir "$PWD/other" "$BLCO" cpd "${arguments[@]}" --format npy -o out/m "${small[@]}"
+    ends 5
+    told "out/m.mode1.npy: cannot be written: host $(hostname) does not see the file that another process has made there"
+    [[ $output != *decomposing* ]]
+    [ -z "$(find out other/out -type f)" ]
+}
+
+@test "a process that cannot write leaves no files" {
+    needs_mpi
+    echo old >out/m.mode2.npy
+    # shellcheck disable=SC2016 # the inner shell expands
+    # The rows of the last process are behind the 9000 blocks of 1 KiB that a file may have.
+    run "${launch[@]}" -n 2 "$BLCO" cpd "${arguments[@]}" --format npy -o out/m "${small[@]}" : \
+        -n 1 bash -c 'trap "" XFSZ && ulimit -f 9000 && exec "$0" "$@"' \
+        "$BLCO" cpd "${arguments[@]}" --format npy -o out/m "${small[@]}"
+    ends 5
+    told "out/m.mode1.npy: cannot be written: File too large"
+    [ "$(ls -A out)" = m.mode2.npy ] && [ "$(<out/m.mode2.npy)" = old ]
+}
