@@ -32,6 +32,16 @@ static enum status make_start(struct ktensor *k, const struct part *part,
     return STATUS_OK;
 }
 
+/* The parts differ, so that some may fit into memory and others not: before the ranks begin to
+ * build, the failure of one becomes that of all. */
+static enum status check_plan(struct comm *c, const struct rank_tensor *t,
+                              const struct cpals_setting *s, struct error *error)
+{
+    const struct plan_tensor tensor = {.shape = t->x.shape, .nnz = t->x.nnz};
+    backend_check_plan(s->kind, &tensor, &s->options, error);
+    return comm_settle(c, error);
+}
+
 /* Opens the backend; afterwards the backend has its own copy of the nonzeros. */
 static enum status open_part(struct backend *b, struct rank_tensor *t,
                              const struct backend_ranks *ranks, const struct cpals_setting *s,
@@ -80,6 +90,21 @@ static enum status decompose(struct rank_tensor *t, const struct backend_ranks *
     return error->status;
 }
 
+/* A failure ends the other ranks: they may be anywhere. */
+static enum status run_part(struct rank_tensor *t, const struct backend_ranks *ranks,
+                            const struct cpals_setting *s, struct ktensor *part,
+                            struct ktensor *model, struct cpals_result *result,
+                            struct rank_report *report, struct error *error)
+{
+    if (make_start(part, &ranks->part, s, error) == STATUS_OK &&
+        decompose(t, ranks, s, part, result, report, error) == STATUS_OK &&
+        model_gather(model, part, ranks, error) == STATUS_OK && ranks->all->rank == 0)
+        cpals_finish(model, s->progress, result, error);
+    if (error->status != STATUS_OK)
+        comm_abort(ranks->all, error);
+    return error->status;
+}
+
 enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,
                            const struct cpals_setting *setting, struct ktensor *model,
                            struct cpals_result *result, struct rank_report *report,
@@ -88,13 +113,10 @@ enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,
     struct backend_ranks ranks;
     struct ktensor part = {0};
     *model = (struct ktensor){0};
-    if (backend_ranks_open(&ranks, c, &t->grid, &t->x, error) == STATUS_OK &&
-        make_start(&part, &ranks.part, setting, error) == STATUS_OK &&
-        decompose(t, &ranks, setting, &part, result, report, error) == STATUS_OK &&
-        model_gather(model, &part, &ranks, error) == STATUS_OK && c->rank == 0)
-        cpals_finish(model, setting->progress, result, error);
-    if (error->status != STATUS_OK)
-        comm_abort(c, error);
+    if (backend_ranks_open(&ranks, c, &t->grid, &t->x, error) != STATUS_OK)
+        return error->status;
+    if (check_plan(c, t, setting, error) == STATUS_OK)
+        run_part(t, &ranks, setting, &part, model, result, report, error);
     ktensor_free(&part);
     backend_ranks_close(&ranks);
     return error->status;

@@ -28,8 +28,9 @@ struct rank_report {
 /* Decomposes the tensor of which *t is this rank's part; every rank of c calls it. The nonzeros of
  * t are freed as soon as the backend is open; grid and part stay. On rank 0 *model receives the
  * whole model, arranged (ktensor_arrange); on the others *model stays empty. The caller frees
- * *model, after a failure too, and, after a failure, calls comm_abort. Errors as cpals_run; a
- * failure of another rank is returned as that rank's. */
+ * *model, after a failure too. A failure is settled (comm_settle), where a part does not fit into
+ * memory, or has ended the other ranks (comm_abort). Errors as cpals_run; a failure of another rank
+ * is returned as that rank's. */
 enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,
                            const struct cpals_setting *setting, struct ktensor *model,
                            struct cpals_result *result, struct rank_report *report,

@@ -2,6 +2,7 @@
 
 #include <omp.h>
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "base/memory.h"
 
@@ -24,6 +25,16 @@ static void *run_member(void *argument)
     return NULL;
 }
 
+/* The first failure counts, but where the ranks have settled a failure, one of them has the
+ * message.
+ */
+static void take_failure(struct error *error, const struct error *member)
+{
+    bool tells_more = error->message[0] == '\0' && member->message[0] != '\0';
+    if (member->status != STATUS_OK && (error->status == STATUS_OK || tells_more))
+        *error = *member;
+}
+
 /* A rank without a thread ends the others. */
 static void run_members(struct team_member *member, int size, struct error *error)
 {
@@ -39,8 +50,8 @@ static void run_members(struct team_member *member, int size, struct error *erro
     }
     for (int r = 0; r < started; r++)
         pthread_join(member[r].thread, NULL);
-    for (int r = 0; r < started && error->status == STATUS_OK; r++)
-        *error = member[r].error;
+    for (int r = 0; r < started; r++)
+        take_failure(error, &member[r].error);
 }
 
 enum status comm_run_team(int size, comm_work *work, void *context, struct error *error)

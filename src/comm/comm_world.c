@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -164,12 +165,22 @@ static void wait_a_moment(void)
     nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
 }
 
+/* Where all ranks have found the same failure, rank 0 tells it and ends this process meanwhile:
+ * with SIGTERM, which the command may have wished to survive. */
+static void let_rank_0_tell(void)
+{
+    signal(SIGTERM, SIG_DFL);
+    wait_a_moment();
+}
+
 bool comm_world_tells(struct error *error)
 {
     bool tells = error->message[0] != '\0' && (called || comm_world_rank() == 0);
-    if (tells && plugin && plugin->ends_all())
+    if (tells && plugin && plugin->ends_all()) {
+        if (comm_world_rank() > 0)
+            let_rank_0_tell();
         error_prefix(error, "rank %d: ", comm_world_rank());
-    else if (!tells && !joined)
+    } else if (!tells && !joined)
         wait_a_moment();
     return tells;
 }

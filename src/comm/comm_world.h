@@ -26,7 +26,9 @@ enum status comm_world(struct comm **c, struct error *error);
  * process; then the message begins with this process's rank where the process ends the others, too.
  * A failure before comm_world is the failure of all, and process 0 tells it. A failure whose
  * message is empty is told by another process. Who does not tell waits half a second here unless
- * comm_world has succeeded, because a launcher may end all processes as soon as one fails. */
+ * comm_world has succeeded, because a launcher may end all processes as soon as one fails. Another
+ * process than 0 that ends the others waits as long before it tells, since process 0 may have found
+ * the same failure, which process 0 then tells. */
 bool comm_world_tells(struct error *error);
 
 #endif

@@ -268,7 +268,8 @@ static bool are_different(const struct cmd_gpus *gpus)
     return true;
 }
 
-/* gpus->device = the numbers of the machine's GPUs that are meant. */
+/* gpus->device = the numbers of the machine's GPUs that are meant; of more GPUs than CMD_MAX_GPUS
+ * the first ones count. */
 static enum status find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind,
                              struct error *error)
 {
@@ -277,6 +278,7 @@ static enum status find_gpus(struct cmd_gpus *gpus, const struct backend_kind *k
         return error_set(error, STATUS_INPUT, "--gpus: backend %s works without GPUs", kind->name);
     if (kind->devices && kind->devices(&have, error) != STATUS_OK)
         return error->status;
+    have = have < CMD_MAX_GPUS ? have : CMD_MAX_GPUS;
     if (gpus->count <= 0) {
         gpus->count = gpus->count == CMD_ALL_GPUS || gpus->all_unless_given ? have : 1;
         largest = gpus->count - 1;
@@ -285,7 +287,7 @@ static enum status find_gpus(struct cmd_gpus *gpus, const struct backend_kind *k
         gpus->device[i] = gpus->listed ? gpus->device[i] : i;
         largest = gpus->device[i] > largest ? gpus->device[i] : largest;
     }
-    if (largest >= have || gpus->count > CMD_MAX_GPUS)
+    if (largest >= have)
         return error_set(error, STATUS_INPUT, "--gpus: GPU %d, but this machine has %d (from 0)",
                          largest, have);
     return are_different(gpus) ? STATUS_OK

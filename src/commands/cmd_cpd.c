@@ -112,14 +112,13 @@ static enum status finish(struct cpd_job *job, struct error *error)
 /* The processes wait for each other after each phase, so that the failure of one is that of all. */
 static enum status run_processes(struct cpd_job *job, struct comm *world, struct error *error)
 {
-    struct error aborted = {0};
     prepare(job, error);
     if (comm_settle(world, error) != STATUS_OK)
         return error->status;
-    if (cpd_rank(world, job, error) == STATUS_OK)
-        finish(job, error);
-    /* A rank that has aborted meets nobody any more. */
-    return comm_check(world, &aborted) == STATUS_OK ? comm_settle(world, error) : error->status;
+    if (cpd_rank(world, job, error) != STATUS_OK)
+        return error->status;
+    finish(job, error);
+    return comm_settle(world, error);
 }
 
 /* On GPUs of this process, or alone. */

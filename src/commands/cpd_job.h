@@ -35,7 +35,8 @@ void cpd_show_plan(struct cpd_job *job, struct backend *b);
 enum status cpd_alone(struct cpd_job *job, struct error *error);
 
 /* Decomposes on one rank of several, c's, into job->model of rank 0; every rank calls it. Ranks
- * that are threads of one process share the job. Errors of rank_tensor_open and cpals_run_rank. */
+ * that are threads of one process share the job. A failure is settled (comm_settle) or has ended
+ * the other ranks (comm_abort). Errors of rank_tensor_open and cpals_run_rank. */
 enum status cpd_rank(struct comm *c, void *job, struct error *error);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "comm/comm_world.h"
 #include "commands/cpd_job.h"
 #include "commands/rank_place.h"
@@ -25,6 +26,7 @@ struct work {
     struct ktensor model; /* on rank 0 */
 };
 
+/* Opens this rank's part of the tensor; the failure of one rank is that of all. */
 static enum status open_tensor(struct work *w, struct error *error)
 {
     const struct cpd_settings *s = &w->job->settings;
@@ -32,7 +34,7 @@ static enum status open_tensor(struct work *w, struct error *error)
     if (rank_tensor_open(&w->tensor, w->comm, s->tensor, &s->common.tns, &request, w->progress,
                          error) == STATUS_OK)
         cpd_check_start(w->job, &w->tensor.shape, error);
-    return error->status;
+    return comm_settle(w->comm, error);
 }
 
 /* Tells how the tensor is split. */
@@ -109,20 +111,22 @@ static double sum_of(const struct rank_report *r, enum operation op)
     return sum;
 }
 
+/* Ranks that are threads of one process have one peak, the process's. */
 static void show_ranks(struct work *w)
 {
     progress_note(w->progress,
                   "rank host             GPU  threads      nonzeros    mttkrp    update "
-                  "    moving");
+                  "    moving      peak");
     for (int r = 0; r < w->comm->size; r++) {
         const struct rank_place *p = &w->place[r];
         const struct rank_report *t = &w->telling[r].report;
-        char gpu[16] = "-";
+        char gpu[16] = "-", peak[NUMBER_SIZE_TEXT];
         if (p->device_name[0])
             snprintf(gpu, sizeof gpu, "%d", p->device);
-        progress_note(w->progress, "%4d %-16.16s %4s %8d %13ju %7.3f s %7.3f s %8.3f s", r, p->host,
-                      gpu, p->threads, (uintmax_t)t->nnz, sum_of(t, OP_MTTKRP),
-                      sum_of(t, OP_UPDATE), t->communication);
+        progress_note(w->progress, "%4d %-16.16s %4s %8d %13ju %7.3f s %7.3f s %8.3f s %9s", r,
+                      p->host, gpu, p->threads, (uintmax_t)t->nnz, sum_of(t, OP_MTTKRP),
+                      sum_of(t, OP_UPDATE), t->communication,
+                      number_size(w->telling[r].peak, peak));
     }
 }
 
@@ -133,7 +137,7 @@ enum status cpd_rank(struct comm *c, void *context, struct error *error)
     size_t ranks = (size_t)c->size;
     w.place = memory_zeros(ranks, sizeof *w.place, error);
     w.telling = memory_zeros(ranks, sizeof *w.telling, error);
-    if (error->status == STATUS_OK &&
+    if (comm_settle(c, error) == STATUS_OK &&
         rank_places(w.place, c, &job->settings.common, job->kind, error) == STATUS_OK &&
         open_tensor(&w, error) == STATUS_OK) {
         show_grid(&w);

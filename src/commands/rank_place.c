@@ -70,9 +70,11 @@ enum status rank_places(struct rank_place *place, struct comm *c, const struct c
     struct rank_place mine = {.processors = processors()};
     gethostname(mine.host, sizeof mine.host - 1);
     find_device(&mine, c, &common->gpus, kind, error);
-    if (comm_settle(c, error) != STATUS_OK ||
-        comm_gather_all(c, &mine, sizeof mine, place, error) != STATUS_OK ||
-        check_devices(place, c->size, error) != STATUS_OK)
+    if (comm_settle(c, error) != STATUS_OK)
+        return error->status;
+    if (comm_gather_all(c, &mine, sizeof mine, place, error) == STATUS_OK)
+        check_devices(place, c->size, error);
+    if (comm_settle(c, error) != STATUS_OK)
         return error->status;
     mine.threads = omp_get_max_threads(); /* of threads of one process, already divided */
     if (comm_world_expected())

@@ -13,101 +13,15 @@
 
 #include <cmocka.h>
 
-#include "als/cpals_ranks.h"
 #include "base/memory.h"
-#include "comm/comm_team.h"
-#include "support/backends.h"
-
-#define MOST 7
-
-static const int sizes[] = {1, 2, 3, 4, 7};
-static const int devices[MOST] = {0, 1, 2, 3, 4, 5, 6};
-
-/* Whether the kind can work in so many ranks here: each needs a device of its own. */
-static bool has_room(const struct backend_kind *kind, int ranks)
-{
-    struct error error = {0};
-    int count = ranks;
-    if (kind->devices)
-        assert_int_equal(kind->devices(&count, &error), STATUS_OK);
-    return ranks <= count;
-}
-
-/* The largest of these numbers of ranks that there is room for. */
-static int most_ranks(const struct backend_kind *kind, int wanted)
-{
-    while (!has_room(kind, wanted))
-        wanted--;
-    return wanted;
-}
-
-/* What the ranks of a run share. */
-struct together {
-    const struct coo *x;
-    struct rank_request request;
-    struct cpals_setting setting;
-    struct ktensor model; /* the result, of rank 0 */
-    struct cpals_result result;
-    struct rank_report report[MOST];
-};
-
-static struct together make_together(const struct backend_kind *kind, const struct coo *x,
-                                     const int *parts, const struct backend_options *options,
-                                     const struct ktensor *start, const struct cpals_options *als)
-{
-    struct together t = {
-        .x = x,
-        .request = {.row_bytes = 64, .machine = {.one_host = true, .threads = 1}},
-        .setting = {.kind = kind, .options = *options, .start = start, .als = *als}};
-    t.request.modes = parts ? x->shape.order : 0;
-    if (parts)
-        memcpy(t.request.parts, parts, (size_t)x->shape.order * sizeof *parts);
-    return t;
-}
-
-static enum status work(struct comm *c, void *context, struct error *error)
-{
-    struct together *t = context;
-    struct rank_tensor tensor;
-    struct cpals_setting setting = t->setting;
-    struct cpals_result result;
-    struct ktensor model = {0};
-    setting.options.device = devices[c->rank];
-    if (rank_tensor_share(&tensor, c, t->x, &t->request, error) == STATUS_OK)
-        cpals_run_rank(c, &tensor, &setting, &model, &result, &t->report[c->rank], error);
-    rank_tensor_close(&tensor);
-    if (error->status != STATUS_OK || c->rank > 0) {
-        ktensor_free(&model);
-        return error->status;
-    }
-    t->model = model;
-    t->result = result;
-    return STATUS_OK;
-}
-
-static struct cpals_result run_alone(const struct backend_kind *kind, const struct coo *x,
-                                     struct ktensor *k, const struct backend_options *options,
-                                     const struct cpals_options *als)
-{
-    struct error error = {0};
-    struct backend b;
-    struct cpals_result result;
-    assert_int_equal(backend_open(&b, kind, x, options, NULL, NULL, &error), STATUS_OK);
-    assert_int_equal(cpals_run(&b, k, als, NULL, &result, &error), STATUS_OK);
-    backend_close(&b);
-    return result;
-}
+#include "support/rank_runs.h"
 
 /* Runs the ranks of t; a failure fails the test. The caller frees t->model. */
 static void run_ranks(struct together *t, int ranks)
 {
     struct error error = {0};
-    if (comm_run_team(ranks, work, t, &error) != STATUS_OK)
+    if (run_together(t, ranks, &error) != STATUS_OK)
         fail_msg("%d ranks: %s", ranks, error.message);
-    uint64_t nnz = 0;
-    for (int r = 0; r < ranks; r++)
-        nnz += t->report[r].nnz;
-    assert_true(nnz == t->x->nnz);
 }
 
 /* The same fits on this grid as on one rank, for each number of iterations, and a model that has
@@ -120,7 +34,9 @@ static void check_grid(const struct backend_kind *kind, const struct coo *x, int
         const struct cpals_options als = {.max_iterations = i};
         create_model(&alone, x, options->rank, 5);
         create_model(&start, x, options->rank, 5);
-        struct cpals_result a = run_alone(kind, x, &alone, options, &als);
+        struct error error = {0};
+        struct cpals_result a;
+        assert_int_equal(run_alone(kind, x, &alone, options, &als, &a, &error), STATUS_OK);
         struct together t = make_together(kind, x, parts, options, &start, &als);
         run_ranks(&t, ranks);
         assert_int_equal(t.result.iterations, i);
@@ -151,10 +67,10 @@ static void test_every_grid(void **state)
         const struct backend_options options = {.rank = t->order == 1 ? 1 : 3};
         struct coo x;
         naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
-        for (size_t s = 0; s < sizeof sizes / sizeof *sizes && has_room(kind, sizes[s]); s++) {
+        for (size_t s = 0; s < RANK_COUNTS && has_room(kind, rank_counts[s]); s++) {
             int parts[MAX_ORDER] = {0};
-            while (process_grid_next(parts, t->order, sizes[s])) {
-                check_grid(kind, &x, sizes[s], parts, &options, 2);
+            while (process_grid_next(parts, t->order, rank_counts[s])) {
+                check_grid(kind, &x, rank_counts[s], parts, &options, 2);
             }
         }
         coo_free(&x);
@@ -167,12 +83,12 @@ static void test_iterations(void **state)
     const struct backend_kind *kind = backend_of(state);
     struct coo x;
     naive_random_coo(&x, &(struct shape){3, {70, 50, 400}}, 9000, 2, 1);
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes && has_room(kind, sizes[s]); s++)
+    for (size_t s = 0; s < RANK_COUNTS && has_room(kind, rank_counts[s]); s++)
         for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
             const struct backend_options options = {
                 .rank = 5, .conflict = conflicts[c], .ridge = c == 1 ? 0.5 : 0};
             omp_set_num_threads(1 + (int)(c % 3));
-            check_grid(kind, &x, sizes[s], NULL, &options, c == 0 ? 8 : 3);
+            check_grid(kind, &x, rank_counts[s], NULL, &options, c == 0 ? 8 : 3);
         }
     coo_free(&x);
 }
@@ -229,8 +145,40 @@ static void test_one_part_is_bad(void **state)
     start.factor[2][2 * 49] = INFINITY; /* a row of the last rank */
     int ranks = most_ranks(kind, 3);
     struct together t = make_together(kind, &x, (int[]){1, 1, ranks}, &options, &start, &als);
-    assert_int_equal(comm_run_team(ranks, work, &t, &error), STATUS_NUMERICAL);
+    assert_int_equal(run_together(&t, ranks, &error), STATUS_NUMERICAL);
     assert_non_null(strstr(error.message, "iteration 1: mode "));
+    ktensor_free(&start);
+    coo_free(&x);
+}
+
+/* Parts that do not fit into memory, of all ranks or only of that with the most rows: all ranks
+ * end, and the reason is told. */
+static void test_a_part_does_not_fit(void **state)
+{
+    const struct backend_kind *kind = backend_of(state);
+    struct coo x;
+    struct ktensor start;
+    const struct cpals_options als = {.max_iterations = 1};
+    int all = 0, some = 0;
+    enum status status = STATUS_MEMORY;
+    naive_random_coo(&x, &(struct shape){3, {2000, 5, 6}}, 3000, 1, 1);
+    create_model(&start, &x, 2, 1);
+    for (uint64_t bytes = 1000; status == STATUS_MEMORY; bytes += bytes / 20) {
+        struct error error = {0};
+        const struct backend_options options = {.rank = 2, .host_memory = bytes};
+        struct together t = make_together(kind, &x, (int[]){3, 1, 1}, &options, &start, &als);
+        status = run_together(&t, 3, &error);
+        ktensor_free(&t.model);
+        if (status == STATUS_OK)
+            break;
+        assert_int_equal(status, STATUS_MEMORY);
+        assert_non_null(strstr(error.message, "backend host, rank 2: "));
+        bool has_prefix = strncmp(error.message, "rank ", 5) == 0;
+        all += !has_prefix;
+        some += has_prefix;
+    }
+    assert_int_equal(status, STATUS_OK);
+    assert_true(all > 0 && some > 0);
     ktensor_free(&start);
     coo_free(&x);
 }
@@ -251,7 +199,7 @@ static void test_failing_allocations(void **state)
         struct error error = {0};
         struct together t = make_together(kind, &x, NULL, &options, &start, &als);
         memory_hook_set(i);
-        enum status status = comm_run_team(most_ranks(kind, 3), work, &t, &error);
+        enum status status = run_together(&t, most_ranks(kind, 3), &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         /* Where a device has no room for the whole plan, less is built. */
@@ -268,8 +216,13 @@ static void test_failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_ALL(test_every_grid), ON_ALL(test_iterations),      ON_ALL(test_long_modes),
-        ON_ALL(test_stops),      ON_ALL(test_one_part_is_bad), ON_ALL(test_failing_allocations),
+        ON_ALL(test_every_grid),
+        ON_ALL(test_iterations),
+        ON_ALL(test_long_modes),
+        ON_ALL(test_stops),
+        ON_ALL(test_one_part_is_bad),
+        ON_ALL(test_failing_allocations),
+        ON(test_a_part_does_not_fit, backend_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 # Ranks that are processes: mpi_comm, started by Open MPI's mpirun.
 bats_require_minimum_version 1.5.0
+load ../support/mpi
 
 # The plugin is looked for beside the program: both are put into a folder of the test's own.
 setup() {
@@ -11,21 +12,12 @@ setup() {
 }
 
 needs_mpi() {
-    command -v mpirun >/dev/null || skip "there is no mpirun"
-    [ -e "$build/blco-mpi.so" ] || skip "this blco was built without MPI"
-    [ "$(basename "$build")" != tsan ] || skip "the thread sanitizer does not see into MPI"
+    needs_mpirun
     cp "$build/blco-mpi.so" .
-    # Open MPI refuses root, whom containers run as.
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    # MPI itself leaks at its end.
-    export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS-}"
 }
 
-# ranks N WORK: at most 60 seconds. There may be more ranks than cores: a rank that waits gives its
-# core to the others, which is not so by default.
-ranks() {
-    timeout -k 5 60 mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$1" ./mpi_comm "$2"
-}
+# ranks N WORK
+ranks() { processes "$1" ./mpi_comm "$2"; }
 
 # told MESSAGE: the one line that the processes have printed.
 told() {
@@ -60,7 +52,8 @@ all_operations() {
         SECONDS=0
         run ranks 3 $word
         told "rank 2: no memory left"
-        [ "$status" -eq 3 ] && [ $SECONDS -lt 25 ]
+        [ "$status" -eq 3 ]
+        [ $SECONDS -lt 25 ]
     done
 }
 
@@ -70,7 +63,8 @@ all_operations() {
         SECONDS=0
         run ranks 4 $word
         echo "exit $status after $SECONDS s: $output"
-        [ "$status" -eq 3 ] && [ $SECONDS -lt 20 ]
+        [ "$status" -eq 3 ]
+        [ $SECONDS -lt 20 ]
         [[ $(grep '^mpi_comm: ' <<<"$output") == "mpi_comm: rank 3: "*memory* ]]
     done
 }
@@ -89,15 +83,6 @@ all_operations() {
     [ "$status" -eq 2 ]
 }
 
-# gone PID: the process ends within 5 seconds. One that nobody has waited for yet has no program any more.
-gone() {
-    for _ in {1..50}; do
-        readlink "/proc/$1/exe" >/dev/null || return 0
-        sleep 0.1
-    done
-    echo "process $1 is still there" && return 1
-}
-
 @test "a process that is killed ends the others" {
     needs_mpi
     for pause in 0 0.7 1.3; do # from the moment at which all work
@@ -113,7 +98,9 @@ gone() {
         code=0 SECONDS=0
         wait "$launcher" || code=$?
         echo "exit $code after $SECONDS s" && cat messages
-        [ $code -ne 0 ] && [ $code -ne 124 ] && [ $SECONDS -lt 20 ]
+        [ $code -ne 0 ]
+        [ $code -ne 124 ]
+        [ $SECONDS -lt 20 ]
         for pid in "${pids[@]}"; do gone "$pid"; done
     done
 }
@@ -129,7 +116,8 @@ alone() { run env "$@" ./mpi_comm maps; }
         # shellcheck disable=SC2086 # split at the space
         alone $place
         echo "$place: $output"
-        [ "$status" -eq 0 ] && [ "$output" = 0 ]
+        [ "$status" -eq 0 ]
+        [ "$output" = 0 ]
     done
     ! ldd "$BLCO" | grep -q libmpi
 }
@@ -140,7 +128,8 @@ alone() { run env "$@" ./mpi_comm maps; }
     told "4 processes were started to work together, but this blco was built without MPI: there is no blco-mpi.so in $PWD/ nor in $PWD/../lib/blco"
     [ "$status" -eq 2 ]
     alone "${mpirun[@]}" OMPI_COMM_WORLD_LOCAL_RANK=1 # another process of this host tells
-    [ "$status" -eq 2 ] && [ -z "$output" ]
+    [ "$status" -eq 2 ]
+    [ -z "$output" ]
     echo "no plugin" >blco-mpi.so
     alone SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0
     told "MPI cannot be loaded: $PWD/blco-mpi.so: file too short"
@@ -165,8 +154,10 @@ alone() { run env "$@" ./mpi_comm maps; }
 @test "blco: of processes that work together, process 0 tells of a wrong option; on their own, each" {
     for rank in 0 1; do
         run env PMI_SIZE=2 PMI_RANK=$rank "$BLCO" cpd --no-such-option
-        [ "$status" -eq 2 ] && [ "${#lines[@]}" -eq $((1 - rank)) ]
+        [ "$status" -eq 2 ]
+        [ "${#lines[@]}" -eq $((1 - rank)) ]
         run env PMI_SIZE=2 PMI_RANK=$rank "$BLCO" info --no-such-option
-        [ "$status" -eq 2 ] && [ "${#lines[@]}" -eq 1 ]
+        [ "$status" -eq 2 ]
+        [ "${#lines[@]}" -eq 1 ]
     done
 }

@@ -132,11 +132,12 @@ static bool may_fail(struct comm *c)
 {
     struct error error = {0};
     struct comm *part = NULL;
-    double x[3] = {1, 2, 3};
+    double x[3] = {1, 2, 3}, all[4];
     const uint64_t first[] = {0, 1, 2, 3, 3};
     const struct comm_rows rows = {first, 1};
     if (comm_split(c, c->rank / 2, &part, &error) == STATUS_OK &&
-        comm_sum(part, x, 3, &error) == STATUS_OK && comm_sum(c, x, 3, &error) == STATUS_OK)
+        comm_sum(part, x, 3, &error) == STATUS_OK && comm_sum(c, x, 3, &error) == STATUS_OK &&
+        comm_gather_all(c, x, sizeof *x, all, &error) == STATUS_OK)
         comm_reduce_scatter(c, x, &rows, &error);
     failed += error.status != STATUS_OK;
     comm_close(part);
@@ -148,7 +149,7 @@ static void test_failing_allocations_of_ranks(void **state)
 {
     (void)state;
     int failures = 0;
-    for (long k = 9; k < 60; k++) { /* behind those of comm_threads */
+    for (long k = 9; k < 80; k++) { /* behind those of comm_threads */
         failed = 0;
         memory_hook_set(k);
         run_threads(4, may_fail);

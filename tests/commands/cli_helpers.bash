@@ -36,3 +36,26 @@ near() {
     awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a != "" && b != "" && d <= t) }' ||
         { echo "$1 is not within $3 of $2" && return 1; }
 }
+
+# tensor NAME: TENSOR is a tensor of other people's data.
+tensor() {
+    [ -e "${BLCO_TEST_DATA-}/$1.tns" ] || skip "no $1.tns: BLCO_TEST_DATA names no folder that has it"
+    # shellcheck disable=SC2034 # the tests use it
+    TENSOR=$BLCO_TEST_DATA/$1.tns
+}
+
+# The start of the reference run of the amino acids, as a .ktns file.
+amino_acid_start() {
+    awk 'BEGIN {
+        split("5 201 61", length_of); split("0 1 2 0 49 89 0 14 29", offset)
+        print "ktensor\n3\n5 201 61\n3\n1 1 1"
+        for (n = 1; n <= 3; n++) {
+            printf "matrix\n2\n%d 3\n", length_of[n]
+            for (i = 0; i < length_of[n]; i++) {
+                for (r = 0; r < 3; r++)
+                    printf "%s%d", (r ? " " : ""), 1 + (i + offset[3 * (n - 1) + r + 1]) % length_of[n]
+                print ""
+            }
+        }
+    }'
+}

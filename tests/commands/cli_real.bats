@@ -1,11 +1,6 @@
 # Tensors from other people's data, where BLCO_TEST_DATA names a folder that has them.
 load cli_helpers
 
-tensor() {
-    [ -e "${BLCO_TEST_DATA-}/$1.tns" ] || skip "no $1.tns: BLCO_TEST_DATA names no folder that has it"
-    TENSOR=$BLCO_TEST_DATA/$1.tns
-}
-
 decomposes() {
     tensor "$1"
     cpd "$TENSOR" -r 16 -i 10 -o x
@@ -21,18 +16,7 @@ decomposes() {
 # Fluorescence of five samples of amino acids (61305 entries, 23 of them zero).
 @test "amino acids at rank 3: the reference run" {
     tensor aminoacid
-    awk 'BEGIN {
-        split("5 201 61", length_of); split("0 1 2 0 49 89 0 14 29", offset)
-        print "ktensor\n3\n5 201 61\n3\n1 1 1"
-        for (n = 1; n <= 3; n++) {
-            printf "matrix\n2\n%d 3\n", length_of[n]
-            for (i = 0; i < length_of[n]; i++) {
-                for (r = 0; r < 3; r++)
-                    printf "%s%d", (r ? " " : ""), 1 + (i + offset[3 * (n - 1) + r + 1]) % length_of[n]
-                print ""
-            }
-        }
-    }' >start.ktns
+    amino_acid_start >start.ktns
     iterations=(1 2 5) fits=(0.6852687163 0.8347811591 0.8832388313)
     for i in 0 1 2; do
         cpd "$TENSOR" -r 3 --init start -i "${iterations[i]}" --nowrite

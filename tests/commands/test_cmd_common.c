@@ -137,6 +137,80 @@ static void takes_names(void **state)
     assert_false(common.options.no_sharing);
 }
 
+/* A number of GPUs, all, or a list of their numbers. */
+static void takes_gpus(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int count;
+        bool listed;
+        int device[3];
+    } cases[] = {{"1", 1, false, {0}},          {"4", 4, false, {0}},
+                 {"64", 64, false, {0}},        {"all", CMD_ALL_GPUS, false, {0}},
+                 {"0,2", 2, true, {0, 2}},      {"2,", 1, true, {2}},
+                 {"5,1,3", 3, true, {5, 1, 3}}, {"0,0", 2, true, {0, 0}}};
+    struct cmd_common common;
+    cmd_common_init(&common);
+    assert_int_equal(common.gpus.count, 0);
+    common.gpus.all_unless_given = true; /* survives what the user says */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct error error = {0};
+        assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, cases[i].text, &error), STATUS_OK);
+        assert_int_equal(common.gpus.count, cases[i].count);
+        assert_int_equal(common.gpus.listed, cases[i].listed);
+        assert_memory_equal(common.gpus.device, cases[i].device, sizeof cases[i].device);
+        assert_true(common.gpus.all_unless_given);
+    }
+}
+
+static void refuses_gpus(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"0", "--gpus: '0', expected a whole number from 1 to 64"},
+        {"65", "--gpus: '65', expected a whole number from 1 to 64"},
+        {"-1", "--gpus: '-1', expected a whole number from 1 to 64"},
+        {"two", "--gpus: 'two', expected a whole number from 1 to 64"},
+        {"", "--gpus: '', expected a whole number from 1 to 64"},
+        {"ALL", "--gpus: 'ALL', expected a whole number from 1 to 64"},
+        {",1", "--gpus: '', expected a whole number from 0 to 2147483647"},
+        {"1,x", "--gpus: 'x', expected a whole number from 0 to 2147483647"},
+        {"1,-2", "--gpus: '-2', expected a whole number from 0 to 2147483647"},
+        {"all,1", "--gpus: 'all', expected a whole number from 0 to 2147483647"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct error error = {0};
+        struct cmd_common common;
+        cmd_common_init(&common);
+        assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, cases[i].text, &error),
+                         STATUS_INPUT);
+        assert_string_equal(error.message, cases[i].message);
+    }
+}
+
+/* More numbers than blco knows GPUs, and a number of very many digits. */
+static void refuses_long_lists_of_gpus(void **state)
+{
+    (void)state;
+    char list[4 * (CMD_MAX_GPUS + 1) + 1] = "";
+    struct error error = {0}, digits = {0}, none = {0};
+    struct cmd_common common;
+    cmd_common_init(&common);
+    for (int i = 0; i < CMD_MAX_GPUS; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%d,", i);
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, list, &none), STATUS_OK);
+    assert_int_equal(common.gpus.count, CMD_MAX_GPUS);
+    strcat(list, "64");
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, list, &error), STATUS_INPUT);
+    assert_non_null(strstr(error.message, "expected at most 64 numbers"));
+    assert_int_equal(
+        cmd_common_set(&common, CMD_KEY_GPUS, "1,00000000000000000000000000000000000000", &digits),
+        STATUS_INPUT);
+}
+
 static int helped;
 
 static void count_help(FILE *stream)
@@ -167,16 +241,32 @@ static void threads_come_from_the_option_or_the_environment(void **state)
     (void)state;
     assert_int_equal(unsetenv("OMP_NUM_THREADS"), 0);
     assert_int_equal(setenv("SLURM_CPUS_PER_TASK", "3", 1), 0);
-    assert_int_equal(cmd_set_threads(2), 2);
+    assert_int_equal(cmd_set_threads(2, 1), 2);
     assert_int_equal(omp_get_max_threads(), 2);
-    assert_int_equal(cmd_set_threads(0), 3);
+    assert_int_equal(cmd_set_threads(0, 1), 3);
     assert_int_equal(omp_get_max_threads(), 3);
     assert_int_equal(setenv("SLURM_CPUS_PER_TASK", "many", 1), 0);
-    assert_int_equal(cmd_set_threads(0), 3);
+    assert_int_equal(cmd_set_threads(0, 1), 3);
     assert_int_equal(setenv("SLURM_CPUS_PER_TASK", "4", 1), 0);
     assert_int_equal(setenv("OMP_NUM_THREADS", "3", 1), 0);
-    assert_int_equal(cmd_set_threads(0), 3);
+    assert_int_equal(cmd_set_threads(0, 1), 3);
     assert_int_equal(unsetenv("SLURM_CPUS_PER_TASK"), 0);
+}
+
+/* Processes that share processors share the threads; a number that the user gives is that of each.
+ */
+static void threads_are_shared_among_processes(void **state)
+{
+    (void)state;
+    assert_int_equal(unsetenv("OMP_NUM_THREADS"), 0);
+    assert_int_equal(setenv("SLURM_CPUS_PER_TASK", "3", 1), 0);
+    assert_int_equal(cmd_set_threads(0, 2), 3);
+    assert_int_equal(cmd_set_threads(5, 2), 5);
+    assert_int_equal(unsetenv("SLURM_CPUS_PER_TASK"), 0);
+    int all = omp_get_num_procs(), shared = all / 2 > 1 ? all / 2 : 1;
+    assert_int_equal(cmd_set_threads(0, 2), shared);
+    assert_int_equal(omp_get_max_threads(), shared);
+    assert_int_equal(cmd_set_threads(0, all + 1), 1);
 }
 
 static void host_memory_is_what_is_given_or_there(void **state)
@@ -205,19 +295,84 @@ static void chooses_a_backend_that_takes_the_options(void **state)
     assert_string_not_equal(error.message, "");
 }
 
+/* The host backend has no GPUs: asked for none it is one rank's; asked for some it refuses. */
+static void chooses_the_host_backend_without_gpus(void **state)
+{
+    (void)state;
+    static const char *const asked[] = {NULL, "1", "2", "all", "0,2", "2,", "0,0"};
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
+        for (int together = 0; together < 2; together++) {
+            struct error error = {0};
+            struct cmd_common common;
+            const struct backend_kind *kind = NULL;
+            cmd_common_init(&common);
+            common.backend = "host";
+            common.options.rank = 2;
+            common.gpus.all_unless_given = together;
+            if (asked[i])
+                assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, asked[i], &error),
+                                 STATUS_OK);
+            assert_int_equal(cmd_choose_backend(&common, &kind, NULL, &error),
+                             asked[i] ? STATUS_INPUT : STATUS_OK);
+            assert_string_equal(error.message,
+                                asked[i] ? "--gpus: backend host works without GPUs" : "");
+            if (!asked[i])
+                assert_true(common.gpus.count == 1 && common.options.device == 0);
+        }
+}
+
+/* GPUs that this machine does not have, and one that stands twice. */
+static void checks_the_numbers_of_gpus(void **state)
+{
+    (void)state;
+    int have;
+    struct error error = {0};
+    if (backend_cuda.available(&error) != STATUS_OK)
+        skip();
+    assert_int_equal(backend_cuda.devices(&have, &error), STATUS_OK);
+    static const struct {
+        const char *text, *message;
+    } cases[] = {{"0,0", "--gpus: a GPU stands twice"},
+                 {"64", "--gpus: GPU 63, but this machine has "},
+                 {"0,1000", "--gpus: GPU 1000, but this machine has "},
+                 {"all", NULL},
+                 {"0,", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct error wrong = {0};
+        struct cmd_common common;
+        const struct backend_kind *kind = NULL;
+        cmd_common_init(&common);
+        common.backend = "cuda";
+        common.options.rank = 2;
+        assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, cases[i].text, &wrong), STATUS_OK);
+        assert_int_equal(cmd_choose_backend(&common, &kind, NULL, &wrong),
+                         cases[i].message ? STATUS_INPUT : STATUS_OK);
+        if (cases[i].message)
+            assert_memory_equal(wrong.message, cases[i].message, strlen(cases[i].message));
+        else
+            assert_int_equal(common.gpus.count, cases[i].text[0] == 'a' ? have : 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parses_the_shared_options),
         cmocka_unit_test(takes_ranks_and_grids),
         cmocka_unit_test(checks_the_numbers_of_a_grid),
+        cmocka_unit_test(takes_gpus),
+        cmocka_unit_test(refuses_gpus),
+        cmocka_unit_test(refuses_long_lists_of_gpus),
         cmocka_unit_test(parses_anew_after_an_error),
         cmocka_unit_test(refuses_names_that_it_does_not_know),
         cmocka_unit_test(takes_names),
         cmocka_unit_test(answers_help_and_version),
         cmocka_unit_test(threads_come_from_the_option_or_the_environment),
+        cmocka_unit_test(threads_are_shared_among_processes),
         cmocka_unit_test(host_memory_is_what_is_given_or_there),
         cmocka_unit_test(chooses_a_backend_that_takes_the_options),
+        cmocka_unit_test(chooses_the_host_backend_without_gpus),
+        cmocka_unit_test(checks_the_numbers_of_gpus),
     };
     return cmocka_run_group_tests_name("cmd_common", tests, NULL, NULL);
 }

@@ -16,7 +16,9 @@
 
 /* Every work, for lists of them. */
 #define COMM_WORKS(X)                                                                              \
-    X(sum) X(agree) X(broadcast) X(scatter_and_gather) X(exchange) X(split) X(settle) X(large)
+    X(sum)                                                                                         \
+    X(agree) X(broadcast) X(scatter_and_gather) X(exchange) X(gather_all) X(split) X(settle)       \
+        X(large)
 
 typedef bool comm_work(struct comm *c);
 
@@ -139,6 +141,26 @@ static bool exchange(struct comm *c)
         for (uint64_t i = receive_first[k]; i < receive_first[k + 1]; i++)
             right = right && receive[i] == 16 * k + c->rank;
     return right && receive[receive_first[c->size]] == 0 && comm_check(c, &error) == STATUS_OK;
+}
+
+/* Every rank gets the bytes of all in the order of the ranks, and nothing behind them. */
+static bool gather_all(struct comm *c)
+{
+    static const size_t sizes_in_bytes[] = {0, 1, 3, 1000};
+    for (size_t s = 0; s < sizeof sizes_in_bytes / sizeof *sizes_in_bytes; s++) {
+        struct error error = {0};
+        size_t size = sizes_in_bytes[s], bytes = size * (size_t)c->size;
+        unsigned char mine[1000], *all = calloc(bytes + 1, 1);
+        memset(mine, c->rank + 1, sizeof mine);
+        bool right = all && comm_gather_all(c, mine, size, all, &error) == STATUS_OK;
+        for (size_t i = 0; right && i < bytes; i++)
+            right = all[i] == i / size + 1;
+        right = right && all[bytes] == 0;
+        free(all);
+        if (!right)
+            return false;
+    }
+    return true;
 }
 
 /* The rows and the columns of a grid of ranks; the halves work at their own pace. */

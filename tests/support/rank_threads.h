@@ -4,6 +4,7 @@
 #define BLCO_RANK_THREADS_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include <omp.h>

@@ -11,7 +11,6 @@
 #include "backend/cuda/device_state.h"
 #include "backend/cuda/device_sweep.h"
 #include "backend/cuda/runtime/cuda_error.h"
-#include "backend/cuda/runtime/device_factor_copy.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_rates.h"
@@ -187,6 +186,8 @@ static enum status open_device(void **state, const struct tensor_source *source,
     if (status == STATUS_OK)
         status = open_streams(s, error);
     if (status == STATUS_OK)
+        status = device_ranks_open(&s->ranks, source->ranks, s->device, error);
+    if (status == STATUS_OK)
         status = device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error);
     if (status == STATUS_OK && source->file)
         status = backend_check_norm(s->sweep.orderings.norm_sq, error);
@@ -196,141 +197,13 @@ static enum status open_device(void **state, const struct tensor_source *source,
         status = device_dense_open(&s->dense, s->device, s->rank, s->ld, s->sweep.factors.precision,
                                    error);
     if (status == STATUS_OK)
-        status = device_ranks_open(&s->ranks, source->ranks, error);
+        status = device_ranks_ready(&s->ranks, error);
     if (status != STATUS_OK) {
         close_device(s);
         return status;
     }
     *state = s;
     return STATUS_OK;
-}
-
-/* The Gram of the factor as it stands, from the rows that this rank solves. */
-static enum status make_gram(struct device_state *s, int n, struct error *error)
-{
-    const struct backend_rows *rows = &s->ranks.ranks->mode[n];
-    const void *own = device_state_row(s, s->sweep.factors.factor[n], rows->first);
-    return device_dense_gram(s->dense, own, rows->count, s->gram[n], s->stream, error);
-}
-
-/* From what each rank has, the Grams of all rows. Nothing before may wait behind these sums, which
- * come to no end where another rank fails. */
-static enum status sum_grams(struct device_state *s, struct error *error)
-{
-    enum status status = STATUS_OK;
-    for (int n = 0; n < s->order && status == STATUS_OK; n++)
-        status = device_ranks_sum(&s->ranks, s->gram[n], s->gram[n], s->rank * s->rank, s->stream,
-                                  error);
-    return status == STATUS_OK ? device_ranks_wait(&s->ranks, s->stream, error) : status;
-}
-
-/* The start counts as it stands: norms one, Grams of the columns as given. Its lambda counts until
- * the first update. */
-static enum status load(void *state, const struct ktensor *k, struct error *error)
-{
-    struct device_state *s = state;
-    double *ones = memory_array(s->rank, sizeof *ones, error);
-    if (!ones)
-        return error->status;
-    for (uint64_t r = 0; r < s->rank; r++)
-        ones[r] = 1;
-    enum status status = device_use(s->device, error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaMemset(s->scalars, 0, sizeof *s->scalars), "the result", error);
-    for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        status = device_factor_upload(&s->staging, k->factor[n], s->sweep.factors.factor[n],
-                                      k->shape.dims[n], s->rank, s->ld, s->sweep.factors.precision,
-                                      error);
-        if (status == STATUS_OK)
-            status = make_gram(s, n, error);
-        if (status == STATUS_OK)
-            status = cuda_status(cudaMemcpyAsync(s->norm[n], ones, s->rank * sizeof *ones,
-                                                 cudaMemcpyHostToDevice, s->stream),
-                                 "the factors", error);
-    }
-    if (status == STATUS_OK)
-        status = sum_grams(s, error);
-    memcpy(s->loaded, k->lambda, s->rank * sizeof *s->loaded);
-    s->last_mode = -1;
-    device_state_restart(s);
-    for (int n = 0; n < s->order; n++)
-        device_sweep_changed(&s->sweep, n);
-    memory_free(ones);
-    return status;
-}
-
-/* Column norms of mode n as factors that undo them; 1 for a zero column. */
-static enum status inverse_norms(const struct device_state *s, int n, double *scale,
-                                 struct error *error)
-{
-    enum status status =
-        cuda_status(cudaMemcpy(scale, s->norm[n], s->rank * sizeof *scale, cudaMemcpyDeviceToHost),
-                    "the norms", error);
-    for (uint64_t r = 0; r < s->rank; r++)
-        scale[r] = scale[r] != 0 ? 1 / scale[r] : 1;
-    return status;
-}
-
-static enum status copy_lambda(const struct device_state *s, double *lambda, struct error *error)
-{
-    size_t bytes = s->rank * sizeof *lambda;
-    if (s->last_mode < 0) {
-        memcpy(lambda, s->loaded, bytes);
-        return STATUS_OK;
-    }
-    return cuda_status(cudaMemcpy(lambda, s->norm[s->last_mode], bytes, cudaMemcpyDeviceToHost),
-                       "lambda", error);
-}
-
-static enum status store(void *state, struct ktensor *k, struct error *error)
-{
-    struct device_state *s = state;
-    double *scale = memory_array(s->rank, sizeof *scale, error);
-    if (!scale)
-        return error->status;
-    enum status status = device_use(s->device, error);
-    if (status == STATUS_OK)
-        status = device_state_settle(s, error);
-    if (status == STATUS_OK)
-        status = copy_lambda(s, k->lambda, error);
-    for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        status = inverse_norms(s, n, scale, error);
-        if (status == STATUS_OK)
-            status = device_factor_download(&s->staging, s->sweep.factors.factor[n], k->factor[n],
-                                            k->shape.dims[n], s->rank, s->ld,
-                                            s->sweep.factors.precision, scale, error);
-    }
-    memory_free(scale);
-    return status;
-}
-
-static enum status fetch(void *state, int mode, double *m, struct error *error)
-{
-    struct device_state *s = state;
-    double *scale = memory_array(2 * s->rank, sizeof *scale, error);
-    if (!scale)
-        return error->status;
-    double *one = scale + s->rank;
-    enum status status = device_use(s->device, error);
-    if (status == STATUS_OK)
-        status = device_state_settle(s, error);
-    if (status == STATUS_OK && s->m_mode != mode)
-        status = device_state_queue_mttkrp(s, mode, error);
-    for (uint64_t r = 0; r < s->rank; r++)
-        scale[r] = 1;
-    for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        if (n == mode)
-            continue;
-        status = inverse_norms(s, n, one, error);
-        for (uint64_t r = 0; r < s->rank; r++)
-            scale[r] *= one[r];
-    }
-    if (status == STATUS_OK)
-        status = device_factor_download(&s->staging, s->sweep.factors.m, m,
-                                        s->sweep.factors.shape.dims[mode], s->rank, s->ld,
-                                        s->sweep.factors.precision, scale, error);
-    memory_free(scale);
-    return status;
 }
 
 static enum status stamp(void *state, int number, struct error *error)
@@ -392,12 +265,12 @@ static enum status measure_rates(const struct shape *shape, const struct backend
     return device_rates(&request, rates, error);
 }
 
-static const struct backend_ops operations = {.load = load,
+static const struct backend_ops operations = {.load = device_state_load,
                                               .mttkrp = device_state_mttkrp,
                                               .update = device_state_update,
                                               .fit = device_state_fit,
-                                              .store = store,
-                                              .fetch = fetch,
+                                              .store = device_state_store,
+                                              .fetch = device_state_fetch,
                                               .built = tell_built,
                                               .close = close_device,
                                               .stamp = stamp,

@@ -5,17 +5,17 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 
-static enum status open_sharing(struct device_ranks *r, int n, struct error *error)
+static enum status open_sharing(struct device_ranks *r, int n, int device, struct error *error)
 {
     struct comm *sharing = r->ranks->mode[n].sharing;
     if (sharing == r->ranks->all)
         r->sharing[n] = r->all;
     else if (sharing->size > 1)
-        return device_comm_open(&r->sharing[n], sharing, error);
+        return device_comm_open(&r->sharing[n], sharing, device, error);
     return STATUS_OK;
 }
 
-enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks,
+enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks, int device,
                               struct error *error)
 {
     *r = (struct device_ranks){.ranks = ranks};
@@ -26,9 +26,18 @@ enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks
     if (status != STATUS_OK)
         comm_abort(ranks->all, error);
     else
-        status = device_comm_open(&r->all, ranks->all, error);
+        status = device_comm_open(&r->all, ranks->all, device, error);
     for (int n = 0; n < ranks->part.whole.order && status == STATUS_OK; n++)
-        status = open_sharing(r, n, error);
+        status = open_sharing(r, n, device, error);
+    return status;
+}
+
+enum status device_ranks_ready(struct device_ranks *r, struct error *error)
+{
+    enum status status = r->all ? device_comm_ready(r->all, error) : STATUS_OK;
+    for (int n = 0; n < MAX_ORDER && status == STATUS_OK; n++)
+        if (r->sharing[n] && r->sharing[n] != r->all)
+            status = device_comm_ready(r->sharing[n], error);
     return status;
 }
 

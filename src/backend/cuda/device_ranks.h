@@ -24,10 +24,14 @@ struct device_ranks {
     int moves;                              /* of these                                         */
 };
 
-/* On the calling thread's device; every rank calls it. *r must be closed, after a failure too.
- * Errors of device_comm_open. */
-enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks,
+/* On the device of this number, the calling thread's; every rank calls it. The GPUs come together
+ * while this thread goes on; nothing may be queued before device_ranks_ready. *r must be closed,
+ * after a failure too. Errors of device_comm_open. */
+enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks, int device,
                               struct error *error);
+
+/* Waits until the GPUs have come together; every rank calls it. Errors of device_comm_ready. */
+enum status device_ranks_ready(struct device_ranks *r, struct error *error);
 
 /* Accepts an empty one. After an abort of some rank, what is still queued is given up. */
 void device_ranks_close(struct device_ranks *r);

@@ -1,5 +1,6 @@
 /* What the CUDA backend keeps, and the operations of an iteration. Implemented in backend_cuda.c
- * (what it keeps) and device_update.c (the operations). */
+ * (what it keeps), device_model.c (the model's way there and back) and device_update.c (the steps
+ * of an iteration). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 
@@ -60,6 +61,9 @@ struct device_state {
 };
 
 /* As in struct backend_ops. */
+enum status device_state_load(void *state, const struct ktensor *k, struct error *error);
+enum status device_state_store(void *state, struct ktensor *k, struct error *error);
+enum status device_state_fetch(void *state, int mode, double *m, struct error *error);
 enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);
 enum status device_state_fit(void *state, int mode, double *fit, struct error *error);

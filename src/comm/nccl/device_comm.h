@@ -13,10 +13,17 @@
 
 struct device_comm;
 
-/* The GPUs of the ranks of `host`, each the calling thread's at this time; every rank of `host`
- * calls it. The caller closes *c, which is NULL on failure. STATUS_MEMORY; STATUS_INPUT where NCCL
- * cannot be loaded; STATUS_INTERNAL where NCCL fails. */
-enum status device_comm_open(struct device_comm **c, struct comm *host, struct error *error);
+/* The GPUs of the ranks of `host`, one of number `device` on this rank; every rank of `host` calls
+ * it. `host` outlives *c. NCCL takes its time to bring GPUs together, which a thread of its own
+ * waits for: nothing may be queued before device_comm_ready. The caller closes *c, which is NULL on
+ * failure. STATUS_MEMORY; STATUS_INPUT where NCCL cannot be loaded; STATUS_INTERNAL where NCCL
+ * fails. */
+enum status device_comm_open(struct device_comm **c, struct comm *host, int device,
+                             struct error *error);
+
+/* Waits until the GPUs have come together; every rank calls it. STATUS_INTERNAL where NCCL fails,
+ * and the status of a rank that has aborted. */
+enum status device_comm_ready(struct device_comm *c, struct error *error);
 
 /* Ends operations that wait for ranks which do not come; nothing may be queued afterwards. */
 void device_comm_abort(struct device_comm *c);
