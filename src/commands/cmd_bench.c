@@ -40,7 +40,7 @@ void cmd_bench_help(FILE *stream)
             "Measures MTTKRP for each mode and each conflict resolution (or that of\n"
             "--conflict), and iterations of ALS, against limits of the machine that are\n"
             "measured in the same run. Results are verified before they are timed. On\n"
-            "several GPUs, iterations of ALS only.\n"
+            "several GPUs, iterations of ALS only, with a table of what each GPU did.\n"
             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
     cli_help(stream, sections);
     fprintf(stream, "\nExit codes: 0 done, 1 a result is wrong, 2 usage or input, 3 memory, "

@@ -105,6 +105,16 @@ static enum status set_backend(struct cmd_common *common, const char *text, stru
     return error->status;
 }
 
+static enum status set_on(struct cmd_ranks *ranks, const char *text, struct error *error)
+{
+    static const char *const names[] = {
+        [CMD_ON_GPUS - 1] = "gpus", [CMD_ON_PROCESSORS - 1] = "processors", NULL};
+    int choice = 0;
+    if (cli_choice("--on", text, names, &choice, error) == STATUS_OK)
+        ranks->on = (enum cmd_on)(choice + 1);
+    return error->status;
+}
+
 /* A number alone is how many; a comma makes a list, also behind a single number. */
 static enum status set_gpus(struct cmd_gpus *gpus, const char *text, struct error *error)
 {
@@ -158,6 +168,8 @@ enum status cmd_common_set(void *settings, int key, const char *text, struct err
         break;
     case CMD_KEY_GRID:
         return cli_grid("--grid", text, common->ranks.parts, &common->ranks.modes, error);
+    case CMD_KEY_ON:
+        return set_on(&common->ranks, text, error);
     case CMD_KEY_INDEX_BASE:
         cli_unsigned("--index-base", text, 0, 1, &number, error);
         common->tns.index_base = (int)number;
@@ -202,6 +214,8 @@ enum status cmd_settle_ranks(struct cmd_ranks *ranks, struct error *error)
         product *= ranks->parts[n];
     if (ranks->modes > 0 && ranks->ranks == 0)
         ranks->ranks = product;
+    if (ranks->on != CMD_ON_BACKEND && ranks->ranks == 0)
+        return error_set(error, STATUS_INPUT, "--on: --ranks or --grid expected, too");
     if (ranks->modes == 0 || ranks->ranks == product)
         return STATUS_OK;
     process_grid_name(ranks->parts, ranks->modes, name, sizeof name);

@@ -25,15 +25,20 @@ enum {
     CMD_KEY_SHARING,
     CMD_KEY_RANKS,
     CMD_KEY_GRID,
+    CMD_KEY_ON,
     CMD_KEY_GPUS,
     CMD_KEY_OWN /* the first key of a command's own options */
 };
+
+/* What `blco info` takes ranks for. */
+enum cmd_on { CMD_ON_BACKEND, CMD_ON_GPUS, CMD_ON_PROCESSORS };
 
 /* The ranks (GPUs or processes) that work on one tensor. */
 struct cmd_ranks {
     int ranks;            /* 0: neither --ranks nor --grid was given                        */
     int parts[MAX_ORDER]; /* of --grid: the number of ranges of each mode                   */
     int modes;            /* how many numbers --grid gave; 0: not given, a grid is chosen   */
+    enum cmd_on on;       /* of --on; CMD_ON_BACKEND: what the backend works on             */
 };
 
 /* The GPUs that --gpus asks for. */
@@ -62,8 +67,8 @@ extern const struct cli_option cmd_general_options[]; /* -q -h -V               
 
 void cmd_common_init(struct cmd_common *common);
 
-/* A cli_setter: takes the options of the tables above, --rank, --ranks and --grid, for a struct
- * cmd_common. STATUS_INPUT if an argument is wrong. */
+/* A cli_setter: takes the options of the tables above, --rank, --ranks, --grid and --on, for a
+ * struct cmd_common. STATUS_INPUT if an argument is wrong. */
 enum status cmd_common_set(void *common, int key, const char *text, struct error *error);
 
 /* Calls help(stdout) or prints the version, if the user asked for it. Returns whether the user
@@ -71,7 +76,7 @@ enum status cmd_common_set(void *common, int key, const char *text, struct error
 bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *stream));
 
 /* To be called once all options are set: --grid alone says how many ranks there are. STATUS_INPUT
- * where --ranks says another number. */
+ * where --ranks says another number, or where --on stands without both. */
 enum status cmd_settle_ranks(struct cmd_ranks *ranks, struct error *error);
 
 /* STATUS_INPUT where --grid does not give a number for each of the tensor's modes. */

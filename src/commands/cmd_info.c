@@ -23,6 +23,8 @@ static const struct cli_option plan_options[] = {
     {"grid", CMD_KEY_GRID, "AxBxC",
      "cut mode 1 into A ranges of rows, mode 2 into B, ...,\nfor A*B*C ranks (the "
      "cheapest grid)"},
+    {"on", CMD_KEY_ON, "WHAT",
+     "what the ranks are: gpus or processors, also where\nthis machine has none (as --backend)"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_section sections[] = {{"Plan", plan_options},

@@ -26,12 +26,13 @@ enum status info_ranks_census(struct coo_census *c, const struct coo_pieces *pie
 }
 
 /* Processes are taken to be on this host as long as there is a processor for each thread. */
-static struct rank_machine machine_of(const struct backend_kind *kind, int ranks, int threads)
+static struct rank_machine machine_of(const struct backend_kind *kind,
+                                      const struct cmd_ranks *ranks, int threads)
 {
-    bool device = kind->device != NULL;
+    bool device = ranks->on == CMD_ON_BACKEND ? kind->device != NULL : ranks->on == CMD_ON_GPUS;
     return (struct rank_machine){.device = device,
-                                 .one_host = device ? ranks <= GPUS_OF_A_HOST
-                                                    : ranks * threads <= omp_get_num_procs(),
+                                 .one_host = device ? ranks->ranks <= GPUS_OF_A_HOST
+                                                    : ranks->ranks * threads <= omp_get_num_procs(),
                                  .threads = threads};
 }
 
@@ -42,7 +43,7 @@ enum status info_ranks_choose(struct info_ranks *r, const struct cmd_ranks *rank
     const struct plan_tensor *tensor = &plan->request.tensor;
     struct grid_request request = {.ranks = ranks->ranks, .row_bytes = plan->request.row_bytes};
     memcpy(request.parts, ranks->parts, sizeof request.parts);
-    *r = (struct info_ranks){.machine = machine_of(kind, ranks->ranks, threads),
+    *r = (struct info_ranks){.machine = machine_of(kind, ranks, threads),
                              .is_chosen = ranks->modes == 0,
                              .is_estimated = census->sample.nnz < tensor->nnz};
     rank_rates(&request, &tensor->shape, &r->machine);

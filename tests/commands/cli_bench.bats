@@ -83,6 +83,98 @@ END
     [[ $stderr == *"broken.json"* ]]
 }
 
+# made_up GPUS SECONDS: a record of NAME.blco, x-gpusGPUS.json, in which an iteration takes so long.
+made_up() {
+    local ranks=''
+    if [ "$1" -gt 1 ]; then
+        ranks=', "ranks": {"count": 2, "grid": [2, 1], "imbalance": 0.0125, "mttkrp_seconds": 0.004,
+            "model": {"mttkrp_seconds": 0.005, "move_seconds": 0.001, "solve_seconds": 0.0005},
+            "each": [{"update": [0.0005, 0.002], "communication": 0.0020},
+                     {"update": [0.0005, 0.001], "communication": 0.0008}]}'
+    fi
+    cat >"x-gpus$1.json" <<END
+{"tensor": {"name": "/a/x.blco", "order": 2, "lengths": [9, 8], "nonzeros": 60},
+ "options": {"rank": 32, "precision": "double"}, "device": {"name": "Card"},
+ "als": {"streamed": false, "median": $2, "modes": [{"median": 0.003}, {"median": 0.005}],
+  "operations": {"update": [0.0004, 0.0006]}}$ranks}
+END
+}
+
+@test "tables of several GPUs are made of their records" {
+    command -v python3 >/dev/null || skip "python3 is not installed"
+    made_up 1 0.0090 && made_up 2 0.0060
+    run -0 "$ROOT/scripts/bench-table" --ranks x-gpus2.json x-gpus1.json
+    diff - <(echo "$output") <<'END'
+Card, rank 32, double precision, several GPUs:
+
+| tensor | GPUs | grid | imbalance | MTTKRPs, ms | ALS iteration, ms | moving, ms | MTTKRPs, times faster | iteration, times faster |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|
+| x | 1 | 1x1 | 0.00 % | 8.00 | 9.00 | 0.000 | 1.00 | 1.00 |
+| x | 2 | 2x1 | 1.25 % | 4.00 | 6.00 | 0.800 | 2.00 | 1.50 |
+
+Card, rank 32, double precision, several GPUs, the model / what was measured:
+
+| tensor | GPUs | MTTKRPs, ms | solves, ms | moving, ms | ALS iteration, ms |
+|---|---:|---:|---:|---:|---:|
+| x | 2 | 5.00 / 4.00 = 1.25 | 0.500 / 0.700 = 0.71 | 1.00 / 0.800 = 1.25 | 6.50 / 6.00 = 1.08 |
+END
+    run -0 "$ROOT/scripts/bench-table" --ranks --short x-gpus2.json
+    grep -qxF '| x | 2 | 2x1 | 4.00 | 6.00 | - |' <<<"$output"
+    # into a page
+    printf '%s\n' text 'Card, rank 32, double precision, several GPUs:' '' '| old |' '|---|' '| row |' 'more' >page
+    run -0 "$ROOT/scripts/bench-table" --ranks --short --in page x-gpus1.json x-gpus2.json
+    diff - page <<'END'
+text
+Card, rank 32, double precision, several GPUs:
+
+| tensor | GPUs | grid | MTTKRPs, ms | ALS iteration, ms | times faster |
+|---|---:|---:|---:|---:|---:|
+| x | 1 | 1x1 | 8.00 | 9.00 | 1.00 |
+| x | 2 | 2x1 | 4.00 | 6.00 | 1.50 |
+more
+END
+    # a record of several GPUs is in no other table
+    run -1 "$ROOT/scripts/bench-table" x-gpus2.json
+    run -1 --separate-stderr "$ROOT/scripts/bench-table" --ranks --in page x-gpus2.json
+    [[ $stderr == *"page has no table below: Card, rank 32"* ]]
+}
+
+@test "bench-ranks goes on where a tensor does not fit" {
+    mkdir -p bin top/scripts && cp "$ROOT/scripts/bench-ranks" top/scripts/
+    # shellcheck disable=SC2016 # the program that is made expands them
+    printf '%s\n' '#!/bin/sh' 'echo "$*" >>"$CALLS"' \
+        'case "$*" in *a.blco*"--gpus 1 "*) exit 3 ;; *c.blco*--gpus*) exit 2 ;; esac' >bin/blco
+    # shellcheck disable=SC2016
+    printf '%s\n' '#!/bin/sh' 'for gpu in 0 1 2 3 4; do echo "GPU $gpu: Card"; done' >bin/nvidia-smi
+    chmod +x bin/blco bin/nvidia-smi
+    mkdir tensors && touch tensors/b.blco
+    export CALLS=$PWD/calls
+    PRESETS="a b" BLCO=$PWD/bin/blco PATH=$PWD/bin:$PATH run -0 --separate-stderr \
+        top/scripts/bench-ranks tensors --samples 3
+    # shellcheck disable=SC2154 # run sets stderr
+    [ "$stderr" = "bench-ranks: does not fit into memory, no record: a on 1 GPU(s)" ]
+    [ "$(grep -c '^generate' calls)" -eq 1 ]
+    [ "$(grep -c '^bench' calls)" -eq 6 ] # 1, 2 and 4 GPUs
+    grep -qxF "bench $PWD/tensors/b.blco -r 32 --als --gpus 4 --json data/bench/b-gpus4.json --samples 3" calls
+    PRESETS=c GPUS=2 BLCO=$PWD/bin/blco run -2 top/scripts/bench-ranks tensors
+}
+
+@test "iterations of ALS only" {
+    bench "$DATA/planted.tns" -r 4 --als --json als.json
+    [ "$(grep -cE '^ +[123] in ALS ' table)" -eq 3 ]
+    run -1 grep -E '^ +1 (ordered|hierarchical|register|atomic) ' table
+    grep -q '^ALS iteration: median' table
+    grep -qF '"mttkrp": []' als.json
+    run -1 grep -F '"ranks"' als.json
+}
+
+@test "several GPUs on a backend without any" {
+    fails 2 "blco bench: --gpus: backend host works without GPUs" bench "$DATA/planted.tns" -q -r 2 \
+        --backend host --gpus 2 --json x.json
+    fails 2 "--gpus: '0'" bench "$DATA/planted.tns" -r 2 --gpus 0
+    [ ! -e x.json ]
+}
+
 @test "bad arguments" {
     fails 2 "blco bench: no tensor given" bench -r 2
     fails 2 "no rank given: -r RANK expected" bench a.tns

@@ -71,7 +71,7 @@ parts() { of grid | sed 's/,.*//; s/x/ /g'; }
     [[ $(of rows) =~ ^"300 x 20 x "([0-9]+)" in a rank at most"$ ]]
     # 64 bytes a row of 320 rows, to 3 of 4 ranks, there and back
     [ "$(of moves)" = "30.7 kB sent by a rank in an iteration, and as much received" ]
-    [[ $(of iteration) =~ ^about\ [0-9.e-]+\ s\ of\ MTTKRP\ \+\ [0-9.e-]+\ s\ of\ moving\ rows\ =\ [0-9.e-]+\ s$ ]]
+    [[ $(of iteration) =~ ^about\ [0-9.e-]+\ s\ of\ MTTKRP\ \+\ [0-9.e-]+\ s\ of\ solves\ \+\ [0-9.e-]+\ s\ of\ moving\ rows\ =\ [0-9.e-]+\ s$ ]]
     # the percentage is that of the number, of which the mean is 5000
     [[ $(of "fullest rank") =~ ^([0-9]+)" nonzeros, "([0-9.]+)" % above the mean"$ ]]
     near "${BASH_REMATCH[1]}" "$(awk "BEGIN { print 5000 * (1 + ${BASH_REMATCH[2]} / 100) }")" 3
@@ -145,6 +145,21 @@ parts() { of grid | sed 's/,.*//; s/x/ /g'; }
     near "${BASH_REMATCH[1]}" 375000 20000
     fails 3 "--ranks: counters of 24.4 MB, 8 bytes for each row of each mode, do not fit into" \
         info -q x.blco --ranks 8 --host-memory 20M
+}
+
+@test "ranks: GPUs that this machine does not have" {
+    "$BLCO" generate x.tns -q --dims 3000,200,500 --nnz 50000
+    run -0 "$BLCO" info -q x.tns --ranks 8 --on gpus -t 1 --backend host
+    [ "$(of ranks)" = "8 GPUs on one host" ]
+    on_one=$(of iteration)
+    run -0 "$BLCO" info -q x.tns --ranks 16 --on gpus
+    [ "$(of ranks)" = "16 GPUs on several hosts" ]
+    run -0 "$BLCO" info -q x.tns --ranks 8 --on processors -t 1
+    [[ $(of ranks) == "8 processes of 1 thread on "* ]]
+    [ "$(of iteration)" != "$on_one" ]
+    [ "$(of iteration)" = "$("$BLCO" info -q x.tns --ranks 8 -t 1 --backend host | sed -n 's/^iteration *//p')" ]
+    fails 2 "--on: --ranks or --grid expected, too" info -q x.tns --on gpus
+    fails 2 "--on: 'cards'" info -q x.tns --ranks 2 --on cards
 }
 
 @test "ranks and grids that are refused" {

@@ -65,6 +65,18 @@ in_file() {
     done <names
 }
 
+@test "the tables of several GPUs are what the records and the model say" {
+    command -v python3 >/dev/null || skip "no python3"
+    cd "$ROOT"
+    scripts/rank-model | in_file data/bench/README.md
+    compgen -G 'data/bench/*-gpus*.json' >/dev/null || skip "no records of several GPUs"
+    scripts/bench-table --ranks | in_file data/bench/README.md
+    scripts/bench-table --ranks --short | in_file README.md
+    # and nothing stands in the README's table that the records do not have
+    [ "$(grep -cE '^\| [a-z0-9-]+ \| [0-9]+ \| [0-9]+x' README.md)" -eq \
+        "$(scripts/bench-table --ranks --short | grep -cE '^\| .* \| [0-9]+ \| [0-9]+x')" ]
+}
+
 @test "the tables of measurements are what the records say" {
     command -v python3 >/dev/null || skip "no python3"
     cd "$ROOT"

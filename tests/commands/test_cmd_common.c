@@ -67,6 +67,25 @@ static void takes_ranks_and_grids(void **state)
     }
 }
 
+static void takes_what_ranks_are(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct cmd_common common;
+    cmd_common_init(&common);
+    assert_int_equal(common.ranks.on, CMD_ON_BACKEND);
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_ON, "gpus", &error), STATUS_OK);
+    assert_int_equal(common.ranks.on, CMD_ON_GPUS);
+    assert_int_equal(cmd_settle_ranks(&common.ranks, &error), STATUS_INPUT);
+    assert_string_equal(error.message, "--on: --ranks or --grid expected, too");
+    error = (struct error){0};
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_ON, "processors", &error), STATUS_OK);
+    assert_int_equal(common.ranks.on, CMD_ON_PROCESSORS);
+    common.ranks.ranks = 2;
+    assert_int_equal(cmd_settle_ranks(&common.ranks, &error), STATUS_OK);
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_ON, "cards", &error), STATUS_INPUT);
+}
+
 static void checks_the_numbers_of_a_grid(void **state)
 {
     (void)state;
@@ -359,6 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parses_the_shared_options),
         cmocka_unit_test(takes_ranks_and_grids),
+        cmocka_unit_test(takes_what_ranks_are),
         cmocka_unit_test(checks_the_numbers_of_a_grid),
         cmocka_unit_test(takes_gpus),
         cmocka_unit_test(refuses_gpus),
