@@ -37,11 +37,13 @@ static void find_symbols(void *handle)
     }
 }
 
-/* NVLink multicast (NVLS) stays off unless the environment turns it on: blco is tested and measured
- * without. */
+/* Unless the environment says otherwise: NVLink multicast (NVLS) stays off, since blco is tested and
+ * measured without; and GPUs connect when they meet, not at their first operation, which would wait
+ * within NCCL for a rank that fails before. */
 static void load(void)
 {
     setenv("NCCL_NVLS_ENABLE", "0", 0);
+    setenv("NCCL_RUNTIME_CONNECT", "0", 0);
     void *handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
     if (handle)
         find_symbols(handle);
