@@ -20,22 +20,42 @@ static enum status find_library(struct device_comm *d, struct comm *host, struct
     return error->status;
 }
 
-enum status device_comm_open(struct device_comm **c, struct comm *host, struct error *error)
+/* All ranks learn what their GPUs meet by. */
+static enum status share_id(struct device_comm *d, struct comm *host, ncclUniqueId *id,
+                            struct error *error)
+{
+    if (host->rank == 0 &&
+        nccl_status(d->nccl->ncclGetUniqueId(id), NULL, "the GPUs' meeting", error) != STATUS_OK) {
+        comm_abort(host, error);
+        return error->status;
+    }
+    return comm_broadcast(host, 0, id, sizeof *id, error);
+}
+
+/* The GPUs meet. A rank that fails as soon as its GPU has met the others does not end NCCL's
+ * communicator while another GPU may still be meeting, which would wait for ever: so all ranks wait
+ * for each other, and where that fails, the communicator stays to the end of the process. */
+static enum status meet(struct device_comm *d, struct comm *host, struct error *error)
 {
     ncclUniqueId id = {{0}};
+    int failed = 0;
+    if (share_id(d, host, &id, error) != STATUS_OK)
+        return error->status;
+    if (nccl_status(d->nccl->ncclCommInitRank(&d->comm, host->size, id, host->rank), NULL,
+                    "the GPUs' meeting", error) != STATUS_OK) {
+        comm_abort(host, error);
+        return error->status;
+    }
+    return comm_agree(host, &failed, error);
+}
+
+enum status device_comm_open(struct device_comm **c, struct comm *host, struct error *error)
+{
     struct device_comm *d = memory_zeros(1, sizeof *d, error);
     *c = NULL;
     if (!d)
         comm_abort(host, error);
-    else if (find_library(d, host, error) == STATUS_OK) {
-        if (host->rank == 0 && nccl_status(d->nccl->ncclGetUniqueId(&id), NULL, "the GPUs' meeting",
-                                           error) != STATUS_OK)
-            comm_abort(host, error);
-        else if (comm_broadcast(host, 0, &id, sizeof id, error) == STATUS_OK)
-            nccl_status(d->nccl->ncclCommInitRank(&d->comm, host->size, id, host->rank), NULL,
-                        "the GPUs' meeting", error);
-    }
-    if (error->status == STATUS_OK)
+    else if (find_library(d, host, error) == STATUS_OK && meet(d, host, error) == STATUS_OK)
         *c = d;
     else
         memory_free(d);
