@@ -10,6 +10,7 @@
 
 #define ALIGNMENT 64
 #define PAGE      4096
+#define COPIED    ((size_t)1 << 20) /* bytes that a thread copies at a time */
 
 /* Arrays from this size on ask for huge pages: a first touch then costs a third as much, and
  * scattered access misses the translation buffers less. */
@@ -134,4 +135,14 @@ void memory_give_back(void)
 #ifdef __GLIBC__
     malloc_trim(0); /* other allocators have no such call, and keep less */
 #endif
+}
+
+void memory_copy(void *to, const void *from, size_t bytes)
+{
+    const size_t parts = (bytes + COPIED - 1) / COPIED;
+#pragma omp parallel for schedule(static) if (parts > 1)
+    for (size_t p = 0; p < parts; p++) {
+        size_t first = p * COPIED, length = bytes - first < COPIED ? bytes - first : COPIED;
+        memcpy((char *)to + first, (const char *)from + first, length);
+    }
 }

@@ -33,6 +33,9 @@ char *memory_text(struct error *error, const char *format, ...)
 /* Accepts NULL. */
 void memory_free(void *array);
 
+/* memcpy; of many bytes by all OpenMP threads. */
+void memory_copy(void *to, const void *from, size_t bytes);
+
 /* Gives the pages of freed arrays, which the allocator may keep for later arrays, back to the
  * system. */
 void memory_give_back(void);

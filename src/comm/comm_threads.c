@@ -226,7 +226,7 @@ static enum status exchange_bytes(struct comm *c, const void *send, const uint64
         const struct parcel *from = array[k];
         uint64_t first = from->first[c->rank], bytes = from->first[c->rank + 1] - first;
         if (bytes > 0)
-            memcpy((char *)receive + receive_first[k], from->bytes + first, bytes);
+            memory_copy((char *)receive + receive_first[k], from->bytes + first, bytes);
     }
     memory_free(array);
     leave(c);

@@ -196,7 +196,7 @@ static enum status exchange_values(struct exchange *e, const struct coo *piece, 
         return error->status;
     const double *from = e->receive;
     for (int k = 0; k < e->comm->size; k++) {
-        memcpy(e->x->value + e->filled[k], from, e->receive_count[k] * sizeof *from);
+        memory_copy(e->x->value + e->filled[k], from, e->receive_count[k] * sizeof *from);
         from += e->receive_count[k];
     }
     return STATUS_OK;

@@ -4,8 +4,10 @@
 
 #include "base/memory.h"
 
-#define SAMPLE UINT64_C(200000)    /* nonzeros, about */
-#define CHUNK  ((uint64_t)1 << 18) /* rows whose counts are summed at a time */
+#define SAMPLE  UINT64_C(200000)    /* nonzeros, about */
+#define COUNTED (UINT64_C(1) << 28) /* nonzeros of all ranks, at most: enough for cuts to be even  \
+                                     */
+#define CHUNK ((uint64_t)1 << 18)   /* rows whose counts are summed at a time */
 
 /* Counts are whole numbers below 2^53, so that sums of doubles are exact. */
 static enum status sum_counts(struct comm *c, uint64_t *count, uint64_t rows, double *chunk,
@@ -94,7 +96,8 @@ enum status rank_census(struct share *s, struct comm *c, struct coo_census *cens
 {
     struct coo_pieces pieces = share_pieces(s);
     uint64_t stride = s->total > SAMPLE ? (s->total + SAMPLE - 1) / SAMPLE : 1;
-    coo_pieces_census_every(&pieces, stride, census, error);
+    uint64_t every = s->total > COUNTED ? (s->total + COUNTED - 1) / COUNTED : 1;
+    coo_pieces_census_every(&pieces, stride, every, census, error);
     if (comm_agree_error(c, error) != STATUS_OK || sum_modes(s, c, census, error) != STATUS_OK ||
         gather_sample(c, &census->sample, error) != STATUS_OK)
         coo_census_free(census);

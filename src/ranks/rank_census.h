@@ -5,7 +5,8 @@
 #include "ranks/share.h"
 #include "tensor/coo_census.h"
 
-/* Counts the nonzeros of each row of each mode in the shares of all ranks, and gathers a sample of
+/* Counts the nonzeros of each row of each mode in the shares of all ranks (of some thousand million
+ * nonzeros, every fifth or tenth counts for all), and gathers a sample of
  * some hundred thousand nonzeros of all shares, or all nonzeros where there are fewer. By all
  * OpenMP threads; 8 bytes for each row of each mode on every rank. All ranks of c call this. The
  * caller frees *census; it is empty on failure, which all ranks see. STATUS_MEMORY. */

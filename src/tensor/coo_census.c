@@ -7,26 +7,33 @@ struct census_taker {
     struct coo_census *census;
     int order;
     uint64_t stride; /* every so many-th nonzero is in the sample         */
+    uint64_t every;  /* every so many-th nonzero is counted, as so many   */
     uint64_t seen;   /* nonzeros of the pieces so far                      */
     uint64_t taken;  /* of the sample so far                               */
 };
 
+/* The first nonzero of a piece that is looked at, where every stride-th of all is. */
+static uint64_t first_of(const struct census_taker *t, uint64_t stride)
+{
+    return (stride - t->seen % stride) % stride;
+}
+
 /* A thread counts whole modes: no two add to the same counter. */
 static void count_rows(struct census_taker *t, const struct coo *piece)
 {
+    uint64_t first = first_of(t, t->every);
 #pragma omp parallel for schedule(dynamic)
     for (int n = 0; n < t->order; n++) {
         uint64_t *count = t->census->count[n];
-        for (uint64_t i = 0; i < piece->nnz; i++)
-            count[piece->index[n][i]]++;
+        for (uint64_t i = first; i < piece->nnz; i += t->every)
+            count[piece->index[n][i]] += t->every;
     }
 }
 
 static void add_to_sample(struct census_taker *t, const struct coo *piece)
 {
     struct coo *sample = &t->census->sample;
-    uint64_t first = (t->stride - t->seen % t->stride) % t->stride;
-    for (uint64_t i = first; i < piece->nnz; i += t->stride) {
+    for (uint64_t i = first_of(t, t->stride); i < piece->nnz; i += t->stride) {
         for (int n = 0; n < t->order; n++)
             sample->index[n][t->taken] = piece->index[n][i];
         sample->value[t->taken++] = piece->value[i];
@@ -44,9 +51,10 @@ static enum status take(void *context, struct coo *piece, struct error *error)
 }
 
 enum status coo_pieces_census_every(const struct coo_pieces *pieces, uint64_t stride,
-                                    struct coo_census *c, struct error *error)
+                                    uint64_t every, struct coo_census *c, struct error *error)
 {
-    struct census_taker t = {.census = c, .order = pieces->shape.order, .stride = stride};
+    struct census_taker t = {
+        .census = c, .order = pieces->shape.order, .stride = stride, .every = every};
     *c = (struct coo_census){0};
     for (int n = 0; n < t.order && error->status == STATUS_OK; n++)
         c->count[n] = memory_zeros(pieces->shape.dims[n], sizeof *c->count[n], error);
@@ -63,7 +71,7 @@ enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t most, st
                               struct error *error)
 {
     uint64_t stride = pieces->nnz > most ? (pieces->nnz + most - 1) / most : 1;
-    return coo_pieces_census_every(pieces, stride, c, error);
+    return coo_pieces_census_every(pieces, stride, 1, c, error);
 }
 
 enum status coo_census(const struct coo *x, uint64_t most, struct coo_census *c,

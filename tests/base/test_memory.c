@@ -131,6 +131,25 @@ static void test_pages(void **state)
     }
 }
 
+/* Of all lengths near those at which threads divide the bytes; nothing behind them changes. */
+static void test_copy(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 4095, 1 << 20, (1 << 20) + 1, (5 << 20) - 1, 9 << 20};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        struct error error = {0};
+        unsigned char *from = memory_array(sizes[s] + 1, 1, &error);
+        unsigned char *to = memory_zeros(sizes[s] + 1, 1, &error);
+        for (size_t i = 0; i <= sizes[s]; i++)
+            from[i] = (unsigned char)(i * 7 + i / 256 + 1);
+        memory_copy(to, from, sizes[s]);
+        assert_memory_equal(to, from, sizes[s]);
+        assert_int_equal(to[sizes[s]], 0);
+        memory_free(from);
+        memory_free(to);
+    }
+}
+
 /* Small arrays between arrays that stay: what they took is given back, what stays is as it was. */
 static void test_give_back(void **state)
 {
@@ -168,7 +187,8 @@ int main(void)
         cmocka_unit_test(test_alignment), cmocka_unit_test(test_zeros),
         cmocka_unit_test(test_overflow),  cmocka_unit_test(test_resize),
         cmocka_unit_test(test_text),      cmocka_unit_test(test_hook),
-        cmocka_unit_test(test_pages),     cmocka_unit_test(test_give_back),
+        cmocka_unit_test(test_pages),     cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_give_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

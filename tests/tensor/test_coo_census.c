@@ -76,6 +76,34 @@ static void test_census(void **state)
     coo_free(&x);
 }
 
+/* Only every so many-th nonzero is counted, as so many; pieces of any length count the same. */
+static void test_counting_some(void **state)
+{
+    (void)state;
+    static const struct shape shape = {3, {30, 1, 70}};
+    static const uint64_t lengths[] = {1, 7, 100, 1000};
+    struct coo x;
+    naive_random_coo(&x, &shape, 500, 2, 1);
+    for (uint64_t every = 1; every < 600; every = 3 * every + 1)
+        for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+            struct error error = {0};
+            struct coo_census c;
+            struct cut cut = {&x, lengths[l]};
+            struct coo_pieces pieces = {.shape = shape, .nnz = x.nnz, .each = each, .pieces = &cut};
+            assert_int_equal(coo_pieces_census_every(&pieces, 10, every, &c, &error), STATUS_OK);
+            assert_int_equal(c.sample.nnz, 50);
+            for (int n = 0; n < 3; n++)
+                for (uint64_t row = 0; row < shape.dims[n]; row++) {
+                    uint64_t expected = 0;
+                    for (uint64_t i = 0; i < x.nnz; i += every)
+                        expected += x.index[n][i] == row ? every : 0;
+                    assert_int_equal(c.count[n][row], expected);
+                }
+            coo_census_free(&c);
+        }
+    coo_free(&x);
+}
+
 static enum status refuse(void *pieces, coo_taker take, void *context, struct error *error)
 {
     (void)pieces, (void)take, (void)context;
@@ -110,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_census),
+        cmocka_unit_test(test_counting_some),
         cmocka_unit_test(test_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
