@@ -91,7 +91,7 @@ static void test_counting_some(void **state)
             struct cut cut = {&x, lengths[l]};
             struct coo_pieces pieces = {.shape = shape, .nnz = x.nnz, .each = each, .pieces = &cut};
             assert_int_equal(coo_pieces_census_every(&pieces, 10, every, &c, &error), STATUS_OK);
-            assert_int_equal(c.sample.nnz, 50);
+            assert_int_equal(c.sample.nnz, (x.nnz + 9) / 10);
             for (int n = 0; n < 3; n++)
                 for (uint64_t row = 0; row < shape.dims[n]; row++) {
                     uint64_t expected = 0;
