@@ -1,0 +1,220 @@
+/* The rows of several ranks: every nonzero keeps its rows, every row is solved once, sums of M and
+ * gathered rows are right, whether rows that one rank alone touches are kept apart or not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <stdatomic.h>
+#include <math.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/backend_ranks.h"
+#include "base/memory.h"
+#include "ranks/rank_tensor.h"
+#include "support/naive.h"
+#include "support/rank_threads.h"
+
+/* What the ranks of a test share. */
+struct world {
+    const struct coo *x;
+    double *sum[MAX_ORDER];        /* (I_n): of the values in each row                      */
+    atomic_int *solved[MAX_ORDER]; /* (I_n): how many ranks solve the row                   */
+    atomic_int apart;              /* modes and ranks that keep rows of their own apart     */
+};
+
+struct job {
+    struct world *world;
+    int parts[MAX_ORDER]; /* of the grid; 0: chosen */
+    int modes;
+};
+
+/* The row of the whole that a row here is. */
+static uint64_t whole_row(const struct part *p, int n, uint64_t i)
+{
+    return p->row[n] ? p->row[n][i] : p->first[n] + i;
+}
+
+static bool keeps_rows(const struct backend_ranks *r, const struct coo *x, const struct coo *before,
+                       const struct part *range)
+{
+    const struct part *part = &r->part;
+    for (int n = 0; n < x->shape.order; n++)
+        for (uint64_t i = 0; i < x->nnz; i++)
+            if (x->index[n][i] >= part->here.dims[n] ||
+                whole_row(part, n, x->index[n][i]) != range->first[n] + before->index[n][i])
+                return false;
+    return true;
+}
+
+static void note_solved(const struct backend_ranks *r, struct world *w)
+{
+    for (int n = 0; n < r->part.whole.order; n++) {
+        const struct backend_rows *m = &r->mode[n];
+        w->apart += m->row != NULL;
+        for (uint64_t i = m->first; i < m->first + m->count; i++)
+            if (whole_row(&r->part, n, i) != NO_ROW)
+                w->solved[n][whole_row(&r->part, n, i)]++;
+    }
+}
+
+/* With M the sums of this rank's values, two columns of them. */
+static bool adds_up(const struct backend_ranks *r, const struct coo *x, const struct world *w,
+                    int n, struct error *error)
+{
+    uint64_t rows = r->part.here.dims[n], first = r->mode[n].first,
+             behind = first + r->mode[n].count;
+    double *m = calloc(2 * rows + 1, sizeof *m);
+    bool right = m != NULL;
+    for (uint64_t i = 0; right && i < x->nnz; i++) {
+        m[2 * (uint64_t)x->index[n][i]] += x->value[i];
+        m[2 * (uint64_t)x->index[n][i] + 1] -= x->value[i];
+    }
+    right = right && backend_ranks_scatter(r, n, m, 2, error) == STATUS_OK;
+    for (uint64_t i = 0; right && i < rows; i++) {
+        uint64_t row = whole_row(&r->part, n, i);
+        double expected = row == NO_ROW ? 0 : w->sum[n][row];
+        if (i >= first && i < behind)
+            right = m[2 * i] == expected && m[2 * i + 1] == -expected;
+        else
+            m[2 * i] = m[2 * i + 1] = NAN;
+    }
+    right = right && backend_ranks_gather(r, n, m, 2, error) == STATUS_OK;
+    for (uint64_t i = 0; right && i < rows; i++) {
+        uint64_t row = whole_row(&r->part, n, i);
+        right = row == NO_ROW || (m[2 * i] == w->sum[n][row] && m[2 * i + 1] == -w->sum[n][row]);
+    }
+    free(m);
+    return right;
+}
+
+static void one_rank(struct comm *c, void *context, struct error *error)
+{
+    struct job *job = context;
+    struct rank_request request = {
+        .modes = job->modes, .row_bytes = 64, .machine = {.one_host = true, .threads = 1}};
+    struct rank_tensor t;
+    struct backend_ranks r = {0};
+    struct coo before = {0};
+    memcpy(request.parts, job->parts, sizeof request.parts);
+    if (rank_tensor_share(&t, c, job->world->x, &request, error) == STATUS_OK &&
+        coo_create(&before, &t.x.shape, t.x.nnz, error) == STATUS_OK) {
+        for (int n = 0; n < t.x.shape.order; n++)
+            memcpy(before.index[n], t.x.index[n], t.x.nnz * sizeof *before.index[n]);
+        backend_ranks_open(&r, c, &t.grid, &t.x, error);
+    }
+    bool right = error->status == STATUS_OK && keeps_rows(&r, &t.x, &before, &t.part);
+    if (error->status == STATUS_OK)
+        note_solved(&r, job->world);
+    for (int n = 0; right && n < t.x.shape.order; n++)
+        right = adds_up(&r, &t.x, job->world, n, error);
+    if (!right)
+        error_set(error, STATUS_INTERNAL, "rank %d: rows are wrong", c->rank);
+    if (error->status != STATUS_OK)
+        comm_abort(c, error);
+    backend_ranks_close(&r);
+    coo_free(&before);
+    rank_tensor_close(&t);
+}
+
+static void make_world(struct world *w, const struct coo *x)
+{
+    *w = (struct world){.x = x};
+    for (int n = 0; n < x->shape.order; n++) {
+        w->sum[n] = calloc(x->shape.dims[n], sizeof *w->sum[n]);
+        w->solved[n] = calloc(x->shape.dims[n], sizeof *w->solved[n]);
+        for (uint64_t i = 0; i < x->nnz; i++)
+            w->sum[n][x->index[n][i]] += x->value[i];
+    }
+}
+
+static void free_world(struct world *w)
+{
+    for (int n = 0; n < w->x->shape.order; n++) {
+        free(w->sum[n]);
+        free((void *)w->solved[n]);
+    }
+}
+
+static void check_rows(const struct coo *x, int ranks, const int *parts, int *apart)
+{
+    struct world w;
+    struct job job[MOST_RANKS];
+    struct error errors[MOST_RANKS];
+    make_world(&w, x);
+    for (int k = 0; k < MOST_RANKS; k++) {
+        job[k] = (struct job){.world = &w, .modes = parts ? x->shape.order : 0};
+        if (parts)
+            memcpy(job[k].parts, parts, (size_t)x->shape.order * sizeof *parts);
+    }
+    assert_true(run_rank_threads(ranks, one_rank, job, sizeof *job, errors));
+    assert_all_well(errors, ranks);
+    for (int n = 0; n < x->shape.order; n++)
+        for (uint64_t i = 0; i < x->shape.dims[n]; i++)
+            assert_int_equal(w.solved[n][i], 1);
+    *apart += w.apart;
+    free_world(&w);
+}
+
+/* Few nonzeros, so that ranks have many rows for themselves; or many, so that all are shared. */
+static void test_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        struct shape shape;
+        uint64_t nnz;
+        bool apart;
+    } cases[] = {{{3, {200, 1, 300}}, 250, true},
+                 {{2, {500, 40}}, 900, true},
+                 {{3, {20, 30, 10}}, 4000, false}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct coo x;
+        int apart = 0;
+        naive_random_coo(&x, &cases[c].shape, cases[c].nnz, c, 0);
+        for (uint64_t i = 0; i < x.nnz; i++)
+            x.value[i] = (double)(i % 1000) + 1; /* sums are exact in any order */
+        for (size_t s = 0; s < sizeof rank_counts / sizeof *rank_counts; s++) {
+            int parts[MAX_ORDER] = {0};
+            check_rows(&x, rank_counts[s], NULL, &apart);
+            while (process_grid_next(parts, x.shape.order, rank_counts[s]))
+                check_rows(&x, rank_counts[s], parts, &apart);
+        }
+        assert_true(cases[c].apart == (apart > 0));
+        coo_free(&x);
+    }
+}
+
+/* All ranks end, whichever finds no memory. */
+static void test_failing_allocations(void **state)
+{
+    (void)state;
+    struct coo x;
+    struct world w;
+    naive_random_coo(&x, &(struct shape){2, {60, 40}}, 80, 1, 0);
+    make_world(&w, &x);
+    int failures = 0;
+    for (long k = 0, fired = 1; fired; k++) {
+        struct job job[MOST_RANKS];
+        struct error errors[MOST_RANKS];
+        for (int r = 0; r < MOST_RANKS; r++)
+            job[r] = (struct job){.world = &w, .parts = {2, 1}, .modes = 2};
+        memory_hook_set(k);
+        bool right = run_rank_threads(2, one_rank, job, sizeof *job, errors);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        failures += !right || errors[0].status == STATUS_MEMORY;
+    }
+    assert_true(failures > 20);
+    free_world(&w);
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_failing_allocations)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
