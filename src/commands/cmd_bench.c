@@ -99,6 +99,8 @@ static enum status prepare(struct job *job, struct error *error)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
     if (cmd_choose_backend(&job->common, &job->request.kind, &why_not, error) != STATUS_OK)
         return error->status;
+    if (cmd_check_parts(&job->common.ranks, job->common.gpus.count, "GPUs", error) != STATUS_OK)
+        return error->status;
     if (job->json && outfile_open(&job->file, job->json, error) != STATUS_OK)
         return error->status;
     job->threads = cmd_set_threads(job->common.threads, 1);

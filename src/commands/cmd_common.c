@@ -206,22 +206,30 @@ bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *str
     return common->help || common->version;
 }
 
-enum status cmd_settle_ranks(struct cmd_ranks *ranks, struct error *error)
+enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char *what,
+                            struct error *error)
 {
     char name[128];
     int product = 1;
     for (int n = 0; n < ranks->modes; n++)
         product *= ranks->parts[n];
-    if (ranks->modes > 0 && ranks->ranks == 0)
-        ranks->ranks = product;
-    if (ranks->on != CMD_ON_BACKEND && ranks->ranks == 0)
-        return error_set(error, STATUS_INPUT, "--on: --ranks or --grid expected, too");
-    if (ranks->modes == 0 || ranks->ranks == product)
+    if (ranks->modes == 0 || product == count)
         return STATUS_OK;
     process_grid_name(ranks->parts, ranks->modes, name, sizeof name);
     return error_set(error, STATUS_INPUT,
-                     "--grid: '%s', expected a product of %d, the number of --ranks", name,
-                     ranks->ranks);
+                     "--grid: '%s', expected a product of %d, the number of %s", name, count, what);
+}
+
+enum status cmd_settle_ranks(struct cmd_ranks *ranks, struct error *error)
+{
+    if (ranks->modes > 0 && ranks->ranks == 0) {
+        ranks->ranks = 1;
+        for (int n = 0; n < ranks->modes; n++)
+            ranks->ranks *= ranks->parts[n];
+    }
+    if (ranks->on != CMD_ON_BACKEND && ranks->ranks == 0)
+        return error_set(error, STATUS_INPUT, "--on: --ranks or --grid expected, too");
+    return cmd_check_parts(ranks, ranks->ranks, "--ranks", error);
 }
 
 enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error)

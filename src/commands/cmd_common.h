@@ -79,6 +79,10 @@ bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *str
  * where --ranks says another number, or where --on stands without both. */
 enum status cmd_settle_ranks(struct cmd_ranks *ranks, struct error *error);
 
+/* STATUS_INPUT where --grid is not one of `count` ranks; `what` names them ("GPUs"). */
+enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char *what,
+                            struct error *error);
+
 /* STATUS_INPUT where --grid does not give a number for each of the tensor's modes. */
 enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error);
 

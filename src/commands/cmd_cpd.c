@@ -63,6 +63,15 @@ static void name_workers(const struct cpd_job *job, char text[64])
         snprintf(text, 64, "%d thread%s", threads, threads == 1 ? "" : "s");
 }
 
+/* Refuses a --grid of another number of ranks than there are. */
+static enum status check_grid(const struct cpd_job *job, struct error *error)
+{
+    const struct cmd_common *common = &job->settings.common;
+    bool of_gpus = job->kind->devices && !comm_world_expected();
+    return cmd_check_parts(&common->ranks, of_gpus ? common->gpus.count : comm_world_size(),
+                           of_gpus ? "GPUs" : "processes", error);
+}
+
 /* Checks all that can be checked before the tensor is read. */
 static enum status prepare(struct cpd_job *job, struct error *error)
 {
@@ -70,6 +79,8 @@ static enum status prepare(struct cpd_job *job, struct error *error)
     struct error why_not = {0};
     char workers[64];
     if (cmd_choose_backend(&s->common, &job->kind, &why_not, error) != STATUS_OK)
+        return error->status;
+    if (check_grid(job, error) != STATUS_OK)
         return error->status;
     if (!s->nowrite && comm_world_rank() == 0 && ktensor_writable(s->stem, error) != STATUS_OK)
         return error->status;

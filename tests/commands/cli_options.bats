@@ -4,6 +4,10 @@ load cli_helpers
     fails 2 "blco cpd: no tensor given" cpd -r 2
     fails 2 "one tensor expected, but 'b.tns' follows 'a.tns'" cpd a.tns b.tns -r 2
     fails 2 "no rank given: -r RANK expected" cpd a.tns
+    fails 2 "--grid: '2x2x1', expected a product of 1, the number of processes" \
+        cpd a.tns -r 2 --backend host --grid 2x2x1
+    fails 2 "--grid: '2x1', expected a product of 1, the number of GPUs" \
+        bench a.tns -r 2 --backend host --grid 2x1
     fails 2 "blco info: no tensor given" info
     fails 2 "one tensor expected, but 'b.tns' follows 'a.tns'" info a.tns b.tns
 }
