@@ -62,12 +62,7 @@ static enum status open_part(struct backend *b, struct rank_tensor *t,
 static void tell(struct rank_report *report, const struct backend *b, uint64_t nnz,
                  double communication)
 {
-    struct backend_built built;
-    backend_built((struct backend *)b, &built);
-    *report = (struct rank_report){.part = b->ranks->part,
-                                   .nnz = nnz,
-                                   .planned = built.plan.total_bytes,
-                                   .communication = communication};
+    *report = (struct rank_report){.nnz = nnz, .communication = communication};
     memcpy(report->operation, b->seconds, sizeof report->operation);
 }
 

@@ -19,9 +19,7 @@ struct cpals_setting {
 
 /* What a rank can tell of itself in the end. */
 struct rank_report {
-    struct part part;
-    uint64_t nnz;     /* of the part                                                              */
-    uint64_t planned; /* bytes of the plan that was followed                                      */
+    uint64_t nnz; /* of the rank's part                                                           */
     double operation[OP_COUNT][MAX_ORDER]; /* seconds of each operation and mode, as booked      */
     double communication; /* seconds of iterations in which rows and sums moved, waiting included */
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "plan/row_cuts.h"
 #include "ranks/share.h"
 
 #define IN_FLIGHT (UINT64_C(64) << 20) /* bytes that a rank receives in a round, about */
@@ -79,30 +80,17 @@ static void create_rows(struct ktensor *rows, const struct ktensor *part,
         memcpy(rows->lambda, part->lambda, part->rank * sizeof *part->lambda);
 }
 
-/* The rank k with cut[k] <= row < cut[k + 1]. */
-static uint64_t owner_of(const uint64_t *cut, uint64_t ranks, uint64_t row)
-{
-    uint64_t low = 0, high = ranks;
-    while (high - low > 1) {
-        uint64_t middle = (low + high) / 2;
-        if (cut[middle] <= row)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Finds the places of the records of the rows [first, first + count) here, sorted by owner, and
  * how many each owner gets. */
 static void sort_rows(struct spreading *s, const struct ktensor *part, int n, uint64_t first,
                       uint64_t count)
 {
-    uint64_t ranks = (uint64_t)s->comm->size, next = 0;
+    int size = s->comm->size;
+    uint64_t ranks = (uint64_t)size, next = 0;
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < count; i++) {
         uint64_t row = ktensor_row(part, n, first + i);
-        s->place[i] = row == NO_ROW ? NO_ROW : owner_of(s->cut, ranks, row);
+        s->place[i] = row == NO_ROW ? NO_ROW : (uint64_t)row_cuts_range(s->cut, size, row);
     }
     memset(s->send_count, 0, ranks * sizeof *s->send_count);
     for (uint64_t i = 0; i < count; i++)

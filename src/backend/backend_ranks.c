@@ -5,24 +5,24 @@
 #include "backend/row_sharing.h"
 #include "base/memory.h"
 
-/* Cuts the first `shared` rows into slots. */
-static enum status make_slots(struct backend_rows *m, uint64_t shared, struct error *error)
+/* Cuts the first `shared` rows into stripes. */
+static enum status make_stripes(struct backend_rows *m, uint64_t shared, struct error *error)
 {
     uint64_t size = (uint64_t)m->sharing->size;
-    m->slot = (shared + size - 1) / size;
-    m->slot_first = memory_array(size + 1, sizeof *m->slot_first, error);
-    for (uint64_t k = 0; m->slot_first && k <= size; k++)
-        m->slot_first[k] = k * m->slot < shared ? k * m->slot : shared;
+    m->stripe = (shared + size - 1) / size;
+    m->stripe_first = memory_array(size + 1, sizeof *m->stripe_first, error);
+    for (uint64_t k = 0; m->stripe_first && k <= size; k++)
+        m->stripe_first[k] = k * m->stripe < shared ? k * m->stripe : shared;
     return error->status;
 }
 
-/* All rows are shared, and this rank solves its slot. */
+/* All rows are shared, and this rank solves its stripe. */
 static enum status share_all(struct backend_ranks *r, int n, struct error *error)
 {
     struct backend_rows *m = &r->mode[n];
-    if (make_slots(m, r->part.here.dims[n], error) == STATUS_OK) {
-        m->first = m->slot_first[m->sharing->rank];
-        m->count = m->slot_first[m->sharing->rank + 1] - m->first;
+    if (make_stripes(m, r->part.here.dims[n], error) == STATUS_OK) {
+        m->first = m->stripe_first[m->sharing->rank];
+        m->count = m->stripe_first[m->sharing->rank + 1] - m->first;
     }
     return error->status;
 }
@@ -33,7 +33,7 @@ static void place_rows(struct backend_ranks *r, int n, const struct row_sharing 
 {
     struct backend_rows *m = &r->mode[n];
     uint64_t size = (uint64_t)m->sharing->size, range = r->part.here.dims[n];
-    uint64_t shared = 0, own = size * m->slot + m->slot;
+    uint64_t shared = 0, own = size * m->stripe + m->stripe;
     for (uint64_t i = 0; i < own; i++)
         m->row[i] = NO_ROW;
     for (uint64_t i = 0; i < range; i++) {
@@ -43,7 +43,7 @@ static void place_rows(struct backend_ranks *r, int n, const struct row_sharing 
         else if (s->owner[i] == m->sharing->rank)
             m->row[place[i] = own++] = row;
     }
-    const uint64_t *mine = &m->slot_first[m->sharing->rank];
+    const uint64_t *mine = &m->stripe_first[m->sharing->rank];
     memcpy(m->row + m->first, m->row + mine[0], (mine[1] - mine[0]) * sizeof *m->row);
 }
 
@@ -60,9 +60,9 @@ static enum status share_some(struct backend_ranks *r, int n, const struct row_s
 {
     struct backend_rows *m = &r->mode[n];
     uint64_t *place = memory_array(r->part.here.dims[n], sizeof *place, error);
-    if (place && make_slots(m, s->shared, error) == STATUS_OK) {
-        m->first = (uint64_t)m->sharing->size * m->slot;
-        m->count = m->slot + s->own;
+    if (place && make_stripes(m, s->shared, error) == STATUS_OK) {
+        m->first = (uint64_t)m->sharing->size * m->stripe;
+        m->count = m->stripe + s->own;
         m->row = memory_array(m->first + m->count, sizeof *m->row, error);
     }
     if (m->row) {
@@ -135,7 +135,7 @@ void backend_ranks_close(struct backend_ranks *r)
     for (int n = 0; n < MAX_ORDER; n++) {
         if (r->mode[n].sharing != r->all)
             comm_close(r->mode[n].sharing);
-        memory_free(r->mode[n].slot_first);
+        memory_free(r->mode[n].stripe_first);
         memory_free(r->mode[n].row);
     }
     *r = (struct backend_ranks){0};
@@ -149,23 +149,24 @@ double backend_ranks_seconds(const struct backend_ranks *r)
     return seconds;
 }
 
-/* Copies this rank's slot of shared rows to the room for its sums, or back; no more than the rows
- * that the slot has. */
-static void copy_slot(const struct backend_rows *m, double *rows, uint64_t rank, bool back)
+/* Copies this rank's stripe of shared rows to the room for its sums, or back; no more than the rows
+ * that the stripe has. */
+static void copy_stripe(const struct backend_rows *m, double *rows, uint64_t rank, bool back)
 {
-    const uint64_t *mine = &m->slot_first[m->sharing->rank];
-    double *slot = rows + mine[0] * rank, *room = rows + m->first * rank;
+    const uint64_t *mine = &m->stripe_first[m->sharing->rank];
+    double *stripe = rows + mine[0] * rank, *room = rows + m->first * rank;
     if (m->row)
-        memcpy(back ? slot : room, back ? room : slot, (mine[1] - mine[0]) * rank * sizeof *rows);
+        memcpy(back ? stripe : room, back ? room : stripe,
+               (mine[1] - mine[0]) * rank * sizeof *rows);
 }
 
 enum status backend_ranks_scatter(const struct backend_ranks *r, int n, double *m, uint64_t rank,
                                   struct error *error)
 {
     const struct backend_rows *mode = &r->mode[n];
-    const struct comm_rows rows = {mode->slot_first, rank};
+    const struct comm_rows rows = {mode->stripe_first, rank};
     if (comm_reduce_scatter(mode->sharing, m, &rows, error) == STATUS_OK)
-        copy_slot(mode, m, rank, false);
+        copy_stripe(mode, m, rank, false);
     return error->status;
 }
 
@@ -173,7 +174,7 @@ enum status backend_ranks_gather(const struct backend_ranks *r, int n, double *a
                                  struct error *error)
 {
     const struct backend_rows *mode = &r->mode[n];
-    const struct comm_rows rows = {mode->slot_first, rank};
-    copy_slot(mode, a, rank, true);
+    const struct comm_rows rows = {mode->stripe_first, rank};
+    copy_stripe(mode, a, rank, true);
     return comm_all_gather(mode->sharing, a, &rows, error);
 }

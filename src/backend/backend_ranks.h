@@ -5,9 +5,9 @@
  * A range of mode n belongs to `size` ranks. Where nonzeros of several of them touch a row, these
  * ranks must sum their rows of M; but a row that one rank alone touches is that rank's own, and
  * never moves. Where enough rows are of that kind, a rank has them in this order: the rows that are
- * shared, alike on all ranks, in slots of equal length, one for each rank to solve; room for the
- * sums of its own slot; its own rows. So what a rank solves lies together. Otherwise all rows are
- * shared, the sums of a slot replace its rows, and the rows keep their order. */
+ * shared, alike on all ranks, in stripes of equal length, one for each rank to solve; room for the
+ * sums of its own stripe; its own rows. So what a rank solves lies together. Otherwise all rows are
+ * shared, the sums of a stripe replace its rows, and the rows keep their order. */
 #ifndef BLCO_BACKEND_RANKS_H
 #define BLCO_BACKEND_RANKS_H
 
@@ -16,10 +16,11 @@
 
 /* The rows of one mode that are here. */
 struct backend_rows {
-    struct comm *sharing;  /* the ranks of this range: `all` of struct backend_ranks, or owned    */
-    uint64_t *slot_first;  /* (size + 1): slot k has the rows slot_first[k] to slot_first[k + 1] -
-                            * 1 of those here; the last slots may have fewer, or none; owned      */
-    uint64_t slot;         /* rows of a slot that is full                                         */
+    struct comm *sharing; /* the ranks of this range: `all` of struct backend_ranks, or owned    */
+    uint64_t *stripe_first; /* (size + 1): of the rows here, stripe k has those from
+                             * stripe_first[k] to stripe_first[k + 1] - 1; the last stripes may have
+                             * fewer rows than the others, or none; owned                        */
+    uint64_t stripe;        /* rows of a stripe that is full                                     */
     uint64_t first, count; /* the rows that this rank solves, of those here                       */
     uint64_t *row; /* (here): part.row of the mode; NULL where rows keep their order; owned */
 };

@@ -5,7 +5,7 @@
 
 #define AT_A_TIME (UINT64_C(1) << 20) /* rows that ranks compare at a time */
 
-/* Bit i of touched: this rank has a nonzero in row i. */
+/* touched[i] becomes 1 for each row i in which this rank has a nonzero. */
 static void touch(unsigned char *touched, const uint32_t *index, uint64_t nnz)
 {
 #pragma omp parallel for schedule(static)

@@ -120,7 +120,7 @@ static void show_ranks(struct work *w)
         const struct rank_place *p = &w->place[r];
         const struct rank_report *t = &w->telling[r].report;
         char gpu[16] = "-", peak[NUMBER_SIZE_TEXT];
-        if (p->device_name[0])
+        if (p->device_bus[0])
             snprintf(gpu, sizeof gpu, "%d", p->device);
         progress_note(w->progress, "%4d %-16.16s %4s %8d %13ju %7.3f s %7.3f s %8.3f s %9s", r,
                       p->host, gpu, p->threads, (uintmax_t)t->nnz, sum_of(t, OP_MTTKRP),

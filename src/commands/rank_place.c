@@ -36,7 +36,6 @@ static enum status find_device(struct rank_place *p, const struct comm *c,
     p->device = gpus->device[place];
     if (kind->device(p->device, &device, error) != STATUS_OK)
         return error->status;
-    snprintf(p->device_name, sizeof p->device_name, "%.63s", device.name);
     snprintf(p->device_bus, sizeof p->device_bus, "%s", device.bus);
     return STATUS_OK;
 }

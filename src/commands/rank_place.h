@@ -8,9 +8,8 @@
 
 struct rank_place {
     char host[64];
-    int device;           /* the number of the rank's GPU on its host                           */
-    char device_name[64]; /* empty where the backend has no GPUs, as device_bus                 */
-    char device_bus[32];
+    int device; /* the number of the rank's GPU on its host                                       */
+    char device_bus[32]; /* the GPU's place in its host; empty where the backend has no GPUs     */
     int threads;         /* of OpenMP                                                          */
     uint64_t processors; /* the same number for ranks that may run on the same processors      */
 };

@@ -9,8 +9,8 @@ struct gather_rates {
 
 /* One NVIDIA H200. Sweeps of rank 32 in double precision read 1e12 bytes a second: factors in the
  * L2 cache: nell2 12.9 (9.2 ms), enron 15.9 (10.5 ms); larger ones: amazon 7.7 (349 ms, in the
- * card's memory), fb-m 6.2 (25.9 ms), reddit 4.4 (1640 ms); data/bench/README.md has the times but
- * for amazon. The rates are geometric means. Single precision gives the same within a tenth. */
+ * card's memory), fb-m 6.2 (25.9 ms), reddit 4.4 (1640 ms); data/bench/README.md
+ * has the times. The rates are geometric means. Single precision gives the same within a tenth. */
 static const struct gather_rates device_rates = {100e6, 14e12, 5.9e12};
 
 /* A processor thread, in 1e9 bytes a second. Factors in a cache: nell2-small 65, uber 190; larger
@@ -18,14 +18,14 @@ static const struct gather_rates device_rates = {100e6, 14e12, 5.9e12};
  * takes more threads for as many times faster. */
 static const struct gather_rates thread_rates = {32e6, 110e9, 30e9};
 
-/* NCCL's sums and gathers of large arrays among H200s: 270e9 bytes a second over NVLink, 30
- * microseconds at the least; a host's network gives 50e9. Ranks that are threads or processes of
- * one host copy 8e9 bytes a second, with 10 microseconds for all to meet; between hosts a rank has
- * a network of 10e9 to itself. */
-/* Solves read and write rows at 3.9e12 bytes a second on an H200 (darpa, fb-m); a processor
- * thread's share of the memory gives 6e9. */
+/* Solves read and write rows at 3.9e12 bytes a second on an H200 (darpa, fb-m), at about 6e9 by a
+ * processor thread (tags: the time of an iteration beside the MTTKRPs of two threads). */
 static const double device_memory = 3.9e12, thread_memory = 6e9;
 
+/* Several hosts, one host. Measured among two H200s of one host: NCCL's sums and gathers of large
+ * arrays run at 270e9 bytes a second, and take 30 microseconds at the least. The other rates are
+ * assumed: a network that gives each GPU 50e9 or each process 10e9; processes of one host that copy
+ * 8e9, and meet in 10 microseconds. */
 static const double device_link[] = {50e9, 270e9}, device_meeting = 30e-6;
 static const double host_link[] = {10e9, 8e9}, host_meeting = 10e-6;
 

@@ -1,5 +1,5 @@
-/* How fast ranks work and exchange rows, from recorded measurements: what a grid of ranks is chosen
- * by where nothing has been measured. */
+/* How fast ranks work and exchange rows, from recorded measurements and, for networks, from
+ * assumptions (rank_rates.c): what a grid of ranks is chosen by where nothing has been measured. */
 #ifndef BLCO_RANK_RATES_H
 #define BLCO_RANK_RATES_H
 

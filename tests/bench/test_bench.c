@@ -16,6 +16,7 @@
 #include "bench/bench_record.h"
 #include "bench/bench_table.h"
 #include "support/blco_files.h"
+#include "support/known_rates.h"
 #include "support/scratch.h"
 
 static void assert_near(double a, double b)
@@ -40,16 +41,6 @@ static struct backend_ops operations;
 static int calls_until_settled, calls[MAX_ORDER];
 static double wrong_by;
 static int wrong_mode;
-
-static enum status known_rates(const struct shape *shape, const struct backend_options *options,
-                               struct backend_rates *rates, struct error *error)
-{
-    (void)options, (void)error;
-    *rates = (struct backend_rates){.copy_bytes_per_second = 1e9};
-    for (int n = 0; n < shape->order; n++)
-        rates->gather_bytes_per_second[n] = rates->atomic_rows_per_second[n] = 1e9;
-    return STATUS_OK;
-}
 
 static enum status counting_mttkrp(void *state, int mode, struct error *error)
 {

@@ -15,6 +15,7 @@
 #include "bench/bench_record.h"
 #include "bench/bench_table.h"
 #include "comm/comm_team.h"
+#include "support/known_rates.h"
 #include "support/scratch.h"
 #include "support/blco_files.h"
 
@@ -27,16 +28,6 @@ static const uint64_t dims[] = {40, 3, 25};
 static struct backend_kind pretender;
 static struct backend_ops operations;
 static _Thread_local bool is_wrong;
-
-static enum status known_rates(const struct shape *shape, const struct backend_options *options,
-                               struct backend_rates *rates, struct error *error)
-{
-    (void)options, (void)error;
-    *rates = (struct backend_rates){.copy_bytes_per_second = 1e9};
-    for (int n = 0; n < shape->order; n++)
-        rates->gather_bytes_per_second[n] = rates->atomic_rows_per_second[n] = 1e9;
-    return STATUS_OK;
-}
 
 static enum status fetch(void *state, int mode, double *m, struct error *error)
 {

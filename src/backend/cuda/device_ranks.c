@@ -64,8 +64,8 @@ void device_ranks_close(struct device_ranks *r)
 uint64_t device_ranks_rows(const struct backend_ranks *ranks, int n)
 {
     const struct backend_rows *m = &ranks->mode[n];
-    uint64_t slots = m->slot * (uint64_t)m->sharing->size, here = ranks->part.here.dims[n];
-    uint64_t rows = slots > here ? slots : here;
+    uint64_t stripes = m->stripe * (uint64_t)m->sharing->size, here = ranks->part.here.dims[n];
+    uint64_t rows = stripes > here ? stripes : here;
     return rows > 0 ? rows : 1;
 }
 
@@ -89,21 +89,22 @@ static enum status stamp(cudaEvent_t *event, cudaStream_t stream, struct error *
     return cuda_status(code, "timing", error);
 }
 
-typedef enum status collective(struct device_comm *c, const struct device_slots *slots,
+typedef enum status collective(struct device_comm *c, const struct device_stripes *stripes,
                                cudaStream_t stream, struct error *error);
 
 /* Moves rows of mode n, in order and timed. */
 static enum status move(struct device_ranks *r, int n, collective *call,
-                        const struct device_slots *slots, cudaStream_t stream, struct error *error)
+                        const struct device_stripes *stripes, cudaStream_t stream,
+                        struct error *error)
 {
     bool timed = r->moves < DEVICE_MOST_MOVES;
-    if (!r->sharing[n] || slots->slot == 0)
+    if (!r->sharing[n] || stripes->stripe == 0)
         return STATUS_OK;
     enum status status = begin(r, stream, error);
     if (status == STATUS_OK && timed)
         status = stamp(&r->begin[r->moves], stream, error);
     if (status == STATUS_OK)
-        status = call(r->sharing[n], slots, stream, error);
+        status = call(r->sharing[n], stripes, stream, error);
     if (status == STATUS_OK && timed)
         status = stamp(&r->end[r->moves], stream, error);
     if (status == STATUS_OK)
@@ -112,35 +113,35 @@ static enum status move(struct device_ranks *r, int n, collective *call,
     return status;
 }
 
-/* The first row of the room for this rank's slot. */
+/* The first row of the room for this rank's stripe. */
 static uint64_t own_room(const struct backend_rows *m)
 {
-    return m->row ? m->first : (uint64_t)m->sharing->rank * m->slot;
+    return m->row ? m->first : (uint64_t)m->sharing->rank * m->stripe;
 }
 
-static struct device_slots slots_of(const struct device_ranks *r, int n, void *numbers, uint64_t ld,
-                                    enum precision precision)
+static struct device_stripes stripes_of(const struct device_ranks *r, int n, void *numbers,
+                                        uint64_t ld, enum precision precision)
 {
     const struct backend_rows *m = &r->ranks->mode[n];
     uint64_t row_bytes = ld * precision_bytes(precision);
-    return (struct device_slots){.numbers = numbers,
-                                 .own = (char *)numbers + own_room(m) * row_bytes,
-                                 .slot = m->slot * ld,
-                                 .precision = precision};
+    return (struct device_stripes){.numbers = numbers,
+                                   .own = (char *)numbers + own_room(m) * row_bytes,
+                                   .stripe = m->stripe * ld,
+                                   .precision = precision};
 }
 
 enum status device_ranks_scatter(struct device_ranks *r, int n, void *m, uint64_t ld,
                                  enum precision precision, cudaStream_t stream, struct error *error)
 {
-    const struct device_slots slots = slots_of(r, n, m, ld, precision);
-    return move(r, n, device_comm_reduce_scatter, &slots, stream, error);
+    const struct device_stripes stripes = stripes_of(r, n, m, ld, precision);
+    return move(r, n, device_comm_reduce_scatter, &stripes, stream, error);
 }
 
 enum status device_ranks_gather(struct device_ranks *r, int n, void *a, uint64_t ld,
                                 enum precision precision, cudaStream_t stream, struct error *error)
 {
-    const struct device_slots slots = slots_of(r, n, a, ld, precision);
-    return move(r, n, device_comm_all_gather, &slots, stream, error);
+    const struct device_stripes stripes = stripes_of(r, n, a, ld, precision);
+    return move(r, n, device_comm_all_gather, &stripes, stream, error);
 }
 
 enum status device_ranks_sum(struct device_ranks *r, const double *from, double *to, uint64_t count,

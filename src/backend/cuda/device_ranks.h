@@ -32,7 +32,7 @@ enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks
 /* Accepts an empty one. After an abort of some rank, what is still queued is given up. */
 void device_ranks_close(struct device_ranks *r);
 
-/* Rows of mode n that an array has room for: those here, filled up to slots of equal length. */
+/* Rows of mode n that an array has room for: those here, filled up to stripes of equal length. */
 uint64_t device_ranks_rows(const struct backend_ranks *ranks, int n);
 
 /* backend_ranks_scatter and backend_ranks_gather of an array (device_ranks_rows x ld). */
@@ -50,8 +50,10 @@ enum status device_ranks_sum(struct device_ranks *r, const double *from, double 
  * communicator. The status and reason of a rank that has aborted. */
 enum status device_ranks_wait(struct device_ranks *r, cudaStream_t stream, struct error *error);
 
-/* The same of several ranks; of one alone nothing. Before whatever waits for the stream without
- * looking for failures of other ranks: what this rank has queued with them may come to no end. */
+/* To be called before anything waits for the stream without looking for failures of other ranks:
+ * what this rank has queued with the others comes to no end where one of them fails. With several
+ * ranks, waits until the stream is empty; a rank that is alone does not wait. Errors of
+ * device_ranks_wait. */
 enum status device_ranks_before_wait(struct device_ranks *r, cudaStream_t stream,
                                      struct error *error);
 

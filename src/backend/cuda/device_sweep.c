@@ -53,10 +53,10 @@ static enum status allocate_factors(struct device_sweep *s, const struct backend
     f->copies = (uint32_t)plan->request.copies;
     for (int n = 0; n < f->shape.order && error->status == STATUS_OK; n++) {
         uint64_t copies = plan->conflict[n] == CONFLICT_HIERARCHICAL ? f->copies : 1;
-        uint64_t slots = device_ranks_rows(ranks, n), copied = copies * f->shape.dims[n];
-        uint64_t rows = slots > copied ? slots : copied;
+        uint64_t stripes = device_ranks_rows(ranks, n), copied = copies * f->shape.dims[n];
+        uint64_t rows = stripes > copied ? stripes : copied;
         longest = rows > longest ? rows : longest;
-        f->factor[n] = device_array(slots, row_bytes(s), error);
+        f->factor[n] = device_array(stripes, row_bytes(s), error);
     }
     f->table_rows = longest_table(s);
     if (error->status == STATUS_OK)

@@ -13,7 +13,7 @@ struct device_sweep {
     struct device_orderings orderings;
     bool is_empty; /* no nonzero is here, and no ordering                                    */
     struct device_factors factors; /* of the tensor's modes, and M; rows are filled up to whole
-                                    * slots (device_ranks_rows); owned                       */
+                                    * stripes (device_ranks_rows); owned                       */
     struct device_mttkrp reduced[MAX_ORDER]; /* of the reduced tensor, per group             */
     struct device_mttkrp within[MAX_ORDER];  /* of the tuples of groups of several, per mode */
 };

@@ -153,9 +153,9 @@ static enum status add_round(struct member *m, double *x, const struct comm_rows
     if (reserve_buffer(m, mine * (uint64_t)m->comm.size, error) != STATUS_OK)
         return error->status;
     for (int k = 0; k < m->comm.size; k++) {
-        double *slot = m->buffer + (uint64_t)k * mine;
-        m->in[k] = (struct parcel){(char *)slot, mine * sizeof *x};
-        m->array[k] = k == m->comm.rank ? x + first + at : slot;
+        double *from = m->buffer + (uint64_t)k * mine;
+        m->in[k] = (struct parcel){(char *)from, mine * sizeof *x};
+        m->array[k] = k == m->comm.rank ? x + first + at : from;
     }
     if (swap(m, error) == STATUS_OK && mine > 0)
         comm_add_up(x + first + at, m->array, m->comm.size, 0, mine);

@@ -82,20 +82,20 @@ static int type_of(enum precision precision)
     return precision == PRECISION_SINGLE ? NCCL_FLOAT : NCCL_DOUBLE;
 }
 
-enum status device_comm_reduce_scatter(struct device_comm *c, const struct device_slots *m,
+enum status device_comm_reduce_scatter(struct device_comm *c, const struct device_stripes *m,
                                        cudaStream_t stream, struct error *error)
 {
-    return nccl_status(c->nccl->ncclReduceScatter(m->numbers, m->own, m->slot,
+    return nccl_status(c->nccl->ncclReduceScatter(m->numbers, m->own, m->stripe,
                                                   type_of(m->precision), NCCL_SUM, c->comm, stream),
                        c->comm, "the sum of M", error);
 }
 
-enum status device_comm_all_gather(struct device_comm *c, const struct device_slots *a,
+enum status device_comm_all_gather(struct device_comm *c, const struct device_stripes *a,
                                    cudaStream_t stream, struct error *error)
 {
-    return nccl_status(
-        c->nccl->ncclAllGather(a->own, a->numbers, a->slot, type_of(a->precision), c->comm, stream),
-        c->comm, "the rows of a factor", error);
+    return nccl_status(c->nccl->ncclAllGather(a->own, a->numbers, a->stripe, type_of(a->precision),
+                                              c->comm, stream),
+                       c->comm, "the rows of a factor", error);
 }
 
 enum status device_comm_sum(struct device_comm *c, const double *from, double *to, uint64_t count,

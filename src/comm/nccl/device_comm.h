@@ -24,22 +24,23 @@ void device_comm_abort(struct device_comm *c);
 /* Accepts NULL. Where nobody has aborted, all that was queued must be done. */
 void device_comm_close(struct device_comm *c);
 
-/* An array in device memory of `size` slots, one for each rank, of `slot` numbers each, and where
- * this rank's slot comes from or goes to: its place in that array, or an array of its own. */
-struct device_slots {
+/* An array in device memory of `size` stripes, one for each rank, of `stripe` numbers each, and
+ * where this rank's stripe comes from or goes to: its place in that array, or an array of its own.
+ */
+struct device_stripes {
     void *numbers;
     void *own;
-    uint64_t slot;
+    uint64_t stripe;
     enum precision precision;
 };
 
-/* m->own becomes the sum of all ranks' numbers in this rank's slot; where that is its place in
- * m->numbers, the other slots are undefined afterwards. */
-enum status device_comm_reduce_scatter(struct device_comm *c, const struct device_slots *m,
+/* m->own becomes the sum of all ranks' numbers in this rank's stripe; where that is its place in
+ * m->numbers, the other stripes are undefined afterwards. */
+enum status device_comm_reduce_scatter(struct device_comm *c, const struct device_stripes *m,
                                        cudaStream_t stream, struct error *error);
 
-/* Every slot of a->numbers is copied from the `own` of the rank that the slot belongs to. */
-enum status device_comm_all_gather(struct device_comm *c, const struct device_slots *a,
+/* Every stripe of a->numbers is copied from the `own` of the rank that the stripe belongs to. */
+enum status device_comm_all_gather(struct device_comm *c, const struct device_stripes *a,
                                    cudaStream_t stream, struct error *error);
 
 /* to[0..count) = the sum of all ranks' from[0..count), the same bits on every rank; `to` may be

@@ -37,9 +37,9 @@ static void find_symbols(void *handle)
     }
 }
 
-/* Unless the environment says otherwise: NVLink multicast (NVLS) stays off, since blco is tested and
- * measured without; and GPUs connect when they meet, not at their first operation, which would wait
- * within NCCL for a rank that fails before. */
+/* Unless the environment says otherwise: NVLink multicast (NVLS) stays off, since blco is tested
+ * and measured without; and GPUs connect when they meet, not at their first operation, which would
+ * wait within NCCL for a rank that fails before. */
 static void load(void)
 {
     setenv("NCCL_NVLS_ENABLE", "0", 0);
