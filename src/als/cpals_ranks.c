@@ -34,24 +34,13 @@ static enum status make_start(struct ktensor *k, const struct part *part,
     return STATUS_OK;
 }
 
-/* The parts differ, so that some may fit into memory and others not: before the ranks begin to
- * build, the failure of one becomes that of all. */
-static enum status check_plan(struct comm *c, const struct rank_tensor *t,
-                              const struct cpals_setting *s, struct error *error)
-{
-    const struct plan_tensor tensor = {.shape = t->x.shape, .nnz = t->x.nnz};
-    backend_check_plan(s->kind, &tensor, &s->options, error);
-    return comm_settle(c, error);
-}
-
-/* Opens the backend; afterwards the backend has its own copy of the nonzeros. */
-static enum status open_part(struct backend *b, struct rank_tensor *t,
-                             const struct backend_ranks *ranks, const struct cpals_setting *s,
-                             struct error *error)
+/* Afterwards the backend has its own copy of the nonzeros. */
+static enum status open_part(struct backend *b, struct rank_tensor *t, struct backend_ranks *ranks,
+                             const struct cpals_setting *s, struct error *error)
 {
     progress_stage(s->progress, "building");
-    backend_open_part(b, s->kind, &t->x, ranks, &s->options, s->progress, error);
-    coo_free(&t->x);
+    backend_open_part(b, t, ranks, &s->options, s->progress, error);
+    rank_tensor_free_nonzeros(t);
     if (error->status != STATUS_OK)
         return error->status;
     int orderings = plan_orderings(&b->plan);
@@ -59,31 +48,40 @@ static enum status open_part(struct backend *b, struct rank_tensor *t,
     return STATUS_OK;
 }
 
-static void tell(struct rank_report *report, const struct backend *b, uint64_t nnz,
-                 double communication)
+static void tell(struct rank_report *report, struct backend *b, double communication)
 {
-    *report = (struct rank_report){.nnz = nnz, .communication = communication};
+    struct backend_built built;
+    backend_built(b, &built);
+    *report = (struct rank_report){.nnz = built.nnz, .communication = communication};
     memcpy(report->operation, b->seconds, sizeof report->operation);
 }
 
+/* From the nonzeros to this rank's rows of the model, *part. */
+static enum status iterate(struct backend *b, const struct backend_ranks *ranks,
+                           const struct cpals_setting *s, struct ktensor *part,
+                           struct cpals_result *result, struct rank_report *report,
+                           struct error *error)
+{
+    double before = backend_ranks_seconds(ranks);
+    if (make_start(part, &ranks->part, s, error) == STATUS_OK &&
+        cpals_iterate(b, part, &s->als, s->progress, result, error) == STATUS_OK) {
+        tell(report, b, backend_ranks_seconds(ranks) - before);
+        backend_store(b, part, error);
+    }
+    return error->status;
+}
+
 /* Before the backend closes, whoever may wait for this rank learns of its failure. */
-static enum status decompose(struct rank_tensor *t, const struct backend_ranks *ranks,
+static enum status decompose(struct backend *b, struct rank_tensor *t, struct backend_ranks *ranks,
                              const struct cpals_setting *s, struct ktensor *part,
                              struct cpals_result *result, struct rank_report *report,
                              struct error *error)
 {
-    struct backend b = {0};
-    uint64_t nnz = t->x.nnz;
-    if (open_part(&b, t, ranks, s, error) == STATUS_OK) {
-        double before = backend_ranks_seconds(ranks);
-        if (cpals_iterate(&b, part, &s->als, s->progress, result, error) == STATUS_OK) {
-            tell(report, &b, nnz, backend_ranks_seconds(ranks) - before);
-            backend_store(&b, part, error);
-        }
-    }
+    if (open_part(b, t, ranks, s, error) == STATUS_OK)
+        iterate(b, ranks, s, part, result, report, error);
     if (error->status != STATUS_OK)
         comm_abort(ranks->all, error);
-    backend_close(&b);
+    backend_close(b);
     return error->status;
 }
 
@@ -101,32 +99,25 @@ static enum status collect(struct ktensor *model, struct ktensor *part,
                                    : STATUS_OK;
 }
 
-/* A failure ends the other ranks: they may be anywhere. */
-static enum status run_part(struct rank_tensor *t, const struct backend_ranks *ranks,
-                            const struct cpals_setting *s, struct ktensor *part,
-                            struct ktensor *model, struct cpals_result *result,
-                            struct rank_report *report, struct error *error)
-{
-    if (make_start(part, &ranks->part, s, error) == STATUS_OK &&
-        decompose(t, ranks, s, part, result, report, error) == STATUS_OK &&
-        collect(model, part, ranks, s->spread, error) == STATUS_OK)
-        cpals_tell(result, s->progress);
-    if (error->status != STATUS_OK)
-        comm_abort(ranks->all, error);
-    return error->status;
-}
-
 enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,
                            const struct cpals_setting *setting, struct ktensor *model,
                            struct cpals_result *result, struct rank_report *report,
                            struct error *error)
 {
     struct backend_ranks ranks;
+    struct backend b = {0};
     struct ktensor part = {0};
-    if (backend_ranks_open(&ranks, c, &t->grid, &t->x, error) != STATUS_OK)
+    if (backend_ranks_open(&ranks, c, &t->grid, error) != STATUS_OK)
         return error->status;
-    if (check_plan(c, t, setting, error) == STATUS_OK)
-        run_part(t, &ranks, setting, &part, model, result, report, error);
+    ranks.devices = setting->devices;
+    if (backend_prepare_part(&b, setting->kind, t, &ranks, &setting->options, setting->progress,
+                             error) == STATUS_OK) {
+        if (decompose(&b, t, &ranks, setting, &part, result, report, error) == STATUS_OK &&
+            collect(model, &part, &ranks, setting->spread, error) == STATUS_OK)
+            cpals_tell(result, setting->progress);
+        if (error->status != STATUS_OK) /* the other ranks may be anywhere */
+            comm_abort(c, error);
+    }
     ktensor_free(&part);
     backend_ranks_close(&ranks);
     return error->status;

@@ -13,7 +13,8 @@ struct cpals_setting {
     uint64_t seed;
     const struct ktensor *start; /* the whole model to start from; borrowed; may be NULL        */
     struct cpals_options als;
-    bool spread;               /* the model does not come together on rank 0                      */
+    bool spread; /* the model does not come together on rank 0                      */
+    struct device_comm *devices; /* struct backend_ranks                                         */
     struct progress *progress; /* NULL where this rank shows nothing                              */
 };
 

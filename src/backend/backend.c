@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "formats/tensor_input.h"
+#include "ranks/rank_tensor.h"
 
 const char *operation_name(enum operation op)
 {
@@ -201,15 +202,6 @@ enum status backend_open(struct backend *b, const struct backend_kind *kind, con
     return open_source(b, kind, &source, options, forced, progress, error);
 }
 
-enum status backend_open_part(struct backend *b, const struct backend_kind *kind,
-                              const struct coo *x, const struct backend_ranks *ranks,
-                              const struct backend_options *options, struct progress *progress,
-                              struct error *error)
-{
-    const struct tensor_source source = {.x = x, .ranks = ranks};
-    return open_source(b, kind, &source, options, NULL, progress, error);
-}
-
 enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
                             struct tensor_input *input, const struct backend_options *options,
                             const struct plan_forced *forced, struct progress *progress,
@@ -231,6 +223,61 @@ enum status backend_open_prepared(struct backend *b, const struct tensor_input *
 {
     const struct tensor_source source = {.x = &input->x,
                                          .file = input->unread ? &input->file : NULL};
+    return build(b, &source, options, progress, error);
+}
+
+/* The tensor of this rank as a plan sees it. */
+static struct plan_tensor tensor_of_part(const struct rank_tensor *t)
+{
+    return (struct plan_tensor){.shape = t->x.shape,
+                                .nnz = t->x.nnz,
+                                .segment_nnz = t->unread ? t->file.header->segment_nnz : 0};
+}
+
+/* Whether the backend takes this rank's part from the file as the plan has it. */
+static bool takes_part(const struct backend_kind *kind, const struct plan *plan)
+{
+    return kind->takes_parts && plan->fits && !plan->streamed && plan_takes_packed(plan);
+}
+
+/* Reads the nonzeros of t unless every rank's backend takes its part from the file. */
+static enum status read_where_needed(const struct backend_kind *kind, struct rank_tensor *t,
+                                     struct comm *all, const struct backend_options *options,
+                                     struct progress *progress, struct error *error)
+{
+    struct plan plan = {0};
+    const struct plan_tensor tensor = tensor_of_part(t);
+    backend_plan(&plan, kind, &tensor, options, NULL, error);
+    int needed = !takes_part(kind, &plan);
+    if (comm_agree_error(all, error) != STATUS_OK || comm_agree(all, &needed, error) != STATUS_OK ||
+        !needed)
+        return error->status;
+    return rank_tensor_read(t, all, progress, error);
+}
+
+enum status backend_prepare_part(struct backend *b, const struct backend_kind *kind,
+                                 struct rank_tensor *t, struct backend_ranks *ranks,
+                                 const struct backend_options *options, struct progress *progress,
+                                 struct error *error)
+{
+    memset(b, 0, sizeof *b);
+    if (t->unread && read_where_needed(kind, t, ranks->all, options, progress, error) != STATUS_OK)
+        return comm_settle(ranks->all, error);
+    if (t->unread || backend_ranks_share(ranks, &t->x, error) == STATUS_OK) {
+        const struct plan_tensor tensor = tensor_of_part(t);
+        begin(b, kind, &tensor, options, NULL, error);
+    }
+    if (comm_settle(ranks->all, error) != STATUS_OK)
+        backend_close(b);
+    return error->status;
+}
+
+enum status backend_open_part(struct backend *b, const struct rank_tensor *t,
+                              struct backend_ranks *ranks, const struct backend_options *options,
+                              struct progress *progress, struct error *error)
+{
+    const struct tensor_source source = {
+        .x = &t->x, .file = t->unread ? &t->file : NULL, .parts = t->unread, .ranks = ranks};
     return build(b, &source, options, progress, error);
 }
 

@@ -11,6 +11,7 @@
 #include "backend/backend_kind.h"
 
 struct tensor_input;
+struct rank_tensor;
 
 /* What time is booked for. */
 enum operation { OP_OPEN, OP_LOAD, OP_MTTKRP, OP_UPDATE, OP_FIT, OP_STORE, OP_COUNT };
@@ -67,16 +68,6 @@ enum status backend_open(struct backend *b, const struct backend_kind *kind, con
                          const struct backend_options *options, const struct plan_forced *forced,
                          struct progress *progress, struct error *error);
 
-/* backend_open for one rank of several. x is this rank's part of a tensor: its indices count from
- * the first row that is here, its shape is that of the rows here, but for 1 instead of 0; it may
- * have no nonzeros. All ranks open, load, work and store alike; models have the rows that are here
- * (ktensor_create_part). *ranks must outlive *b. After a failure of any operation of *b, the caller
- * calls comm_abort before backend_close. */
-enum status backend_open_part(struct backend *b, const struct backend_kind *kind,
-                              const struct coo *x, const struct backend_ranks *ranks,
-                              const struct backend_options *options, struct progress *progress,
-                              struct error *error);
-
 /* backend_open in two steps, for an input whose nonzeros may be unread. backend_prepare plans,
  * refuses what fits nowhere before the long read, and reads the nonzeros unless the backend builds
  * from the file's packed bytes. backend_open_prepared builds; afterwards the input may be closed.
@@ -89,6 +80,22 @@ enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
 enum status backend_open_prepared(struct backend *b, const struct tensor_input *input,
                                   const struct backend_options *options, struct progress *progress,
                                   struct error *error);
+
+/* The same two steps for one rank of several, whose part of the tensor is *t. Every rank calls
+ * them. backend_prepare_part reads the nonzeros of a tensor that is unread, unless every rank's
+ * backend takes its part from the file; where the nonzeros are read, it shares the rows (*ranks).
+ * Where it fails, all ranks do, the failure is settled (comm_settle), and *b is closed.
+ * backend_open_part leaves *ranks shared, and after it t may be closed; *ranks must outlive *b. All
+ * ranks open, load, work and store alike; models have the rows of ranks->part
+ * (ktensor_create_part). After a failure of backend_open_part or of any operation of *b, the caller
+ * calls comm_abort before backend_close. */
+enum status backend_prepare_part(struct backend *b, const struct backend_kind *kind,
+                                 struct rank_tensor *t, struct backend_ranks *ranks,
+                                 const struct backend_options *options, struct progress *progress,
+                                 struct error *error);
+enum status backend_open_part(struct backend *b, const struct rank_tensor *t,
+                              struct backend_ranks *ranks, const struct backend_options *options,
+                              struct progress *progress, struct error *error);
 
 /* Copies lambda and the factors of k, which must have the backend's shape and rank, into the
  * backend. Its model then is [lambda; A_1, ..., A_N] as given: backend_store returns the same. */

@@ -47,6 +47,7 @@ struct backend_built {
     struct plan plan;          /* the plan that was followed: the one given to open, or a smaller
                                 * one where the device turned out to have less room            */
     struct mode_groups groups; /* whose modes share partial products */
+    uint64_t nnz;              /* the nonzeros that are here         */
     struct backend_seconds { /* of the stages; 0 where there was none                            */
         double upload, presort, alto;
         double replica[MAX_ORDER]; /* [n]: the ordering of mode n; with mode groups, of group n  */
@@ -63,12 +64,16 @@ struct backend_device {
 };
 
 /* What a backend is opened from. Where `file` is NULL, the nonzeros are in the arrays of x;
- * otherwise they are in the file, and x has only their number and the shape. Both are borrowed. */
+ * otherwise they are in the file, and x has only their number and the shape. Both are borrowed. Of
+ * several ranks, x is this rank's part. */
 struct tensor_source {
     const struct coo *x;
     const struct blco_file *file;
-    const struct backend_ranks *ranks; /* of which x is this rank's part; outlives the backend */
-    double norm_sq; /* ||X||^2; 0 with a file, whose norm only opening it tells */
+    bool parts; /* the file has the nonzeros of all ranks; x has about the number of this rank's
+                 * nonzeros and the shape of its ranges; opening shares the rows
+                 * (backend_ranks_share_mode)                                                  */
+    struct backend_ranks *ranks; /* outlives the backend                                       */
+    double norm_sq;              /* ||X||^2; 0 with a file, whose norm only opening it tells */
 };
 
 /* The operations on the `state` that open has made. The functions that return a status fill *error;
@@ -103,6 +108,8 @@ struct backend_kind {
     /* STATUS_OK where this kind can run on this machine; otherwise STATUS_INPUT and the reason. */
     enum status (*available)(struct error *error);
 
+    bool takes_parts; /* `open` takes a rank's part of the tensor from a .blco file             */
+
     /* *request = what the user wants of this tensor and what the machine has; nothing is forced.
      * STATUS_INPUT where the kind cannot do what the user wants. */
     enum status (*request)(struct plan_request *request, const struct plan_tensor *tensor,
@@ -114,6 +121,15 @@ struct backend_kind {
     enum status (*open)(void **state, const struct tensor_source *source, const struct plan *plan,
                         const struct backend_options *options, struct progress *progress,
                         struct error *error);
+
+    /* The devices of the ranks of `all` begin to meet, while the ranks do other things: *devices,
+     * for struct backend_ranks. Every rank calls it, with the number of its device. The caller
+     * calls leave with *devices, which is NULL on failure, behind the backend, and shortly before
+     * the process ends: what the devices met by stays until then. Errors of device_comm_open. Both
+     * are NULL where the host is the machine. */
+    enum status (*meet)(struct device_comm **devices, struct comm *all, int device,
+                        struct error *error);
+    void (*leave)(struct device_comm *devices);
 
     /* The operations on what `open` has made. */
     const struct backend_ops *ops;

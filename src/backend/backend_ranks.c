@@ -27,52 +27,40 @@ static enum status share_all(struct backend_ranks *r, int n, struct error *error
     return error->status;
 }
 
-/* Puts the rows of the range into the order that the head of backend_ranks.h describes:
- * r->mode[n].row and, for each row of the range, its new place. */
-static void place_rows(struct backend_ranks *r, int n, const struct row_sharing *s, uint64_t *place)
+/* Puts the rows of the range into the order that the head of backend_ranks.h describes. */
+static void place_rows(struct backend_ranks *r, int n, const struct row_sharing *s)
 {
     struct backend_rows *m = &r->mode[n];
-    uint64_t size = (uint64_t)m->sharing->size, range = r->part.here.dims[n];
-    uint64_t shared = 0, own = size * m->stripe + m->stripe;
+    uint64_t range = r->range.here.dims[n], shared = 0, own = m->first + m->stripe;
     for (uint64_t i = 0; i < own; i++)
         m->row[i] = NO_ROW;
     for (uint64_t i = 0; i < range; i++) {
-        uint64_t row = r->part.first[n] + i;
+        uint64_t row = r->range.first[n] + i;
         if (s->owner[i] == ROW_SHARED)
-            m->row[place[i] = shared++] = row;
+            m->row[shared++] = row;
         else if (s->owner[i] == m->sharing->rank)
-            m->row[place[i] = own++] = row;
+            m->row[own++] = row;
     }
     const uint64_t *mine = &m->stripe_first[m->sharing->rank];
     memcpy(m->row + m->first, m->row + mine[0], (mine[1] - mine[0]) * sizeof *m->row);
 }
 
-static void renumber(uint32_t *index, uint64_t nnz, const uint64_t *place)
-{
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < nnz; i++)
-        index[i] = (uint32_t)place[index[i]];
-}
-
 /* The rows that one rank alone touches become that rank's own. */
 static enum status share_some(struct backend_ranks *r, int n, const struct row_sharing *s,
-                              struct coo *x, struct error *error)
+                              struct error *error)
 {
     struct backend_rows *m = &r->mode[n];
-    uint64_t *place = memory_array(r->part.here.dims[n], sizeof *place, error);
-    if (place && make_stripes(m, s->shared, error) == STATUS_OK) {
-        m->first = (uint64_t)m->sharing->size * m->stripe;
-        m->count = m->stripe + s->own;
-        m->row = memory_array(m->first + m->count, sizeof *m->row, error);
-    }
-    if (m->row) {
-        place_rows(r, n, s, place);
-        renumber(x->index[n], x->nnz, place);
-        r->part.here.dims[n] = m->first + m->count;
-        r->part.row[n] = m->row;
-    }
-    memory_free(place);
-    return error->status;
+    if (make_stripes(m, s->shared, error) != STATUS_OK)
+        return error->status;
+    m->first = (uint64_t)m->sharing->size * m->stripe;
+    m->count = m->stripe + s->own;
+    m->row = memory_array(m->first + m->count, sizeof *m->row, error);
+    if (!m->row)
+        return error->status;
+    place_rows(r, n, s);
+    r->part.here.dims[n] = m->first + m->count;
+    r->part.row[n] = m->row;
+    return STATUS_OK;
 }
 
 /* A communicator costs much to make, so `all` serves where all ranks share the mode's rows. */
@@ -84,32 +72,15 @@ static enum status find_sharing(struct backend_ranks *r, int n, const struct pro
                                : comm_split(r->all, coordinate, &r->mode[n].sharing, error);
 }
 
-static enum status share_mode(struct backend_ranks *r, int n, struct coo *x, struct error *error)
-{
-    struct row_sharing s = {0};
-    if (r->mode[n].sharing->size > 1 &&
-        row_sharing_find(&s, r->mode[n].sharing, x->index[n], x->nnz, r->part.here.dims[n],
-                         error) != STATUS_OK)
-        return error->status;
-    if (s.pays)
-        share_some(r, n, &s, x, error);
-    else
-        share_all(r, n, error);
-    row_sharing_free(&s);
-    return error->status;
-}
-
 enum status backend_ranks_open(struct backend_ranks *r, struct comm *all,
-                               const struct process_grid *grid, struct coo *x, struct error *error)
+                               const struct process_grid *grid, struct error *error)
 {
     int coordinate[MAX_ORDER];
-    *r = (struct backend_ranks){.all = all, .part = process_grid_part(grid, all->rank)};
+    *r = (struct backend_ranks){.all = all, .range = process_grid_part(grid, all->rank)};
+    r->part = r->range;
     process_grid_coordinates(grid, all->rank, coordinate);
     for (int n = 0; n < grid->shape.order && error->status == STATUS_OK; n++)
-        if (find_sharing(r, n, grid, coordinate[n], error) == STATUS_OK)
-            share_mode(r, n, x, error);
-    for (int n = 0; n < grid->shape.order; n++)
-        x->shape.dims[n] = r->part.here.dims[n] > 0 ? r->part.here.dims[n] : 1;
+        find_sharing(r, n, grid, coordinate[n], error);
     if (error->status != STATUS_OK) {
         comm_abort(all, error);
         backend_ranks_close(r);
@@ -117,10 +88,92 @@ enum status backend_ranks_open(struct backend_ranks *r, struct comm *all,
     return error->status;
 }
 
+bool backend_ranks_compares(const struct backend_ranks *r, int n)
+{
+    return r->mode[n].sharing->size > 1;
+}
+
+enum status backend_ranks_share_mode(struct backend_ranks *r, int n, const unsigned char *touched,
+                                     struct error *error)
+{
+    struct row_sharing s = {0};
+    if (backend_ranks_compares(r, n) && row_sharing_find(&s, r->mode[n].sharing, touched,
+                                                         r->range.here.dims[n], error) != STATUS_OK)
+        return error->status;
+    if (s.pays)
+        share_some(r, n, &s, error);
+    else
+        share_all(r, n, error);
+    row_sharing_free(&s);
+    r->shared = n + 1 == r->range.whole.order && error->status == STATUS_OK;
+    return error->status;
+}
+
+/* The sums of a stripe come behind the stripe's rows, so that a row's first place counts. */
+void backend_ranks_places(const struct backend_ranks *r, int n, uint32_t *place)
+{
+    const struct backend_rows *m = &r->mode[n];
+    if (!m->row) {
+        for (uint64_t i = 0; i < r->range.here.dims[n]; i++)
+            place[i] = (uint32_t)i;
+        return;
+    }
+    for (uint64_t i = m->first + m->count; i-- > 0;)
+        if (m->row[i] != NO_ROW)
+            place[m->row[i] - r->range.first[n]] = (uint32_t)i;
+}
+
+static void renumber(uint32_t *index, uint64_t nnz, const uint32_t *place)
+{
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < nnz; i++)
+        index[i] = place[index[i]];
+}
+
+static enum status share_rows_of(struct backend_ranks *r, int n, struct coo *x, struct error *error)
+{
+    uint64_t rows = r->range.here.dims[n];
+    unsigned char *touched = NULL;
+    uint32_t *place = NULL;
+    if (backend_ranks_compares(r, n)) {
+        touched = memory_zeros(rows, sizeof *touched, error);
+        place = memory_array(rows, sizeof *place, error);
+        if (touched && place)
+            row_sharing_touch(touched, x->index[n], x->nnz);
+    }
+    if (error->status == STATUS_OK && backend_ranks_share_mode(r, n, touched, error) == STATUS_OK &&
+        r->mode[n].row) {
+        backend_ranks_places(r, n, place);
+        renumber(x->index[n], x->nnz, place);
+    }
+    memory_free(place);
+    memory_free(touched);
+    return error->status;
+}
+
+enum status backend_ranks_share(struct backend_ranks *r, struct coo *x, struct error *error)
+{
+    for (int n = 0; n < r->range.whole.order && error->status == STATUS_OK; n++)
+        share_rows_of(r, n, x, error);
+    x->shape = backend_ranks_shape(r);
+    if (error->status != STATUS_OK)
+        comm_abort(r->all, error);
+    return error->status;
+}
+
+struct shape backend_ranks_shape(const struct backend_ranks *r)
+{
+    struct shape shape = r->part.here;
+    for (int n = 0; n < shape.order; n++)
+        shape.dims[n] += shape.dims[n] == 0;
+    return shape;
+}
+
 enum status backend_ranks_alone(struct backend_ranks *r, struct comm *self,
                                 const struct shape *shape, struct error *error)
 {
-    *r = (struct backend_ranks){.all = self, .part = part_all(shape)};
+    *r = (struct backend_ranks){
+        .all = self, .range = part_all(shape), .part = part_all(shape), .shared = true};
     for (int n = 0; n < shape->order && error->status == STATUS_OK; n++) {
         r->mode[n].sharing = self;
         share_all(r, n, error);

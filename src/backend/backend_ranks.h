@@ -14,6 +14,8 @@
 #include "comm/comm.h"
 #include "plan/process_grid.h"
 
+struct device_comm;
+
 /* The rows of one mode that are here. */
 struct backend_rows {
     struct comm *sharing; /* the ranks of this range: `all` of struct backend_ranks, or owned    */
@@ -26,18 +28,42 @@ struct backend_rows {
 };
 
 struct backend_ranks {
-    struct comm *all; /* every rank; borrowed                                                     */
-    struct part part; /* the rows of each mode that are here                                      */
+    struct comm *all;  /* every rank; borrowed                                                   */
+    struct part range; /* the rows of the rank's ranges, in the order of the tensor              */
+    struct part part;  /* the rows of each mode that are here, once they are shared              */
+    bool shared;       /* they are                                                               */
+    struct device_comm *devices; /* of a backend whose devices meet early (backend_kind.h);
+                                  * borrowed, may be NULL */
     struct backend_rows mode[MAX_ORDER];
 };
 
-/* Finds this rank's place on the grid; every rank of `all` calls it. x has the nonzeros of the
- * rank's part of the grid, whose indices count from the first row of the range, and gets the
- * indices and the shape of r->part, with length 1 instead of 0. The caller closes *r, which is
- * empty on failure, and whose part must not be used afterwards. STATUS_MEMORY, and what another
- * rank fails with. */
+/* Finds this rank's place on the grid; every rank of `all` calls it. Before the ranks work, they
+ * share their rows: by backend_ranks_share, or by backend_ranks_share_mode for one mode after the
+ * other. The caller closes *r, which is empty on failure, and whose part must not be used
+ * afterwards. STATUS_MEMORY, and what another rank fails with. */
 enum status backend_ranks_open(struct backend_ranks *r, struct comm *all,
-                               const struct process_grid *grid, struct coo *x, struct error *error);
+                               const struct process_grid *grid, struct error *error);
+
+/* Every rank calls this with the nonzeros of its part of the grid, whose indices count from the
+ * first row of the range; x gets the indices and the shape of r->part, with length 1 instead of 0.
+ * A failure ends the other ranks (comm_abort). STATUS_MEMORY, and what another rank fails with. */
+enum status backend_ranks_share(struct backend_ranks *r, struct coo *x, struct error *error);
+
+/* The same for nonzeros that are elsewhere, mode by mode from mode 0 on: touched[i] (rows of the
+ * range) is 1 where the rank has a nonzero in row i of the range, else 0; it may be NULL where
+ * backend_ranks_compares is false. The caller renumbers the nonzeros. A failure ends nobody. */
+enum status backend_ranks_share_mode(struct backend_ranks *r, int n, const unsigned char *touched,
+                                     struct error *error);
+
+/* Whether sharing the rows of mode n takes marks of the rows that each rank touches. */
+bool backend_ranks_compares(const struct backend_ranks *r, int n);
+
+/* place[i] (rows of the range) = where row i of the range is among the rows here, for rows that are
+ * here, once they are shared. */
+void backend_ranks_places(const struct backend_ranks *r, int n, uint32_t *place);
+
+/* r->part's lengths, with 1 instead of 0: the shape of the tensor that is here. */
+struct shape backend_ranks_shape(const struct backend_ranks *r);
 
 /* The place of a rank that is alone, with all rows of this shape; `self` is a comm_self. The caller
  * closes *r, which is empty on failure. STATUS_MEMORY. */

@@ -5,8 +5,7 @@
 
 #define AT_A_TIME (UINT64_C(1) << 20) /* rows that ranks compare at a time */
 
-/* touched[i] becomes 1 for each row i in which this rank has a nonzero. */
-static void touch(unsigned char *touched, const uint32_t *index, uint64_t nnz)
+void row_sharing_touch(unsigned char *touched, const uint32_t *index, uint64_t nnz)
 {
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < nnz; i++)
@@ -47,22 +46,18 @@ static enum status compare(struct row_sharing *s, struct comm *sharing,
     return STATUS_OK;
 }
 
-enum status row_sharing_find(struct row_sharing *s, struct comm *sharing, const uint32_t *index,
-                             uint64_t nnz, uint64_t rows, struct error *error)
+enum status row_sharing_find(struct row_sharing *s, struct comm *sharing,
+                             const unsigned char *touched, uint64_t rows, struct error *error)
 {
     uint64_t most = rows < AT_A_TIME ? rows : AT_A_TIME;
-    unsigned char *touched = memory_zeros(rows, sizeof *touched, error);
     double *mark = memory_array(most, sizeof *mark, error);
     *s = (struct row_sharing){.owner = memory_array(rows, sizeof *s->owner, error)};
-    if (touched && mark && s->owner)
-        touch(touched, index, nnz);
-    else
+    if (!mark || !s->owner)
         comm_abort(sharing, error);
     for (uint64_t first = 0; first < rows && error->status == STATUS_OK; first += most)
         compare(s, sharing, touched, first, rows - first < most ? rows - first : most, mark, error);
     s->pays = rows > 0 && (double)s->shared <= GRID_MOST_SHARED * (double)rows;
     memory_free(mark);
-    memory_free(touched);
     if (error->status != STATUS_OK)
         row_sharing_free(s);
     return error->status;

@@ -17,11 +17,15 @@ struct row_sharing {
     bool pays;       /* so few rows are shared that keeping the others apart pays; alike on all   */
 };
 
-/* Every rank of `sharing` calls this with the indices (nnz) of its nonzeros in a range of `rows`
- * rows. A row that no rank touches is given to one of them. The caller frees *s with
- * row_sharing_free; it is empty on failure. STATUS_MEMORY, and failures of other ranks. */
-enum status row_sharing_find(struct row_sharing *s, struct comm *sharing, const uint32_t *index,
-                             uint64_t nnz, uint64_t rows, struct error *error);
+/* touched[i] (1 or 0) becomes 1 for each row i that is one of the indices (nnz). */
+void row_sharing_touch(unsigned char *touched, const uint32_t *index, uint64_t nnz);
+
+/* Every rank of `sharing` calls this with its marks of a range of `rows` rows: touched[i] is 1
+ * where the rank has a nonzero in row i, else 0. A row that no rank touches is given to one of
+ * them. The caller frees *s with row_sharing_free; it is empty on failure. STATUS_MEMORY, and
+ * failures of other ranks. */
+enum status row_sharing_find(struct row_sharing *s, struct comm *sharing,
+                             const unsigned char *touched, uint64_t rows, struct error *error);
 
 /* Accepts an empty one. */
 void row_sharing_free(struct row_sharing *s);

@@ -69,7 +69,7 @@ static enum status check(const struct run *run, struct backend *b, int mode, enu
                          struct bench_series *s, struct error *error)
 {
     const struct bench_request *q = run->request;
-    double tolerance = bench_tolerance(q->options.precision, conflict, q->input->x.nnz);
+    double tolerance = bench_tolerance(q->options.precision, conflict, run->result->nnz);
     s->bus_bytes = backend_bus_bytes(b, mode);
     if (bench_reference_compare(&run->reference, b, mode, &s->difference, error) != STATUS_OK)
         return error->status;
@@ -211,6 +211,49 @@ static enum status run_als(struct run *run, struct backend *b, struct error *err
     return status == STATUS_OK ? summarise_als(b, als, error) : status;
 }
 
+/* Room for a model of the rows that are here. */
+static enum status create_start(struct ktensor *k, const struct bench_request *q,
+                                struct error *error)
+{
+    return q->ranks ? ktensor_create_part(k, &q->ranks->part, q->options.rank, error)
+                    : ktensor_create(k, &q->input->x.shape, q->options.rank, error);
+}
+
+/* Makes the start, and what MTTKRP must give for the start. */
+static enum status prepare_check(struct run *run, const struct tensor_input *input,
+                                 struct error *error)
+{
+    const struct bench_request *q = run->request;
+    if (create_start(&run->start, q, error) != STATUS_OK)
+        return error->status;
+    ktensor_randomise(&run->start, KTENSOR_RANDOM, SEED);
+    bench_reference_create(&run->reference, q->kind, input, q->ranks, &q->options, &run->start,
+                           run->progress, error);
+    memcpy(run->result->reference, run->reference.name, sizeof run->result->reference);
+    return error->status;
+}
+
+/* Opens the backend of one rank of several; now the rank has its rows and nonzeros, which the start
+ * and the reference are for. On failure *b is closed. */
+static enum status open_part(struct run *run, struct backend *b,
+                             const struct backend_options *options, struct error *error)
+{
+    const struct bench_request *q = run->request;
+    struct backend_built built;
+    if (backend_prepare_part(b, q->kind, q->part, q->ranks, options, run->progress, error) !=
+            STATUS_OK ||
+        backend_open_part(b, q->part, q->ranks, options, run->progress, error) != STATUS_OK)
+        return error->status;
+    backend_built(b, &built);
+    run->result->nnz = built.nnz;
+    run->result->shape = backend_ranks_shape(q->ranks);
+    struct tensor_input input = {
+        .x = q->part->x, .unread = q->part->unread, .file = q->part->file}; /* borrowed */
+    input.x.shape = run->result->shape;
+    input.x.nnz = built.nnz;
+    return prepare_check(run, &input, error);
+}
+
 /* On failure *b is closed. */
 static enum status open_backend(struct run *run, struct backend *b,
                                 const struct backend_options *options,
@@ -218,7 +261,7 @@ static enum status open_backend(struct run *run, struct backend *b,
 {
     const struct bench_request *q = run->request;
     if (q->ranks)
-        return backend_open_part(b, q->kind, &q->input->x, q->ranks, options, run->progress, error);
+        return open_part(run, b, options, error);
     if (backend_prepare(b, q->kind, q->input, options, forced, run->progress, error) != STATUS_OK)
         return error->status;
     progress_stage(run->progress, STAGE); /* again: reading the nonzeros was another stage */
@@ -320,7 +363,7 @@ static enum status measure_all(struct run *run, struct error *error)
 /* A result with what the request already tells. */
 static struct bench_result empty_result(const struct bench_request *request)
 {
-    const struct coo *x = &request->input->x;
+    const struct coo *x = request->ranks ? &request->part->x : &request->input->x;
     return (struct bench_result){.shape = x->shape,
                                  .nnz = x->nnz,
                                  .rank = request->options.rank,
@@ -339,14 +382,6 @@ static enum status prepare(const struct bench_request *q, struct progress *progr
     return read ? tensor_input_read(q->input, progress, error) : status;
 }
 
-/* Room for a model of the rows that are here. */
-static enum status create_start(struct ktensor *k, const struct bench_request *q,
-                                struct error *error)
-{
-    return q->ranks ? ktensor_create_part(k, &q->ranks->part, q->options.rank, error)
-                    : ktensor_create(k, &q->input->x.shape, q->options.rank, error);
-}
-
 enum status bench_run(struct bench_result *r, const struct bench_request *request,
                       struct progress *progress, struct error *error)
 {
@@ -354,17 +389,10 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
     *r = empty_result(request);
     enum status status = request->ranks ? STATUS_OK : prepare(request, progress, error);
     progress_stage(progress, STAGE);
+    if (status == STATUS_OK && !request->ranks)
+        status = prepare_check(&run, request->input, error);
     if (status == STATUS_OK)
-        status = create_start(&run.start, request, error);
-    if (status == STATUS_OK) {
-        ktensor_randomise(&run.start, KTENSOR_RANDOM, SEED);
-        status = bench_reference_create(&run.reference, request->kind, request->input,
-                                        &request->options, &run.start, progress, error);
-    }
-    if (status == STATUS_OK) {
-        memcpy(r->reference, run.reference.name, sizeof r->reference);
         status = measure_all(&run, error);
-    }
     bench_reference_free(&run.reference);
     ktensor_free(&run.start);
     if (status == STATUS_OK) {

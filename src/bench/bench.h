@@ -6,6 +6,7 @@
 #include "backend/backend.h"
 #include "bench/bench_statistics.h"
 #include "formats/tensor_input.h"
+#include "ranks/rank_tensor.h"
 
 /* Samples of an MTTKRP where the user gives no number: at least BENCH_SAMPLES, and more, up to
  * BENCH_MOST, until they have taken BENCH_SECONDS. ALS makes BENCH_SAMPLES iterations. */
@@ -48,10 +49,11 @@ struct bench_als {
 
 struct bench_request {
     const struct backend_kind *kind;
-    struct tensor_input *input;        /* its nonzeros are read where a plan needs them; borrowed */
-    const struct backend_ranks *ranks; /* whose part the input is, with its nonzeros in memory;
-                                        * NULL: one rank works alone; borrowed                  */
-    bool als_only;                  /* no MTTKRP but those of the iterations; so with ranks     */
+    struct tensor_input *input;  /* its nonzeros are read where a plan needs them; borrowed; or */
+    struct rank_tensor *part;    /* this rank's part of several, likewise; borrowed, with       */
+    struct backend_ranks *ranks; /* this rank's place; borrowed                                 */
+    struct device_comm *devices; /* of that place (struct backend_ranks); borrowed              */
+    bool als_only;               /* no MTTKRP but those of the iterations; so with ranks        */
     struct backend_options options; /* conflict: CONFLICT_AUTO for all, else the only one      */
     uint64_t samples;               /* of each series, and iterations of ALS; 0: as above      */
 };

@@ -39,25 +39,24 @@ enum status bench_run_ranks(struct bench_ranks *ranks, struct bench_result *resu
 {
     struct rank_tensor t;
     struct backend_ranks place = {0};
-    struct tensor_input input = {0};
     struct bench_request mine = *request;
     *ranks = (struct bench_ranks){.ranks = c->size};
     if (rank_tensor_open(&t, c, path, tns, split, progress, error) == STATUS_OK &&
-        backend_ranks_open(&place, c, &t.grid, &t.x, error) == STATUS_OK) {
+        backend_ranks_open(&place, c, &t.grid, error) == STATUS_OK) {
+        place.devices = request->devices;
         memcpy(ranks->parts, t.grid.parts, sizeof ranks->parts);
         ranks->shape = t.shape;
         ranks->nnz = t.nnz;
         ranks->cost = t.cost;
-        ranks->read_seconds = t.read_seconds;
-        ranks->exchange_seconds = t.exchange_seconds;
-        input.x = t.x; /* borrowed */
-        mine.input = &input;
+        mine.part = &t;
         mine.ranks = &place;
         mine.als_only = true;
         if (bench_run(result, &mine, progress, error) == STATUS_OK)
             gather(ranks, c, &t, result, error);
         else
             comm_abort(c, error);
+        ranks->read_seconds = t.read_seconds;
+        ranks->exchange_seconds = t.exchange_seconds;
     }
     backend_ranks_close(&place);
     rank_tensor_close(&t);

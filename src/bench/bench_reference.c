@@ -81,6 +81,7 @@ static enum status compute(struct bench_reference *f, const struct maker *s, con
 
 enum status bench_reference_create(struct bench_reference *f, const struct backend_kind *kind,
                                    const struct tensor_input *input,
+                                   const struct backend_ranks *ranks,
                                    const struct backend_options *options,
                                    const struct ktensor *start, struct progress *progress,
                                    struct error *error)
@@ -93,7 +94,7 @@ enum status bench_reference_create(struct bench_reference *f, const struct backe
     name_it(f, &maker);
     progress_update(progress, -1, "reference: %s", f->name);
     return maker.kind ? compute(f, &maker, &input->x, start, progress, error)
-                      : bench_reference_rows_create(&f->sample, input, start, error);
+                      : bench_reference_rows_create(&f->sample, input, ranks, start, error);
 }
 
 /* Adds the squared differences of two arrays, and the squares of the expected one, to the sums. */

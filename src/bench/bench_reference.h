@@ -20,10 +20,12 @@ struct bench_reference {
 };
 
 /* *f = M of every mode for the factors of `start`, to check what a backend of this kind computes
- * with these options. The caller frees *f with bench_reference_free, after a failure too.
- * STATUS_MEMORY, and errors as backend_open and bench_reference_rows_create. */
+ * with these options; `ranks` as in bench_reference_rows_create. The caller frees *f with
+ * bench_reference_free, after a failure too. STATUS_MEMORY, and errors as backend_open and
+ * bench_reference_rows_create. */
 enum status bench_reference_create(struct bench_reference *f, const struct backend_kind *kind,
                                    const struct tensor_input *input,
+                                   const struct backend_ranks *ranks,
                                    const struct backend_options *options,
                                    const struct ktensor *start, struct progress *progress,
                                    struct error *error);

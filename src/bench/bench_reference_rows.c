@@ -11,6 +11,9 @@
 /* Hands the nonzeros over, a piece at a time. */
 struct pieces {
     const struct tensor_input *input;
+    const struct backend_ranks *ranks; /* whose part is taken from the file; else NULL          */
+    uint32_t *place[MAX_ORDER];        /* (rows of the range): see backend_ranks_places; owned  */
+    uint64_t nnz;     /* of all pieces, before the part is taken from them             */
     uint64_t length;  /* nonzeros of a piece; of a file, those of whole segments       */
     struct coo room;  /* where a piece of a file is decoded; owned; otherwise empty    */
     struct coo piece; /* the piece loaded last; not owned                              */
@@ -23,16 +26,68 @@ struct mode_sums {
     double *product;        /* (R); owned                                          */
 };
 
-static enum status pieces_open(struct pieces *p, const struct tensor_input *input,
-                               struct error *error)
+static enum status find_places(struct pieces *p, struct error *error)
 {
-    *p = (struct pieces){.input = input, .length = PIECE, .piece = input->x};
+    for (int n = 0; p->ranks && n < p->piece.shape.order && error->status == STATUS_OK; n++) {
+        p->place[n] = memory_array(p->ranks->range.here.dims[n], sizeof *p->place[n], error);
+        if (p->place[n])
+            backend_ranks_places(p->ranks, n, p->place[n]);
+    }
+    return error->status;
+}
+
+static enum status pieces_open(struct pieces *p, const struct tensor_input *input,
+                               const struct backend_ranks *ranks, struct error *error)
+{
+    *p = (struct pieces){
+        .input = input, .nnz = input->x.nnz, .length = PIECE, .piece.shape = input->x.shape};
     if (!input->unread)
         return STATUS_OK;
     uint64_t segment = input->file.header->segment_nnz;
+    p->ranks = ranks;
+    p->nnz = input->file.header->nnz;
     p->length = segment * (segment < PIECE ? PIECE / segment : 1);
-    uint64_t room = p->length < input->x.nnz ? p->length : input->x.nnz;
-    return coo_create(&p->room, &input->x.shape, room, error);
+    uint64_t room = p->length < p->nnz ? p->length : p->nnz;
+    return coo_create(&p->room, &input->file.shape, room, error) == STATUS_OK
+               ? find_places(p, error)
+               : error->status;
+}
+
+static void pieces_close(struct pieces *p)
+{
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(p->place[n]);
+    coo_free(&p->room);
+}
+
+/* Keeps the piece's nonzeros that lie in the rank's ranges, with the numbers of the rows here. */
+static void take_part(struct pieces *p)
+{
+    const struct part *range = &p->ranks->range;
+    struct coo *x = &p->piece;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        bool inside = true;
+        for (int n = 0; n < x->shape.order && inside; n++)
+            inside = x->index[n][i] - range->first[n] < range->here.dims[n];
+        for (int n = 0; n < x->shape.order && inside; n++)
+            x->index[n][kept] = p->place[n][x->index[n][i] - range->first[n]];
+        if (inside)
+            x->value[kept++] = x->value[i];
+    }
+    x->nnz = kept;
+}
+
+static enum status decode_piece(struct pieces *p, uint64_t i, struct error *error)
+{
+    const struct blco_file *f = &p->input->file;
+    uint64_t segments = p->length / f->header->segment_nnz, all = f->header->nsegments;
+    uint64_t begin = i * segments, end = begin + segments < all ? begin + segments : all;
+    memcpy(p->piece.index, p->room.index, sizeof p->piece.index);
+    p->piece.value = p->room.value;
+    if (blco_file_decode(f, begin, end, &p->room, error) == STATUS_OK && p->ranks)
+        take_part(p);
+    return error->status;
 }
 
 /* Loads piece i into p->piece. */
@@ -40,15 +95,9 @@ static enum status pieces_load(struct pieces *p, uint64_t i, struct error *error
 {
     const struct coo *x = &p->input->x;
     uint64_t first = i * p->length;
-    p->piece.nnz = x->nnz - first < p->length ? x->nnz - first : p->length;
-    if (p->input->unread) {
-        uint64_t segments = p->length / p->input->file.header->segment_nnz;
-        uint64_t begin = i * segments, all = p->input->file.header->nsegments;
-        memcpy(p->piece.index, p->room.index, sizeof p->piece.index);
-        p->piece.value = p->room.value;
-        return blco_file_decode(&p->input->file, begin,
-                                begin + segments < all ? begin + segments : all, &p->room, error);
-    }
+    p->piece.nnz = p->nnz - first < p->length ? p->nnz - first : p->length;
+    if (p->input->unread)
+        return decode_piece(p, i, error);
     for (int n = 0; n < x->shape.order; n++)
         p->piece.index[n] = x->index[n] + first;
     p->piece.value = x->value + first;
@@ -75,17 +124,19 @@ static void insert(struct bench_reference_rows *s, int n, uint32_t row)
     s->rows[n]++;
 }
 
+/* The rows of some nonzeros, evenly spread; of a piece that has none of the part, no rows. */
 static enum status choose_rows(struct bench_reference_rows *s, struct pieces *p,
                                struct error *error)
 {
-    uint64_t nnz = p->input->x.nnz, loaded = UINT64_MAX;
+    uint64_t loaded = UINT64_MAX;
     for (uint64_t k = 0; k < BENCH_REFERENCE_NNZ; k++) {
-        uint64_t i = k * nnz / BENCH_REFERENCE_NNZ, piece = i / p->length;
+        uint64_t i = k * p->nnz / BENCH_REFERENCE_NNZ, piece = i / p->length;
         if (piece != loaded && pieces_load(p, piece, error) != STATUS_OK)
             return error->status;
         loaded = piece;
-        for (int n = 0; n < s->order; n++)
-            insert(s, n, p->piece.index[n][i - piece * p->length]);
+        uint64_t at = i - piece * p->length;
+        for (int n = 0; n < s->order && p->piece.nnz > 0; n++)
+            insert(s, n, p->piece.index[n][at % p->piece.nnz]);
     }
     return STATUS_OK;
 }
@@ -141,7 +192,7 @@ static enum status allocate(struct bench_reference_rows *s, struct mode_sums *su
 static enum status add_pieces(struct bench_reference_rows *s, struct pieces *p,
                               const struct ktensor *k, struct mode_sums *sums, struct error *error)
 {
-    for (uint64_t i = 0; i * p->length < p->input->x.nnz; i++) {
+    for (uint64_t i = 0; i * p->length < p->nnz; i++) {
         if (pieces_load(p, i, error) != STATUS_OK)
             return error->status;
 #pragma omp parallel for schedule(dynamic)
@@ -152,13 +203,14 @@ static enum status add_pieces(struct bench_reference_rows *s, struct pieces *p,
 }
 
 enum status bench_reference_rows_create(struct bench_reference_rows *s,
-                                        const struct tensor_input *input, const struct ktensor *k,
+                                        const struct tensor_input *input,
+                                        const struct backend_ranks *ranks, const struct ktensor *k,
                                         struct error *error)
 {
     struct pieces p = {0};
     *s = (struct bench_reference_rows){.order = input->x.shape.order, .rank = k->rank};
     struct mode_sums *sums = memory_zeros((size_t)s->order, sizeof *sums, error);
-    if (sums && pieces_open(&p, input, error) == STATUS_OK &&
+    if (sums && pieces_open(&p, input, ranks, error) == STATUS_OK &&
         choose_rows(s, &p, error) == STATUS_OK && allocate(s, sums, error) == STATUS_OK)
         add_pieces(s, &p, k, sums, error);
     for (int n = 0; sums && n < s->order; n++) {
@@ -166,7 +218,7 @@ enum status bench_reference_rows_create(struct bench_reference_rows *s,
         memory_free(sums[n].product);
     }
     memory_free(sums);
-    coo_free(&p.room);
+    pieces_close(&p);
     return error->status;
 }
 

@@ -4,6 +4,7 @@
 #ifndef BLCO_BENCH_REFERENCE_ROWS_H
 #define BLCO_BENCH_REFERENCE_ROWS_H
 
+#include "backend/backend_ranks.h"
 #include "formats/tensor_input.h"
 #include "model/ktensor.h"
 
@@ -17,11 +18,13 @@ struct bench_reference_rows {
     double *m[MAX_ORDER];                         /* [n] (rows x R): of M; owned   */
 };
 
-/* *s = rows of M of every mode for the factors of k. By all OpenMP threads. The caller frees *s
- * with bench_reference_rows_free, after a failure too. STATUS_INPUT where the file is damaged,
- * STATUS_MEMORY. */
+/* *s = rows of M of every mode for the factors of k. By all OpenMP threads. Of several ranks, input
+ * is this rank's part, which may be unread: then its file has the nonzeros of all ranks. `ranks` is
+ * NULL where there is one. The caller frees *s with bench_reference_rows_free, after a failure too.
+ * STATUS_INPUT where the file is damaged, STATUS_MEMORY. */
 enum status bench_reference_rows_create(struct bench_reference_rows *s,
-                                        const struct tensor_input *input, const struct ktensor *k,
+                                        const struct tensor_input *input,
+                                        const struct backend_ranks *ranks, const struct ktensor *k,
                                         struct error *error);
 
 /* Accepts an empty *s. */

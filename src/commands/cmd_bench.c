@@ -120,8 +120,11 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
     if (rank_places(place, c, &job->common, request.kind, error) == STATUS_OK) {
         const struct rank_request split = rank_split(&job->common, request.kind, place, c);
         request.options.device = place[c->rank].device;
-        bench_run_ranks(&ranks, &result, c, job->tensor, &job->common.tns, &split, &request,
-                        c->rank == 0 ? &job->progress : NULL, error);
+        if (rank_meet(&request.devices, request.kind, place, c, error) == STATUS_OK)
+            bench_run_ranks(&ranks, &result, c, job->tensor, &job->common.tns, &split, &request,
+                            c->rank == 0 ? &job->progress : NULL, error);
+        if (request.devices)
+            request.kind->leave(request.devices);
     }
     if (error->status == STATUS_OK && c->rank == 0) {
         job->ranks = ranks;

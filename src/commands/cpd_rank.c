@@ -19,9 +19,10 @@ struct telling {
 struct work {
     struct cpd_job *job;
     struct comm *comm;
-    struct progress *progress; /* rank 0's; NULL on the others          */
-    struct rank_place *place;  /* (ranks); owned                        */
-    struct telling *telling;   /* (ranks) in the end; owned             */
+    struct progress *progress;   /* rank 0's; NULL on the others          */
+    struct rank_place *place;    /* (ranks); owned                        */
+    struct telling *telling;     /* (ranks) in the end; owned             */
+    struct device_comm *devices; /* owned                              */
     struct rank_tensor tensor;
     struct cpals_result result;
 };
@@ -31,7 +32,8 @@ static enum status open_tensor(struct work *w, struct error *error)
 {
     const struct cpd_settings *s = &w->job->settings;
     const struct rank_request request = rank_split(&s->common, w->job->kind, w->place, w->comm);
-    if (rank_tensor_open(&w->tensor, w->comm, s->tensor, &s->common.tns, &request, w->progress,
+    if (rank_meet(&w->devices, w->job->kind, w->place, w->comm, error) == STATUS_OK &&
+        rank_tensor_open(&w->tensor, w->comm, s->tensor, &s->common.tns, &request, w->progress,
                          error) == STATUS_OK &&
         cpd_check_start(w->job, &w->tensor.shape, error) == STATUS_OK)
         cpd_choose_together(w->job, w->comm, &w->tensor, error);
@@ -62,6 +64,7 @@ static struct cpals_setting make_setting(const struct work *w)
                                     .start = job->settings.init_stem ? &job->start : NULL,
                                     .als = cpd_als_options(job),
                                     .spread = job->together,
+                                    .devices = w->devices,
                                     .progress = w->progress};
     setting.options.device = w->place[w->comm->rank].device;
     if (setting.options.host_memory == 0)
@@ -147,6 +150,8 @@ enum status cpd_rank(struct comm *c, void *context, struct error *error)
         }
     }
     rank_tensor_close(&w.tensor);
+    if (w.devices)
+        job->kind->leave(w.devices);
     memory_free(w.telling);
     memory_free(w.place);
     return error->status;

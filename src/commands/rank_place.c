@@ -95,9 +95,17 @@ struct rank_request rank_split(const struct cmd_common *common, const struct bac
     struct rank_request request = {.modes = common->ranks.modes,
                                    .row_bytes = common->options.rank *
                                                 precision_bytes(common->options.precision),
+                                   .packed = kind->takes_parts,
                                    .machine = {.device = kind->device != NULL,
                                                .one_host = are_on_one_host(place, c->size),
                                                .threads = place[c->rank].threads}};
     memcpy(request.parts, common->ranks.parts, sizeof request.parts);
     return request;
+}
+
+enum status rank_meet(struct device_comm **devices, const struct backend_kind *kind,
+                      const struct rank_place *place, struct comm *c, struct error *error)
+{
+    *devices = NULL;
+    return kind->meet ? kind->meet(devices, c, place[c->rank].device, error) : STATUS_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "formats/blco/blco_pieces.h"
+#include "formats/blco/blco_sample.h"
 #include "formats/tensor_file.h"
 #include "ranks/file_identity.h"
 
@@ -34,30 +35,56 @@ static enum status decode_share(struct share *s, const struct comm *c, const str
     return error->status;
 }
 
-enum status share_read_blco(struct share *s, struct comm *c, const char *path,
-                            const struct tns_options *options, struct progress *progress,
-                            struct error *error)
+enum status share_open_blco(struct blco_file *f, struct comm *c, const char *path,
+                            const struct tns_options *options, struct error *error)
 {
-    struct blco_file f = {0};
+    tensor_open_blco(f, path, options, error);
+    if (comm_agree_error(c, error) == STATUS_OK) {
+        const struct file_identity mine = {f->header->file_bytes, f->header->header_crc};
+        ranks_same_file(c, path, &mine, error);
+        comm_agree_error(c, error);
+    }
+    if (error->status != STATUS_OK)
+        blco_file_close(f);
+    return error->status;
+}
+
+enum status share_read_blco(struct share *s, struct comm *c, const struct blco_file *f,
+                            struct progress *progress, struct error *error)
+{
     double start = clock_now();
     *s = (struct share){0};
-    tensor_open_blco(&f, path, options, error);
+    progress_stage(progress, "reading %s", f->name);
+    decode_share(s, c, f, progress, error);
     if (comm_agree_error(c, error) == STATUS_OK) {
-        const struct file_identity mine = {f.header->file_bytes, f.header->header_crc};
-        ranks_same_file(c, path, &mine, error);
-    }
-    progress_stage(progress, "reading %s", path);
-    if (error->status == STATUS_OK)
-        decode_share(s, c, &f, progress, error);
-    if (comm_agree_error(c, error) == STATUS_OK) {
-        share_set_shape(s, &f.shape);
-        s->total = f.header->nnz;
+        share_set_shape(s, &f->shape);
+        s->total = f->header->nnz;
         s->clean = true;
-        blco_file_note_read(&f, clock_now() - start, progress);
+        blco_file_note_read(f, clock_now() - start, progress);
     } else {
         progress_clear(progress);
         share_free(s);
     }
-    blco_file_close(&f);
+    return error->status;
+}
+
+enum status share_sample_blco(struct share *s, struct comm *c, const struct blco_file *f,
+                              uint64_t every, struct error *error)
+{
+    struct coo sample;
+    uint64_t segments = f->header->nsegments;
+    double total = 0;
+    *s = (struct share){0};
+    if (blco_sample(&sample, f, share_begin(segments, c->rank, c->size),
+                    share_begin(segments, c->rank + 1, c->size), every, error) == STATUS_OK) {
+        total = (double)sample.nnz;
+        share_append(s, &sample, error);
+    }
+    if (comm_agree_error(c, error) == STATUS_OK)
+        comm_sum(c, &total, 1, error);
+    share_set_shape(s, &f->shape);
+    s->total = (uint64_t)total;
+    if (error->status != STATUS_OK)
+        share_free(s);
     return error->status;
 }

@@ -13,7 +13,10 @@
 
 #include <cmocka.h>
 
+#include "support/scratch.h"
+
 #include "base/memory.h"
+#include "support/blco_files.h"
 #include "support/rank_runs.h"
 
 /* Runs the ranks of t; a failure fails the test. The caller frees t->model. */
@@ -25,9 +28,10 @@ static void run_ranks(struct together *t, int ranks)
 }
 
 /* The same fits on this grid as on one rank, for each number of iterations, and a model that has
- * the fit. */
-static void check_grid(const struct backend_kind *kind, const struct coo *x, int ranks,
-                       const int *parts, const struct backend_options *options, int iterations)
+ * the fit. `path` is the file that has x, or NULL. */
+static void check_source(const struct backend_kind *kind, const struct coo *x, const char *path,
+                         int ranks, const int *parts, const struct backend_options *options,
+                         int iterations)
 {
     for (int i = 1; i <= iterations; i++) {
         struct ktensor alone, start;
@@ -38,6 +42,7 @@ static void check_grid(const struct backend_kind *kind, const struct coo *x, int
         struct cpals_result a;
         assert_int_equal(run_alone(kind, x, &alone, options, &als, &a, &error), STATUS_OK);
         struct together t = make_together(kind, x, parts, options, &start, &als);
+        t.path = path;
         run_ranks(&t, ranks);
         assert_int_equal(t.result.iterations, i);
         double fit = t.result.fit, said = 1 - fit;
@@ -51,6 +56,12 @@ static void check_grid(const struct backend_kind *kind, const struct coo *x, int
         ktensor_free(&start);
         ktensor_free(&t.model);
     }
+}
+
+static void check_grid(const struct backend_kind *kind, const struct coo *x, int ranks,
+                       const int *parts, const struct backend_options *options, int iterations)
+{
+    check_source(kind, x, NULL, ranks, parts, options, iterations);
 }
 
 /* Every way to write the ranks as a product: also those that cut a short mode into more ranges than
@@ -106,6 +117,65 @@ static void test_long_modes(void **state)
         check_grid(kind, &x, ranks, (int[]){ranks, 1, 1}, &options, 4);
     }
     coo_free(&x);
+}
+
+/* Parts taken from a .blco file: with lines of one word and of two, with rows that one rank alone
+ * touches, with several segments, and with ranks that have no nonzeros. */
+static void test_from_a_file(void **state)
+{
+    const struct backend_kind *kind = backend_of(state);
+    static const struct tensor_case cases[] = {
+        {3, {700, 520, 3000}, 200000, 0},
+        {3, {60, 1, 90}, 2000, 1},
+        {3, {2000000, 3000000, 1500000}, 900, 0},
+        {4, {40, 30, 20000, 25}, 3000, 1},
+        {2, {1, 50}, 40, 0},
+    };
+    assert_int_equal(scratch_make(NULL), 0);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const struct tensor_case *t = &cases[c];
+        const struct backend_options options = {.rank = 4};
+        struct external_sort_report report;
+        struct error error;
+        struct coo x;
+        naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
+        assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+        for (size_t s = 0; s < RANK_COUNTS && has_room(kind, rank_counts[s]); s++) {
+            int first[MAX_ORDER] = {rank_counts[s], 1, 1, 1};
+            check_source(kind, &x, scratch_path("x.blco"), rank_counts[s], NULL, &options, 2);
+            check_source(kind, &x, scratch_path("x.blco"), rank_counts[s], first, &options, 2);
+        }
+        coo_free(&x);
+    }
+    scratch_remove(NULL);
+}
+
+/* Damage that only the rank of the last rows reads ends all with the file's name. */
+static void test_a_damaged_file(void **state)
+{
+    const struct backend_kind *kind = backend_of(state);
+    struct external_sort_report report;
+    struct error error;
+    struct coo x;
+    struct ktensor start;
+    size_t size;
+    const struct backend_options options = {.rank = 2};
+    const struct cpals_options als = {.max_iterations = 2};
+    assert_int_equal(scratch_make(NULL), 0);
+    naive_random_coo(&x, &(struct shape){3, {300, 400, 500}}, 300000, 1, 0);
+    create_model(&start, &x, 2, 1);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    char *bytes = file_bytes(scratch_path("x.blco"), &size);
+    bytes[segment_of(bytes)[4].offset + 9000] ^= 1;
+    int ranks = most_ranks(kind, 3);
+    struct together t = make_together(kind, &x, (int[]){1, 1, ranks}, &options, &start, &als);
+    t.path = scratch_file("bad.blco", bytes, size);
+    assert_int_equal(run_together(&t, ranks, &error), STATUS_INPUT);
+    assert_non_null(strstr(error.message, "bad.blco: damaged: "));
+    free(bytes);
+    ktensor_free(&start);
+    coo_free(&x);
+    scratch_remove(NULL);
 }
 
 static void free_models(struct together *t)
@@ -236,7 +306,7 @@ static void test_a_part_does_not_fit(void **state)
 }
 
 /* Whichever rank finds no memory, and wherever: all end, none waits for ever. */
-static void fail_allocations(const struct backend_kind *kind, bool spread)
+static void fail_allocations(const struct backend_kind *kind, bool spread, const char *path)
 {
     struct coo x;
     struct ktensor start;
@@ -246,10 +316,16 @@ static void fail_allocations(const struct backend_kind *kind, bool spread)
     const long step = kind->devices ? 23 : 1; /* several GPUs take long to meet */
     naive_random_coo(&x, &(struct shape){3, {10, 12, 14}}, 300, 1, 0);
     create_model(&start, &x, 2, 1);
+    if (path) {
+        struct error error;
+        struct external_sort_report report;
+        assert_int_equal(write_blco(&x, path, &report, &error), STATUS_OK);
+    }
     for (long i = 0, fired = 1; fired; i += step) {
         struct error error = {0};
         struct together t = make_together(kind, &x, NULL, &options, &start, &als);
         t.setting.spread = spread;
+        t.path = path;
         memory_hook_set(i);
         enum status status = run_together(&t, most_ranks(kind, 3), &error);
         fired = memory_hook_fired();
@@ -267,8 +343,11 @@ static void fail_allocations(const struct backend_kind *kind, bool spread)
 
 static void test_failing_allocations(void **state)
 {
-    fail_allocations(backend_of(state), false);
-    fail_allocations(backend_of(state), true);
+    fail_allocations(backend_of(state), false, NULL);
+    fail_allocations(backend_of(state), true, NULL);
+    assert_int_equal(scratch_make(NULL), 0);
+    fail_allocations(backend_of(state), false, scratch_path("x.blco"));
+    scratch_remove(NULL);
 }
 
 int main(void)
@@ -278,6 +357,8 @@ int main(void)
         ON_ALL(test_iterations),
         ON_ALL(test_long_modes),
         ON_ALL(test_stops),
+        ON_ALL(test_from_a_file),
+        ON_ALL(test_a_damaged_file),
         ON_ALL(test_spread),
         ON_ALL(test_one_part_is_bad),
         ON_ALL(test_failing_allocations),

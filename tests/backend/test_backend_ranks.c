@@ -104,7 +104,8 @@ static void one_rank(struct comm *c, void *context, struct error *error)
         coo_create(&before, &t.x.shape, t.x.nnz, error) == STATUS_OK) {
         for (int n = 0; n < t.x.shape.order; n++)
             memcpy(before.index[n], t.x.index[n], t.x.nnz * sizeof *before.index[n]);
-        backend_ranks_open(&r, c, &t.grid, &t.x, error);
+        if (backend_ranks_open(&r, c, &t.grid, error) == STATUS_OK)
+            backend_ranks_share(&r, &t.x, error);
     }
     bool right = error->status == STATUS_OK && keeps_rows(&r, &t.x, &before, &t.part);
     if (error->status == STATUS_OK)

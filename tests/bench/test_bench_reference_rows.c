@@ -53,14 +53,14 @@ static void check_tensor(int order, const uint64_t *dims, uint64_t nnz)
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
 
     struct tensor_input input = {.x = x};
-    assert_int_equal(bench_reference_rows_create(&s, &input, &k, &error), STATUS_OK);
+    assert_int_equal(bench_reference_rows_create(&s, &input, NULL, &k, &error), STATUS_OK);
     check_rows(&s, &x, &k);
     bench_reference_rows_free(&s);
     bench_reference_rows_free(&s);
 
     assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
                      STATUS_OK);
-    assert_int_equal(bench_reference_rows_create(&s, &input, &k, &error), STATUS_OK);
+    assert_int_equal(bench_reference_rows_create(&s, &input, NULL, &k, &error), STATUS_OK);
     assert_true(input.unread);
     check_rows(&s, &x, &k);
     bench_reference_rows_free(&s);
@@ -104,7 +104,7 @@ static void test_failures(void **state)
         struct bench_reference_rows s;
         error = (struct error){0};
         memory_hook_set(i);
-        enum status status = bench_reference_rows_create(&s, &input, &k, &error);
+        enum status status = bench_reference_rows_create(&s, &input, NULL, &k, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
@@ -121,7 +121,7 @@ static void test_failures(void **state)
     const char *path = scratch_file("bad.blco", bytes, size);
     error = (struct error){0};
     assert_int_equal(tensor_input_open(&input, path, &no_options, NULL, &error), STATUS_OK);
-    assert_int_equal(bench_reference_rows_create(&s, &input, &k, &error), STATUS_INPUT);
+    assert_int_equal(bench_reference_rows_create(&s, &input, NULL, &k, &error), STATUS_INPUT);
     bench_reference_rows_free(&s);
     tensor_input_close(&input);
     free(bytes);

@@ -21,6 +21,8 @@ struct job {
     const struct coo *x; /* nonzeros in memory */
     struct tns_options options;
     int parts[MAX_ORDER];      /* of the grid; 0: chosen */
+    bool packed;               /* the file stays unread, until */
+    bool read;                 /* it is read after all         */
     struct progress *progress; /* of rank 0 */
     struct rank_tensor tensor;
 };
@@ -28,7 +30,8 @@ struct job {
 static void open_one(struct comm *c, void *context, struct error *error)
 {
     struct job *job = context;
-    struct rank_request request = {.row_bytes = 64, .machine = {.one_host = true, .threads = 1}};
+    struct rank_request request = {
+        .row_bytes = 64, .machine = {.one_host = true, .threads = 1}, .packed = job->packed};
     memcpy(request.parts, job->parts, sizeof request.parts);
     while (request.modes < MAX_ORDER && job->parts[request.modes] > 0)
         request.modes++;
@@ -37,6 +40,8 @@ static void open_one(struct comm *c, void *context, struct error *error)
                          c->rank == 0 ? job->progress : NULL, error);
     else
         rank_tensor_share(&job->tensor, c, job->x, &request, error);
+    if (error->status == STATUS_OK && job->read)
+        rank_tensor_read(&job->tensor, c, NULL, error);
 }
 
 static bool open_all(struct job *job, const struct job *like, int ranks, struct error *errors)
@@ -210,6 +215,49 @@ static void test_blco(void **state)
     if (write_blco(&x, scratch_path("x.blco"), &report, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     check_file(scratch_path("x.blco"), &one_based);
+    coo_free(&x);
+}
+
+/* Of a file that stays unread a rank knows its part, and about how many nonzeros that has. */
+static void assert_unread(const struct rank_tensor *t, const struct coo *x, int rank)
+{
+    struct part part = process_grid_part(&t->grid, rank);
+    uint64_t nnz = 0;
+    assert_true(t->unread && t->nnz == x->nnz && shape_equal(&t->shape, &x->shape));
+    assert_memory_equal(&t->part, &part, sizeof part);
+    assert_true(shape_equal(&t->x.shape, &part.here));
+    assert_null(t->x.value);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        bool inside = true;
+        for (int n = 0; n < x->shape.order; n++)
+            inside = inside && x->index[n][i] - part.first[n] < part.here.dims[n];
+        nnz += inside;
+    }
+    assert_true(nnz <= t->x.nnz && t->x.nnz < 1.1 * (double)nnz);
+}
+
+/* Unread at first; when a rank needs the nonzeros, they are read on the grid that was chosen. */
+static void test_unread_blco(void **state)
+{
+    (void)state;
+    struct coo x;
+    struct error error;
+    struct external_sort_report report;
+    naive_random_coo(&x, &(struct shape){3, {900, 3000, 700}}, 600000, 3, 1);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    for (size_t r = 0; r < 2 * RANK_COUNTS; r++) {
+        struct job job[MOST_RANKS];
+        struct error errors[MOST_RANKS];
+        int ranks = rank_counts[r / 2];
+        const struct job like = {.path = scratch_path("x.blco"), .packed = true, .read = r % 2};
+        assert_true(open_all(job, &like, ranks, errors));
+        assert_all_well(errors, ranks);
+        for (int k = 0; k < ranks && !like.read; k++)
+            assert_unread(&job[k].tensor, &x, k);
+        if (like.read)
+            assert_union(job, ranks, &x);
+        close_all(job);
+    }
     coo_free(&x);
 }
 
@@ -425,11 +473,17 @@ static void test_failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_DISK(test_text),           ON_DISK(test_gzip),
-        ON_DISK(test_blco),           ON_DISK(test_notes),
-        ON_DISK(test_bad_files),      ON_DISK(test_bad_blco),
-        ON_DISK(test_fixed_parts),    ON_DISK(test_different_files),
-        ON_DISK(test_standard_input), ON_DISK(test_failing_allocations),
+        ON_DISK(test_text),
+        ON_DISK(test_gzip),
+        ON_DISK(test_blco),
+        ON_DISK(test_unread_blco),
+        ON_DISK(test_notes),
+        ON_DISK(test_bad_files),
+        ON_DISK(test_bad_blco),
+        ON_DISK(test_fixed_parts),
+        ON_DISK(test_different_files),
+        ON_DISK(test_standard_input),
+        ON_DISK(test_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,8 @@ static inline int most_ranks(const struct backend_kind *kind, int wanted)
 /* What the ranks of a run share. */
 struct together {
     const struct coo *x;
+    const char *path; /* of the .blco file that has x, from which the ranks take their parts; or
+                       * NULL: the ranks share x                                               */
     struct rank_request request;
     struct cpals_setting setting;
     struct ktensor model;            /* the result, of all ranks            */
@@ -47,7 +49,9 @@ static inline struct together make_together(const struct backend_kind *kind, con
 {
     struct together t = {
         .x = x,
-        .request = {.row_bytes = 64, .machine = {.one_host = true, .threads = 1}},
+        .request = {.row_bytes = 64,
+                    .machine = {.one_host = true, .threads = 1},
+                    .packed = kind->takes_parts},
         .setting = {.kind = kind, .options = *options, .start = start, .als = *als}};
     t.request.modes = parts ? x->shape.order : 0;
     if (parts)
@@ -57,13 +61,16 @@ static inline struct together make_together(const struct backend_kind *kind, con
 
 static inline enum status work_together(struct comm *c, void *context, struct error *error)
 {
+    static const struct tns_options options = {.index_base = 1};
     struct together *t = context;
     struct rank_tensor tensor;
     struct cpals_setting setting = t->setting;
     struct cpals_result result;
     struct ktensor *model = setting.spread ? &t->rows[c->rank] : &t->model;
     setting.options.device = c->rank;
-    if (rank_tensor_share(&tensor, c, t->x, &t->request, error) == STATUS_OK)
+    t->path ? rank_tensor_open(&tensor, c, t->path, &options, &t->request, NULL, error)
+            : rank_tensor_share(&tensor, c, t->x, &t->request, error);
+    if (error->status == STATUS_OK)
         cpals_run_rank(c, &tensor, &setting, model, &result, &t->report[c->rank], error);
     rank_tensor_close(&tensor);
     if (error->status == STATUS_OK && c->rank == 0)

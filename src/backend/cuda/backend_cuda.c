@@ -195,7 +195,7 @@ static enum status open_device(void **state, const struct tensor_source *source,
         status = device_dense_open(&s->dense, s->device, s->rank, s->ld, s->sweep.factors.precision,
                                    error);
     if (status == STATUS_OK)
-        status = device_ranks_open(&s->ranks, source->ranks, error);
+        status = device_ranks_open(&s->ranks, source->ranks, s->device, error);
     if (status != STATUS_OK) {
         close_device(s);
         return status;
@@ -236,8 +236,8 @@ static enum status elapsed(void *state, int from, int to, double *seconds, struc
 static void tell_built(void *state, struct backend_built *built)
 {
     const struct device_orderings *o = &((struct device_state *)state)->sweep.orderings;
-    *built =
-        (struct backend_built){.plan = o->plan, .groups = o->sweep.groups, .seconds = o->seconds};
+    *built = (struct backend_built){
+        .plan = o->plan, .groups = o->sweep.groups, .nnz = o->nnz, .seconds = o->seconds};
 }
 
 static bool describe(void *state, int mode, char *text, size_t size)
@@ -277,9 +277,12 @@ static const struct backend_ops operations = {.load = device_state_load,
                                               .bus_bytes = bus_bytes};
 
 const struct backend_kind backend_cuda = {.name = "cuda",
+                                          .takes_parts = true,
                                           .available = available,
                                           .request = make_request,
                                           .open = open_device,
+                                          .meet = device_comm_open,
+                                          .leave = device_comm_leave,
                                           .ops = &operations,
                                           .rates = measure_rates,
                                           .devices = device_count,

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backend/cuda/device_part.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/tensor/device_coo.h"
@@ -239,11 +240,17 @@ static enum status upload(struct device_orderings *o, struct device_coo *coo,
                           struct error *error)
 {
     double start = clock_now();
-    enum status status =
-        source->file ? device_coo_decode(coo, source->file, &o->norm_sq, staging, &o->pool, error)
-                     : device_coo_upload(coo, source->x, staging, &o->pool, error);
-    return status == STATUS_OK ? finish(staging->stream, &start, &o->seconds.upload, error)
-                               : status;
+    if (source->parts)
+        device_part_read(coo, source, &o->norm_sq, staging, &o->pool, error);
+    else if (source->file)
+        device_coo_decode(coo, source->file, &o->norm_sq, staging, &o->pool, error);
+    else
+        device_coo_upload(coo, source->x, staging, &o->pool, error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    o->shape = coo->shape;
+    o->nnz = coo->nnz;
+    return finish(staging->stream, &start, &o->seconds.upload, error);
 }
 
 /* Decides for groups of modes where they pay; for none where the device has no room for finding
@@ -276,9 +283,9 @@ static uint64_t bytes_to_reserve(const struct plan *plan)
     return few && !overflow ? bytes : 0;
 }
 
-/* To what takes less memory: no groups, fewer orderings, or the tensor on the host. False where
- * there is nothing less. */
-static bool retreat(struct device_orderings *o, int device)
+/* To what takes less memory: no groups, fewer orderings, or the tensor on the host if it may be
+ * streamed. False where there is nothing less. */
+static bool retreat(struct device_orderings *o, bool may_stream, int device)
 {
     struct plan smaller;
     struct error ignored = {0};
@@ -289,7 +296,7 @@ static bool retreat(struct device_orderings *o, int device)
     if (!shared) {
         if (device_memory_free(device, &available, &all, &ignored) == STATUS_OK)
             available -= available / 16;
-        if (!plan_make_smaller(&smaller, &o->plan, available))
+        if (!plan_make_smaller(&smaller, &o->plan, available) || (smaller.streamed && !may_stream))
             return false;
         o->plan = smaller;
     }
@@ -307,11 +314,13 @@ static enum status build_in_memory(struct device_orderings *o, const struct tens
     enum status status;
     for (bool first = true;; first = false) {
         status = upload(o, &coo, source, staging, error);
+        if (status == STATUS_OK && coo.nnz == 0)
+            break;
         if (status == STATUS_OK && first)
             status = choose_groups(o, &coo, staging->device, error);
         if (status == STATUS_OK)
             status = (o->sweep.shared ? build_shared : build_decided)(o, &coo, progress, error);
-        if (status != STATUS_MEMORY || !retreat(o, staging->device))
+        if (status != STATUS_MEMORY || !retreat(o, !source->parts, staging->device))
             break;
         *error = (struct error){0};
         status = STATUS_OK;
@@ -330,10 +339,11 @@ enum status device_orderings_build(struct device_orderings *o, const struct tens
     enum status status = STATUS_OK;
     memset(o, 0, sizeof *o);
     o->shape = source->x->shape;
+    o->nnz = source->x->nnz;
     o->norm_sq = source->norm_sq;
     o->plan = *plan;
     decide_without_groups(o);
-    if (source->x->nnz == 0) {
+    if (o->nnz == 0 && !source->parts) {
         o->plan.streamed = false;
         return STATUS_OK;
     }

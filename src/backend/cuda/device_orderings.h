@@ -13,7 +13,8 @@
 
 struct device_orderings {
     struct shape shape; /* of the tensor that is here                                            */
-    double norm_sq;     /* ||X||^2                                                               */
+    uint64_t nnz;       /* of it                                                                 */
+    double norm_sq;     /* ||X||^2, of all ranks                                                 */
     struct plan plan;   /* that was followed                                                     */
     struct sweep sweep; /* what is built of it in device memory, and the steps to M              */
     struct device_pool pool; /* what the tensors were built in, and some stay in; owned          */

@@ -5,30 +5,33 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 
-static enum status open_sharing(struct device_ranks *r, int n, struct error *error)
+static enum status open_sharing(struct device_ranks *r, int n, int device, struct error *error)
 {
     struct comm *sharing = r->ranks->mode[n].sharing;
     if (sharing == r->ranks->all)
         r->sharing[n] = r->all;
-    else if (sharing->size > 1)
-        return device_comm_open(&r->sharing[n], sharing, error);
-    return STATUS_OK;
+    else if (sharing->size > 1 &&
+             device_comm_open(&r->sharing[n], sharing, device, error) == STATUS_OK)
+        return device_comm_wait(r->sharing[n], error);
+    return error->status;
 }
 
-enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks,
+enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks, int device,
                               struct error *error)
 {
-    *r = (struct device_ranks){.ranks = ranks};
+    *r = (struct device_ranks){.ranks = ranks, .all = ranks->devices};
     if (ranks->all->size == 1)
         return STATUS_OK;
     enum status status =
         cuda_status(cudaEventCreateWithFlags(&r->moved, cudaEventDisableTiming), "an event", error);
     if (status != STATUS_OK)
         comm_abort(ranks->all, error);
-    else
-        status = device_comm_open(&r->all, ranks->all, error);
+    else if (!r->all)
+        status = device_comm_open(&r->all, ranks->all, device, error);
+    if (status == STATUS_OK)
+        status = device_comm_wait(r->all, error);
     for (int n = 0; n < ranks->part.whole.order && status == STATUS_OK; n++)
-        status = open_sharing(r, n, error);
+        status = open_sharing(r, n, device, error);
     return status;
 }
 
@@ -49,7 +52,8 @@ void device_ranks_close(struct device_ranks *r)
     for (int n = 0; n < MAX_ORDER; n++)
         if (r->sharing[n] != r->all)
             device_comm_close(r->sharing[n]);
-    device_comm_close(r->all);
+    if (r->ranks && r->all != r->ranks->devices)
+        device_comm_close(r->all);
     if (r->moved)
         cudaEventDestroy(r->moved);
     for (int i = 0; i < DEVICE_MOST_MOVES; i++) {

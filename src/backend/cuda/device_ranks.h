@@ -16,7 +16,7 @@
  * `moved` is recorded behind each one, and the next one waits for `moved`. */
 struct device_ranks {
     const struct backend_ranks *ranks;      /* borrowed                                         */
-    struct device_comm *all;                /* NULL: this rank is alone                         */
+    struct device_comm *all;                /* NULL: this rank is alone; owned, or ranks->devices */
     struct device_comm *sharing[MAX_ORDER]; /* `all`, or owned; NULL: nobody shares             */
     cudaEvent_t moved;                      /* behind the last operation                        */
     cudaEvent_t begin[DEVICE_MOST_MOVES];   /* of the moves of rows since the host last waited; */
@@ -24,9 +24,9 @@ struct device_ranks {
     int moves;                              /* of these                                         */
 };
 
-/* On the calling thread's device; every rank calls it. *r must be closed, after a failure too.
- * Errors of device_comm_open. */
-enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks,
+/* On the calling thread's device, of this number; every rank calls it. Waits until the GPUs have
+ * met. *r must be closed, after a failure too. Errors of device_comm_open and device_comm_wait. */
+enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks, int device,
                               struct error *error);
 
 /* Accepts an empty one. After an abort of some rank, what is still queued is given up. */

@@ -72,9 +72,9 @@ enum status device_sweep_open(struct device_sweep *s, const struct tensor_source
 {
     memset(s, 0, sizeof *s);
     s->factors.vectors = (uint32_t)(plan->request.row_bytes / VECTOR_BYTES);
-    s->is_empty = source->x->nnz == 0;
     enum status status =
         device_orderings_build(&s->orderings, source, plan, staging, progress, error);
+    s->is_empty = s->orderings.nnz == 0;
     if (status == STATUS_OK && !s->is_empty)
         status = open_mttkrps(s, staging->stream, error);
     if (status == STATUS_OK)

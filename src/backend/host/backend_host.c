@@ -114,6 +114,7 @@ static enum status open_host(void **state, const struct tensor_source *source,
     h->is_empty = x->nnz == 0;
     h->longest = shape_longest(&h->shape);
     h->built.plan = *plan;
+    h->built.nnz = x->nnz;
     h->rank = options->rank;
     h->ridge = options->ridge;
     h->norm_sq = source->norm_sq;

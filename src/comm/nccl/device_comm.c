@@ -1,78 +1,117 @@
 #include "comm/nccl/device_comm.h"
 
+#include <pthread.h>
+
 #include "base/memory.h"
 #include "comm/nccl/nccl_library.h"
 
 struct device_comm {
     const struct nccl_library *nccl;
+    struct comm *host; /* borrowed */
+    int device;
+    ncclUniqueId id;
+    pthread_t thread; /* meets the other GPUs, which takes half a second */
+    bool meeting;     /* the thread has not been joined                  */
+    bool met;         /* every rank knows that all GPUs have met         */
+    ncclResult_t result;
     ncclComm_t comm;
 };
 
 /* Before any rank waits within NCCL, which no abort of `host` would end, all have come so far. */
-static enum status find_library(struct device_comm *d, struct comm *host, struct error *error)
+static enum status find_library(struct device_comm *d, struct error *error)
 {
-    int failed = 0;
     d->nccl = nccl_library(error);
-    if (!d->nccl)
-        comm_abort(host, error);
-    else
-        comm_agree(host, &failed, error);
-    return error->status;
+    return comm_agree_error(d->host, error);
 }
 
 /* All ranks learn what their GPUs meet by. */
-static enum status share_id(struct device_comm *d, struct comm *host, ncclUniqueId *id,
-                            struct error *error)
+static enum status share_id(struct device_comm *d, struct error *error)
 {
-    if (host->rank == 0 &&
-        nccl_status(d->nccl->ncclGetUniqueId(id), NULL, "the GPUs' meeting", error) != STATUS_OK) {
-        comm_abort(host, error);
+    if (d->host->rank == 0)
+        nccl_status(d->nccl->ncclGetUniqueId(&d->id), NULL, "the GPUs' meeting", error);
+    if (comm_agree_error(d->host, error) != STATUS_OK)
         return error->status;
-    }
-    return comm_broadcast(host, 0, id, sizeof *id, error);
+    return comm_broadcast(d->host, 0, &d->id, sizeof d->id, error);
 }
 
-/* The GPUs meet. A rank that fails as soon as its GPU has met the others does not end NCCL's
- * communicator while another GPU may still be meeting, which would wait for ever: so all ranks wait
- * for each other, and where that fails, the communicator stays to the end of the process. */
-static enum status meet(struct device_comm *d, struct comm *host, struct error *error)
+static void *meet(void *context)
 {
-    ncclUniqueId id = {{0}};
-    int failed = 0;
-    if (share_id(d, host, &id, error) != STATUS_OK)
-        return error->status;
-    if (nccl_status(d->nccl->ncclCommInitRank(&d->comm, host->size, id, host->rank), NULL,
-                    "the GPUs' meeting", error) != STATUS_OK) {
-        comm_abort(host, error);
-        return error->status;
-    }
-    return comm_agree(host, &failed, error);
+    struct device_comm *d = context;
+    cudaSetDevice(d->device);
+    d->result = d->nccl->ncclCommInitRank(&d->comm, d->host->size, d->id, d->host->rank);
+    return NULL;
 }
 
-enum status device_comm_open(struct device_comm **c, struct comm *host, struct error *error)
+/* Every rank that has come so far meets the others, whatever fails elsewhere meanwhile. */
+static void begin(struct device_comm *d)
+{
+    d->meeting = pthread_create(&d->thread, NULL, meet, d) == 0;
+    if (!d->meeting)
+        meet(d);
+}
+
+enum status device_comm_open(struct device_comm **c, struct comm *host, int device,
+                             struct error *error)
 {
     struct device_comm *d = memory_zeros(1, sizeof *d, error);
     *c = NULL;
-    if (!d)
+    if (!d) {
         comm_abort(host, error);
-    else if (find_library(d, host, error) == STATUS_OK && meet(d, host, error) == STATUS_OK)
+        return error->status;
+    }
+    d->host = host;
+    d->device = device;
+    if (find_library(d, error) == STATUS_OK && share_id(d, error) == STATUS_OK) {
+        begin(d);
         *c = d;
-    else
+    } else {
         memory_free(d);
+    }
+    return error->status;
+}
+
+static void join(struct device_comm *c)
+{
+    if (c->meeting)
+        pthread_join(c->thread, NULL);
+    c->meeting = false;
+}
+
+enum status device_comm_wait(struct device_comm *c, struct error *error)
+{
+    int failed = 0;
+    if (c->met)
+        return STATUS_OK;
+    join(c);
+    if (nccl_status(c->result, NULL, "the GPUs' meeting", error) != STATUS_OK)
+        comm_abort(c->host, error);
+    else if (comm_agree(c->host, &failed, error) == STATUS_OK)
+        c->met = true;
     return error->status;
 }
 
 void device_comm_abort(struct device_comm *c)
 {
-    if (c && c->comm)
+    if (c && c->met)
         c->nccl->ncclCommAbort(c->comm);
     if (c)
-        c->comm = NULL;
+        c->met = false;
 }
 
+void device_comm_leave(struct device_comm *c)
+{
+    if (c)
+        join(c);
+    memory_free(c);
+}
+
+/* A communicator that not every rank knows to have met stays to the end of the process: another GPU
+ * may still be meeting, and would wait for ever. */
 void device_comm_close(struct device_comm *c)
 {
-    if (c && c->comm)
+    if (c)
+        join(c);
+    if (c && c->met)
         c->nccl->ncclCommDestroy(c->comm);
     memory_free(c);
 }

@@ -13,16 +13,28 @@
 
 struct device_comm;
 
-/* The GPUs of the ranks of `host`, each the calling thread's at this time; every rank of `host`
- * calls it. The caller closes *c, which is NULL on failure. STATUS_MEMORY; STATUS_INPUT where NCCL
- * cannot be loaded; STATUS_INTERNAL where NCCL fails. */
-enum status device_comm_open(struct device_comm **c, struct comm *host, struct error *error);
+/* The GPUs of the ranks of `host`, which outlives *c; every rank of `host` calls it, each with the
+ * number of its GPU. A thread meets the other GPUs meanwhile. The caller closes *c, which is NULL
+ * on failure. STATUS_MEMORY; STATUS_INPUT where NCCL cannot be loaded; STATUS_INTERNAL where NCCL
+ * fails. */
+enum status device_comm_open(struct device_comm **c, struct comm *host, int device,
+                             struct error *error);
+
+/* Waits until the GPUs have met, which the operations below need; every rank calls it. Returns at
+ * once afterwards. STATUS_INTERNAL where NCCL fails, which ends the other ranks (comm_abort), and
+ * what another rank fails with. */
+enum status device_comm_wait(struct device_comm *c, struct error *error);
 
 /* Ends operations that wait for ranks which do not come; nothing may be queued afterwards. */
 void device_comm_abort(struct device_comm *c);
 
-/* Accepts NULL. Where nobody has aborted, all that was queued must be done. */
+/* Accepts NULL. Waits for the thread. Where nobody has aborted, all that was queued must be done.
+ */
 void device_comm_close(struct device_comm *c);
+
+/* device_comm_close in a process that ends soon: NCCL's communicator stays until then, since ending
+ * it takes as long as meeting. */
+void device_comm_leave(struct device_comm *c);
 
 /* An array in device memory of `size` stripes, one for each rank, of `stripe` numbers each, and
  * where this rank's stripe comes from or goes to: its place in that array, or an array of its own.

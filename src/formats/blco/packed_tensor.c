@@ -128,16 +128,23 @@ static uint64_t copy_segments(struct packed_tensor *p, const struct blco_file *f
     return bad;
 }
 
+struct packed_tensor packed_tensor_of_file(const struct blco_file *f)
+{
+    const struct blco_file_header *h = f->header;
+    return (struct packed_tensor){.shape = f->shape,
+                                  .nnz = h->nnz,
+                                  .kind = ORDERING_ALTO,
+                                  .segment_nnz = h->segment_nnz,
+                                  .nsegments = h->nsegments,
+                                  .segment = (struct blco_file_segment *)f->segment,
+                                  .bytes = (uint8_t *)f->map.bytes,
+                                  .size = h->data_bytes};
+}
+
 enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *f,
                                struct progress *progress, struct error *error)
 {
-    const struct blco_file_header *h = f->header;
-    *p = (struct packed_tensor){.shape = f->shape,
-                                .nnz = h->nnz,
-                                .kind = ORDERING_ALTO,
-                                .segment_nnz = h->segment_nnz,
-                                .nsegments = h->nsegments,
-                                .size = h->data_bytes};
+    *p = packed_tensor_of_file(f);
     progress_update(progress, -1, "loading %s", f->name);
     p->segment = memory_array(p->nsegments, sizeof *p->segment, error);
     p->bytes = memory_pages(p->size, error);

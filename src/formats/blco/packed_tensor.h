@@ -35,6 +35,9 @@ enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, in
 enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *f,
                                struct progress *progress, struct error *error);
 
+/* The segments of a .blco file where they are, unchecked; borrowed from f, not to be freed. */
+struct packed_tensor packed_tensor_of_file(const struct blco_file *f);
+
 /* ||X||^2, with the same bits whatever the number of threads. */
 double packed_tensor_norm_sq(const struct packed_tensor *p);
 

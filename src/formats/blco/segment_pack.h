@@ -32,6 +32,13 @@ enum status segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
                            const struct blco_file_segment *s, struct coo *x, uint64_t first,
                            uint32_t count, const char *name, struct error *error);
 
+/* Unpacks group k alone to the nonzeros of x from `to` on; x has room for PACKED_GROUP_NNZ of them.
+ * Returns their number, or 0 where segment_pack() does not make such a group; even then nothing
+ * outside of bytes[0..s->bytes) is read. */
+uint32_t segment_unpack_group(const struct linear_decoder *d, const uint8_t *bytes,
+                              const struct blco_file_segment *s, uint32_t k, struct coo *x,
+                              uint64_t to);
+
 /* Whether `bytes` are a segment of `count` nonzeros, as far as that can be told without decoding
  * them: groups follow each other and lie within, bits and forms exist, a bit vector has a bit for
  * each nonzero, no line has a bit beyond `line_bits`. A decoder may rely on that, but must check

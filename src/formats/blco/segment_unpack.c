@@ -190,6 +190,17 @@ static void load_group(const struct linear_decoder *d, const uint8_t *bytes,
         add_narrow(words_of(bytes, g), g, upper, lines);
 }
 
+/* Unpacks a sound group, whose line is lines->line, to the nonzeros from `to` on. Returns whether
+ * all coordinates are below the lengths of x. */
+static bool unpack_group(const struct linear_decoder *d, const uint8_t *bytes,
+                         const struct packed_group *g, struct line_group *lines, struct coo *x,
+                         uint64_t to)
+{
+    load_group(d, bytes, g, lines);
+    segment_group_values(bytes, g, x->value + to);
+    return linear_decoder_group(d, lines, x, to);
+}
+
 enum status segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
                            const struct blco_file_segment *s, struct coo *x, uint64_t first,
                            uint32_t count, const char *name, struct error *error)
@@ -200,13 +211,28 @@ enum status segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
         struct line_group lines;
         memset(lines.line, 0, sizeof lines.line);
         segment_group_load(bytes, k, d->line_bits, &g, lines.line);
-        load_group(d, bytes, &g, &lines);
-        good = linear_decoder_group(d, &lines, x, first + g.first);
-        segment_group_values(bytes, &g, x->value + first + g.first);
+        good = unpack_group(d, bytes, &g, &lines, x, first + g.first);
     }
     if (!good)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: nonzeros from number %ju on are not as its tables say", name,
                          (uintmax_t)first + 1);
     return STATUS_OK;
+}
+
+uint32_t segment_unpack_group(const struct linear_decoder *d, const uint8_t *bytes,
+                              const struct blco_file_segment *s, uint32_t k, struct coo *x,
+                              uint64_t to)
+{
+    struct packed_group g;
+    struct line_group lines;
+    if ((k + UINT64_C(1)) * blco_group_stride(d->line_bits) > s->bytes)
+        return 0;
+    memset(lines.line, 0, sizeof lines.line);
+    segment_group_load(bytes, k, d->line_bits, &g, lines.line);
+    bool good = entry_is_sound(&g, d->line_bits, g.first, g.count) && g.at <= s->bytes &&
+                g.at % sizeof(uint32_t) == 0 &&
+                group_is_sound(bytes, s, d->line_bits, &g, lines.line, g.at) &&
+                unpack_group(d, bytes, &g, &lines, x, to);
+    return good ? g.count : 0;
 }

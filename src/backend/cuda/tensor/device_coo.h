@@ -1,5 +1,7 @@
 /* The nonzeros in device memory: copied or decoded once, sorted once; every ordering is built from
- * them. Implemented in device_coo.c, device_coo_upload.c and device_coo_decode.c. */
+ * them. Implemented in device_coo.c, device_coo_upload.c, device_coo_decode.c and
+ * device_coo_part.c.
+ */
 #ifndef BLCO_DEVICE_COO_H
 #define BLCO_DEVICE_COO_H
 
@@ -46,6 +48,31 @@ enum status device_coo_upload(struct device_coo *d, const struct coo *x,
 enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, double *norm_sq,
                               struct device_staging *staging, const struct device_pool *pool,
                               struct error *error);
+
+/* As device_coo_decode, of the nonzeros that lie in `part` alone; only segments that may have some
+ * cross the bus. Coordinates count from the first row of each range, part->here has the lengths,
+ * and every nonzero has its coordinates (d->index), until device_coo_linearise. *norm_sq is that of
+ * the part. There may be no nonzeros; then there are no arrays. Device memory while it runs, beyond
+ * the result: the segments' bytes and 160 MB. */
+enum status device_coo_decode_part(struct device_coo *d, const struct blco_file *f,
+                                   const struct part *part, double *norm_sq,
+                                   struct device_staging *staging, const struct device_pool *pool,
+                                   struct error *error);
+
+/* touched[i] (`rows`, host) = 1 where some nonzero has coordinate i of mode n, which has its
+ * coordinates (d->index), else 0. STATUS_MEMORY. */
+enum status device_coo_touched(const struct device_coo *d, int n, unsigned char *touched,
+                               uint64_t rows, struct error *error);
+
+/* Coordinate i of mode n becomes place[i] (`rows`, host). Returns when place has been read.
+ * STATUS_MEMORY. */
+enum status device_coo_renumber(struct device_coo *d, int n, const uint32_t *place, uint64_t rows,
+                                struct error *error);
+
+/* Gives nonzeros that have their coordinates this shape; where lines have at most 64 bits, d->line
+ * takes the place of d->index. STATUS_MEMORY. */
+enum status device_coo_linearise(struct device_coo *d, const struct shape *shape,
+                                 struct error *error);
 
 /* Sorts the nonzeros along d->ordering. Every `mode n` tensor built from them then sorts by mode
  * n's bits alone, so this pays from the second one on. Asynchronous. Device memory while it runs:

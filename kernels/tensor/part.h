@@ -1,0 +1,55 @@
+/* The nonzeros of a rank's part, out of decoded nonzeros of the whole tensor. Device pointers only;
+ * nothing of src/ is known here. All launchers are asynchronous and return the launch's error; the
+ * numbers of nonzeros may be 0. */
+#ifndef BLCO_PART_H
+#define BLCO_PART_H
+
+#include <cuda_runtime.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/shared/packed_group.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PART_TILE 1024 /* nonzeros that are counted together */
+
+/* Nonzeros of the whole tensor, and the ranges of rows of the part. */
+struct part_nonzeros {
+    struct packed_layout layout;         /* of the words                                     */
+    const uint64_t *index[PACKED_WORDS]; /* (nnz) each; [1] NULL where layout.words is 1     */
+    const double *value;                 /* (nnz)                                            */
+    uint64_t nnz;
+    uint32_t first[MAX_ORDER], rows[MAX_ORDER];
+};
+
+/* count[t] (nnz / PART_TILE, rounded up) = the nonzeros of tile t that lie in the part. */
+cudaError_t part_count(const struct part_nonzeros *x, uint64_t *count, cudaStream_t stream);
+
+/* count[t] (tiles) = the sum of the counts before it. With temporary NULL only *temporary_bytes is
+ * set. */
+cudaError_t part_scan(void *temporary, size_t *temporary_bytes, uint64_t *count, uint64_t tiles,
+                      cudaStream_t stream);
+
+/* Writes the nonzeros that lie in the part, in their order, those of tile t from place begin[t] on.
+ * Coordinates count from the first row of the range. */
+cudaError_t part_select(const struct part_nonzeros *x, const uint64_t *begin,
+                        uint32_t *const *coordinate, double *value, cudaStream_t stream);
+
+/* *sum (device) = the sum of the squares of value (n), the same bits at each call. With temporary
+ * NULL only *temporary_bytes is set. */
+cudaError_t part_norm_sq(void *temporary, size_t *temporary_bytes, const double *value, uint64_t n,
+                         double *sum, cudaStream_t stream);
+
+/* touched[index[i]] = 1 for each i (n). */
+cudaError_t part_touch(const uint32_t *index, uint64_t n, uint8_t *touched, cudaStream_t stream);
+
+/* index[i] = place[index[i]] for each i (n). */
+cudaError_t part_renumber(uint32_t *index, uint64_t n, const uint32_t *place, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,84 @@
+#include "backend/cuda/device_part.h"
+
+#include "base/memory.h"
+
+/* Segments are chosen by lines that nothing has checked before; but each rank checks what it reads,
+ * so that all ranks together read every nonzero, or a line is wrong. */
+static enum status check_all_read(const struct device_coo *d, const struct tensor_source *source,
+                                  double *norm_sq, struct error *error)
+{
+    double sum[] = {(double)d->nnz, *norm_sq};
+    uint64_t nnz = source->file->header->nnz;
+    if (comm_sum(source->ranks->all, sum, 2, error) != STATUS_OK)
+        return error->status;
+    *norm_sq = sum[1];
+    if ((uint64_t)sum[0] == nnz)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT, "%s: damaged: %.0f nonzeros, expected %ju",
+                     source->file->name, sum[0], (uintmax_t)nnz);
+}
+
+/* Every rank shares the rows of mode n after the marks of the rows that it touches. */
+static enum status share_rows(const struct device_coo *d, struct backend_ranks *r, int n,
+                              struct error *error)
+{
+    uint64_t rows = r->range.here.dims[n];
+    unsigned char *touched = NULL;
+    if (backend_ranks_compares(r, n)) {
+        touched = memory_zeros(rows, sizeof *touched, error);
+        if (touched && d->nnz > 0)
+            device_coo_touched(d, n, touched, rows, error);
+    }
+    if (error->status == STATUS_OK)
+        backend_ranks_share_mode(r, n, touched, error);
+    memory_free(touched);
+    return error->status;
+}
+
+static enum status share(const struct device_coo *d, const struct tensor_source *source,
+                         double *norm_sq, double own_norm_sq, struct error *error)
+{
+    *norm_sq = own_norm_sq;
+    check_all_read(d, source, norm_sq, error);
+    for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
+        share_rows(d, source->ranks, n, error);
+    return error->status;
+}
+
+/* The nonzeros get the numbers of the rows that are here. */
+static enum status renumber(struct device_coo *d, const struct backend_ranks *r, int n,
+                            struct error *error)
+{
+    uint64_t rows = r->range.here.dims[n];
+    if (!r->mode[n].row || d->nnz == 0)
+        return STATUS_OK;
+    uint32_t *place = memory_array(rows, sizeof *place, error);
+    if (place) {
+        backend_ranks_places(r, n, place);
+        device_coo_renumber(d, n, place, rows, error);
+    }
+    memory_free(place);
+    return error->status;
+}
+
+enum status device_part_read(struct device_coo *d, const struct tensor_source *source,
+                             double *norm_sq, struct device_staging *staging,
+                             const struct device_pool *pool, struct error *error)
+{
+    struct backend_ranks *r = source->ranks;
+    double own_norm_sq = 0;
+    if (device_coo_decode_part(d, source->file, &r->range, &own_norm_sq, staging, pool, error) !=
+        STATUS_OK)
+        return error->status;
+    if (!r->shared)
+        share(d, source, norm_sq, own_norm_sq, error);
+    for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
+        renumber(d, r, n, error);
+    if (error->status == STATUS_OK) {
+        const struct shape here = backend_ranks_shape(r);
+        device_coo_linearise(d, &here, error);
+    }
+    if (error->status != STATUS_OK)
+        device_coo_free(d);
+    return error->status;
+}

@@ -1,0 +1,235 @@
+/* The nonzeros of a part of the tensor. They are decoded twice, some at a time: first they are
+ * counted, so that the arrays have no more room than they need, then they are selected. */
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/tensor/device_coo.h"
+#include "backend/cuda/tensor/device_decoder.h"
+#include "base/memory.h"
+#include "formats/blco/decoded_layout.h"
+#include "kernels/tensor/part.h"
+#include "plan/part_segments.h"
+#include "tensor/ordering_moves.h"
+
+static const char doing[] = "decoding a part of the tensor on the GPU";
+
+/* What selecting takes beside the result. */
+struct selection {
+    const struct device_pool *pool;
+    struct device_decoder decoder;
+    struct part_nonzeros decoded; /* some at a time                                          */
+    uint64_t *word[PACKED_WORDS]; /* (nonzeros decoded at a time) each; device, owned        */
+    double *value;                /* likewise                                                */
+    uint64_t tiles;               /* of PART_TILE nonzeros at most                           */
+    uint64_t *count;              /* (tiles + 1): of the part's nonzeros; device, owned      */
+};
+
+static uint64_t tiles_of(uint64_t nnz)
+{
+    return (nnz + PART_TILE - 1) / PART_TILE;
+}
+
+static uint64_t end_of(const struct device_decoder *w, uint64_t begin)
+{
+    return w->segments - begin < w->at_once ? w->segments : begin + w->at_once;
+}
+
+static enum status open_decoder(struct selection *s, const struct blco_file *f,
+                                const struct part *part, struct error *error)
+{
+    struct packed_layout layout;
+    uint64_t *number, segments;
+    if (!decoded_layout_create(&layout, &f->shape))
+        return error_set(error, STATUS_INTERNAL, "coordinates that do not fit into two words");
+    if (part_segments(&number, &segments, f, part, error) != STATUS_OK)
+        return error->status;
+    s->decoded.layout = layout;
+    for (int n = 0; n < layout.order; n++) {
+        s->decoded.first[n] = (uint32_t)part->first[n];
+        s->decoded.rows[n] = (uint32_t)part->here.dims[n];
+    }
+    return device_decoder_open(&s->decoder, f, number, segments, &layout, 0, s->pool, error);
+}
+
+static enum status take(struct selection *s, struct error *error)
+{
+    const struct device_decoder *w = &s->decoder;
+    uint64_t most = device_decoder_nnz(w, 0, end_of(w, 0));
+    for (uint64_t b = 0; b < w->segments; b += w->at_once)
+        s->tiles += tiles_of(device_decoder_nnz(w, b, end_of(w, b)));
+    if ((s->value = device_pool_take(s->pool, most, sizeof *s->value, error)) &&
+        (s->count = device_pool_take(s->pool, s->tiles + 1, sizeof *s->count, error)))
+        for (int i = 0; i < s->decoded.layout.words && error->status == STATUS_OK; i++)
+            s->word[i] = device_pool_take(s->pool, most, sizeof *s->word[i], error);
+    return error->status;
+}
+
+static void give(struct selection *s)
+{
+    for (int i = 0; i < PACKED_WORDS; i++)
+        device_pool_give(s->pool, s->word[i]);
+    device_pool_give(s->pool, s->value);
+    device_pool_give(s->pool, s->count);
+    device_decoder_close(&s->decoder);
+}
+
+/* Decodes segments [begin, end); s->decoded are their nonzeros. */
+static enum status decode(struct selection *s, uint64_t begin, uint64_t end, struct error *error)
+{
+    s->decoded.nnz = device_decoder_nnz(&s->decoder, begin, end);
+    s->decoded.index[0] = s->word[0];
+    s->decoded.index[1] = s->word[1];
+    s->decoded.value = s->value;
+    return device_decoder_unpack(&s->decoder, begin, end, s->word, s->value, error);
+}
+
+/* The counts become the places where the tiles' nonzeros begin; *nnz = the part's nonzeros. */
+static enum status add_up(struct selection *s, uint64_t *nnz, struct error *error)
+{
+    size_t bytes = 0;
+    cudaStream_t stream = s->pool->stream;
+    cudaError_t code = part_scan(NULL, &bytes, s->count, s->tiles + 1, stream);
+    void *temporary = code == cudaSuccess ? device_pool_take(s->pool, bytes, 1, error) : NULL;
+    if (temporary)
+        code = part_scan(temporary, &bytes, s->count, s->tiles + 1, stream);
+    if (temporary && code == cudaSuccess)
+        code =
+            cudaMemcpyAsync(nnz, s->count + s->tiles, sizeof *nnz, cudaMemcpyDeviceToHost, stream);
+    if (temporary && code == cudaSuccess)
+        code = cudaStreamSynchronize(stream);
+    device_pool_give(s->pool, temporary);
+    return error->status == STATUS_OK ? cuda_status(code, doing, error) : error->status;
+}
+
+static enum status count(struct selection *s, uint64_t *nnz, struct error *error)
+{
+    const struct device_decoder *w = &s->decoder;
+    uint64_t tile = 0;
+    cudaError_t code = cudaMemsetAsync(s->count + s->tiles, 0, sizeof *s->count, s->pool->stream);
+    for (uint64_t b = 0; b < w->segments && code == cudaSuccess; b += w->at_once) {
+        if (decode(s, b, end_of(w, b), error) != STATUS_OK)
+            return error->status;
+        code = part_count(&s->decoded, s->count + tile, s->pool->stream);
+        tile += tiles_of(s->decoded.nnz);
+    }
+    return cuda_status(code, doing, error) == STATUS_OK ? add_up(s, nnz, error) : error->status;
+}
+
+static enum status select_all(struct selection *s, struct device_coo *d, struct error *error)
+{
+    const struct device_decoder *w = &s->decoder;
+    uint64_t tile = 0;
+    cudaError_t code = cudaSuccess;
+    d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
+    for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
+        d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
+    for (uint64_t b = 0; b < w->segments && code == cudaSuccess; b += w->at_once) {
+        if (error->status != STATUS_OK || decode(s, b, end_of(w, b), error) != STATUS_OK)
+            return error->status;
+        code = part_select(&s->decoded, s->count + tile, d->index, d->value, s->pool->stream);
+        tile += tiles_of(s->decoded.nnz);
+    }
+    return cuda_status(code, doing, error);
+}
+
+static enum status sum_squares(const struct device_coo *d, double *norm_sq, struct error *error)
+{
+    size_t bytes = 0;
+    cudaStream_t stream = d->pool->stream;
+    double *sum = device_pool_take(d->pool, 1, sizeof *sum, error);
+    cudaError_t code = part_norm_sq(NULL, &bytes, d->value, d->nnz, sum, stream);
+    void *temporary = sum ? device_pool_take(d->pool, bytes, 1, error) : NULL;
+    if (temporary && code == cudaSuccess)
+        code = part_norm_sq(temporary, &bytes, d->value, d->nnz, sum, stream);
+    if (temporary && code == cudaSuccess)
+        code = cudaMemcpyAsync(norm_sq, sum, sizeof *norm_sq, cudaMemcpyDeviceToHost, stream);
+    device_pool_give(d->pool, temporary);
+    device_pool_give(d->pool, sum);
+    return error->status == STATUS_OK ? cuda_status(code, doing, error) : error->status;
+}
+
+static enum status decode_selected(struct device_coo *d, struct selection *s, double *norm_sq,
+                                   struct device_staging *staging, struct error *error)
+{
+    if (take(s, error) == STATUS_OK &&
+        device_decoder_send(&s->decoder, staging, error) == STATUS_OK &&
+        count(s, &d->nnz, error) == STATUS_OK && d->nnz > 0 && select_all(s, d, error) == STATUS_OK)
+        sum_squares(d, norm_sq, error);
+    return error->status == STATUS_OK ? device_decoder_finish(&s->decoder, error) : error->status;
+}
+
+enum status device_coo_decode_part(struct device_coo *d, const struct blco_file *f,
+                                   const struct part *part, double *norm_sq,
+                                   struct device_staging *staging, const struct device_pool *pool,
+                                   struct error *error)
+{
+    struct selection s = {.pool = pool};
+    struct shape shape = part->here;
+    for (int n = 0; n < shape.order; n++)
+        shape.dims[n] += shape.dims[n] == 0;
+    device_coo_init(d, &shape, 0, pool);
+    *norm_sq = 0;
+    if (open_decoder(&s, f, part, error) == STATUS_OK && s.decoder.segments > 0)
+        decode_selected(d, &s, norm_sq, staging, error);
+    if (error->status != STATUS_OK)
+        (void)cudaStreamSynchronize(pool->stream);
+    give(&s);
+    if (error->status != STATUS_OK)
+        device_coo_free(d);
+    return error->status;
+}
+
+enum status device_coo_touched(const struct device_coo *d, int n, unsigned char *touched,
+                               uint64_t rows, struct error *error)
+{
+    cudaStream_t stream = d->pool->stream;
+    uint8_t *marks = device_pool_take(d->pool, rows, sizeof *marks, error);
+    if (!marks)
+        return error->status;
+    cudaError_t code = cudaMemsetAsync(marks, 0, rows, stream);
+    if (code == cudaSuccess)
+        code = part_touch(d->index[n], d->nnz, marks, stream);
+    if (code == cudaSuccess)
+        code = cudaMemcpyAsync(touched, marks, rows, cudaMemcpyDeviceToHost, stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(stream);
+    device_pool_give(d->pool, marks);
+    return cuda_status(code, doing, error);
+}
+
+enum status device_coo_renumber(struct device_coo *d, int n, const uint32_t *place, uint64_t rows,
+                                struct error *error)
+{
+    cudaStream_t stream = d->pool->stream;
+    uint32_t *to = device_pool_take(d->pool, rows, sizeof *to, error);
+    if (!to)
+        return error->status;
+    cudaError_t code =
+        cudaMemcpyAsync(to, place, rows * sizeof *to, cudaMemcpyHostToDevice, stream);
+    if (code == cudaSuccess)
+        code = part_renumber(d->index[n], d->nnz, to, stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(stream);
+    device_pool_give(d->pool, to);
+    return cuda_status(code, doing, error);
+}
+
+enum status device_coo_linearise(struct device_coo *d, const struct shape *shape,
+                                 struct error *error)
+{
+    struct bit_moves moves;
+    d->shape = *shape;
+    ordering_common(&d->ordering, shape);
+    if (d->ordering.line_bits > 64 || d->nnz == 0)
+        return STATUS_OK;
+    d->line = device_pool_take(d->pool, d->nnz, sizeof *d->line, error);
+    if (!d->line)
+        return error->status;
+    const struct linearise_coordinates coordinates = device_coo_coordinates(d);
+    ordering_moves_create(&moves, NULL, &d->ordering, ORDERING_LINE, 0);
+    cudaError_t code =
+        linearise_gather_words(&coordinates, NULL, 0, d->line, d->nnz, &moves, d->pool->stream);
+    for (int n = 0; n < d->shape.order; n++) {
+        device_pool_give(d->pool, d->index[n]);
+        d->index[n] = NULL;
+    }
+    return cuda_status(code, doing, error);
+}

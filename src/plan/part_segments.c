@@ -1,0 +1,49 @@
+#include "plan/part_segments.h"
+
+#include "base/memory.h"
+#include "plan/row_range.h"
+
+static enum status check_lengths(const struct blco_file *f, struct error *error)
+{
+    uint64_t entry = blco_group_stride(ordering_line_bits(&f->shape));
+    for (uint64_t s = 0; s < f->header->nsegments; s++)
+        if (f->segment[s].bytes < entry)
+            return blco_file_damaged(f, s, error);
+    return STATUS_OK;
+}
+
+/* may[s] stays true where segment s may have nonzeros in the part's rows of mode n. */
+static void compare(bool *may, struct row_range *range, const struct packed_tensor *p,
+                    const struct part *part, int n)
+{
+    uint64_t first = part->first[n], behind = first + part->here.dims[n];
+    row_range_of_batches(range, p, n, 1);
+    for (uint64_t s = 0; s < p->nsegments; s++)
+        may[s] = may[s] && range[s].last >= first && range[s].first < behind;
+}
+
+enum status part_segments(uint64_t **number, uint64_t *count, const struct blco_file *f,
+                          const struct part *part, struct error *error)
+{
+    const struct packed_tensor p = packed_tensor_of_file(f);
+    bool *may = memory_array(p.nsegments, sizeof *may, error);
+    struct row_range *range = memory_array(p.nsegments, sizeof *range, error);
+    *number = memory_array(p.nsegments, sizeof **number, error);
+    *count = 0;
+    if (may && range && *number && check_lengths(f, error) == STATUS_OK) {
+        for (uint64_t s = 0; s < p.nsegments; s++)
+            may[s] = true;
+        for (int n = 0; n < p.shape.order; n++)
+            compare(may, range, &p, part, n);
+        for (uint64_t s = 0; s < p.nsegments; s++)
+            if (may[s])
+                (*number)[(*count)++] = s;
+    }
+    memory_free(range);
+    memory_free(may);
+    if (error->status != STATUS_OK) {
+        memory_free(*number);
+        *number = NULL;
+    }
+    return error->status;
+}
