@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "formats/blco/decoded_layout.h"
 #include "formats/tensor_file.h"
 #include "ranks/nonzero_exchange.h"
@@ -15,7 +16,24 @@
                          */
 #define MARGIN 1.02     /* for what the estimate of a part's nonzeros may miss        */
 
-/* Rank 0 chooses; the others only make the cuts, so that ranks on different machines agree. */
+/* Rank 0's grid and its cost become those of all ranks. */
+static enum status spread_grid(struct rank_tensor *t, struct comm *c, struct error *error)
+{
+    struct process_grid *g = &t->grid;
+    if (comm_broadcast(c, 0, &t->cost, sizeof t->cost, error) != STATUS_OK ||
+        comm_broadcast(c, 0, g->parts, sizeof g->parts, error) != STATUS_OK)
+        return error->status;
+    g->shape = t->shape;
+    g->ranks = c->size;
+    for (int n = 0; n < t->shape.order && c->rank > 0 && error->status == STATUS_OK; n++)
+        g->cut[n] = memory_array((size_t)g->parts[n] + 1, sizeof *g->cut[n], error);
+    comm_agree_error(c, error);
+    for (int n = 0; n < t->shape.order && error->status == STATUS_OK; n++)
+        comm_broadcast(c, 0, g->cut[n], ((size_t)g->parts[n] + 1) * sizeof *g->cut[n], error);
+    return error->status;
+}
+
+/* Rank 0 chooses, so that ranks on different machines agree. */
 static enum status choose_grid(struct rank_tensor *t, struct comm *c,
                                const struct coo_census *census, const struct rank_request *request,
                                struct error *error)
@@ -29,15 +47,7 @@ static enum status choose_grid(struct rank_tensor *t, struct comm *c,
     else if (c->rank == 0)
         process_grid_choose(&t->grid, &t->cost, &q, &t->shape, t->nnz, census->count,
                             &census->sample, error);
-    if (comm_agree_error(c, error) != STATUS_OK)
-        return error->status;
-    memcpy(q.parts, t->grid.parts, sizeof q.parts);
-    if (comm_broadcast(c, 0, q.parts, sizeof q.parts, error) != STATUS_OK)
-        return error->status;
-    if (c->rank > 0)
-        process_grid_choose(&t->grid, &t->cost, &q, &t->shape, t->nnz, census->count,
-                            &census->sample, error);
-    if (comm_agree_error(c, error) == STATUS_OK)
+    if (comm_agree_error(c, error) == STATUS_OK && spread_grid(t, c, error) == STATUS_OK)
         t->part = process_grid_part(&t->grid, c->rank);
     return error->status;
 }
