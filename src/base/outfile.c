@@ -166,6 +166,14 @@ enum status outfile_check(const char *path, struct error *error)
     return error->status;
 }
 
+enum status outfile_check_apart(const char *path, const char *input, struct error *error)
+{
+    struct stat a, b;
+    if (stat(path, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+        return cannot_write(path, "it is the file that is read", error);
+    return STATUS_OK;
+}
+
 enum status outfile_open_scratch(struct outfile *f, const char *path, struct error *error)
 {
     *f = (struct outfile){.fd = -1};

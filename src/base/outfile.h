@@ -27,6 +27,11 @@ enum status outfile_open(struct outfile *f, const char *path, struct error *erro
 /* Whether outfile_open would succeed, for a check before hours of work. Fails as outfile_open. */
 enum status outfile_check(const char *path, struct error *error);
 
+/* Refuses to replace the file `input`, whatever the name that the file has at `path`.
+ * STATUS_OUTPUT.
+ */
+enum status outfile_check_apart(const char *path, const char *input, struct error *error);
+
 /* Creates a file without a name in the folder of `path`, for reading and writing; the file vanishes
  * however the process ends. The caller ends with outfile_discard; a commit is not possible. Fails
  * as outfile_open; messages name `path`. */

@@ -122,7 +122,7 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     case KEY_TOL:
         return cli_nonnegative("--tol", text, &s->tolerance, error);
     case KEY_SEED:
-        return cli_unsigned("--seed", text, 0, UINT64_MAX - 1, &s->seed, error);
+        return cli_unsigned("--seed", text, 0, CMD_MAX_SEED, &s->seed, error);
     case KEY_INIT:
         set_init(s, text);
         return STATUS_OK;
