@@ -159,7 +159,7 @@ static enum status write_record(struct job *job, struct error *error)
                  job->ranks.ranks > 0 ? &job->ranks : NULL);
     json_end(&j);
     if (error->status == STATUS_OK && outfile_write(&job->file, j.text, j.used, error) == STATUS_OK)
-        outfile_commit(&job->file, 1, error);
+        outfile_commit(&job->file, error);
     json_free(&j);
     return error->status;
 }

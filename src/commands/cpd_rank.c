@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "comm/comm_world.h"
 #include "commands/cpd_job.h"
+#include "commands/cpd_output.h"
 #include "commands/cpd_together.h"
 #include "commands/rank_place.h"
 
@@ -33,8 +34,9 @@ static enum status open_tensor(struct work *w, struct error *error)
     const struct rank_request request = rank_split(&s->common, w->job->kind, w->place, w->comm);
     if (rank_tensor_open(&w->tensor, w->comm, s->tensor, &s->common.tns, &request, w->progress,
                          error) == STATUS_OK &&
-        cpd_check_start(w->job, &w->tensor.shape, error) == STATUS_OK)
-        cpd_choose_together(w->job, w->comm, &w->tensor, error);
+        cpd_check_start(w->job, &w->tensor.shape, error) == STATUS_OK &&
+        cpd_choose_together(w->job, w->comm, &w->tensor, error) == STATUS_OK && w->comm->rank == 0)
+        cpd_output_check(w->job, w->tensor.shape.order, error);
     return comm_settle(w->comm, error);
 }
 
