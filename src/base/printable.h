@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-#define PRINTABLE_ROOM(bytes) (4 * (bytes) + 1) /* what printable() needs at most for such a text  \
-                                                 */
+/* What printable() needs at most for a text of so many bytes. */
+#define PRINTABLE_ROOM(bytes) (4 * (bytes) + 1)
 
 /* Copies the text to out[0..size), terminated, with each byte of a control character, and each byte
  * that is no part of valid UTF-8, as \x1b; all other characters stay. The copy ends before the

@@ -93,6 +93,10 @@ static enum status find_file(char **path, struct stem_files *files, const char *
     }
     if (*path && !files->first && stat(*path, &files->opened) == 0)
         files->first = memory_text(error, "%s", *path);
+    if (error->status != STATUS_OK) {
+        memory_free(*path);
+        *path = NULL;
+    }
     return error->status;
 }
 
