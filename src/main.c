@@ -1,9 +1,12 @@
 /* The program: finds the command, runs it, and is the only place that prints an error. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/printable.h"
 #include "base/version.h"
 #include "commands/cli.h"
 #include "commands/cmd.h"
@@ -87,18 +90,38 @@ static int dispatch(int argc, char **argv, const struct command **command, struc
 /* Of processes that work together, not every one tells. */
 static void tell(const struct command *command, struct error *error)
 {
+    char message[PRINTABLE_ROOM(sizeof error->message)];
     if (!command || !command->together || comm_world_tells(error))
         fprintf(stderr, "blco%s%s: %s\n", command ? " " : "", command ? command->name : "",
-                error->message);
+                printable(error->message, message, sizeof message));
+}
+
+/* A standard stream that the parent process has closed would become the first file that blco opens,
+ * and messages would go into that file. A folder stands in for the stream: it can be neither read
+ * nor written. */
+static void occupy_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/", O_RDONLY | O_DIRECTORY) != fd)
+            _exit(STATUS_INTERNAL);
+}
+
+/* A file at its limit of size, and a pipe that nobody reads any more, are then errors of writing.
+ */
+static void ignore_signals(void)
+{
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
 }
 
 int main(int argc, char **argv)
 {
+    occupy_standard_streams();
+    ignore_signals();
     if (argc < 2) {
         usage(stderr);
         return STATUS_INPUT;
     }
-    signal(SIGXFSZ, SIG_IGN); /* a file at its limit of size is then an error of writing */
     struct error error = {0};
     const struct command *command = NULL;
     int code = dispatch(argc, argv, &command, &error);

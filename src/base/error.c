@@ -30,3 +30,13 @@ enum status error_prefix(struct error *error, const char *format, ...)
         snprintf(error->message + used, sizeof error->message - used, "%s", cause);
     return error->status;
 }
+
+enum status error_append(struct error *error, const char *format, ...)
+{
+    size_t used = strlen(error->message);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error->message + used, sizeof error->message - used, format, args);
+    va_end(args);
+    return error->status;
+}

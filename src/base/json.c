@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/utf8.h"
 
 #define FIRST_ROOM 4096
 
@@ -49,31 +50,6 @@ static void put_newline(struct json *j)
         put_text(j, "  ");
 }
 
-/* Bytes of the UTF-8 character at text, a terminated string; 0 where there is no such character.
- * Overlong forms, surrogates and characters above U+10FFFF do not count. A form gives the range of
- * the first byte, first to last, and of the second byte, least to most. */
-static int utf8_length(const unsigned char *text)
-{
-    static const struct {
-        unsigned char first, last, least, most;
-        int length;
-    } forms[] = {
-        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
-    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
-        if (text[0] < forms[f].first || text[0] > forms[f].last)
-            continue;
-        if (forms[f].length > 1 && (text[1] < forms[f].least || text[1] > forms[f].most))
-            return 0;
-        for (int i = 2; i < forms[f].length; i++)
-            if ((text[i] & 0xc0) != 0x80)
-                return 0;
-        return forms[f].length;
-    }
-    return 0;
-}
-
 static void put_escaped(struct json *j, unsigned char c)
 {
     static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt";
@@ -90,17 +66,17 @@ static void put_escaped(struct json *j, unsigned char c)
 
 static void put_string(struct json *j, const char *value)
 {
-    const unsigned char *c = (const unsigned char *)value;
     put_text(j, "\"");
-    while (*c) {
-        int length = utf8_length(c);
+    for (const char *at = value; *at;) {
+        unsigned char c = (unsigned char)*at;
+        size_t length = utf8_length(at);
         if (length == 0)
             put_text(j, "\\ufffd");
-        else if (*c < 0x20 || *c == '"' || *c == '\\' || *c == 0x7f)
-            put_escaped(j, *c);
+        else if (c < 0x20 || c == '"' || c == '\\' || c == 0x7f)
+            put_escaped(j, c);
         else
-            put(j, (const char *)c, (size_t)length);
-        c += length ? length : 1;
+            put(j, at, length);
+        at += length ? length : 1;
     }
     put_text(j, "\"");
 }

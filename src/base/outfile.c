@@ -1,21 +1,21 @@
 #include "base/outfile.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 
-enum old {
-    OLD_NONE,  /* no file had the final name               */
-    OLD_SAVED, /* the old file has the name `saved`, too   */
-    OLD_LOST   /* there was a file, but no second name     */
-};
+#define PREFIX     ".blco-" /* of temporary names */
+#define KEY_DIGITS 16
 
 static enum status cannot_write(const char *path, const char *reason, struct error *error)
 {
@@ -47,27 +47,35 @@ static int folder_length(const char *path)
     return slash ? (int)(slash - path) + 1 : 0;
 }
 
-/* The folder of the path, as "FOLDER/." or "."; NULL where memory runs out. */
-static char *folder_of(const char *path, struct error *error)
+/* A number of this host, in the upper half of a key. */
+static uint64_t host_mark(void)
 {
-    return memory_text(error, "%.*s.", folder_length(path), path);
+    char host[256] = "";
+    uint32_t mark = 2166136261u; /* FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/ */
+    gethostname(host, sizeof host - 1);
+    for (const char *c = host; *c; c++)
+        mark = (mark ^ (unsigned char)*c) * 16777619u;
+    return (uint64_t)mark << 32;
 }
 
 static uint64_t new_key(void)
 {
-    uint64_t key;
-    return getrandom(&key, sizeof key, 0) == sizeof key ? key : (uint64_t)getpid();
+    uint32_t key;
+    if (getrandom(&key, sizeof key, 0) != sizeof key)
+        key = (uint32_t)getpid();
+    return host_mark() | key;
 }
 
-static enum status make_names(struct outfile *f, const char *path, uint64_t key,
-                              struct error *error)
+enum status outfile_name(struct outfile *f, const char *path, uint64_t key, struct error *error)
 {
+    *f = (struct outfile){.fd = -1, .key = key};
     if (!(f->path = memory_text(error, "%s", path)) ||
+        !(f->folder = memory_text(error, "%.*s.", folder_length(path), path)) ||
         !(f->temporary =
-              memory_text(error, "%.*s.blco-%016" PRIx64, folder_length(path), path, key)) ||
+              memory_text(error, "%.*s" PREFIX "%016" PRIx64, folder_length(path), path, key)) ||
         !(f->saved = memory_text(error, "%s-old", f->temporary)))
-        return error->status;
-    return STATUS_OK;
+        outfile_discard(f);
+    return error->status;
 }
 
 /* Gives an unnamed file its first name. */
@@ -95,36 +103,48 @@ static int open_unnamed(const char *folder, const char *trial_name)
     return open(folder, flags, 0666);
 }
 
-/* What opening has come to: f->fd, or errno. Frees the folder's name. */
-static enum status finish_open(struct outfile *f, const char *path, char *folder,
-                               struct error *error)
+/* What opening has come to: f->fd, or errno. */
+static enum status finish_open(struct outfile *f, const char *path, struct error *error)
 {
     if (error->status == STATUS_OK && f->fd < 0)
         cannot_write(path, errno == ENOENT ? "there is no such folder" : strerror(errno), error);
-    memory_free(folder);
     if (error->status != STATUS_OK)
         outfile_discard(f);
     return error->status;
 }
 
+/* Holds the lock that tells outfile_clean() that the file is in use: the lock ends with the
+ * process. Whether the file still has its name; outfile_clean() may have come before the lock. */
+static bool keep_name(int fd)
+{
+    struct stat s;
+    flock(fd, LOCK_EX | LOCK_NB);
+    return fstat(fd, &s) != 0 || s.st_nlink > 0;
+}
+
 /* Creates the file under its temporary name; f->fd stays -1, with errno, where that fails. */
 static void create_named(struct outfile *f)
 {
-    f->fd = open(f->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    do {
+        if (f->fd >= 0)
+            close(f->fd);
+        f->fd = open(f->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    } while (f->fd >= 0 && !keep_name(f->fd));
     f->named = f->fd >= 0;
 }
 
 enum status outfile_open(struct outfile *f, const char *path, struct error *error)
 {
     *f = (struct outfile){.fd = -1};
-    char *folder = NULL;
     if (check_path(path, error) == STATUS_OK &&
-        make_names(f, path, new_key(), error) == STATUS_OK &&
-        (folder = folder_of(path, error)) != NULL)
-        f->fd = open_unnamed(folder, f->temporary);
-    if (folder && f->fd < 0)
-        create_named(f);
-    return finish_open(f, path, folder, error);
+        outfile_name(f, path, new_key(), error) == STATUS_OK) {
+        f->fd = open_unnamed(f->folder, f->temporary);
+        if (f->fd >= 0)
+            flock(f->fd, LOCK_EX | LOCK_NB); /* before the file has a name */
+        else
+            create_named(f);
+    }
+    return finish_open(f, path, error);
 }
 
 enum status outfile_open_shared(struct outfile *f, const char *path, uint64_t *key,
@@ -132,9 +152,9 @@ enum status outfile_open_shared(struct outfile *f, const char *path, uint64_t *k
 {
     *f = (struct outfile){.fd = -1};
     *key = new_key();
-    if (check_path(path, error) == STATUS_OK && make_names(f, path, *key, error) == STATUS_OK)
+    if (check_path(path, error) == STATUS_OK && outfile_name(f, path, *key, error) == STATUS_OK)
         create_named(f);
-    return finish_open(f, path, NULL, error);
+    return finish_open(f, path, error);
 }
 
 /* Another host may tell the user, so the message names this one. */
@@ -152,10 +172,10 @@ static enum status not_seen(const char *path, struct error *error)
 enum status outfile_join(struct outfile *f, const char *path, uint64_t key, struct error *error)
 {
     *f = (struct outfile){.fd = -1};
-    if (make_names(f, path, key, error) == STATUS_OK &&
+    if (outfile_name(f, path, key, error) == STATUS_OK &&
         (f->fd = open(f->temporary, O_WRONLY | O_CLOEXEC)) < 0 && errno == ENOENT)
         not_seen(path, error);
-    return finish_open(f, path, NULL, error);
+    return finish_open(f, path, error);
 }
 
 enum status outfile_check(const char *path, struct error *error)
@@ -163,22 +183,28 @@ enum status outfile_check(const char *path, struct error *error)
     struct outfile trial;
     if (outfile_open(&trial, path, error) == STATUS_OK)
         outfile_discard(&trial);
-    return error->status;
+    return error->status == STATUS_OK ? outfile_clean(path, error) : error->status;
+}
+
+enum status outfile_check_apart(const char *path, const char *input, struct error *error)
+{
+    struct stat a, b;
+    if (stat(path, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+        return cannot_write(path, "it is the file that is read", error);
+    return STATUS_OK;
 }
 
 enum status outfile_open_scratch(struct outfile *f, const char *path, struct error *error)
 {
     *f = (struct outfile){.fd = -1};
-    char *folder = NULL;
-    if (make_names(f, path, new_key(), error) == STATUS_OK &&
-        (folder = folder_of(path, error)) != NULL)
-        f->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (folder && f->fd < 0) {
+    if (outfile_name(f, path, new_key(), error) == STATUS_OK)
+        f->fd = open(f->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (f->folder && f->fd < 0) {
         f->fd = open(f->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
         if (f->fd >= 0)
             unlink(f->temporary);
     }
-    return finish_open(f, path, folder, error);
+    return finish_open(f, path, error);
 }
 
 enum status outfile_write(struct outfile *f, const void *bytes, size_t size, struct error *error)
@@ -247,42 +273,19 @@ enum status outfile_sync(struct outfile *f, struct error *error)
     return result == 0 ? STATUS_OK : cannot_write(f->path, strerror(errno), error);
 }
 
-/* Brings the file onto the disk, under the temporary name, and closes it. */
-static enum status complete(struct outfile *f, struct error *error)
+enum status outfile_complete(struct outfile *f, struct error *error)
 {
     if (outfile_sync(f, error) != STATUS_OK)
         return error->status;
     if (!f->named && link_unnamed(f->fd, f->temporary) != 0)
         return cannot_write(f->path, strerror(errno), error);
     f->named = 1;
-    int result = close(f->fd);
-    f->fd = -1;
-    return result == 0 ? STATUS_OK : cannot_write(f->path, strerror(errno), error);
-}
-
-/* Gives the file its final name; a file that has this name gets a second one first. */
-static enum status replace(struct outfile *f, struct error *error)
-{
-    if (link(f->path, f->saved) == 0)
-        f->old = OLD_SAVED;
-    else
-        f->old = errno == ENOENT ? OLD_NONE : OLD_LOST;
-    if (rename(f->temporary, f->path) != 0)
-        return cannot_write(f->path, strerror(errno), error);
-    f->named = 0;
-    f->replaced = 1;
     return STATUS_OK;
 }
 
-/* Brings the names in the folder onto the disk. A folder that may be written but not read cannot be
- * synced. */
-static enum status sync_folder(const struct outfile *f, struct error *error)
+enum status outfile_sync_folder(const struct outfile *f, struct error *error)
 {
-    char *folder = folder_of(f->path, error);
-    if (!folder)
-        return error->status;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    memory_free(folder);
+    int fd = open(f->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return STATUS_OK;
     int result = fsync(fd);
@@ -293,69 +296,72 @@ static enum status sync_folder(const struct outfile *f, struct error *error)
     return STATUS_OK;
 }
 
-static int same_folder(const struct outfile *a, const struct outfile *b)
+enum status outfile_rename(struct outfile *f, const char *from, const char *to, struct error *error)
 {
-    int length = folder_length(a->path);
-    return length == folder_length(b->path) && memcmp(a->path, b->path, (size_t)length) == 0;
+    return rename(from, to) == 0 ? STATUS_OK : cannot_write(f->path, strerror(errno), error);
 }
 
-enum status outfile_replace(struct outfile *files, int count, struct error *error)
+enum status outfile_commit(struct outfile *f, struct error *error)
 {
-    for (int i = 0; i < count; i++)
-        if (complete(&files[i], error) != STATUS_OK)
-            goto fail;
-    for (int i = 0; i < count; i++)
-        if (replace(&files[i], error) != STATUS_OK)
-            goto fail;
-    for (int i = 0; i < count; i++)
-        if ((i == 0 || !same_folder(&files[i], &files[i - 1])) &&
-            sync_folder(&files[i], error) != STATUS_OK)
-            goto fail;
-    return STATUS_OK;
-fail:
-    for (int i = 0; i < count; i++)
-        outfile_discard(&files[i]);
-    return error->status;
-}
-
-void outfile_keep(struct outfile *files, int count)
-{
-    for (int i = 0; i < count; i++) {
-        files[i].replaced = 0;
-        outfile_discard(&files[i]);
+    if (outfile_complete(f, error) == STATUS_OK &&
+        outfile_rename(f, f->temporary, f->path, error) == STATUS_OK) {
+        f->named = 0;
+        outfile_sync_folder(f, error);
     }
-}
-
-enum status outfile_commit(struct outfile *files, int count, struct error *error)
-{
-    if (outfile_replace(files, count, error) == STATUS_OK)
-        outfile_keep(files, count);
+    outfile_discard(f);
     return error->status;
-}
-
-/* Undoes replace(). */
-static void put_back(const struct outfile *f)
-{
-    if (f->old == OLD_SAVED)
-        rename(f->saved, f->path);
-    else if (f->old == OLD_NONE)
-        unlink(f->path);
 }
 
 void outfile_discard(struct outfile *f)
 {
-    if (!f->path) /* never opened, or already ended */
-        return;
-    if (f->fd >= 0)
+    if (f->path && f->fd >= 0) /* no path: never opened, or already ended */
         close(f->fd);
-    if (f->named)
+    if (f->temporary && f->named)
         unlink(f->temporary);
-    if (f->replaced)
-        put_back(f);
-    if (f->old == OLD_SAVED) /* after put_back() this name is gone already */
-        unlink(f->saved);
     memory_free(f->path);
+    memory_free(f->folder);
     memory_free(f->temporary);
     memory_free(f->saved);
     *f = (struct outfile){.fd = -1};
+}
+
+/* Whether the name is a temporary one of this host. */
+static bool is_temporary_here(const char *name)
+{
+    static const char digits[] = "0123456789abcdef";
+    uint64_t key = 0;
+    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || strlen(name) != strlen(PREFIX) + KEY_DIGITS)
+        return false;
+    for (const char *c = name + strlen(PREFIX); *c; c++) {
+        const char *digit = strchr(digits, *c);
+        if (!digit)
+            return false;
+        key = key << 4 | (uint64_t)(digit - digits);
+    }
+    return key >> 32 == host_mark() >> 32;
+}
+
+/* Removes the file where no process has it locked. */
+static void remove_dead(int folder, const char *name)
+{
+    struct stat s;
+    int fd = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        unlinkat(folder, name, 0);
+    close(fd);
+}
+
+enum status outfile_clean(const char *path, struct error *error)
+{
+    char *name = memory_text(error, "%.*s.", folder_length(path), path);
+    DIR *folder = name ? opendir(name) : NULL;
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (is_temporary_here(entry->d_name))
+            remove_dead(dirfd(folder), entry->d_name);
+    if (folder)
+        closedir(folder);
+    memory_free(name);
+    return error->status;
 }

@@ -12,9 +12,10 @@ struct outfile {
     int fd;          /* -1 where no file is open                                           */
     int named;       /* the file stands under `temporary`; a file without a name vanishes
                         however the process ends                                           */
-    int replaced;    /* the file stands under `path`; other files of the commit may follow */
-    int old;         /* what stood under `path` before: enum old of outfile.c              */
+    int old;         /* what stood under `path` before: enum old of outfile_set.c          */
+    uint64_t key;    /* from which the hidden names are made                               */
     char *path;      /* final name; owned                                                  */
+    char *folder;    /* that of the path, as "FOLDER/." or "."; owned                     */
     char *temporary; /* hidden name in the same folder; owned                              */
     char *saved;     /* hidden name of the file that stood under `path` before; owned      */
 };
@@ -24,8 +25,14 @@ struct outfile {
  * failure *f is empty: STATUS_OUTPUT, which names the path and the reason, or STATUS_MEMORY. */
 enum status outfile_open(struct outfile *f, const char *path, struct error *error);
 
-/* Whether outfile_open would succeed, for a check before hours of work. Fails as outfile_open. */
+/* Whether outfile_open would succeed, for a check before hours of work. Cleans the folder, too
+ * (outfile_clean). Fails as outfile_open. */
 enum status outfile_check(const char *path, struct error *error);
+
+/* Refuses to replace the file `input`, whatever the name that the file has at `path`.
+ * STATUS_OUTPUT.
+ */
+enum status outfile_check_apart(const char *path, const char *input, struct error *error);
 
 /* Creates a file without a name in the folder of `path`, for reading and writing; the file vanishes
  * however the process ends. The caller ends with outfile_discard; a commit is not possible. Fails
@@ -60,19 +67,33 @@ enum status outfile_resize(struct outfile *f, size_t size, struct error *error);
 /* Brings the bytes that were written here onto the disk. STATUS_OUTPUT. */
 enum status outfile_sync(struct outfile *f, struct error *error);
 
-/* Syncs `count` files, gives all of them their final names and closes them. On failure none of the
- * new files is left, and the files that had these names before have them again (where the file
- * system has hard links; without hard links a file that was already replaced stays replaced).
- * STATUS_OUTPUT, STATUS_MEMORY. */
-enum status outfile_commit(struct outfile *files, int count, struct error *error);
-
-/* The two halves of outfile_commit, for a caller that must hear from others between them. After
- * outfile_replace the files have their final names, and outfile_discard of each puts the old ones
- * back; outfile_keep makes the new ones final. Where outfile_replace fails, it has put all back. */
-enum status outfile_replace(struct outfile *files, int count, struct error *error);
-void outfile_keep(struct outfile *files, int count);
+/* Syncs the file, gives it its final name and closes it. On failure the file that had this name
+ * before still has it, unless only the folder could not be synced. STATUS_OUTPUT. */
+enum status outfile_commit(struct outfile *f, struct error *error);
 
 /* Closes and removes a file that was not committed; accepts one that was never opened. */
 void outfile_discard(struct outfile *f);
+
+/* Removes, in the folder of `path`, what processes of this host that were killed have left under
+ * temporary names. A living process holds a lock (flock) on its file; without locks in the file
+ * system nothing is removed. STATUS_MEMORY. */
+enum status outfile_clean(const char *path, struct error *error);
+
+/* The steps of a commit, for outfile_set.c. */
+
+/* *f = a file that is not open, with the names that `path` and `key` give it. Ended by
+ * outfile_discard; empty on failure. STATUS_MEMORY. */
+enum status outfile_name(struct outfile *f, const char *path, uint64_t key, struct error *error);
+
+/* Brings the file onto the disk, under the temporary name. STATUS_OUTPUT. */
+enum status outfile_complete(struct outfile *f, struct error *error);
+
+/* Renames between names of f. STATUS_OUTPUT. */
+enum status outfile_rename(struct outfile *f, const char *from, const char *to,
+                           struct error *error);
+
+/* Brings the names in the file's folder onto the disk. A folder that may be written but not read
+ * cannot be synced. STATUS_OUTPUT. */
+enum status outfile_sync_folder(const struct outfile *f, struct error *error);
 
 #endif

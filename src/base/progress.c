@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
 
 #define INTERVAL      0.1 /* seconds between two states of the text line */
 #define DEFAULT_WIDTH 80
+#define TEXT_ROOM     8192 /* bytes of a text line: two paths and some words */
 
 /* Takes a terminal's cursor back to the beginning of the text line and clears the text line. */
 #define WIPE "\r\033[K"
@@ -44,7 +46,9 @@ static size_t terminal_width(const struct progress *p)
 /* Shows the text on the terminal, cut to one text line, since WIPE clears no more. */
 static void show(struct progress *p, const char *text)
 {
-    fprintf(p->stream, WIPE "%.*s", (int)terminal_width(p) - 1, text);
+    char shown[PRINTABLE_ROOM(1024)];
+    printable(text, shown, sizeof shown);
+    fprintf(p->stream, WIPE "%.*s", (int)printable_cut(shown, terminal_width(p) - 1), shown);
     fflush(p->stream);
     p->open = true;
 }
@@ -83,7 +87,7 @@ void progress_update(struct progress *p, double fraction, const char *format, ..
         return;
     p->last_shown = now;
 
-    char detail[256], text[512], left[32];
+    char detail[256], text[1024], left[32];
     va_list args;
     va_start(args, format);
     vsnprintf(detail, sizeof detail, format, args);
@@ -101,11 +105,11 @@ void progress_update(struct progress *p, double fraction, const char *format, ..
 /* Prints a text line that stays; the stage, where not empty, comes first. */
 static void print_text_line(struct progress *p, const char *stage, const char *format, va_list args)
 {
+    char text[TEXT_ROOM], shown[PRINTABLE_ROOM(TEXT_ROOM)];
+    int used = snprintf(text, sizeof text, "%s%s", stage, stage[0] ? ": " : "");
+    vsnprintf(text + used, sizeof text - (size_t)used, format, args);
     progress_clear(p);
-    if (stage[0])
-        fprintf(p->stream, "%s: ", stage);
-    vfprintf(p->stream, format, args);
-    fputc('\n', p->stream);
+    fprintf(p->stream, "%s\n", printable(text, shown, sizeof shown));
     fflush(p->stream);
 }
 

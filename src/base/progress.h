@@ -1,5 +1,6 @@
 /* Shows progress to the user: on a terminal one text line with stage and progress, rewritten in
- * place; elsewhere one text line a stage. A NULL progress, or a quiet one, shows nothing. */
+ * place; elsewhere one text line a stage. Control characters are shown as printable() shows them. A
+ * NULL progress, or a quiet one, shows nothing. */
 #ifndef BLCO_PROGRESS_H
 #define BLCO_PROGRESS_H
 
@@ -12,7 +13,7 @@ struct progress {
     double stage_start; /* seconds, clock_now                               */
     double last_shown;  /* seconds, clock_now, of the last progress_update  */
     bool open;          /* an unfinished text line stands on the terminal   */
-    char stage[64];     /* name of the stage; empty outside a stage         */
+    char stage[512];    /* name of the stage; empty outside a stage         */
 };
 
 /* Shows progress on `stream`, which the caller closes; NULL: quiet. */

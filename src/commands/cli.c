@@ -117,6 +117,13 @@ enum status cli_unsigned(const char *option, const char *text, uint64_t least, u
     return STATUS_OK;
 }
 
+/* Whether the number at `text` has a digit other than 0 before its exponent. */
+static bool has_nonzero_digit(const char *text)
+{
+    size_t before = strcspn(text, "eE");
+    return strcspn(text, "123456789") < before;
+}
+
 enum status cli_nonnegative(const char *option, const char *text, double *value,
                             struct error *error)
 {
@@ -125,6 +132,9 @@ enum status cli_nonnegative(const char *option, const char *text, double *value,
     if (!rest || rest != end || !isfinite(*value) || *value < 0)
         return error_set(error, STATUS_INPUT, "%s: '%s', expected a number of 0 or more", option,
                          text);
+    if (*value == 0 && has_nonzero_digit(text))
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s' is too small for a number of double precision", option, text);
     return STATUS_OK;
 }
 

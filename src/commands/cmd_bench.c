@@ -101,7 +101,8 @@ static enum status prepare(struct job *job, struct error *error)
         return error->status;
     if (cmd_check_parts(&job->common.ranks, job->common.gpus.count, "GPUs", error) != STATUS_OK)
         return error->status;
-    if (job->json && outfile_open(&job->file, job->json, error) != STATUS_OK)
+    if (job->json && (outfile_open(&job->file, job->json, error) != STATUS_OK ||
+                      outfile_check_apart(job->json, job->tensor, error) != STATUS_OK))
         return error->status;
     job->threads = cmd_set_threads(job->common.threads, 1);
     if (why_not.status)
@@ -161,7 +162,7 @@ static enum status write_record(struct job *job, struct error *error)
                  job->ranks.ranks > 0 ? &job->ranks : NULL);
     json_end(&j);
     if (error->status == STATUS_OK && outfile_write(&job->file, j.text, j.used, error) == STATUS_OK)
-        outfile_commit(&job->file, 1, error);
+        outfile_commit(&job->file, error);
     json_free(&j);
     return error->status;
 }
@@ -174,8 +175,8 @@ static enum status show_head(const struct job *job, struct error *error)
     if (kind->device && kind->device(job->common.options.device, &device, error) != STATUS_OK)
         return error->status;
     run_record_processor(processor, sizeof processor);
-    printf("tensor       %s\nlengths      ",
-           strcmp(job->tensor, "-") == 0 ? "standard input" : job->tensor);
+    cmd_print_tensor(job->tensor);
+    printf("lengths      ");
     cmd_print_lengths(job->ranks.ranks ? &job->ranks.shape : &job->result.shape);
     printf("\nnonzeros     %ju\nrank         %ju, %s precision\n",
            (uintmax_t)(job->ranks.ranks ? job->ranks.nnz : job->result.nnz),

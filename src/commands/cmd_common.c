@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/machine.h"
+#include "base/printable.h"
 #include "base/version.h"
 #include "plan/process_grid.h"
 
@@ -241,6 +242,13 @@ enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct erro
     return error_set(error, STATUS_INPUT,
                      "--grid: '%s', expected %d number%s, one for each mode of the tensor", name,
                      order, order == 1 ? "" : "s");
+}
+
+void cmd_print_tensor(const char *path)
+{
+    char shown[PRINTABLE_ROOM(PATH_MAX)];
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    printf("tensor       %s\n", printable(name, shown, sizeof shown));
 }
 
 void cmd_print_lengths(const struct shape *shape)

@@ -10,6 +10,7 @@
 #include "formats/tns/tns_options.h"
 
 #define CMD_MAX_RANK 1000000
+#define CMD_MAX_SEED (UINT64_MAX - 1) /* a number that does not fit is read as UINT64_MAX */
 #define CMD_MAX_GPUS 64
 #define CMD_ALL_GPUS -1
 
@@ -85,6 +86,9 @@ enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char
 
 /* STATUS_INPUT where --grid does not give a number for each of the tensor's modes. */
 enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error);
+
+/* Prints the tensor's name; "-" is standard input. */
+void cmd_print_tensor(const char *path);
 
 /* Prints lengths of modes as 4 x 5 x 6. */
 void cmd_print_lengths(const struct shape *shape);

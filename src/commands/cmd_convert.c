@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/number.h"
-#include "base/outfile.h"
 #include "commands/cmd_common.h"
+#include "commands/tensor_target.h"
 #include "commands/text_output.h"
 #include "formats/blco/blco_copy.h"
 #include "formats/blco/blco_pieces.h"
@@ -15,12 +15,13 @@
 #include "formats/tensor_file.h"
 #include "formats/tns/tns_writer.h"
 
-enum { KEY_HEADER = CMD_KEY_OWN, KEY_OUT_INDEX_BASE };
+enum { KEY_HEADER = CMD_KEY_OWN, KEY_OUT_INDEX_BASE, KEY_FORCE };
 
 static const struct cli_option output_options[] = {
     {"header", KEY_HEADER, "NAME", TEXT_OUTPUT_HEADER_HELP},
     {"out-index-base", KEY_OUT_INDEX_BASE, "0|1",
      "first index of every mode in OUT (that of\n--index-base)"},
+    {"force", KEY_FORCE, NULL, TENSOR_TARGET_FORCE_HELP},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_section sections[] = {{"Input", cmd_input_options},
@@ -47,6 +48,7 @@ struct settings {
     struct cmd_common common;
     struct text_output text;
     const char *in, *out;
+    bool force;
     uint64_t memory; /* bytes of host memory to use */
 };
 
@@ -58,6 +60,9 @@ static enum status set_option(void *settings, int key, const char *text, struct 
         return text_output_set_header(&s->text, text, error);
     case KEY_OUT_INDEX_BASE:
         return text_output_set_index_base(&s->text, "--out-index-base", text, error);
+    case KEY_FORCE:
+        s->force = true;
+        return STATUS_OK;
     default:
         return cmd_common_set(&s->common, key, text, error);
     }
@@ -237,7 +242,7 @@ static enum status convert(struct settings *s, struct error *error)
     struct progress progress;
     if (output_format(s, &to, error) != STATUS_OK ||
         tensor_format(s->in, &from, error) != STATUS_OK ||
-        (strcmp(s->out, "-") != 0 && outfile_check(s->out, error) != STATUS_OK))
+        tensor_target_check(s->out, s->in, s->force, error) != STATUS_OK)
         return error->status;
     cmd_set_threads(s->common.threads, 1);
     s->memory = cmd_host_memory(&s->common);

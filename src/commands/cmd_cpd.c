@@ -9,7 +9,7 @@
 #include "comm/comm_team.h"
 #include "comm/comm_world.h"
 #include "commands/cpd_job.h"
-#include "commands/cpd_together.h"
+#include "commands/cpd_output.h"
 
 static volatile sig_atomic_t interrupted; /* the signal that asked for the end, or 0 */
 
@@ -82,7 +82,7 @@ static enum status prepare(struct cpd_job *job, struct error *error)
         return error->status;
     if (check_grid(job, error) != STATUS_OK)
         return error->status;
-    if (!s->nowrite && comm_world_rank() == 0 && ktensor_writable(s->stem, error) != STATUS_OK)
+    if (comm_world_rank() == 0 && cpd_output_open(job, error) != STATUS_OK)
         return error->status;
     if (read_start(job, error) != STATUS_OK)
         return error->status;
@@ -94,31 +94,12 @@ static enum status prepare(struct cpd_job *job, struct error *error)
     return STATUS_OK;
 }
 
-/* `world` is NULL where this process is alone. */
-static enum status write_model(struct cpd_job *job, struct comm *world, struct error *error)
-{
-    const struct cpd_settings *s = &job->settings;
-    if (s->nowrite)
-        return STATUS_OK;
-    double start = clock_now();
-    progress_stage(&job->progress, "writing");
-    if (job->together)
-        cpd_write_together(job, world, error);
-    else
-        ktensor_write(&job->model, s->stem, s->formats, &job->files, error);
-    if (error->status != STATUS_OK)
-        return error->status;
-    progress_done(&job->progress, "%d files", job->files.count);
-    job->times.write = clock_now() - start;
-    return STATUS_OK;
-}
-
 /* Writes the result and tells of it: where there are several processes, process 0 does, unless all
  * write together. */
 static enum status finish(struct cpd_job *job, struct comm *world, struct error *error)
 {
     bool tells = comm_world_rank() == 0;
-    if ((tells || job->together) && write_model(job, world, error) != STATUS_OK)
+    if ((tells || job->together) && cpd_output_write(job, world, error) != STATUS_OK)
         return error->status;
     if (!tells)
         return STATUS_OK;
@@ -162,6 +143,7 @@ static void run(struct cpd_job *job, struct error *error)
         run_process(job, error);
     else if (comm_world(&world, error) == STATUS_OK)
         run_processes(job, world, error);
+    cpd_output_close(job); /* before comm_close(), which may end the process */
     comm_close(world);
     progress_clear(&job->progress);
 }

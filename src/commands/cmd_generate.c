@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/number.h"
-#include "base/outfile.h"
 #include "commands/cmd_common.h"
+#include "commands/tensor_target.h"
 #include "commands/text_output.h"
 #include "formats/blco/blco_writer.h"
 #include "formats/external_sort.h"
@@ -31,7 +31,8 @@ enum {
     KEY_PLANTED_RANK,
     KEY_NOISE,
     KEY_SEED,
-    KEY_HEADER
+    KEY_HEADER,
+    KEY_FORCE
 };
 
 static const struct cli_option size_options[] = {
@@ -65,6 +66,7 @@ static const struct cli_option output_options[] = {
     {"seed", KEY_SEED, "S", "seed of the random numbers (1)"},
     {"header", KEY_HEADER, "NAME", TEXT_OUTPUT_HEADER_HELP},
     {"index-base", CMD_KEY_INDEX_BASE, "0|1", "first index of every mode in text (1)"},
+    {"force", KEY_FORCE, NULL, TENSOR_TARGET_FORCE_HELP},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_section sections[] = {{"Size", size_options},
@@ -95,7 +97,7 @@ struct settings {
     uint64_t nnz, rank, seed;
     double scale, noise;
     const char *preset, *skew, *fibers, *runs;
-    bool list, has_scale, has_noise;
+    bool list, has_scale, has_noise, force;
     struct text_output text;
 };
 
@@ -136,9 +138,12 @@ static enum status set_option(void *settings, int key, const char *text, struct 
         s->has_noise = true;
         return cli_nonnegative("--noise", text, &s->noise, error);
     case KEY_SEED:
-        return cli_unsigned("--seed", text, 0, UINT64_MAX, &s->seed, error);
+        return cli_unsigned("--seed", text, 0, CMD_MAX_SEED, &s->seed, error);
     case KEY_HEADER:
         return text_output_set_header(&s->text, text, error);
+    case KEY_FORCE:
+        s->force = true;
+        return STATUS_OK;
     case CMD_KEY_INDEX_BASE:
         return text_output_set_index_base(&s->text, "--index-base", text, error);
     default:
@@ -260,7 +265,7 @@ static enum status check_output(const struct settings *s, const char *path, stru
 {
     if (text_output_check(&s->text, path, error) != STATUS_OK)
         return error->status;
-    return strcmp(path, "-") == 0 ? STATUS_OK : outfile_check(path, error);
+    return tensor_target_check(path, NULL, s->force, error);
 }
 
 static enum status generate(const struct settings *s, const char *path, struct error *error)

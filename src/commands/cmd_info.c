@@ -246,7 +246,7 @@ static void show_format(const struct findings *f)
 
 static void show(const struct findings *f, const char *path)
 {
-    printf("tensor       %s\n", strcmp(path, "-") == 0 ? "standard input" : path);
+    cmd_print_tensor(path);
     show_format(f);
     printf("order        %d\n", f->x.shape.order);
     printf("entries      %ju\n", (uintmax_t)f->entries);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "commands/cpd_job.h"
+#include "commands/cpd_output.h"
 
 /* What the tensor is in while one rank decomposes it. */
 struct alone {
@@ -23,7 +24,8 @@ static enum status open_tensor(struct alone *a, struct error *error)
 static enum status plan_and_read(struct alone *a, struct error *error)
 {
     struct cpd_job *job = a->job;
-    if (cpd_check_start(job, &a->input.x.shape, error) != STATUS_OK)
+    if (cpd_check_start(job, &a->input.x.shape, error) != STATUS_OK ||
+        cpd_output_check(job, a->input.x.shape.order, error) != STATUS_OK)
         return error->status;
     return backend_prepare(&a->backend, job->kind, &a->input, &job->settings.common.options, NULL,
                            &job->progress, error);

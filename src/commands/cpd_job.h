@@ -19,6 +19,7 @@ struct cpd_job {
                                                * it whole; with `together` each has some rows */
     bool together;                            /* the processes write the model together */
     struct shape shape;                       /* of the tensor, with `together`         */
+    struct stem_lock lock;                    /* on the stem of the files; of rank 0 */
     struct ktensor_files files;
     struct cpals_result result;
     struct cpd_times times;

@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "comm/comm_world.h"
 #include "commands/cpd_job.h"
+#include "commands/cpd_output.h"
 #include "commands/cpd_together.h"
 #include "commands/rank_place.h"
 
@@ -35,8 +36,9 @@ static enum status open_tensor(struct work *w, struct error *error)
     if (rank_meet(&w->devices, w->job->kind, w->place, w->comm, error) == STATUS_OK &&
         rank_tensor_open(&w->tensor, w->comm, s->tensor, &s->common.tns, &request, w->progress,
                          error) == STATUS_OK &&
-        cpd_check_start(w->job, &w->tensor.shape, error) == STATUS_OK)
-        cpd_choose_together(w->job, w->comm, &w->tensor, error);
+        cpd_check_start(w->job, &w->tensor.shape, error) == STATUS_OK &&
+        cpd_choose_together(w->job, w->comm, &w->tensor, error) == STATUS_OK && w->comm->rank == 0)
+        cpd_output_check(w->job, w->tensor.shape.order, error);
     return comm_settle(w->comm, error);
 }
 

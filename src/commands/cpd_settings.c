@@ -8,7 +8,7 @@
 
 #define MAX_ITERATIONS 1000000000
 
-enum { KEY_TOL = CMD_KEY_OWN, KEY_SEED, KEY_INIT, KEY_FORMAT, KEY_NOWRITE, KEY_RIDGE };
+enum { KEY_TOL = CMD_KEY_OWN, KEY_SEED, KEY_INIT, KEY_FORMAT, KEY_NOWRITE, KEY_RESCUE, KEY_RIDGE };
 
 static const struct cli_option model_options[] = {
     {"rank", 'r', "R", "number of components (required)"},
@@ -25,6 +25,8 @@ static const struct cli_option output_options[] = {
     {"stem", 'o', "STEM", "the names of the files begin with STEM\n(the tensor's name)"},
     {"format", KEY_FORMAT, "LIST", "one or more of text, npy, ktns, separated by\ncommas (text)"},
     {"nowrite", KEY_NOWRITE, NULL, "write no files"},
+    {"rescue", KEY_RESCUE, "DIR",
+     "where the model goes if it cannot be written at STEM\n(the temporary folder)"},
     {"verbose", 'v', NULL,
      "show the memory plan, the kernels and the time of\neach mode; of several ranks, a table of "
      "the ranks"},
@@ -122,7 +124,7 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     case KEY_TOL:
         return cli_nonnegative("--tol", text, &s->tolerance, error);
     case KEY_SEED:
-        return cli_unsigned("--seed", text, 0, UINT64_MAX - 1, &s->seed, error);
+        return cli_unsigned("--seed", text, 0, CMD_MAX_SEED, &s->seed, error);
     case KEY_INIT:
         set_init(s, text);
         return STATUS_OK;
@@ -132,6 +134,9 @@ static enum status set_option(void *settings, int key, const char *text, struct 
         return set_stem(s, text, error);
     case KEY_FORMAT:
         return set_formats(s, text, error);
+    case KEY_RESCUE:
+        s->rescue = text;
+        return STATUS_OK;
     case KEY_NOWRITE:
         s->nowrite = true;
         return STATUS_OK;

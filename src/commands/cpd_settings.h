@@ -13,6 +13,7 @@ struct cpd_settings {
     const char *tensor;       /* path, or "-"                              */
     char *stem;               /* beginning of the file names; owned; may be NULL with nowrite */
     unsigned formats;         /* bits KTENSOR_TEXT, ...                    */
+    const char *rescue;       /* folder for a model that cannot be written, or NULL */
     bool nowrite, verbose;
     int iterations;         /* at most                                   */
     double tolerance;       /* on the change of fit                      */

@@ -70,9 +70,9 @@ enum status cpd_choose_together(struct cpd_job *job, struct comm *c, const struc
     return model_writable_together(t->shape.order, s->stem, c, error);
 }
 
-enum status cpd_write_together(struct cpd_job *job, struct comm *c, struct error *error)
+enum status cpd_write_together(struct cpd_job *job, struct comm *c, const char *stem,
+                               struct stem_lock *lock, struct error *error)
 {
     const struct ktensor_rows all = ktensor_rows_all(&job->model);
-    return model_write_together(&job->model, &all, &job->shape, c, job->settings.stem, &job->files,
-                                error);
+    return model_write_together(&job->model, &all, &job->shape, c, stem, lock, &job->files, error);
 }

@@ -12,8 +12,9 @@
 enum status cpd_choose_together(struct cpd_job *job, struct comm *c, const struct rank_tensor *t,
                                 struct error *error);
 
-/* Writes the model of which job->model has this rank's rows; every rank of c calls this.
- * job->files receives the names. Errors of model_write_together. */
-enum status cpd_write_together(struct cpd_job *job, struct comm *c, struct error *error);
+/* Writes the model of which job->model has this rank's rows; every rank of c calls this. `lock` is
+ * rank 0's, on the stem. job->files receives the names. Errors of model_write_together. */
+enum status cpd_write_together(struct cpd_job *job, struct comm *c, const char *stem,
+                               struct stem_lock *lock, struct error *error);
 
 #endif

@@ -19,8 +19,8 @@ static bool take_number(const char **text, char separator, double *value)
 static bool take_count(const char **text, const char *separators, uint64_t *value)
 {
     const char *rest = number_parse_unsigned(*text, *text + strlen(*text), value);
-    if (!rest || !*rest || !strchr(separators, *rest))
-        return false;
+    if (!rest || !*rest || !strchr(separators, *rest) || *value == UINT64_MAX)
+        return false; /* UINT64_MAX: too large for the type, or as good as that */
     *text = rest + 1;
     return true;
 }

@@ -3,6 +3,7 @@
 #ifndef BLCO_KTENSOR_IO_H
 #define BLCO_KTENSOR_IO_H
 
+#include "base/stem_lock.h"
 #include "model/ktensor.h"
 
 /* Formats, as a set of bits:
@@ -18,12 +19,12 @@ struct ktensor_files {
     char *path[3 * (MAX_ORDER + 1)]; /* owned */
 };
 
-/* Writes the model in every format of the set `formats`. Text has the fewest digits that read back
- * to the same number. Files are written under temporary names in the same folder, synced, and
- * renamed only when all are complete; on failure none is left, and older files of those names are
- * untouched. *files receives the names in the order of writing; the caller frees *files with
- * ktensor_files_free, after a failure too. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status ktensor_write(const struct ktensor *k, const char *stem, unsigned formats,
+/* Writes the model in every format of the set `formats`, as files of the stem that is locked
+ * (outfile_set_lock). Text has the fewest digits that read back to the same number. The files
+ * replace older ones of their names together (outfile_set.h); on failure none is left, and older
+ * files are untouched. *files receives the names in the order of writing; the caller frees *files
+ * with ktensor_files_free, after a failure too. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status ktensor_write(const struct ktensor *k, struct stem_lock *lock, unsigned formats,
                           struct ktensor_files *files, struct error *error);
 
 /* *files = the names that ktensor_write gives the files of a model of this order, in the order of
@@ -34,14 +35,16 @@ enum status ktensor_files_name(struct ktensor_files *files, int order, const cha
 /* Accepts an empty list. */
 void ktensor_files_free(struct ktensor_files *files);
 
-/* Checks, before a long computation, that files of this stem can be written: the folder exists and
- * a file can be made there. STATUS_OUTPUT with the reason, STATUS_MEMORY. */
-enum status ktensor_writable(const char *stem, struct error *error);
+/* Checks, before a long computation, that the files of a model of this order can be written: the
+ * folder exists, a file can be made there, and no folder has a file's name. Order 0: not known yet;
+ * then what every model has is checked. STATUS_OUTPUT with the reason, STATUS_MEMORY. */
+enum status ktensor_writable(const char *stem, int order, unsigned formats, struct error *error);
 
-/* Reads a model: STEM.ktns, else STEM.mode1.npy ..., else STEM.mode1.mat ...; a stem that ends in
- * .ktns is read as that file. `order` is the expected number of modes; 0: any. lambda is all one if
- * it has no file. The caller frees *k with ktensor_free; *k is empty on failure. STATUS_INPUT, with
- * file and text line in the message; STATUS_MEMORY. */
+/* Reads a model, whole: where a run was killed while it replaced the files, all old ones or all new
+ * ones (outfile_set_find). Reads STEM.ktns, else STEM.mode1.npy ..., else STEM.mode1.mat ...; a
+ * stem that ends in .ktns is read as that file. `order` is the expected number of modes; 0: any.
+ * lambda is all one if it has no file. The caller frees *k with ktensor_free; *k is empty on
+ * failure. STATUS_INPUT, with file and text line in the message; STATUS_MEMORY. */
 enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct error *error);
 
 #endif

@@ -5,9 +5,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/outfile_set.h"
 #include "model/npy.h"
 #include "model/model_text.h"
 
@@ -72,32 +74,72 @@ static bool exists(const char *path)
     return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
+/* The files of a stem: what the log of the stem's lock says of them, and the first one of them. */
+struct stem_files {
+    const char *stem;
+    char *log;          /* owned */
+    char *first;        /* its path, or NULL; owned */
+    struct stat opened; /* the first file, before the others were opened */
+};
+
+/* *path = the name of STEM.SUFFIX, or NULL where there is no such file. The caller frees *path. */
+static enum status find_file(char **path, struct stem_files *files, const char *suffix,
+                             struct error *error)
+{
+    if (outfile_set_find(path, files->log, files->stem, suffix, error) == STATUS_OK && *path &&
+        !exists(*path)) {
+        memory_free(*path);
+        *path = NULL;
+    }
+    if (*path && !files->first && stat(*path, &files->opened) == 0)
+        files->first = memory_text(error, "%s", *path);
+    if (error->status != STATUS_OK) {
+        memory_free(*path);
+        *path = NULL;
+    }
+    return error->status;
+}
+
+/* Refuses files that a run has replaced while they were opened one after the other. */
+static enum status check_unchanged(const struct stem_files *files, struct error *error)
+{
+    struct stat now;
+    char *log = NULL;
+    if (stem_lock_read(files->stem, &log, error) != STATUS_OK)
+        return error->status;
+    if (strcmp(log, files->log) != 0 || stat(files->first, &now) != 0 ||
+        now.st_ino != files->opened.st_ino || now.st_mtim.tv_sec != files->opened.st_mtim.tv_sec ||
+        now.st_mtim.tv_nsec != files->opened.st_mtim.tv_nsec)
+        error_set(error, STATUS_INPUT, "%s: another run is replacing the files of this model",
+                  files->stem);
+    memory_free(log);
+    return error->status;
+}
+
 /* Opens STEM.mode1.EXT ... and STEM.lambda.EXT. *order is the number of modes that have a file, 0
  * if there is no STEM.mode1.EXT. */
 static enum status open_matrix_files(struct matrix_file *mode, struct matrix_file *lambda,
-                                     int *order, const char *stem, bool npy, struct error *error)
+                                     int *order, struct stem_files *files, bool npy,
+                                     struct error *error)
 {
     const char *extension = npy ? "npy" : "mat";
+    char suffix[32], *path;
     for (*order = 0; *order < MAX_ORDER; ++*order) {
-        char *path = memory_text(error, "%s.mode%d.%s", stem, *order + 1, extension);
-        if (!path)
+        snprintf(suffix, sizeof suffix, "mode%d.%s", *order + 1, extension);
+        if (find_file(&path, files, suffix, error) != STATUS_OK)
             return error->status;
-        if (!exists(path)) {
-            memory_free(path);
+        if (!path)
             break;
-        }
         if (matrix_file_open(&mode[*order], path, npy, error) != STATUS_OK)
             return error->status;
     }
     if (*order == 0)
         return STATUS_OK;
-    char *path = memory_text(error, "%s.lambda.%s", stem, extension);
-    if (!path)
+    snprintf(suffix, sizeof suffix, "lambda.%s", extension);
+    if (find_file(&path, files, suffix, error) != STATUS_OK ||
+        (path && matrix_file_open(lambda, path, npy, error) != STATUS_OK))
         return error->status;
-    if (exists(path))
-        return matrix_file_open(lambda, path, npy, error);
-    memory_free(path);
-    return STATUS_OK;
+    return check_unchanged(files, error);
 }
 
 static enum status check_order(const char *name, int order, int expected, struct error *error)
@@ -129,15 +171,15 @@ static enum status check_shapes(const struct matrix_file *mode, const struct mat
 }
 
 /* Reads a model that has one file for each matrix; leaves *k empty if there are no such files. */
-static enum status read_matrices(struct ktensor *k, const char *stem, bool npy, int expected,
-                                 struct error *error)
+static enum status read_matrices(struct ktensor *k, struct stem_files *files, bool npy,
+                                 int expected, struct error *error)
 {
     struct matrix_file mode[MAX_ORDER] = {0}, lambda = {0};
     uint64_t dims[MAX_ORDER];
     int order = 0;
-    if (open_matrix_files(mode, &lambda, &order, stem, npy, error) != STATUS_OK || order == 0)
+    if (open_matrix_files(mode, &lambda, &order, files, npy, error) != STATUS_OK || order == 0)
         goto end;
-    if (check_order(stem, order, expected, error) != STATUS_OK ||
+    if (check_order(files->stem, order, expected, error) != STATUS_OK ||
         check_shapes(mode, &lambda, order, error) != STATUS_OK)
         goto end;
     for (int n = 0; n < order; n++)
@@ -266,6 +308,26 @@ end:
     return error->status;
 }
 
+/* Reads the files of the stem in the first format that there is. */
+static enum status read_files(struct ktensor *k, struct stem_files *files, int order,
+                              struct error *error)
+{
+    const char *stem = files->stem;
+    char *path = NULL;
+    if (stem_lock_read(stem, &files->log, error) != STATUS_OK ||
+        find_file(&path, files, "ktns", error) != STATUS_OK)
+        return error->status;
+    if (path)
+        read_ktns(k, path, order, error);
+    else if (read_matrices(k, files, true, order, error) == STATUS_OK && k->shape.order == 0 &&
+             read_matrices(k, files, false, order, error) == STATUS_OK && k->shape.order == 0)
+        error_set(error, STATUS_INPUT,
+                  "%s: no model of that name: neither %s.ktns nor %s.mode1.npy nor %s.mode1.mat",
+                  stem, stem, stem, stem);
+    memory_free(path);
+    return error->status;
+}
+
 static bool ends_with(const char *text, const char *suffix)
 {
     size_t length = strlen(text), tail = strlen(suffix);
@@ -274,25 +336,14 @@ static bool ends_with(const char *text, const char *suffix)
 
 enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct error *error)
 {
+    struct stem_files files = {.stem = stem};
     *k = (struct ktensor){0};
-    char *path = NULL;
-    if (ends_with(stem, ".ktns")) {
+    if (ends_with(stem, ".ktns"))
         read_ktns(k, stem, order, error);
-        goto end;
-    }
-    if (!(path = memory_text(error, "%s.ktns", stem)))
-        goto end;
-    if (exists(path)) {
-        read_ktns(k, path, order, error);
-        goto end;
-    }
-    if (read_matrices(k, stem, true, order, error) == STATUS_OK && k->shape.order == 0 &&
-        read_matrices(k, stem, false, order, error) == STATUS_OK && k->shape.order == 0)
-        error_set(error, STATUS_INPUT,
-                  "%s: no model of that name: neither %s.ktns nor %s.mode1.npy nor %s.mode1.mat",
-                  stem, stem, stem, stem);
-end:
-    memory_free(path);
+    else
+        read_files(k, &files, order, error);
+    memory_free(files.log);
+    memory_free(files.first);
     if (error->status != STATUS_OK)
         ktensor_free(k);
     return error->status;

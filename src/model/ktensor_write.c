@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
-#include "base/outfile.h"
+#include "base/outfile_set.h"
 #include "model/npy.h"
 
 #define MAX_FILES (sizeof((struct ktensor_files *)0)->path / sizeof(char *))
@@ -205,13 +205,13 @@ enum status ktensor_files_name(struct ktensor_files *files, int order, const cha
     return error->status;
 }
 
-enum status ktensor_write(const struct ktensor *k, const char *stem, unsigned formats,
+enum status ktensor_write(const struct ktensor *k, struct stem_lock *lock, unsigned formats,
                           struct ktensor_files *files, struct error *error)
 {
     struct target target[MAX_FILES];
     struct outfile file[MAX_FILES] = {0};
     int count = list_targets(target, k->shape.order, formats);
-    if (ktensor_files_name(files, k->shape.order, stem, formats, error) != STATUS_OK)
+    if (ktensor_files_name(files, k->shape.order, lock->stem, formats, error) != STATUS_OK)
         return error->status;
     for (int i = 0; i < count; i++)
         if (outfile_open(&file[i], files->path[i], error) != STATUS_OK)
@@ -219,7 +219,8 @@ enum status ktensor_write(const struct ktensor *k, const char *stem, unsigned fo
     for (int i = 0; i < count; i++)
         if (write_target(&target[i], &file[i], k, error) != STATUS_OK)
             goto end;
-    outfile_commit(file, count, error);
+    if (outfile_set_replace(lock, file, count, error) == STATUS_OK)
+        outfile_set_keep(lock, file, count);
 end:
     for (int i = 0; i < count; i++)
         outfile_discard(&file[i]);
@@ -233,13 +234,26 @@ void ktensor_files_free(struct ktensor_files *files)
     *files = (struct ktensor_files){0};
 }
 
-enum status ktensor_writable(const char *stem, struct error *error)
+/* The files that a model of any order has, in terms of a model of the largest order. */
+static int list_certain(struct target *target, unsigned formats)
 {
-    const struct target longest = {.format = KTENSOR_TEXT, .n = MAX_ORDER};
-    struct outfile file = {0};
-    char *name = target_name(&longest, MAX_ORDER, stem, error);
-    if (name && outfile_open(&file, name, error) == STATUS_OK)
-        outfile_discard(&file);
-    memory_free(name);
+    int count = list_targets(target, 1, formats);
+    for (int i = 0; i < count; i++)
+        if (target[i].n == 1)
+            target[i].n = MAX_ORDER;
+    return count;
+}
+
+enum status ktensor_writable(const char *stem, int order, unsigned formats, struct error *error)
+{
+    struct target target[MAX_FILES];
+    int count = order ? list_targets(target, order, formats) : list_certain(target, formats);
+    for (int i = 0; i < count && error->status == STATUS_OK; i++) {
+        struct outfile file = {0};
+        char *name = target_name(&target[i], order ? order : MAX_ORDER, stem, error);
+        if (name && outfile_open(&file, name, error) == STATUS_OK)
+            outfile_discard(&file);
+        memory_free(name);
+    }
     return error->status;
 }

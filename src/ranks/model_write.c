@@ -1,6 +1,8 @@
 #include "ranks/model_write.h"
 
-#include "base/outfile.h"
+#include <stdbool.h>
+
+#include "base/outfile_set.h"
 #include "model/npy.h"
 
 #define MAX_FILES (MAX_ORDER + 1) /* lambda's is the last */
@@ -66,25 +68,28 @@ static enum status write_own(struct outfile *file, const struct ktensor *part,
 
 /* Rank 0 gives the files their final names, and keeps the old files until all ranks know. */
 static enum status replace_files(struct outfile *file, int count, struct comm *c,
-                                 struct error *error)
+                                 struct stem_lock *lock, struct error *error)
 {
-    if (c->rank == 0)
-        outfile_replace(file, count, error);
-    if (comm_agree_error(c, error) == STATUS_OK && c->rank == 0)
-        outfile_keep(file, count);
+    bool replaced = c->rank == 0 && outfile_set_replace(lock, file, count, error) == STATUS_OK;
+    comm_agree_error(c, error);
+    if (replaced && error->status == STATUS_OK)
+        outfile_set_keep(lock, file, count);
+    else if (replaced)
+        outfile_set_discard(lock, file, count);
     return error->status;
 }
 
 enum status model_write_together(const struct ktensor *part, const struct ktensor_rows *own,
                                  const struct shape *whole, struct comm *c, const char *stem,
-                                 struct ktensor_files *files, struct error *error)
+                                 struct stem_lock *lock, struct ktensor_files *files,
+                                 struct error *error)
 {
     struct outfile file[MAX_FILES] = {0};
     ktensor_files_name(files, whole->order, stem, KTENSOR_NPY, error);
     if (comm_agree_error(c, error) == STATUS_OK && open_files(file, files, c, error) == STATUS_OK) {
         write_own(file, part, own, whole, c->rank, error);
         if (comm_agree_error(c, error) == STATUS_OK)
-            replace_files(file, files->count, c, error);
+            replace_files(file, files->count, c, lock, error);
     }
     for (int i = 0; i < MAX_FILES; i++)
         outfile_discard(&file[i]);

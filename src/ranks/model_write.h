@@ -8,14 +8,16 @@
 
 /* Writes the files that ktensor_write(KTENSOR_NPY) writes for the whole model, byte for byte; every
  * rank of c calls this, on hosts that share the files' folder. `own` are the rows that this rank
- * writes; lambda, the same on all ranks, is written by rank 0. `whole` is the shape of the whole
+ * writes; lambda, the same on all ranks, is written by rank 0, who alone has the lock of the stem;
+ * the others give NULL. `whole` is the shape of the whole
  * model. Files appear all or not at all: where some rank fails, all do, with that rank's error,
  * none of the new files is left, and older files are untouched. *files receives the names; the
  * caller frees *files with ktensor_files_free, after a failure too. STATUS_OUTPUT, STATUS_MEMORY.
  */
 enum status model_write_together(const struct ktensor *part, const struct ktensor_rows *own,
                                  const struct shape *whole, struct comm *c, const char *stem,
-                                 struct ktensor_files *files, struct error *error);
+                                 struct stem_lock *lock, struct ktensor_files *files,
+                                 struct error *error);
 
 /* Checks, before a long computation, that the files of a model of this order can be made and that
  * every rank's host sees them; every rank of c calls this. Fails as model_write_together. */

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -23,7 +24,7 @@ static void test_appears_whole(void **state)
         assert_int_equal(outfile_write_at(&f, "XY", 2, 3, &error), STATUS_OK);
         assert_int_equal(outfile_write(&f, "de", 2, &error), STATUS_OK);
         assert_int_not_equal(access(scratch_path("x"), F_OK), 0);
-        assert_int_equal(outfile_commit(&f, 1, &error), STATUS_OK);
+        assert_int_equal(outfile_commit(&f, &error), STATUS_OK);
         assert_int_equal(f.fd, -1);
         assert_content("x", "abcdefgh");
         assert_int_equal(scratch_entries(1), 1);
@@ -171,7 +172,7 @@ static void test_shared_file(void **state)
         outfile_discard(&joined);
         assert_int_equal(joined.fd, -1);
         assert_content("x", "old");
-        assert_int_equal(outfile_commit(&f, 1, &error), STATUS_OK);
+        assert_int_equal(outfile_commit(&f, &error), STATUS_OK);
         assert_content("x", "abcdefg");
         assert_int_equal(scratch_entries(0), 1);
 
@@ -181,32 +182,65 @@ static void test_shared_file(void **state)
     } while (next_file_system());
 }
 
-/* Between the halves of a commit the old files can still be put back. */
-static void test_replaced_files_go_back(void **state)
+/* What a killed process has left under temporary names goes; files in use, files of other hosts and
+ * other files stay. */
+static void test_clean(void **state)
 {
     (void)state;
-    do {
-        struct error error = {0};
-        scratch_text("b", "old b");
-        for (int keep = 0; keep < 2; keep++) {
-            struct outfile f[2];
-            for (int i = 0; i < 2; i++) {
-                assert_int_equal(outfile_open(&f[i], scratch_path(i ? "b" : "a"), &error),
-                                 STATUS_OK);
-                assert_int_equal(outfile_write(&f[i], "new", 3, &error), STATUS_OK);
-            }
-            assert_int_equal(outfile_replace(f, 2, &error), STATUS_OK);
-            assert_content("a", "new");
-            assert_content("b", "new");
-            if (keep)
-                outfile_keep(f, 2);
-            for (int i = 0; i < 2; i++)
-                outfile_discard(&f[i]);
-            assert_content("b", keep ? "new" : "old b");
-            assert_int_equal(scratch_entries(0), keep ? 2 : 1);
+    struct error error = {0};
+    struct outfile f;
+    no_unnamed_files = 1;
+    for (int i = 0; i < 3; i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            if (outfile_open(&f, scratch_path("x"), &error) == STATUS_OK)
+                kill(getpid(), SIGKILL);
+            _exit(1);
         }
-        scratch_entries(1);
-    } while (next_file_system());
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status));
+    }
+    assert_int_equal(scratch_entries(0), 3);
+    assert_int_equal(outfile_open(&f, scratch_path("y"), &error), STATUS_OK);
+    scratch_text(".blco-1", "");
+    scratch_text(".blco-000000000000000g", "");
+    scratch_text("blco", "");
+    char other[32]; /* the upper half of a key is the host's */
+    snprintf(other, sizeof other, ".blco-%016llx", (unsigned long long)f.key ^ 1ull << 63);
+    scratch_text(other, "");
+    assert_int_equal(scratch_entries(0), 8);
+    no_locks = 1;
+    assert_int_equal(outfile_clean(scratch_path("x"), &error), STATUS_OK);
+    assert_int_equal(scratch_entries(0), 8);
+    no_locks = 0;
+    assert_int_equal(outfile_clean(scratch_path("x"), &error), STATUS_OK);
+    assert_int_equal(scratch_entries(0), 5);
+    assert_int_equal(outfile_write(&f, "y", 1, &error), STATUS_OK);
+    assert_int_equal(outfile_commit(&f, &error), STATUS_OK);
+    assert_content("y", "y");
+}
+
+static void test_check_apart(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    scratch_text("in", "x");
+    scratch_text("other", "x");
+    assert_int_equal(link(scratch_path("in"), scratch_path("hard")), 0);
+    assert_int_equal(symlink(scratch_path("in"), scratch_path("soft")), 0);
+    const char *apart[] = {"other", "none"}, *same[] = {"in", "hard", "soft"};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(outfile_check_apart(scratch_path(apart[i]), scratch_path("in"), &error),
+                         STATUS_OK);
+    assert_int_equal(outfile_check_apart(scratch_path("in"), "-", &error), STATUS_OK);
+    for (int i = 0; i < 3; i++) {
+        error = (struct error){0};
+        assert_int_equal(outfile_check_apart(scratch_path(same[i]), scratch_path("in"), &error),
+                         STATUS_OUTPUT);
+        assert_non_null(strstr(error.message, "it is the file that is read"));
+    }
 }
 
 static void test_check(void **state)
@@ -221,10 +255,9 @@ static void test_check(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_shared_file),   TEST(test_replaced_files_go_back),
-        TEST(test_scratch_file),  TEST(test_check),
-        TEST(test_appears_whole), TEST(test_relative_path),
-        TEST(test_replaces),      TEST(test_permissions_follow_umask),
+        TEST(test_clean),         TEST(test_check_apart), TEST(test_shared_file),
+        TEST(test_scratch_file),  TEST(test_check),       TEST(test_appears_whole),
+        TEST(test_relative_path), TEST(test_replaces),    TEST(test_permissions_follow_umask),
         TEST(test_discard),       TEST(test_bad_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,29 @@ static void long_lines_are_cut(void **state)
     free(text);
 }
 
+/* On a terminal a text line ends with a whole character; nowhere is a control character left. */
+static void control_characters_are_escaped(void **state)
+{
+    (void)state;
+    for (int terminal = 0; terminal < 2; terminal++) {
+        char *text = NULL;
+        size_t size;
+        FILE *stream = open_memstream(&text, &size);
+        assert_non_null(stream);
+        struct progress p;
+        progress_init(&p, stream);
+        p.terminal = terminal;
+        progress_stage(&p, "reading %s", "a\n\x1b[2J");
+        progress_note(&p, "%s", "b\xff");
+        progress_done(&p, "%s", "c\tä");
+        fclose(stream);
+        assert_string_equal(text +
+                                (terminal ? strlen("\r\033[Kreading a\\x0a\\x1b[2J\r\033[K") : 0),
+                            "b\\xff\nreading a\\x0a\\x1b[2J: c\\x09ä\n");
+        free(text);
+    }
+}
+
 static void quiet_shows_nothing(void **state)
 {
     (void)state;
@@ -93,9 +116,8 @@ static void quiet_shows_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_lines_elsewhere),
-        cmocka_unit_test(one_line_on_a_terminal),
-        cmocka_unit_test(long_lines_are_cut),
+        cmocka_unit_test(plain_lines_elsewhere), cmocka_unit_test(one_line_on_a_terminal),
+        cmocka_unit_test(long_lines_are_cut),    cmocka_unit_test(control_characters_are_escaped),
         cmocka_unit_test(quiet_shows_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,31 +5,31 @@ entries() { zcat -f "$1" | awk -v n="$2" 'NF == n' | sort; }
 
 @test "every kind of file comes back from every other" {
     printf '3\n4 5 70\n1 1 1 1.5\n4 3 1 -2\n1 5 70 3e-2\n2 2 2 0.1\n' >x.tns
-    "$BLCO" convert -q x.tns x.blco
+    "$BLCO" convert -q --force x.tns x.blco
     for base in 0 1; do
         for header in none dims sptensor; do
             for ending in tns tns.gz; do
                 # from .blco, and from text through text
-                "$BLCO" convert -q x.blco y.$ending --header $header --out-index-base $base
-                "$BLCO" convert -q x.tns z.$ending --header $header --out-index-base $base
+                "$BLCO" convert -q --force x.blco y.$ending --header $header --out-index-base $base
+                "$BLCO" convert -q --force x.tns z.$ending --header $header --out-index-base $base
                 diff <(entries y.$ending 4) <(entries z.$ending 4)
-                "$BLCO" convert -q z.$ending z.blco --index-base $base
+                "$BLCO" convert -q --force z.$ending z.blco --index-base $base
                 cmp x.blco z.blco # the entries reach all lengths
-                "$BLCO" convert -q y.$ending y.blco --index-base $base
+                "$BLCO" convert -q --force y.$ending y.blco --index-base $base
                 cmp x.blco y.blco
             done
         done
     done
-    "$BLCO" convert -q x.blco - --header dims >y.tns
+    "$BLCO" convert -q --force x.blco - --header dims >y.tns
     head -n 2 y.tns | diff - <(printf '3\n4 5 70\n')
-    "$BLCO" convert -q - y.blco <y.tns
+    "$BLCO" convert -q --force - y.blco <y.tns
     cmp x.blco y.blco
-    "$BLCO" convert -q y.blco again.blco
+    "$BLCO" convert -q --force y.blco again.blco
     cmp x.blco again.blco
     # text to text: --index-base is that of both, unless said otherwise; entries keep their order
-    "$BLCO" convert -q x.tns y.tns --out-index-base 0
+    "$BLCO" convert -q --force x.tns y.tns --out-index-base 0
     diff y.tns <(printf '0 0 0 1.5\n3 2 0 -2\n0 4 69 0.03\n1 1 1 0.1\n')
-    "$BLCO" convert -q y.tns z.tns --index-base 0
+    "$BLCO" convert -q --force y.tns z.tns --index-base 0
     cmp y.tns z.tns
 }
 
@@ -44,27 +44,27 @@ entries() { zcat -f "$1" | awk -v n="$2" 'NF == n' | sort; }
     ! grep -q ' runs, in' messages
     for memory in 1M 5M 12M; do
         for t in 1 3; do
-            "$BLCO" convert x.tns two.blco -t $t --host-memory $memory 2>few
+            "$BLCO" convert --force x.tns two.blco -t $t --host-memory $memory 2>few
             grep -q ' runs, in' few
             cmp one.blco two.blco
             diff <(grep ' entries added\| zeros dropped' messages) <(grep ' entries added\| zeros dropped' few)
         done
     done
-    gzip -c x.tns | "$BLCO" convert -q - two.blco --host-memory 2M
+    gzip -c x.tns | "$BLCO" convert -q --force - two.blco --host-memory 2M
     cmp one.blco two.blco
     for t in 1 3; do
-        "$BLCO" convert -q one.blco two.blco --host-memory 1M -t $t
+        "$BLCO" convert -q --force one.blco two.blco --host-memory 1M -t $t
         cmp one.blco two.blco
     done
-    "$BLCO" convert -q one.blco a.tns
-    "$BLCO" convert -q one.blco b.tns --host-memory 1M -t 3
+    "$BLCO" convert -q --force one.blco a.tns
+    "$BLCO" convert -q --force one.blco b.tns --host-memory 1M -t 3
     cmp a.tns b.tns
     fails 3 "x.tns: more than the" convert -q x.tns y.tns --host-memory 1M
     [ "$(ls)" = "$(printf '%s\n' a.tns b.tns few messages more one.blco two.blco x.tns)" ]
 }
 
 @test "cpd and info take .blco wherever they take text" {
-    "$BLCO" convert -q "$DATA/planted.tns" planted.blco
+    "$BLCO" convert -q --force "$DATA/planted.tns" planted.blco
     tail -n +6 <("$BLCO" info -q --host-memory 1G "$DATA/planted.tns") >expected
     diff expected <("$BLCO" info -q --host-memory 1G planted.blco | tail -n +6)
     run -0 "$BLCO" info -q --host-memory 1G planted.blco

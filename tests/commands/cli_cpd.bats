@@ -224,5 +224,5 @@ start_long_run() {
     wait $pid || code=$?
     [ $code -eq 130 ] || [ $code -eq 143 ]
     ! grep -q '^fit' messages
-    [ -z "$(ls long.* 2>/dev/null)" ]
+    [ "$(ls long.*)" = long.lock ] # which the next run takes over
 }

@@ -11,37 +11,37 @@ load cli_helpers
 }
 
 @test "the same file whatever the threads, plain, compressed and to standard output" {
-    "$BLCO" generate one.tns -q --preset uber --scale 0.03 -t 1
+    "$BLCO" generate one.tns -q --force --preset uber --scale 0.03 -t 1
     [ "$(wc -l <one.tns)" -eq 99285 ]
     [ "$(cut -d' ' -f1-4 one.tns | sort -u | wc -l)" -eq 99285 ]
     for t in 2 3; do
-        "$BLCO" generate two.tns -q --preset uber --scale 0.03 -t $t
+        "$BLCO" generate two.tns -q --force --preset uber --scale 0.03 -t $t
         cmp one.tns two.tns
         "$BLCO" generate - -q --preset uber --scale 0.03 -t $t | cmp - one.tns
-        "$BLCO" generate two.tns.gz -q --preset uber --scale 0.03 -t $t
+        "$BLCO" generate two.tns.gz -q --force --preset uber --scale 0.03 -t $t
         gzip -dc two.tns.gz | cmp - one.tns
     done
-    "$BLCO" generate two.tns -q --preset uber --scale 0.03 --seed 2
+    "$BLCO" generate two.tns -q --force --preset uber --scale 0.03 --seed 2
     ! cmp -s one.tns two.tns
     [ "$(wc -l <two.tns)" -eq 99285 ]
 }
 
 @test "the same tensor as .blco, whatever the threads and the memory" {
     for args in "--preset vast --scale 0.02" "--dims 60,50,40 --nnz 12000 --planted-rank 3 --noise 0.1"; do
-        "$BLCO" generate one.blco -q $args -t 1
-        "$BLCO" generate two.blco -q $args -t 3 --host-memory 64M
+        "$BLCO" generate one.blco -q --force $args -t 1
+        "$BLCO" generate two.blco -q --force $args -t 3 --host-memory 64M
         cmp one.blco two.blco
-        "$BLCO" generate one.tns -q $args --header dims
-        "$BLCO" convert one.tns two.blco -q
+        "$BLCO" generate one.tns -q --force $args --header dims
+        "$BLCO" convert one.tns two.blco -q --force
         cmp one.blco two.blco
     done
     run -0 "$BLCO" info -q one.blco
 }
 
 @test "a tensor that fits into no memory is made within the limit" {
-    "$BLCO" generate x.blco -q --preset vast --scale 0.3 -t 2 --host-memory 32M
+    "$BLCO" generate x.blco -q --force --preset vast --scale 0.3 -t 2 --host-memory 32M
     command -v /usr/bin/time >/dev/null || skip "no time(1)"
-    run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" generate y.blco -q --preset vast --scale 0.3 -t 2 --host-memory 32M
+    run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" generate y.blco -q --force --preset vast --scale 0.3 -t 2 --host-memory 32M
     peak=$stderr
     run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" --version # what the program and its libraries take
     [[ $BLCO == *asan* || $BLCO == *tsan* ]] || [ $((peak - stderr)) -lt 42000 ]
@@ -49,15 +49,15 @@ load cli_helpers
 }
 
 @test "headers and index base" {
-    "$BLCO" generate x.tns -q --dims 2x3 --nnz 6 --header sptensor --index-base 0
+    "$BLCO" generate x.tns -q --force --dims 2x3 --nnz 6 --header sptensor --index-base 0
     [ "$(head -n 4 x.tns | tr '\n' ';')" = "sptensor;2;2 3;6;" ]
     [ "$(tail -n 6 x.tns | cut -d' ' -f1,2 | tr '\n' ';')" = "0 0;1 0;0 1;1 1;0 2;1 2;" ]
-    "$BLCO" generate x.tns -q --dims 2x3 --nnz 6 --header dims
+    "$BLCO" generate x.tns -q --force --dims 2x3 --nnz 6 --header dims
     [ "$(head -n 3 x.tns | cut -d' ' -f1,2 | tr '\n' ';')" = "2;2 3;1 1;" ]
 }
 
 @test "a generated file reads back without duplicates" {
-    "$BLCO" generate x.tns.gz -q --dims 70,60,50,40 --nnz 20000 --skew 1,0.5,even,0 \
+    "$BLCO" generate x.tns.gz -q --force --dims 70,60,50,40 --nnz 20000 --skew 1,0.5,even,0 \
         --fibers 300:1,2:0.8 --runs 3:0.4:3:scattered --header dims
     run -0 "$BLCO" info -q x.tns.gz
     [[ $output == *$'\nduplicates   0\nzeros        0\nlengths      70 x 60 x 50 x 40\nnonzeros     20000\n'* ]]
@@ -65,7 +65,7 @@ load cli_helpers
 
 @test "planted tensors are found again" {
     for rank in 2 3; do
-        "$BLCO" generate x.tns -q --dims 60,50,40 --nnz 12000 --planted-rank $rank
+        "$BLCO" generate x.tns -q --force --dims 60,50,40 --nnz 12000 --planted-rank $rank
         best=0
         for seed in 1 2 3; do
             cpd x.tns -r $rank --seed $seed -i 300 --tol 1e-7 --nowrite
@@ -73,7 +73,7 @@ load cli_helpers
         done
         awk -v fit="$best" 'BEGIN { exit !(fit > 0.999) }'
     done
-    "$BLCO" generate x.tns -q --dims 60,50,40 --nnz 12000 --planted-rank 2 --noise 0.1
+    "$BLCO" generate x.tns -q --force --dims 60,50,40 --nnz 12000 --planted-rank 2 --noise 0.1
     cpd x.tns -r 2 -i 300 --nowrite
     awk -v fit="$(fit)" 'BEGIN { exit !(fit > 0.85 && fit < 0.95) }'
 }

@@ -22,6 +22,7 @@ pages() { ls "$ROOT"/man/*.[157]; }
             awk '/^\.Bd/ { on = 1; next } /^\.Ed/ { on = 0 } on' |
             sed 's/^\$ //; s/\\e/\\/g' >examples
         case $page in *-cpd.1 | *-info.1) [ -s examples ] ;; esac
+        rm -f ./*.blco ./*.tns # another page may use these names, too
         PATH=$PWD/bin:$PATH run -0 bash -e -o pipefail examples
     done
     [ -s admissions.mode3.mat ] && [ -s other.ktns ] && [ -s other.lambda.npy ] && [ -s better.lambda.mat ]

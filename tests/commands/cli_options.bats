@@ -45,6 +45,30 @@ load cli_helpers
     done
 }
 
+@test "numbers that do not fit are refused" {
+    huge=99999999999999999999999
+    for option in --seed --nnz --planted-rank -t; do
+        fails 2 "'$huge', expected a whole number" generate x.tns --dims 4,4 --nnz 3 $option $huge
+    done
+    fails 2 "--fibers: '$huge:1', expected" generate x.tns --dims 4,4 --nnz 3 --fibers $huge:1
+    fails 2 "--fibers: '3:$huge', expected" generate x.tns --dims 4,4 --nnz 3 --fibers 3:$huge
+    fails 2 "--dims: '4,$huge', expected" generate x.tns --dims 4,$huge --nnz 3
+    for option in --gpus --iters; do
+        fails 2 "'$huge', expected a whole number" cpd a.tns -r 2 $option $huge
+    done
+    fails 2 "'$huge', expected a whole number" cpd a.tns -r 2 --gpus 0,$huge
+    fails 2 "--grid: '${huge}x1', expected" cpd a.tns -r 2 --grid ${huge}x1
+    fails 2 "'$huge', expected a whole number" info a.tns -r 2 --ranks $huge
+    fails 2 "'$huge', expected a whole number" bench a.tns -r 2 --samples $huge
+    fails 2 "--noise: '1e999', expected" generate x.tns --dims 4,4 --nnz 3 --planted-rank 1 --noise 1e999
+    for tiny in 1e-400 0.00001e-999 3E-99999999999; do
+        fails 2 "--tol: '$tiny' is too small" cpd a.tns -r 2 --tol $tiny
+        fails 2 "--scale: '$tiny' is too small" generate x.tns --preset uber --scale $tiny
+    done
+    printf '1 1 1\n' >a.tns
+    "$BLCO" cpd a.tns -r 1 -q --nowrite --tol 0e5 --seed 18446744073709551614 --backend host
+}
+
 @test "real numbers are finite and not negative" {
     for bad in -1 nan inf 1e999 1e-5x '' x; do
         fails 2 "--tol: '$bad', expected a number of 0 or more" cpd a.tns -r 2 --tol "$bad"

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/outfile_set.h"
 #include "model/ktensor_io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -61,11 +62,14 @@ static void check_round_trip(const struct ktensor *k, unsigned format)
     struct error error = {0};
     struct ktensor_files files;
     struct ktensor back;
+    struct stem_lock lock;
     clear_folder();
-    if (ktensor_write(k, path_of("m"), format, &files, &error) != STATUS_OK ||
+    if (outfile_set_lock(&lock, path_of("m"), &error) != STATUS_OK ||
+        ktensor_write(k, &lock, format, &files, &error) != STATUS_OK ||
         ktensor_read(&back, path_of("m"), k->shape.order, &error) != STATUS_OK ||
         !same_bits(k, &back))
         abort();
+    stem_lock_release(&lock);
     for (int i = 0; i < files.count; i++)
         unlink(files.path[i]);
     ktensor_files_free(&files);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <omp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -100,7 +101,7 @@ static void test_layouts(void **state)
     struct ktensor k = model_small();
     struct error error = {0};
     struct ktensor_files files;
-    assert_int_equal(ktensor_write(&k, scratch_path("m"), ALL_FORMATS, &files, &error), STATUS_OK);
+    assert_int_equal(model_write_at(&k, scratch_path("m"), ALL_FORMATS, &files, &error), STATUS_OK);
     const char *name[] = {"m.mode1.mat", "m.mode2.mat",  "m.lambda.mat", "m.mode1.npy",
                           "m.mode2.npy", "m.lambda.npy", "m.ktns"};
     assert_int_equal(files.count, 7);
@@ -139,7 +140,7 @@ static void test_all_or_nothing(void **state)
     assert_int_equal(mkdir(scratch_path("m.ktns"), 0777), 0);
     struct error error = {0};
     struct ktensor_files files;
-    assert_int_equal(ktensor_write(&k, scratch_path("m"), ALL_FORMATS, &files, &error),
+    assert_int_equal(model_write_at(&k, scratch_path("m"), ALL_FORMATS, &files, &error),
                      STATUS_OUTPUT);
     ktensor_files_free(&files);
     assert_non_null(strstr(error.message, "m.ktns: cannot be written: it is a directory"));
@@ -147,7 +148,7 @@ static void test_all_or_nothing(void **state)
     assert_int_equal(scratch_entries(0), 2);
 
     error = (struct error){0};
-    assert_int_equal(ktensor_write(&k, scratch_path("none/m"), ALL_FORMATS, &files, &error),
+    assert_int_equal(model_write_at(&k, scratch_path("none/m"), ALL_FORMATS, &files, &error),
                      STATUS_OUTPUT);
     ktensor_files_free(&files);
     assert_int_equal(scratch_entries(0), 2);
@@ -168,7 +169,7 @@ static void test_full_disk(void **state)
             struct error error = {0};
             struct ktensor_files files;
             setrlimit(RLIMIT_FSIZE, &(struct rlimit){room[i], old.rlim_max});
-            enum status status = ktensor_write(&k, scratch_path("m"), format, &files, &error);
+            enum status status = model_write_at(&k, scratch_path("m"), format, &files, &error);
             setrlimit(RLIMIT_FSIZE, &old);
             ktensor_files_free(&files);
             assert_int_equal(status, STATUS_OUTPUT);
@@ -182,14 +183,34 @@ static void test_writable(void **state)
 {
     (void)state;
     struct error error = {0};
-    assert_int_equal(ktensor_writable(scratch_path("m"), &error), STATUS_OK);
+    assert_int_equal(ktensor_writable(scratch_path("m"), 0, ALL_FORMATS, &error), STATUS_OK);
     assert_int_equal(scratch_entries(0), 0);
     assert_int_equal(mkdir(scratch_path("m"), 0777),
                      0); /* a folder called as the stem is no harm */
-    assert_int_equal(ktensor_writable(scratch_path("m"), &error), STATUS_OK);
-    assert_int_equal(ktensor_writable(scratch_path("none/m"), &error), STATUS_OUTPUT);
+    assert_int_equal(ktensor_writable(scratch_path("m"), 0, ALL_FORMATS, &error), STATUS_OK);
+    assert_int_equal(ktensor_writable(scratch_path("none/m"), 0, ALL_FORMATS, &error),
+                     STATUS_OUTPUT);
     assert_non_null(strstr(error.message, "none/m"));
     assert_non_null(strstr(error.message, "no such folder"));
+
+    /* a folder in the place of a file: found as soon as the order says that there is such a file */
+    assert_int_equal(mkdir(scratch_path("m.mode3.npy"), 0777), 0);
+    for (int order = 0; order <= 4; order++)
+        for (unsigned formats = KTENSOR_TEXT; formats <= KTENSOR_NPY; formats <<= 1) {
+            bool in_the_way = order >= 3 && formats == KTENSOR_NPY;
+            error = (struct error){0};
+            assert_int_equal(ktensor_writable(scratch_path("m"), order, formats, &error),
+                             in_the_way ? STATUS_OUTPUT : STATUS_OK);
+        }
+    const char *certain[] = {"m.mode1.mat", "m.lambda.npy", "m.ktns"};
+    for (int i = 0; i < 3; i++) {
+        error = (struct error){0};
+        assert_int_equal(mkdir(scratch_path(certain[i]), 0777), 0);
+        assert_int_equal(ktensor_writable(scratch_path("m"), 0, ALL_FORMATS, &error),
+                         STATUS_OUTPUT);
+        assert_non_null(strstr(error.message, certain[i]));
+        assert_int_equal(rmdir(scratch_path(certain[i])), 0);
+    }
 }
 
 static void test_allocation_fails(void **state)
@@ -201,7 +222,7 @@ static void test_allocation_fails(void **state)
         struct error error = {0};
         struct ktensor_files files;
         memory_hook_set(count);
-        enum status status = ktensor_write(&k, scratch_path("m"), ALL_FORMATS, &files, &error);
+        enum status status = model_write_at(&k, scratch_path("m"), ALL_FORMATS, &files, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         ktensor_files_free(&files);
@@ -228,7 +249,7 @@ static void test_allocation_fails(void **state)
     for (long count = 0, fails = 1; fails; count++) {
         struct error error = {0};
         memory_hook_set(count);
-        enum status status = ktensor_writable(scratch_path("m"), &error);
+        enum status status = ktensor_writable(scratch_path("m"), 0, ALL_FORMATS, &error);
         fails = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fails ? STATUS_MEMORY : STATUS_OK);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/outfile_set.h"
 #include "ranks/model_write.h"
 #include "support/model_parts.h"
 #include "support/models.h"
@@ -17,8 +18,13 @@
 static void write_part(struct comm *c, void *context, struct error *error)
 {
     const struct model_part *p = context;
-    struct ktensor_files files;
-    model_write_together(&p->k, &p->own, &p->whole, c, "together", &files, error);
+    struct ktensor_files files = {0};
+    struct stem_lock lock = {0};
+    if (c->rank == 0)
+        outfile_set_lock(&lock, "together", error);
+    if (comm_agree_error(c, error) == STATUS_OK)
+        model_write_together(&p->k, &p->own, &p->whole, c, "together", &lock, &files, error);
+    stem_lock_release(&lock);
     if (error->status == STATUS_OK && files.count != p->whole.order + 1)
         error_set(error, STATUS_INTERNAL, "%d names of files", files.count);
     ktensor_files_free(&files);
@@ -43,7 +49,7 @@ static void assert_as_one_process(const struct ktensor *k)
 {
     struct error failure = {0};
     struct ktensor_files files;
-    assert_int_equal(ktensor_write(k, "one", KTENSOR_NPY, &files, &failure), STATUS_OK);
+    assert_int_equal(model_write_at(k, "one", KTENSOR_NPY, &files, &failure), STATUS_OK);
     ktensor_files_free(&files);
     for (size_t s = 0; s < RANK_COUNTS; s++) {
         int ranks = rank_counts[s];

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/outfile_set.h"
 #include "ranks/model_write.h"
 #include "support/file_systems.h"
 #include "support/model_parts.h"
@@ -21,9 +22,14 @@ static void write_part(struct comm *c, void *context, struct error *error)
 {
     const struct model_part *p = context;
     char stem[64];
-    struct ktensor_files files;
+    struct ktensor_files files = {0};
     snprintf(stem, sizeof stem, "%s/m", scratch_folder);
-    model_write_together(&p->k, &p->own, &p->whole, c, stem, &files, error);
+    struct stem_lock lock = {0};
+    if (c->rank == 0)
+        outfile_set_lock(&lock, stem, error);
+    if (comm_agree_error(c, error) == STATUS_OK)
+        model_write_together(&p->k, &p->own, &p->whole, c, stem, &lock, &files, error);
+    stem_lock_release(&lock);
     ktensor_files_free(&files);
 }
 
@@ -86,12 +92,13 @@ static void assert_written(void)
 static void test_full_disk(void **state)
 {
     (void)state;
-    const int writes = 4 + 1 + 2 * RANKS + 1; /* headers, lambda, rows; the short mode has one */
+    const int rows = 4 + 1 + 2 * RANKS + 1; /* headers, lambda, rows; the short mode has one */
+    const int writes = 1 + rows + 2;        /* the lock, and two records of its log */
     for (int k = 0; k < writes; k++) {
         writes_left = k;
         assert_refused("No space left on device");
     }
-    writes_left = 1000;
+    writes_left = PLENTY;
     assert_written();
 }
 
@@ -110,7 +117,7 @@ static void test_failing_rename(void **state)
     for (int k = 0; k < 4; k++) {
         renames_left = k;
         assert_refused("Permission denied");
-        renames_left = 1000;
+        renames_left = PLENTY;
     }
     assert_written();
 }
@@ -123,7 +130,7 @@ static void test_folder_not_shared(void **state)
         joins_left = k;
         assert_refused("does not see the file that another process has made there");
     }
-    joins_left = 1000;
+    joins_left = PLENTY;
     assert_written();
 }
 

@@ -10,24 +10,36 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/outfile.h"
 #include "support/scratch.h"
 
-/* The six functions below stand in for those of the C library, so that a test can let the system
- * refuse. */
+/* The functions below stand in for those of the C library, so that a test can let the system
+ * refuse, or let the process be killed at any call. */
+#define PLENTY 1000000000 /* more than any test does */
+
 static int no_unnamed_files; /* as on NFS                                              */
 static int no_naming;        /* unnamed files that cannot be given a name              */
 static int no_hard_links;    /* as on FAT                                              */
 static int no_fsync;
-static int renames_left = 1000;       /* the one after these fails                           */
-static atomic_int joins_left = 1000;  /* the shared file after these is not seen: other host */
-static atomic_int writes_left = 1000; /* the disk is full after these pwrites                */
+static int no_locks;                    /* as on NFS without its lock service              */
+static int kill_at = -1;                /* the process is killed before the call after so many */
+static int renames_left = PLENTY;       /* the one after these fails                           */
+static atomic_int joins_left = PLENTY;  /* the shared file after these is not seen: other host */
+static atomic_int writes_left = PLENTY; /* the disk is full after these pwrites                */
+
+static void count_call(void)
+{
+    if (kill_at >= 0 && kill_at-- == 0)
+        kill(getpid(), SIGKILL);
+}
 
 int open(const char *path, int flags, ...)
 {
+    count_call();
     va_list args;
     va_start(args, flags);
     mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
@@ -45,6 +57,7 @@ int open(const char *path, int flags, ...)
 
 int linkat(int from, const char *path, int to, const char *name, int flags)
 {
+    count_call();
     if (no_naming) {
         errno = EXDEV;
         return -1;
@@ -54,6 +67,7 @@ int linkat(int from, const char *path, int to, const char *name, int flags)
 
 int link(const char *path, const char *name)
 {
+    count_call();
     if (no_hard_links) {
         errno = EPERM;
         return -1;
@@ -63,6 +77,7 @@ int link(const char *path, const char *name)
 
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 {
+    count_call();
     if (writes_left-- == 0) {
         errno = ENOSPC;
         return -1;
@@ -72,15 +87,17 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 
 int fsync(int fd)
 {
+    count_call();
     if (no_fsync) {
         errno = EIO;
         return -1;
     }
-    return (int)syscall(SYS_fsync, fd);
+    return fcntl(fd, F_GETFD) < 0 ? -1 : 0; /* no test pulls the plug, and the disk may be busy */
 }
 
 int rename(const char *from, const char *to)
 {
+    count_call();
     if (renames_left-- == 0) {
         errno = EACCES;
         return -1;
@@ -88,12 +105,35 @@ int rename(const char *from, const char *to)
     return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
+int unlink(const char *path)
+{
+    count_call();
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+int ftruncate(int fd, off_t size)
+{
+    count_call();
+    return (int)syscall(SYS_ftruncate, fd, size);
+}
+
+int flock(int fd, int operation)
+{
+    count_call();
+    if (no_locks) {
+        errno = ENOLCK;
+        return -1;
+    }
+    return (int)syscall(SYS_flock, fd, operation);
+}
+
 /* cmocka setup of one test: a file system without faults. */
 static inline int set_up(void **state)
 {
-    no_unnamed_files = no_naming = no_hard_links = no_fsync = 0;
-    renames_left = 1000;
-    joins_left = writes_left = 1000;
+    no_unnamed_files = no_naming = no_hard_links = no_fsync = no_locks = 0;
+    kill_at = -1;
+    renames_left = PLENTY;
+    joins_left = writes_left = PLENTY;
     signal(SIGXFSZ, SIG_IGN);
     return scratch_make(state);
 }
@@ -115,7 +155,7 @@ static inline enum status write_file(const char *path, const char *text, struct 
         outfile_discard(&f);
         return error->status;
     }
-    return outfile_commit(&f, 1, error);
+    return outfile_commit(&f, error);
 }
 
 /* Sets the next kind of file system: with unnamed files, with unnamed files that cannot be named,

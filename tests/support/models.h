@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/outfile_set.h"
 #include "model/ktensor_io.h"
 #include "support/scratch.h"
 
@@ -50,6 +51,19 @@ static inline struct ktensor model_make(const struct shape *shape, uint64_t rank
     return k;
 }
 
+/* ktensor_write with the lock of the stem, which is held for this call only. */
+static inline enum status model_write_at(const struct ktensor *k, const char *stem,
+                                         unsigned formats, struct ktensor_files *files,
+                                         struct error *error)
+{
+    struct stem_lock lock;
+    *files = (struct ktensor_files){0};
+    if (outfile_set_lock(&lock, stem, error) == STATUS_OK)
+        ktensor_write(k, &lock, formats, files, error);
+    stem_lock_release(&lock);
+    return error->status;
+}
+
 static inline int model_same_bits(const struct ktensor *a, const struct ktensor *b)
 {
     if (a->shape.order != b->shape.order || a->rank != b->rank ||
@@ -77,7 +91,7 @@ static inline int model_write(const struct ktensor *k, unsigned formats)
 {
     struct error error = {0};
     struct ktensor_files files;
-    assert_int_equal(ktensor_write(k, scratch_path("m"), formats, &files, &error), STATUS_OK);
+    assert_int_equal(model_write_at(k, scratch_path("m"), formats, &files, &error), STATUS_OK);
     int count = files.count;
     for (int i = 0; i < count; i++)
         assert_int_equal(access(files.path[i], R_OK), 0);

@@ -172,7 +172,7 @@ enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct er
     memcpy(h.dims, w->pending.shape.dims, (size_t)w->pending.shape.order * sizeof *h.dims);
     if (write_directory(w, &h, error) != STATUS_OK || write_header(w, &h, error) != STATUS_OK)
         goto end;
-    outfile_commit(&w->file, 1, error);
+    outfile_commit(&w->file, error);
     if (bytes)
         *bytes = h.file_bytes;
 end:

@@ -207,7 +207,7 @@ enum status tns_writer_commit(struct tns_writer *w, struct tns_write_report *rep
                               struct error *error)
 {
     if (!w->to_stdout)
-        outfile_commit(&w->file, 1, error);
+        outfile_commit(&w->file, error);
     if (report)
         *report = (struct tns_write_report){w->text_bytes, w->position};
     return error->status;

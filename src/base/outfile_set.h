@@ -1,0 +1,43 @@
+/* Output files that belong together, STEM.SUFFIX each, and are replaced together: a process that is
+ * killed at any time leaves all old files or all new ones, for who reads them by outfile_set_find.
+ *
+ * The files' bytes go to the disk first, under temporary names. The log of the stem's lock
+ * (stem_lock.h) then says what happens to the names:
+ *
+ *     files 2
+ *     1f2e3d4c5b6a7980 old mode1.mat
+ *     1f2e3d4c00000001 new lambda.mat
+ *     replace
+ *
+ * "files" lists the files: the key that makes the hidden names .blco-KEY (new contents) and
+ * .blco-KEY-old (old contents), whether there is an old file, and the suffix. From the text line
+ * "replace" on the new files count: those that still have their hidden names are to be renamed.
+ * From the text line "back" on the old ones count: something failed. In the end the log is emptied.
+ * Who takes the lock next finishes what a killed process has begun. */
+#ifndef BLCO_OUTFILE_SET_H
+#define BLCO_OUTFILE_SET_H
+
+#include "base/outfile.h"
+#include "base/stem_lock.h"
+
+/* Takes the lock of the stem, finishes what a killed process has begun, and removes the temporary
+ * files that killed processes have left. The caller ends with stem_lock_release. On failure *lock
+ * is empty. Errors of stem_lock_take. */
+enum status outfile_set_lock(struct stem_lock *lock, const char *stem, struct error *error);
+
+/* Gives `count` files of the lock's stem their final names. The old files are kept until
+ * outfile_set_keep makes the new ones final, or outfile_set_discard puts the old ones back. On
+ * failure the old ones have been put back, and the files are discarded. STATUS_OUTPUT,
+ * STATUS_MEMORY. */
+enum status outfile_set_replace(struct stem_lock *lock, struct outfile *files, int count,
+                                struct error *error);
+void outfile_set_keep(struct stem_lock *lock, struct outfile *files, int count);
+void outfile_set_discard(struct stem_lock *lock, struct outfile *files, int count);
+
+/* *path = where the file STEM.SUFFIX stands: under this name, unless a killed process has left a
+ * log that says otherwise; NULL where the log says that the file does not count. `log` is the
+ * stem's log (stem_lock_read). The caller frees *path. STATUS_MEMORY. */
+enum status outfile_set_find(char **path, const char *log, const char *stem, const char *suffix,
+                             struct error *error);
+
+#endif

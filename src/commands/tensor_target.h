@@ -1,0 +1,18 @@
+/* The file that a command writes a tensor to: an existing file is replaced only where the user says
+ * so, and never the file that the command reads. */
+#ifndef BLCO_TENSOR_TARGET_H
+#define BLCO_TENSOR_TARGET_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+/* Help of --force. */
+#define TENSOR_TARGET_FORCE_HELP "replace OUT where it exists"
+
+/* Checks before the work that the file `path` can be made ("-", standard output, always can).
+ * `input` is the file that the command reads, or NULL. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status tensor_target_check(const char *path, const char *input, bool force,
+                                struct error *error);
+
+#endif

@@ -1,0 +1,103 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/printable.h"
+
+static void assert_shown(const char *text, const char *expected)
+{
+    char out[256];
+    assert_ptr_equal(printable(text, out, sizeof out), out);
+    assert_string_equal(out, expected);
+}
+
+static void text_stays(void **state)
+{
+    (void)state;
+    assert_shown("", "");
+    assert_shown("x.tns: 3 MB \\x1b", "x.tns: 3 MB \\x1b");
+    assert_shown("Größe ∑ 張量 \xf0\x9f\xa7\xae \xc2\xa0",
+                 "Größe ∑ 張量 \xf0\x9f\xa7\xae \xc2\xa0");
+    assert_shown("\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf",
+                 "\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf");
+}
+
+static void control_characters_are_escaped(void **state)
+{
+    (void)state;
+    assert_shown("a\nb\tc\rd", "a\\x0ab\\x09c\\x0dd");
+    assert_shown("\x1b[2J\x07\x7f", "\\x1b[2J\\x07\\x7f");
+    assert_shown("\xc2\x9b"
+                 "31m \xc2\x80 \xc2\x9f",
+                 "\\xc2\\x9b31m \\xc2\\x80 \\xc2\\x9f");
+}
+
+static void invalid_bytes_are_escaped(void **state)
+{
+    (void)state;
+    assert_shown("\xff\xfe", "\\xff\\xfe");
+    assert_shown("\x80x", "\\x80x");
+    assert_shown("\xc0\xaf", "\\xc0\\xaf");                   /* overlong  */
+    assert_shown("\xe0\x80\x9b", "\\xe0\\x80\\x9b");          /* overlong  */
+    assert_shown("\xf0\x80\x80\x9b", "\\xf0\\x80\\x80\\x9b"); /* overlong  */
+    assert_shown("\xed\xa0\x80", "\\xed\\xa0\\x80");          /* surrogate */
+    assert_shown("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"); /* beyond    */
+    assert_shown("\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80"); /* beyond    */
+    assert_shown("\xe2\x88", "\\xe2\\x88");                   /* cut off   */
+    assert_shown("\xf0\x9f\xa7"
+                 "a",
+                 "\\xf0\\x9f\\xa7"
+                 "a");
+    assert_shown("\xc3", "\\xc3");
+}
+
+/* Every byte by itself, and behind the first byte of each kind: no control byte is left. */
+static void no_control_byte_is_left(void **state)
+{
+    (void)state;
+    const char *before[] = {"", "\xc2", "\xe2\x88", "\xf0\x9f\xa7"};
+    for (int i = 0; i < 4; i++)
+        for (int byte = 1; byte < 256; byte++) {
+            char text[8], out[PRINTABLE_ROOM(sizeof text)];
+            size_t length = strlen(before[i]);
+            memcpy(text, before[i], length);
+            text[length] = (char)byte;
+            text[length + 1] = '\0';
+            printable(text, out, sizeof out);
+            for (const char *c = out; *c; c++)
+                assert_true((unsigned char)*c >= 0x20 && *c != 0x7f);
+            assert_null(strstr(out, "\xc2\x9b"));
+        }
+}
+
+static void ends_with_a_whole_character(void **state)
+{
+    (void)state;
+    const char *text = "a\n∑b";
+    const char *expected[] = {"", "a", "a", "a", "a", "a\\x0a", "a\\x0a", "a\\x0a", "a\\x0a∑"};
+    for (size_t size = 1; size <= 9; size++) {
+        char out[16];
+        assert_string_equal(printable(text, out, size), expected[size - 1]);
+    }
+    const size_t bytes[] = {0, 1, 2, 3, 4, 5, 8, 9, 9, 9};
+    for (size_t most = 0; most < 10; most++) {
+        char out[16];
+        assert_int_equal(printable_cut(printable(text, out, sizeof out), most), bytes[most]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_stays),
+        cmocka_unit_test(control_characters_are_escaped),
+        cmocka_unit_test(invalid_bytes_are_escaped),
+        cmocka_unit_test(no_control_byte_is_left),
+        cmocka_unit_test(ends_with_a_whole_character),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
