@@ -1,0 +1,3 @@
+/* Every processor. */
+#define SIMD_WIDTH 1
+#include "backend/host/host_residual_simd_body.h"
