@@ -227,7 +227,7 @@ __global__ void finish_kernel(const dense_modes modes, const double *inverse, co
                : NAN;
 }
 
-__global__ void eigenvectors_kernel(const dense_modes modes, const double *vectors,
+__global__ void eigenvectors_kernel(const dense_modes modes, const double *v, double *vectors,
                                     const double *values, double tolerance, double *w)
 {
     const uint64_t rank = modes.rank, e = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -237,6 +237,8 @@ __global__ void eigenvectors_kernel(const dense_modes modes, const double *vecto
     double largest = 0;
     for (uint64_t l = 0; l < rank; l++)
         largest = max(largest, values[l]);
+    if (v[i * rank + i] == 0)
+        vectors[k * rank + i] = 0;
     w[e] = values[k] > tolerance * largest
                ? scale(modes, (uint32_t)i) * vectors[k * rank + i] / values[k]
                : 0.0;
@@ -347,11 +349,11 @@ cudaError_t dense_weights_finish(const struct dense_modes *modes, const double *
     return cudaGetLastError();
 }
 
-cudaError_t dense_weights_eigenvectors(const struct dense_modes *modes, const double *vectors,
-                                       const double *values, double tolerance, double *w,
-                                       cudaStream_t stream)
+cudaError_t dense_weights_eigenvectors(const struct dense_modes *modes, const double *v,
+                                       double *vectors, const double *values, double tolerance,
+                                       double *w, cudaStream_t stream)
 {
-    eigenvectors_kernel<<<entry_blocks(modes->rank), 256, 0, stream>>>(*modes, vectors, values,
+    eigenvectors_kernel<<<entry_blocks(modes->rank), 256, 0, stream>>>(*modes, v, vectors, values,
                                                                        tolerance, w);
     return cudaGetLastError();
 }

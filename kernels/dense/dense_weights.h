@@ -57,10 +57,11 @@ cudaError_t dense_weights_finish(const struct dense_modes *modes, const double *
 
 /* W (r, k) = diag(prod of the other modes' 1/norm) (eigenvector k)_r / (eigenvalue k), with zero
  * columns for eigenvalues up to tolerance * (largest); row e of `vectors` is the e-th eigenvector.
- * W times `vectors` is diag(..) V^+. */
-cudaError_t dense_weights_eigenvectors(const struct dense_modes *modes, const double *vectors,
-                                       const double *values, double tolerance, double *w,
-                                       cudaStream_t stream);
+ * W times `vectors` is diag(..) V^+. Where V has a zero on its diagonal, of a component that is
+ * zero, column r of `vectors` and row r of W become zero: rounding would be scaled to unit norm. */
+cudaError_t dense_weights_eigenvectors(const struct dense_modes *modes, const double *v,
+                                       double *vectors, const double *values, double tolerance,
+                                       double *w, cudaStream_t stream);
 
 /* norm_r = sqrt(raw_rr); gram = raw scaled to unit columns, a zero column stays zero; *bad becomes
  * `code` where it was 0 and a norm is not finite. */

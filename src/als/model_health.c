@@ -104,7 +104,7 @@ enum status model_health(struct model_health *health, struct backend *b,
             health->zero += !(e.weight[r] > 0 && e.congruence[r * e.rank + r] > 0);
         if (health->since > 0)
             find_degenerate(health, &e);
-        health->ridge = (1 + HEALTH_CONGRUENCE) * (1 + HEALTH_CONGRUENCE);
+        health->ridge = (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) / 54;
     }
     memory_free(e.congruence);
     memory_free(e.gram);

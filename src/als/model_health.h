@@ -14,6 +14,7 @@
 #include "backend/backend.h"
 
 #define HEALTH_CONGRUENCE (-0.95) /* below it, components of growing weight are degenerate */
+#define HEALTH_RESTED     (-0.9)  /* to which the ridge brings the congruence              */
 #define HEALTH_GROWTH     1.01    /* by which a weight has grown, at least                 */
 
 struct model_health {
@@ -45,12 +46,17 @@ enum status weight_history_note(struct weight_history *h, struct backend *b, int
                                 struct error *error);
 
 /* *health of the model in b, after `iteration`. Whether weights grow is known after the second
- * iteration. The ridge: each step solves (V + ridge) A' = M', which minimises ||X - Y||^2 + ridge
- * ||A||^2, where V, of unit columns, has ones on its diagonal, so that the ridge counts in parts of
- * one, whatever the tensor. Two components of congruence -g whose difference is to be of norm t
- * take weights with ||A||^2 = t^2 / (1 - g), and leave a residual of the order of t^2 (1 - g). The
- * sum is least where (1 - g)^2 is about the ridge: (1 + HEALTH_CONGRUENCE)^2 keeps the congruence
- * near that bound. STATUS_MEMORY; errors of backend_gram. */
+ * iteration.
+ *
+ * The ridge: each step solves A (V + ridge) = M and so minimises ||X - Y||^2 + ridge ||A||^2. V, of
+ * unit columns, has ones on its diagonal, so that a ridge counts in parts of one, whatever the
+ * tensor. Take the tensor with no best model of rank 2, a o a o b + a o b o a + b o a o a, of norm
+ * t, and its models (c o c o c - d o d o d) / (2 e) with c = a + e b, d = a - e b. Their components
+ * have a congruence g with 1 + g = 6 e^2 and weights with ||A||^2 = t^2 / (1 + g), and the residual
+ * is e^2 b o b o b, whose square is t^2 (1 + g)^2 / 108. The sum to be minimised is least where (1
+ * + g)^3 = 54 ridge. The ridge for HEALTH_RESTED keeps components from degenerating at little cost.
+ *
+ * STATUS_MEMORY; errors of backend_gram. */
 enum status model_health(struct model_health *health, struct backend *b,
                          const struct weight_history *history, int iteration, struct error *error);
 

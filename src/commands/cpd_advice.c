@@ -46,7 +46,7 @@ static void tell_falls(struct progress *progress, const struct cpals_result *res
         progress_note(
             progress,
             "warning: the fit fell in %d iteration%s, by %.1e at most: the components are "
-            "nearly dependent; try --ridge %g, or a lower rank",
+            "nearly dependent; try --ridge %.1g, or a lower rank",
             t->falls, t->falls == 1 ? "" : "s", t->fall, better_ridge(result, options));
 }
 
@@ -59,7 +59,7 @@ static void tell_degenerate(struct progress *progress, const struct cpals_result
     progress_note(progress,
                   "warning: %ju pair%s of components degenerate%s: components %ju and %ju cancel "
                   "each other (congruence %.4f), and the product of their weights grew by a factor "
-                  "of %.3g since iteration %d; try --ridge %g, or a lower rank",
+                  "of %.3g since iteration %d; try --ridge %.1g, or a lower rank",
                   (uintmax_t)h->degenerate, h->degenerate == 1 ? "" : "s",
                   h->degenerate == 1 ? "s" : "", (uintmax_t)h->pair[0], (uintmax_t)h->pair[1],
                   h->congruence, h->growth, h->since, better_ridge(result, options));

@@ -10,6 +10,7 @@
 #define PART_NNZ      4096                /* nonzeros that a thread takes             */
 #define PARTS_AT_ONCE 256                 /* parts that the threads share at a time   */
 #define PART_ROWS     4096                /* rows of a factor matrix, about           */
+#define FEW_TERMS     4096                /* of a Gram: not worth several threads     */
 #define MOST_SUMS     (UINT64_C(1) << 20) /* entries of all parts' Grams */
 
 static const struct host_residual_kernels *kernels(void)
@@ -82,7 +83,7 @@ struct double_double host_residual_nonzeros(const struct host_sweep *s, double *
     uint64_t parts = (x->nnz + PART_NNZ - 1) / PART_NNZ;
     for (uint64_t done = 0; done < parts; done += PARTS_AT_ONCE) {
         uint64_t count = least_of(PARTS_AT_ONCE, parts - done);
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) if (count > 1)
         for (uint64_t k = 0; k < count; k++) {
             uint64_t first = (done + k) * PART_NNZ;
             part[k] = part_sum(&model, s, x, first, least_of(x->nnz, first + PART_NNZ));
@@ -108,7 +109,7 @@ enum status host_residual_gram(const double *a, uint64_t rows, uint64_t rank,
     struct double_double *sums = memory_zeros(parts, size * sizeof *sums, error);
     if (!sums)
         return error->status;
-#pragma omp parallel for collapse(2) schedule(dynamic)
+#pragma omp parallel for collapse(2) schedule(dynamic) if (rows * size > FEW_TERMS)
     for (uint64_t k = 0; k < parts; k++)
         for (uint64_t i = 0; i < rank; i++) {
             uint64_t first = least_of(rows, k * step);
