@@ -13,18 +13,16 @@
 #define FEW_TERMS     4096                /* of a Gram: not worth several threads     */
 #define MOST_SUMS     (UINT64_C(1) << 20) /* entries of all parts' Grams */
 
-static const struct host_residual_kernels *kernels(void)
+/* Rows of a few columns would leave half of the widest vectors empty. */
+static const struct host_residual_kernels *kernels(uint64_t rank)
 {
-    switch (simd_width(8)) {
 #if SIMD_X86
-    case 8:
-        return &host_residual_simd8;
-    case 4:
-        return &host_residual_simd4;
+    uint64_t simd = simd_width(8);
+    if (simd >= 4)
+        return simd == 8 && rank > 4 ? &host_residual_simd8 : &host_residual_simd4;
 #endif
-    default:
-        return &host_residual_simd1;
-    }
+    (void)rank;
+    return &host_residual_simd1;
 }
 
 static uint64_t least_of(uint64_t a, uint64_t b)
@@ -64,7 +62,7 @@ static struct double_double part_sum(const struct host_residual_block *model,
     for (uint64_t b = blco_block_of(x, first), end; first < last; b++, first = end) {
         end = least_of(last, x->block[b].first + x->block[b].count);
         enter_block(&p, s, x, b);
-        sum = dd_add(sum, kernels()->nonzeros(&p, first, end));
+        sum = dd_add(sum, kernels(p.rank)->nonzeros(&p, first, end));
     }
     return sum;
 }
@@ -113,8 +111,8 @@ enum status host_residual_gram(const double *a, uint64_t rows, uint64_t rank,
     for (uint64_t k = 0; k < parts; k++)
         for (uint64_t i = 0; i < rank; i++) {
             uint64_t first = least_of(rows, k * step);
-            kernels()->gram_row(a + first * rank, least_of(step, rows - first), rank, i,
-                                sums + k * size + i * rank);
+            kernels(rank)->gram_row(a + first * rank, least_of(step, rows - first), rank, i,
+                                    sums + k * size + i * rank);
         }
     memcpy(gram, sums, size * sizeof *gram);
     for (uint64_t k = 1; k < parts; k++)

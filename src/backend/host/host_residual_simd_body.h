@@ -1,74 +1,74 @@
-/* The body of the inner loops of the residual: each host_residual_simdL*.c defines SIMD_WIDTH, says
- * for which processors, and includes this file once; no other file does. Loops over WIDTH columns
- * are the compiler's to put into vectors. */
+/* The body of the inner loops of the residual: each host_residual_simdL*.c defines SIMD_WIDTH, vec
+ * (SIMD_WIDTH doubles) and fused(a, b, c), which is a b + c rounded once, says for which
+ * processors, and includes this file once; no other file does. */
 #include <string.h>
 
 #include "backend/host/host_residual_simd.h"
 
 #define INLINE static inline __attribute__((always_inline))
-#define WIDTH  8 /* columns at a time */
 
-/* WIDTH numbers of twice the digits of a double, of which `low` may overlap `high`. */
+/* SIMD_WIDTH numbers of twice the digits of a double, of which `low` may overlap `high`. */
 struct wide {
-    double high[WIDTH], low[WIDTH];
+    vec high, low;
 };
 
-/* y (WIDTH) = the first `width` of `from`, then zeros. */
-INLINE void load(double *y, const double *from, uint64_t width)
+/* The first `width` doubles of `from`, then zeros. */
+INLINE vec load(const double *from, uint64_t width)
 {
-    for (int w = 0; w < WIDTH; w++)
-        y[w] = 0;
-    if (width == WIDTH)
-        memcpy(y, from, WIDTH * sizeof *y);
-    else
-        for (uint64_t w = 0; w < width; w++)
-            y[w] = from[w];
-}
-
-INLINE void multiply(struct wide *x, const double *y)
-{
-    for (int w = 0; w < WIDTH; w++) {
-        struct double_double p = two_product(x->high[w], y[w]);
-        x->high[w] = p.high;
-        x->low[w] = x->low[w] * y[w] + p.low;
+    vec x;
+    double part[SIMD_WIDTH] = {0};
+    if (width >= SIMD_WIDTH) {
+        memcpy(&x, from, sizeof x);
+        return x;
     }
+    for (uint64_t w = 0; w < width; w++)
+        part[w] = from[w];
+    memcpy(&x, part, sizeof x);
+    return x;
 }
 
-INLINE void add(struct wide *sum, const struct wide *x)
+INLINE struct wide times(struct wide x, vec y)
 {
-    for (int w = 0; w < WIDTH; w++) {
-        struct double_double s = two_sum(sum->high[w], x->high[w]);
-        sum->high[w] = s.high;
-        sum->low[w] += s.low + x->low[w];
-    }
+    vec product = x.high * y;
+    return (struct wide){product, fused(x.low, y, fused(x.high, y, -product))};
 }
 
-INLINE struct double_double total(const struct wide *sum)
+INLINE struct wide sum_of(struct wide a, struct wide b)
 {
-    struct double_double all = {0, 0};
-    for (int w = 0; w < WIDTH; w++)
-        all = dd_add(all, two_sum(sum->high[w], sum->low[w]));
-    return all;
+    vec sum = a.high + b.high, of_b = sum - a.high;
+    vec lost = (a.high - (sum - of_b)) + (b.high - of_b);
+    return (struct wide){sum, a.low + b.low + lost};
+}
+
+/* The sum of the columns: the second half is added to the first, as long as there are halves. */
+INLINE struct double_double total(const struct wide *x)
+{
+    double high[SIMD_WIDTH], low[SIMD_WIDTH];
+    memcpy(high, &x->high, sizeof high);
+    memcpy(low, &x->low, sizeof low);
+    for (int half = SIMD_WIDTH / 2; half > 0; half /= 2)
+        for (int w = 0; w < half; w++) {
+            struct double_double s = two_sum(high[w], high[w + half]);
+            high[w] = s.high;
+            low[w] += low[w + half] + s.low;
+        }
+    return two_sum(high[0], low[0]);
 }
 
 static struct double_double model_at(const struct host_residual_block *p, uint64_t i)
 {
     const double *row[MAX_ORDER];
-    struct wide sum = {{0}, {0}};
+    struct wide sum = {0};
     for (int n = 0; n < p->order; n++) {
         uint64_t at = host_row_coordinate(&p->mode[n], i);
         row[n] = p->mode[n].rows + (p->coordinate[n] ? p->coordinate[n][at] : at) * p->rank;
     }
-    for (uint64_t r = 0; r < p->rank; r += WIDTH) {
-        uint64_t width = p->rank - r < WIDTH ? p->rank - r : WIDTH;
-        struct wide product = {{0}, {0}};
-        double y[WIDTH];
-        load(product.high, p->weight + r, width);
-        for (int n = 0; n < p->order; n++) {
-            load(y, row[n] + r, width);
-            multiply(&product, y);
-        }
-        add(&sum, &product);
+    for (uint64_t r = 0; r < p->rank; r += SIMD_WIDTH) {
+        uint64_t width = p->rank - r;
+        struct wide product = {.high = load(p->weight + r, width)};
+        for (int n = 0; n < p->order; n++)
+            product = times(product, load(row[n] + r, width));
+        sum = sum_of(sum, product);
     }
     return total(&sum);
 }
@@ -85,20 +85,17 @@ static struct double_double nonzeros(const struct host_residual_block *p, uint64
 static void gram_row(const double *a, uint64_t rows, uint64_t rank, uint64_t i,
                      struct double_double *row)
 {
-    for (uint64_t j = i; j < rank; j += WIDTH) {
-        uint64_t width = rank - j < WIDTH ? rank - j : WIDTH;
-        struct wide sum = {{0}, {0}};
+    for (uint64_t j = i; j < rank; j += SIMD_WIDTH) {
+        struct wide sum = {0};
+        double high[SIMD_WIDTH], low[SIMD_WIDTH];
         for (uint64_t k = 0; k < rows; k++) {
-            struct wide x = {{0}, {0}};
-            double y[WIDTH];
-            for (int w = 0; w < WIDTH; w++)
-                x.high[w] = a[k * rank + i];
-            load(y, a + k * rank + j, width);
-            multiply(&x, y);
-            add(&sum, &x);
+            struct wide x = {.high = (vec){0} + a[k * rank + i]};
+            sum = sum_of(sum, times(x, load(a + k * rank + j, rank - j)));
         }
-        for (uint64_t w = 0; w < width; w++)
-            row[j + w] = two_sum(sum.high[w], sum.low[w]);
+        memcpy(high, &sum.high, sizeof high);
+        memcpy(low, &sum.low, sizeof low);
+        for (uint64_t w = 0; w < SIMD_WIDTH && j + w < rank; w++)
+            row[j + w] = two_sum(high[w], low[w]);
     }
 }
 
