@@ -15,7 +15,7 @@ struct backend_fit_terms {
     double norm_sq;                /* ||X||^2                                                   */
     double inner, model_sq;        /* <X, Y>, ||Y||^2                                           */
     double inner_size, model_size; /* the sums of the magnitudes of what both were summed from */
-    double epsilon;                /* of the precision of the entries of M                      */
+    double epsilon;                /* the relative error of <X, Y>, about, beside that of doubles */
 };
 
 /* *fit from the terms. They cancel where the fit is near 1: what rounding leaves of them, some

@@ -7,6 +7,7 @@
 #include "backend/cuda/device_state.h"
 
 #include <float.h>
+#include <math.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
@@ -192,6 +193,14 @@ static enum status queue_fit(struct device_state *s, int mode, struct error *err
                : status;
 }
 
+/* Of the inner product of M, whose entries are rounded to single independently of each other, so
+ * that errors of many rows cancel. */
+static double epsilon_of_inner(const struct device_state *s, int mode)
+{
+    double rows = (double)s->ranks.ranks->part.whole.dims[mode];
+    return s->sweep.factors.precision == PRECISION_SINGLE ? FLT_EPSILON / sqrt(rows) : DBL_EPSILON;
+}
+
 enum status device_state_fit(void *state, int mode, struct backend_fit *fit, struct error *error)
 {
     struct device_state *s = state;
@@ -212,12 +221,11 @@ enum status device_state_fit(void *state, int mode, struct backend_fit *fit, str
     if (r->bad)
         return error_set(error, STATUS_NUMERICAL,
                          "mode %d: the factor has an entry that is not finite", r->bad);
-    const struct backend_fit_terms terms = {
-        .norm_sq = s->sweep.orderings.norm_sq,
-        .inner = r->fit.inner,
-        .model_sq = r->fit.model_sq,
-        .inner_size = r->fit.inner_size,
-        .model_size = r->fit.model_size,
-        .epsilon = s->sweep.factors.precision == PRECISION_SINGLE ? FLT_EPSILON : DBL_EPSILON};
+    const struct backend_fit_terms terms = {.norm_sq = s->sweep.orderings.norm_sq,
+                                            .inner = r->fit.inner,
+                                            .model_sq = r->fit.model_sq,
+                                            .inner_size = r->fit.inner_size,
+                                            .model_size = r->fit.model_size,
+                                            .epsilon = epsilon_of_inner(s, mode)};
     return backend_fit_of(fit, &terms, mode + 1, error);
 }
