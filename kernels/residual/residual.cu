@@ -11,7 +11,8 @@ constexpr unsigned ALL = 0xffffffffu;
 __device__ __forceinline__ double_double group_sum(double_double x, uint32_t lanes)
 {
     for (uint32_t step = lanes / 2; step > 0; step /= 2) {
-        double_double other = {__shfl_xor_sync(ALL, x.high, step), __shfl_xor_sync(ALL, x.low, step)};
+        double_double other = {__shfl_xor_sync(ALL, x.high, step),
+                               __shfl_xor_sync(ALL, x.low, step)};
         x = dd_add(x, other);
     }
     return x;
@@ -55,7 +56,8 @@ __device__ double_double chunk_sum(const residual_args &a, const mttkrp_chunk &c
         const uint64_t i = chunk.first + min(at, chunk.count - 1);
         double_double m = group_sum(model_part<T>(a, i, chunk.block, lane, lanes), lanes);
         if (at < chunk.count && lane == 0)
-            sum = dd_add(sum, dd_misfit(static_cast<double>(static_cast<const T *>(a.value)[i]), m));
+            sum =
+                dd_add(sum, dd_misfit(static_cast<double>(static_cast<const T *>(a.value)[i]), m));
     }
     return sum;
 }
@@ -91,7 +93,8 @@ uint32_t lanes_for(uint32_t rank)
 
 constexpr int SIDE = 16; /* of a tile of the Gram, and rows of A at a time */
 
-/* Thread block (x, y, z): tile (y, x) of the Gram of slice z of the rows; thread (x, y) one entry. */
+/* Thread block (x, y, z): tile (y, x) of the Gram of slice z of the rows; thread (x, y) one entry.
+ */
 template <typename T>
 __global__ void __launch_bounds__(SIDE *SIDE)
     gram_kernel(const T *a, uint64_t rows, uint64_t ld, uint32_t rank, double_double *partial)
