@@ -227,7 +227,7 @@ __global__ void finish_kernel(const dense_modes modes, const double *inverse, co
                : NAN;
 }
 
-__global__ void eigenvectors_kernel(const dense_modes modes, const double *vectors,
+__global__ void eigenvectors_kernel(const dense_modes modes, const double *v, double *vectors,
                                     const double *values, double tolerance, double *w)
 {
     const uint64_t rank = modes.rank, e = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -237,6 +237,8 @@ __global__ void eigenvectors_kernel(const dense_modes modes, const double *vecto
     double largest = 0;
     for (uint64_t l = 0; l < rank; l++)
         largest = max(largest, values[l]);
+    if (v[i * rank + i] == 0)
+        vectors[k * rank + i] = 0;
     w[e] = values[k] > tolerance * largest
                ? scale(modes, (uint32_t)i) * vectors[k * rank + i] / values[k]
                : 0.0;
@@ -279,22 +281,28 @@ __device__ double block_sum(double x, double *warps)
 
 /* One thread block. */
 __global__ void __launch_bounds__(MODEL_THREADS)
-    model_kernel(const dense_modes modes, const double *inner, double *inner_and_norm)
+    model_kernel(const dense_modes modes, const double *inner, dense_fit_terms *terms)
 {
     __shared__ double warps[MODEL_THREADS / 32];
     const uint64_t rank = modes.rank;
     const double *lambda = modes.norm[modes.mode];
-    double product = 0, norm = 0;
-    for (uint64_t r = threadIdx.x; r < rank; r += MODEL_THREADS)
-        product += scale(modes, (uint32_t)r) * inner[r];
-    for (uint64_t e = threadIdx.x; e < rank * rank; e += MODEL_THREADS)
-        norm += lambda[e / rank] * lambda[e % rank] * hadamard(modes, e, true);
-    product = block_sum(product, warps);
-    norm = block_sum(norm, warps);
-    if (threadIdx.x == 0) {
-        inner_and_norm[0] = product;
-        inner_and_norm[1] = norm;
+    dense_fit_terms sum = {0, 0, 0, 0};
+    for (uint64_t r = threadIdx.x; r < rank; r += MODEL_THREADS) {
+        const double term = scale(modes, (uint32_t)r) * inner[r];
+        sum.inner += term;
+        sum.inner_size += fabs(term);
     }
+    for (uint64_t e = threadIdx.x; e < rank * rank; e += MODEL_THREADS) {
+        const double term = lambda[e / rank] * lambda[e % rank] * hadamard(modes, e, true);
+        sum.model_sq += term;
+        sum.model_size += fabs(term);
+    }
+    sum.inner = block_sum(sum.inner, warps);
+    sum.model_sq = block_sum(sum.model_sq, warps);
+    sum.inner_size = block_sum(sum.inner_size, warps);
+    sum.model_size = block_sum(sum.model_size, warps);
+    if (threadIdx.x == 0)
+        *terms = sum;
 }
 
 /* Thread blocks of 256 for the entries of an R x R matrix. */
@@ -341,11 +349,11 @@ cudaError_t dense_weights_finish(const struct dense_modes *modes, const double *
     return cudaGetLastError();
 }
 
-cudaError_t dense_weights_eigenvectors(const struct dense_modes *modes, const double *vectors,
-                                       const double *values, double tolerance, double *w,
-                                       cudaStream_t stream)
+cudaError_t dense_weights_eigenvectors(const struct dense_modes *modes, const double *v,
+                                       double *vectors, const double *values, double tolerance,
+                                       double *w, cudaStream_t stream)
 {
-    eigenvectors_kernel<<<entry_blocks(modes->rank), 256, 0, stream>>>(*modes, vectors, values,
+    eigenvectors_kernel<<<entry_blocks(modes->rank), 256, 0, stream>>>(*modes, v, vectors, values,
                                                                        tolerance, w);
     return cudaGetLastError();
 }
@@ -359,9 +367,9 @@ cudaError_t dense_normalise(const double *raw, uint32_t rank, double *norm, doub
 }
 
 cudaError_t dense_model(const struct dense_modes *modes, const double *inner,
-                        double *inner_and_norm, cudaStream_t stream)
+                        struct dense_fit_terms *terms, cudaStream_t stream)
 {
-    model_kernel<<<1, MODEL_THREADS, 0, stream>>>(*modes, inner, inner_and_norm);
+    model_kernel<<<1, MODEL_THREADS, 0, stream>>>(*modes, inner, terms);
     return cudaGetLastError();
 }
 }

@@ -57,20 +57,27 @@ cudaError_t dense_weights_finish(const struct dense_modes *modes, const double *
 
 /* W (r, k) = diag(prod of the other modes' 1/norm) (eigenvector k)_r / (eigenvalue k), with zero
  * columns for eigenvalues up to tolerance * (largest); row e of `vectors` is the e-th eigenvector.
- * W times `vectors` is diag(..) V^+. */
-cudaError_t dense_weights_eigenvectors(const struct dense_modes *modes, const double *vectors,
-                                       const double *values, double tolerance, double *w,
-                                       cudaStream_t stream);
+ * W times `vectors` is diag(..) V^+. Where V has a zero on its diagonal, of a component that is
+ * zero, column r of `vectors` and row r of W become zero: rounding would be scaled to unit norm. */
+cudaError_t dense_weights_eigenvectors(const struct dense_modes *modes, const double *v,
+                                       double *vectors, const double *values, double tolerance,
+                                       double *w, cudaStream_t stream);
 
 /* norm_r = sqrt(raw_rr); gram = raw scaled to unit columns, a zero column stays zero; *bad becomes
  * `code` where it was 0 and a norm is not finite. */
 cudaError_t dense_normalise(const double *raw, uint32_t rank, double *norm, double *gram, int code,
                             int *bad, const int *halt, cudaStream_t stream);
 
-/* inner_and_norm[0] = sum_r (prod over other modes of 1/norm(r)) inner(r); inner_and_norm[1] =
- * lambda' (Hadamard product of all Grams) lambda, lambda = norm[mode]. */
+/* What a fit is computed from. */
+struct dense_fit_terms {
+    double inner;    /* sum_r (prod over other modes of 1/norm(r)) inner(r): <X, model>      */
+    double model_sq; /* lambda' (Hadamard product of all Grams) lambda, lambda = norm[mode]  */
+    double inner_size, model_size; /* the sums of the magnitudes of the terms of both       */
+};
+
+/* *terms (device) from the inner products (R) of the columns of M and of the factor. */
 cudaError_t dense_model(const struct dense_modes *modes, const double *inner,
-                        double *inner_and_norm, cudaStream_t stream);
+                        struct dense_fit_terms *terms, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

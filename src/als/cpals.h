@@ -5,11 +5,15 @@
 
 #include <signal.h>
 
+#include "als/fit_trust.h"
+#include "als/model_health.h"
 #include "backend/backend.h"
 
 struct cpals_options {
     int max_iterations; /* 1 or more */
     double tolerance;   /* stop when an iteration changes the fit by less than this; 0: never */
+    int check_every;    /* compute the fit of every so many iterations, and of the last one, from
+                         * the residual; 0: only where rounding could pass for convergence    */
     const volatile sig_atomic_t *interrupted; /* stop after the iteration in which this turns
                                                  nonzero; borrowed; may be NULL */
 };
@@ -17,9 +21,11 @@ struct cpals_options {
 enum cpals_stop { CPALS_CONVERGED, CPALS_ITERATIONS, CPALS_INTERRUPTED };
 
 struct cpals_result {
-    int iterations; /* that were made                                      */
-    double fit;     /* 1 - ||X - model|| / ||X|| after the last iteration  */
-    double change;  /* of the fit in the last iteration                    */
+    int iterations;             /* that were made                                      */
+    double fit;                 /* 1 - ||X - model|| / ||X|| after the last iteration  */
+    double change;              /* of the fit in the last iteration                    */
+    struct fit_trust trust;     /* how far the fits can be trusted         */
+    struct model_health health; /* of the model after the last iteration   */
     enum cpals_stop stop;
     int interrupted; /* the value of options.interrupted that stopped the run, or 0 */
     double seconds;  /* of loading the factors and of all iterations        */
@@ -27,7 +33,7 @@ struct cpals_result {
 
 /* One iteration: updates every mode of a loaded backend in turn; *fit = the fit of the new model.
  * Errors as backend_mttkrp, backend_update and backend_fit. */
-enum status cpals_sweep(struct backend *b, double *fit, struct error *error);
+enum status cpals_sweep(struct backend *b, struct backend_fit *fit, struct error *error);
 
 /* Loads k and iterates, until the options say to stop; the model stays in the backend. On several
  * ranks each rank calls cpals_iterate with the rows that are here, and all stop after the same

@@ -9,7 +9,8 @@
 
 const char *operation_name(enum operation op)
 {
-    static const char *const names[OP_COUNT] = {"open", "load", "mttkrp", "update", "fit", "store"};
+    static const char *const names[OP_COUNT] = {"open", "load",     "mttkrp", "update",
+                                                "fit",  "residual", "store"};
     return names[op];
 }
 
@@ -41,9 +42,9 @@ static enum status account(struct backend *b, enum operation op, int mode, doubl
 {
     const struct backend_ops *ops = b->kind->ops;
     b->calls[op][mode]++;
-    if (op == OP_OPEN || op == OP_LOAD || !ops->stamp) {
+    if (op == OP_OPEN || op == OP_LOAD || op == OP_RESIDUAL || !ops->stamp) {
         b->seconds[op][mode] += clock_now() - start;
-        return status == STATUS_OK && op == OP_LOAD && ops->stamp ? ops->stamp(b->state, 0, error)
+        return status == STATUS_OK && op != OP_OPEN && ops->stamp ? ops->stamp(b->state, 0, error)
                                                                   : status;
     }
     if (status != STATUS_OK)
@@ -320,13 +321,39 @@ enum status backend_update(struct backend *b, int mode, struct error *error)
     return account(b, OP_UPDATE, mode, start, status, error);
 }
 
-enum status backend_fit(struct backend *b, int mode, double *fit, struct error *error)
+enum status backend_fit(struct backend *b, int mode, struct backend_fit *fit, struct error *error)
 {
     double start = clock_now();
     if (need(mode, b->updated_mode, "update", error) != STATUS_OK)
         return error->status;
     enum status status = b->kind->ops->fit(b->state, mode, fit, error);
     return account(b, OP_FIT, mode, start, status, error);
+}
+
+/* Operations that are still queued are booked first: this one ends when its call returns. */
+enum status backend_residual(struct backend *b, double *fit, struct error *error)
+{
+    struct backend_residual r = {0};
+    if (b->stamps > 0 && collect(b, error) != STATUS_OK)
+        return error->status;
+    double start = clock_now();
+    enum status status = backend_residual_create(&r, b->order, b->plan.request.rank, error);
+    if (status == STATUS_OK)
+        status = b->kind->ops->residual(b->state, &r, error);
+    if (status == STATUS_OK)
+        status = backend_residual_fit(&r, b->ranks->all, fit, error);
+    backend_residual_free(&r);
+    return account(b, OP_RESIDUAL, 0, start, status, error);
+}
+
+enum status backend_gram(struct backend *b, int mode, double *gram, struct error *error)
+{
+    return b->kind->ops->gram(b->state, mode, gram, error);
+}
+
+enum status backend_weights(struct backend *b, double *lambda, struct error *error)
+{
+    return b->kind->ops->weights(b->state, lambda, error);
 }
 
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error)

@@ -14,7 +14,7 @@ struct tensor_input;
 struct rank_tensor;
 
 /* What time is booked for. */
-enum operation { OP_OPEN, OP_LOAD, OP_MTTKRP, OP_UPDATE, OP_FIT, OP_STORE, OP_COUNT };
+enum operation { OP_OPEN, OP_LOAD, OP_MTTKRP, OP_UPDATE, OP_FIT, OP_RESIDUAL, OP_STORE, OP_COUNT };
 
 /* An open backend. Callers read plan, order, ranks, seconds and calls only. */
 struct backend {
@@ -113,9 +113,22 @@ enum status backend_mttkrp(struct backend *b, int mode, struct error *error);
  * an update has used its M. */
 enum status backend_update(struct backend *b, int mode, struct error *error);
 
-/* *fit = 1 - ||X - model|| / ||X||, from the M of `mode`, the mode updated last. STATUS_NUMERICAL
- * where a number is not finite, STATUS_INTERNAL where another mode was updated last. */
-enum status backend_fit(struct backend *b, int mode, double *fit, struct error *error);
+/* *fit = 1 - ||X - model|| / ||X||, from the M of `mode`, the mode updated last, without a pass
+ * over the nonzeros; near 1 rounding takes half of the digits (fit->noise). STATUS_NUMERICAL where
+ * a number is not finite, STATUS_INTERNAL where another mode was updated last. */
+enum status backend_fit(struct backend *b, int mode, struct backend_fit *fit, struct error *error);
+
+/* *fit = the same of the model as it stands, from a pass over the nonzeros, to all digits
+ * (backend_residual.h). Of single precision, for the tensor as rounded to single. STATUS_MEMORY;
+ * STATUS_NUMERICAL where the residual is not finite. */
+enum status backend_residual(struct backend *b, double *fit, struct error *error);
+
+/* gram (R x R) = the inner products of the unit columns of factor matrix `mode`; a zero column has
+ * zeros. No time is booked. */
+enum status backend_gram(struct backend *b, int mode, double *gram, struct error *error);
+
+/* lambda (R) = the weights of the components, in the backend's order. No time is booked. */
+enum status backend_weights(struct backend *b, double *lambda, struct error *error);
 
 /* Copies lambda and the factors of the model into k, which has the backend's shape and rank. */
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error);

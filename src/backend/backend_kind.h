@@ -6,7 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "backend/backend_fit.h"
 #include "backend/backend_ranks.h"
+#include "backend/backend_residual.h"
 #include "base/error.h"
 #include "kernels/shared/precision.h"
 #include "base/progress.h"
@@ -82,7 +84,10 @@ struct backend_ops {
     enum status (*load)(void *state, const struct ktensor *k, struct error *error);
     enum status (*mttkrp)(void *state, int mode, struct error *error);
     enum status (*update)(void *state, int mode, struct error *error);
-    enum status (*fit)(void *state, int mode, double *fit, struct error *error);
+    enum status (*fit)(void *state, int mode, struct backend_fit *fit, struct error *error);
+    enum status (*residual)(void *state, struct backend_residual *r, struct error *error);
+    enum status (*gram)(void *state, int mode, double *gram, struct error *error);
+    enum status (*weights)(void *state, double *lambda, struct error *error);
     enum status (*store)(void *state, struct ktensor *k, struct error *error);
     enum status (*fetch)(void *state, int mode, double *m, struct error *error);
     void (*built)(void *state, struct backend_built *built);

@@ -117,7 +117,7 @@ static enum status measure_modes(struct run *run, struct backend *b, struct benc
 }
 
 /* Makes iterations until the backend has settled on the kernels of all modes. */
-static enum status settle(struct backend *b, double *fit, struct error *error)
+static enum status settle(struct backend *b, struct backend_fit *fit, struct error *error)
 {
     char text[96];
     enum status status = STATUS_OK;

@@ -44,7 +44,7 @@ struct bench_als {
     double *seconds;                    /* (count): of each iteration; owned                    */
     struct bench_statistics statistics; /* of the iterations, in seconds              */
     double operation[OP_COUNT][MAX_ORDER]; /* [op][n]: mean seconds in one iteration     */
-    double fit;                            /* after the last iteration                   */
+    struct backend_fit fit;                /* after the last iteration                   */
 };
 
 struct bench_request {

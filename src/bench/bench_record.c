@@ -143,7 +143,7 @@ static void put_als(struct json *j, const struct bench_result *r)
         json_numbers(j, operation_name((enum operation)op), als->operation[op],
                      (size_t)r->shape.order);
     json_end(j);
-    json_number(j, "fit", als->fit);
+    json_number(j, "fit", als->fit.value);
     json_end(j);
 }
 

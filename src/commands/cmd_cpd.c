@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "comm/comm_team.h"
 #include "comm/comm_world.h"
+#include "commands/cpd_advice.h"
 #include "commands/cpd_job.h"
 #include "commands/cpd_output.h"
 
@@ -103,9 +104,9 @@ static enum status finish(struct cpd_job *job, struct comm *world, struct error 
         return error->status;
     if (!tells)
         return STATUS_OK;
-    cpd_warn_zeros(&job->progress, &job->model);
     cpd_summarise(&job->progress, &job->result, &job->times, job->model.shape.order,
                   job->settings.verbose, &job->files);
+    cpd_advise(&job->progress, &job->result, &job->settings.common.options);
     return STATUS_OK;
 }
 

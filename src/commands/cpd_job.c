@@ -6,6 +6,7 @@ struct cpals_options cpd_als_options(const struct cpd_job *job)
 {
     return (struct cpals_options){.max_iterations = job->settings.iterations,
                                   .tolerance = job->settings.tolerance,
+                                  .check_every = job->settings.check_every,
                                   .interrupted = job->interrupted};
 }
 

@@ -8,13 +8,26 @@
 
 #define MAX_ITERATIONS 1000000000
 
-enum { KEY_TOL = CMD_KEY_OWN, KEY_SEED, KEY_INIT, KEY_FORMAT, KEY_NOWRITE, KEY_RESCUE, KEY_RIDGE };
+enum {
+    KEY_TOL = CMD_KEY_OWN,
+    KEY_SEED,
+    KEY_INIT,
+    KEY_FORMAT,
+    KEY_NOWRITE,
+    KEY_RESCUE,
+    KEY_RIDGE,
+    KEY_CHECK
+};
 
 static const struct cli_option model_options[] = {
     {"rank", 'r', "R", "number of components (required)"},
     {"iters", 'i', "N", "at most N iterations (50)"},
     {"tol", KEY_TOL, "X",
      "stop when the fit changes by less than X (1e-5);\n0: only after the last iteration"},
+    {"check-every", KEY_CHECK, "N",
+     "compute the fit of every N-th iteration, and of the\nlast one, from the residual: a pass "
+     "over "
+     "the nonzeros\n(0: only where rounding could pass for convergence)"},
     {"seed", KEY_SEED, "N", "seed of the random start (1)"},
     {"init", KEY_INIT, "START",
      "random (uniform on [0,1)), normal, or the STEM of a\nmodel to start from (random)"},
@@ -123,6 +136,10 @@ static enum status set_option(void *settings, int key, const char *text, struct 
         return error->status;
     case KEY_TOL:
         return cli_nonnegative("--tol", text, &s->tolerance, error);
+    case KEY_CHECK:
+        cli_unsigned("--check-every", text, 0, MAX_ITERATIONS, &number, error);
+        s->check_every = (int)number;
+        return error->status;
     case KEY_SEED:
         return cli_unsigned("--seed", text, 0, CMD_MAX_SEED, &s->seed, error);
     case KEY_INIT:

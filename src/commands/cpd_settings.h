@@ -17,6 +17,7 @@ struct cpd_settings {
     bool nowrite, verbose;
     int iterations;         /* at most                                   */
     double tolerance;       /* on the change of fit                      */
+    int check_every;        /* iterations from one check of the fit to the next; 0: none */
     uint64_t seed;          /* of the random start                       */
     enum ktensor_init init; /* if init_stem is NULL                      */
     const char *init_stem;  /* the model to start from, or NULL          */

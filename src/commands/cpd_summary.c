@@ -18,17 +18,6 @@ void cpd_warn_shape(struct progress *progress, const struct shape *shape, uint64
                           (uintmax_t)rank, n + 1, (uintmax_t)shape->dims[n]);
 }
 
-void cpd_warn_zeros(struct progress *progress, const struct ktensor *k)
-{
-    uint64_t zeros = 0;
-    for (uint64_t r = 0; r < k->rank; r++)
-        zeros += k->lambda[r] == 0;
-    if (zeros > 0)
-        progress_note(progress,
-                      "warning: %ju of %ju components became zero: a lower rank gives the same fit",
-                      (uintmax_t)zeros, (uintmax_t)k->rank);
-}
-
 static double sum_over_modes(const struct cpd_times *times, int op, int order)
 {
     double sum = 0;
@@ -54,6 +43,8 @@ static void show_times(struct progress *progress, const struct cpd_times *times,
     for (int op = 0; op < OP_COUNT; op++) {
         double seconds = sum_over_modes(times, op, order);
         other -= seconds;
+        if (op == OP_RESIDUAL && seconds == 0)
+            continue;
         show_stage(progress, op == OP_OPEN ? "build" : operation_name((enum operation)op), seconds,
                    total);
         bool by_mode = per_mode && operation_has_modes((enum operation)op);

@@ -19,9 +19,6 @@ struct cpd_times {
  * than a mode is long. */
 void cpd_warn_shape(struct progress *progress, const struct shape *shape, uint64_t rank);
 
-/* Warns of components whose weight became zero. */
-void cpd_warn_zeros(struct progress *progress, const struct ktensor *k);
-
 /* Tells the outcome, the times, the peak memory and the files; with `per_mode` also the seconds of
  * MTTKRP and update for each mode. */
 void cpd_summarise(struct progress *progress, const struct cpals_result *result,

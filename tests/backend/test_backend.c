@@ -81,7 +81,8 @@ static void check_update(const struct backend_kind *kind, const struct tensor_ca
     assert_non_null(v);
     assert_int_equal(backend_store(&b, &model, &error), STATUS_OK);
     for (int n = 0; n < x.shape.order; n++) {
-        double fit, *m = memory_array(x.shape.dims[n] * rank, sizeof *m, &error);
+        struct backend_fit fit;
+        double *m = memory_array(x.shape.dims[n] * rank, sizeof *m, &error);
         assert_non_null(m);
         naive_v(&model, n, ridge, v);
         assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
@@ -93,7 +94,7 @@ static void check_update(const struct backend_kind *kind, const struct tensor_ca
         assert_int_equal(backend_fit(&b, n, &fit, &error), STATUS_OK);
         /* squared residuals, because next to an exact fit their root is all rounding */
         long double expected = 1 - naive_fit(&x, &model);
-        assert_true(fabsl((1.0L - fit) * (1.0L - fit) - expected * expected) < 1e-13L);
+        assert_true(fabsl((1.0L - fit.value) * (1.0L - fit.value) - expected * expected) < 1e-13L);
         memory_free(m);
     }
     assert_int_equal(b.calls[OP_MTTKRP][0], 1);
@@ -135,7 +136,7 @@ static double fit_after_sweeps(const struct backend_kind *kind, const struct coo
     struct error error = {0};
     struct backend b;
     struct ktensor k;
-    double fit = 0;
+    struct backend_fit fit;
     assert_int_equal(ktensor_create(&k, &x->shape, start->rank, &error), STATUS_OK);
     assert_int_equal(backend_open(&b, kind, x, &setting->options, &setting->forced, NULL, &error),
                      STATUS_OK);
@@ -147,10 +148,10 @@ static double fit_after_sweeps(const struct backend_kind *kind, const struct coo
     }
     assert_int_equal(backend_fit(&b, x->shape.order - 1, &fit, &error), STATUS_OK);
     assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
-    assert_true(fabsl(fit - naive_fit(x, &k)) < (setting->options.precision ? 1e-5 : 1e-10));
+    assert_true(fabsl(fit.value - naive_fit(x, &k)) < (setting->options.precision ? 1e-5 : 1e-10));
     backend_close(&b);
     ktensor_free(&k);
-    return fit;
+    return fit.value;
 }
 
 /* What load takes in comes back as it is: factors and lambda, also before the first update. */
@@ -213,7 +214,8 @@ static void test_order_of_operations(void **state)
     struct backend b;
     struct coo x;
     struct ktensor k;
-    double fit, m[7 * 2];
+    struct backend_fit fit;
+    double m[7 * 2];
     naive_random_coo(&x, SHAPE(3, dims), 40, 3, 0);
     create_model(&k, &x, 2, 1);
     open_backend(&b, kind, &x, 2, CONFLICT_AUTO);
@@ -249,7 +251,7 @@ static void test_order_of_operations(void **state)
 /* What follows MTTKRP, up to where every backend has noticed a number that is not finite. */
 static enum status update_and_fit(struct backend *b, int mode, struct error *error)
 {
-    double fit;
+    struct backend_fit fit;
     enum status status = backend_update(b, mode, error);
     return status == STATUS_OK ? backend_fit(b, mode, &fit, error) : status;
 }
@@ -336,7 +338,7 @@ static enum status small_run(const struct backend_kind *kind, const struct coo *
                              struct error *error)
 {
     struct backend b;
-    double fit;
+    struct backend_fit fit;
     enum status status =
         backend_open(&b, kind, x, &setting->options, &setting->forced, NULL, error);
     if (status == STATUS_OK)

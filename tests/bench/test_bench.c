@@ -146,7 +146,7 @@ static void test_every_mode_and_resolution(void **state)
         }
     }
     assert_int_equal(r.als.count, 3);
-    assert_true(r.als.fit > 0 && r.als.fit < 1);
+    assert_true(r.als.fit.value > 0 && r.als.fit.value < 1);
     assert_true(bench_als_seconds(&r.als, OP_MTTKRP) > 0);
     for (int n = 0; n < 3; n++)
         assert_true(r.als.own.mode[n].measured && r.als.own.mode[n].difference < 1e-12);

@@ -100,7 +100,7 @@ static void assert_measured(const struct job *job, int size, int k)
     assert_int_equal(ranks->rank[k].nnz, r->nnz);
     assert_int_equal(r->resolutions, 0);
     assert_int_equal(r->als.count, SAMPLES);
-    assert_true(r->als.fit == job->result[0].als.fit); /* to the bit */
+    assert_true(r->als.fit.value == job->result[0].als.fit.value); /* to the bit */
     for (int n = 0; n < 3; n++) {
         const struct bench_series *s = &r->als.own.mode[n];
         assert_true(s->measured && s->difference < 1e-12);
@@ -155,9 +155,9 @@ static void test_ranks(void **state)
             assert_measured(&job, size, k);
             assert_gathered(&job, size, k);
         }
-        fit = size == 1 ? job.result[0].als.fit : fit;
+        fit = size == 1 ? job.result[0].als.fit.value : fit;
         nnz = size == 1 ? job.ranks[0].nnz : nnz;
-        assert_true(fabs(job.result[0].als.fit - fit) < 1e-9);
+        assert_true(fabs(job.result[0].als.fit.value - fit) < 1e-9);
         assert_int_equal(job.ranks[0].nnz, nnz);
         free_results(&job);
     }

@@ -33,6 +33,10 @@ load cli_helpers
     for bad in 0 -5 5x 1000000001; do
         fails 2 "--iters: '$bad', expected a whole number" cpd a.tns -r 2 -i "$bad"
     done
+    for bad in -1 2x 1000000001; do
+        fails 2 "--check-every: '$bad', expected a whole number from 0 to 1000000000" \
+            cpd a.tns -r 2 --check-every "$bad"
+    done
     for bad in 0 4097 2,2; do
         fails 2 "--threads: '$bad', expected a whole number from 1 to 4096" cpd a.tns -r 2 -t "$bad"
     done

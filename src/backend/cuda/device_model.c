@@ -107,6 +107,28 @@ enum status device_state_store(void *state, struct ktensor *k, struct error *err
     return status;
 }
 
+enum status device_state_gram(void *state, int mode, double *gram, struct error *error)
+{
+    struct device_state *s = state;
+    enum status status = device_use(s->device, error);
+    if (status == STATUS_OK)
+        status = device_state_settle(s, error);
+    return status == STATUS_OK
+               ? cuda_status(cudaMemcpy(gram, s->gram[mode], s->rank * s->rank * sizeof *gram,
+                                        cudaMemcpyDeviceToHost),
+                             "a Gram", error)
+               : status;
+}
+
+enum status device_state_weights(void *state, double *lambda, struct error *error)
+{
+    struct device_state *s = state;
+    enum status status = device_use(s->device, error);
+    if (status == STATUS_OK)
+        status = device_state_settle(s, error);
+    return status == STATUS_OK ? copy_lambda(s, lambda, error) : status;
+}
+
 enum status device_state_fetch(void *state, int mode, double *m, struct error *error)
 {
     struct device_state *s = state;

@@ -1,6 +1,6 @@
 /* What the CUDA backend keeps, and the operations of an iteration. Implemented in backend_cuda.c
- * (what it keeps), device_model.c (the model's way there and back) and device_update.c (the steps
- * of an iteration). */
+ * (what it keeps), device_model.c (the model's way there and back), device_update.c (the steps of
+ * an iteration) and device_residual.c (the residual). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 
@@ -12,11 +12,10 @@
 
 /* What comes back to the host in an iteration. */
 struct device_scalars {
-    double inner;   /* <X, model>    */
-    double norm_sq; /* ||model||^2   */
-    int bad;        /* first mode (one-based) with a norm that is not finite, or 0 */
-    int halt;       /* which solve since the host last waited was not done, nor anything after
-                     * it; or 0 */
+    struct dense_fit_terms fit;
+    int bad;  /* first mode (one-based) with a norm that is not finite, or 0 */
+    int halt; /* which solve since the host last waited was not done, nor anything after
+               * it; or 0 */
 };
 
 /* An MTTKRP that the host has asked for, and whether the update of its mode came after it. */
@@ -66,7 +65,10 @@ enum status device_state_store(void *state, struct ktensor *k, struct error *err
 enum status device_state_fetch(void *state, int mode, double *m, struct error *error);
 enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);
-enum status device_state_fit(void *state, int mode, double *fit, struct error *error);
+enum status device_state_fit(void *state, int mode, struct backend_fit *fit, struct error *error);
+enum status device_state_residual(void *state, struct backend_residual *r, struct error *error);
+enum status device_state_gram(void *state, int mode, double *gram, struct error *error);
+enum status device_state_weights(void *state, double *lambda, struct error *error);
 
 /* Where row `row` of an array (rows x ld) of factors' entries begins. */
 void *device_state_row(const struct device_state *s, void *array, uint64_t row);

@@ -6,6 +6,7 @@
  * already works on the next sweep's first MTTKRP. */
 #include "backend/cuda/device_state.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
@@ -188,11 +189,19 @@ static enum status queue_fit(struct device_state *s, int mode, struct error *err
     return status == STATUS_OK
                ? device_dense_model(s->dense, s->order, mode, s->inner,
                                     (const double *const *)s->gram, (const double *const *)s->norm,
-                                    &s->scalars->inner, s->side, error)
+                                    &s->scalars->fit, s->side, error)
                : status;
 }
 
-enum status device_state_fit(void *state, int mode, double *fit, struct error *error)
+/* Of the inner product of M, whose entries are rounded to single independently of each other, so
+ * that errors of many rows cancel. */
+static double epsilon_of_inner(const struct device_state *s, int mode)
+{
+    double rows = (double)s->ranks.ranks->part.whole.dims[mode];
+    return s->sweep.factors.precision == PRECISION_SINGLE ? FLT_EPSILON / sqrt(rows) : DBL_EPSILON;
+}
+
+enum status device_state_fit(void *state, int mode, struct backend_fit *fit, struct error *error)
 {
     struct device_state *s = state;
     bool repeated = true;
@@ -212,9 +221,11 @@ enum status device_state_fit(void *state, int mode, double *fit, struct error *e
     if (r->bad)
         return error_set(error, STATUS_NUMERICAL,
                          "mode %d: the factor has an entry that is not finite", r->bad);
-    double norm_sq = s->sweep.orderings.norm_sq, residual_sq = norm_sq + r->norm_sq - 2 * r->inner;
-    *fit = 1 - sqrt((residual_sq > 0 ? residual_sq : 0) / norm_sq);
-    if (!isfinite(residual_sq))
-        return error_set(error, STATUS_NUMERICAL, "mode %d: the fit is not finite", mode + 1);
-    return STATUS_OK;
+    const struct backend_fit_terms terms = {.norm_sq = s->sweep.orderings.norm_sq,
+                                            .inner = r->fit.inner,
+                                            .model_sq = r->fit.model_sq,
+                                            .inner_size = r->fit.inner_size,
+                                            .model_size = r->fit.model_size,
+                                            .epsilon = epsilon_of_inner(s, mode)};
+    return backend_fit_of(fit, &terms, mode + 1, error);
 }

@@ -1,4 +1,5 @@
 /* The host backend: OpenMP for MTTKRP, OpenBLAS for R x R systems. */
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "backend/backend_kind.h"
 #include "backend/host/host_dense.h"
 #include "backend/host/host_rates.h"
+#include "backend/host/host_residual.h"
 #include "backend/host/host_sweep.h"
 #include "base/machine.h"
 #include "base/memory.h"
@@ -34,7 +36,7 @@ struct host {
     double *v;                     /* (R x R)                                             */
     double *m;                     /* (longest mode x R)                                  */
     double *lambda, *row, *column; /* (R); row and column are scratch                     */
-    double inner;                  /* <X, model>                                          */
+    double inner, inner_size;      /* <X, model>; the sum of its terms' magnitudes        */
 };
 
 static enum status available(struct error *error)
@@ -287,10 +289,12 @@ static enum status solve(struct host *h, int mode, struct error *error)
             h->m = h->factor[mode];
             h->factor[mode] = a;
         }
-        h->inner = 0.0;
+        h->inner = h->inner_size = 0.0;
         for (uint64_t r = 0; r < rank; r++) {
             h->scale[mode][r] = 1.0 / h->column[r];
-            h->inner += inner[r] * h->row[r] * h->scale[mode][r];
+            double term = inner[r] * h->row[r] * h->scale[mode][r];
+            h->inner += term;
+            h->inner_size += fabs(term);
         }
         scale_gram(h, mode, h->scale[mode]);
     }
@@ -334,20 +338,55 @@ static enum status update(void *state, int mode, struct error *error)
 }
 
 /* h->inner = <X, model> = sum_ir M(i,r) A(i,r), for the A that solve made, before normalise. */
-static enum status fit(void *state, int mode, double *value, struct error *error)
+static enum status fit(void *state, int mode, struct backend_fit *value, struct error *error)
 {
     struct host *h = state;
-    double model_sq = 0.0;
+    struct backend_fit_terms terms = {.norm_sq = h->norm_sq,
+                                      .inner = h->inner,
+                                      .inner_size = h->inner_size,
+                                      .epsilon = DBL_EPSILON};
     hadamard(h, -1);
     for (uint64_t i = 0; i < h->rank; i++)
-        for (uint64_t j = 0; j < h->rank; j++)
-            model_sq += h->v[i * h->rank + j] * h->lambda[i] * h->lambda[j];
+        for (uint64_t j = 0; j < h->rank; j++) {
+            double term = h->v[i * h->rank + j] * h->lambda[i] * h->lambda[j];
+            terms.model_sq += term;
+            terms.model_size += fabs(term);
+        }
+    return backend_fit_of(value, &terms, mode + 1, error);
+}
 
-    double residual_sq = h->norm_sq - 2.0 * h->inner + model_sq;
-    if (!isfinite(residual_sq))
-        return error_set(error, STATUS_NUMERICAL, "mode %d: the squared residual is %g", mode + 1,
-                         residual_sq);
-    *value = 1.0 - sqrt(residual_sq > 0.0 ? residual_sq : 0.0) / sqrt(h->norm_sq);
+static enum status residual(void *state, struct backend_residual *r, struct error *error)
+{
+    struct host *h = state;
+    r->norm_sq = h->norm_sq;
+    for (uint64_t i = 0; i < h->rank; i++) {
+        r->weight[i] = h->lambda[i];
+        for (int n = 0; n < h->shape.order; n++)
+            r->weight[i] *= h->scale[n][i];
+    }
+    for (int n = 0; n < h->shape.order && error->status == STATUS_OK; n++) {
+        const struct backend_rows *rows = &h->ranks->mode[n];
+        host_residual_gram(h->factor[n] + rows->first * h->rank, rows->count, h->rank, r->gram[n],
+                           error);
+    }
+    if (error->status == STATUS_OK && !h->is_empty)
+        r->nonzeros = host_residual_nonzeros(&h->sweep, h->factor, r->weight);
+    return error->status;
+}
+
+static enum status copy_gram(void *state, int mode, double *gram, struct error *error)
+{
+    (void)error;
+    const struct host *h = state;
+    memcpy(gram, h->gram[mode], h->rank * h->rank * sizeof *gram);
+    return STATUS_OK;
+}
+
+static enum status copy_weights(void *state, double *lambda, struct error *error)
+{
+    (void)error;
+    const struct host *h = state;
+    memcpy(lambda, h->lambda, h->rank * sizeof *lambda);
     return STATUS_OK;
 }
 
@@ -372,6 +411,9 @@ static const struct backend_ops operations = {.load = load,
                                               .mttkrp = mttkrp,
                                               .update = update,
                                               .fit = fit,
+                                              .residual = residual,
+                                              .gram = copy_gram,
+                                              .weights = copy_weights,
                                               .store = store,
                                               .fetch = fetch,
                                               .built = tell_built,

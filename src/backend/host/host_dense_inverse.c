@@ -80,13 +80,25 @@ static enum status invert_factors(struct host_dense_inverse *p, bool well_condit
     return STATUS_OK;
 }
 
-/* factor[0] = V^+ by eigendecomposition; V is destroyed. */
+/* Of a component that is zero, V has a row and a column of zeros, and so has V^+: but eigenvectors
+ * bring rounding there, which would be scaled to columns of unit norm. v: `kept` eigenvectors; a
+ * zero of `diagonal` (R), V's, makes the column of v zero. */
+static void keep_zeros(double *v, uint64_t kept, const double *diagonal, uint64_t rank)
+{
+    for (uint64_t r = 0; r < rank; r++)
+        for (uint64_t e = 0; diagonal[r] == 0 && e < kept; e++)
+            v[e * rank + r] = 0;
+}
+
+/* factor[0] = V^+ by eigendecomposition, by way of factor[1]; V is destroyed. */
 static enum status pseudoinverse(struct host_dense_inverse *p, double *v, struct error *error)
 {
     uint64_t rank = p->rank;
     double *w = memory_array(rank, sizeof *w, error);
     if (!w)
         return error->status;
+    for (uint64_t r = 0; r < rank; r++)
+        p->factor[1][r] = v[r * rank + r];
 
     lapack_int n = (lapack_int)rank;
     lapack_int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, v, n, w);
@@ -106,6 +118,7 @@ static enum status pseudoinverse(struct host_dense_inverse *p, double *v, struct
 
     /* Eigenvectors are now the rows of V: with S = diag(w)^-1/2 Q, V^+ = S' S. */
     double *s = v + (rank - kept) * rank;
+    keep_zeros(s, kept, p->factor[1], rank);
     for (uint64_t e = 0; e < kept; e++)
         cblas_dscal(n, 1.0 / sqrt(w[rank - kept + e]), s + e * rank, 1);
     struct host_dense_product product = host_dense_gram_product(p->factor[0], s, kept, rank);

@@ -22,7 +22,8 @@ struct factors {
     void *m, *a;   /* (rows x ld), host                   */
     double *w;     /* (R x R), host                       */
     void *dm, *da; /* on the device; A with a row more    */
-    double *dw, *draw, *dfit;
+    double *dw, *draw;
+    struct dense_fit_terms *dfit;
 };
 
 static void factors_make(struct factors *f, uint64_t rank, uint64_t ld, uint64_t rows,
@@ -39,7 +40,7 @@ static void factors_make(struct factors *f, uint64_t rank, uint64_t ld, uint64_t
     f->da = uploaded(NULL, f->bytes + ld * size);
     f->dw = uploaded(f->w, rank * rank * sizeof(double));
     f->draw = uploaded(NULL, rank * rank * sizeof(double));
-    f->dfit = uploaded(NULL, 2 * sizeof(double));
+    f->dfit = uploaded(NULL, sizeof *f->dfit);
 }
 
 static void factors_free(struct factors *f)
@@ -108,12 +109,13 @@ static void solve(struct device_dense *d, struct factors *f, double *raw)
     fetch(f->a, f->da, f->bytes + f->bytes / f->rows);
 }
 
-/* Both ways to the fit's two numbers, with the Grams of two other modes, against f->m and f->a. */
+/* Both ways to the fit's terms, with the Grams of two other modes, against f->m and f->a. */
 static void check_fit(struct device_dense *d, const struct factors *f)
 {
     const uint64_t rank = f->rank, n = rank * rank;
     struct error error = {0};
-    double *gram[3], *norm[3], *dgram[3], *dnorm[3], fit[2];
+    double *gram[3], *norm[3], *dgram[3], *dnorm[3];
+    struct dense_fit_terms fit;
     for (uint64_t m = 0; m < 3; m++) {
         gram[m] = random_matrix(rank, rank, rank, PRECISION_DOUBLE, m);
         norm[m] = random_matrix(1, rank, rank, PRECISION_DOUBLE, m + 10);
@@ -122,15 +124,18 @@ static void check_fit(struct device_dense *d, const struct factors *f)
         dgram[m] = uploaded(gram[m], n * sizeof(double));
         dnorm[m] = uploaded(norm[m], rank * sizeof(double));
     }
-    long double inner = 0, inner_size = 0, model = 0, model_size = 0;
+    long double inner = 0, inner_size = 0, column_size = 0, model = 0, model_size = 0;
     for (uint64_t r = 0; r < rank; r++) {
         const long double scale = r == 4 ? 1 : 1 / ((long double)norm[0][r] * norm[2][r]);
+        long double column = 0;
         for (uint64_t i = 0; i < f->rows; i++) {
             const long double x = scale * entry(f->m, i * f->ld + r, f->precision) *
                                   entry(f->a, i * f->ld + r, f->precision);
-            inner += x;
+            column += x;
             inner_size += fabsl(x);
         }
+        inner += column;
+        column_size += fabsl(column);
     }
     for (uint64_t e = 0; e < n; e++) {
         const long double x = (long double)norm[1][e / rank] * norm[1][e % rank] * gram[0][e] *
@@ -148,9 +153,11 @@ static void check_fit(struct device_dense *d, const struct factors *f)
         } else {
             ok(device_dense_fit(d, 3, 1, f->dm, f->da, f->rows, g, v, f->dfit, 0, &error), &error);
         }
-        fetch(fit, f->dfit, sizeof fit);
-        assert_true(fabsl(fit[0] - inner) <= 1e-12L * inner_size);
-        assert_true(fabsl(fit[1] - model) <= 1e-12L * model_size);
+        fetch(&fit, f->dfit, sizeof fit);
+        assert_true(fabsl(fit.inner - inner) <= 1e-12L * inner_size);
+        assert_true(fabsl(fit.model_sq - model) <= 1e-12L * model_size);
+        assert_true(fabsl(fit.inner_size - column_size) <= 1e-12L * inner_size);
+        assert_true(fabsl(fit.model_size - model_size) <= 1e-12L * model_size);
     }
     for (int m = 0; m < 3; m++) {
         memory_free(gram[m]);

@@ -27,13 +27,13 @@ static int count_devices(void)
 static double sweep(struct backend *b)
 {
     struct error error = {0};
-    double fit = 0;
+    struct backend_fit fit = {0};
     for (int n = 0; n < b->order; n++) {
         assert_int_equal(backend_mttkrp(b, n, &error), STATUS_OK);
         assert_int_equal(backend_update(b, n, &error), STATUS_OK);
     }
     assert_int_equal(backend_fit(b, b->order - 1, &fit, &error), STATUS_OK);
-    return fit;
+    return fit.value;
 }
 
 static void open_on(struct backend *b, const struct backend_kind *kind, int device,

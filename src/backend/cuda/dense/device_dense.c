@@ -240,14 +240,14 @@ static enum status inner_pass(struct device_dense *d, const void *m, const void 
 
 enum status device_dense_fit(struct device_dense *d, int order, int mode, const void *m,
                              const void *a, uint64_t rows, const double *const *gram,
-                             const double *const *norm, double *inner_and_norm, cudaStream_t stream,
-                             struct error *error)
+                             const double *const *norm, struct dense_fit_terms *terms,
+                             cudaStream_t stream, struct error *error)
 {
     double *inner = d->inner + d->rank;
     enum status status = inner_pass(d, m, a, rows, inner, stream, error);
-    return status == STATUS_OK ? device_dense_model(d, order, mode, inner, gram, norm,
-                                                    inner_and_norm, stream, error)
-                               : status;
+    return status == STATUS_OK
+               ? device_dense_model(d, order, mode, inner, gram, norm, terms, stream, error)
+               : status;
 }
 
 enum status device_dense_inner(struct device_dense *d, const double **inner, cudaStream_t stream,
@@ -261,8 +261,9 @@ enum status device_dense_inner(struct device_dense *d, const double **inner, cud
 
 enum status device_dense_model(struct device_dense *d, int order, int mode, const double *inner,
                                const double *const *gram, const double *const *norm,
-                               double *inner_and_norm, cudaStream_t stream, struct error *error)
+                               struct dense_fit_terms *terms, cudaStream_t stream,
+                               struct error *error)
 {
     const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
-    return cuda_status(dense_model(&modes, inner, inner_and_norm, stream), "fit", error);
+    return cuda_status(dense_model(&modes, inner, terms, stream), "fit", error);
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "kernels/dense/dense_weights.h"
 #include "kernels/shared/precision.h"
 
 struct device_dense; /* library handles and arrays for one pair of streams */
@@ -65,13 +66,13 @@ enum status device_dense_normalise(struct device_dense *d, const double *raw, do
                                    double *gram, int code, int *bad, cudaStream_t stream,
                                    struct error *error);
 
-/* inner_and_norm[0] = sum_r (prod over m != mode of 1/norm_m(r)) sum_i M(i,r) A(i,r), the inner
- * product of tensor and model; inner_and_norm[1] = lambda' (Hadamard product of all gram) lambda,
+/* *terms, what the fit is computed from: sum_r (prod over m != mode of 1/norm_m(r)) sum_i M(i,r)
+ * A(i,r), the inner product of tensor and model; and lambda' (Hadamard product of all gram) lambda,
  * lambda = norm[mode]: the model's squared norm. Device pointers. */
 enum status device_dense_fit(struct device_dense *d, int order, int mode, const void *m,
                              const void *a, uint64_t rows, const double *const *gram,
-                             const double *const *norm, double *inner_and_norm, cudaStream_t stream,
-                             struct error *error);
+                             const double *const *norm, struct dense_fit_terms *terms,
+                             cudaStream_t stream, struct error *error);
 
 /* The same in two steps, for the M and A of the last device_dense_solve, both unchanged since.
  * First *inner (R, device; the dense steps own this array) = sum_i M(i,r) A(i,r): for rows of up to
@@ -81,6 +82,7 @@ enum status device_dense_inner(struct device_dense *d, const double **inner, cud
                                struct error *error);
 enum status device_dense_model(struct device_dense *d, int order, int mode, const double *inner,
                                const double *const *gram, const double *const *norm,
-                               double *inner_and_norm, cudaStream_t stream, struct error *error);
+                               struct dense_fit_terms *terms, cudaStream_t stream,
+                               struct error *error);
 
 #endif

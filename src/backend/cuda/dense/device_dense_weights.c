@@ -150,7 +150,7 @@ static enum status weights_by_eigenvalues(struct device_dense_weights *d,
                              d->factor, n, d->values, d->work, d->work_size, d->flags + FLAG_INFO),
             "eigendecomposition", error);
     if (status == STATUS_OK)
-        status = cuda_status(dense_weights_eigenvectors(modes, d->factor, d->values,
+        status = cuda_status(dense_weights_eigenvectors(modes, d->v, d->factor, d->values,
                                                         eigenvalue_tolerance(d), w, stream),
                              "eigenvectors", error);
     if (status == STATUS_OK)

@@ -1,0 +1,165 @@
+/* A lane group has a nonzero, each of its lanes some columns; the lanes' sums meet by shuffles. */
+#include "kernels/residual/residual.h"
+
+namespace
+{
+
+constexpr int THREADS = 256;
+constexpr unsigned ALL = 0xffffffffu;
+
+/* The sum over the `lanes` neighbouring lanes of a lane group, in all of them. */
+__device__ __forceinline__ double_double group_sum(double_double x, uint32_t lanes)
+{
+    for (uint32_t step = lanes / 2; step > 0; step /= 2) {
+        double_double other = {__shfl_xor_sync(ALL, x.high, step),
+                               __shfl_xor_sync(ALL, x.low, step)};
+        x = dd_add(x, other);
+    }
+    return x;
+}
+
+/* What the columns lane, lane + lanes, ... of the model have at nonzero i of block `block`. */
+template <typename T>
+__device__ double_double model_part(const residual_args &a, uint64_t i, uint32_t block,
+                                    uint32_t lane, uint32_t lanes)
+{
+    const T *row[MAX_ORDER];
+    const uint64_t ld = (uint64_t)a.vectors * (VECTOR_BYTES / sizeof(T));
+    for (int n = 0; n < a.order; n++) {
+        const mttkrp_field &f = a.mode[n].field;
+        uint32_t at = static_cast<uint32_t>(a.index[f.word][i] >> f.shift) & f.mask;
+        at |= a.base ? a.base[(uint64_t)block * MAX_ORDER + f.mode] : 0;
+        if (a.mode[n].coordinate)
+            at = a.mode[n].coordinate[at];
+        row[n] = static_cast<const T *>(a.mode[n].rows) + at * ld;
+    }
+    double_double sum = {0, 0};
+    for (uint32_t r = lane; r < a.rank; r += lanes) {
+        double_double product = {a.weight[r], 0};
+        for (int n = 0; n < a.order; n++)
+            product = dd_times(product, static_cast<double>(row[n][r]));
+        sum = dd_add(sum, product);
+    }
+    return sum;
+}
+
+/* The nonzeros of a chunk that the thread's lane group has. All lanes of a warp make the same
+ * number of steps, for the shuffles' sake. */
+template <typename T>
+__device__ double_double chunk_sum(const residual_args &a, const mttkrp_chunk &chunk,
+                                   uint32_t lanes)
+{
+    const uint32_t groups = THREADS / lanes, lane = threadIdx.x % lanes;
+    double_double sum = {0, 0};
+    for (uint32_t k = 0; k < chunk.count; k += groups) {
+        const uint32_t at = k + threadIdx.x / lanes;
+        const uint64_t i = chunk.first + min(at, chunk.count - 1);
+        double_double m = group_sum(model_part<T>(a, i, chunk.block, lane, lanes), lanes);
+        if (at < chunk.count && lane == 0)
+            sum =
+                dd_add(sum, dd_misfit(static_cast<double>(static_cast<const T *>(a.value)[i]), m));
+    }
+    return sum;
+}
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+    nonzeros_kernel(const __grid_constant__ residual_args a, uint32_t lanes, double_double *to)
+{
+    __shared__ double_double warp[THREADS / 32];
+    double_double sum = {0, 0};
+    for (uint64_t c = blockIdx.x; c < a.chunks; c += gridDim.x)
+        sum = dd_add(sum, chunk_sum<T>(a, a.chunk[c], lanes));
+    sum = group_sum(sum, 32);
+    if (threadIdx.x % 32 == 0)
+        warp[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    sum = to[blockIdx.x];
+    for (int w = 0; w < THREADS / 32; w++)
+        sum = dd_add(sum, warp[w]);
+    to[blockIdx.x] = sum;
+}
+
+/* Lanes for the columns of a nonzero: a power of two, no more than a warp has. */
+uint32_t lanes_for(uint32_t rank)
+{
+    uint32_t lanes = 1;
+    while (lanes < rank && lanes < 32)
+        lanes *= 2;
+    return lanes;
+}
+
+constexpr int SIDE = 16; /* of a tile of the Gram, and rows of A at a time */
+
+/* Thread block (x, y, z): tile (y, x) of the Gram of slice z of the rows; thread (x, y) one entry.
+ */
+template <typename T>
+__global__ void __launch_bounds__(SIDE *SIDE)
+    gram_kernel(const T *a, uint64_t rows, uint64_t ld, uint32_t rank, double_double *partial)
+{
+    __shared__ double left[SIDE][SIDE], right[SIDE][SIDE + 1];
+    if (blockIdx.x < blockIdx.y)
+        return;
+    const uint32_t i = blockIdx.y * SIDE + threadIdx.y, j = blockIdx.x * SIDE + threadIdx.x;
+    const uint32_t left_column = blockIdx.y * SIDE + threadIdx.x;
+    const uint64_t slice = (rows + gridDim.z - 1) / gridDim.z;
+    const uint64_t begin = min(rows, (uint64_t)blockIdx.z * slice), end = min(rows, begin + slice);
+    double_double sum = {0, 0};
+    for (uint64_t k = begin; k < end; k += SIDE) {
+        const uint64_t row = k + threadIdx.y;
+        left[threadIdx.y][threadIdx.x] =
+            row < end && left_column < rank ? static_cast<double>(a[row * ld + left_column]) : 0.0;
+        right[threadIdx.y][threadIdx.x] =
+            row < end && j < rank ? static_cast<double>(a[row * ld + j]) : 0.0;
+        __syncthreads();
+        for (int l = 0; l < SIDE; l++)
+            sum = dd_add(sum, two_product(left[l][threadIdx.y], right[l][threadIdx.x]));
+        __syncthreads();
+    }
+    if (i < rank && j < rank)
+        partial[((uint64_t)blockIdx.z * rank + i) * rank + j] = sum;
+}
+
+} // namespace
+
+extern "C" {
+
+cudaError_t residual_nonzeros(const struct residual_args *args, struct double_double *sum,
+                              cudaStream_t stream)
+{
+    const uint32_t lanes = lanes_for(args->rank);
+    if (args->chunks == 0)
+        return cudaSuccess;
+    if (args->precision == PRECISION_SINGLE)
+        nonzeros_kernel<float><<<RESIDUAL_BLOCKS, THREADS, 0, stream>>>(*args, lanes, sum);
+    else
+        nonzeros_kernel<double><<<RESIDUAL_BLOCKS, THREADS, 0, stream>>>(*args, lanes, sum);
+    return cudaGetLastError();
+}
+
+uint32_t residual_gram_slices(uint64_t rows, uint32_t rank)
+{
+    uint64_t slices = rows / 1024 + 1;
+    const uint64_t most = (UINT64_C(1) << 22) / ((uint64_t)rank * rank) + 1;
+    slices = slices < most ? slices : most;
+    return static_cast<uint32_t>(slices < 512 ? slices : 512);
+}
+
+cudaError_t residual_gram(const void *a, uint64_t rows, uint32_t vectors, uint32_t rank,
+                          enum precision precision, uint32_t slices, struct double_double *partial,
+                          cudaStream_t stream)
+{
+    const unsigned tiles = (rank + SIDE - 1) / SIDE;
+    const dim3 grid(tiles, tiles, slices), block(SIDE, SIDE);
+    const uint64_t ld = (uint64_t)vectors * VECTOR_BYTES / precision_bytes(precision);
+    if (precision == PRECISION_SINGLE)
+        gram_kernel<<<grid, block, 0, stream>>>(static_cast<const float *>(a), rows, ld, rank,
+                                                partial);
+    else
+        gram_kernel<<<grid, block, 0, stream>>>(static_cast<const double *>(a), rows, ld, rank,
+                                                partial);
+    return cudaGetLastError();
+}
+}

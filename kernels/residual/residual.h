@@ -1,0 +1,59 @@
+/* The residual of a model: a pass over the nonzeros, and the Gram of a factor matrix, in twice the
+ * digits of a double (double_double.h). Device pointers only; nothing of src/ is known here.
+ * Asynchronous; the launch's error is returned. */
+#ifndef BLCO_RESIDUAL_H
+#define BLCO_RESIDUAL_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "kernels/mttkrp/mttkrp_args.h"
+#include "kernels/shared/double_double.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where the row numbers of one mode come from, and the mode's factor matrix. */
+struct residual_mode {
+    struct mttkrp_field field;  /* the row number, or the number of a tuple             */
+    const uint32_t *coordinate; /* (tuples): the tuples' row numbers; NULL: no tuples   */
+    const void *rows;           /* (I_n x vectors * 16 bytes)                           */
+};
+
+/* Nonzeros as in struct mttkrp_args, and the model. */
+struct residual_args {
+    const uint64_t *index[2];
+    const void *value;
+    const struct mttkrp_chunk *chunk;
+    uint64_t chunks;
+    const uint32_t *base;
+    int order;
+    struct residual_mode mode[MAX_ORDER];
+    const double *weight; /* (R): the model's value is sum_r weight[r] prod_n rows_n(i_n, r) */
+    uint32_t rank;
+    uint32_t vectors; /* 16-byte vectors in a row of a factor matrix */
+    enum precision precision;
+};
+
+#define RESIDUAL_BLOCKS 1024 /* thread blocks, each with a sum of its own */
+
+/* sum[b] += what thread block b finds of the sum over all nonzeros x, where the model has the value
+ * m, of x (x - 2 m). sum (RESIDUAL_BLOCKS). */
+cudaError_t residual_nonzeros(const struct residual_args *args, struct double_double *sum,
+                              cudaStream_t stream);
+
+/* The number of slices of the rows for residual_gram: one for about every 1024 rows, no more than
+ * 512, nor than 64 MB of partial Grams take. */
+uint32_t residual_gram_slices(uint64_t rows, uint32_t rank);
+
+/* partial (slices x R x R): for each slice of the rows of A (rows x vectors * 16 bytes) its part of
+ * A'A, entries (i, j) with i <= j; others may stay as they are. */
+cudaError_t residual_gram(const void *a, uint64_t rows, uint32_t vectors, uint32_t rank,
+                          enum precision precision, uint32_t slices, struct double_double *partial,
+                          cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

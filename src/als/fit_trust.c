@@ -1,0 +1,30 @@
+#include "als/fit_trust.h"
+
+#include <float.h>
+#include <math.h>
+
+#define NOISE_SHARE 0.1 /* of the tolerance: so much noise stops no run early */
+
+enum status fit_trust_check(struct fit_trust *t, struct backend *b, bool due, double tolerance,
+                            struct backend_fit *fit, struct error *error)
+{
+    double exact;
+    bool drowned = tolerance > 0 && fit->noise > NOISE_SHARE * tolerance;
+    t->exact = due || drowned;
+    if (!t->exact || backend_residual(b, &exact, error) != STATUS_OK)
+        return error->status;
+    t->checks++;
+    t->error = fmax(t->error, fabs(fit->value - exact));
+    *fit = (struct backend_fit){exact, DBL_EPSILON};
+    return STATUS_OK;
+}
+
+void fit_trust_note(struct fit_trust *t, const struct backend_fit *fit, double change)
+{
+    double fall = -change;
+    if (fall > t->noise + fit->noise) {
+        t->falls++;
+        t->fall = fmax(t->fall, fall);
+    }
+    t->noise = fit->noise;
+}

@@ -1,0 +1,63 @@
+/* What a model's weights and Grams tell of its components: whether some cancel each other, or have
+ * died. R x R work; no pass over rows or nonzeros.
+ *
+ * The congruence of two components is the product over the modes of the cosines of the angles
+ * between their columns: the cosine of the angle between the components themselves. Components of
+ * a congruence near -1 cancel each other but for a small rest. Where their weights go on growing,
+ * the tensor has no best model of this rank, or the way to it is very long: such components are
+ * called degenerate and mean nothing by themselves (J. B. Kruskal, R. A. Harshman, M. E. Lundy: How
+ * 3-MFA data can cause degenerate PARAFAC solutions, among other relationships, Multiway Data
+ * Analysis, 1989). */
+#ifndef BLCO_MODEL_HEALTH_H
+#define BLCO_MODEL_HEALTH_H
+
+#include "backend/backend.h"
+
+#define HEALTH_CONGRUENCE (-0.95) /* below it, components of growing weight are degenerate */
+#define HEALTH_RESTED     (-0.9)  /* to which the ridge brings the congruence              */
+#define HEALTH_GROWTH     1.01    /* by which a weight has grown, at least                 */
+
+struct model_health {
+    uint64_t degenerate; /* pairs of components                                              */
+    uint64_t pair[2];    /* the pair of the lowest congruence among them: numbers, from 1, in
+                          * descending order of weights                                      */
+    double congruence;   /* of that pair                                                     */
+    double growth;       /* of that pair: by which the weights' product has grown ...        */
+    int since;           /* ... since this iteration                                         */
+    uint64_t zero;       /* components of weight zero                                        */
+    double ridge;        /* that keeps components from degenerating, see model_health        */
+};
+
+/* The weights as they were after two earlier iterations: those that are powers of two. */
+struct weight_history {
+    uint64_t rank;
+    double *recent, *older;  /* (R): after iterations recent_at and older_at; owned */
+    int recent_at, older_at; /* 0: none                                             */
+};
+
+/* The caller frees *h; it is empty on failure. STATUS_MEMORY. */
+enum status weight_history_create(struct weight_history *h, uint64_t rank, struct error *error);
+
+/* Accepts an empty one. */
+void weight_history_free(struct weight_history *h);
+
+/* To be called after each iteration, from 1. Errors of backend_weights. */
+enum status weight_history_note(struct weight_history *h, struct backend *b, int iteration,
+                                struct error *error);
+
+/* *health of the model in b, after `iteration`. Whether weights grow is known after the second
+ * iteration.
+ *
+ * The ridge: each step solves A (V + ridge) = M and so minimises ||X - Y||^2 + ridge ||A||^2. V, of
+ * unit columns, has ones on its diagonal, so that a ridge counts in parts of one, whatever the
+ * tensor. Take the tensor with no best model of rank 2, a o a o b + a o b o a + b o a o a, of norm
+ * t, and its models (c o c o c - d o d o d) / (2 e) with c = a + e b, d = a - e b. Their components
+ * have a congruence g with 1 + g = 6 e^2 and weights with ||A||^2 = t^2 / (1 + g), and the residual
+ * is e^2 b o b o b, whose square is t^2 (1 + g)^2 / 108. The sum to be minimised is least where (1
+ * + g)^3 = 54 ridge. The ridge for HEALTH_RESTED keeps components from degenerating at little cost.
+ *
+ * STATUS_MEMORY; errors of backend_gram. */
+enum status model_health(struct model_health *health, struct backend *b,
+                         const struct weight_history *history, int iteration, struct error *error);
+
+#endif

@@ -1,0 +1,47 @@
+/* The fit from the residual itself: ||X - Y||^2 of the tensor X and the model Y, from a pass over
+ * the nonzeros, in twice the digits of a double.
+ *
+ * Where Y is near X, all that a formula with doubles can tell of ||X - Y||^2 is lost below about
+ * 1e-16 ||X||^2, so that the fit is known to half of its digits. Of the cells without a nonzero,
+ * which no pass can visit one by one, ||Y||^2 tells:
+ *
+ *   ||X - Y||^2 = sum over the nonzeros x, where Y has the value y, of x (x - 2 y), plus ||Y||^2
+ *
+ * These terms cancel too, but with twice the digits what is left is known to about 1e-30 ||X||^2,
+ * and the fit to more digits than it is printed with. */
+#ifndef BLCO_BACKEND_RESIDUAL_H
+#define BLCO_BACKEND_RESIDUAL_H
+
+#include <stdint.h>
+
+#include "comm/comm.h"
+#include "kernels/shared/double_double.h"
+#include "tensor/shape.h"
+
+/* What a backend fills in, on each rank. The model has the value sum over r of weight[r] F_1(i_1,r)
+ * ... F_N(i_N,r), where F_n is the factor matrix as it stands in the backend, whatever the norms of
+ * its columns. */
+struct backend_residual {
+    int order;
+    uint64_t rank;
+    double norm_sq;                /* ||X||^2                                                   */
+    double *weight;                /* (R); owned                                                */
+    struct double_double nonzeros; /* the sum over the nonzeros that are here                   */
+    struct double_double *gram[MAX_ORDER]; /* (R x R) F_n'F_n of the rows that this rank solves,
+                                            * entries (i, j) with i <= j; owned                 */
+};
+
+/* Zeroes all sums. The caller frees *r; it is empty on failure. STATUS_MEMORY. */
+enum status backend_residual_create(struct backend_residual *r, int order, uint64_t rank,
+                                    struct error *error);
+
+/* Accepts an empty one. */
+void backend_residual_free(struct backend_residual *r);
+
+/* *fit = the fit, from what all ranks of c have in their *r, which is used up; the same bits on all
+ * ranks, each of which calls it. STATUS_NUMERICAL where the residual is not finite; errors of
+ * comm_gather_all. */
+enum status backend_residual_fit(struct backend_residual *r, struct comm *c, double *fit,
+                                 struct error *error);
+
+#endif

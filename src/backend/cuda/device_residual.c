@@ -1,0 +1,144 @@
+/* The residual on the device: the pass over the nonzeros and the Grams run there, in thread blocks
+ * whose sums the host adds. */
+#include "backend/cuda/device_state.h"
+
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_info.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/stream/device_stream_residual.h"
+#include "base/memory.h"
+
+static const char doing[] = "the residual";
+
+/* Copies an array of the device, once the stream has made it. */
+static enum status fetch(void *host, const void *device, uint64_t count, cudaStream_t stream,
+                         struct error *error)
+{
+    cudaError_t code = cudaMemcpyAsync(host, device, count * sizeof(struct double_double),
+                                       cudaMemcpyDeviceToHost, stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(stream);
+    return cuda_status(code, doing, error);
+}
+
+/* weight[r] = lambda[r] over the norms of all modes' columns. */
+static enum status find_weights(struct device_state *s, double *weight, struct error *error)
+{
+    double *norm = memory_array(s->rank, sizeof *norm, error);
+    if (norm)
+        device_state_weights(s, weight, error);
+    for (int n = 0; n < s->order && error->status == STATUS_OK; n++) {
+        cuda_status(cudaMemcpy(norm, s->norm[n], s->rank * sizeof *norm, cudaMemcpyDeviceToHost),
+                    doing, error);
+        for (uint64_t r = 0; r < s->rank && error->status == STATUS_OK; r++)
+            weight[r] /= norm[r] != 0 ? norm[r] : 1;
+    }
+    memory_free(norm);
+    return error->status;
+}
+
+/* Of the rows of mode n that this rank solves. */
+static enum status add_gram(struct device_state *s, int n, struct double_double *gram,
+                            struct error *error)
+{
+    const struct device_factors *f = &s->sweep.factors;
+    const struct backend_rows *rows = &s->ranks.ranks->mode[n];
+    uint64_t size = s->rank * s->rank;
+    uint32_t slices = residual_gram_slices(rows->count, (uint32_t)s->rank);
+    struct double_double *partial = NULL, *host = NULL;
+    const void *own = device_state_row(s, f->factor[n], rows->first);
+    if ((host = memory_array(slices, size * sizeof *host, error)) &&
+        device_array_into(&partial, slices * size, sizeof *partial, error) == STATUS_OK &&
+        cuda_status(residual_gram(own, rows->count, f->vectors, (uint32_t)s->rank, f->precision,
+                                  slices, partial, s->stream),
+                    doing, error) == STATUS_OK &&
+        fetch(host, partial, slices * size, s->stream, error) == STATUS_OK)
+        for (uint64_t i = 0; i < s->rank; i++)
+            for (uint64_t j = i; j < s->rank; j++)
+                for (uint64_t k = 0; k < slices; k++)
+                    gram[i * s->rank + j] =
+                        dd_add(gram[i * s->rank + j], host[k * size + i * s->rank + j]);
+    device_free(partial);
+    memory_free(host);
+    return error->status;
+}
+
+/* The nonzeros of an ordering in device memory, whose modes are groups of the tensor's. */
+static enum status queue_in_memory(const struct device_orderings *o, struct residual_args *args,
+                                   struct double_double *sum, cudaStream_t stream,
+                                   struct error *error)
+{
+    int g = 0;
+    while (!o->sweep.alto && !o->sweep.ordered[g])
+        g++;
+    const struct device_tensor *t = o->sweep.alto ? &o->alto : &o->ordered[g];
+    args->index[0] = t->blco.index[0];
+    args->index[1] = t->blco.index[1];
+    args->value = t->blco.value;
+    args->chunk = t->table[0].chunk;
+    args->chunks = t->table[0].count;
+    args->base = t->base;
+    for (int n = 0; n < args->order; n++) {
+        args->mode[n].field = device_tensor_field(t, mode_groups_of(&o->sweep.groups, n));
+        args->mode[n].coordinate = o->coordinate[n];
+    }
+    return cuda_status(residual_nonzeros(args, sum, stream), doing, error);
+}
+
+static enum status queue_nonzeros(struct device_state *s, const double *weight,
+                                  struct double_double *sum, struct error *error)
+{
+    const struct device_factors *f = &s->sweep.factors;
+    struct device_orderings *o = &s->sweep.orderings;
+    struct residual_args args = {.order = s->order,
+                                 .weight = weight,
+                                 .rank = (uint32_t)s->rank,
+                                 .vectors = f->vectors,
+                                 .precision = f->precision};
+    for (int n = 0; n < s->order; n++)
+        args.mode[n].rows = f->factor[n];
+    return o->plan.streamed ? device_stream_residual(&o->stream, &args, sum, s->stream, error)
+                            : queue_in_memory(o, &args, sum, s->stream, error);
+}
+
+/* r->nonzeros, by way of a sum for each thread block. */
+static enum status sum_nonzeros(struct device_state *s, struct backend_residual *r,
+                                struct error *error)
+{
+    const uint64_t sums = PLAN_WORKSPACES * RESIDUAL_BLOCKS;
+    struct double_double *host = memory_array(sums, sizeof *host, error), *sum = NULL;
+    double *weight = NULL;
+    if (host && device_array_into(&sum, sums, sizeof *sum, error) == STATUS_OK &&
+        device_array_into(&weight, s->rank, sizeof *weight, error) == STATUS_OK &&
+        cuda_status(cudaMemsetAsync(sum, 0, sums * sizeof *sum, s->stream), doing, error) ==
+            STATUS_OK &&
+        cuda_status(cudaMemcpyAsync(weight, r->weight, s->rank * sizeof *weight,
+                                    cudaMemcpyHostToDevice, s->stream),
+                    doing, error) == STATUS_OK &&
+        queue_nonzeros(s, weight, sum, error) == STATUS_OK &&
+        fetch(host, sum, sums, s->stream, error) == STATUS_OK)
+        for (uint64_t k = 0; k < sums; k++)
+            r->nonzeros = dd_add(r->nonzeros, host[k]);
+    device_free(weight);
+    device_free(sum);
+    memory_free(host);
+    return error->status;
+}
+
+/* An MTTKRP that the device has begun early is asked for once more: its time would count as the
+ * residual's, and the residual's as the MTTKRP's. */
+enum status device_state_residual(void *state, struct backend_residual *r, struct error *error)
+{
+    struct device_state *s = state;
+    if (device_use(s->device, error) != STATUS_OK || device_state_settle(s, error) != STATUS_OK)
+        return error->status;
+    s->m_early = false;
+    s->m_mode = -1;
+    r->norm_sq = s->sweep.orderings.norm_sq;
+    if (find_weights(s, r->weight, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < s->order; n++)
+        if (add_gram(s, n, r->gram[n], error) != STATUS_OK)
+            return error->status;
+    return s->sweep.is_empty ? STATUS_OK : sum_nonzeros(s, r, error);
+}

@@ -1,0 +1,123 @@
+#include "backend/host/host_residual.h"
+
+#include <string.h>
+
+#include "backend/host/host_residual_simd.h"
+#include "backend/host/simd_width.h"
+#include "base/memory.h"
+
+/* Where parts are cut does not depend on the number of threads. */
+#define PART_NNZ      4096                /* nonzeros that a thread takes             */
+#define PARTS_AT_ONCE 256                 /* parts that the threads share at a time   */
+#define PART_ROWS     4096                /* rows of a factor matrix, about           */
+#define FEW_TERMS     4096                /* of a Gram: not worth several threads     */
+#define MOST_SUMS     (UINT64_C(1) << 20) /* entries of all parts' Grams */
+
+/* Rows of a few columns would leave half of the widest vectors empty. */
+static const struct host_residual_kernels *kernels(uint64_t rank)
+{
+#if SIMD_X86
+    uint64_t simd = simd_width(8);
+    if (simd >= 4)
+        return simd == 8 && rank > 4 ? &host_residual_simd8 : &host_residual_simd4;
+#endif
+    (void)rank;
+    return &host_residual_simd1;
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* An ordering that has all nonzeros. */
+static const struct blco *any_ordering(const struct host_sweep *s)
+{
+    int g = 0;
+    while (!s->sweep.alto && !s->sweep.ordered[g])
+        g++;
+    return s->sweep.alto ? &s->alto : &s->ordered[g];
+}
+
+/* Makes *p describe block b of x, whose modes are the groups of s. */
+static void enter_block(struct host_residual_block *p, const struct host_sweep *s,
+                        const struct blco *x, uint64_t b)
+{
+    for (int n = 0; n < p->order; n++) {
+        int group = mode_groups_of(&s->sweep.groups, n);
+        const struct field *f = &x->ordering.field[group];
+        p->mode[n].word = x->index[f->word];
+        p->mode[n].mask = f->mask;
+        p->mode[n].shift = f->shift;
+        p->mode[n].base = x->block[b].base[group];
+    }
+}
+
+static struct double_double part_sum(const struct host_residual_block *model,
+                                     const struct host_sweep *s, const struct blco *x,
+                                     uint64_t first, uint64_t last)
+{
+    struct host_residual_block p = *model;
+    struct double_double sum = {0, 0};
+    for (uint64_t b = blco_block_of(x, first), end; first < last; b++, first = end) {
+        end = least_of(last, x->block[b].first + x->block[b].count);
+        enter_block(&p, s, x, b);
+        sum = dd_add(sum, kernels(p.rank)->nonzeros(&p, first, end));
+    }
+    return sum;
+}
+
+struct double_double host_residual_nonzeros(const struct host_sweep *s, double *const *factor,
+                                            const double *weight)
+{
+    const struct blco *x = any_ordering(s);
+    struct host_residual_block model = {
+        .order = s->shape.order, .rank = s->rank, .weight = weight, .value = x->value};
+    for (int n = 0; n < model.order; n++) {
+        model.mode[n].rows = factor[n];
+        model.coordinate[n] = s->coordinate[n];
+    }
+    struct double_double sum = {0, 0}, part[PARTS_AT_ONCE];
+    uint64_t parts = (x->nnz + PART_NNZ - 1) / PART_NNZ;
+    for (uint64_t done = 0; done < parts; done += PARTS_AT_ONCE) {
+        uint64_t count = least_of(PARTS_AT_ONCE, parts - done);
+#pragma omp parallel for schedule(dynamic) if (count > 1)
+        for (uint64_t k = 0; k < count; k++) {
+            uint64_t first = (done + k) * PART_NNZ;
+            part[k] = part_sum(&model, s, x, first, least_of(x->nnz, first + PART_NNZ));
+        }
+        for (uint64_t k = 0; k < count; k++)
+            sum = dd_add(sum, part[k]);
+    }
+    return sum;
+}
+
+/* The number of parts of the rows; their Grams take no more than MOST_SUMS entries where there are
+ * several. */
+static uint64_t gram_parts(uint64_t rows, uint64_t rank)
+{
+    uint64_t parts = least_of(rows / PART_ROWS + 1, MOST_SUMS / (rank * rank));
+    return parts < 1 ? 1 : parts;
+}
+
+enum status host_residual_gram(const double *a, uint64_t rows, uint64_t rank,
+                               struct double_double *gram, struct error *error)
+{
+    uint64_t parts = gram_parts(rows, rank), size = rank * rank, step = (rows + parts - 1) / parts;
+    struct double_double *sums = memory_zeros(parts, size * sizeof *sums, error);
+    if (!sums)
+        return error->status;
+#pragma omp parallel for collapse(2) schedule(dynamic) if (rows * size > FEW_TERMS)
+    for (uint64_t k = 0; k < parts; k++)
+        for (uint64_t i = 0; i < rank; i++) {
+            uint64_t first = least_of(rows, k * step);
+            kernels(rank)->gram_row(a + first * rank, least_of(step, rows - first), rank, i,
+                                    sums + k * size + i * rank);
+        }
+    memcpy(gram, sums, size * sizeof *gram);
+    for (uint64_t k = 1; k < parts; k++)
+        for (uint64_t i = 0; i < size; i++)
+            gram[i] = dd_add(gram[i], sums[k * size + i]);
+    memory_free(sums);
+    return STATUS_OK;
+}

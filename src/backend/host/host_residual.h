@@ -1,0 +1,19 @@
+/* What the residual (backend_residual.h) takes of the nonzeros and of a factor matrix on the host.
+ * Sums do not depend on the number of threads. */
+#ifndef BLCO_HOST_RESIDUAL_H
+#define BLCO_HOST_RESIDUAL_H
+
+#include "backend/host/host_sweep.h"
+#include "kernels/shared/double_double.h"
+
+/* The sum over all nonzeros x of x (x - 2 m), where m = sum over r of weight[r] times the product
+ * of the rows of factor[n] (I_n x R): a pass over one of the orderings. By all OpenMP threads. */
+struct double_double host_residual_nonzeros(const struct host_sweep *s, double *const *factor,
+                                            const double *weight);
+
+/* gram (R x R): its entries (i, j) with i <= j = A'A of A (rows x R). By all OpenMP threads.
+ * STATUS_MEMORY. */
+enum status host_residual_gram(const double *a, uint64_t rows, uint64_t rank,
+                               struct double_double *gram, struct error *error);
+
+#endif

@@ -1,0 +1,33 @@
+/* The inner loops of host_residual.c, in twice the digits of a double. Implemented in
+ * host_residual_simd*.c, once for each kind of processor; each of them includes
+ * host_residual_simd_body.h. */
+#ifndef BLCO_HOST_RESIDUAL_SIMD_H
+#define BLCO_HOST_RESIDUAL_SIMD_H
+
+#include "backend/host/host_row_sums.h"
+#include "kernels/shared/double_double.h"
+
+/* Nonzeros of one block of an ordering, and the model. Arrays are not owned. */
+struct host_residual_block {
+    int order;
+    uint64_t rank;
+    const double *weight; /* (R)                                                            */
+    const double *value;  /* (nnz)                                                          */
+    struct host_row_operand mode[MAX_ORDER]; /* of each mode, or of the mode's group        */
+    const uint32_t *coordinate[MAX_ORDER];   /* (tuples): of mode n, where its group has
+                                              * several modes; else NULL                    */
+};
+
+struct host_residual_kernels {
+    /* The sum over nonzeros [first, last) of x (x - 2 m), m being the model's value. */
+    struct double_double (*nonzeros)(const struct host_residual_block *p, uint64_t first,
+                                     uint64_t last);
+    /* row (R): entry j >= i becomes the inner product of the columns i and j of A (rows x R). */
+    void (*gram_row)(const double *a, uint64_t rows, uint64_t rank, uint64_t i,
+                     struct double_double *row);
+};
+
+extern const struct host_residual_kernels host_residual_simd1, host_residual_simd4,
+    host_residual_simd8;
+
+#endif
