@@ -27,26 +27,75 @@ enum status cpals_sweep(struct backend *b, double *fit, struct error *error)
     return backend_fit(b, b->order - 1, fit, error);
 }
 
-/* *interrupted = the largest value of the options' on any rank. */
-static enum status find_stop(struct backend *b, const struct cpals_options *options,
-                             int *interrupted, struct error *error)
+/* What the run is to do after the iterations so far, as far as they say. */
+static enum cpals_stop stop_after(const struct cpals_result *result,
+                                  const struct cpals_options *options)
 {
-    *interrupted = options->interrupted ? *options->interrupted : 0;
-    return comm_agree(b->ranks->all, interrupted, error);
+    if (result->iterations > 1 && fabs(result->change) < options->tolerance)
+        return CPALS_CONVERGED;
+    return result->iterations >= options->max_iterations ? CPALS_ITERATIONS : CPALS_GOES_ON;
 }
 
-enum status cpals_iterate(struct backend *b, const struct ktensor *k,
-                          const struct cpals_options *options, struct progress *progress,
-                          struct cpals_result *result, struct error *error)
-{
-    double start = clock_now();
-    *result = (struct cpals_result){.stop = CPALS_ITERATIONS};
-    progress_stage(progress, "decomposing");
-    enum status status = backend_load(b, k, error);
-    if (status != STATUS_OK)
-        return status;
+/* What a rank wants after an iteration: of all ranks' wishes the largest counts. */
+enum wish { WISH_NONE, WISH_CHECKPOINT, WISH_TIME_LIMIT, WISH_SIGNAL /* + the signal's number */ };
 
-    for (int i = 1; i <= options->max_iterations; i++) {
+static int wish_of(const struct cpals_options *options, const struct saver *saver, int iterations)
+{
+    int number = options->interrupted ? *options->interrupted : 0;
+    if (number)
+        return WISH_SIGNAL + number;
+    if (options->deadline > 0 && clock_now() >= options->deadline)
+        return WISH_TIME_LIMIT;
+    return saver_is_due(saver, iterations) ? WISH_CHECKPOINT : WISH_NONE;
+}
+
+/* Settles, alike on all ranks, whether the run stops, and saves what is to be saved. */
+static enum status settle_stop(struct backend *b, const struct cpals_options *options,
+                               struct saver *saver, struct cpals_result *result,
+                               struct error *error)
+{
+    int wish = wish_of(options, saver, result->iterations);
+    result->stop = stop_after(result, options);
+    if (result->stop != CPALS_CONVERGED && comm_agree(b->ranks->all, &wish, error) != STATUS_OK)
+        return error->status;
+    if (result->stop != CPALS_CONVERGED && wish > WISH_SIGNAL) {
+        result->interrupted = wish - WISH_SIGNAL;
+        result->stop = CPALS_INTERRUPTED;
+    } else if (result->stop == CPALS_GOES_ON && wish == WISH_TIME_LIMIT) {
+        result->stop = CPALS_TIME_LIMIT;
+    }
+    if (saver->options && (wish == WISH_CHECKPOINT || result->stop != CPALS_GOES_ON)) {
+        struct checkpoint_about about = options->saving->about;
+        about.iterations = result->iterations;
+        about.fit = result->fit;
+        about.change = result->change;
+        saver_save(saver, b, &about, result->stop != CPALS_GOES_ON);
+    }
+    return STATUS_OK;
+}
+
+/* Loads the start: a model, or what a checkpoint has kept of a run. */
+static enum status load_start(struct backend *b, const struct ktensor *k,
+                              const struct cpals_options *options, struct cpals_result *result,
+                              struct error *error)
+{
+    const struct checkpoint *from = options->resume;
+    *result = (struct cpals_result){0};
+    if (!from)
+        return backend_load(b, k, error);
+    result->iterations = from->about.iterations;
+    result->fit = from->about.fit;
+    result->change = from->about.change;
+    result->stop = stop_after(result, options);
+    return backend_resume(b, k, &from->carried, error);
+}
+
+static enum status iterate(struct backend *b, const struct cpals_options *options,
+                           struct saver *saver, struct progress *progress,
+                           struct cpals_result *result, struct error *error)
+{
+    while (result->stop == CPALS_GOES_ON) {
+        int i = result->iterations + 1;
         double fit;
         if (cpals_sweep(b, &fit, error) != STATUS_OK)
             return error_prefix(error, "iteration %d: ", i);
@@ -56,26 +105,36 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
         progress_update(progress, (double)i / options->max_iterations,
                         "iteration %d of %d, fit %.6f, change %.1e", i, options->max_iterations,
                         fit, result->change);
-        if (i > 1 && fabs(result->change) < options->tolerance) {
-            result->stop = CPALS_CONVERGED;
-            break;
-        }
-        if (find_stop(b, options, &result->interrupted, error) != STATUS_OK)
+        if (settle_stop(b, options, saver, result, error) != STATUS_OK)
             return error->status;
-        if (result->interrupted) {
-            result->stop = CPALS_INTERRUPTED;
-            break;
-        }
     }
-    result->seconds = clock_now() - start;
     return STATUS_OK;
+}
+
+enum status cpals_iterate(struct backend *b, const struct ktensor *k,
+                          const struct cpals_options *options, struct progress *progress,
+                          struct cpals_result *result, struct error *error)
+{
+    double start = clock_now();
+    struct saver saver;
+    progress_stage(progress, "decomposing");
+    if (load_start(b, k, options, result, error) != STATUS_OK)
+        return error->status;
+    saver_open(&saver, options->saving, result->iterations);
+    iterate(b, options, &saver, progress, result, error);
+    saver_close(&saver);
+    result->saved = saver.saved;
+    result->not_saved = saver.error;
+    result->seconds = clock_now() - start;
+    return error->status;
 }
 
 void cpals_tell(const struct cpals_result *result, struct progress *progress)
 {
     static const char *const why[] = {[CPALS_CONVERGED] = "converged",
                                       [CPALS_ITERATIONS] = "iteration limit",
-                                      [CPALS_INTERRUPTED] = "interrupted"};
+                                      [CPALS_INTERRUPTED] = "interrupted",
+                                      [CPALS_TIME_LIMIT] = "time limit"};
     progress_done(progress, "%d iterations, fit %.6f, %s", result->iterations, result->fit,
                   why[result->stop]);
 }

@@ -76,6 +76,8 @@ static enum status decompose(struct rank_tensor *t, const struct backend_ranks *
     uint64_t nnz = t->x.nnz;
     if (open_part(&b, t, ranks, s, error) == STATUS_OK) {
         double before = backend_ranks_seconds(ranks);
+        if (s->opened)
+            s->opened();
         if (cpals_iterate(&b, part, &s->als, s->progress, result, error) == STATUS_OK) {
             tell(report, &b, nnz, backend_ranks_seconds(ranks) - before);
             backend_store(&b, part, error);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "kernels/shared/precision.h"
 #include "base/progress.h"
+#include "model/carried.h"
 #include "model/ktensor.h"
 #include "plan/plan.h"
 #include "tensor/coo.h"
@@ -74,11 +75,13 @@ struct tensor_source {
 /* The operations on the `state` that open has made. The functions that return a status fill *error;
  * backend.h says what each operation does, at the function that calls it. */
 struct backend_ops {
-    enum status (*load)(void *state, const struct ktensor *k, struct error *error);
+    enum status (*load)(void *state, const struct ktensor *k, const struct carried *carried,
+                        struct error *error); /* carried: NULL, or as backend_resume has it */
     enum status (*mttkrp)(void *state, int mode, struct error *error);
     enum status (*update)(void *state, int mode, struct error *error);
     enum status (*fit)(void *state, int mode, double *fit, struct error *error);
-    enum status (*store)(void *state, struct ktensor *k, struct error *error);
+    enum status (*store)(void *state, struct ktensor *k, struct carried *carried,
+                         struct error *error); /* carried: NULL, or as backend_save has it  */
     enum status (*fetch)(void *state, int mode, double *m, struct error *error);
     void (*built)(void *state, struct backend_built *built);
     void (*close)(void *state);
