@@ -76,7 +76,7 @@ static enum status write_alone(struct writing *w, struct error *error)
     if (checkpoint_write_rows(&file, &w->about, &w->rows, &w->carried, &pieces, error) ==
             STATUS_OK &&
         checkpoint_write_directory(&file, &w->about, &pieces, error) == STATUS_OK)
-        outfile_commit(&file, 1, error);
+        outfile_swap(&file, error);
     memory_free(pieces.piece);
     outfile_discard(&file);
     return error->status;

@@ -333,6 +333,18 @@ enum status outfile_commit(struct outfile *files, int count, struct error *error
     return error->status;
 }
 
+enum status outfile_swap(struct outfile *f, struct error *error)
+{
+    if (complete(f, error) == STATUS_OK && rename(f->temporary, f->path) != 0)
+        cannot_write(f->path, strerror(errno), error);
+    if (error->status == STATUS_OK) {
+        f->named = 0;
+        sync_folder(f, error);
+    }
+    outfile_discard(f);
+    return error->status;
+}
+
 /* Undoes replace(). */
 static void put_back(const struct outfile *f)
 {

@@ -66,6 +66,11 @@ enum status outfile_sync(struct outfile *f, struct error *error);
  * STATUS_OUTPUT, STATUS_MEMORY. */
 enum status outfile_commit(struct outfile *files, int count, struct error *error);
 
+/* outfile_commit of one file, which is written again and again: it takes the place of the old one in
+ * a single step, and the old one gets no second name, which a process that is killed would leave
+ * behind. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status outfile_swap(struct outfile *f, struct error *error);
+
 /* The two halves of outfile_commit, for a caller that must hear from others between them. After
  * outfile_replace the files have their final names, and outfile_discard of each puts the old ones
  * back; outfile_keep makes the new ones final. Where outfile_replace fails, it has put all back. */

@@ -86,7 +86,7 @@ enum status checkpoint_write_together(const char *path, const struct checkpoint_
         if (comm_agree_error(c, error) == STATUS_OK)
             write_directory(&file, about, &own, c, error);
         if (error->status == STATUS_OK && c->rank == 0)
-            outfile_commit(&file, 1, error);
+            outfile_swap(&file, error);
         comm_agree_error(c, error);
     }
     memory_free(own.piece);

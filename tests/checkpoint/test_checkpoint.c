@@ -88,7 +88,7 @@ static enum status write_parts(const struct example *e, const char *path, uint64
     }
     if (error->status == STATUS_OK &&
         checkpoint_write_directory(&f, &e->about, &all, error) == STATUS_OK)
-        outfile_commit(&f, 1, error);
+        outfile_swap(&f, error);
     outfile_discard(&f);
     return error->status;
 }
