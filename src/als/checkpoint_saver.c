@@ -28,9 +28,13 @@ static void writing_free(struct writing *w)
     memory_free(w);
 }
 
-void saver_open(struct saver *s, const struct checkpoint_options *options, int iterations)
+void saver_open(struct saver *s, const struct checkpoint_options *options, int iterations,
+                struct progress *progress)
 {
-    *s = (struct saver){.options = options, .last = clock_now(), .last_iteration = iterations};
+    *s = (struct saver){.options = options,
+                        .progress = progress,
+                        .last = clock_now(),
+                        .last_iteration = iterations};
 }
 
 bool saver_is_due(const struct saver *s, int iterations)
@@ -95,6 +99,9 @@ static void note_end(struct saver *s, const struct error *error, int iterations)
     s->error = *error;
     if (error->status == STATUS_OK)
         s->saved = iterations;
+    else
+        progress_note(s->progress, "warning: no checkpoint of iteration %d: %s", iterations,
+                      error->message);
 }
 
 /* Waits for the thread that writes. */

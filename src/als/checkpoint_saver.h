@@ -21,6 +21,7 @@ struct checkpoint_options {
 };
 
 struct saver {
+    struct progress *progress;                /* NULL: nothing is told */
     const struct checkpoint_options *options; /* NULL: nothing is saved */
     double last, cost;  /* when the last one was begun, by clock_now; seconds that it took from
                          * the iterations                                                          */
@@ -31,16 +32,18 @@ struct saver {
     int saved;          /* the iteration of the last one that was written; 0: none            */
 };
 
-/* A saver for a run of which `iterations` iterations are made. `options` may be NULL; it is
- * borrowed. The caller calls saver_close. */
-void saver_open(struct saver *s, const struct checkpoint_options *options, int iterations);
+/* A saver for a run of which `iterations` iterations are made. `options` and `progress` may be
+ * NULL; they are borrowed. The caller calls saver_close. */
+void saver_open(struct saver *s, const struct checkpoint_options *options, int iterations,
+                struct progress *progress);
 
 /* Whether this rank wants a checkpoint after so many iterations. */
 bool saver_is_due(const struct saver *s, int iterations);
 
 /* Saves the state of b after about->iterations iterations; every rank of b->ranks calls it. The
  * last checkpoint of a run is there when saver_save returns. A failure leaves the checkpoint before
- * untouched and is kept in s->error, the same on all ranks: the run can go on. */
+ * untouched and is kept in s->error, the same on all ranks: the run can go on. The user is warned,
+ * of a thread's failure when the next checkpoint is saved. */
 void saver_save(struct saver *s, struct backend *b, const struct checkpoint_about *about,
                 bool is_last);
 

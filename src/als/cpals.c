@@ -49,6 +49,16 @@ static int wish_of(const struct cpals_options *options, const struct saver *save
     return saver_is_due(saver, iterations) ? WISH_CHECKPOINT : WISH_NONE;
 }
 
+static void save(struct saver *saver, struct backend *b, const struct cpals_options *options,
+                 const struct cpals_result *result)
+{
+    struct checkpoint_about about = options->saving->about;
+    about.iterations = result->iterations;
+    about.fit = result->fit;
+    about.change = result->change;
+    saver_save(saver, b, &about, result->stop != CPALS_GOES_ON);
+}
+
 /* Settles, alike on all ranks, whether the run stops, and saves what is to be saved. */
 static enum status settle_stop(struct backend *b, const struct cpals_options *options,
                                struct saver *saver, struct cpals_result *result,
@@ -64,13 +74,8 @@ static enum status settle_stop(struct backend *b, const struct cpals_options *op
     } else if (result->stop == CPALS_GOES_ON && wish == WISH_TIME_LIMIT) {
         result->stop = CPALS_TIME_LIMIT;
     }
-    if (saver->options && (wish == WISH_CHECKPOINT || result->stop != CPALS_GOES_ON)) {
-        struct checkpoint_about about = options->saving->about;
-        about.iterations = result->iterations;
-        about.fit = result->fit;
-        about.change = result->change;
-        saver_save(saver, b, &about, result->stop != CPALS_GOES_ON);
-    }
+    if (options->saving && (wish == WISH_CHECKPOINT || result->stop != CPALS_GOES_ON))
+        save(saver, b, options, result);
     return STATUS_OK;
 }
 
@@ -120,7 +125,7 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
     progress_stage(progress, "decomposing");
     if (load_start(b, k, options, result, error) != STATUS_OK)
         return error->status;
-    saver_open(&saver, options->saving, result->iterations);
+    saver_open(&saver, options->saving, result->iterations, progress);
     iterate(b, options, &saver, progress, result, error);
     saver_close(&saver);
     result->saved = saver.saved;

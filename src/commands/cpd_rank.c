@@ -10,6 +10,7 @@
 #include "commands/cpd_job.h"
 #include "commands/cpd_together.h"
 #include "commands/rank_place.h"
+#include "ranks/checkpoint_together.h"
 #include "ranks/rank_fingerprint.h"
 
 /* What a rank tells rank 0 in the end. */
@@ -34,12 +35,15 @@ static bool owns_job(const struct work *w)
     return w->comm->rank == 0 || comm_world_expected();
 }
 
-/* Finds out which tensor it is, where a checkpoint must know. Ranks that share the job wait until
- * rank 0 knows. */
+/* Finds out which tensor it is, where a checkpoint must know, and whether all ranks see the files
+ * of checkpoints. Ranks that share the job wait until rank 0 knows. */
 static enum status identify(struct work *w, struct error *error)
 {
     struct fingerprint tensor;
-    if (!cpd_checkpoint_used(w->job) || cpd_checkpoint_agree(w->job, w->comm, error) != STATUS_OK ||
+    const char *path = w->job->settings.checkpoint;
+    if (!cpd_checkpoint_used(w->job) ||
+        (path && checkpoint_writable_together(path, w->comm, error) != STATUS_OK) ||
+        cpd_checkpoint_agree(w->job, w->comm, error) != STATUS_OK ||
         rank_fingerprint(&tensor, &w->tensor, w->comm, error) != STATUS_OK)
         return error->status;
     if (owns_job(w))

@@ -19,6 +19,14 @@ static enum status open_file(struct outfile *f, const char *path, struct comm *c
     return comm_agree_error(c, error);
 }
 
+enum status checkpoint_writable_together(const char *path, struct comm *c, struct error *error)
+{
+    struct outfile file = {0};
+    open_file(&file, path, c, error);
+    outfile_discard(&file);
+    return error->status;
+}
+
 /* What comm_exchange needs where all ranks send pieces to rank 0. */
 struct parcels {
     uint64_t *count, *send, *receive; /* (ranks), (ranks + 1), (ranks + 1); owned */

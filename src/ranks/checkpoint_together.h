@@ -13,4 +13,8 @@ enum status checkpoint_write_together(const char *path, const struct checkpoint_
                                       const struct ktensor *rows, const struct carried *carried,
                                       struct comm *c, struct error *error);
 
+/* Checks, before a long computation, that the file can be made and that every rank's host sees it;
+ * every rank of c calls this. Fails as checkpoint_write_together. */
+enum status checkpoint_writable_together(const char *path, struct comm *c, struct error *error);
+
 #endif
