@@ -11,25 +11,27 @@
 
 /* The same on all ranks. Zero is what a field has where the user does not ask for it. */
 struct checkpoint_options {
-    const char *path; /* borrowed                                                */
-    double seconds;   /* between two checkpoints                                 */
-    int iterations;   /* between two checkpoints                                 */
-    double share;     /* of the time that saving may take: seconds are stretched */
-    const volatile sig_atomic_t
-        *asked; /* how many checkpoints the user has asked for; borrowed; may be NULL */
-    struct checkpoint_about about; /* but for what the iterations change                      */
+    const char *path; /* borrowed                                                            */
+    double seconds;   /* between two checkpoints                                             */
+    int iterations;   /* between two checkpoints                                             */
+    double share;     /* of the time that saving may take: `seconds` are stretched           */
+
+    /* How many checkpoints the user has asked for; borrowed; may be NULL. */
+    const volatile sig_atomic_t *asked;
+
+    struct checkpoint_about about; /* but for what the iterations change                     */
 };
 
 struct saver {
-    struct progress *progress;                /* NULL: nothing is told */
-    const struct checkpoint_options *options; /* NULL: nothing is saved */
-    double last, cost;  /* when the last one was begun, by clock_now; seconds that it took from
-                         * the iterations                                                          */
-    int last_iteration; /* of the last one that was begun, or that the run went on from */
-    int asked; /* *options->asked, when the last one was begun                            */
-    struct writing *writing; /* by a thread; NULL: none; owned */
-    struct error error; /* of the last one that was ended; empty where it was written         */
-    int saved;          /* the iteration of the last one that was written; 0: none            */
+    const struct checkpoint_options *options; /* NULL: nothing is saved                      */
+    struct progress *progress;                /* NULL: nothing is told                       */
+    double last, cost;       /* when the last one was begun, by clock_now; seconds that it took
+                              * from the iterations                                          */
+    int last_iteration;      /* of the last one that was begun, or that the run went on from */
+    int asked;               /* *options->asked, when the last one was begun                 */
+    struct writing *writing; /* by a thread; NULL: none; owned                               */
+    struct error error;      /* of the last one that was ended; empty where it was written   */
+    int saved;               /* the iteration of the last one that was written; 0: none      */
 };
 
 /* A saver for a run of which `iterations` iterations are made. `options` and `progress` may be

@@ -66,8 +66,8 @@ enum status outfile_sync(struct outfile *f, struct error *error);
  * STATUS_OUTPUT, STATUS_MEMORY. */
 enum status outfile_commit(struct outfile *files, int count, struct error *error);
 
-/* outfile_commit of one file, which is written again and again: it takes the place of the old one in
- * a single step, and the old one gets no second name, which a process that is killed would leave
+/* outfile_commit of one file, which is written again and again: it takes the place of the old one
+ * in a single step, and the old one gets no second name, which a process that is killed would leave
  * behind. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status outfile_swap(struct outfile *f, struct error *error);
 

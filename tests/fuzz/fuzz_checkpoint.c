@@ -122,7 +122,7 @@ static double sum_of(const struct checkpoint *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static volatile double sink;
+    static volatile double sum; /* so that the reading is not left out */
     struct checkpoint_header h;
     struct checkpoint c;
     struct error error = {0};
@@ -150,8 +150,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (status != STATUS_OK && status != STATUS_INPUT))
         abort();
     if (status == STATUS_OK)
-        sink = sum_of(&c);
+        sum = sum_of(&c);
     checkpoint_close(&c);
     close(fd);
-    return (int)(sink - sink);
+    (void)sum;
+    return 0;
 }
