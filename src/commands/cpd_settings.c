@@ -70,10 +70,10 @@ void cmd_cpd_help(FILE *stream)
             "\nProcesses that mpirun or srun starts work on one tensor together, each with a\n"
             "GPU where there are GPUs. Options of memory count for each GPU or process, -t\n"
             "for each process. More in blco-cluster(7).\n"
-            "\nSIGINT, SIGTERM or SIGHUP ends the run after the present iteration, and the model\n"
-            "so far and a checkpoint are written; SIGUSR1 asks for a checkpoint. Exit codes:\n"
-            "0 done, 2 usage or input, 3 memory, 4 numerical breakdown, 5 output, 129, 130 or\n"
-            "143 interrupted. More in blco-cpd(1).\n");
+            "\nSIGINT, SIGTERM or SIGHUP ends the run after the present iteration, and the\n"
+            "model so far and a checkpoint are written; SIGUSR1 asks for a checkpoint. Exit\n"
+            "codes: 0 done, 2 usage or input, 3 memory, 4 numerical breakdown, 5 output, 129,\n"
+            "130 or 143 interrupted. More in blco-cpd(1).\n");
 }
 
 static enum status set_formats(struct cpd_settings *s, const char *text, struct error *error)
