@@ -5,6 +5,7 @@
 #   make check           all tests that need no GPU
 #   make asan tsan       the same tests under sanitizers (address and undefined; thread, with clang)
 #   make fuzz            each reader on damaged input, FUZZ_SECONDS (20) each, with clang
+#   make kill            kills KILLS (300) runs that save checkpoints, and checks what is left
 #   make check-gpu       the tests of every operation on the GPU; fails without one
 #   make install         to PREFIX (/usr/local), below DESTDIR
 #   make format clean
@@ -85,7 +86,7 @@ MPI_TESTS      := $(patsubst %.c,$O/%,$(shell find tests -name 'mpi_*.c'))
 FUZZERS    := $(patsubst %.c,$O/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
 
-.PHONY: all blco tests fuzzers check check-layers asan tsan fuzz check-gpu install format clean FORCE
+.PHONY: all blco tests fuzzers check check-layers asan tsan fuzz kill check-gpu install format clean FORCE
 .PRECIOUS: $O/%.o
 all: blco
 blco: $O/blco $(PLUGIN)
@@ -164,6 +165,9 @@ $(FUZZERS): %: %.o $(LIBRARY)
 fuzz:
 	$(MAKE) VARIANT=fuzz fuzzers
 	scripts/run-fuzzers build/fuzz $(FUZZ_SECONDS)
+
+kill: blco
+	tests/kill/kill-checkpoints $O/blco
 
 install: blco
 	install -d $(DESTDIR)$(PREFIX)/bin $(foreach s,1 5 7,$(DESTDIR)$(PREFIX)/share/man/man$s)

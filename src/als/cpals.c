@@ -27,12 +27,13 @@ enum status cpals_sweep(struct backend *b, struct backend_fit *fit, struct error
     return backend_fit(b, b->order - 1, fit, error);
 }
 
-/* *interrupted = the largest value of the options' on any rank. */
-static enum status find_stop(struct backend *b, const struct cpals_options *options,
-                             int *interrupted, struct error *error)
+/* What the run is to do after the iterations so far, as far as they say. */
+static enum cpals_stop stop_after(const struct cpals_result *result,
+                                  const struct cpals_options *options)
 {
-    *interrupted = options->interrupted ? *options->interrupted : 0;
-    return comm_agree(b->ranks->all, interrupted, error);
+    if (result->iterations > 1 && fabs(result->change) < options->tolerance)
+        return CPALS_CONVERGED;
+    return result->iterations >= options->max_iterations ? CPALS_ITERATIONS : CPALS_GOES_ON;
 }
 
 /* One sweep; *fit = its fit, from the residual where the options or rounding ask for that. */
@@ -51,28 +52,90 @@ static enum status iterate(struct backend *b, const struct cpals_options *option
     return STATUS_OK;
 }
 
-/* Iterates until the options say to stop. */
-static enum status iterate_all(struct backend *b, const struct cpals_options *options,
-                               struct weight_history *weights, struct progress *progress,
-                               struct cpals_result *result, struct error *error)
+/* What a rank wants after an iteration: of all ranks' wishes the largest counts. */
+enum wish { WISH_NONE, WISH_CHECKPOINT, WISH_TIME_LIMIT, WISH_SIGNAL /* + the signal's number */ };
+
+static int wish_of(const struct cpals_options *options, const struct saver *saver, int iterations)
 {
-    for (int i = 1; i <= options->max_iterations; i++) {
-        if (iterate(b, options, i, result, error) != STATUS_OK ||
-            weight_history_note(weights, b, i, error) != STATUS_OK)
+    int number = options->interrupted ? *options->interrupted : 0;
+    if (number)
+        return WISH_SIGNAL + number;
+    if (options->deadline > 0 && clock_now() >= options->deadline)
+        return WISH_TIME_LIMIT;
+    return saver_is_due(saver, iterations) ? WISH_CHECKPOINT : WISH_NONE;
+}
+
+static void save(struct saver *saver, struct backend *b, const struct cpals_options *options,
+                 const struct cpals_result *result)
+{
+    struct checkpoint_about about = options->saving->about;
+    about.iterations = result->iterations;
+    about.fit = result->fit;
+    about.change = result->change;
+    saver_save(saver, b, &about, result->stop != CPALS_GOES_ON);
+}
+
+/* Settles, alike on all ranks, whether the run stops, and saves what is to be saved. */
+static enum status settle_stop(struct backend *b, const struct cpals_options *options,
+                               struct saver *saver, struct cpals_result *result,
+                               struct error *error)
+{
+    int wish = wish_of(options, saver, result->iterations);
+    result->stop = stop_after(result, options);
+    if (result->stop != CPALS_CONVERGED && comm_agree(b->ranks->all, &wish, error) != STATUS_OK)
+        return error->status;
+    if (result->stop != CPALS_CONVERGED && wish > WISH_SIGNAL) {
+        result->interrupted = wish - WISH_SIGNAL;
+        result->stop = CPALS_INTERRUPTED;
+    } else if (result->stop == CPALS_GOES_ON && wish == WISH_TIME_LIMIT) {
+        result->stop = CPALS_TIME_LIMIT;
+    }
+    if (options->saving && (wish == WISH_CHECKPOINT || result->stop != CPALS_GOES_ON))
+        save(saver, b, options, result);
+    return STATUS_OK;
+}
+
+/* Loads the start: a model, or what a checkpoint has kept of a run. */
+static enum status load_start(struct backend *b, const struct ktensor *k,
+                              const struct cpals_options *options, struct cpals_result *result,
+                              struct error *error)
+{
+    const struct checkpoint *from = options->resume;
+    *result = (struct cpals_result){0};
+    if (!from)
+        return backend_load(b, k, error);
+    result->iterations = from->about.iterations;
+    result->fit = from->about.fit;
+    result->change = from->about.change;
+    result->stop = stop_after(result, options);
+    return backend_resume(b, k, &from->carried, error);
+}
+
+/* What goes along with a run. */
+struct run {
+    struct backend *b;
+    const struct cpals_options *options;
+    struct saver saver;
+    struct weight_history weights;
+    struct progress *progress;
+    struct cpals_result *result;
+};
+
+/* Iterates until the options say to stop. */
+static enum status iterate_all(struct run *run, struct error *error)
+{
+    const struct cpals_options *options = run->options;
+    struct cpals_result *result = run->result;
+    while (result->stop == CPALS_GOES_ON) {
+        int i = result->iterations + 1;
+        if (iterate(run->b, options, i, result, error) != STATUS_OK ||
+            weight_history_note(&run->weights, run->b, i, error) != STATUS_OK)
             return error->status;
-        progress_update(progress, (double)i / options->max_iterations,
+        progress_update(run->progress, (double)i / options->max_iterations,
                         "iteration %d of %d, fit %.6f, change %.1e", i, options->max_iterations,
                         result->fit, result->change);
-        if (i > 1 && fabs(result->change) < options->tolerance) {
-            result->stop = CPALS_CONVERGED;
-            break;
-        }
-        if (find_stop(b, options, &result->interrupted, error) != STATUS_OK)
+        if (settle_stop(run->b, options, &run->saver, result, error) != STATUS_OK)
             return error->status;
-        if (result->interrupted) {
-            result->stop = CPALS_INTERRUPTED;
-            break;
-        }
     }
     return STATUS_OK;
 }
@@ -94,19 +157,22 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
                           const struct cpals_options *options, struct progress *progress,
                           struct cpals_result *result, struct error *error)
 {
-    struct weight_history weights;
+    struct run run = {.b = b, .options = options, .progress = progress, .result = result};
     double start = clock_now();
-    *result = (struct cpals_result){.stop = CPALS_ITERATIONS};
-    if (weight_history_create(&weights, k->rank, error) != STATUS_OK)
-        return error->status;
     progress_stage(progress, "decomposing");
-    if (backend_load(b, k, error) == STATUS_OK &&
-        iterate_all(b, options, &weights, progress, result, error) == STATUS_OK &&
-        check_last(b, options, result, error) == STATUS_OK) {
-        result->seconds = clock_now() - start;
-        model_health(&result->health, b, &weights, result->iterations, error);
+    if (weight_history_create(&run.weights, k->rank, error) == STATUS_OK &&
+        load_start(b, k, options, result, error) == STATUS_OK) {
+        saver_open(&run.saver, options->saving, result->iterations, progress);
+        iterate_all(&run, error);
+        saver_close(&run.saver);
+        result->saved = run.saver.saved;
+        result->not_saved = run.saver.error;
+        if (error->status == STATUS_OK && check_last(b, options, result, error) == STATUS_OK) {
+            result->seconds = clock_now() - start;
+            model_health(&result->health, b, &run.weights, result->iterations, error);
+        }
     }
-    weight_history_free(&weights);
+    weight_history_free(&run.weights);
     return error->status;
 }
 
@@ -114,7 +180,8 @@ void cpals_tell(const struct cpals_result *result, struct progress *progress)
 {
     static const char *const why[] = {[CPALS_CONVERGED] = "converged",
                                       [CPALS_ITERATIONS] = "iteration limit",
-                                      [CPALS_INTERRUPTED] = "interrupted"};
+                                      [CPALS_INTERRUPTED] = "interrupted",
+                                      [CPALS_TIME_LIMIT] = "time limit"};
     progress_done(progress, "%d iterations, fit %.6f, %s", result->iterations, result->fit,
                   why[result->stop]);
 }

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "als/checkpoint_saver.h"
 #include "als/fit_trust.h"
 #include "als/model_health.h"
 #include "backend/backend.h"
@@ -16,28 +17,41 @@ struct cpals_options {
                          * the residual; 0: only where rounding could pass for convergence    */
     const volatile sig_atomic_t *interrupted; /* stop after the iteration in which this turns
                                                  nonzero; borrowed; may be NULL */
+    double deadline; /* stop after the iteration that ends at this time of clock_now or later;
+                      * 0: never                                                              */
+    const struct checkpoint_options *saving; /* checkpoints to write; borrowed; may be NULL   */
+    const struct checkpoint *resume; /* go on from this one, which counts for the iterations, too;
+                                      * borrowed; may be NULL                                 */
 };
 
-enum cpals_stop { CPALS_CONVERGED, CPALS_ITERATIONS, CPALS_INTERRUPTED };
+enum cpals_stop {
+    CPALS_GOES_ON,
+    CPALS_CONVERGED,
+    CPALS_ITERATIONS,
+    CPALS_INTERRUPTED,
+    CPALS_TIME_LIMIT
+};
 
 struct cpals_result {
-    int iterations;             /* that were made                                      */
+    int iterations;             /* that were made, those before a resumed checkpoint included */
     double fit;                 /* 1 - ||X - model|| / ||X|| after the last iteration  */
     double change;              /* of the fit in the last iteration                    */
     struct fit_trust trust;     /* how far the fits can be trusted         */
     struct model_health health; /* of the model after the last iteration   */
     enum cpals_stop stop;
-    int interrupted; /* the value of options.interrupted that stopped the run, or 0 */
-    double seconds;  /* of loading the factors and of all iterations        */
+    int interrupted;        /* the value of options.interrupted that stopped the run, or 0 */
+    double seconds;         /* of loading the factors and of all iterations        */
+    int saved;              /* the iteration of the last checkpoint, or 0          */
+    struct error not_saved; /* why the last checkpoint was not written; else empty */
 };
 
 /* One iteration: updates every mode of a loaded backend in turn; *fit = the fit of the new model.
  * Errors as backend_mttkrp, backend_update and backend_fit. */
 enum status cpals_sweep(struct backend *b, struct backend_fit *fit, struct error *error);
 
-/* Loads k and iterates, until the options say to stop; the model stays in the backend. On several
- * ranks each rank calls cpals_iterate with the rows that are here, and all stop after the same
- * iteration. */
+/* Loads k and iterates, until the options say to stop; the model stays in the backend. To resume, k
+ * has the model of the checkpoint, whose scales and Grams are loaded, too. On several ranks each
+ * rank calls cpals_iterate with the rows that are here, and all stop after the same iteration. */
 enum status cpals_iterate(struct backend *b, const struct ktensor *k,
                           const struct cpals_options *options, struct progress *progress,
                           struct cpals_result *result, struct error *error);

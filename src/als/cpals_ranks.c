@@ -77,7 +77,10 @@ static enum status decompose(struct backend *b, struct rank_tensor *t, struct ba
                              struct cpals_result *result, struct rank_report *report,
                              struct error *error)
 {
-    if (open_part(b, t, ranks, s, error) == STATUS_OK)
+    bool opened = open_part(b, t, ranks, s, error) == STATUS_OK;
+    if (opened && s->opened)
+        s->opened();
+    if (opened)
         iterate(b, ranks, s, part, result, report, error);
     if (error->status != STATUS_OK)
         comm_abort(ranks->all, error);

@@ -11,9 +11,11 @@ struct cpals_setting {
     struct backend_options options; /* host_memory and memory are those of this rank              */
     enum ktensor_init init;         /* the random start, where `start` is NULL                    */
     uint64_t seed;
-    const struct ktensor *start; /* the whole model to start from; borrowed; may be NULL        */
+    const struct ktensor *start; /* the whole model to start from, that of als.resume where the
+                                  * ranks resume; borrowed; may be NULL                           */
     struct cpals_options als;
-    bool spread; /* the model does not come together on rank 0                      */
+    void (*opened)(void); /* called as soon as this rank's backend is open; may be NULL           */
+    bool spread;          /* the model does not come together on rank 0                      */
     struct device_comm *devices; /* struct backend_ranks                                         */
     struct progress *progress; /* NULL where this rank shows nothing                              */
 };

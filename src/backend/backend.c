@@ -293,12 +293,18 @@ static enum status need(int mode, int last, const char *what, struct error *erro
                      what, last + 1);
 }
 
-enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)
+enum status backend_resume(struct backend *b, const struct ktensor *k,
+                           const struct carried *carried, struct error *error)
 {
     double start = clock_now();
     b->m_mode = b->updated_mode = -1;
-    enum status status = b->kind->ops->load(b->state, k, error);
+    enum status status = b->kind->ops->load(b->state, k, carried, error);
     return account(b, OP_LOAD, 0, start, status, error);
+}
+
+enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)
+{
+    return backend_resume(b, k, NULL, error);
 }
 
 enum status backend_mttkrp(struct backend *b, int mode, struct error *error)
@@ -356,11 +362,17 @@ enum status backend_weights(struct backend *b, double *lambda, struct error *err
     return b->kind->ops->weights(b->state, lambda, error);
 }
 
-enum status backend_store(struct backend *b, struct ktensor *k, struct error *error)
+enum status backend_save(struct backend *b, struct ktensor *k, struct carried *carried,
+                         struct error *error)
 {
     double start = clock_now();
-    enum status status = b->kind->ops->store(b->state, k, error);
+    enum status status = b->kind->ops->store(b->state, k, carried, error);
     return account(b, OP_STORE, 0, start, status, error);
+}
+
+enum status backend_store(struct backend *b, struct ktensor *k, struct error *error)
+{
+    return backend_save(b, k, NULL, error);
 }
 
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error)

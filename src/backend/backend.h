@@ -101,6 +101,13 @@ enum status backend_open_part(struct backend *b, const struct rank_tensor *t,
  * backend. Its model then is [lambda; A_1, ..., A_N] as given: backend_store returns the same. */
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error);
 
+/* Brings back what backend_save has handed out, perhaps of another backend or another number of
+ * ranks: k has the factor matrices as they stand (carried.h), the scales are not zero. The
+ * operations that follow give what they would have given then: on the host, with the ranks and the
+ * grid of then, the same bits. */
+enum status backend_resume(struct backend *b, const struct ktensor *k,
+                           const struct carried *carried, struct error *error);
+
 /* M (I_n x R) = X_(n) (A_N kr ... A_n+1 kr A_n-1 ... kr A_1) for n = mode. M stays in the backend.
  * STATUS_INPUT where a streamed file turns out to be damaged. */
 enum status backend_mttkrp(struct backend *b, int mode, struct error *error);
@@ -132,6 +139,12 @@ enum status backend_weights(struct backend *b, double *lambda, struct error *err
 
 /* Copies lambda and the factors of the model into k, which has the backend's shape and rank. */
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error);
+
+/* Copies what the next iteration begins with into k and carried, which have the backend's shape and
+ * rank: lambda, the factor matrices as they stand, scales and Grams. The backend's own state is
+ * left as it is. To be called between iterations. */
+enum status backend_save(struct backend *b, struct ktensor *k, struct carried *carried,
+                         struct error *error);
 
 /* Copies M of `mode`, the mode of the last MTTKRP, into m (I_n x R), before an update uses M. For
  * tests and benchmarks; no time is booked. STATUS_INTERNAL where that M is not there. */

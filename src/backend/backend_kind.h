@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "kernels/shared/precision.h"
 #include "base/progress.h"
+#include "model/carried.h"
 #include "model/ktensor.h"
 #include "plan/plan.h"
 #include "tensor/coo.h"
@@ -81,14 +82,16 @@ struct tensor_source {
 /* The operations on the `state` that open has made. The functions that return a status fill *error;
  * backend.h says what each operation does, at the function that calls it. */
 struct backend_ops {
-    enum status (*load)(void *state, const struct ktensor *k, struct error *error);
+    enum status (*load)(void *state, const struct ktensor *k, const struct carried *carried,
+                        struct error *error); /* carried: NULL, or as backend_resume has it */
     enum status (*mttkrp)(void *state, int mode, struct error *error);
     enum status (*update)(void *state, int mode, struct error *error);
     enum status (*fit)(void *state, int mode, struct backend_fit *fit, struct error *error);
     enum status (*residual)(void *state, struct backend_residual *r, struct error *error);
     enum status (*gram)(void *state, int mode, double *gram, struct error *error);
     enum status (*weights)(void *state, double *lambda, struct error *error);
-    enum status (*store)(void *state, struct ktensor *k, struct error *error);
+    enum status (*store)(void *state, struct ktensor *k, struct carried *carried,
+                         struct error *error); /* carried: NULL, or as backend_save has it  */
     enum status (*fetch)(void *state, int mode, double *m, struct error *error);
     void (*built)(void *state, struct backend_built *built);
     void (*close)(void *state);

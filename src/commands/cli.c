@@ -11,6 +11,7 @@
 #include "tensor/shape.h"
 
 #define MAX_OPTIONS 64
+#define MAX_TIME    1000000000 /* of one unit */
 
 /* The options of all sections in the form that getopt_long takes. */
 struct getopt_tables {
@@ -156,6 +157,31 @@ enum status cli_size(const char *option, const char *text, uint64_t *bytes, stru
                          "of 1024)",
                          option, text);
     *bytes = number << shift;
+    return STATUS_OK;
+}
+
+enum status cli_duration(const char *option, const char *text, double *seconds, struct error *error)
+{
+    static const struct {
+        char letter;
+        double seconds;
+    } units[] = {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}};
+    const char *end = text + strlen(text), *rest = text;
+    double sum = 0;
+    for (size_t i = 0; i < sizeof units / sizeof *units && rest && rest < end; i++) {
+        uint64_t number;
+        const char *unit = number_parse_unsigned(rest, end, &number);
+        if (!unit || unit == rest || unit == end || number > MAX_TIME) {
+            rest = NULL;
+        } else if (*unit == units[i].letter) {
+            sum += (double)number * units[i].seconds;
+            rest = unit + 1;
+        }
+    }
+    if (rest != end || !(sum > 0))
+        return error_set(error, STATUS_INPUT, "%s: '%s', expected a time as 90s, 10m or 3h50m",
+                         option, text);
+    *seconds = sum;
     return STATUS_OK;
 }
 

@@ -50,6 +50,10 @@ enum status cli_unsigned(const char *option, const char *text, uint64_t least, u
                          uint64_t *value, struct error *error);
 enum status cli_nonnegative(const char *option, const char *text, double *value,
                             struct error *error);
+/* A time as 90s, 10m or 3h50m: numbers with the units d, h, m and s, each at most once, larger
+ * units first; more than 0. */
+enum status cli_duration(const char *option, const char *text, double *seconds,
+                         struct error *error);
 enum status cli_size(const char *option, const char *text, uint64_t *bytes, struct error *error);
 
 /* The same for lengths of modes. `lengths` has room for MAX_ORDER of them. */

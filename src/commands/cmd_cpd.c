@@ -1,7 +1,6 @@
 /* blco cpd: from a tensor file to the files of its model. */
 #include "commands/cmd.h"
 
-#include <signal.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -9,34 +8,10 @@
 #include "comm/comm_team.h"
 #include "comm/comm_world.h"
 #include "commands/cpd_advice.h"
+#include "commands/cpd_checkpoint.h"
 #include "commands/cpd_job.h"
 #include "commands/cpd_output.h"
-
-static volatile sig_atomic_t interrupted; /* the signal that asked for the end, or 0 */
-
-/* The first signal lets the iteration finish; the second ends the program as if there were no
- * handler. */
-static void on_signal(int number)
-{
-    if (interrupted) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
-    interrupted = number;
-}
-
-/* Before this call a signal ends the program at once, for there is nothing to save. A signal that
- * the parent process set to be ignored (nohup, a job in the background) stays ignored. */
-static void catch_signals(void)
-{
-    const int numbers[] = {SIGINT, SIGTERM};
-    for (int i = 0; i < 2; i++) {
-        struct sigaction now, action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-        sigemptyset(&action.sa_mask);
-        if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-    }
-}
+#include "commands/cpd_signals.h"
 
 /* Reads the start that --init names. */
 static enum status read_start(struct cpd_job *job, struct error *error)
@@ -85,13 +60,14 @@ static enum status prepare(struct cpd_job *job, struct error *error)
         return error->status;
     if (comm_world_rank() == 0 && cpd_output_open(job, error) != STATUS_OK)
         return error->status;
-    if (read_start(job, error) != STATUS_OK)
+    if (read_start(job, error) != STATUS_OK || cpd_checkpoint_prepare(job, error) != STATUS_OK)
         return error->status;
     name_workers(job, workers);
     progress_note(&job->progress, "blco %s: backend %s%s%s%s, %s, rank %ju, seed %ju", version_text,
                   job->kind->name, why_not.status ? " (" : "", why_not.message,
                   why_not.status ? ")" : "", workers, (uintmax_t)s->common.options.rank,
                   (uintmax_t)s->seed);
+    cpd_checkpoint_note_resumed(job);
     return STATUS_OK;
 }
 
@@ -100,6 +76,7 @@ static enum status prepare(struct cpd_job *job, struct error *error)
 static enum status finish(struct cpd_job *job, struct comm *world, struct error *error)
 {
     bool tells = comm_world_rank() == 0;
+    cpd_signals_done();
     if ((tells || job->together) && cpd_output_write(job, world, error) != STATUS_OK)
         return error->status;
     if (!tells)
@@ -107,7 +84,8 @@ static enum status finish(struct cpd_job *job, struct comm *world, struct error 
     cpd_summarise(&job->progress, &job->result, &job->times, job->model.shape.order,
                   job->settings.verbose, &job->files);
     cpd_advise(&job->progress, &job->result, &job->settings.common.options);
-    return STATUS_OK;
+    cpd_checkpoint_note_saved(job, error);
+    return error->status;
 }
 
 /* The processes wait for each other after each phase, so that the failure of one is that of all. */
@@ -136,6 +114,7 @@ static enum status run_process(struct cpd_job *job, struct error *error)
 static void run(struct cpd_job *job, struct error *error)
 {
     struct comm *world = NULL;
+    cpd_signals_count_asks();
     bool together = comm_world_expected();
     bool quiet = job->settings.common.quiet || comm_world_rank() > 0;
     job->settings.common.gpus.all_unless_given = together;
@@ -151,16 +130,16 @@ static void run(struct cpd_job *job, struct error *error)
 
 int cmd_cpd(int argc, char **argv, struct error *error)
 {
-    struct cpd_job job = {
-        .interrupted = &interrupted, .catch_signals = catch_signals, .times.start = clock_now()};
+    struct cpd_job job = {.times.start = clock_now()};
     if (cpd_settings_parse(&job.settings, argc, argv, error) == STATUS_OK &&
         !cmd_common_answered(&job.settings.common, cmd_cpd_help))
         run(&job, error);
+    checkpoint_close(&job.resume);
     ktensor_free(&job.start);
     ktensor_free(&job.model);
     ktensor_files_free(&job.files);
     cpd_settings_free(&job.settings);
-    int number = job.result.interrupted ? job.result.interrupted : interrupted;
+    int number = job.result.interrupted ? job.result.interrupted : cpd_interrupted;
     if (error->status == STATUS_OK && number)
         return 128 + number;
     return (int)error->status;

@@ -1,8 +1,11 @@
 /* blco cpd on one rank. */
 #include <string.h>
 
+#include "base/memory.h"
+#include "commands/cpd_checkpoint.h"
 #include "commands/cpd_job.h"
 #include "commands/cpd_output.h"
+#include "formats/input_hash.h"
 
 /* What the tensor is in while one rank decomposes it. */
 struct alone {
@@ -24,11 +27,31 @@ static enum status open_tensor(struct alone *a, struct error *error)
 static enum status plan_and_read(struct alone *a, struct error *error)
 {
     struct cpd_job *job = a->job;
-    if (cpd_check_start(job, &a->input.x.shape, error) != STATUS_OK ||
-        cpd_output_check(job, a->input.x.shape.order, error) != STATUS_OK)
+    const struct coo *x = &a->input.x;
+    if (cpd_check_start(job, &x->shape, error) != STATUS_OK ||
+        cpd_output_check(job, x->shape.order, error) != STATUS_OK ||
+        cpd_checkpoint_check_shape(job, &x->shape, x->nnz, error) != STATUS_OK)
         return error->status;
     return backend_prepare(&a->backend, job->kind, &a->input, &job->settings.common.options, NULL,
                            &job->progress, error);
+}
+
+/* Finds out which tensor it is, where a checkpoint must know. */
+static enum status identify(struct alone *a, struct error *error)
+{
+    struct fingerprint tensor = {.shape = a->input.x.shape, .nnz = a->input.x.nnz};
+    if (!cpd_checkpoint_used(a->job) || input_hash(&a->input, &tensor.hash, error) != STATUS_OK)
+        return error->status;
+    return cpd_checkpoint_identify(a->job, &tensor, error);
+}
+
+/* The model of the checkpoint, which is only mapped, is copied. */
+static void copy_model(struct ktensor *to, const struct ktensor *from)
+{
+    memory_copy(to->lambda, from->lambda, from->rank * sizeof *from->lambda);
+    for (int n = 0; n < from->shape.order; n++)
+        memory_copy(to->factor[n], from->factor[n],
+                    from->shape.dims[n] * from->rank * sizeof *from->factor[n]);
 }
 
 /* The start becomes the model. */
@@ -41,7 +64,10 @@ static enum status make_start(struct alone *a, struct error *error)
         job->start = (struct ktensor){0};
     } else if (ktensor_create(&job->model, &a->input.x.shape, s->common.options.rank, error) ==
                STATUS_OK) {
-        ktensor_randomise(&job->model, s->init, s->seed);
+        if (s->resume)
+            copy_model(&job->model, &job->resume.model);
+        else
+            ktensor_randomise(&job->model, s->init, s->seed);
     }
     return error->status;
 }
@@ -75,7 +101,7 @@ static enum status decompose(struct alone *a, struct error *error)
     progress_done(&job->progress, "%d ordering%s", orderings, orderings == 1 ? "" : "s");
     if (s->verbose)
         cpd_show_plan(job, &a->backend);
-    job->catch_signals();
+    cpd_catch_signals();
     enum status status =
         cpals_run(&a->backend, &job->model, &options, &job->progress, &job->result, error);
     memcpy(job->times.operation, a->backend.seconds, sizeof job->times.operation);
@@ -88,7 +114,7 @@ enum status cpd_alone(struct cpd_job *job, struct error *error)
 {
     struct alone a = {.job = job};
     if (open_tensor(&a, error) == STATUS_OK && plan_and_read(&a, error) == STATUS_OK &&
-        make_start(&a, error) == STATUS_OK)
+        identify(&a, error) == STATUS_OK && make_start(&a, error) == STATUS_OK)
         decompose(&a, error);
     backend_close(&a.backend);
     tensor_input_close(&a.input);

@@ -2,12 +2,24 @@
 
 #include <string.h>
 
+#include "commands/cpd_signals.h"
+
 struct cpals_options cpd_als_options(const struct cpd_job *job)
 {
-    return (struct cpals_options){.max_iterations = job->settings.iterations,
-                                  .tolerance = job->settings.tolerance,
-                                  .check_every = job->settings.check_every,
-                                  .interrupted = job->interrupted};
+    const struct cpd_settings *s = &job->settings;
+    return (struct cpals_options){.max_iterations = s->iterations,
+                                  .tolerance = s->tolerance,
+                                  .check_every = s->check_every,
+                                  .interrupted = &cpd_interrupted,
+                                  .deadline =
+                                      s->time_limit > 0 ? job->times.start + s->time_limit : 0,
+                                  .saving = s->checkpoint ? &job->saving : NULL,
+                                  .resume = s->resume ? &job->resume : NULL};
+}
+
+void cpd_catch_signals(void)
+{
+    cpd_signals_catch(CPD_SIGNALS_PATIENCE);
 }
 
 enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape,

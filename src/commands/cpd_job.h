@@ -12,14 +12,14 @@
 struct cpd_job {
     struct cpd_settings settings;
     const struct backend_kind *kind;
-    const volatile sig_atomic_t *interrupted; /* the signal that asked for the end, or 0 */
-    void (*catch_signals)(void);              /* before it a signal ends the program     */
-    struct ktensor start;                     /* of --init STEM; else empty              */
-    struct ktensor model;                     /* the result. Of several processes process 0 has
-                                               * it whole; with `together` each has some rows */
-    bool together;                            /* the processes write the model together */
-    struct shape shape;                       /* of the tensor, with `together`         */
-    struct stem_lock lock;                    /* on the stem of the files; of rank 0 */
+    struct ktensor start;             /* of --init STEM; else empty              */
+    struct checkpoint resume;         /* of --resume; else empty                 */
+    struct checkpoint_options saving; /* of --checkpoint                         */
+    struct ktensor model;             /* the result. Of several processes process 0 has
+                                       * it whole; with `together` each has some rows */
+    bool together;                    /* the processes write the model together */
+    struct shape shape;               /* of the tensor, with `together`         */
+    struct stem_lock lock;            /* on the stem of the files; of rank 0 */
     struct ktensor_files files;
     struct cpals_result result;
     struct cpd_times times;
@@ -27,6 +27,10 @@ struct cpd_job {
 };
 
 struct cpals_options cpd_als_options(const struct cpd_job *job);
+
+/* From now on signals let the iteration finish; before, a signal ends the program at once, for
+ * there is nothing to save. */
+void cpd_catch_signals(void);
 
 /* Refuses a start (--init) whose shape is not that of the tensor. STATUS_INPUT. */
 enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape,

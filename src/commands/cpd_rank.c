@@ -6,10 +6,13 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "comm/comm_world.h"
+#include "commands/cpd_checkpoint.h"
 #include "commands/cpd_job.h"
 #include "commands/cpd_output.h"
 #include "commands/cpd_together.h"
 #include "commands/rank_place.h"
+#include "ranks/checkpoint_together.h"
+#include "ranks/rank_fingerprint.h"
 
 /* What a rank tells rank 0 in the end. */
 struct telling {
@@ -28,6 +31,28 @@ struct work {
     struct cpals_result result;
 };
 
+/* Whether the job is this rank's own; threads of one process leave the job to rank 0. */
+static bool owns_job(const struct work *w)
+{
+    return w->comm->rank == 0 || comm_world_expected();
+}
+
+/* Finds out which tensor it is, where a checkpoint must know, and whether all ranks see the files
+ * of checkpoints. Ranks that share the job wait until rank 0 knows. */
+static enum status identify(struct work *w, struct error *error)
+{
+    struct fingerprint tensor;
+    const char *path = w->job->settings.checkpoint;
+    if (!cpd_checkpoint_used(w->job) ||
+        (path && checkpoint_writable_together(path, w->comm, error) != STATUS_OK) ||
+        cpd_checkpoint_agree(w->job, w->comm, error) != STATUS_OK ||
+        rank_fingerprint(&tensor, &w->tensor, w->comm, error) != STATUS_OK)
+        return error->status;
+    if (owns_job(w))
+        cpd_checkpoint_identify(w->job, &tensor, error);
+    return comm_agree_error(w->comm, error);
+}
+
 /* Opens this rank's part of the tensor; the failure of one rank is that of all. */
 static enum status open_tensor(struct work *w, struct error *error)
 {
@@ -37,6 +62,7 @@ static enum status open_tensor(struct work *w, struct error *error)
         rank_tensor_open(&w->tensor, w->comm, s->tensor, &s->common.tns, &request, w->progress,
                          error) == STATUS_OK &&
         cpd_check_start(w->job, &w->tensor.shape, error) == STATUS_OK &&
+        identify(w, error) == STATUS_OK &&
         cpd_choose_together(w->job, w->comm, &w->tensor, error) == STATUS_OK && w->comm->rank == 0)
         cpd_output_check(w->job, w->tensor.shape.order, error);
     return comm_settle(w->comm, error);
@@ -63,8 +89,11 @@ static struct cpals_setting make_setting(const struct work *w)
                                     .options = job->settings.common.options,
                                     .init = job->settings.init,
                                     .seed = job->settings.seed,
-                                    .start = job->settings.init_stem ? &job->start : NULL,
+                                    .start = job->settings.init_stem ? &job->start
+                                             : job->settings.resume  ? &job->resume.model
+                                                                     : NULL,
                                     .als = cpd_als_options(job),
+                                    .opened = owns_job(w) ? cpd_catch_signals : NULL,
                                     .spread = job->together,
                                     .devices = w->devices,
                                     .progress = w->progress};
@@ -74,18 +103,10 @@ static struct cpals_setting make_setting(const struct work *w)
     return setting;
 }
 
-/* Whether the job is this rank's own; threads of one process leave the job to rank 0. */
-static bool owns_job(const struct work *w)
-{
-    return w->comm->rank == 0 || comm_world_expected();
-}
-
 static enum status decompose(struct work *w, struct error *error)
 {
     const struct cpals_setting setting = make_setting(w);
     struct telling mine = {0};
-    if (owns_job(w))
-        w->job->catch_signals();
     if (cpals_run_rank(w->comm, &w->tensor, &setting, &w->job->model, &w->result, &mine.report,
                        error) != STATUS_OK)
         return error->status;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "commands/cmd.h"
 #include "model/ktensor_io.h"
 
@@ -16,7 +17,11 @@ enum {
     KEY_NOWRITE,
     KEY_RESCUE,
     KEY_RIDGE,
-    KEY_CHECK
+    KEY_CHECK,
+    KEY_CHECKPOINT,
+    KEY_EVERY,
+    KEY_RESUME,
+    KEY_TIME_LIMIT
 };
 
 static const struct cli_option model_options[] = {
@@ -45,13 +50,21 @@ static const struct cli_option output_options[] = {
      "the ranks"},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_section sections[] = {{"Model", model_options},
-                                              {"Input", cmd_input_options},
-                                              {"Output", output_options},
-                                              {"Machine", cmd_machine_options},
-                                              {"Several GPUs or processes", cmd_ranks_options},
-                                              {"General", cmd_general_options},
-                                              {NULL, NULL}};
+static const struct cli_option checkpoint_options[] = {
+    {"checkpoint", KEY_CHECKPOINT, "FILE",
+     "save the state of the run in FILE now and then, and\nat the end"},
+    {"checkpoint-every", KEY_EVERY, "TIME",
+     "how often: after a time as 90s, 10m or 1h30m, or\nafter N iterations as 50i (10m)"},
+    {"resume", KEY_RESUME, "FILE", "go on from the checkpoint in FILE"},
+    {"time-limit", KEY_TIME_LIMIT, "TIME",
+     "stop after the iteration in which TIME has passed\nsince the start, as 3h50m"},
+    {NULL, 0, NULL, NULL}};
+
+static const struct cli_section sections[] = {
+    {"Model", model_options},         {"Input", cmd_input_options},
+    {"Output", output_options},       {"Checkpoints", checkpoint_options},
+    {"Machine", cmd_machine_options}, {"Several GPUs or processes", cmd_ranks_options},
+    {"General", cmd_general_options}, {NULL, NULL}};
 
 void cmd_cpd_help(FILE *stream)
 {
@@ -65,9 +78,10 @@ void cmd_cpd_help(FILE *stream)
             "\nProcesses that mpirun or srun starts work on one tensor together, each with a\n"
             "GPU where there are GPUs. Options of memory count for each GPU or process, -t\n"
             "for each process. More in blco-cluster(7).\n"
-            "\nSIGINT or SIGTERM ends the run after the present iteration, and the model so far\n"
-            "is written. Exit codes: 0 done, 2 usage or input, 3 memory, 4 numerical\n"
-            "breakdown, 5 output, 130 or 143 interrupted. More in blco-cpd(1).\n");
+            "\nSIGINT, SIGTERM or SIGHUP ends the run after the present iteration, and the\n"
+            "model so far and a checkpoint are written; SIGUSR1 asks for a checkpoint. Exit\n"
+            "codes: 0 done, 2 usage or input, 3 memory, 4 numerical breakdown, 5 output, 129,\n"
+            "130 or 143 interrupted. More in blco-cpd(1).\n");
 }
 
 static enum status set_formats(struct cpd_settings *s, const char *text, struct error *error)
@@ -125,6 +139,24 @@ static enum status set_stem(struct cpd_settings *s, const char *text, struct err
     return copy_stem(s, text, length, error);
 }
 
+/* A number of iterations as 50i, or a time. */
+static enum status set_every(struct cpd_settings *s, const char *text, struct error *error)
+{
+    size_t length = strlen(text);
+    uint64_t number;
+    s->every_iterations = 0;
+    s->every_seconds = 0;
+    if (length == 0 || text[length - 1] != 'i')
+        return cli_duration("--checkpoint-every", text, &s->every_seconds, error);
+    const char *end = text + length - 1;
+    if (number_parse_unsigned(text, end, &number) != end || end == text || number < 1 ||
+        number > MAX_ITERATIONS)
+        return error_set(error, STATUS_INPUT,
+                         "--checkpoint-every: '%s', expected a number of iterations as 50i", text);
+    s->every_iterations = (int)number;
+    return STATUS_OK;
+}
+
 static enum status set_option(void *settings, int key, const char *text, struct error *error)
 {
     struct cpd_settings *s = settings;
@@ -157,6 +189,16 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     case KEY_NOWRITE:
         s->nowrite = true;
         return STATUS_OK;
+    case KEY_CHECKPOINT:
+        s->checkpoint = text;
+        return STATUS_OK;
+    case KEY_EVERY:
+        return set_every(s, text, error);
+    case KEY_RESUME:
+        s->resume = text;
+        return STATUS_OK;
+    case KEY_TIME_LIMIT:
+        return cli_duration("--time-limit", text, &s->time_limit, error);
     case 'v':
         s->verbose = true;
         return STATUS_OK;
@@ -201,6 +243,12 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
         return error->status;
     if (s->common.options.rank == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
+    if (s->resume && s->init_stem)
+        return error_set(error, STATUS_INPUT,
+                         "--resume and --init %s: both say where to start from", s->init_stem);
+    if ((s->every_seconds > 0 || s->every_iterations > 0) && !s->checkpoint)
+        return error_set(error, STATUS_INPUT,
+                         "--checkpoint-every: --checkpoint FILE expected, too");
     s->common.options.iterations = (uint64_t)s->iterations;
     return s->stem || s->nowrite ? STATUS_OK : default_stem(s, error);
 }

@@ -21,6 +21,11 @@ struct cpd_settings {
     uint64_t seed;          /* of the random start                       */
     enum ktensor_init init; /* if init_stem is NULL                      */
     const char *init_stem;  /* the model to start from, or NULL          */
+    const char *checkpoint; /* the file to save checkpoints in, or NULL  */
+    const char *resume;     /* the checkpoint to go on from, or NULL     */
+    double every_seconds;   /* between checkpoints; 0: not given         */
+    int every_iterations;   /* likewise                                  */
+    double time_limit;      /* seconds; 0: none                          */
 };
 
 /* Fills *s from the command line. The caller frees *s with cpd_settings_free(), on failure too. If

@@ -64,6 +64,7 @@ void cpd_summarise(struct progress *progress, const struct cpals_result *result,
         [CPALS_CONVERGED] = "converged",
         [CPALS_ITERATIONS] = "stopped at the limit of iterations",
         [CPALS_INTERRUPTED] = "interrupted",
+        [CPALS_TIME_LIMIT] = "stopped at the time limit",
     };
     char size[NUMBER_SIZE_TEXT];
     progress_note(progress, "fit %.9f after %d iteration%s, %s (last change %.1e)", result->fit,

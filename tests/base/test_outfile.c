@@ -47,6 +47,31 @@ static void test_relative_path(void **state)
     free(old);
 }
 
+/* A swap leaves the new file alone in the folder, or the old one. */
+static void test_swaps(void **state)
+{
+    (void)state;
+    do {
+        struct outfile f;
+        for (int i = 0; i < 2; i++) {
+            struct error error = {0};
+            assert_int_equal(outfile_open(&f, scratch_path("x"), &error), STATUS_OK);
+            assert_int_equal(outfile_write(&f, i ? "new" : "old", 3, &error), STATUS_OK);
+            assert_int_equal(outfile_commit(&f, &error), STATUS_OK);
+            assert_int_equal(f.fd, -1);
+            assert_content("x", i ? "new" : "old");
+            assert_int_equal(scratch_entries(0), 1);
+        }
+        struct error error = {0};
+        assert_int_equal(outfile_open(&f, scratch_path("x"), &error), STATUS_OK);
+        scratch_entries(1);
+        assert_int_equal(mkdir(scratch_path("x"), 0777), 0); /* in the way of the new name */
+        assert_int_equal(outfile_commit(&f, &error), STATUS_OUTPUT);
+        assert_int_equal(f.fd, -1);
+        assert_int_equal(scratch_entries(1), 1);
+    } while (next_file_system());
+}
+
 static void test_replaces(void **state)
 {
     (void)state;
@@ -255,9 +280,11 @@ static void test_check(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_clean),         TEST(test_check_apart), TEST(test_shared_file),
-        TEST(test_scratch_file),  TEST(test_check),       TEST(test_appears_whole),
-        TEST(test_relative_path), TEST(test_replaces),    TEST(test_permissions_follow_umask),
+        TEST(test_clean),         TEST(test_check_apart),
+        TEST(test_shared_file),   TEST(test_scratch_file),
+        TEST(test_check),         TEST(test_appears_whole),
+        TEST(test_relative_path), TEST(test_swaps),
+        TEST(test_replaces),      TEST(test_permissions_follow_umask),
         TEST(test_discard),       TEST(test_bad_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "formats/tensor_input.h"
-#include "ranks/rank_tensor.h"
+#include "ranks/rank_fingerprint.h"
 #include "support/rank_threads.h"
 #include "support/scratch.h"
 #include "support/blco_files.h"
@@ -25,6 +25,7 @@ struct job {
     bool read;                 /* it is read after all         */
     struct progress *progress; /* of rank 0 */
     struct rank_tensor tensor;
+    struct fingerprint print;
 };
 
 static void open_one(struct comm *c, void *context, struct error *error)
@@ -42,6 +43,9 @@ static void open_one(struct comm *c, void *context, struct error *error)
         rank_tensor_share(&job->tensor, c, job->x, &request, error);
     if (error->status == STATUS_OK && job->read)
         rank_tensor_read(&job->tensor, c, NULL, error);
+    if (error->status == STATUS_OK &&
+        rank_fingerprint(&job->print, &job->tensor, c, error) != STATUS_OK)
+        rank_tensor_close(&job->tensor);
 }
 
 static bool open_all(struct job *job, const struct job *like, int ranks, struct error *errors)
@@ -151,6 +155,10 @@ static void check_file(const char *path, const struct tns_options *options)
         assert_true(open_all(job, &like, rank_counts[r], errors));
         assert_all_well(errors, rank_counts[r]);
         assert_union(job, rank_counts[r], &input.x);
+        for (int k = 0; k < rank_counts[r]; k++)
+            assert_true(shape_equal(&job[k].print.shape, &input.x.shape) &&
+                        job[k].print.nnz == input.x.nnz &&
+                        job[k].print.hash == fingerprint_hash(&input.x, NULL));
         close_all(job);
     }
     check_memory(&input.x);
@@ -252,8 +260,10 @@ static void test_unread_blco(void **state)
         const struct job like = {.path = scratch_path("x.blco"), .packed = true, .read = r % 2};
         assert_true(open_all(job, &like, ranks, errors));
         assert_all_well(errors, ranks);
-        for (int k = 0; k < ranks && !like.read; k++)
+        for (int k = 0; k < ranks && !like.read; k++) {
             assert_unread(&job[k].tensor, &x, k);
+            assert_true(job[k].print.hash == fingerprint_hash(&x, NULL));
+        }
         if (like.read)
             assert_union(job, ranks, &x);
         close_all(job);

@@ -27,38 +27,61 @@ static enum status sum_grams(struct device_state *s, struct error *error)
     return status == STATUS_OK ? device_ranks_wait(&s->ranks, s->stream, error) : status;
 }
 
+/* norm (R) = what the scales of mode n undo: one where there are none. */
+static void norms_of(const struct device_state *s, int n, const struct carried *carried,
+                     double *norm)
+{
+    for (uint64_t r = 0; r < s->rank; r++)
+        norm[r] = carried ? 1 / carried->scale[(uint64_t)n * s->rank + r] : 1;
+}
+
+/* Factor matrix n, its norms and its Gram; without `carried` the Gram of this rank's rows. */
+static enum status load_mode(struct device_state *s, int n, const struct ktensor *k,
+                             const struct carried *carried, double *norm, struct error *error)
+{
+    uint64_t square = s->rank * s->rank;
+    norms_of(s, n, carried, norm);
+    enum status status =
+        device_factor_upload(&s->staging, k->factor[n], s->sweep.factors.factor[n],
+                             k->shape.dims[n], s->rank, s->ld, s->sweep.factors.precision, error);
+    if (status == STATUS_OK && !carried)
+        status = make_gram(s, n, error);
+    if (status == STATUS_OK && carried)
+        status = cuda_status(cudaMemcpyAsync(s->gram[n], carried->gram + (uint64_t)n * square,
+                                             square * sizeof *s->gram[n], cudaMemcpyHostToDevice,
+                                             s->stream),
+                             "the Grams", error);
+    if (status == STATUS_OK)
+        status = cuda_status(cudaMemcpyAsync(s->norm[n], norm, s->rank * sizeof *norm,
+                                             cudaMemcpyHostToDevice, s->stream),
+                             "the factors", error);
+    return status == STATUS_OK /* before `norm` changes */
+               ? device_ranks_wait(&s->ranks, s->stream, error)
+               : status;
+}
+
 /* The start counts as it stands: norms one, Grams of the columns as given. Its lambda counts until
  * the first update. */
-enum status device_state_load(void *state, const struct ktensor *k, struct error *error)
+enum status device_state_load(void *state, const struct ktensor *k, const struct carried *carried,
+                              struct error *error)
 {
     struct device_state *s = state;
-    double *ones = memory_array(s->rank, sizeof *ones, error);
-    if (!ones)
+    double *norm = memory_array(s->rank, sizeof *norm, error);
+    if (!norm)
         return error->status;
-    for (uint64_t r = 0; r < s->rank; r++)
-        ones[r] = 1;
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
         status = cuda_status(cudaMemset(s->scalars, 0, sizeof *s->scalars), "the result", error);
-    for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        status = device_factor_upload(&s->staging, k->factor[n], s->sweep.factors.factor[n],
-                                      k->shape.dims[n], s->rank, s->ld, s->sweep.factors.precision,
-                                      error);
-        if (status == STATUS_OK)
-            status = make_gram(s, n, error);
-        if (status == STATUS_OK)
-            status = cuda_status(cudaMemcpyAsync(s->norm[n], ones, s->rank * sizeof *ones,
-                                                 cudaMemcpyHostToDevice, s->stream),
-                                 "the factors", error);
-    }
-    if (status == STATUS_OK)
+    for (int n = 0; n < s->order && status == STATUS_OK; n++)
+        status = load_mode(s, n, k, carried, norm, error);
+    if (status == STATUS_OK && !carried)
         status = sum_grams(s, error);
     memcpy(s->loaded, k->lambda, s->rank * sizeof *s->loaded);
     s->last_mode = -1;
     device_state_restart(s);
     for (int n = 0; n < s->order; n++)
         device_sweep_changed(&s->sweep, n);
-    memory_free(ones);
+    memory_free(norm);
     return status;
 }
 
@@ -85,7 +108,26 @@ static enum status copy_lambda(const struct device_state *s, double *lambda, str
                        "lambda", error);
 }
 
-enum status device_state_store(void *state, struct ktensor *k, struct error *error)
+/* Factor matrix n of unit columns, or with `carried` as it stands, with its scales and its Gram. */
+static enum status store_mode(struct device_state *s, int n, struct ktensor *k,
+                              struct carried *carried, double *scale, struct error *error)
+{
+    uint64_t square = s->rank * s->rank;
+    enum status status = inverse_norms(s, n, scale, error);
+    if (status == STATUS_OK)
+        status = device_factor_download(&s->staging, s->sweep.factors.factor[n], k->factor[n],
+                                        k->shape.dims[n], s->rank, s->ld,
+                                        s->sweep.factors.precision, carried ? NULL : scale, error);
+    if (status != STATUS_OK || !carried)
+        return status;
+    memcpy(carried->scale + (uint64_t)n * s->rank, scale, s->rank * sizeof *scale);
+    return cuda_status(cudaMemcpy(carried->gram + (uint64_t)n * square, s->gram[n],
+                                  square * sizeof *s->gram[n], cudaMemcpyDeviceToHost),
+                       "the Grams", error);
+}
+
+enum status device_state_store(void *state, struct ktensor *k, struct carried *carried,
+                               struct error *error)
 {
     struct device_state *s = state;
     double *scale = memory_array(s->rank, sizeof *scale, error);
@@ -96,13 +138,8 @@ enum status device_state_store(void *state, struct ktensor *k, struct error *err
         status = device_state_settle(s, error);
     if (status == STATUS_OK)
         status = copy_lambda(s, k->lambda, error);
-    for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        status = inverse_norms(s, n, scale, error);
-        if (status == STATUS_OK)
-            status = device_factor_download(&s->staging, s->sweep.factors.factor[n], k->factor[n],
-                                            k->shape.dims[n], s->rank, s->ld,
-                                            s->sweep.factors.precision, scale, error);
-    }
+    for (int n = 0; n < s->order && status == STATUS_OK; n++)
+        status = store_mode(s, n, k, carried, scale, error);
     memory_free(scale);
     return status;
 }

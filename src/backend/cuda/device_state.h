@@ -60,8 +60,10 @@ struct device_state {
 };
 
 /* As in struct backend_ops. */
-enum status device_state_load(void *state, const struct ktensor *k, struct error *error);
-enum status device_state_store(void *state, struct ktensor *k, struct error *error);
+enum status device_state_load(void *state, const struct ktensor *k, const struct carried *carried,
+                              struct error *error);
+enum status device_state_store(void *state, struct ktensor *k, struct carried *carried,
+                               struct error *error);
 enum status device_state_fetch(void *state, int mode, double *m, struct error *error);
 enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);

@@ -165,27 +165,42 @@ static enum status make_gram(struct host *h, int n, struct error *error)
     return comm_sum(h->ranks->all, h->gram[n], h->rank * h->rank, error);
 }
 
-static enum status load(void *state, const struct ktensor *k, struct error *error)
+static enum status load(void *state, const struct ktensor *k, const struct carried *carried,
+                        struct error *error)
 {
     struct host *h = state;
-    memcpy(h->lambda, k->lambda, h->rank * sizeof *h->lambda);
-    for (int n = 0; n < h->shape.order; n++) {
-        fill(h->scale[n], h->rank, 1.0);
+    uint64_t row = h->rank, square = row * row;
+    memcpy(h->lambda, k->lambda, row * sizeof *h->lambda);
+    for (int n = 0; n < h->shape.order && error->status == STATUS_OK; n++) {
+        fill(h->scale[n], row, 1.0);
         factor_changed(h, n);
-        copy_rows(h->factor[n], k->factor[n], h->shape.dims[n], h->rank, h->scale[n]);
-        if (make_gram(h, n, error) != STATUS_OK)
-            return error->status;
+        copy_rows(h->factor[n], k->factor[n], h->shape.dims[n], row, h->scale[n]);
+        if (!carried) {
+            make_gram(h, n, error);
+            continue;
+        }
+        memcpy(h->scale[n], carried->scale + (uint64_t)n * row, row * sizeof *h->scale[n]);
+        memcpy(h->gram[n], carried->gram + (uint64_t)n * square, square * sizeof *h->gram[n]);
     }
-    return STATUS_OK;
+    return error->status;
 }
 
-static enum status store(void *state, struct ktensor *k, struct error *error)
+static enum status store(void *state, struct ktensor *k, struct carried *carried,
+                         struct error *error)
 {
     (void)error;
     struct host *h = state;
-    memcpy(k->lambda, h->lambda, h->rank * sizeof *h->lambda);
-    for (int n = 0; n < h->shape.order; n++)
-        copy_rows(k->factor[n], h->factor[n], h->shape.dims[n], h->rank, h->scale[n]);
+    uint64_t row = h->rank, square = row * row;
+    memcpy(k->lambda, h->lambda, row * sizeof *h->lambda);
+    fill(h->row, row, 1.0);
+    for (int n = 0; n < h->shape.order; n++) {
+        copy_rows(k->factor[n], h->factor[n], h->shape.dims[n], row,
+                  carried ? h->row : h->scale[n]);
+        if (carried) {
+            memcpy(carried->scale + (uint64_t)n * row, h->scale[n], row * sizeof *h->scale[n]);
+            memcpy(carried->gram + (uint64_t)n * square, h->gram[n], square * sizeof *h->gram[n]);
+        }
+    }
     return STATUS_OK;
 }
 

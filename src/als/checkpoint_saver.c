@@ -1,0 +1,169 @@
+#include "als/checkpoint_saver.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "als/model_spread.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "ranks/checkpoint_together.h"
+
+/* A checkpoint on its way into the file. */
+struct writing {
+    const char *path;
+    struct checkpoint_about about;
+    struct ktensor rows; /* consecutive rows of the factor matrices as they stand */
+    struct carried carried;
+    struct error error;
+    pthread_t thread;
+    atomic_bool is_done;
+};
+
+static void writing_free(struct writing *w)
+{
+    if (w) {
+        ktensor_free(&w->rows);
+        carried_free(&w->carried);
+    }
+    memory_free(w);
+}
+
+void saver_open(struct saver *s, const struct checkpoint_options *options, int iterations,
+                struct progress *progress)
+{
+    *s = (struct saver){.options = options,
+                        .progress = progress,
+                        .last = clock_now(),
+                        .last_iteration = iterations};
+}
+
+bool saver_is_due(const struct saver *s, int iterations)
+{
+    const struct checkpoint_options *o = s->options;
+    if (!o)
+        return false;
+    if (s->writing && !atomic_load(&s->writing->is_done)) /* the next iteration may ask again */
+        return false;
+    double wait = o->share > 0 && s->cost / o->share > o->seconds ? s->cost / o->share : o->seconds;
+    return (o->asked && *o->asked != s->asked) ||
+           (o->iterations > 0 && iterations - s->last_iteration >= o->iterations) ||
+           (o->seconds > 0 && clock_now() - s->last >= wait);
+}
+
+/* Copies the state of b: of several ranks each gets consecutive rows of all. */
+static enum status take_state(struct writing *w, struct backend *b, struct error *error)
+{
+    uint64_t rank = w->about.rank;
+    struct comm *c = b->ranks->all;
+    struct ktensor part = {0};
+    ktensor_create_part(&part, &b->ranks->part, rank, error);
+    carried_create(&w->carried, b->order, rank, error);
+    if (comm_agree_error(c, error) == STATUS_OK) {
+        backend_save(b, &part, &w->carried, error);
+        comm_agree_error(c, error);
+    }
+    if (c->size == 1 || error->status != STATUS_OK) {
+        w->rows = part;
+        return error->status;
+    }
+    model_spread(&w->rows, &part, b->ranks, true, error);
+    ktensor_free(&part);
+    return error->status;
+}
+
+static enum status write_alone(struct writing *w, struct error *error)
+{
+    struct outfile file;
+    struct checkpoint_pieces pieces = {0};
+    if (outfile_open(&file, w->path, error) != STATUS_OK)
+        return error->status;
+    if (checkpoint_write_rows(&file, &w->about, &w->rows, &w->carried, &pieces, error) ==
+            STATUS_OK &&
+        checkpoint_write_directory(&file, &w->about, &pieces, error) == STATUS_OK)
+        outfile_commit(&file, error);
+    memory_free(pieces.piece);
+    outfile_discard(&file);
+    return error->status;
+}
+
+static void *run_thread(void *argument)
+{
+    struct writing *w = argument;
+    write_alone(w, &w->error);
+    atomic_store(&w->is_done, true);
+    return NULL;
+}
+
+static void note_end(struct saver *s, const struct error *error, int iterations)
+{
+    s->error = *error;
+    if (error->status == STATUS_OK)
+        s->saved = iterations;
+    else
+        progress_note(s->progress, "warning: no checkpoint of iteration %d: %s", iterations,
+                      error->message);
+}
+
+/* Waits for the thread that writes. */
+static void finish(struct saver *s)
+{
+    struct writing *w = s->writing;
+    if (!w)
+        return;
+    pthread_join(w->thread, NULL);
+    note_end(s, &w->error, w->about.iterations);
+    writing_free(w);
+    s->writing = NULL;
+}
+
+/* Lets a thread write; where none can be started, this one does. Takes over *w. */
+static void write_beside(struct saver *s, struct writing *w)
+{
+    s->writing = w;
+    if (pthread_create(&w->thread, NULL, run_thread, w) == 0)
+        return;
+    s->writing = NULL;
+    write_alone(w, &w->error);
+    note_end(s, &w->error, w->about.iterations);
+    writing_free(w);
+}
+
+static struct writing *begin(const struct saver *s, struct backend *b,
+                             const struct checkpoint_about *about, struct error *error)
+{
+    struct writing *w = memory_zeros(1, sizeof *w, error);
+    if (comm_agree_error(b->ranks->all, error) == STATUS_OK) {
+        w->path = s->options->path;
+        w->about = *about;
+        take_state(w, b, error);
+    }
+    return w;
+}
+
+void saver_save(struct saver *s, struct backend *b, const struct checkpoint_about *about,
+                bool is_last)
+{
+    struct error error = {0};
+    struct comm *c = b->ranks->all;
+    finish(s);
+    s->last = clock_now();
+    s->last_iteration = about->iterations;
+    s->asked = s->options->asked ? *s->options->asked : 0;
+    struct writing *w = begin(s, b, about, &error);
+    if (error.status == STATUS_OK && c->size == 1) {
+        write_beside(s, w);
+    } else {
+        if (error.status == STATUS_OK)
+            checkpoint_write_together(w->path, about, &w->rows, &w->carried, c, &error);
+        note_end(s, &error, about->iterations);
+        writing_free(w);
+    }
+    if (is_last)
+        finish(s);
+    s->cost = clock_now() - s->last;
+}
+
+void saver_close(struct saver *s)
+{
+    finish(s);
+}

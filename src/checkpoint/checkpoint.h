@@ -1,0 +1,77 @@
+/* Checkpoints: the state of an ALS run in a file, from which another run goes on. The state is that
+ * of the whole tensor, in its own rows, whatever the number of ranks. Implemented in
+ * checkpoint_read.c, checkpoint_check.c and checkpoint_write.c. */
+#ifndef BLCO_CHECKPOINT_H
+#define BLCO_CHECKPOINT_H
+
+#include "base/filemap.h"
+#include "base/outfile.h"
+#include "checkpoint/checkpoint_format.h"
+#include "kernels/shared/precision.h"
+#include "model/carried.h"
+#include "model/ktensor.h"
+#include "tensor/fingerprint.h"
+
+enum checkpoint_init { CHECKPOINT_FROM_RANDOM, CHECKPOINT_FROM_NORMAL, CHECKPOINT_FROM_MODEL };
+
+/* What a checkpoint says of the tensor and of the run. */
+struct checkpoint_about {
+    struct fingerprint tensor;
+    uint64_t rank; /* R */
+    enum precision precision;
+    double ridge;
+    uint64_t seed;             /* for information, as is init */
+    enum checkpoint_init init; /* how the run began           */
+    int iterations;            /* that were made              */
+    double fit, change;        /* after the last of them, and from the one before */
+};
+
+/* A checkpoint that was read. Arrays are in the map, not to be written to. */
+struct checkpoint {
+    const char *name; /* for messages; not owned */
+    struct filemap map;
+    struct checkpoint_about about;
+    uint64_t crc;           /* of the header, which has the others: tells checkpoints apart */
+    struct ktensor model;   /* lambda, and the factor matrices as they stand (carried.h)    */
+    struct carried carried; /* scales and Grams                                             */
+};
+
+/* Maps the file and checks it, but of the pieces' checksums only those of a share: of `shares`
+ * processes each is to check its own. Takes no memory that a damaged file could ask for. The caller
+ * closes *c, which is empty on failure; `path` outlives *c. By all OpenMP threads. STATUS_INPUT
+ * where the file cannot be read, is damaged or cut off, of another version, or of a machine with
+ * another byte order. */
+enum status checkpoint_open(struct checkpoint *c, const char *path, int share, int shares,
+                            struct error *error);
+
+/* STATUS_INPUT, with what differs, where the checkpoint is of another R or precision; of another
+ * shape or number of nonzeros; of other nonzeros. */
+enum status checkpoint_check_run(const struct checkpoint *c, uint64_t rank,
+                                 enum precision precision, struct error *error);
+enum status checkpoint_check_shape(const struct checkpoint *c, const struct shape *shape,
+                                   uint64_t nnz, struct error *error);
+enum status checkpoint_check_hash(const struct checkpoint *c, uint64_t hash, struct error *error);
+
+/* Accepts an empty one. */
+void checkpoint_close(struct checkpoint *c);
+
+/* Pieces that were written, in the order of the file. */
+struct checkpoint_pieces {
+    struct checkpoint_piece *piece; /* (count); owned */
+    uint64_t count;
+};
+
+/* Writes, at their places, the rows of the factor matrices that *rows has, which are consecutive
+ * (rows->row is NULL), and with `carried`, which may be NULL, lambda, scales and Grams, too. The
+ * caller frees pieces->piece with memory_free; *pieces is empty on failure. STATUS_OUTPUT,
+ * STATUS_MEMORY. */
+enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_about *about,
+                                  const struct ktensor *rows, const struct carried *carried,
+                                  struct checkpoint_pieces *pieces, struct error *error);
+
+/* Writes header and directory. *pieces are all pieces of the file, in any order, in which they do
+ * not stay. STATUS_OUTPUT. */
+enum status checkpoint_write_directory(struct outfile *f, const struct checkpoint_about *about,
+                                       struct checkpoint_pieces *pieces, struct error *error);
+
+#endif

@@ -1,0 +1,96 @@
+/* The bytes of a checkpoint file (see blco-checkpoint(5)):
+ *
+ *   header      the first page
+ *   matrices    from the second page on, without a gap; rows of R doubles: lambda (1 row); of each
+ *               mode the scales (1 row); of each mode the Gram (R rows); of each mode the factor
+ *               matrix as it stands (I_n rows)
+ *   more        sections of kinds that this version does not know
+ *   directory   to the end of the file: the pieces, which are consecutive rows of one matrix, or a
+ *               whole section of another kind, in the order of the file, each with its checksum */
+#ifndef BLCO_CHECKPOINT_FORMAT_H
+#define BLCO_CHECKPOINT_FORMAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tensor/shape.h"
+
+#define CHECKPOINT_MAGIC                                                                           \
+    "\x89"                                                                                         \
+    "BCPT\r\n\x1a" /* damaged by a transfer as text */
+#define CHECKPOINT_MAGIC_BYTES 8
+#define CHECKPOINT_BYTE_ORDER  UINT32_C(0x01020304)
+#define CHECKPOINT_VERSION     1
+#define CHECKPOINT_PAGE        4096
+
+struct checkpoint_header {
+    uint8_t magic[CHECKPOINT_MAGIC_BYTES];
+    uint32_t byte_order;
+    uint32_t version;
+    uint64_t file_bytes;
+    uint64_t directory_offset;
+    uint64_t pieces;
+    uint64_t directory_crc; /* CRC-64 (ECMA, reflected) of the directory */
+    uint32_t order;
+    uint32_t precision; /* 0: double, 1: single; numbers are doubles in either case */
+    uint64_t dims[MAX_ORDER];
+    uint64_t nnz;
+    uint64_t hash; /* of the nonzeros, fingerprint.h */
+    uint64_t rank; /* R */
+    uint64_t iterations;
+    double fit, change; /* after the last iteration, and from the one before */
+    double ridge;
+    uint64_t seed;
+    uint32_t init; /* enum checkpoint_init */
+    uint32_t unused;
+    uint64_t header_crc; /* of the first page, with 0 in place of this field */
+};
+
+/* What an unknown kind of piece is. */
+#define CHECKPOINT_MAY_SKIP 1u /* flag: who does not know the kind goes on without it */
+
+struct checkpoint_piece {
+    uint32_t kind;    /* enum checkpoint_kind */
+    uint32_t version; /* of the kind: 1       */
+    uint32_t mode;    /* from 1; 0: of no mode */
+    uint32_t flags;
+    uint64_t first; /* row of the matrix, from 0 */
+    uint64_t rows;
+    uint64_t offset; /* in the file */
+    uint64_t bytes;  /* a multiple of 8 */
+    uint64_t crc;
+};
+
+enum checkpoint_kind {
+    CHECKPOINT_LAMBDA = 1,
+    CHECKPOINT_SCALE = 2,
+    CHECKPOINT_GRAM = 3,
+    CHECKPOINT_FACTOR = 4
+};
+
+_Static_assert(sizeof(struct checkpoint_header) == 264, "the header has no padding");
+_Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
+
+/* A matrix of the file. */
+struct checkpoint_matrix {
+    enum checkpoint_kind kind;
+    int mode; /* from 0; of lambda -1 */
+    uint64_t rows;
+    uint64_t offset;
+};
+
+struct checkpoint_layout {
+    uint64_t row_bytes;
+    uint64_t end; /* of the last matrix */
+    int count;
+    struct checkpoint_matrix matrix[3 * MAX_ORDER + 1];
+};
+
+/* *l = where the matrices of a model of this shape and rank R are. False where the file would be
+ * larger than files can be. Implemented in checkpoint_layout.c. */
+bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, uint64_t rank);
+
+/* The checksum of the first page, with 0 in place of the checksum itself. */
+uint64_t checkpoint_page_crc(const void *page);
+
+#endif

@@ -1,0 +1,45 @@
+#include <stddef.h>
+
+#include <isa-l/crc64.h>
+
+#include "checkpoint/checkpoint_format.h"
+
+/* Adds a matrix at the end; false where its end is beyond what an offset can be. */
+static bool add(struct checkpoint_layout *l, enum checkpoint_kind kind, int mode, uint64_t rows)
+{
+    uint64_t bytes, end;
+    if (__builtin_mul_overflow(rows, l->row_bytes, &bytes) ||
+        __builtin_add_overflow(l->end, bytes, &end) || end > INT64_MAX)
+        return false;
+    l->matrix[l->count++] = (struct checkpoint_matrix){kind, mode, rows, l->end};
+    l->end = end;
+    return true;
+}
+
+bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, uint64_t rank)
+{
+    *l = (struct checkpoint_layout){.end = CHECKPOINT_PAGE};
+    if (__builtin_mul_overflow(rank, sizeof(double), &l->row_bytes) ||
+        !add(l, CHECKPOINT_LAMBDA, -1, 1))
+        return false;
+    for (int n = 0; n < shape->order; n++)
+        if (!add(l, CHECKPOINT_SCALE, n, 1))
+            return false;
+    for (int n = 0; n < shape->order; n++)
+        if (!add(l, CHECKPOINT_GRAM, n, rank))
+            return false;
+    for (int n = 0; n < shape->order; n++)
+        if (!add(l, CHECKPOINT_FACTOR, n, shape->dims[n]))
+            return false;
+    return true;
+}
+
+uint64_t checkpoint_page_crc(const void *page)
+{
+    static const uint8_t zeros[sizeof(uint64_t)];
+    const uint8_t *bytes = page;
+    size_t at = offsetof(struct checkpoint_header, header_crc), behind = at + sizeof zeros;
+    uint64_t crc = crc64_ecma_refl(0, bytes, at);
+    crc = crc64_ecma_refl(crc, zeros, sizeof zeros);
+    return crc64_ecma_refl(crc, bytes + behind, CHECKPOINT_PAGE - behind);
+}

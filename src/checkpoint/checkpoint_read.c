@@ -1,0 +1,201 @@
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include <isa-l/crc64.h>
+
+#include "checkpoint/checkpoint.h"
+
+static const struct checkpoint_header *header_of(const struct checkpoint *c)
+{
+    return (const void *)c->map.bytes;
+}
+
+static const struct checkpoint_piece *pieces_of(const struct checkpoint *c)
+{
+    return (const void *)(c->map.bytes + header_of(c)->directory_offset);
+}
+
+static enum status damaged(const struct checkpoint *c, const char *what, struct error *error)
+{
+    return error_set(error, STATUS_INPUT, "%s: damaged: %s", c->name, what);
+}
+
+static enum status check_version(const struct checkpoint *c, struct error *error)
+{
+    const struct filemap *map = &c->map;
+    const struct checkpoint_header *h = header_of(c);
+    if (map->size < CHECKPOINT_MAGIC_BYTES ||
+        memcmp(map->bytes, CHECKPOINT_MAGIC, CHECKPOINT_MAGIC_BYTES) != 0)
+        return error_set(error, STATUS_INPUT, "%s: not a checkpoint of blco", c->name);
+    if (map->size < CHECKPOINT_PAGE)
+        return error_set(error, STATUS_INPUT, "%s: cut off: %zu bytes, expected at least %d",
+                         c->name, map->size, CHECKPOINT_PAGE);
+    if (h->byte_order == __builtin_bswap32(CHECKPOINT_BYTE_ORDER))
+        return error_set(error, STATUS_INPUT,
+                         "%s: written by a machine with another byte order than this one", c->name);
+    if (h->byte_order == CHECKPOINT_BYTE_ORDER && h->version != CHECKPOINT_VERSION)
+        return error_set(error, STATUS_INPUT,
+                         "%s: version %u of the format, but this blco reads version %d only",
+                         c->name, h->version, CHECKPOINT_VERSION);
+    if (h->byte_order != CHECKPOINT_BYTE_ORDER || h->header_crc != checkpoint_page_crc(map->bytes))
+        return damaged(c, "the header's checksum is wrong", error);
+    if (h->file_bytes > map->size)
+        return error_set(error, STATUS_INPUT, "%s: cut off: %zu bytes, expected %ju", c->name,
+                         map->size, (uintmax_t)h->file_bytes);
+    return STATUS_OK;
+}
+
+/* Whether a header with a good checksum has possible values that do not contradict each other. */
+static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *l)
+{
+    const struct checkpoint_header *h = header_of(c);
+    uint64_t size = c->map.size;
+    if (h->order < 1 || h->order > MAX_ORDER || h->nnz < 1 || h->nnz > MAX_NNZ || h->rank < 1 ||
+        h->iterations < 1 || h->iterations > INT_MAX || h->precision > 1 ||
+        h->init > CHECKPOINT_FROM_MODEL || !isfinite(h->fit) || !isfinite(h->change) ||
+        !(h->ridge >= 0))
+        return false;
+    for (uint32_t n = 0; n < h->order; n++)
+        if (h->dims[n] < 1 || h->dims[n] > MAX_LENGTH)
+            return false;
+    return checkpoint_layout(l, SHAPE((int)h->order, h->dims), h->rank) && h->file_bytes == size &&
+           h->directory_offset >= l->end && h->directory_offset <= size &&
+           h->directory_offset % 8 == 0 &&
+           (size - h->directory_offset) / sizeof(struct checkpoint_piece) == h->pieces &&
+           (size - h->directory_offset) % sizeof(struct checkpoint_piece) == 0;
+}
+
+/* Whether the pieces from *next on have the rows of the matrix, without a gap; *next = the piece
+ * behind them. */
+static bool has_rows(const struct checkpoint *c, const struct checkpoint_layout *l,
+                     const struct checkpoint_matrix *m, uint64_t *next)
+{
+    uint64_t rows = 0;
+    while (rows < m->rows) {
+        if (*next == header_of(c)->pieces)
+            return false;
+        const struct checkpoint_piece *p = &pieces_of(c)[(*next)++];
+        if (p->kind != m->kind || p->version != 1 || p->mode != (uint32_t)(m->mode + 1) ||
+            p->first != rows || p->rows < 1 || p->rows > m->rows - rows ||
+            p->offset != m->offset + rows * l->row_bytes || p->bytes != p->rows * l->row_bytes)
+            return false;
+        rows += p->rows;
+    }
+    return true;
+}
+
+/* Pieces that fill the file from the last matrix to the directory, of kinds that may be skipped. */
+static enum status check_other_pieces(const struct checkpoint *c, uint64_t next, uint64_t end,
+                                      struct error *error)
+{
+    const struct checkpoint_header *h = header_of(c);
+    for (; next < h->pieces; next++) {
+        const struct checkpoint_piece *p = &pieces_of(c)[next];
+        if (p->offset != end || p->bytes > h->directory_offset - end)
+            return damaged(c, "its pieces do not fit together", error);
+        if (!(p->flags & CHECKPOINT_MAY_SKIP))
+            return error_set(error, STATUS_INPUT,
+                             "%s: has a section of kind %u, which this blco does not know", c->name,
+                             p->kind);
+        end += p->bytes;
+    }
+    return end == h->directory_offset ? STATUS_OK
+                                      : damaged(c, "its pieces do not fit together", error);
+}
+
+static enum status check_directory(const struct checkpoint *c, const struct checkpoint_layout *l,
+                                   struct error *error)
+{
+    const struct checkpoint_header *h = header_of(c);
+    uint64_t bytes = h->pieces * sizeof(struct checkpoint_piece), next = 0;
+    if (h->directory_crc != crc64_ecma_refl(0, (const uint8_t *)pieces_of(c), bytes))
+        return damaged(c, "the directory's checksum is wrong", error);
+    for (int i = 0; i < l->count; i++)
+        if (!has_rows(c, l, &l->matrix[i], &next))
+            return damaged(c, "its pieces do not fit together", error);
+    return check_other_pieces(c, next, l->end, error);
+}
+
+static enum status check_pieces(const struct checkpoint *c, int share, int shares,
+                                struct error *error)
+{
+    uint64_t pieces = header_of(c)->pieces, bad = 0;
+#pragma omp parallel for schedule(dynamic) reduction(+ : bad)
+    for (uint64_t i = (uint64_t)share; i < pieces; i += (uint64_t)shares) {
+        const struct checkpoint_piece *p = &pieces_of(c)[i];
+        bad += p->crc != crc64_ecma_refl(0, (const uint8_t *)c->map.bytes + p->offset, p->bytes);
+    }
+    return bad ? damaged(c, "a checksum is wrong", error) : STATUS_OK;
+}
+
+/* The doubles at an offset; the map is only read, whatever the type says. */
+static double *doubles_at(const struct checkpoint *c, uint64_t offset)
+{
+    return (double *)(uintptr_t)(c->map.bytes + offset);
+}
+
+static void fill_about(struct checkpoint *c)
+{
+    const struct checkpoint_header *h = header_of(c);
+    c->crc = h->header_crc;
+    c->about = (struct checkpoint_about){
+        .tensor = {.shape = shape_of((int)h->order, h->dims), .nnz = h->nnz, .hash = h->hash},
+        .rank = h->rank,
+        .precision = h->precision == 0 ? PRECISION_DOUBLE : PRECISION_SINGLE,
+        .ridge = h->ridge,
+        .seed = h->seed,
+        .init = (enum checkpoint_init)h->init,
+        .iterations = (int)h->iterations,
+        .fit = h->fit,
+        .change = h->change};
+}
+
+/* Matrices of one kind follow each other, so that the first is where all of them begin. */
+static void find_arrays(struct checkpoint *c, const struct checkpoint_layout *l)
+{
+    c->model = (struct ktensor){.shape = c->about.tensor.shape, .rank = c->about.rank};
+    for (int i = l->count - 1; i >= 0; i--) {
+        double *rows = doubles_at(c, l->matrix[i].offset);
+        switch (l->matrix[i].kind) {
+        case CHECKPOINT_LAMBDA:
+            c->model.lambda = rows;
+            break;
+        case CHECKPOINT_SCALE:
+            c->carried.scale = rows;
+            break;
+        case CHECKPOINT_GRAM:
+            c->carried.gram = rows;
+            break;
+        case CHECKPOINT_FACTOR:
+            c->model.factor[l->matrix[i].mode] = rows;
+            break;
+        }
+    }
+}
+
+enum status checkpoint_open(struct checkpoint *c, const char *path, int share, int shares,
+                            struct error *error)
+{
+    struct checkpoint_layout l;
+    *c = (struct checkpoint){.name = path};
+    if (filemap_open(&c->map, path, error) == STATUS_OK && check_version(c, error) == STATUS_OK) {
+        if (!is_consistent(c, &l))
+            damaged(c, "its header contradicts itself", error);
+        else if (check_directory(c, &l, error) == STATUS_OK)
+            check_pieces(c, share, shares, error);
+    }
+    if (error->status != STATUS_OK) {
+        checkpoint_close(c);
+        return error->status;
+    }
+    fill_about(c);
+    find_arrays(c, &l);
+    return STATUS_OK;
+}
+
+void checkpoint_close(struct checkpoint *c)
+{
+    filemap_close(&c->map);
+    *c = (struct checkpoint){0};
+}

@@ -1,0 +1,135 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include <isa-l/crc64.h>
+
+#include "base/memory.h"
+#include "checkpoint/checkpoint.h"
+
+#define PIECE_BYTES (UINT64_C(16) << 20) /* about; several threads can check a file */
+
+/* The rows of a matrix that are written here. */
+struct source {
+    const double *rows;
+    uint64_t first, count;
+};
+
+static struct source source_of(const struct checkpoint_matrix *m, const struct ktensor *rows,
+                               const struct carried *carried)
+{
+    uint64_t rank = rows->rank, mode = m->mode < 0 ? 0 : (uint64_t)m->mode;
+    if (m->kind == CHECKPOINT_FACTOR)
+        return (struct source){rows->factor[mode], rows->first[mode], rows->shape.dims[mode]};
+    if (!carried)
+        return (struct source){0};
+    const double *all = m->kind == CHECKPOINT_LAMBDA  ? rows->lambda
+                        : m->kind == CHECKPOINT_SCALE ? carried->scale + mode * rank
+                                                      : carried->gram + mode * rank * rank;
+    return (struct source){all, 0, m->rows};
+}
+
+static uint64_t rows_of_piece(const struct checkpoint_layout *l)
+{
+    return l->row_bytes < PIECE_BYTES ? PIECE_BYTES / l->row_bytes : 1;
+}
+
+static enum status allocate(struct checkpoint_pieces *pieces, const struct checkpoint_layout *l,
+                            const struct ktensor *rows, const struct carried *carried,
+                            struct error *error)
+{
+    uint64_t count = 0, most = rows_of_piece(l);
+    for (int i = 0; i < l->count; i++)
+        count += (source_of(&l->matrix[i], rows, carried).count + most - 1) / most;
+    pieces->piece = memory_zeros(count, sizeof *pieces->piece, error);
+    return error->status;
+}
+
+static enum status write_matrix(struct outfile *f, const struct checkpoint_layout *l,
+                                const struct checkpoint_matrix *m, const struct source *s,
+                                struct checkpoint_pieces *pieces, struct error *error)
+{
+    uint64_t most = rows_of_piece(l);
+    for (uint64_t done = 0; done < s->count && error->status == STATUS_OK;) {
+        uint64_t left = s->count - done, rows = left < most ? left : most, first = s->first + done;
+        const uint8_t *bytes = (const uint8_t *)s->rows + done * l->row_bytes;
+        struct checkpoint_piece *p = &pieces->piece[pieces->count++];
+        *p = (struct checkpoint_piece){.kind = m->kind,
+                                       .version = 1,
+                                       .mode = (uint32_t)(m->mode + 1),
+                                       .first = first,
+                                       .rows = rows,
+                                       .offset = m->offset + first * l->row_bytes,
+                                       .bytes = rows * l->row_bytes};
+        p->crc = crc64_ecma_refl(0, bytes, p->bytes);
+        outfile_write_at(f, bytes, p->bytes, p->offset, error);
+        done += rows;
+    }
+    return error->status;
+}
+
+enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_about *about,
+                                  const struct ktensor *rows, const struct carried *carried,
+                                  struct checkpoint_pieces *pieces, struct error *error)
+{
+    struct checkpoint_layout l;
+    *pieces = (struct checkpoint_pieces){0};
+    if (!checkpoint_layout(&l, &about->tensor.shape, about->rank))
+        return error_set(error, STATUS_OUTPUT, "%s: cannot be written: larger than files can be",
+                         f->path);
+    allocate(pieces, &l, rows, carried, error);
+    for (int i = 0; i < l.count && error->status == STATUS_OK; i++) {
+        struct source s = source_of(&l.matrix[i], rows, carried);
+        write_matrix(f, &l, &l.matrix[i], &s, pieces, error);
+    }
+    if (error->status != STATUS_OK) {
+        memory_free(pieces->piece);
+        *pieces = (struct checkpoint_pieces){0};
+    }
+    return error->status;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+    const struct checkpoint_piece *a = left, *b = right;
+    return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+static struct checkpoint_header make_header(const struct checkpoint_about *a)
+{
+    struct checkpoint_header h = {.byte_order = CHECKPOINT_BYTE_ORDER,
+                                  .version = CHECKPOINT_VERSION,
+                                  .order = (uint32_t)a->tensor.shape.order,
+                                  .precision = a->precision == PRECISION_DOUBLE ? 0 : 1,
+                                  .nnz = a->tensor.nnz,
+                                  .hash = a->tensor.hash,
+                                  .rank = a->rank,
+                                  .iterations = (uint64_t)a->iterations,
+                                  .fit = a->fit,
+                                  .change = a->change,
+                                  .ridge = a->ridge,
+                                  .seed = a->seed,
+                                  .init = a->init};
+    memcpy(h.magic, CHECKPOINT_MAGIC, CHECKPOINT_MAGIC_BYTES);
+    memcpy(h.dims, a->tensor.shape.dims, (size_t)h.order * sizeof *h.dims);
+    return h;
+}
+
+enum status checkpoint_write_directory(struct outfile *f, const struct checkpoint_about *about,
+                                       struct checkpoint_pieces *pieces, struct error *error)
+{
+    uint8_t page[CHECKPOINT_PAGE] = {0};
+    struct checkpoint_header h = make_header(about);
+    const struct checkpoint_piece *last = &pieces->piece[pieces->count - 1];
+    size_t bytes = pieces->count * sizeof *pieces->piece;
+    qsort(pieces->piece, pieces->count, sizeof *pieces->piece, compare_places);
+    h.pieces = pieces->count;
+    h.directory_offset = last->offset + last->bytes;
+    h.file_bytes = h.directory_offset + bytes;
+    h.directory_crc = crc64_ecma_refl(0, (const uint8_t *)pieces->piece, bytes);
+    memcpy(page, &h, sizeof h);
+    h.header_crc = checkpoint_page_crc(page);
+    memcpy(page, &h, sizeof h);
+    if (outfile_write_at(f, pieces->piece, bytes, h.directory_offset, error) == STATUS_OK)
+        outfile_write_at(f, page, sizeof page, 0, error);
+    return error->status;
+}

@@ -1,0 +1,104 @@
+#include "commands/cpd_checkpoint.h"
+
+#include "base/outfile.h"
+#include "comm/comm_world.h"
+#include "commands/cpd_signals.h"
+
+#define DEFAULT_SECONDS 600
+#define DEFAULT_SHARE   0.02 /* of the time, for saving */
+
+bool cpd_checkpoint_used(const struct cpd_job *job)
+{
+    return job->settings.checkpoint || job->settings.resume;
+}
+
+static enum checkpoint_init init_of(const struct cpd_job *job)
+{
+    if (job->settings.resume)
+        return job->resume.about.init;
+    if (job->settings.init_stem)
+        return CHECKPOINT_FROM_MODEL;
+    return job->settings.init == KTENSOR_NORMAL ? CHECKPOINT_FROM_NORMAL : CHECKPOINT_FROM_RANDOM;
+}
+
+static void fill_saving(struct cpd_job *job)
+{
+    const struct cpd_settings *s = &job->settings;
+    bool is_default = s->every_seconds == 0 && s->every_iterations == 0;
+    job->saving =
+        (struct checkpoint_options){.path = s->checkpoint,
+                                    .seconds = is_default ? DEFAULT_SECONDS : s->every_seconds,
+                                    .iterations = s->every_iterations,
+                                    .share = is_default ? DEFAULT_SHARE : 0,
+                                    .asked = &cpd_asked,
+                                    .about = {.rank = s->common.options.rank,
+                                              .precision = s->common.options.precision,
+                                              .ridge = s->common.options.ridge,
+                                              .seed = s->resume ? job->resume.about.seed : s->seed,
+                                              .init = init_of(job)}};
+}
+
+enum status cpd_checkpoint_prepare(struct cpd_job *job, struct error *error)
+{
+    const struct cpd_settings *s = &job->settings;
+    if (s->checkpoint && comm_world_rank() == 0 && outfile_check(s->checkpoint, error) != STATUS_OK)
+        return error->status;
+    if (s->resume && (checkpoint_open(&job->resume, s->resume, comm_world_rank(), comm_world_size(),
+                                      error) != STATUS_OK ||
+                      checkpoint_check_run(&job->resume, s->common.options.rank,
+                                           s->common.options.precision, error) != STATUS_OK))
+        return error->status;
+    fill_saving(job);
+    return STATUS_OK;
+}
+
+enum status cpd_checkpoint_check_shape(const struct cpd_job *job, const struct shape *shape,
+                                       uint64_t nnz, struct error *error)
+{
+    return job->settings.resume ? checkpoint_check_shape(&job->resume, shape, nnz, error)
+                                : STATUS_OK;
+}
+
+enum status cpd_checkpoint_identify(struct cpd_job *job, const struct fingerprint *tensor,
+                                    struct error *error)
+{
+    job->saving.about.tensor = *tensor;
+    if (!job->settings.resume)
+        return STATUS_OK;
+    if (checkpoint_check_shape(&job->resume, &tensor->shape, tensor->nnz, error) == STATUS_OK)
+        checkpoint_check_hash(&job->resume, tensor->hash, error);
+    return error->status;
+}
+
+enum status cpd_checkpoint_agree(const struct cpd_job *job, struct comm *c, struct error *error)
+{
+    uint64_t crc = job->resume.crc;
+    if (comm_broadcast(c, 0, &crc, sizeof crc, error) == STATUS_OK && crc != job->resume.crc)
+        error_set(error, STATUS_INPUT, "%s: another checkpoint than the one that rank 0 reads",
+                  job->settings.resume);
+    return comm_agree_error(c, error);
+}
+
+void cpd_checkpoint_note_resumed(struct cpd_job *job)
+{
+    const struct checkpoint_about *a = &job->resume.about;
+    if (!job->settings.resume)
+        return;
+    progress_note(&job->progress, "resuming %s: %d iteration%s, fit %.9f", job->settings.resume,
+                  a->iterations, a->iterations == 1 ? "" : "s", a->fit);
+    double ridge = job->settings.common.options.ridge;
+    if (a->ridge != ridge)
+        progress_note(&job->progress,
+                      "warning: the iterations before had --ridge %g, the next have %g", a->ridge,
+                      ridge);
+}
+
+void cpd_checkpoint_note_saved(struct cpd_job *job, struct error *error)
+{
+    const struct cpals_result *r = &job->result;
+    if (r->not_saved.status != STATUS_OK)
+        error_set(error, r->not_saved.status, "%s", r->not_saved.message);
+    else if (r->saved > 0)
+        progress_note(&job->progress, "wrote %s (checkpoint of iteration %d)",
+                      job->settings.checkpoint, r->saved);
+}

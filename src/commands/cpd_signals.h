@@ -1,0 +1,25 @@
+/* Signals that end an ALS run after its iteration, or ask it for a checkpoint. */
+#ifndef BLCO_CPD_SIGNALS_H
+#define BLCO_CPD_SIGNALS_H
+
+#include <signal.h>
+
+#define CPD_SIGNALS_PATIENCE 300 /* seconds */
+
+/* The signal that asked for the end, or 0; how many SIGUSR1 have come, modulo 2^30. */
+extern volatile sig_atomic_t cpd_interrupted, cpd_asked;
+
+/* From now on SIGUSR1 counts in cpd_asked. */
+void cpd_signals_count_asks(void);
+
+/* From now on the first SIGINT, SIGTERM or SIGHUP sets cpd_interrupted, and the second ends the
+ * process as if there were no handler. So does the first one where cpd_signals_done does not follow
+ * it within `patience` seconds and as long again as the signals were caught before: an iteration
+ * that takes longer than all the iterations before it may never end. A signal that
+ * the parent process set to be ignored (nohup, a job in the background) stays ignored. */
+void cpd_signals_catch(int patience);
+
+/* The iterations have ended: a signal that has come ends nothing any more by itself. */
+void cpd_signals_done(void);
+
+#endif

@@ -1,0 +1,23 @@
+/* What one iteration of ALS leaves to the next beside lambda and the factor matrices: the scales of
+ * columns, which are not multiplied into the rows, and the Grams. */
+#ifndef BLCO_CARRIED_H
+#define BLCO_CARRIED_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* With it goes a model of factor matrices as they stand: A_n = factor[n] diag(scale n). */
+struct carried {
+    double *scale; /* (order x R)                        */
+    double *gram;  /* (order x R x R), of A_n: symmetric */
+};
+
+/* The arrays are uninitialised. The caller frees *c with carried_free; *c is empty on failure.
+ * STATUS_MEMORY. */
+enum status carried_create(struct carried *c, int order, uint64_t rank, struct error *error);
+
+/* Accepts an empty one. */
+void carried_free(struct carried *c);
+
+#endif

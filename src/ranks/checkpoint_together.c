@@ -1,0 +1,103 @@
+#include "ranks/checkpoint_together.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Rank 0 makes the file, and the others open it. */
+static enum status open_file(struct outfile *f, const char *path, struct comm *c,
+                             struct error *error)
+{
+    uint64_t key = 0;
+    if (c->rank == 0)
+        outfile_open_shared(f, path, &key, error);
+    if (comm_agree_error(c, error) != STATUS_OK ||
+        comm_broadcast(c, 0, &key, sizeof key, error) != STATUS_OK)
+        return error->status;
+    if (c->rank != 0)
+        outfile_join(f, path, key, error);
+    return comm_agree_error(c, error);
+}
+
+enum status checkpoint_writable_together(const char *path, struct comm *c, struct error *error)
+{
+    struct outfile file = {0};
+    open_file(&file, path, c, error);
+    outfile_discard(&file);
+    return error->status;
+}
+
+/* What comm_exchange needs where all ranks send pieces to rank 0. */
+struct parcels {
+    uint64_t *count, *send, *receive; /* (ranks), (ranks + 1), (ranks + 1); owned */
+};
+
+static enum status parcels_create(struct parcels *p, const struct comm *c, struct error *error)
+{
+    size_t ranks = (size_t)c->size;
+    p->count = memory_array(ranks, sizeof *p->count, error);
+    p->send = memory_zeros(ranks + 1, sizeof *p->send, error);
+    p->receive = memory_zeros(ranks + 1, sizeof *p->receive, error);
+    return error->status;
+}
+
+static void parcels_free(struct parcels *p)
+{
+    memory_free(p->count);
+    memory_free(p->send);
+    memory_free(p->receive);
+}
+
+/* *all = on rank 0 the pieces of all ranks; elsewhere none. */
+static enum status gather_pieces(const struct checkpoint_pieces *own, struct checkpoint_pieces *all,
+                                 struct parcels *p, struct comm *c, struct error *error)
+{
+    size_t size = sizeof *own->piece;
+    if (comm_gather_all(c, &own->count, sizeof own->count, p->count, error) != STATUS_OK)
+        return error->status;
+    for (int k = 0; k < c->size; k++) {
+        p->send[k + 1] = own->count * size;
+        p->receive[k + 1] = p->receive[k] + (c->rank == 0 ? p->count[k] * size : 0);
+    }
+    all->count = p->receive[c->size] / size;
+    all->piece = memory_array(all->count, size, error);
+    if (comm_agree_error(c, error) == STATUS_OK)
+        comm_exchange(c, own->piece, p->send, all->piece, p->receive, error);
+    return error->status;
+}
+
+static enum status write_directory(struct outfile *f, const struct checkpoint_about *about,
+                                   const struct checkpoint_pieces *own, struct comm *c,
+                                   struct error *error)
+{
+    struct parcels p = {0};
+    struct checkpoint_pieces all = {0};
+    parcels_create(&p, c, error);
+    if (comm_agree_error(c, error) == STATUS_OK &&
+        gather_pieces(own, &all, &p, c, error) == STATUS_OK && c->rank == 0)
+        checkpoint_write_directory(f, about, &all, error);
+    parcels_free(&p);
+    memory_free(all.piece);
+    return error->status;
+}
+
+enum status checkpoint_write_together(const char *path, const struct checkpoint_about *about,
+                                      const struct ktensor *rows, const struct carried *carried,
+                                      struct comm *c, struct error *error)
+{
+    struct outfile file = {0};
+    struct checkpoint_pieces own = {0};
+    if (open_file(&file, path, c, error) == STATUS_OK) {
+        if (checkpoint_write_rows(&file, about, rows, c->rank == 0 ? carried : NULL, &own, error) ==
+            STATUS_OK)
+            outfile_sync(&file, error);
+        if (comm_agree_error(c, error) == STATUS_OK)
+            write_directory(&file, about, &own, c, error);
+        if (error->status == STATUS_OK && c->rank == 0)
+            outfile_commit(&file, error);
+        comm_agree_error(c, error);
+    }
+    memory_free(own.piece);
+    outfile_discard(&file);
+    return error->status;
+}

@@ -1,0 +1,20 @@
+/* Several ranks, each with some rows of a checkpoint's state, write one file. */
+#ifndef BLCO_CHECKPOINT_TOGETHER_H
+#define BLCO_CHECKPOINT_TOGETHER_H
+
+#include "checkpoint/checkpoint.h"
+#include "comm/comm.h"
+
+/* Writes a checkpoint to `path`: every rank of c the rows of the factor matrices that *rows has,
+ * which are consecutive; rank 0 also lambda, scales and Grams, which all ranks have, and what
+ * *about says. Every rank calls it, on hosts that share the folder. The file appears whole or not
+ * at all, in place of the one before. All ranks fail alike. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status checkpoint_write_together(const char *path, const struct checkpoint_about *about,
+                                      const struct ktensor *rows, const struct carried *carried,
+                                      struct comm *c, struct error *error);
+
+/* Checks, before a long computation, that the file can be made and that every rank's host sees it;
+ * every rank of c calls this. Fails as checkpoint_write_together. */
+enum status checkpoint_writable_together(const char *path, struct comm *c, struct error *error);
+
+#endif
