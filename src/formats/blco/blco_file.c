@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "formats/blco/segment_pack.h"
+#include "formats/blco/value_codec.h"
+#include "tensor/ordering.h"
 
 bool blco_file_magic(const void *bytes, size_t size)
 {
@@ -54,13 +56,37 @@ static enum status check_version(const struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
+static bool all_zero(const char *bytes, uint64_t count)
+{
+    return count == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0);
+}
+
+/* What stands for nothing is zero, so that a tensor has one file. */
+static enum status check_unused(const struct blco_file *f, struct error *error)
+{
+    const struct blco_file_header *h = f->header;
+    bool zero = h->unused == 0;
+    for (uint32_t n = h->order; n < MAX_ORDER; n++)
+        zero = zero && h->dims[n] == 0;
+    if (!zero)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: a field of the header that is not used is not 0", f->name);
+    if (!all_zero(f->map.bytes + sizeof *h, BLCO_PAGE - sizeof *h))
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: the first page is not 0 behind the header", f->name);
+    uint64_t behind = h->data_offset + h->data_bytes;
+    if (!all_zero(f->map.bytes + behind, h->directory_offset - behind))
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: the bytes between data and directory are not 0", f->name);
+    return STATUS_OK;
+}
+
 /* Whether a header with a good checksum has possible values that do not contradict each other. */
 static bool is_consistent(const struct blco_file *f)
 {
     const struct blco_file_header *h = f->header;
     uint64_t size = f->map.size;
-    if (h->order < 1 || h->order > MAX_ORDER || h->nnz > MAX_NNZ || h->segment_nnz < 1 ||
-        h->segment_nnz > BLCO_MAX_SEGMENT_NNZ)
+    if (h->order < 1 || h->order > MAX_ORDER || h->nnz > MAX_NNZ)
         return false;
     for (uint32_t n = 0; n < h->order; n++)
         if (h->dims[n] < 1 || h->dims[n] > MAX_LENGTH)
@@ -73,15 +99,26 @@ static bool is_consistent(const struct blco_file *f)
            (size - h->directory_offset) % sizeof *f->segment == 0;
 }
 
+/* Whether the segment can have its nonzeros: a bit of a bit vector for each, and as many groups as
+ * that takes. So a file cannot promise more nonzeros than eight times its bytes. */
+static bool segment_is_possible(const struct blco_file_segment *s, uint64_t nnz, uint64_t stride)
+{
+    return s->bytes % BLCO_SEGMENT_ALIGN == 0 && s->ngroups <= nnz &&
+           s->ngroups >= (nnz + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ &&
+           s->ngroups * stride + (nnz + 7) / 8 <= s->bytes;
+}
+
 /* Whether the segments fill the data without a gap. */
 static bool directory_is_consistent(const struct blco_file *f)
 {
     const struct blco_file_header *h = f->header;
+    const struct shape shape = shape_of((int)h->order, h->dims);
+    uint64_t stride = blco_group_stride(ordering_line_bits(&shape));
     uint64_t at = h->data_offset, end = h->data_offset + h->data_bytes;
     for (uint64_t s = 0; s < h->nsegments; s++) {
         const struct blco_file_segment *segment = &f->segment[s];
-        if (segment->offset != at || segment->bytes % BLCO_SEGMENT_ALIGN != 0 ||
-            segment->bytes > end - at)
+        if (segment->offset != at || segment->bytes > end - at ||
+            !segment_is_possible(segment, blco_file_nnz(f, s, s + 1), stride))
             return false;
         at += segment->bytes;
     }
@@ -91,9 +128,15 @@ static bool directory_is_consistent(const struct blco_file *f)
 static enum status check_directory(struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
+    if (h->segment_nnz != BLCO_SEGMENT_NNZ)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: segments of %ju nonzeros, expected segments of %d", f->name,
+                         (uintmax_t)h->segment_nnz, BLCO_SEGMENT_NNZ);
     if (!is_consistent(f))
         return error_set(error, STATUS_INPUT, "%s: damaged: the header contradicts itself",
                          f->name);
+    if (check_unused(f, error) != STATUS_OK)
+        return error->status;
     uint64_t behind = h->data_offset + h->data_bytes;
     f->segment = (const void *)(f->map.bytes + h->directory_offset);
     if (crc64_ecma_refl(0, (const uint8_t *)f->map.bytes + behind, f->map.size - behind) !=
@@ -137,7 +180,9 @@ bool blco_file_segment_is_good(const struct blco_file *f, uint64_t s, const uint
 {
     const struct blco_file_segment *segment = &f->segment[s];
     return crc64_ecma_refl(0, bytes, segment->bytes) == segment->crc &&
-           segment_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1));
+           segment_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1)) &&
+           segment_ends_in_zeros(bytes, segment, line_bits) &&
+           segment_has_nonzeros(bytes, segment, line_bits);
 }
 
 enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct error *error)
@@ -157,8 +202,19 @@ static enum status decode_segment(const struct blco_file *f, const struct linear
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the checksum of nonzeros from number %ju on is wrong",
                          f->name, (uintmax_t)(s * f->header->segment_nnz + 1));
-    return segment_unpack(d, bytes, segment, x, first, (uint32_t)blco_file_nnz(f, s, s + 1),
-                          f->name, error);
+    const struct segment_origin origin = {f->name, s * f->header->segment_nnz};
+    const uint32_t count = (uint32_t)blco_file_nnz(f, s, s + 1);
+    if (segment_unpack(d, bytes, segment, x, first, count, &origin, error) != STATUS_OK)
+        return error->status;
+    if (!segment_ends_in_zeros(bytes, segment, d->line_bits))
+        return blco_file_damaged(f, s, error);
+    uint64_t bad = value_codec_first_bad(x->value + first, count);
+    if (bad < count)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: the value of nonzero number %ju is %g, expected a finite "
+                         "number that is not 0",
+                         f->name, (uintmax_t)(origin.before + bad + 1), x->value[first + bad]);
+    return STATUS_OK;
 }
 
 /* The message is about the first damaged segment, whichever thread finds it. */

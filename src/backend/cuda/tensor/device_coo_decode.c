@@ -12,7 +12,7 @@
 
 #define DECODED_NNZ (1 << 22) /* at a time: 16 bytes each wait to become coordinates */
 
-_Static_assert(DECODED_NNZ >= BLCO_MAX_SEGMENT_NNZ, "a segment is decoded at a time, at least");
+_Static_assert(DECODED_NNZ >= BLCO_SEGMENT_NNZ, "a segment is decoded at a time, at least");
 
 static const char doing[] = "decoding the tensor on the GPU";
 
