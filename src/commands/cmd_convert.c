@@ -126,8 +126,11 @@ static enum status text_to_blco(const struct settings *s, struct progress *progr
     enum status status = text_to_spills(s, &spiller, &last, progress, error);
     double start = clock_now();
     progress_stage(progress, "writing %s", s->out);
-    if (status == STATUS_OK && external_sort_write(&spiller.sort, &last, s->out, s->memory, &report,
-                                                   progress, error) == STATUS_OK) {
+    if (status == STATUS_OK) {
+        external_sort_write(&spiller.sort, &last, s->out, s->memory, &report, progress, error);
+        status = tensor_name_overflow(s->in, error);
+    }
+    if (status == STATUS_OK) {
         if (spiller.sort.count > 0)
             snprintf(from, sizeof from, " from %ju runs", (uintmax_t)spiller.sort.count);
         show_blco(progress, report.nnz, report.bytes, from, clock_now() - start);
@@ -221,7 +224,7 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
     if (tns_read_pieces(&x, s->in, &s->common.tns, &pieces, progress, &report, error) ==
         STATUS_OK) {
         double start = clock_now();
-        if (coo_clean(&x, &cleaning, error) == STATUS_OK &&
+        if (tensor_clean(&x, s->in, NULL, &cleaning, error) == STATUS_OK &&
             tns_write(&x, s->out, &options, progress, &written, error) == STATUS_OK) {
             show_text(progress, &written, x.nnz, clock_now() - start);
             tensor_note_cleaning(progress, &cleaning);

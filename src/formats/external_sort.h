@@ -44,9 +44,8 @@ struct external_sort_report {
 /* Writes the .blco file `path` from the spills and *last, the entries that follow them in input
  * order, which has the lengths of the tensor and is freed. Entries with the same coordinates are
  * summed in input order; zeros and sums that are zero are dropped; both are counted. Takes `memory`
- * bytes, and some for each thread; more only where more entries with equal coordinates are to be
- * summed. The file does not depend on the cut into pieces, the memory or the number of threads.
- * STATUS_OUTPUT, STATUS_MEMORY. */
+ * bytes, and some for each thread. The file does not depend on the cut into pieces, the memory or
+ * the number of threads. STATUS_INPUT as of coo_overflow, STATUS_OUTPUT, STATUS_MEMORY. */
 enum status external_sort_write(struct external_sort *s, struct coo *last, const char *path,
                                 uint64_t memory, struct external_sort_report *report,
                                 struct progress *progress, struct error *error);

@@ -78,6 +78,20 @@ enum status tensor_open_blco(struct blco_file *f, const char *path,
     return error->status;
 }
 
+enum status tensor_name_overflow(const char *path, struct error *error)
+{
+    if (error->status == STATUS_INPUT)
+        error_prefix(error, "%s: ", strcmp(path, "-") == 0 ? "standard input" : path);
+    return error->status;
+}
+
+enum status tensor_clean(struct coo *x, const char *path, const uint64_t *first,
+                         struct coo_cleaning *report, struct error *error)
+{
+    coo_clean(x, first, report, error);
+    return tensor_name_overflow(path, error);
+}
+
 enum status tensor_read_text(struct coo *x, const char *path, const struct tns_options *options,
                              struct progress *progress, struct tensor_report *report,
                              struct error *error)
@@ -88,7 +102,8 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
     tns_read(x, path, options, progress, &report->text, error);
     double middle = clock_now();
     report->read_seconds = middle - start;
-    if (error->status == STATUS_OK && coo_clean(x, &report->cleaning, error) != STATUS_OK)
+    if (error->status == STATUS_OK &&
+        tensor_clean(x, path, NULL, &report->cleaning, error) != STATUS_OK)
         coo_free(x);
     report->clean_seconds = clock_now() - middle;
     return error->status;

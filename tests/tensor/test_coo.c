@@ -117,7 +117,7 @@ static void check_clean(const struct coo *original)
         struct coo x;
         copy_coo(&x, original);
         omp_set_num_threads(t);
-        assert_int_equal(coo_clean(&x, &report, &error), STATUS_OK);
+        assert_int_equal(coo_clean(&x, NULL, &report, &error), STATUS_OK);
         assert_int_equal(report.zeros, expected.zeros);
         assert_int_equal(report.duplicates, expected.duplicates);
         assert_int_equal(x.nnz, left);
@@ -180,7 +180,7 @@ static void test_sums_in_file_order(void **state)
             x.index[1][i] = 1;
             x.value[i] = i == 1 ? 5 : values[v][i == 0 ? 0 : i - 1];
         }
-        assert_int_equal(coo_clean(&x, &report, &error), STATUS_OK);
+        assert_int_equal(coo_clean(&x, NULL, &report, &error), STATUS_OK);
         assert_int_equal(report.duplicates, 2);
         assert_int_equal(report.zeros, sums[v] == 0);
         assert_int_equal(x.nnz, 2 - report.zeros);
@@ -211,7 +211,7 @@ static void test_order_is_kept(void **state)
         }
         struct coo_cleaning report;
         uint64_t before = x.nnz;
-        assert_int_equal(coo_clean(&x, &report, &error), STATUS_OK);
+        assert_int_equal(coo_clean(&x, NULL, &report, &error), STATUS_OK);
         assert_int_equal(report.duplicates, 0);
         assert_int_equal(report.zeros, before - kept);
         assert_int_equal(x.nnz, kept);
@@ -240,7 +240,7 @@ static void test_ascending_needs_no_memory(void **state)
         x.value[i] = 1;
     }
     memory_hook_set(0);
-    enum status status = coo_clean(&x, &report, &error);
+    enum status status = coo_clean(&x, NULL, &report, &error);
     int fired = memory_hook_fired();
     memory_hook_set(-1);
     assert_int_equal(status, STATUS_OK);
@@ -330,7 +330,7 @@ static void test_allocation_failures(void **state)
         memory_hook_set(k);
         enum status status = create_grow_and_free(&x, &error);
         if (status == STATUS_OK) {
-            status = coo_clean(&x, &report, &error);
+            status = coo_clean(&x, NULL, &report, &error);
             check_sum(&x);
         }
         fired = memory_hook_fired();
