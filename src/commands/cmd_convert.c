@@ -131,8 +131,8 @@ static enum status text_to_blco(const struct settings *s, struct progress *progr
         status = tensor_name_overflow(s->in, error);
     }
     if (status == STATUS_OK) {
-        if (spiller.sort.count > 0)
-            snprintf(from, sizeof from, " from %ju runs", (uintmax_t)spiller.sort.count);
+        if (spiller.sort.spills.count > 0)
+            snprintf(from, sizeof from, " from %ju runs", (uintmax_t)spiller.sort.spills.count);
         show_blco(progress, report.nnz, report.bytes, from, clock_now() - start);
         tensor_note_cleaning(progress, &report.cleaning);
     }

@@ -9,13 +9,13 @@
 
 void external_sort_init(struct external_sort *s)
 {
-    *s = (struct external_sort){.file = {.fd = -1}};
+    *s = (struct external_sort){.spills.file = {.fd = -1}};
 }
 
 void external_sort_free(struct external_sort *s)
 {
-    outfile_discard(&s->file);
-    memory_free(s->spill);
+    outfile_discard(&s->spills.file);
+    memory_free(s->spills.spill);
     external_sort_init(s);
 }
 
@@ -28,16 +28,18 @@ static enum status write_spill(struct external_sort *s, const struct coo *x,
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < x->nnz; i++)
             index[i] = x->index[n][position[i]];
-        if (outfile_write_at(&s->file, index, x->nnz * sizeof *index, s->bytes, error) != STATUS_OK)
+        if (outfile_write_at(&s->spills.file, index, x->nnz * sizeof *index, s->spills.bytes,
+                             error) != STATUS_OK)
             return error->status;
-        s->bytes += x->nnz * sizeof *index;
+        s->spills.bytes += x->nnz * sizeof *index;
     }
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < x->nnz; i++)
         value[i] = x->value[position[i]];
-    if (outfile_write_at(&s->file, value, x->nnz * sizeof *value, s->bytes, error) != STATUS_OK)
+    if (outfile_write_at(&s->spills.file, value, x->nnz * sizeof *value, s->spills.bytes, error) !=
+        STATUS_OK)
         return error->status;
-    s->bytes += x->nnz * sizeof *value;
+    s->spills.bytes += x->nnz * sizeof *value;
     return STATUS_OK;
 }
 
@@ -51,13 +53,16 @@ enum status external_sort_spill(struct external_sort *s, const char *path, const
     uint64_t *position = entry_sums_positions(piece->nnz, error);
     uint64_t *key = memory_array(piece->nnz, sizeof *key, error);
     if (!position || !key ||
-        memory_resize(&s->spill, s->count + 1, sizeof *s->spill, error) != STATUS_OK ||
-        (s->file.fd < 0 && outfile_open_scratch(&s->file, path, error) != STATUS_OK) ||
+        memory_resize(&s->spills.spill, s->spills.count + 1, sizeof *s->spills.spill, error) !=
+            STATUS_OK ||
+        (s->spills.file.fd < 0 &&
+         outfile_open_scratch(&s->spills.file, path, error) != STATUS_OK) ||
         ordering_sort(&alto, piece, position, piece->nnz, key, error) != STATUS_OK)
         goto done;
-    s->spill[s->count] = (struct spill){.offset = s->bytes, .count = piece->nnz};
+    s->spills.spill[s->spills.count] =
+        (struct spill){.offset = s->spills.bytes, .count = piece->nnz};
     if (write_spill(s, piece, position, key, error) == STATUS_OK)
-        s->count++;
+        s->spills.count++;
 done:
     memory_free(position);
     memory_free(key);
@@ -80,14 +85,15 @@ static enum status merge(struct external_sort *s, struct coo *last, const char *
                          uint64_t memory, struct blco_writer *w, struct coo_cleaning *report,
                          struct progress *progress, struct error *error)
 {
-    if (s->count == 0)
+    if (s->spills.count == 0)
         return merge_in_memory(last, w, report, error);
     struct shape shape = last->shape;
     if (last->nnz > 0)
         external_sort_spill(s, path, last, error);
     coo_free(last);
-    return error->status == STATUS_OK ? spill_merge(s, &shape, memory, w, report, progress, error)
-                                      : error->status;
+    return error->status == STATUS_OK
+               ? spill_merge(&s->spills, &shape, memory, w, report, progress, error)
+               : error->status;
 }
 
 enum status external_sort_write(struct external_sort *s, struct coo *last, const char *path,

@@ -14,7 +14,7 @@
  * [k * length, k * length + filled[k]). The entries that can be emitted are those before the last
  * entry in the window of every spill that goes on behind its window. */
 struct merger {
-    struct external_sort *sort;
+    struct spills *spills;
     struct ordering alto;
     struct coo window;  /* (count * length); owned                                  */
     uint64_t length;    /* entries of a window                                      */
@@ -32,7 +32,7 @@ static void merger_free(struct merger *m)
 
 static bool goes_on(const struct merger *m, uint64_t k)
 {
-    return m->sort->spill[k].read < m->sort->spill[k].count;
+    return m->spills->spill[k].read < m->spills->spill[k].count;
 }
 
 static void move_entries(struct coo *x, uint64_t to, uint64_t from, uint64_t count)
@@ -45,18 +45,18 @@ static void move_entries(struct coo *x, uint64_t to, uint64_t from, uint64_t cou
 /* Fills the window of spill k from the spill file. */
 static enum status refill(struct merger *m, uint64_t k, struct error *error)
 {
-    struct spill *spill = &m->sort->spill[k];
+    struct spill *spill = &m->spills->spill[k];
     const struct coo *x = &m->window;
     uint64_t room = m->length - m->filled[k], left = spill->count - spill->read;
     uint64_t count = room < left ? room : left, to = k * m->length + m->filled[k];
     uint64_t at = spill->offset;
     for (int n = 0; n < x->shape.order && count > 0; n++) {
-        if (outfile_read_at(&m->sort->file, x->index[n] + to, count * sizeof *x->index[n],
+        if (outfile_read_at(&m->spills->file, x->index[n] + to, count * sizeof *x->index[n],
                             at + spill->read * sizeof *x->index[n], error) != STATUS_OK)
             return error->status;
         at += spill->count * sizeof *x->index[n];
     }
-    if (count > 0 && outfile_read_at(&m->sort->file, x->value + to, count * sizeof *x->value,
+    if (count > 0 && outfile_read_at(&m->spills->file, x->value + to, count * sizeof *x->value,
                                      at + spill->read * sizeof *x->value, error) != STATUS_OK)
         return error->status;
     spill->read += count;
@@ -69,7 +69,7 @@ static enum status refill(struct merger *m, uint64_t k, struct error *error)
 static bool find_limit(const struct merger *m, uint32_t *limit)
 {
     bool found = false;
-    for (uint64_t k = 0; k < m->sort->count; k++) {
+    for (uint64_t k = 0; k < m->spills->count; k++) {
         uint32_t last[MAX_ORDER] = {0};
         if (!goes_on(m, k))
             continue;
@@ -104,7 +104,7 @@ static uint64_t choose(const struct merger *m)
     uint32_t limit[MAX_ORDER] = {0};
     uint64_t count = 0;
     bool limited = find_limit(m, limit);
-    for (uint64_t k = 0; k < m->sort->count; k++) {
+    for (uint64_t k = 0; k < m->spills->count; k++) {
         m->taken[k] = limited ? count_before(m, k, limit) : m->filled[k];
         for (uint64_t i = 0; i < m->taken[k]; i++)
             m->position[count++] = k * m->length + i;
@@ -157,7 +157,7 @@ static enum status sum_run(struct merger *m, struct run *run, struct coo_cleanin
     for (int n = 0; n < run->sum.shape.order; n++)
         run->sum.index[n][0] = limit[n];
     run->sum.value[0] = 0;
-    for (uint64_t k = 0; k < m->sort->count; k++) {
+    for (uint64_t k = 0; k < m->spills->count; k++) {
         uint64_t taken;
         do {
             taken = take_equal(m, k, run, report);
@@ -188,10 +188,10 @@ static uint64_t emit_run(struct merger *m, struct blco_writer *w, struct coo_cle
     return run.entries;
 }
 
-static enum status merger_create(struct merger *m, struct external_sort *s,
-                                 const struct shape *shape, uint64_t memory, struct error *error)
+static enum status merger_create(struct merger *m, struct spills *s, const struct shape *shape,
+                                 uint64_t memory, struct error *error)
 {
-    *m = (struct merger){.sort = s};
+    *m = (struct merger){.spills = s};
     ordering_create(&m->alto, ORDERING_ALTO, shape, 64);
     m->length = memory / s->count / (4 * (uint64_t)shape->order + 8 + EXTERNAL_SORT_OVERHEAD);
     if (m->length < LEAST_WINDOW)
@@ -210,7 +210,7 @@ static enum status emit_chosen(struct merger *m, uint64_t count, struct blco_wri
 {
     if (entry_sums_append(&m->alto, &m->window, m->position, count, w, report, error) != STATUS_OK)
         return error->status;
-    for (uint64_t k = 0; k < m->sort->count; k++)
+    for (uint64_t k = 0; k < m->spills->count; k++)
         drop_first(m, k, m->taken[k]);
     return STATUS_OK;
 }
@@ -218,7 +218,7 @@ static enum status emit_chosen(struct merger *m, uint64_t count, struct blco_wri
 static enum status merge_all(struct merger *m, struct blco_writer *w, struct coo_cleaning *report,
                              struct progress *progress, struct error *error)
 {
-    struct external_sort *s = m->sort;
+    struct spills *s = m->spills;
     uint64_t done = 0, all = 0;
     for (uint64_t k = 0; k < s->count; k++)
         all += s->spill[k].count;
@@ -240,7 +240,7 @@ static enum status merge_all(struct merger *m, struct blco_writer *w, struct coo
     return STATUS_OK;
 }
 
-enum status spill_merge(struct external_sort *s, const struct shape *shape, uint64_t memory,
+enum status spill_merge(struct spills *s, const struct shape *shape, uint64_t memory,
                         struct blco_writer *w, struct coo_cleaning *report,
                         struct progress *progress, struct error *error)
 {
