@@ -58,8 +58,8 @@ enum status tensor_check_lengths(const char *path, const struct shape *shape,
     for (int n = 0; n < options->ndims; n++)
         if (options->dims[n] != shape->dims[n])
             return error_set(error, STATUS_INPUT,
-                             "%s: mode %d: length %ju, but --dims gives %ju (only for text do they "
-                             "change it)",
+                             "%s: mode %d: length %ju, but --dims gives %ju, which changes the "
+                             "lengths of text only",
                              path, n + 1, (uintmax_t)shape->dims[n], (uintmax_t)options->dims[n]);
     return STATUS_OK;
 }
@@ -113,9 +113,11 @@ enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz, 
 {
     if (nnz > 0)
         return STATUS_OK;
-    return entries == 0 ? error_set(error, STATUS_INPUT, "%s: no nonzeros", path)
-                        : error_set(error, STATUS_INPUT, "%s: all %ju entries are zero", path,
-                                    (uintmax_t)entries);
+    if (entries == 0)
+        return error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
+    return error_set(error, STATUS_INPUT,
+                     "%s: nothing is left of %ju entr%s: zero, or a sum of zero", path,
+                     (uintmax_t)entries, entries == 1 ? "y" : "ies");
 }
 
 void tensor_note_cleaning(struct progress *progress, const struct coo_cleaning *cleaning)

@@ -81,22 +81,55 @@ static enum status check_unused(const struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* Whether a header with a good checksum has possible values that do not contradict each other. */
-static bool is_consistent(const struct blco_file *f)
+/* Checks what the header says of the tensor. */
+static enum status check_tensor(const struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
-    uint64_t size = f->map.size;
-    if (h->order < 1 || h->order > MAX_ORDER || h->nnz > MAX_NNZ)
-        return false;
+    if (h->order < 1 || h->order > MAX_ORDER)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: %u modes in the header, expected 1 to %d", f->name, h->order,
+                         MAX_ORDER);
     for (uint32_t n = 0; n < h->order; n++)
         if (h->dims[n] < 1 || h->dims[n] > MAX_LENGTH)
-            return false;
-    return h->nsegments == (h->nnz + h->segment_nnz - 1) / h->segment_nnz &&
-           h->file_bytes == size && h->data_offset == BLCO_PAGE && h->data_bytes <= size &&
-           h->directory_offset == blco_round_up(BLCO_PAGE + h->data_bytes, BLCO_PAGE) &&
-           h->directory_offset <= size &&
-           (size - h->directory_offset) / sizeof *f->segment == h->nsegments &&
-           (size - h->directory_offset) % sizeof *f->segment == 0;
+            return error_set(error, STATUS_INPUT,
+                             "%s: damaged: mode %u: length %ju in the header, expected 1 to %ju",
+                             f->name, n + 1, (uintmax_t)h->dims[n], (uintmax_t)MAX_LENGTH);
+    if (h->nnz > MAX_NNZ)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: %ju nonzeros in the header, expected at most %ju", f->name,
+                         (uintmax_t)h->nnz, (uintmax_t)MAX_NNZ);
+    return STATUS_OK;
+}
+
+/* Checks where the header says that data and directory are. Of what follows from other fields, the
+ * first wrong one is told. */
+static enum status check_places(const struct blco_file *f, struct error *error)
+{
+    const struct blco_file_header *h = f->header;
+    const uint64_t size = f->map.size;
+    const uint64_t segments = (h->nnz + BLCO_SEGMENT_NNZ - 1) / BLCO_SEGMENT_NNZ;
+    const uint64_t data = h->data_bytes <= size ? h->data_bytes : size;
+    const uint64_t directory = blco_round_up(BLCO_PAGE + data, BLCO_PAGE);
+    const struct {
+        const char *name;
+        uint64_t found, expected;
+    } field[] = {
+        {"segment_nnz", h->segment_nnz, BLCO_SEGMENT_NNZ},
+        {"nsegments", h->nsegments, segments},
+        {"file_bytes", h->file_bytes, size},
+        {"data_offset", h->data_offset, BLCO_PAGE},
+        {"data_bytes", h->data_bytes, data},
+        {"directory_offset", h->directory_offset, directory},
+        {"file_bytes", h->file_bytes, directory + segments * sizeof *f->segment},
+    };
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
+        if (field[i].found != field[i].expected)
+            return error_set(error, STATUS_INPUT,
+                             "%s: damaged: the header contradicts itself or the file: %s is %ju, "
+                             "expected %ju",
+                             f->name, field[i].name, (uintmax_t)field[i].found,
+                             (uintmax_t)field[i].expected);
+    return STATUS_OK;
 }
 
 /* Whether the segment can have its nonzeros: a bit of a bit vector for each, and as many groups as
@@ -108,34 +141,32 @@ static bool segment_is_possible(const struct blco_file_segment *s, uint64_t nnz,
            s->ngroups * stride + (nnz + 7) / 8 <= s->bytes;
 }
 
-/* Whether the segments fill the data without a gap. */
-static bool directory_is_consistent(const struct blco_file *f)
+/* Checks that the segments fill the data without a gap. */
+static enum status check_segments(const struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
     const struct shape shape = shape_of((int)h->order, h->dims);
     uint64_t stride = blco_group_stride(ordering_line_bits(&shape));
-    uint64_t at = h->data_offset, end = h->data_offset + h->data_bytes;
-    for (uint64_t s = 0; s < h->nsegments; s++) {
+    uint64_t at = h->data_offset, end = h->data_offset + h->data_bytes, s = 0;
+    for (; s < h->nsegments; s++) {
         const struct blco_file_segment *segment = &f->segment[s];
         if (segment->offset != at || segment->bytes > end - at ||
             !segment_is_possible(segment, blco_file_nnz(f, s, s + 1), stride))
-            return false;
+            break;
         at += segment->bytes;
     }
-    return at == end;
+    if (s < h->nsegments || at != end)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: entry %ju of the directory contradicts the header", f->name,
+                         (uintmax_t)(s < h->nsegments ? s + 1 : s));
+    return STATUS_OK;
 }
 
 static enum status check_directory(struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
-    if (h->segment_nnz != BLCO_SEGMENT_NNZ)
-        return error_set(error, STATUS_INPUT,
-                         "%s: damaged: segments of %ju nonzeros, expected segments of %d", f->name,
-                         (uintmax_t)h->segment_nnz, BLCO_SEGMENT_NNZ);
-    if (!is_consistent(f))
-        return error_set(error, STATUS_INPUT, "%s: damaged: the header contradicts itself",
-                         f->name);
-    if (check_unused(f, error) != STATUS_OK)
+    if (check_tensor(f, error) != STATUS_OK || check_places(f, error) != STATUS_OK ||
+        check_unused(f, error) != STATUS_OK)
         return error->status;
     uint64_t behind = h->data_offset + h->data_bytes;
     f->segment = (const void *)(f->map.bytes + h->directory_offset);
@@ -143,10 +174,7 @@ static enum status check_directory(struct blco_file *f, struct error *error)
         h->directory_crc)
         return error_set(error, STATUS_INPUT, "%s: damaged: the directory's checksum is wrong",
                          f->name);
-    if (!directory_is_consistent(f))
-        return error_set(error, STATUS_INPUT, "%s: damaged: the directory contradicts the header",
-                         f->name);
-    return STATUS_OK;
+    return check_segments(f, error);
 }
 
 enum status blco_file_open(struct blco_file *f, const char *path, struct error *error)

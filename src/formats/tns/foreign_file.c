@@ -13,12 +13,13 @@ struct kind {
     const char *advice;
 };
 
-#define MAGIC(bytes) bytes, 0, sizeof bytes - 1
+#define EXPECTED      ", expected plain text, gzip or .blco: "
+#define MAGIC(bytes)  bytes, 0, sizeof bytes - 1
+#define WRITE_LINES   EXPECTED "write each nonzero as a text line of its indices and its value"
+#define MATLAB_ADVICE EXPECTED "write the tensor as text, as export_data of Tensor Toolbox does"
 
 static const struct kind kinds[] = {
-    {MAGIC("\xfd"
-           "7zXZ"),
-     "compressed by xz", "xz -dc", NULL},
+    {MAGIC("\xfd\x37zXZ"), "compressed by xz", "xz -dc", NULL},
     {MAGIC("BZh"), "compressed by bzip2", "bzip2 -dc", NULL},
     {MAGIC("\x28\xb5\x2f\xfd"), "compressed by zstd", "zstd -dc", NULL},
     {MAGIC("\x04\x22\x4d\x18"), "compressed by lz4", "lz4 -dc", NULL},
@@ -30,36 +31,27 @@ static const struct kind kinds[] = {
     {MAGIC("\0\0\xfe\xff"), "text in UTF-32", "iconv -f UTF-32 -t UTF-8", NULL},
     {MAGIC("\xff\xfe"), "text in UTF-16", "iconv -f UTF-16 -t UTF-8", NULL},
     {MAGIC("\xfe\xff"), "text in UTF-16", "iconv -f UTF-16 -t UTF-8", NULL},
-    {MAGIC("\x89"
-           "HDF\r\n\x1a\n"),
-     "an HDF5 file", NULL, "write each nonzero as a text line of its indices and its value"},
-    {MAGIC("MATLAB 5.0 MAT-file"), "a MATLAB file", NULL,
-     "write the tensor as text, as export_data of Tensor Toolbox does"},
-    {MAGIC("MATLAB 7.3 MAT-file"), "a MATLAB file", NULL,
-     "write the tensor as text, as export_data of Tensor Toolbox does"},
-    {MAGIC("\x93NUMPY"), "a NumPy array", NULL,
-     "write each nonzero as a text line of its indices and its value, as numpy.savetxt does"},
-    {MAGIC("PAR1"), "a Parquet file", NULL,
-     "write each nonzero as a text line of its indices and its value"},
-    {MAGIC("\x89"
-           "BLCO\r\n\x1a"),
-     "a .blco file in a pipe", NULL,
-     "give it by its name, since it is not read from front to back"},
-    {MAGIC("\x89"
-           "BLCO"),
-     "a .blco file that was changed by a transfer as text", NULL, "transfer it again, as binary"},
+    {MAGIC("\x89HDF\r\n\x1a\n"), "an HDF5 file", NULL, WRITE_LINES},
+    {MAGIC("PAR1"), "a Parquet file", NULL, WRITE_LINES},
+    {MAGIC("\x93NUMPY"), "a NumPy array", NULL, WRITE_LINES ", as numpy.savetxt does"},
+    {MAGIC("MATLAB 5.0 MAT-file"), "a MATLAB file", NULL, MATLAB_ADVICE},
+    {MAGIC("MATLAB 7.3 MAT-file"), "a MATLAB file", NULL, MATLAB_ADVICE},
+    {MAGIC("tensor\n"), "a dense tensor of Tensor Toolbox", NULL,
+     EXPECTED "write its nonzeros, as export_data does of sptensor(X)"},
+    {MAGIC("ktensor\n"), "a model", NULL, ": give the tensor that it is a model of"},
+    {MAGIC("\x89\x42LCO\r\n\x1a"), "a .blco file in a pipe", NULL,
+     ": give it by its name, since it is not read from front to back"},
+    {MAGIC("\x89\x42LCO"), "a .blco file that was changed by a transfer as text", NULL,
+     ": transfer it again, as binary"},
 };
 
 static enum status refuse(const char *name, const struct kind *kind, struct error *error)
 {
     if (!kind->tool)
-        return error_set(error, STATUS_INPUT, "%s: is %s, expected plain text, gzip or .blco: %s", name,
-                         kind->what, kind->advice);
+        return error_set(error, STATUS_INPUT, "%s: is %s%s", name, kind->what, kind->advice);
     bool piped = strcmp(name, STANDARD_INPUT) == 0;
-    return error_set(error, STATUS_INPUT,
-                     "%s: is %s, expected plain text, gzip or .blco: %s%s%s | blco "
-                     "COMMAND - ...",
-                     name, kind->what, kind->tool, piped ? "" : " ", piped ? "" : name);
+    return error_set(error, STATUS_INPUT, "%s: is %s" EXPECTED "%s%s%s | blco COMMAND - ...", name,
+                     kind->what, kind->tool, piped ? "" : " ", piped ? "" : name);
 }
 
 /* Whether these are the first characters of text in UTF-16 that has no mark: every other byte is 0.
