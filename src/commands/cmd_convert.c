@@ -268,6 +268,8 @@ int cmd_convert(int argc, char **argv, struct error *error)
     if (argc - first != 2) {
         error_set(error, STATUS_INPUT, "two files expected, IN and OUT, but %d given",
                   argc - first);
+    } else if (!*argv[first] || !*argv[first + 1]) {
+        error_set(error, STATUS_INPUT, "%s: '', expected a name", *argv[first] ? "OUT" : "IN");
     } else {
         settings.in = argv[first];
         settings.out = argv[first + 1];

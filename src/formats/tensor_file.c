@@ -116,8 +116,8 @@ enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz, 
     if (entries == 0)
         return error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
     return error_set(error, STATUS_INPUT,
-                     "%s: nothing is left of %ju entr%s: zero, or a sum of zero", path,
-                     (uintmax_t)entries, entries == 1 ? "y" : "ies");
+                     "%s: no nonzeros: all %ju entries are zero or add up to zero", path,
+                     (uintmax_t)entries);
 }
 
 void tensor_note_cleaning(struct progress *progress, const struct coo_cleaning *cleaning)

@@ -98,7 +98,7 @@ per_entry() { awk -v b="$(wc -c <"$1")" 'BEGIN { printf "%.2f", b / 3 }'; }
 
 @test "a tensor of zeros has nothing to decompose" {
     printf '1 1 0\n2 2 0\n' >x.tns
-    fails 2 "blco cpd: x.tns: nothing is left of 2 entries: zero, or a sum of zero" cpd -q x.tns -r 1
+    fails 2 "blco cpd: x.tns: no nonzeros: all 2 entries are zero or add up to zero" cpd -q x.tns -r 1
     run -0 --separate-stderr "$BLCO" info -q x.tns
     [[ $output == *"nonzeros     0"* ]]
 }

@@ -189,12 +189,18 @@ static void refuses_gpus(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"0", "--gpus: '0', expected a whole number from 1 to 64"},
-        {"65", "--gpus: '65', expected a whole number from 1 to 64"},
-        {"-1", "--gpus: '-1', expected a whole number from 1 to 64"},
-        {"two", "--gpus: 'two', expected a whole number from 1 to 64"},
-        {"", "--gpus: '', expected a whole number from 1 to 64"},
-        {"ALL", "--gpus: 'ALL', expected a whole number from 1 to 64"},
+        {"0", "--gpus: '0', expected a number of GPUs from 1 to 64, all, or the numbers of GPUs, "
+              "as 0,2"},
+        {"65", "--gpus: '65', expected a number of GPUs from 1 to 64, all, or the numbers of GPUs, "
+               "as 0,2"},
+        {"-1", "--gpus: '-1', expected a number of GPUs from 1 to 64, all, or the numbers of GPUs, "
+               "as 0,2"},
+        {"two", "--gpus: 'two', expected a number of GPUs from 1 to 64, all, or the numbers of "
+                "GPUs, as 0,2"},
+        {"",
+         "--gpus: '', expected a number of GPUs from 1 to 64, all, or the numbers of GPUs, as 0,2"},
+        {"ALL", "--gpus: 'ALL', expected a number of GPUs from 1 to 64, all, or the numbers of "
+                "GPUs, as 0,2"},
         {",1", "--gpus: '', expected a whole number from 0 to 2147483647"},
         {"1,x", "--gpus: 'x', expected a whole number from 0 to 2147483647"},
         {"1,-2", "--gpus: '-2', expected a whole number from 0 to 2147483647"},
