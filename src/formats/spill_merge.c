@@ -115,29 +115,29 @@ static uint64_t choose(const struct merger *m)
 /* --- entries that fill a window and may all be equal --- */
 
 /* The entries with the same coordinates, as they are summed in input order. */
-struct run {
+struct equals {
     struct coo sum; /* one entry; owned */
     uint64_t terms; /* that are not zero */
     uint64_t entries;
 };
 
-/* Takes the entries at the beginning of window k that have the coordinates of the run. Returns
+/* Takes the entries at the beginning of window k that have the coordinates of *equal. Returns
  * their number. */
-static uint64_t take_equal(const struct merger *m, uint64_t k, struct run *run,
+static uint64_t take_equal(const struct merger *m, uint64_t k, struct equals *equal,
                            struct coo_cleaning *report)
 {
     const struct coo *x = &m->window;
     uint64_t first = k * m->length, i = 0;
-    double *sum = run->sum.value;
+    double *sum = equal->sum.value;
     for (; i < m->filled[k]; i++) {
         for (int n = 0; n < x->shape.order; n++)
-            if (x->index[n][first + i] != run->sum.index[n][0])
+            if (x->index[n][first + i] != equal->sum.index[n][0])
                 return i;
         double term = x->value[first + i];
         if (term == 0)
             report->zeros++;
         else
-            *sum = run->terms++ ? *sum + term : term;
+            *sum = equal->terms++ ? *sum + term : term;
     }
     return i;
 }
@@ -149,20 +149,20 @@ static void drop_first(struct merger *m, uint64_t k, uint64_t count)
 }
 
 /* Sums the entries at the limit, spill after spill, so that the windows need not hold them all. */
-static enum status sum_run(struct merger *m, struct run *run, struct coo_cleaning *report,
-                           struct error *error)
+static enum status sum_equals(struct merger *m, struct equals *equal, struct coo_cleaning *report,
+                              struct error *error)
 {
     uint32_t limit[MAX_ORDER] = {0};
     find_limit(m, limit);
-    for (int n = 0; n < run->sum.shape.order; n++)
-        run->sum.index[n][0] = limit[n];
-    run->sum.value[0] = 0;
+    for (int n = 0; n < equal->sum.shape.order; n++)
+        equal->sum.index[n][0] = limit[n];
+    equal->sum.value[0] = 0;
     for (uint64_t k = 0; k < m->spills->count; k++) {
         uint64_t taken;
         do {
-            taken = take_equal(m, k, run, report);
+            taken = take_equal(m, k, equal, report);
             drop_first(m, k, taken);
-            run->entries += taken;
+            equal->entries += taken;
             if (goes_on(m, k) && refill(m, k, error) != STATUS_OK)
                 return error->status;
         } while (taken > 0 && m->filled[k] > 0);
@@ -171,21 +171,21 @@ static enum status sum_run(struct merger *m, struct run *run, struct coo_cleanin
 }
 
 /* Emits the sum of the entries at the limit. Returns how many entries that are. */
-static uint64_t emit_run(struct merger *m, struct blco_writer *w, struct coo_cleaning *report,
-                         struct error *error)
+static uint64_t emit_equals(struct merger *m, struct blco_writer *w, struct coo_cleaning *report,
+                            struct error *error)
 {
-    struct run run = {0};
-    if (coo_create(&run.sum, &m->window.shape, 1, error) == STATUS_OK &&
-        sum_run(m, &run, report, error) == STATUS_OK) {
-        report->duplicates += run.terms > 1 ? run.terms - 1 : 0;
-        report->zeros += run.terms > 1 && run.sum.value[0] == 0;
-        if (!isfinite(run.sum.value[0]))
-            coo_overflow(&run.sum, NULL, 0, error);
-        else if (run.sum.value[0] != 0)
-            blco_writer_append(w, &run.sum, NULL, 1, error);
+    struct equals equal = {0};
+    if (coo_create(&equal.sum, &m->window.shape, 1, error) == STATUS_OK &&
+        sum_equals(m, &equal, report, error) == STATUS_OK) {
+        report->duplicates += equal.terms > 1 ? equal.terms - 1 : 0;
+        report->zeros += equal.terms > 1 && equal.sum.value[0] == 0;
+        if (!isfinite(equal.sum.value[0]))
+            coo_overflow(&equal.sum, NULL, 0, error);
+        else if (equal.sum.value[0] != 0)
+            blco_writer_append(w, &equal.sum, NULL, 1, error);
     }
-    coo_free(&run.sum);
-    return run.entries;
+    coo_free(&equal.sum);
+    return equal.entries;
 }
 
 static enum status merger_create(struct merger *m, struct spills *s, const struct shape *shape,
@@ -230,7 +230,7 @@ static enum status merge_all(struct merger *m, struct blco_writer *w, struct coo
         if (count > 0)
             emit_chosen(m, count, w, report, error);
         else
-            count = emit_run(m, w, report, error);
+            count = emit_equals(m, w, report, error);
         if (error->status != STATUS_OK)
             return error->status;
         done += count;
