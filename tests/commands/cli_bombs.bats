@@ -34,6 +34,10 @@ with gzip.open("bomb.tns.gz", "wb") as file:
     peak 90 0 convert bomb.tns.gz x.blco --host-memory 64M
     [ "$("$BLCO" convert -q x.blco -)" = "1 2 3 80000000" ]
     peak 90 3 convert bomb.tns.gz x.tns --host-memory 64M
+    yes '1 2 3 1e305' | head -3000000 >large.tns
+    peak 90 2 convert large.tns y.blco --host-memory 64M
+    [[ $stderr == *": large.tns: the entries with the coordinates 1 2 3, counted from 1, add up to more than a double holds" ]]
+    [ ! -e y.blco ]
 }
 
 @test "gzip that memory does not hold ends with exit code 3" {
