@@ -8,7 +8,7 @@
 /* Bounds of the squared norm, as exponents of two. Beside it there must be room for the norms of
  * the columns of a start, which are not yet 1. */
 #define MOST_DOUBLE 600
-#define MOST_SINGLE 60
+#define MOST_SINGLE 80
 
 bool value_scale_needed(double norm_sq, enum precision precision)
 {
