@@ -30,7 +30,7 @@ static int run_guarded(void (*work)(const char *path), const char *path, char *t
     if (child == 0) {
         dup2(end[1], STDERR_FILENO);
         signal(SIGBUS, SIG_DFL); /* cmocka has one */
-        omp_set_num_threads(1); /* those of the parent are not here */
+        omp_set_num_threads(1);  /* those of the parent are not here */
         map_guard_install("blco test", 2);
         work(path);
         _exit(99);
