@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/map_guard.h"
 #include "base/printable.h"
 #include "base/version.h"
 #include "commands/cli.h"
@@ -70,6 +71,14 @@ static int help(int argc, char **argv, struct error *error)
     return (int)error->status;
 }
 
+/* A file that becomes shorter while it is read is bad input, told in one line. */
+static void guard_maps(const struct command *command)
+{
+    char program[64];
+    snprintf(program, sizeof program, "blco %s", command->name);
+    map_guard_install(program, STATUS_INPUT);
+}
+
 /* Runs the command that argv names. Sets *command, for the message, once the command is known. */
 static int dispatch(int argc, char **argv, const struct command **command, struct error *error)
 {
@@ -84,6 +93,8 @@ static int dispatch(int argc, char **argv, const struct command **command, struc
         return (int)error_set(error, STATUS_INPUT,
                               "a command is expected before option %s (see blco --help)", word);
     *command = find(word, error);
+    if (*command)
+        guard_maps(*command);
     return *command ? (*command)->run(argc - 1, argv + 1, error) : (int)error->status;
 }
 

@@ -1,9 +1,12 @@
 #include "backend/backend.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/value_scale.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "formats/tensor_input.h"
 #include "ranks/rank_tensor.h"
 
@@ -158,6 +161,30 @@ static enum status stand_alone(struct backend *b, struct tensor_source *source, 
                    : error->status;
 }
 
+static enum status sum_norms(struct tensor_source *known, struct error *error)
+{
+    known->norm_sq = coo_norm_sq(known->x);
+    return comm_sum(known->ranks->all, &known->norm_sq, 1, error);
+}
+
+/* Sets the norm of nonzeros in memory, and scales them where it takes that; *scaled then has the
+ * values that *known points to. The caller frees scaled->value. */
+static enum status take_norm(struct backend *b, struct tensor_source *known, struct coo *scaled,
+                             enum precision precision, struct error *error)
+{
+    if (sum_norms(known, error) != STATUS_OK)
+        return error->status;
+    if (value_scale_needed(known->norm_sq, precision)) {
+        if (value_scale_apply(scaled, &b->exponent, known->x, known->ranks->all, error) !=
+            STATUS_OK)
+            return error->status;
+        known->x = scaled;
+        if (sum_norms(known, error) != STATUS_OK)
+            return error->status;
+    }
+    return backend_check_norm(known->norm_sq, NULL, error);
+}
+
 /* Builds what b->plan asks for. On failure *b is closed. */
 static enum status build(struct backend *b, const struct tensor_source *source,
                          const struct backend_options *options, struct progress *progress,
@@ -165,18 +192,16 @@ static enum status build(struct backend *b, const struct tensor_source *source,
 {
     double start = clock_now();
     struct tensor_source known = *source;
+    struct coo scaled = {0};
     enum status status = STATUS_OK;
     if (!source->ranks)
         status = stand_alone(b, &known, error);
     b->ranks = known.ranks;
-    if (status == STATUS_OK && !source->file) {
-        known.norm_sq = coo_norm_sq(source->x);
-        status = comm_sum(known.ranks->all, &known.norm_sq, 1, error);
-        if (status == STATUS_OK)
-            status = backend_check_norm(known.norm_sq, error);
-    }
+    if (status == STATUS_OK && !source->file)
+        status = take_norm(b, &known, &scaled, options->precision, error);
     if (status == STATUS_OK)
         status = b->kind->open(&b->state, &known, &b->plan, options, progress, error);
+    memory_free(scaled.value);
     status = account(b, OP_OPEN, 0, start, status, error);
     if (status != STATUS_OK)
         backend_close(b);
@@ -222,8 +247,8 @@ enum status backend_open_prepared(struct backend *b, const struct tensor_input *
                                   const struct backend_options *options, struct progress *progress,
                                   struct error *error)
 {
-    const struct tensor_source source = {.x = &input->x,
-                                         .file = input->unread ? &input->file : NULL};
+    const struct tensor_source source = {
+        .x = &input->x, .file = input->unread ? &input->file : NULL, .file_name = input->file.name};
     return build(b, &source, options, progress, error);
 }
 
@@ -277,8 +302,11 @@ enum status backend_open_part(struct backend *b, const struct rank_tensor *t,
                               struct backend_ranks *ranks, const struct backend_options *options,
                               struct progress *progress, struct error *error)
 {
-    const struct tensor_source source = {
-        .x = &t->x, .file = t->unread ? &t->file : NULL, .parts = t->unread, .ranks = ranks};
+    const struct tensor_source source = {.x = &t->x,
+                                         .file = t->unread ? &t->file : NULL,
+                                         .file_name = t->file.name,
+                                         .parts = t->unread,
+                                         .ranks = ranks};
     return build(b, &source, options, progress, error);
 }
 
@@ -293,12 +321,28 @@ static enum status need(int mode, int last, const char *what, struct error *erro
                      what, last + 1);
 }
 
+/* Loads a model whose weights are divided as the tensor is. */
+static enum status load_scaled(struct backend *b, const struct ktensor *k,
+                               const struct carried *carried, struct error *error)
+{
+    struct ktensor scaled = *k;
+    scaled.lambda = memory_array(k->rank, sizeof *k->lambda, error);
+    if (!scaled.lambda)
+        return error->status;
+    for (uint64_t r = 0; r < k->rank; r++)
+        scaled.lambda[r] = ldexp(k->lambda[r], -b->exponent);
+    enum status status = b->kind->ops->load(b->state, &scaled, carried, error);
+    memory_free(scaled.lambda);
+    return status;
+}
+
 enum status backend_resume(struct backend *b, const struct ktensor *k,
                            const struct carried *carried, struct error *error)
 {
     double start = clock_now();
     b->m_mode = b->updated_mode = -1;
-    enum status status = b->kind->ops->load(b->state, k, carried, error);
+    enum status status = b->exponent ? load_scaled(b, k, carried, error)
+                                     : b->kind->ops->load(b->state, k, carried, error);
     return account(b, OP_LOAD, 0, start, status, error);
 }
 
@@ -367,6 +411,8 @@ enum status backend_save(struct backend *b, struct ktensor *k, struct carried *c
 {
     double start = clock_now();
     enum status status = b->kind->ops->store(b->state, k, carried, error);
+    if (status == STATUS_OK && b->exponent)
+        status = value_scale_undo(k->lambda, k->rank, b->exponent, error);
     return account(b, OP_STORE, 0, start, status, error);
 }
 
@@ -377,9 +423,12 @@ enum status backend_store(struct backend *b, struct ktensor *k, struct error *er
 
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error)
 {
-    return need(mode, b->m_mode, "MTTKRP", error) == STATUS_OK
-               ? b->kind->ops->fetch(b->state, mode, m, error)
-               : error->status;
+    if (need(mode, b->m_mode, "MTTKRP", error) != STATUS_OK)
+        return error->status;
+    enum status status = b->kind->ops->fetch(b->state, mode, m, error);
+    uint64_t entries = b->plan.request.tensor.shape.dims[mode] * b->plan.request.rank;
+    return status == STATUS_OK && b->exponent ? value_scale_undo(m, entries, b->exponent, error)
+                                              : status;
 }
 
 bool backend_describe(struct backend *b, int mode, char *text, size_t size)

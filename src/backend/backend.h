@@ -25,7 +25,8 @@ struct backend {
     const struct backend_ranks *ranks; /* this rank's place among all that work together       */
     struct backend_ranks alone;        /* that place, where there is one rank; owned           */
     struct comm *self;                 /* likewise                                             */
-    int m_mode;       /* of the last MTTKRP; -1: there is none, or an update has used its M */
+    int exponent; /* the backend works on the tensor divided by 2^exponent (value_scale.h)     */
+    int m_mode;   /* of the last MTTKRP; -1: there is none, or an update has used its M */
     int updated_mode; /* of the last update, as long as no MTTKRP came after it; else -1 */
     double seconds[OP_COUNT][MAX_ORDER]; /* booked; operations without a mode use [0] */
     uint64_t calls[OP_COUNT][MAX_ORDER]; /* booked likewise                           */

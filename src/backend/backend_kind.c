@@ -37,16 +37,20 @@ double backend_build_seconds(const struct backend_seconds *seconds)
     return sum;
 }
 
-enum status backend_check_norm(double norm_sq, struct error *error)
+enum status backend_check_norm(double norm_sq, const char *file, struct error *error)
 {
-    if (!isfinite(norm_sq))
-        return error_set(error, STATUS_NUMERICAL,
-                         "the squared norm of the tensor is %g: values are not finite or too large",
-                         norm_sq);
-    if (norm_sq < DBL_MIN)
+    if (isfinite(norm_sq) && norm_sq >= DBL_MIN)
+        return STATUS_OK;
+    if (file)
         return error_set(error, STATUS_INPUT,
-                         "the squared norm of the tensor is %g: there is nothing to decompose, or "
-                         "values are too small",
+                         "%s: the squared norm of the tensor is %g: values are too %s for a file "
+                         "that goes to the GPU as it is; from text, as `blco convert` makes it, "
+                         "they are scaled",
+                         file, norm_sq, norm_sq < 1 ? "small" : "large");
+    if (isfinite(norm_sq))
+        return error_set(error, STATUS_INPUT,
+                         "the squared norm of the tensor is %g: there is nothing to decompose",
                          norm_sq);
-    return STATUS_OK;
+    return error_set(error, STATUS_NUMERICAL,
+                     "the squared norm of the tensor is %g: values are not finite", norm_sq);
 }

@@ -72,6 +72,7 @@ struct backend_device {
 struct tensor_source {
     const struct coo *x;
     const struct blco_file *file;
+    const char *file_name; /* of the file, for messages; not owned                              */
     bool parts; /* the file has the nonzeros of all ranks; x has about the number of this rank's
                  * nonzeros and the shape of its ranges; opening shares the rows
                  * (backend_ranks_share_mode)                                                  */
@@ -170,7 +171,8 @@ double backend_build_seconds(const struct backend_seconds *seconds);
 
 /* Refuses a tensor whose norm a fit cannot be relative to. norm_sq is ||X||^2. STATUS_NUMERICAL
  * where it is not finite, STATUS_INPUT where it is 0 or denormal. backend.c calls this before
- * `open` where the nonzeros are in memory; `open` calls it where they are in a file. */
-enum status backend_check_norm(double norm_sq, struct error *error);
+ * `open` where the nonzeros are in memory, with NULL for `file`, and has scaled them before
+ * (value_scale.h); `open` calls this where the nonzeros are in the .blco file `file`. */
+enum status backend_check_norm(double norm_sq, const char *file, struct error *error);
 
 #endif

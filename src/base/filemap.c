@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/map_guard.h"
+
 static enum status cannot_read(const char *path, const char *reason, struct error *error)
 {
     return error_set(error, STATUS_INPUT, "%s: cannot be read: %s", path, reason);
@@ -28,10 +30,12 @@ enum status filemap_open(struct filemap *map, const char *path, struct error *er
                     error);
     } else if (s.st_size > 0) {
         bytes = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (bytes == MAP_FAILED)
+        if (bytes == MAP_FAILED) {
             cannot_read(path, strerror(errno), error);
-        else
+        } else {
             *map = (struct filemap){.bytes = bytes, .size = (size_t)s.st_size};
+            map_guard_add(map->bytes, map->size, path);
+        }
     }
     close(fd);
     return error->status;
@@ -48,6 +52,7 @@ void filemap_let_go(const struct filemap *map, size_t begin, size_t end)
 
 void filemap_close(struct filemap *map)
 {
+    map_guard_remove(map->bytes);
     if (map->size > 0)
         munmap((void *)(uintptr_t)map->bytes, map->size);
     *map = (struct filemap){.bytes = ""};

@@ -37,7 +37,25 @@ static void fill_tables(struct getopt_tables *t, const struct cli_section *secti
         }
 }
 
-static enum status refuse_option(int answer, const char *word, struct error *error)
+/* The option whose name is near word[0..length) and begins as that does; NULL where there is none.
+ */
+static const char *nearest_option(const struct getopt_tables *t, const char *word, size_t length)
+{
+    const char *names[MAX_OPTIONS];
+    char copy[64];
+    int count = 0;
+    for (; count < MAX_OPTIONS && t->longs[count].name; count++)
+        names[count] = t->longs[count].name;
+    if (length >= sizeof copy)
+        return NULL;
+    memcpy(copy, word, length);
+    copy[length] = '\0';
+    const char *nearest = cli_nearest(copy, names, count);
+    return nearest && nearest[0] == copy[0] ? nearest : NULL;
+}
+
+static enum status refuse_option(const struct getopt_tables *tables, int answer, const char *word,
+                                 struct error *error)
 {
     char letter[3] = {'-', (char)optopt, 0};
     bool is_long = strncmp(word, "--", 2) == 0;
@@ -47,7 +65,10 @@ static enum status refuse_option(int answer, const char *word, struct error *err
         return error_set(error, STATUS_INPUT, "option %.*s needs an argument", length, name);
     if (is_long && optopt != 0)
         return error_set(error, STATUS_INPUT, "option %.*s takes no argument", length, name);
-    return error_set(error, STATUS_INPUT, "unknown or ambiguous option %.*s", length, name);
+    const char *nearest = is_long ? nearest_option(tables, name + 2, (size_t)length - 2) : NULL;
+    return error_set(error, STATUS_INPUT, "unknown or ambiguous option %.*s%s%s%s", length, name,
+                     nearest ? "; did you mean --" : "", nearest ? nearest : "",
+                     nearest ? "?" : "");
 }
 
 enum status cli_parse(int argc, char **argv, const struct cli_section *sections, cli_setter set,
@@ -60,7 +81,7 @@ enum status cli_parse(int argc, char **argv, const struct cli_section *sections,
     int key;
     while ((key = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {
         if (key == '?' || key == ':')
-            return refuse_option(key, argv[optind - 1], error);
+            return refuse_option(&tables, key, argv[optind - 1], error);
         if (set(settings, key, optarg, error) != STATUS_OK)
             return error->status;
         if (key == CLI_KEY_HELP || key == CLI_KEY_VERSION)
@@ -78,6 +99,8 @@ enum status cli_single_operand(int argc, char **argv, int first, const char *wha
     if (first + 1 < argc)
         return error_set(error, STATUS_INPUT, "one %s expected, but '%s' follows '%s'", what,
                          argv[first + 1], argv[first]);
+    if (!*argv[first])
+        return error_set(error, STATUS_INPUT, "%s: '', expected a name", what);
     *operand = argv[first];
     return STATUS_OK;
 }

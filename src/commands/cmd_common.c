@@ -126,8 +126,13 @@ static enum status set_gpus(struct cmd_gpus *gpus, const char *text, struct erro
     if (strcmp(text, "all") == 0) {
         gpus->count = CMD_ALL_GPUS;
     } else if (!gpus->listed) {
-        if (cli_unsigned("--gpus", text, 1, CMD_MAX_GPUS, &number, error) == STATUS_OK)
-            gpus->count = (int)number;
+        struct error unused = {0};
+        if (cli_unsigned("--gpus", text, 1, CMD_MAX_GPUS, &number, &unused) != STATUS_OK)
+            return error_set(error, STATUS_INPUT,
+                             "--gpus: '%s', expected a number of GPUs from 1 to %d, all, or the "
+                             "numbers of GPUs, as 0,2",
+                             text, CMD_MAX_GPUS);
+        gpus->count = (int)number;
     }
     for (const char *at = text; gpus->listed && *at; at += strspn(at, ",")) {
         size_t length = strcspn(at, ",");

@@ -131,10 +131,13 @@ static enum status text_to_blco(const struct settings *s, struct progress *progr
     enum status status = text_to_spills(s, &spiller, &last, progress, error);
     double start = clock_now();
     progress_stage(progress, "writing %s", s->out);
-    if (status == STATUS_OK && external_sort_write(&spiller.sort, &last, s->out, s->memory, &report,
-                                                   progress, error) == STATUS_OK) {
-        if (spiller.sort.count > 0)
-            snprintf(from, sizeof from, " from %ju runs", (uintmax_t)spiller.sort.count);
+    if (status == STATUS_OK) {
+        external_sort_write(&spiller.sort, &last, s->out, s->memory, &report, progress, error);
+        status = tensor_name_overflow(s->in, error);
+    }
+    if (status == STATUS_OK) {
+        if (spiller.sort.spills.count > 0)
+            snprintf(from, sizeof from, " from %ju runs", (uintmax_t)spiller.sort.spills.count);
         show_blco(progress, report.nnz, report.bytes, from, clock_now() - start);
         tensor_note_cleaning(progress, &report.cleaning);
     }
@@ -226,7 +229,7 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
     if (tns_read_pieces(&x, s->in, &s->common.tns, &pieces, progress, &report, error) ==
         STATUS_OK) {
         double start = clock_now();
-        if (coo_clean(&x, &cleaning, error) == STATUS_OK &&
+        if (tensor_clean(&x, s->in, NULL, &cleaning, error) == STATUS_OK &&
             tns_write(&x, s->out, &options, progress, &written, error) == STATUS_OK) {
             show_text(progress, &written, x.nnz, clock_now() - start);
             tensor_note_cleaning(progress, &cleaning);
@@ -270,6 +273,8 @@ int cmd_convert(int argc, char **argv, struct error *error)
     if (argc - first != 2) {
         error_set(error, STATUS_INPUT, "two files expected, IN and OUT, but %d given",
                   argc - first);
+    } else if (!*argv[first] || !*argv[first + 1]) {
+        error_set(error, STATUS_INPUT, "%s: '', expected a name", *argv[first] ? "OUT" : "IN");
     } else {
         settings.in = argv[first];
         settings.out = argv[first + 1];

@@ -1,7 +1,6 @@
 /* blco info: what is in a tensor file, and the memory plan of decomposing it. */
 #include "commands/cmd.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -204,7 +203,7 @@ static void show_values(const struct coo_statistics *s)
     char least[NUMBER_MAX_TEXT + 1], largest[NUMBER_MAX_TEXT + 1], norm[NUMBER_MAX_TEXT + 1];
     printf("values       %s to %s, %s\n", exact(s->least, least), exact(s->largest, largest),
            s->all_integer ? "all whole numbers" : "not all whole numbers");
-    printf("norm         %s\n", exact(sqrt(s->norm_sq), norm));
+    printf("norm         %s\n", exact(s->norm, norm));
 }
 
 static void show_modes(const struct coo *x, const struct coo_statistics *s)

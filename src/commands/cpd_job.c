@@ -30,8 +30,8 @@ enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape
     if (!stem)
         return STATUS_OK;
     if (start->order != shape->order)
-        return error_set(error, STATUS_INPUT, "--init %s: %d modes, but the tensor has %d", stem,
-                         start->order, shape->order);
+        return error_set(error, STATUS_INPUT, "--init %s: %d mode%s, but the tensor has %d", stem,
+                         start->order, start->order == 1 ? "" : "s", shape->order);
     for (int n = 0; n < start->order; n++)
         if (start->dims[n] != shape->dims[n])
             return error_set(error, STATUS_INPUT,

@@ -109,15 +109,19 @@ static enum status set_formats(struct cpd_settings *s, const char *text, struct 
     }
 }
 
-static void set_init(struct cpd_settings *s, const char *text)
+static enum status set_init(struct cpd_settings *s, const char *text, struct error *error)
 {
     s->init_stem = NULL;
+    if (!*text)
+        return error_set(error, STATUS_INPUT,
+                         "--init: '', expected random, normal or the beginning of a model's names");
     if (strcmp(text, "random") == 0)
         s->init = KTENSOR_RANDOM;
     else if (strcmp(text, "normal") == 0)
         s->init = KTENSOR_NORMAL;
     else
         s->init_stem = text;
+    return STATUS_OK;
 }
 
 static enum status copy_stem(struct cpd_settings *s, const char *text, size_t length,
@@ -175,8 +179,7 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     case KEY_SEED:
         return cli_unsigned("--seed", text, 0, CMD_MAX_SEED, &s->seed, error);
     case KEY_INIT:
-        set_init(s, text);
-        return STATUS_OK;
+        return set_init(s, text, error);
     case KEY_RIDGE:
         return cli_nonnegative("--ridge", text, &s->common.options.ridge, error);
     case 'o':

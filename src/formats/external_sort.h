@@ -4,27 +4,13 @@
 #ifndef BLCO_EXTERNAL_SORT_H
 #define BLCO_EXTERNAL_SORT_H
 
-#include "base/outfile.h"
 #include "base/progress.h"
 #include "formats/blco/blco_writer.h"
+#include "formats/spill_merge.h"
 #include "tensor/coo.h"
 
-/* Bytes that sorting takes for an entry, beside the entry itself. */
-#define EXTERNAL_SORT_OVERHEAD 32
-
-/* A sorted piece in the spill file: its arrays of indices, one mode after the other, then its
- * values. */
-struct spill {
-    uint64_t offset; /* in the spill file, bytes         */
-    uint64_t count;  /* entries                          */
-    uint64_t read;   /* entries read so far, for merging */
-};
-
 struct external_sort {
-    struct outfile file; /* the spill file, which has no name; fd -1 before the first spill */
-    uint64_t bytes;      /* in the spill file                                               */
-    struct spill *spill; /* (count); owned                                                  */
-    uint64_t count;
+    struct spills spills;
 };
 
 /* Empties *s: no spills, no file. */
@@ -44,9 +30,8 @@ struct external_sort_report {
 /* Writes the .blco file `path` from the spills and *last, the entries that follow them in input
  * order, which has the lengths of the tensor and is freed. Entries with the same coordinates are
  * summed in input order; zeros and sums that are zero are dropped; both are counted. Takes `memory`
- * bytes, and some for each thread; more only where more entries with equal coordinates are to be
- * summed. The file does not depend on the cut into pieces, the memory or the number of threads.
- * STATUS_OUTPUT, STATUS_MEMORY. */
+ * bytes, and some for each thread. The file does not depend on the cut into pieces, the memory or
+ * the number of threads. STATUS_INPUT as of coo_overflow, STATUS_OUTPUT, STATUS_MEMORY. */
 enum status external_sort_write(struct external_sort *s, struct coo *last, const char *path,
                                 uint64_t memory, struct external_sort_report *report,
                                 struct progress *progress, struct error *error);

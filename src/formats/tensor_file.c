@@ -58,8 +58,8 @@ enum status tensor_check_lengths(const char *path, const struct shape *shape,
     for (int n = 0; n < options->ndims; n++)
         if (options->dims[n] != shape->dims[n])
             return error_set(error, STATUS_INPUT,
-                             "%s: mode %d: length %ju, but --dims gives %ju (only for text do they "
-                             "change it)",
+                             "%s: mode %d: length %ju, but --dims gives %ju, which changes the "
+                             "lengths of text only",
                              path, n + 1, (uintmax_t)shape->dims[n], (uintmax_t)options->dims[n]);
     return STATUS_OK;
 }
@@ -78,6 +78,20 @@ enum status tensor_open_blco(struct blco_file *f, const char *path,
     return error->status;
 }
 
+enum status tensor_name_overflow(const char *path, struct error *error)
+{
+    if (error->status == STATUS_INPUT)
+        error_prefix(error, "%s: ", strcmp(path, "-") == 0 ? "standard input" : path);
+    return error->status;
+}
+
+enum status tensor_clean(struct coo *x, const char *path, const uint64_t *first,
+                         struct coo_cleaning *report, struct error *error)
+{
+    coo_clean(x, first, report, error);
+    return tensor_name_overflow(path, error);
+}
+
 enum status tensor_read_text(struct coo *x, const char *path, const struct tns_options *options,
                              struct progress *progress, struct tensor_report *report,
                              struct error *error)
@@ -88,7 +102,8 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
     tns_read(x, path, options, progress, &report->text, error);
     double middle = clock_now();
     report->read_seconds = middle - start;
-    if (error->status == STATUS_OK && coo_clean(x, &report->cleaning, error) != STATUS_OK)
+    if (error->status == STATUS_OK &&
+        tensor_clean(x, path, NULL, &report->cleaning, error) != STATUS_OK)
         coo_free(x);
     report->clean_seconds = clock_now() - middle;
     return error->status;
@@ -98,9 +113,11 @@ enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz, 
 {
     if (nnz > 0)
         return STATUS_OK;
-    return entries == 0 ? error_set(error, STATUS_INPUT, "%s: no nonzeros", path)
-                        : error_set(error, STATUS_INPUT, "%s: all %ju entries are zero", path,
-                                    (uintmax_t)entries);
+    if (entries == 0)
+        return error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
+    return error_set(error, STATUS_INPUT,
+                     "%s: no nonzeros: all %ju entries are zero or add up to zero", path,
+                     (uintmax_t)entries);
 }
 
 void tensor_note_cleaning(struct progress *progress, const struct coo_cleaning *cleaning)

@@ -30,6 +30,14 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
                              struct progress *progress, struct tensor_report *report,
                              struct error *error);
 
+/* coo_clean() of entries of the file `path`, whose name begins the message of an error in them. */
+enum status tensor_clean(struct coo *x, const char *path, const uint64_t *first,
+                         struct coo_cleaning *report, struct error *error);
+
+/* Puts the name of the text file `path` before the message where *error is about its entries
+ * (STATUS_INPUT); returns the status of *error. */
+enum status tensor_name_overflow(const char *path, struct error *error);
+
 /* Opens a .blco file that must have nonzeros, and the lengths that --dims gives, if it gives any.
  * The caller closes *f, which is empty on failure; `path` outlives *f. STATUS_INPUT. */
 enum status tensor_open_blco(struct blco_file *f, const char *path,

@@ -57,13 +57,15 @@ enum status generate_parse_fibers(const char *text, struct generate_spec *spec, 
     const char *rest = text;
     struct generate_skew *skew = &spec->skew;
     bool good = take_count(&rest, ":", &skew->pool) && skew->pool > 0;
+    uint32_t modes = 0;
     for (bool more = good; more;) {
         uint64_t mode = 0;
         const char *end = number_parse_unsigned(rest, rest + strlen(rest), &mode);
-        good = end && mode >= 1 && mode <= (uint64_t)spec->shape.order;
+        good =
+            end && mode >= 1 && mode <= (uint64_t)spec->shape.order && !(modes >> (mode - 1) & 1);
         if (!good)
             break;
-        skew->pool_modes |= UINT32_C(1) << (mode - 1);
+        modes |= UINT32_C(1) << (mode - 1);
         more = *end == ',';
         rest = more ? end + 1 : end;
     }
@@ -71,11 +73,13 @@ enum status generate_parse_fibers(const char *text, struct generate_spec *spec, 
         rest++;
         good = take_number(&rest, '\0', &skew->pool_exponent);
     }
+    skew->pool_modes = modes;
     if (!good || *rest)
-        return error_set(error, STATUS_INPUT,
-                         "--fibers: '%s', expected the number of tuples, modes from 1 to %d and "
-                         "perhaps a Zipf exponent, as 100000:1,2:0.5",
-                         text, spec->shape.order);
+        return error_set(
+            error, STATUS_INPUT,
+            "--fibers: '%s', expected the number of tuples, different modes from 1 to %d "
+            "and perhaps a Zipf exponent, as 100000:1,2:0.5",
+            text, spec->shape.order);
     return STATUS_OK;
 }
 

@@ -207,6 +207,8 @@ struct ktns {
 static enum status next_item(struct ktns *f, struct text_line *line, const char *expected,
                              struct error *error)
 {
+    if (f->text.items == 0)
+        return error_set(error, STATUS_INPUT, "%s: is empty, expected %s", f->text.path, expected);
     if (f->next >= f->text.items)
         return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": the file ends, expected %s",
                          f->text.path, f->text.lines, expected);
@@ -224,8 +226,7 @@ static enum status take_word(struct ktns *f, const char *word, struct error *err
     size_t length = strlen(word);
     if ((size_t)(line.end - line.begin) == length && memcmp(line.begin, word, length) == 0)
         return STATUS_OK;
-    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": expected %s", f->text.path, line.number,
-                     expected);
+    return model_text_refuse(&f->text, &line, expected, error);
 }
 
 /* Reads a text line of `count` whole numbers, each from 1 to `most`. */
@@ -239,8 +240,9 @@ static enum status take_sizes(struct ktns *f, uint64_t *size, uint64_t count, ui
         if (model_text_unsigned(&f->text, &line, &size[i], error) != STATUS_OK)
             return error->status;
         if (size[i] < 1 || size[i] > most)
-            return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": expected %s from 1 to %" PRIu64,
-                             f->text.path, line.number, expected, most);
+            return error_set(error, STATUS_INPUT,
+                             "%s:%" PRIu64 ": %" PRIu64 ", expected %s from 1 to %" PRIu64,
+                             f->text.path, line.number, size[i], expected, most);
     }
     return model_text_line_end(&f->text, &line, count, error);
 }
@@ -281,10 +283,15 @@ static enum status take_matrix(struct ktns *f, double *matrix, uint64_t rows, ui
         take_sizes(f, shape, 2, UINT64_MAX - 1, "the shape of the matrix", error) != STATUS_OK)
         return error->status;
     line = model_text_item(&f->text, f->next - 1);
-    if (dimensions != 2 || shape[0] != rows || shape[1] != rank)
+    if (dimensions != 2)
         return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": expected a matrix of %" PRIu64 " x %" PRIu64,
-                         f->text.path, line.number, rows, rank);
+                         "%s:%" PRIu64 ": the matrix before has 1 dimension, expected 2",
+                         f->text.path, line.number);
+    if (shape[0] != rows || shape[1] != rank)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": a matrix of %" PRIu64 " x %" PRIu64 ", expected %" PRIu64
+                         " x %" PRIu64,
+                         f->text.path, line.number, shape[0], shape[1], rows, rank);
     uint64_t first = f->next;
     f->next += rows;
     return model_text_matrix(&f->text, first, rows, rank, matrix, error);

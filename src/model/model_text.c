@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -94,6 +95,11 @@ enum status model_text_open(struct model_text *t, const char *path, struct error
     *t = (struct model_text){.path = path};
     if (filemap_open(&t->map, path, error) != STATUS_OK)
         goto fail;
+    if (t->map.size > 1 && memcmp(t->map.bytes, "\x1f\x8b", 2) == 0) {
+        error_set(error, STATUS_INPUT, "%s: is compressed by gzip, expected plain text: gzip -d",
+                  path);
+        goto fail;
+    }
     if (t->map.size > 0 && t->map.bytes[t->map.size - 1] != '\n') {
         error_set(error, STATUS_INPUT, "%s: the last line has no end: the file was cut off", path);
         goto fail;
@@ -158,24 +164,22 @@ static const char *word_end(const struct text_line *line)
     return at;
 }
 
-/* Sets the message "path:number: read WORD, expected ...". A long word is cut; bytes that cannot be
- * printed are replaced. */
-static enum status refuse_word(const struct model_text *t, const struct text_line *line,
-                               const char *expected, struct error *error)
+enum status model_text_refuse(const struct model_text *t, const struct text_line *line,
+                              const char *expected, struct error *error)
 {
-    char word[24];
+    enum { SHOWN = 23 };
+    char word[4 * SHOWN + 1], *out = word;
     size_t length = (size_t)(word_end(line) - line->begin);
-    size_t shown = length < sizeof word ? length : sizeof word - 1;
-    for (size_t i = 0; i < shown; i++) {
-        char c = line->begin[i];
-        word[i] = (char)(c > ' ' && c <= '~' ? c : '?');
+    *out = '\0';
+    for (size_t i = 0; i < length && i < SHOWN; i++) {
+        unsigned char c = (unsigned char)line->begin[i];
+        out += sprintf(out, c > ' ' && c <= '~' ? "%c" : "\\x%02x", c);
     }
-    word[shown] = '\0';
-    if (shown == 0)
+    if (length == 0)
         return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": the line ends, expected %s", t->path,
                          line->number, expected);
     return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": read \"%s%s\", expected %s", t->path,
-                     line->number, word, shown < length ? "..." : "", expected);
+                     line->number, word, length > SHOWN ? "..." : "", expected);
 }
 
 static void skip_number(struct text_line *line, const char *next)
@@ -205,7 +209,7 @@ enum status model_text_number(const struct model_text *t, struct text_line *line
 {
     if (take_number(line, value))
         return STATUS_OK;
-    return refuse_word(t, line, "a finite number", error);
+    return model_text_refuse(t, line, "a finite number", error);
 }
 
 enum status model_text_unsigned(const struct model_text *t, struct text_line *line, uint64_t *value,
@@ -213,7 +217,7 @@ enum status model_text_unsigned(const struct model_text *t, struct text_line *li
 {
     const char *next = number_parse_unsigned(line->begin, line->end, value);
     if (!ends_word(line, next))
-        return refuse_word(t, line, "a whole number", error);
+        return model_text_refuse(t, line, "a whole number", error);
     skip_number(line, next);
     return STATUS_OK;
 }

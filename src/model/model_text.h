@@ -23,8 +23,8 @@ struct text_line {
 };
 
 /* Maps the file and counts its text lines. The caller closes *t, which is empty on failure; `path`
- * outlives *t. STATUS_INPUT, also if the last text line has no newline: then the file was cut off,
- * perhaps within a number. STATUS_MEMORY. */
+ * outlives *t. STATUS_INPUT, also if the file is compressed, or if the last text line has no
+ * newline: then the file was cut off, perhaps within a number. STATUS_MEMORY. */
 enum status model_text_open(struct model_text *t, const char *path, struct error *error);
 
 /* Accepts an empty *t. */
@@ -41,6 +41,11 @@ enum status model_text_number(const struct model_text *t, struct text_line *line
 /* As model_text_number, for a whole number of 0 or more. */
 enum status model_text_unsigned(const struct model_text *t, struct text_line *line, uint64_t *value,
                                 struct error *error);
+
+/* Sets the message "path:number: read "WORD", expected ..." with the word at the beginning of the
+ * line; of a long word the beginning. Returns STATUS_INPUT. */
+enum status model_text_refuse(const struct model_text *t, const struct text_line *line,
+                              const char *expected, struct error *error);
 
 /* STATUS_INPUT if anything is left on a line of which `numbers` numbers were read. */
 enum status model_text_line_end(const struct model_text *t, const struct text_line *line,

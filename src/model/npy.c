@@ -122,35 +122,56 @@ static enum status refuse(const char *path, const char *what, struct error *erro
     return error_set(error, STATUS_INPUT, "%s: %s", path, what);
 }
 
+/* Refuses what stands at the cursor, up to a byte of `ends`. */
+static enum status refuse_text(const char *path, struct cursor c, const char *what,
+                               const char *ends, const char *expected, struct error *error)
+{
+    char text[40];
+    size_t length = 0;
+    skip_spaces(&c);
+    while (c.at < c.end && length < sizeof text - 1 && *c.at >= ' ' && *c.at <= '~') {
+        text[length++] = *c.at;
+        if (strchr(ends, *c.at++))
+            break;
+    }
+    while (length > 0 && strchr(",: ", text[length - 1]))
+        length--;
+    text[length] = '\0';
+    return error_set(error, STATUS_INPUT, "%s: .npy header: %s %s, expected %s", path, what, text,
+                     expected);
+}
+
 static enum status read_dictionary(struct npy *a, const char *path, struct cursor c,
                                    struct error *error)
 {
     bool descr = false, order = false, shape = false;
     if (!take(&c, "{"))
-        return refuse(path, "damaged .npy header", error);
+        return refuse_text(path, c, "dictionary", ",", "{", error);
     while (!take(&c, "}")) {
         if (take_key(&c, "descr")) {
             if (!take(&c, "'<f8'") && !take(&c, "\"<f8\""))
-                return refuse(path, "entries of another type, expected float64, little-endian",
-                              error);
+                return refuse_text(path, c, "entries of type", ",",
+                                   "'<f8' (float64, little-endian)", error);
             descr = true;
         } else if (take_key(&c, "fortran_order")) {
             a->column_major = take(&c, "True");
             if (!a->column_major && !take(&c, "False"))
-                return refuse(path, "damaged .npy header: fortran_order", error);
+                return refuse_text(path, c, "fortran_order", ",", "True or False", error);
             order = true;
         } else if (take_key(&c, "shape")) {
+            const struct cursor whole = c;
             if (!take_shape(&c, a))
-                return refuse(path, "expected an array of one or two dimensions", error);
+                return refuse_text(path, whole, "shape", ")", "one or two lengths", error);
             shape = true;
         } else {
-            return refuse(path, "damaged .npy header: unknown key", error);
+            return refuse_text(path, c, "key", ":", "'descr', 'fortran_order' or 'shape'", error);
         }
         if (!take(&c, ",") && (skip_spaces(&c), c.at == c.end || *c.at != '}'))
-            return refuse(path, "damaged .npy header", error);
+            return refuse_text(path, c, "text", ",", "a comma or }", error);
     }
     if (!descr || !order || !shape)
-        return refuse(path, "damaged .npy header: a key is missing", error);
+        return refuse(path, ".npy header: expected all of 'descr', 'fortran_order' and 'shape'",
+                      error);
     return STATUS_OK;
 }
 
@@ -158,8 +179,12 @@ static enum status read_header(struct npy *a, const char *path, struct error *er
 {
     const unsigned char *bytes = (const unsigned char *)a->map.bytes;
     size_t size = a->map.size;
-    if (size < MAGIC_BYTES + 6 || memcmp(bytes, MAGIC, MAGIC_BYTES) != 0)
-        return refuse(path, "not a .npy file", error);
+    if (size == 0)
+        return refuse(path, "is empty, expected a .npy file", error);
+    if (size < MAGIC_BYTES || memcmp(bytes, MAGIC, MAGIC_BYTES) != 0)
+        return refuse(path, "not a .npy file: it does not begin with \\x93NUMPY", error);
+    if (size < MAGIC_BYTES + 6)
+        return refuse(path, "the file ends within the .npy header", error);
     int version = bytes[MAGIC_BYTES];
     if (version < 1 || version > 3)
         return error_set(error, STATUS_INPUT, "%s: .npy format %d, expected 1 to 3", path, version);

@@ -3,15 +3,6 @@
 #include "base/memory.h"
 #include "plan/row_range.h"
 
-static enum status check_lengths(const struct blco_file *f, struct error *error)
-{
-    uint64_t entry = blco_group_stride(ordering_line_bits(&f->shape));
-    for (uint64_t s = 0; s < f->header->nsegments; s++)
-        if (f->segment[s].bytes < entry)
-            return blco_file_damaged(f, s, error);
-    return STATUS_OK;
-}
-
 /* may[s] stays true where segment s may have nonzeros in the part's rows of mode n. */
 static void compare(bool *may, struct row_range *range, const struct packed_tensor *p,
                     const struct part *part, int n)
@@ -30,7 +21,7 @@ enum status part_segments(uint64_t **number, uint64_t *count, const struct blco_
     struct row_range *range = memory_array(p.nsegments, sizeof *range, error);
     *number = memory_array(p.nsegments, sizeof **number, error);
     *count = 0;
-    if (may && range && *number && check_lengths(f, error) == STATUS_OK) {
+    if (may && range && *number) {
         for (uint64_t s = 0; s < p.nsegments; s++)
             may[s] = true;
         for (int n = 0; n < p.shape.order; n++)

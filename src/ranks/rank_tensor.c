@@ -71,12 +71,12 @@ static enum status send_to_owners(struct rank_tensor *t, struct comm *c, struct 
 }
 
 /* Cleans this rank's part; *all is what cleaning all parts did. */
-static enum status clean(struct rank_tensor *t, struct comm *c, struct coo_cleaning *all,
-                         struct error *error)
+static enum status clean(struct rank_tensor *t, struct comm *c, const char *path,
+                         struct coo_cleaning *all, struct error *error)
 {
     struct coo_cleaning own;
     double start = clock_now();
-    coo_clean(&t->x, &own, error);
+    tensor_clean(&t->x, path, t->part.first, &own, error);
     if (comm_agree_error(c, error) != STATUS_OK)
         return error->status;
     double sum[] = {(double)own.zeros, (double)own.duplicates}; /* exact: below 2^53 */
@@ -161,7 +161,7 @@ static enum status open_text(struct rank_tensor *t, struct comm *c, const char *
     share_read_text(&share, c, path, options, &sizes, TNS_MAPPED_WINDOW, progress, error);
     t->read_seconds = clock_now() - start;
     if (error->status == STATUS_OK && send_to_owners(t, c, &share, request, error) == STATUS_OK &&
-        clean(t, c, &cleaning, error) == STATUS_OK) {
+        clean(t, c, path, &cleaning, error) == STATUS_OK) {
         t->nnz = share.total - cleaning.zeros - cleaning.duplicates;
         tensor_note_cleaning(progress, &cleaning);
         tensor_check_left(path, share.total, t->nnz, error);

@@ -38,9 +38,17 @@ struct coo_cleaning {
  * stand, whatever the number of threads), and drops sums that are zero. Afterwards all coordinates
  * are distinct. A tensor without duplicates keeps the order of its entries; a tensor with
  * duplicates is sorted. Sums that are zero count among the zeros, so that entries before = zeros +
- * duplicates + entries after. STATUS_MEMORY leaves *x standing for the same tensor, to be freed by
- * the caller; some duplicates may already be summed, with zeros in their place. */
-enum status coo_clean(struct coo *x, struct coo_cleaning *report, struct error *error);
+ * duplicates + entries after. STATUS_INPUT where a sum is not a finite number; the message has the
+ * coordinates, counted from 1, to which `first` (order) is added unless it is NULL. STATUS_MEMORY.
+ * Both leave *x to be freed by the caller; some duplicates may already be summed, with zeros in
+ * their place. */
+enum status coo_clean(struct coo *x, const uint64_t *first, struct coo_cleaning *report,
+                      struct error *error);
+
+/* Sets the message that the entries with the coordinates of entry i have a sum that is not finite;
+ * `first` as of coo_clean. Returns STATUS_INPUT. */
+enum status coo_overflow(const struct coo *x, const uint64_t *first, uint64_t i,
+                         struct error *error);
 
 /* Sum of squared values, as norm_sum.h defines it: the same bits whatever the number of threads. */
 double coo_norm_sq(const struct coo *x);

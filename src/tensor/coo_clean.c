@@ -7,7 +7,10 @@
  * with the same coordinates stay in file order. */
 #include "tensor/coo.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -187,7 +190,33 @@ static enum status rearrange(struct coo *x, const uint64_t *position, struct err
     return STATUS_OK;
 }
 
-enum status coo_clean(struct coo *x, struct coo_cleaning *report, struct error *error)
+enum status coo_overflow(const struct coo *x, const uint64_t *first, uint64_t i,
+                         struct error *error)
+{
+    char text[16 * MAX_ORDER] = "";
+    size_t used = 0;
+    for (int n = 0; n < x->shape.order; n++)
+        used += (size_t)snprintf(text + used, sizeof text - used, " %" PRIu64,
+                                 x->index[n][i] + (first ? first[n] : 0) + 1);
+    return error_set(error, STATUS_INPUT,
+                     "the entries with the coordinates%s, counted from 1, add up to more than a "
+                     "double holds",
+                     text);
+}
+
+/* Finds the first sum that is not finite, whatever the number of threads. */
+static enum status check_sums(const struct coo *x, const uint64_t *first, struct error *error)
+{
+    uint64_t bad = x->nnz;
+#pragma omp parallel for schedule(static) reduction(min : bad)
+    for (uint64_t i = 0; i < x->nnz; i++)
+        if (!isfinite(x->value[i]) && i < bad)
+            bad = i;
+    return bad < x->nnz ? coo_overflow(x, first, bad, error) : STATUS_OK;
+}
+
+enum status coo_clean(struct coo *x, const uint64_t *first, struct coo_cleaning *report,
+                      struct error *error)
 {
     *report = (struct coo_cleaning){.zeros = count_zeros(x)};
     if (report->zeros > 0)
@@ -198,7 +227,8 @@ enum status coo_clean(struct coo *x, struct coo_cleaning *report, struct error *
     uint64_t *position = memory_array(x->nnz, sizeof *position, error);
     if (!position || sort_and_merge(x, position, &report->duplicates, error) != STATUS_OK)
         goto done;
-    if (report->duplicates > 0 && rearrange(x, position, error) == STATUS_OK) {
+    if (report->duplicates > 0 && check_sums(x, first, error) == STATUS_OK &&
+        rearrange(x, position, error) == STATUS_OK) {
         report->zeros += count_zeros(x) - report->duplicates;
         drop_zeros(x);
     }

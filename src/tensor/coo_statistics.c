@@ -10,7 +10,8 @@
 #include "tensor/ordering.h"
 #include "tensor/slice_counts.h"
 
-#define MOST_BITS 12 /* a mode has at most 2^MOST_BITS shares */
+#define LEAST_SQUARE 0x1p-900 /* a sum of squares that is smaller may have lost some of them */
+#define MOST_BITS    12       /* a mode has at most 2^MOST_BITS shares */
 
 /* A share of a mode's indices, as in slice_counts.h. */
 struct share {
@@ -173,6 +174,44 @@ static enum status run_pass(struct gatherer *g, uint64_t memory, struct error *e
     return error->status;
 }
 
+/* --- the norm of values whose squares no double holds --- */
+
+/* The sum of squares of values divided by 2^exponent. */
+struct scaled_norm {
+    struct norm_sum sum;
+    int exponent;
+};
+
+static enum status add_scaled(void *context, struct coo *piece, struct error *error)
+{
+    struct scaled_norm *s = context;
+    for (uint64_t first = 0; first < piece->nnz; first += NORM_PART) {
+        double value[NORM_PART];
+        uint64_t left = piece->nnz - first, count = left < NORM_PART ? left : NORM_PART;
+        for (uint64_t i = 0; i < count; i++)
+            value[i] = ldexp(piece->value[first + i], -s->exponent);
+        norm_sum_add(&s->sum, value, count);
+    }
+    return error->status;
+}
+
+/* s->norm from the sum of squares; from one more pass where that has left the range of doubles. */
+static enum status take_norm(struct gatherer *g, struct error *error)
+{
+    struct coo_statistics *s = g->s;
+    double norm_sq = norm_sum_total(&g->norm);
+    double most = fmax(fabs(s->least), fabs(s->largest));
+    struct scaled_norm scaled;
+    s->norm = sqrt(norm_sq);
+    if ((norm_sq >= LEAST_SQUARE && isfinite(norm_sq)) || most == 0 || !isfinite(most))
+        return STATUS_OK;
+    frexp(most, &scaled.exponent);
+    norm_sum_begin(&scaled.sum);
+    if (g->pieces->each(g->pieces->pieces, add_scaled, &scaled, error) == STATUS_OK)
+        s->norm = ldexp(sqrt(norm_sum_total(&scaled.sum)), scaled.exponent);
+    return error->status;
+}
+
 enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memory,
                                   struct coo_statistics *s, struct progress *progress,
                                   struct error *error)
@@ -192,7 +231,8 @@ enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memo
     }
     if (pieces->nnz == 0)
         s->least = s->largest = 0;
-    s->norm_sq = norm_sum_total(&g.norm);
+    if (error->status == STATUS_OK)
+        take_norm(&g, error);
     memory_free(g.share);
     memory_free(g.counts);
     return error->status;

@@ -283,9 +283,8 @@ static void test_infinite_factor(void **state)
 static void test_bad_norm(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
-    static const double value[] = {NAN, INFINITY, 1e200, 0.0, 1e-200};
-    static const enum status expected[] = {STATUS_NUMERICAL, STATUS_NUMERICAL, STATUS_NUMERICAL,
-                                           STATUS_INPUT, STATUS_INPUT};
+    static const double value[] = {NAN, INFINITY, 0.0};
+    static const enum status expected[] = {STATUS_NUMERICAL, STATUS_NUMERICAL, STATUS_INPUT};
     const uint64_t dims[] = {5, 6};
     for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
         struct error error = {0};

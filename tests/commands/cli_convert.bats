@@ -77,7 +77,7 @@ entries() { zcat -f "$1" | awk -v n="$2" 'NF == n' | sort; }
     cp planted.blco no-ending # by content, not by name
     "$BLCO" info -q no-ending --dims "$("$BLCO" info -q --host-memory 1G planted.blco | sed -n 's/^lengths *//p; /^lengths/q' | tr -d ' ')"
     fails 2 "but --dims gives" info -q planted.blco --dims 2,2
-    fails 2 "(only for text do they change it)" info -q planted.blco --dims 1000,1000,1000
+    fails 2 "which changes the lengths of text only" info -q planted.blco --dims 1000,1000,1000
     fails 2 "must be given by its name" info -q - <planted.blco
     fails 2 "must be given by its name" convert -q - x.tns <planted.blco
 }

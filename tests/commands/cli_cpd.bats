@@ -165,10 +165,24 @@ load cli_helpers
 }
 
 @test "numerical breakdown is exit code 4 and leaves no files" {
-    printf '1 1 1e200\n2 2 1e200\n' >x.tns
-    run -4 --separate-stderr "$BLCO" cpd -q x.tns -r 2 -o out
+    printf '1 1 1\n2 2 1\n' >x.tns
+    printf 'ktensor\n2\n2 2\n1\n1\nmatrix\n2\n2 1\n1e200\n1\nmatrix\n2\n2 1\n1e200\n1\n' >huge.ktns
+    run -4 --separate-stderr "$BLCO" cpd -q x.tns -r 1 -o out --init huge
     [ "$(wc -l <<<"$stderr")" -eq 1 ]
-    [ "$(ls)" = x.tns ]
+    [ "$(ls)" = "$(printf 'huge.ktns\nx.tns')" ]
+}
+
+@test "values whose squares no double holds are scaled: the weights have their size" {
+    for power in 200 300 -200 -300; do
+        sed "s/\$/e$power/" "$DATA/planted.tns" >huge.tns
+        cpd "$DATA/planted.tns" -r 3 -i 20 --tol 0 -o plain --backend host
+        expected=$(fit)
+        cpd huge.tns -r 3 -i 20 --tol 0 -o huge --backend host
+        near "$(fit)" "$expected" 1e-9
+        near "$(sed "s/e.*//" huge.lambda.mat | head -1)" \
+            "$(awk 'NR == 1 { x = $1; while (x >= 10) x /= 10; while (x < 1) x *= 10; print x }' plain.lambda.mat)" 1e-5
+        [[ $(head -1 huge.lambda.mat) == *e* ]]
+    done
 }
 
 @test "a write that fails is exit code 5, leaves no files and keeps older ones" {

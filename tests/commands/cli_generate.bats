@@ -96,7 +96,7 @@ load cli_helpers
         fails 2 "--skew: '$skew', expected 2 Zipf exponents" generate x.tns "${size[@]}" --skew=$skew
     done
     fails 2 "Zipf exponent 9, expected 0 to 8" generate x.tns "${size[@]}" --skew 9,0
-    for fibers in 3 3: 0:1 3:0 3:3 3:1, 3:1:x 3:1:1:1 x:1; do
+    for fibers in 3 3: 5:1,1 5:1,2,1:2 0:1 3:0 3:3 3:1, 3:1:x 3:1:1:1 x:1; do
         fails 2 "--fibers: '$fibers', expected" generate x.tns "${size[@]}" --fibers $fibers
     done
     for runs in 1 1:0.5 1:0.5: 0:0.5:2 3:0.5:2 1:2:2 1:0.5:0.5 1:0.5:2: 1:0.5:2:x 1:0.5:2:scatteredx; do

@@ -194,13 +194,15 @@ fail_together() {
 
 @test "numbers that are too large, and files that cannot be written, are told once" {
     needs_mpirun
-    printf '1 1 1e200\n2 2 1e200\n' >huge.tns
-    fail_together 4 "the squared norm of the tensor is inf" huge.tns -r 2
-    [ "$(ls)" = huge.tns ]
+    printf '1 1 1.7e308\n1 2 1.7e308\n2 1 1.7e308\n2 2 1.7e308\n' >huge.tns
+    fail_together 4 "a weight of the model is more than a double holds" huge.tns -r 1
+    printf '1 1 1e308\n1 2 1\n2 1 1\n2 2 1\n1 1 1e308\n' >sum.tns
+    fail_together 2 "sum.tns: the entries with the coordinates 1 1, counted from 1, add up" sum.tns -r 1
+    [ "$(ls)" = "$(printf 'huge.tns\nsum.tns')" ]
     generate_small
     mkdir x.mode2.mat
     fail_together 5 "x.mode2.mat" x.tns -r 2 -i 1
-    [ "$(ls)" = "$(printf '%s\n' huge.tns x.mode2.mat x.tns)" ]
+    [ "$(ls)" = "$(printf '%s\n' huge.tns sum.tns x.mode2.mat x.tns)" ]
 }
 
 # start_job N ARGUMENT...: blco cpd on N processes in the background; their ids are in pids once all

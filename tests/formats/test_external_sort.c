@@ -88,7 +88,7 @@ static void check(const struct coo *x)
     const char *path = scratch_path("x.blco");
     copy_coo(&clean, x);
     error = (struct error){0};
-    assert_int_equal(coo_clean(&clean, &cleaning, &error), STATUS_OK);
+    assert_int_equal(coo_clean(&clean, NULL, &cleaning, &error), STATUS_OK);
     assert_int_equal(write_blco(x, path, &report, &error), STATUS_OK);
     assert_int_equal(report.cleaning.zeros, cleaning.zeros);
     assert_int_equal(report.cleaning.duplicates, cleaning.duplicates);

@@ -90,7 +90,8 @@ static void test_refused(void **state)
     assert_int_equal(coo_create(&x, &(struct shape){2, {3, 4}}, 0, &error), STATUS_OK);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     expect_refused(scratch_path("x.blco"), &no_options, "no nonzeros");
-    expect_refused(scratch_file("x.tns", "1 1 0\n", 6), &no_options, "all 1 entries are zero");
+    expect_refused(scratch_file("x.tns", "1 1 0\n", 6), &no_options,
+                   "no nonzeros: all 1 entries are zero or add up to zero");
     expect_refused(scratch_path("absent.blco"), &no_options, "absent.blco");
     coo_free(&x);
 }

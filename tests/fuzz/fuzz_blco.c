@@ -3,6 +3,7 @@
  * too. Then follow header, data and directory, without the bytes that fill the pages.
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined ... tests/fuzz/fuzz_blco.c   to search */
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,6 +34,8 @@ static void repair(struct blco_file_header *h, uint8_t *bytes, size_t size)
     h->data_offset = BLCO_PAGE;
     h->directory_offset = blco_round_up(BLCO_PAGE + h->data_bytes, BLCO_PAGE);
     h->nnz %= MOST_NNZ;
+    if (h->segment_nnz % 8 != 7) /* seldom another number */
+        h->segment_nnz = BLCO_SEGMENT_NNZ;
     h->nsegments = (size - h->directory_offset) / sizeof(struct blco_file_segment);
     uint64_t offset = BLCO_PAGE;
     for (uint64_t k = 0; k < h->nsegments; k++) {
@@ -138,10 +141,92 @@ static size_t make_seed(const uint8_t *data, size_t size, uint8_t *seed, size_t 
     return 1 + sizeof h + h.data_bytes + directory;
 }
 
-/* Now and then, and if the bytes are too few for a file, makes a good file from them. */
+/* A field that the mutator changes. */
+struct place {
+    size_t at, size;
+};
+
+#define HEADER(member)                                                                             \
+    {                                                                                              \
+        1 + offsetof(struct blco_file_header, member), sizeof((struct blco_file_header){0}.member) \
+    }
+#define GROUP(member)                                                                              \
+    {                                                                                              \
+        1 + sizeof(struct blco_file_header) + offsetof(struct packed_group, member),               \
+            sizeof((struct packed_group){0}.member)                                                \
+    }
+
+/* A number near a limit, or near what the field has. */
+static uint64_t interesting(uint64_t old, unsigned seed)
+{
+    static const uint64_t limit[] = {0,
+                                     1,
+                                     2,
+                                     16,
+                                     127,
+                                     128,
+                                     255,
+                                     256,
+                                     65535,
+                                     65536,
+                                     UINT32_MAX,
+                                     INT64_MAX,
+                                     UINT64_C(1) << 53,
+                                     UINT64_MAX};
+    unsigned kind = seed % 4, choice = seed / 4;
+    return kind == 0   ? old + 1
+           : kind == 1 ? old - 1
+           : kind == 2 ? old ^ UINT64_C(1) << choice % 64
+                       : limit[choice % (sizeof limit / sizeof *limit)];
+}
+
+static void change(uint8_t *data, struct place field, unsigned seed)
+{
+    uint64_t number = 0;
+    memcpy(&number, data + field.at, field.size);
+    number = interesting(number, seed);
+    memcpy(data + field.at, &number, field.size);
+}
+
+/* Changes a field of the header, of a group's entry, of the directory, or a value, and asks for
+ * right checksums (the odd first byte), so that the checks behind these are reached. */
+static void change_field(uint8_t *data, size_t size, unsigned seed)
+{
+    static const struct place fields[] = {
+        HEADER(order),      HEADER(unused),    HEADER(nnz),       HEADER(segment_nnz),
+        HEADER(dims[0]),    HEADER(dims[1]),   HEADER(dims[2]),   HEADER(dims[15]),
+        HEADER(data_bytes), GROUP(first),      GROUP(at),         GROUP(count),
+        GROUP(low_bits),    GROUP(value_form), GROUP(value_bits), GROUP(decimals),
+        GROUP(upper_words), GROUP(unused),     GROUP(least)};
+    enum { FIELDS = sizeof fields / sizeof *fields };
+    const size_t data_at = 1 + sizeof(struct blco_file_header);
+    unsigned choice = seed % (FIELDS + 3);
+    struct place field = {0};
+    struct blco_file_header h;
+    memcpy(&h, data + 1, sizeof h);
+    if (choice < FIELDS) /* of the first group, or of a later one as far as those stand in a row */
+        field = fields[choice];
+    else if (choice == FIELDS && h.data_bytes < size - data_at) /* in the directory */
+        field = (struct place){data_at + h.data_bytes + 4 * (seed / 64 % 6), 4};
+    else /* a word of the data */
+        field = (struct place){data_at + 4 * (seed / 64 % (size / 4)), 4};
+    if (choice < FIELDS && field.at >= data_at)
+        field.at += seed / 64 % 3 * (sizeof(struct packed_group) + sizeof(uint64_t));
+    if (field.at + field.size <= size)
+        change(data, field, seed / 1024);
+    data[0] |= 1;
+}
+
+/* Now and then, and if the bytes are too few for a file, makes a good file from them; otherwise
+ * changes bytes anywhere, or fields where they are. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
 {
     static uint8_t made[1 << 16];
+    bool is_file = size > 1 + sizeof(struct blco_file_header);
+    if (is_file && seed % 64 != 0 && seed % 2 == 1) {
+        change_field(data, size, seed / 2);
+        return size;
+    }
     size = LLVMFuzzerMutate(data, size, room);
     if (seed % 64 != 0 && size > 1 + sizeof(struct blco_file_header))
         return size;
@@ -154,6 +239,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
 
 static void check(const struct coo *x)
 {
+    for (uint64_t i = 0; i < x->nnz; i++)
+        if (x->value[i] == 0 || !isfinite(x->value[i]))
+            abort();
     for (uint64_t i = 0; i < x->nnz; i++)
         for (int n = 0; n < x->shape.order; n++)
             if (x->index[n][i] >= x->shape.dims[n])

@@ -117,7 +117,7 @@ static void check_clean(const struct coo *original)
         struct coo x;
         copy_coo(&x, original);
         omp_set_num_threads(t);
-        assert_int_equal(coo_clean(&x, &report, &error), STATUS_OK);
+        assert_int_equal(coo_clean(&x, NULL, &report, &error), STATUS_OK);
         assert_int_equal(report.zeros, expected.zeros);
         assert_int_equal(report.duplicates, expected.duplicates);
         assert_int_equal(x.nnz, left);
@@ -180,7 +180,7 @@ static void test_sums_in_file_order(void **state)
             x.index[1][i] = 1;
             x.value[i] = i == 1 ? 5 : values[v][i == 0 ? 0 : i - 1];
         }
-        assert_int_equal(coo_clean(&x, &report, &error), STATUS_OK);
+        assert_int_equal(coo_clean(&x, NULL, &report, &error), STATUS_OK);
         assert_int_equal(report.duplicates, 2);
         assert_int_equal(report.zeros, sums[v] == 0);
         assert_int_equal(x.nnz, 2 - report.zeros);
@@ -211,7 +211,7 @@ static void test_order_is_kept(void **state)
         }
         struct coo_cleaning report;
         uint64_t before = x.nnz;
-        assert_int_equal(coo_clean(&x, &report, &error), STATUS_OK);
+        assert_int_equal(coo_clean(&x, NULL, &report, &error), STATUS_OK);
         assert_int_equal(report.duplicates, 0);
         assert_int_equal(report.zeros, before - kept);
         assert_int_equal(x.nnz, kept);
@@ -240,7 +240,7 @@ static void test_ascending_needs_no_memory(void **state)
         x.value[i] = 1;
     }
     memory_hook_set(0);
-    enum status status = coo_clean(&x, &report, &error);
+    enum status status = coo_clean(&x, NULL, &report, &error);
     int fired = memory_hook_fired();
     memory_hook_set(-1);
     assert_int_equal(status, STATUS_OK);
@@ -330,7 +330,7 @@ static void test_allocation_failures(void **state)
         memory_hook_set(k);
         enum status status = create_grow_and_free(&x, &error);
         if (status == STATUS_OK) {
-            status = coo_clean(&x, &report, &error);
+            status = coo_clean(&x, NULL, &report, &error);
             check_sum(&x);
         }
         fired = memory_hook_fired();
@@ -349,9 +349,35 @@ static void test_allocation_failures(void **state)
     assert_true(failures > 10);
 }
 
+/* A sum that no double holds is told with its coordinates: of several, that of the first entry. */
+static void test_sums_that_overflow(void **state)
+{
+    (void)state;
+    static const uint32_t index[2][6] = {{4, 1, 4, 0, 1, 2}, {2, 0, 2, 3, 0, 2}};
+    static const double value[] = {-1e308, 1e308, -1e308, 5, 1e308, 1};
+    static const uint64_t first[] = {10, 4294967000};
+    for (int part = 0; part < 2; part++) {
+        struct coo x;
+        struct coo_cleaning report;
+        struct error error = {0};
+        assert_int_equal(coo_create(&x, &(struct shape){2, {5, 4}}, 6, &error), STATUS_OK);
+        for (int n = 0; n < 2; n++)
+            memcpy(x.index[n], index[n], sizeof index[n]);
+        memcpy(x.value, value, sizeof value);
+        assert_int_equal(coo_clean(&x, part ? first : NULL, &report, &error), STATUS_INPUT);
+        assert_string_equal(error.message,
+                            part ? "the entries with the coordinates 15 4294967003, counted from "
+                                   "1, add up to more than a double holds"
+                                 : "the entries with the coordinates 5 3, counted from 1, add up "
+                                   "to more than a double holds");
+        coo_free(&x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sums_that_overflow),
         cmocka_unit_test(test_clean_against_naive),
         cmocka_unit_test(test_sums_in_file_order),
         cmocka_unit_test(test_order_is_kept),

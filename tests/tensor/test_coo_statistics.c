@@ -85,7 +85,7 @@ static void check_against_naive(const struct coo *x, const struct coo_statistics
         largest = fmax(largest, x->value[i]);
         all_integer &= x->value[i] == trunc(x->value[i]);
     }
-    assert_true(fabsl(s->norm_sq - norm_sq) <= 1e-13L * norm_sq);
+    assert_true(fabsl((long double)s->norm * s->norm - norm_sq) <= 1e-13L * norm_sq);
     assert_true(s->least == least && s->largest == largest);
     assert_int_equal(s->all_integer, all_integer);
     for (int n = 0; n < x->shape.order; n++) {

@@ -188,7 +188,7 @@ static enum status open_device(void **state, const struct tensor_source *source,
     if (status == STATUS_OK)
         status = device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error);
     if (status == STATUS_OK && source->file)
-        status = backend_check_norm(s->sweep.orderings.norm_sq, error);
+        status = backend_check_norm(s->sweep.orderings.norm_sq, source->file_name, error);
     if (status == STATUS_OK)
         status = open_small_matrices(s, error);
     if (status == STATUS_OK)

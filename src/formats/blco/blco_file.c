@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "formats/blco/segment_pack.h"
+#include "formats/blco/value_codec.h"
+#include "tensor/ordering.h"
 
 bool blco_file_magic(const void *bytes, size_t size)
 {
@@ -54,56 +56,125 @@ static enum status check_version(const struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* Whether a header with a good checksum has possible values that do not contradict each other. */
-static bool is_consistent(const struct blco_file *f)
+static bool all_zero(const char *bytes, uint64_t count)
 {
-    const struct blco_file_header *h = f->header;
-    uint64_t size = f->map.size;
-    if (h->order < 1 || h->order > MAX_ORDER || h->nnz > MAX_NNZ || h->segment_nnz < 1 ||
-        h->segment_nnz > BLCO_MAX_SEGMENT_NNZ)
-        return false;
-    for (uint32_t n = 0; n < h->order; n++)
-        if (h->dims[n] < 1 || h->dims[n] > MAX_LENGTH)
-            return false;
-    return h->nsegments == (h->nnz + h->segment_nnz - 1) / h->segment_nnz &&
-           h->file_bytes == size && h->data_offset == BLCO_PAGE && h->data_bytes <= size &&
-           h->directory_offset == blco_round_up(BLCO_PAGE + h->data_bytes, BLCO_PAGE) &&
-           h->directory_offset <= size &&
-           (size - h->directory_offset) / sizeof *f->segment == h->nsegments &&
-           (size - h->directory_offset) % sizeof *f->segment == 0;
+    return count == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0);
 }
 
-/* Whether the segments fill the data without a gap. */
-static bool directory_is_consistent(const struct blco_file *f)
+/* What stands for nothing is zero, so that a tensor has one file. */
+static enum status check_unused(const struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
-    uint64_t at = h->data_offset, end = h->data_offset + h->data_bytes;
-    for (uint64_t s = 0; s < h->nsegments; s++) {
+    bool zero = h->unused == 0;
+    for (uint32_t n = h->order; n < MAX_ORDER; n++)
+        zero = zero && h->dims[n] == 0;
+    if (!zero)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: a field of the header that is not used is not 0", f->name);
+    if (!all_zero(f->map.bytes + sizeof *h, BLCO_PAGE - sizeof *h))
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: the first page is not 0 behind the header", f->name);
+    uint64_t behind = h->data_offset + h->data_bytes;
+    if (!all_zero(f->map.bytes + behind, h->directory_offset - behind))
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: the bytes between data and directory are not 0", f->name);
+    return STATUS_OK;
+}
+
+/* Checks what the header says of the tensor. */
+static enum status check_tensor(const struct blco_file *f, struct error *error)
+{
+    const struct blco_file_header *h = f->header;
+    if (h->order < 1 || h->order > MAX_ORDER)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: %u modes in the header, expected 1 to %d", f->name, h->order,
+                         MAX_ORDER);
+    for (uint32_t n = 0; n < h->order; n++)
+        if (h->dims[n] < 1 || h->dims[n] > MAX_LENGTH)
+            return error_set(error, STATUS_INPUT,
+                             "%s: damaged: mode %u: length %ju in the header, expected 1 to %ju",
+                             f->name, n + 1, (uintmax_t)h->dims[n], (uintmax_t)MAX_LENGTH);
+    if (h->nnz > MAX_NNZ)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: %ju nonzeros in the header, expected at most %ju", f->name,
+                         (uintmax_t)h->nnz, (uintmax_t)MAX_NNZ);
+    return STATUS_OK;
+}
+
+/* Checks where the header says that data and directory are. Of what follows from other fields, the
+ * first wrong one is told. */
+static enum status check_places(const struct blco_file *f, struct error *error)
+{
+    const struct blco_file_header *h = f->header;
+    const uint64_t size = f->map.size;
+    const uint64_t segments = (h->nnz + BLCO_SEGMENT_NNZ - 1) / BLCO_SEGMENT_NNZ;
+    const uint64_t data = h->data_bytes <= size ? h->data_bytes : size;
+    const uint64_t directory = blco_round_up(BLCO_PAGE + data, BLCO_PAGE);
+    const struct {
+        const char *name;
+        uint64_t found, expected;
+    } field[] = {
+        {"segment_nnz", h->segment_nnz, BLCO_SEGMENT_NNZ},
+        {"nsegments", h->nsegments, segments},
+        {"file_bytes", h->file_bytes, size},
+        {"data_offset", h->data_offset, BLCO_PAGE},
+        {"data_bytes", h->data_bytes, data},
+        {"directory_offset", h->directory_offset, directory},
+        {"file_bytes", h->file_bytes, directory + segments * sizeof *f->segment},
+    };
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
+        if (field[i].found != field[i].expected)
+            return error_set(error, STATUS_INPUT,
+                             "%s: damaged: the header contradicts itself or the file: %s is %ju, "
+                             "expected %ju",
+                             f->name, field[i].name, (uintmax_t)field[i].found,
+                             (uintmax_t)field[i].expected);
+    return STATUS_OK;
+}
+
+/* Whether the segment can have its nonzeros: a bit of a bit vector for each, and as many groups as
+ * that takes. So a file cannot promise more nonzeros than eight times its bytes. */
+static bool segment_is_possible(const struct blco_file_segment *s, uint64_t nnz, uint64_t stride)
+{
+    return s->bytes % BLCO_SEGMENT_ALIGN == 0 && s->ngroups <= nnz &&
+           s->ngroups >= (nnz + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ &&
+           s->ngroups * stride + (nnz + 7) / 8 <= s->bytes;
+}
+
+/* Checks that the segments fill the data without a gap. */
+static enum status check_segments(const struct blco_file *f, struct error *error)
+{
+    const struct blco_file_header *h = f->header;
+    const struct shape shape = shape_of((int)h->order, h->dims);
+    uint64_t stride = blco_group_stride(ordering_line_bits(&shape));
+    uint64_t at = h->data_offset, end = h->data_offset + h->data_bytes, s = 0;
+    for (; s < h->nsegments; s++) {
         const struct blco_file_segment *segment = &f->segment[s];
-        if (segment->offset != at || segment->bytes % BLCO_SEGMENT_ALIGN != 0 ||
-            segment->bytes > end - at)
-            return false;
+        if (segment->offset != at || segment->bytes > end - at ||
+            !segment_is_possible(segment, blco_file_nnz(f, s, s + 1), stride))
+            break;
         at += segment->bytes;
     }
-    return at == end;
+    if (s < h->nsegments || at != end)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: entry %ju of the directory contradicts the header", f->name,
+                         (uintmax_t)(s < h->nsegments ? s + 1 : s));
+    return STATUS_OK;
 }
 
 static enum status check_directory(struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
-    if (!is_consistent(f))
-        return error_set(error, STATUS_INPUT, "%s: damaged: the header contradicts itself",
-                         f->name);
+    if (check_tensor(f, error) != STATUS_OK || check_places(f, error) != STATUS_OK ||
+        check_unused(f, error) != STATUS_OK)
+        return error->status;
     uint64_t behind = h->data_offset + h->data_bytes;
     f->segment = (const void *)(f->map.bytes + h->directory_offset);
     if (crc64_ecma_refl(0, (const uint8_t *)f->map.bytes + behind, f->map.size - behind) !=
         h->directory_crc)
         return error_set(error, STATUS_INPUT, "%s: damaged: the directory's checksum is wrong",
                          f->name);
-    if (!directory_is_consistent(f))
-        return error_set(error, STATUS_INPUT, "%s: damaged: the directory contradicts the header",
-                         f->name);
-    return STATUS_OK;
+    return check_segments(f, error);
 }
 
 enum status blco_file_open(struct blco_file *f, const char *path, struct error *error)
@@ -137,7 +208,9 @@ bool blco_file_segment_is_good(const struct blco_file *f, uint64_t s, const uint
 {
     const struct blco_file_segment *segment = &f->segment[s];
     return crc64_ecma_refl(0, bytes, segment->bytes) == segment->crc &&
-           segment_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1));
+           segment_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1)) &&
+           segment_ends_in_zeros(bytes, segment, line_bits) &&
+           segment_has_nonzeros(bytes, segment, line_bits);
 }
 
 enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct error *error)
@@ -157,8 +230,19 @@ static enum status decode_segment(const struct blco_file *f, const struct linear
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the checksum of nonzeros from number %ju on is wrong",
                          f->name, (uintmax_t)(s * f->header->segment_nnz + 1));
-    return segment_unpack(d, bytes, segment, x, first, (uint32_t)blco_file_nnz(f, s, s + 1),
-                          f->name, error);
+    const struct segment_origin origin = {f->name, s * f->header->segment_nnz};
+    const uint32_t count = (uint32_t)blco_file_nnz(f, s, s + 1);
+    if (segment_unpack(d, bytes, segment, x, first, count, &origin, error) != STATUS_OK)
+        return error->status;
+    if (!segment_ends_in_zeros(bytes, segment, d->line_bits))
+        return blco_file_damaged(f, s, error);
+    uint64_t bad = value_codec_first_bad(x->value + first, count);
+    if (bad < count)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: the value of nonzero number %ju is %g, expected a finite "
+                         "number that is not 0",
+                         f->name, (uintmax_t)(origin.before + bad + 1), x->value[first + bad]);
+    return STATUS_OK;
 }
 
 /* The message is about the first damaged segment, whichever thread finds it. */

@@ -22,13 +22,12 @@
 #define BLCO_MAGIC                                                                                 \
     "\x89"                                                                                         \
     "BLCO\r\n\x1a" /* damaged by a transfer as text */
-#define BLCO_MAGIC_BYTES     8
-#define BLCO_BYTE_ORDER      UINT32_C(0x01020304)
-#define BLCO_FORMAT_VERSION  2
-#define BLCO_PAGE            4096
-#define BLCO_SEGMENT_NNZ     65536     /* of files that are written */
-#define BLCO_MAX_SEGMENT_NNZ (1 << 20) /* of files that are read    */
-#define BLCO_SEGMENT_ALIGN   64
+#define BLCO_MAGIC_BYTES    8
+#define BLCO_BYTE_ORDER     UINT32_C(0x01020304)
+#define BLCO_FORMAT_VERSION 2
+#define BLCO_PAGE           4096
+#define BLCO_SEGMENT_NNZ    65536 /* of each segment of a file but the last */
+#define BLCO_SEGMENT_ALIGN  64
 
 struct blco_file_header {
     uint8_t magic[BLCO_MAGIC_BYTES];

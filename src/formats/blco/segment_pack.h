@@ -14,7 +14,7 @@
 /* The most bytes of `nnz` nonzeros in segments of segment_nnz, with lines of `line_bits` bits. */
 uint64_t segment_pack_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz);
 
-/* Packs nonzeros [first, first + count) of x, at most BLCO_MAX_SEGMENT_NNZ, to bytes[0..s->bytes),
+/* Packs nonzeros [first, first + count) of x, at most BLCO_SEGMENT_NNZ, to bytes[0..s->bytes),
  * aligned to BLCO_SEGMENT_ALIGN. The nonzeros are in the order of e's ordering and have distinct
  * coordinates. The caller sets offset and checksum of *s. */
 void segment_pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
@@ -24,13 +24,19 @@ void segment_pack(const struct line_encoder *e, const struct coo *x, uint64_t fi
 void segment_pack_measure(const struct line_encoder *e, const struct coo *x, uint64_t first,
                           uint32_t count, struct blco_file_segment *s);
 
+/* Where a segment is from, for messages. */
+struct segment_origin {
+    const char *name; /* of the file; not owned                        */
+    uint64_t before;  /* nonzeros of the file that precede the segment */
+};
+
 /* Unpacks a segment, whose bytes are aligned to 8, to nonzeros [first, first + count) of x, which
  * has the room, and the shape of d's ordering. STATUS_INPUT if segment_pack() does not make such
- * bytes; even then nothing outside of bytes[0..s->bytes) is read. `name` is the file's, for the
- * message. */
+ * bytes; even then nothing outside of bytes[0..s->bytes) is read. */
 enum status segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
                            const struct blco_file_segment *s, struct coo *x, uint64_t first,
-                           uint32_t count, const char *name, struct error *error);
+                           uint32_t count, const struct segment_origin *origin,
+                           struct error *error);
 
 /* Unpacks group k alone to the nonzeros of x from `to` on; x has room for PACKED_GROUP_NNZ of them.
  * Returns their number, or 0 where segment_pack() does not make such a group; even then nothing
@@ -45,6 +51,13 @@ uint32_t segment_unpack_group(const struct linear_decoder *d, const uint8_t *byt
  * itself that coordinates are below the lengths. */
 bool segment_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,
                       uint32_t count);
+
+/* Whether behind the groups of a sound segment there is nothing but the zeros that align the next
+ * one. */
+bool segment_ends_in_zeros(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits);
+
+/* Whether all values of a sound segment are finite and none is zero. */
+bool segment_has_nonzeros(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits);
 
 /* Loads entry k of a sound segment's table of groups: the group, and its line unless `line` is
  * NULL. */

@@ -135,6 +135,39 @@ bool segment_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, i
     return good && done == count;
 }
 
+bool segment_ends_in_zeros(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits)
+{
+    struct packed_group g = {0};
+    uint8_t any = 0;
+    if (s->ngroups > 0)
+        segment_group_load(bytes, s->ngroups - 1, line_bits, &g, NULL);
+    uint64_t end = g.at + blco_group_words(&g) * sizeof(uint32_t);
+    for (uint64_t i = end; i < s->bytes && s->bytes - end < BLCO_SEGMENT_ALIGN; i++)
+        any |= bytes[i];
+    return any == 0 && s->bytes - end < BLCO_SEGMENT_ALIGN;
+}
+
+/* Whether some value may be 0 or not finite: whole numbers above 0 are neither, without a look. */
+static bool values_need_a_look(const struct packed_group *g)
+{
+    return g->value_form != PACKED_WHOLE || g->least <= 0;
+}
+
+bool segment_has_nonzeros(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits)
+{
+    bool good = true;
+    for (uint32_t k = 0; k < s->ngroups && good; k++) {
+        struct packed_group g;
+        double value[PACKED_GROUP_NNZ];
+        segment_group_load(bytes, k, line_bits, &g, NULL);
+        if (!values_need_a_look(&g))
+            continue;
+        segment_group_values(bytes, &g, value);
+        good = value_codec_first_bad(value, g.count) == g.count;
+    }
+    return good;
+}
+
 /* --- decoding --- */
 
 /* Sets the upper number of each nonzero; up to eight entries behind them are overwritten. */
@@ -203,7 +236,7 @@ static bool unpack_group(const struct linear_decoder *d, const uint8_t *bytes,
 
 enum status segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
                            const struct blco_file_segment *s, struct coo *x, uint64_t first,
-                           uint32_t count, const char *name, struct error *error)
+                           uint32_t count, const struct segment_origin *origin, struct error *error)
 {
     bool good = segment_is_sound(bytes, s, d->line_bits, count);
     for (uint32_t k = 0; k < s->ngroups && good; k++) {
@@ -215,8 +248,8 @@ enum status segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
     }
     if (!good)
         return error_set(error, STATUS_INPUT,
-                         "%s: damaged: nonzeros from number %ju on are not as its tables say", name,
-                         (uintmax_t)first + 1);
+                         "%s: damaged: nonzeros from number %ju on are not as its tables say",
+                         origin->name, (uintmax_t)origin->before + 1);
     return STATUS_OK;
 }
 

@@ -1,5 +1,6 @@
 #include "formats/blco/value_codec.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -196,4 +197,23 @@ void value_codec_unpack(const uint32_t *word, const struct packed_group *g, doub
         for (uint32_t i = 0; i < g->count; i++)
             value[i] = packed_value(g, powers[g->decimals], field[i]);
     }
+}
+
+VECTOR_CLONES
+static uint64_t count_bad(const double *value, uint64_t count)
+{
+    uint64_t bad = 0;
+    for (uint64_t i = 0; i < count; i++)
+        bad += !(fabs(value[i]) > 0 && fabs(value[i]) <= DBL_MAX);
+    return bad;
+}
+
+uint64_t value_codec_first_bad(const double *value, uint64_t count)
+{
+    uint64_t i = 0;
+    if (count_bad(value, count) == 0)
+        return count;
+    while (value[i] != 0 && isfinite(value[i]))
+        i++;
+    return i;
 }

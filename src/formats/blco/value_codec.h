@@ -22,4 +22,8 @@ void value_codec_pack(const double *value, const struct packed_group *g, uint32_
 /* Unpacks the values to value[0..g->count). One word behind the words of the fields is read too. */
 void value_codec_unpack(const uint32_t *word, const struct packed_group *g, double *value);
 
+/* The first of `count` values that is zero, infinite or NaN, which no file has; `count` where there
+ * is none. */
+uint64_t value_codec_first_bad(const double *value, uint64_t count);
+
 #endif

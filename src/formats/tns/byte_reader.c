@@ -9,8 +9,10 @@
 
 #include "base/memory.h"
 
-#define INPUT_BYTES ((size_t)1 << 18)
-#define MAX_STEP    ((size_t)1 << 30) /* the library counts in 32 bits */
+#define INPUT_BYTES    ((size_t)1 << 18)
+#define MEMBER_START   4                 /* bytes: magic, method and flags */
+#define RESERVED_FLAGS 0xe0              /* bits that RFC 1952, section 2.3.1.2 wants to be zero */
+#define MAX_STEP       ((size_t)1 << 30) /* the library counts in 32 bits */
 
 bool byte_reader_is_gzip(const unsigned char *bytes, size_t count)
 {
@@ -87,17 +89,19 @@ static enum status explain(const struct byte_reader *f, int code, struct error *
 /* Begins the next member. *more is false at the end of the file, which zero bytes may pad. */
 static enum status begin_member(struct byte_reader *f, bool *more, struct error *error)
 {
-    enum status status = refill(f, 2, error);
+    enum status status = refill(f, MEMBER_START, error);
     *more = false;
     while (status == STATUS_OK && f->count > 0 && f->input[f->first] == 0) {
         f->first++;
         f->count--;
-        status = refill(f, 2, error);
+        status = refill(f, MEMBER_START, error);
     }
     if (status != STATUS_OK || f->count == 0)
         return status;
     if (!byte_reader_is_gzip(f->input + f->first, f->count))
         return damaged(f, "something else follows the compressed data", error);
+    if (f->count >= MEMBER_START && f->input[f->first + 3] & RESERVED_FLAGS)
+        return damaged(f, "invalid header: reserved flags are set", error);
     isal_inflate_reset(f->inflate);
     f->inflate->crc_flag = ISAL_GZIP;
     f->in_member = *more = true;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/map_guard.h"
 #include "base/memory.h"
 #include "formats/tns/byte_reader.h"
 #include "formats/tns/line_count.h"
@@ -242,6 +243,7 @@ static enum status start(struct line_reader *r, struct error *error)
     if (map == MAP_FAILED)
         return start_thread(r, error);
     madvise(map, r->file_bytes, MADV_SEQUENTIAL);
+    map_guard_add(map, r->file_bytes, r->name);
     r->map = map;
     r->map_bytes = r->end = r->file_bytes;
     r->origin = r->begin = r->position = (size_t)position;
@@ -362,6 +364,7 @@ void line_reader_close(struct line_reader *r)
     for (int k = 0; k < 2; k++)
         memory_free(r->slot[k].bytes);
     memory_free(r->last_copy);
+    map_guard_remove(r->map);
     if (r->map)
         munmap(r->map, r->map_bytes);
     if (r->fd >= 0 && r->fd != STDIN_FILENO)

@@ -76,8 +76,9 @@ static enum status header_count(struct tns_head *h, struct tns_token token, uint
     char quoted[TNS_QUOTED_BYTES];
     if (columns != 1 || !tns_token_unsigned(token, &h->count) || h->count > MAX_NNZ)
         return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": %s, expected the header's number of entries", h->name,
-                         number, tns_quote(token, quoted));
+                         "%s:%" PRIu64
+                         ": %s, expected the header's number of entries, 0 to %" PRIu64,
+                         h->name, number, tns_quote(token, quoted), MAX_NNZ);
     return ready(h, h->shape.order, "the header", error);
 }
 

@@ -129,6 +129,11 @@ enum status tns_line_explain(const struct tns_format *f, const char *line, const
 {
     struct tns_token token[TNS_MAX_COLUMNS];
     uint64_t columns = tns_tokens(line, end, token);
+    if (end - line > 1 && memchr(line, '\r', (size_t)(end - line) - 1))
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": a carriage return within the line, expected lines that "
+                         "end in LF or CR LF",
+                         f->name, number);
     if (columns != (uint64_t)f->order + 1)
         return explain_columns(f, number, columns, cut_off && columns <= (uint64_t)f->order, error);
     for (int n = 0; n < f->order; n++)
@@ -139,8 +144,10 @@ enum status tns_line_explain(const struct tns_format *f, const char *line, const
     char quoted[TNS_QUOTED_BYTES];
     double value;
     bool is_number = number_parse(last.begin, last.end, &value) == last.end;
-    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": value %s, expected a %snumber", f->name,
-                     number, tns_quote(last, quoted), is_number ? "finite " : "");
+    bool has_comma = memchr(last.begin, ',', (size_t)(last.end - last.begin));
+    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": value %s, expected a %snumber%s",
+                     f->name, number, tns_quote(last, quoted), is_number ? "finite " : "",
+                     has_comma ? " with a decimal point" : "");
 }
 
 /* --- the usual text line, fast --- */

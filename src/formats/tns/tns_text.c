@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "formats/tns/foreign_file.h"
 
 /* A thread that inflates the text counts as one that parses: more threads than asked for would only
  * wait for each other. */
@@ -62,10 +63,29 @@ static enum status read_head(struct tns_text *t, struct line_window *window, str
     return STATUS_OK;
 }
 
+/* Looks at the first bytes of the file: another kind of file is refused, the mark that text is in
+ * UTF-8, which it is in any case, is skipped. */
+static enum status begin_text(struct tns_text *t, struct line_window *window, struct error *error)
+{
+    t->begun = true;
+    size_t count = window->overlong ? line_reader_window_bytes(t->reader)
+                                    : (size_t)(window->end - window->begin);
+    if (foreign_file_refuse(t->name, window->begin, count, error) != STATUS_OK)
+        return error->status;
+    if (count >= UTF8_MARK_BYTES && !window->overlong &&
+        memcmp(window->begin, UTF8_MARK, UTF8_MARK_BYTES) == 0) {
+        window->begin += UTF8_MARK_BYTES;
+        t->head_bytes = UTF8_MARK_BYTES;
+    }
+    return STATUS_OK;
+}
+
 enum status tns_text_next(struct tns_text *t, struct line_window *window, struct error *error)
 {
     for (;;) {
         if (line_reader_next(t->reader, window, error) != STATUS_OK)
+            return error->status;
+        if (!t->begun && begin_text(t, window, error) != STATUS_OK)
             return error->status;
         if (window->overlong)
             return error_set(error, STATUS_INPUT,
@@ -108,8 +128,8 @@ enum status tns_text_end(const struct tns_text *t, uint64_t entries, struct erro
         return error->status;
     if (t->head.dialect == TNS_HEADER_SPTENSOR && entries != t->head.count)
         return error_set(error, STATUS_INPUT,
-                         "%s: %" PRIu64 " entries, expected %" PRIu64 ", as the header says",
-                         t->name, entries, t->head.count);
+                         "%s: %" PRIu64 " entr%s, expected %" PRIu64 ", as the header says",
+                         t->name, entries, entries == 1 ? "y" : "ies", t->head.count);
     if (entries == 0)
         return error_set(error, STATUS_INPUT, "%s: no entries behind the header", t->name);
     return STATUS_OK;

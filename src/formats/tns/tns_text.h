@@ -23,6 +23,7 @@ struct tns_sizes {
 struct tns_text {
     struct line_reader *reader; /* owned                                              */
     const char *name;           /* for messages: the path, or "standard input"        */
+    bool begun;                 /* the first bytes have been looked at                */
     struct tns_head head;
     size_t head_bytes;           /* before the first text line that may be an entry    */
     uint64_t lines;              /* of the file, or of the share, before the window    */

@@ -101,7 +101,7 @@ static void test_widths_of_lines(void **state)
                 }
                 x.value[i] = i + 1;
             }
-            assert_int_equal(coo_clean(&x, &cleaning, &error), STATUS_OK);
+            assert_int_equal(coo_clean(&x, NULL, &cleaning, &error), STATUS_OK);
             copy_coo(&kept, &x);
             round_trip(&kept);
             coo_free(&kept);

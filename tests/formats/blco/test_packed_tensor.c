@@ -51,7 +51,8 @@ static void unpack_all(const struct packed_tensor *p, struct coo *x)
         assert_true(segment_is_sound(bytes, segment, o.line_bits, (uint32_t)count));
         assert_false(segment_is_sound(bytes, segment, o.line_bits, (uint32_t)count + 1));
         assert_false(segment_is_sound(bytes, segment, o.line_bits, (uint32_t)count - 1));
-        if (segment_unpack(&d, bytes, segment, x, done, (uint32_t)count, "x", &error) != STATUS_OK)
+        if (segment_unpack(&d, bytes, segment, x, done, (uint32_t)count,
+                           &(struct segment_origin){"x", done}, &error) != STATUS_OK)
             fail_msg("%s", error.message);
         at += segment->bytes;
         done += count;

@@ -8,7 +8,7 @@
 #include "formats/blco/decoded_layout.h"
 #include "formats/blco/segment_pack.h"
 
-_Static_assert(DEVICE_DECODER_NNZ >= BLCO_MAX_SEGMENT_NNZ, "a segment is decoded at a time");
+_Static_assert(DEVICE_DECODER_NNZ >= BLCO_SEGMENT_NNZ, "a segment is decoded at a time");
 
 static const char doing[] = "decoding the tensor on the GPU";
 

@@ -1,0 +1,70 @@
+#include "backend/value_scale.h"
+
+#include <limits.h>
+#include <math.h>
+
+#include "base/memory.h"
+
+/* Bounds of the squared norm, as exponents of two. Beside it there must be room for the norms of
+ * the columns of a start, which are not yet 1. */
+#define MOST_DOUBLE 600
+#define MOST_SINGLE 80
+
+bool value_scale_needed(double norm_sq, enum precision precision)
+{
+    int most = precision == PRECISION_SINGLE ? MOST_SINGLE : MOST_DOUBLE;
+    return !(norm_sq >= ldexp(1, -most) && norm_sq <= ldexp(1, most));
+}
+
+/* The least exponent with which 2^exponent is above the magnitude of all values; INT_MIN where
+ * there are none but zeros, INT_MAX where one is not finite. */
+static int exponent_of(const struct coo *x)
+{
+    double most = 0;
+    int bad = 0, exponent = INT_MIN;
+#pragma omp parallel for schedule(static) reduction(max : most) reduction(|| : bad)
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        double magnitude = fabs(x->value[i]);
+        most = magnitude > most ? magnitude : most;
+        bad = bad || !isfinite(magnitude);
+    }
+    if (bad)
+        return INT_MAX;
+    if (most > 0)
+        frexp(most, &exponent);
+    return exponent;
+}
+
+enum status value_scale_apply(struct coo *scaled, int *exponent, const struct coo *x,
+                              struct comm *all, struct error *error)
+{
+    *scaled = *x;
+    *exponent = exponent_of(x);
+    scaled->value = memory_array(x->nnz, sizeof *x->value, error);
+    if (comm_agree_error(all, error) == STATUS_OK &&
+        comm_agree(all, exponent, error) == STATUS_OK) {
+        if (*exponent == INT_MIN || *exponent == INT_MAX)
+            *exponent = 0;
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < x->nnz; i++)
+            scaled->value[i] = ldexp(x->value[i], -*exponent);
+        return STATUS_OK;
+    }
+    memory_free(scaled->value);
+    scaled->value = NULL;
+    return error->status;
+}
+
+enum status value_scale_undo(double *x, uint64_t count, int exponent, struct error *error)
+{
+    bool good = true;
+#pragma omp parallel for schedule(static) reduction(&& : good)
+    for (uint64_t i = 0; i < count; i++) {
+        x[i] = ldexp(x[i], exponent);
+        good = good && isfinite(x[i]);
+    }
+    return good ? STATUS_OK
+                : error_set(error, STATUS_NUMERICAL,
+                            "a weight of the model is more than a double holds, since values of "
+                            "the tensor are near the largest double");
+}

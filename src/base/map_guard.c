@@ -1,0 +1,86 @@
+#include "base/map_guard.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAME_BYTES 1024
+
+/* The handler reads the table while threads may change it: `end` is set last and cleared first. */
+static struct {
+    atomic_flag taken;
+    atomic_uintptr_t begin, end;
+    char name[NAME_BYTES];
+} map[MAP_GUARD_MAPS] = {{.taken = ATOMIC_FLAG_INIT}};
+
+static char program_name[64];
+static int exit_status;
+static struct sigaction before;
+
+static void append(char *text, size_t *used, const char *more)
+{
+    size_t length = strlen(more);
+    memcpy(text + *used, more, length);
+    *used += length;
+}
+
+/* One line, by what a signal handler may call. */
+static void tell(const char *name)
+{
+    char text[sizeof program_name + NAME_BYTES + 128];
+    size_t used = 0;
+    if (isatty(STDERR_FILENO))
+        append(text, &used, "\r\x1b[K"); /* over the line of progress */
+    append(text, &used, program_name);
+    append(text, &used, ": ");
+    append(text, &used, name);
+    append(text, &used, ": became shorter while it was read, or its disk failed\n");
+    if (write(STDERR_FILENO, text, used) < 0)
+        _exit(exit_status);
+}
+
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)context;
+    uintptr_t at = (uintptr_t)info->si_addr;
+    for (int i = 0; i < MAP_GUARD_MAPS; i++)
+        if (at < atomic_load(&map[i].end) && at >= atomic_load(&map[i].begin)) {
+            tell(map[i].name);
+            _exit(exit_status);
+        }
+    sigaction(SIGBUS, &before, NULL); /* the access is made again, with the handler before */
+}
+
+void map_guard_install(const char *program, int status)
+{
+    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+    strncpy(program_name, program, sizeof program_name - 1);
+    exit_status = status;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, &before);
+}
+
+void map_guard_add(const void *begin, size_t bytes, const char *name)
+{
+    for (int i = 0; i < MAP_GUARD_MAPS; i++) {
+        if (atomic_flag_test_and_set(&map[i].taken))
+            continue;
+        strncpy(map[i].name, name, NAME_BYTES - 1);
+        atomic_store(&map[i].begin, (uintptr_t)begin);
+        atomic_store(&map[i].end, (uintptr_t)begin + bytes);
+        return;
+    }
+}
+
+void map_guard_remove(const void *begin)
+{
+    for (int i = 0; i < MAP_GUARD_MAPS; i++)
+        if (atomic_load(&map[i].end) && atomic_load(&map[i].begin) == (uintptr_t)begin) {
+            atomic_store(&map[i].end, 0);
+            atomic_flag_clear(&map[i].taken);
+            return;
+        }
+}

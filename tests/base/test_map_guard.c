@@ -1,0 +1,155 @@
+/* A file that becomes shorter while it is read ends the program with one line that names the file.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+#include <omp.h>
+
+#include "base/filemap.h"
+#include "base/map_guard.h"
+#include "formats/blco/blco_file.h"
+#include "formats/tns/line_reader.h"
+#include "support/blco_files.h"
+#include "support/scratch.h"
+
+/* Runs `work` in a child whose maps are guarded; what it writes to standard error is in text[0..
+ * room). Returns the status that waitpid gives. */
+static int run_guarded(void (*work)(const char *path), const char *path, char *text, size_t room)
+{
+    int end[2], status;
+    assert_int_equal(pipe(end), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(end[1], STDERR_FILENO);
+        signal(SIGBUS, SIG_DFL); /* cmocka has one */
+        omp_set_num_threads(1);  /* those of the parent are not here */
+        map_guard_install("blco test", 2);
+        work(path);
+        _exit(99);
+    }
+    close(end[1]);
+    size_t used = 0;
+    for (ssize_t got = 1; got > 0 && used < room - 1; used += (size_t)(got > 0 ? got : 0))
+        got = read(end[0], text + used, room - 1 - used);
+    text[used] = '\0';
+    close(end[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void assert_told(void (*work)(const char *path), const char *path)
+{
+    char text[2000], expected[1000];
+    int status = run_guarded(work, path, text, sizeof text);
+    snprintf(expected, sizeof expected,
+             "blco test: %s: became shorter while it was read, or its disk failed\n", path);
+    assert_string_equal(text, expected);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 2);
+}
+
+static void read_text(const char *path)
+{
+    struct line_reader *r;
+    struct line_window window = {0};
+    struct error error = {0};
+    if (line_reader_open(&r, path, 1 << 16, 1 << 16, &error) == STATUS_OK &&
+        truncate(path, 100000) == 0)
+        while (line_reader_next(r, &window, &error) == STATUS_OK && window.begin < window.end)
+            ;
+}
+
+static void read_blco_cut(const char *path)
+{
+    struct blco_file f;
+    struct coo x;
+    struct error error = {0};
+    if (blco_file_open(&f, path, &error) == STATUS_OK && truncate(path, 5000) == 0)
+        blco_file_read(&f, &x, NULL, &error);
+}
+
+static void test_text(void **state)
+{
+    (void)state;
+    enum { LINES = 100000 };
+    char *text = malloc(6 * LINES + 1);
+    assert_non_null(text);
+    for (size_t i = 0; i < LINES; i++)
+        memcpy(text + 6 * i, "1 1 1\n", 7);
+    assert_told(read_text, scratch_text("x.tns", text));
+    free(text);
+}
+
+static void test_blco(void **state)
+{
+    (void)state;
+    struct coo x;
+    struct external_sort_report report;
+    struct error error;
+    naive_random_coo(&x, &(struct shape){3, {300, 200, 500}}, 100000, 1, 0);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    coo_free(&x);
+    assert_told(read_blco_cut, scratch_path("x.blco"));
+}
+
+/* What no map guards dies as before, also where a map was and is gone. */
+static void read_elsewhere(const char *path)
+{
+    struct filemap map;
+    struct error error = {0};
+    if (filemap_open(&map, path, &error) != STATUS_OK || truncate(path, 0) != 0)
+        return;
+    int fd = open(path, O_RDONLY);
+    volatile const char *bytes = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+    filemap_close(&map);
+    (void)bytes[0];
+}
+
+static void test_elsewhere(void **state)
+{
+    (void)state;
+    char text[100];
+    int status = run_guarded(read_elsewhere, scratch_text("x", "abc"), text, sizeof text);
+#if defined(__SANITIZE_ADDRESS__)
+    assert_true(status != 0);
+#else
+    assert_string_equal(text, "");
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+#endif
+}
+
+/* More maps than the table has are mapped all the same, and the table's places are used again. */
+static void test_many_maps(void **state)
+{
+    (void)state;
+    enum { MAPS = MAP_GUARD_MAPS + 10 };
+    struct filemap map[MAPS];
+    struct error error = {0};
+    const char *path = scratch_text("x", "abc");
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < MAPS; i++)
+            assert_int_equal(filemap_open(&map[i], path, &error), STATUS_OK);
+        for (int i = 0; i < MAPS; i++)
+            filemap_close(&map[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_text, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_blco, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_elsewhere, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_many_maps, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_text, scratch_make, scratch_remove),
+    };
+    return cmocka_run_group_tests_name("maps that become shorter", tests, NULL, NULL);
+}
