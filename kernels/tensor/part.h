@@ -9,12 +9,11 @@
 #include <stdint.h>
 
 #include "kernels/shared/packed_group.h"
+#include "kernels/tensor/select.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define PART_TILE 1024 /* nonzeros that are counted together */
 
 /* Nonzeros of the whole tensor, and the ranges of rows of the part. */
 struct part_nonzeros {
@@ -25,13 +24,8 @@ struct part_nonzeros {
     uint32_t first[MAX_ORDER], rows[MAX_ORDER];
 };
 
-/* count[t] (nnz / PART_TILE, rounded up) = the nonzeros of tile t that lie in the part. */
+/* count[t] (nnz / SELECT_TILE, rounded up) = the nonzeros of tile t that lie in the part. */
 cudaError_t part_count(const struct part_nonzeros *x, uint64_t *count, cudaStream_t stream);
-
-/* count[t] (tiles) = the sum of the counts before it. With temporary NULL only *temporary_bytes is
- * set. */
-cudaError_t part_scan(void *temporary, size_t *temporary_bytes, uint64_t *count, uint64_t tiles,
-                      cudaStream_t stream);
 
 /* Writes the nonzeros that lie in the part, in their order, those of tile t from place begin[t] on.
  * Coordinates count from the first row of the range. */

@@ -15,14 +15,11 @@
 #include "backend/cuda/tensor/device_coo.h"
 #include "formats/blco/decoded_layout.h"
 #include "support/blco_files.h"
-#include "support/gpu_arrays.h"
+#include "support/gpu_pool.h"
 #include "support/packed_tensors.h"
 
 #define SHAPES 24
 #define PARTS  4
-
-static struct device_staging staging;
-static struct device_pool pool;
 
 /* The part's nonzeros, in the file's order, counted from the first row of each range. */
 static void pick(struct coo *picked, const struct coo *all, const struct part *part)
@@ -241,22 +238,6 @@ static void test_failing_allocations(void **state)
     assert_in_range(failures, 15, 30);
     blco_file_close(&f);
     coo_free(&x);
-}
-
-static int open_device(void **state)
-{
-    (void)state;
-    struct error error = {0};
-    return device_staging_open(&staging, 0, NULL, &error) != STATUS_OK ||
-           device_pool_open(&pool, 0, NULL, 0, &error) != STATUS_OK;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    device_pool_close(&pool);
-    device_staging_close(&staging);
-    return 0;
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/tensor/device_block_finder.h"
 #include "backend/cuda/tensor/device_pairs.h"
+#include "backend/cuda/tensor/device_piecewise_sort.h"
 #include "base/memory.h"
 #include "kernels/tensor/linearise.h"
 #include "tensor/ordering_moves.h"
@@ -39,7 +40,8 @@ static enum status take_pairs(struct build *w, uint64_t nnz, struct error *error
     return device_pairs_complete(p, w->pool, error);
 }
 
-/* pairs = the lines, sorted, and the values. */
+/* pairs = the lines, sorted, and the values; sorted in pieces where there is no room to sort all at
+ * once and x stays as it is. */
 static enum status sort_lines(struct device_blco *b, struct build *w, struct error *error)
 {
     const uint64_t *line = w->x->line;
@@ -57,8 +59,12 @@ static enum status sort_lines(struct device_blco *b, struct build *w, struct err
                                 b->nnz, w->stream);
     if (code != cudaSuccess)
         return cuda_status(code, doing, error);
-    return device_pairs_sort(p, device_coo_sorted_bits(w->x, &b->ordering), b->ordering.line_bits,
-                             w->pool, error);
+    int sorted = device_coo_sorted_bits(w->x, &b->ordering), bits = b->ordering.line_bits;
+    if (device_pairs_sort(p, sorted, bits, w->pool, error) != STATUS_MEMORY || w->last)
+        return error->status;
+    const struct line_pieces_nonzeros x = {line, value, b->nnz, moves, 0};
+    *error = (struct error){0};
+    return device_piecewise_sort(p, &x, sorted, bits, w->pool, error);
 }
 
 /* b->index = the lines as indices, in place. */

@@ -18,13 +18,13 @@ struct selection {
     struct part_nonzeros decoded; /* some at a time                                          */
     uint64_t *word[PACKED_WORDS]; /* (nonzeros decoded at a time) each; device, owned        */
     double *value;                /* likewise                                                */
-    uint64_t tiles;               /* of PART_TILE nonzeros at most                           */
+    uint64_t tiles;               /* of SELECT_TILE nonzeros at most                           */
     uint64_t *count;              /* (tiles + 1): of the part's nonzeros; device, owned      */
 };
 
 static uint64_t tiles_of(uint64_t nnz)
 {
-    return (nnz + PART_TILE - 1) / PART_TILE;
+    return (nnz + SELECT_TILE - 1) / SELECT_TILE;
 }
 
 static uint64_t end_of(const struct device_decoder *w, uint64_t begin)
@@ -86,10 +86,10 @@ static enum status add_up(struct selection *s, uint64_t *nnz, struct error *erro
 {
     size_t bytes = 0;
     cudaStream_t stream = s->pool->stream;
-    cudaError_t code = part_scan(NULL, &bytes, s->count, s->tiles + 1, stream);
+    cudaError_t code = select_scan(NULL, &bytes, s->count, s->tiles + 1, stream);
     void *temporary = code == cudaSuccess ? device_pool_take(s->pool, bytes, 1, error) : NULL;
     if (temporary)
-        code = part_scan(temporary, &bytes, s->count, s->tiles + 1, stream);
+        code = select_scan(temporary, &bytes, s->count, s->tiles + 1, stream);
     if (temporary && code == cudaSuccess)
         code =
             cudaMemcpyAsync(nnz, s->count + s->tiles, sizeof *nnz, cudaMemcpyDeviceToHost, stream);

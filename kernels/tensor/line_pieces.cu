@@ -1,0 +1,100 @@
+#include "kernels/tensor/line_pieces.h"
+
+#include "kernels/shared/thread_blocks.cuh"
+#include "kernels/tensor/select.cuh"
+
+namespace
+{
+
+constexpr int THREADS = 256;
+constexpr uint64_t MOST_THREAD_BLOCKS = 1024;
+
+__device__ uint64_t moved_line(const line_pieces_nonzeros &x, uint64_t i)
+{
+    uint64_t from = x.line[i], line = 0;
+    for (int m = 0; m < x.moves.count; m++)
+        line |= bit_move_apply(x.moves.move[m], from);
+    return line;
+}
+
+template <typename T> struct InBins {
+    line_pieces_nonzeros x;
+    uint32_t first, behind;
+    uint64_t *line;
+    T *value;
+
+    __device__ bool has(uint64_t i) const
+    {
+        if (i >= x.nnz)
+            return false;
+        uint64_t bin = moved_line(x, i) >> x.shift;
+        return bin >= first && bin < behind;
+    }
+
+    __device__ void put(uint64_t i, uint64_t at) const
+    {
+        line[at] = moved_line(x, i);
+        value[at] = T(x.value[i]);
+    }
+};
+
+__global__ void __launch_bounds__(THREADS)
+    count_bins(const __grid_constant__ line_pieces_nonzeros x, unsigned long long *count)
+{
+    __shared__ unsigned own[LINE_PIECES_BINS];
+    for (int b = threadIdx.x; b < LINE_PIECES_BINS; b += THREADS)
+        own[b] = 0;
+    __syncthreads();
+    const uint64_t stride = uint64_t(gridDim.x) * THREADS;
+    for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < x.nnz; i += stride)
+        atomicAdd(&own[moved_line(x, i) >> x.shift], 1u);
+    __syncthreads();
+    for (int b = threadIdx.x; b < LINE_PIECES_BINS; b += THREADS)
+        if (own[b])
+            atomicAdd(&count[b], static_cast<unsigned long long>(own[b]));
+}
+
+template <typename T>
+void select_bins(const InBins<T> &selection, const uint64_t *begin, cudaStream_t stream)
+{
+    select_put<<<thread_blocks(selection.x.nnz, SELECT_TILE), SELECT_THREADS, 0, stream>>>(
+        selection, begin);
+}
+
+} // namespace
+
+cudaError_t line_pieces_bins(const line_pieces_nonzeros *x, uint64_t *count, cudaStream_t stream)
+{
+    cudaError_t code = cudaMemsetAsync(count, 0, LINE_PIECES_BINS * sizeof *count, stream);
+    if (code != cudaSuccess || x->nnz == 0)
+        return code;
+    count_bins<<<thread_blocks(x->nnz, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
+        *x, reinterpret_cast<unsigned long long *>(count));
+    return cudaGetLastError();
+}
+
+cudaError_t line_pieces_count(const line_pieces_nonzeros *x, uint32_t first, uint32_t behind,
+                              uint64_t *count, cudaStream_t stream)
+{
+    const InBins<double> selection = {*x, first, behind, nullptr, nullptr};
+    if (x->nnz == 0)
+        return cudaSuccess;
+    select_count<<<thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS, 0, stream>>>(selection,
+                                                                                   count);
+    return cudaGetLastError();
+}
+
+cudaError_t line_pieces_select(const line_pieces_nonzeros *x, uint32_t first, uint32_t behind,
+                               const uint64_t *begin, uint64_t *line, void *value, int value_size,
+                               cudaStream_t stream)
+{
+    if (x->nnz == 0)
+        return cudaSuccess;
+    if (value_size == 4)
+        select_bins(InBins<float>{*x, first, behind, line, static_cast<float *>(value)}, begin,
+                    stream);
+    else
+        select_bins(InBins<double>{*x, first, behind, line, static_cast<double *>(value)}, begin,
+                    stream);
+    return cudaGetLastError();
+}

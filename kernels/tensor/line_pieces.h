@@ -1,0 +1,42 @@
+/* Nonzeros in pieces of neighbouring lines, for sorting where there is no room to sort all at once.
+ * Device pointers only; nothing of src/ is known here. Launchers are asynchronous and return the
+ * launch's error. */
+#ifndef BLCO_LINE_PIECES_H
+#define BLCO_LINE_PIECES_H
+
+#include "kernels/shared/bit_move.h"
+#include "kernels/tensor/select.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LINE_PIECES_BINS 4096 /* of lines */
+
+/* Nonzeros, and how their lines become the lines by which they are sorted. */
+struct line_pieces_nonzeros {
+    const uint64_t *line; /* (nnz)                                                          */
+    const double *value;  /* (nnz)                                                          */
+    uint64_t nnz;
+    struct bit_moves moves;
+    int shift; /* a line that is moved, shifted right by so much, is its bin's number      */
+};
+
+/* count[b] (LINE_PIECES_BINS) = the nonzeros of bin b. */
+cudaError_t line_pieces_bins(const struct line_pieces_nonzeros *x, uint64_t *count,
+                             cudaStream_t stream);
+
+/* count[t] (nnz / SELECT_TILE, rounded up) = the nonzeros of tile t in bins [first, behind). */
+cudaError_t line_pieces_count(const struct line_pieces_nonzeros *x, uint32_t first, uint32_t behind,
+                              uint64_t *count, cudaStream_t stream);
+
+/* Writes the moved lines and the values, of value_size bytes (8, or 4: rounded to float), of the
+ * nonzeros in bins [first, behind), in their order, those of tile t from place begin[t] on. */
+cudaError_t line_pieces_select(const struct line_pieces_nonzeros *x, uint32_t first,
+                               uint32_t behind, const uint64_t *begin, uint64_t *line, void *value,
+                               int value_size, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

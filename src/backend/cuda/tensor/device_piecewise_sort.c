@@ -1,0 +1,139 @@
+#include "backend/cuda/tensor/device_piecewise_sort.h"
+
+#include "backend/cuda/runtime/cuda_error.h"
+#include "base/memory.h"
+#include "kernels/tensor/linearise.h"
+
+#define PIECES 8 /* about */
+
+static const char doing[] = "sorting the nonzeros in pieces";
+
+struct piecewise_sort {
+    struct line_pieces_nonzeros x;
+    const struct device_pool *pool;
+    struct device_pairs *all;
+    struct device_pairs room; /* for the fullest piece; owned                          */
+    uint64_t *bin;            /* (LINE_PIECES_BINS), host: nonzeros of each; owned     */
+    uint64_t *count;          /* (tiles + 1), device: nonzeros of the piece; owned     */
+    uint64_t tiles;
+    void *temporary; /* (bytes), device: of the scan; owned                            */
+    size_t bytes;
+    int begin, end; /* the bits that are sorted by                                    */
+};
+
+static enum status count_bins(struct piecewise_sort *s, struct error *error)
+{
+    cudaStream_t stream = s->pool->stream;
+    uint64_t *count = device_pool_take(s->pool, LINE_PIECES_BINS, sizeof *count, error);
+    s->bin = memory_array(LINE_PIECES_BINS, sizeof *s->bin, error);
+    if (count && s->bin) {
+        cudaError_t code = line_pieces_bins(&s->x, count, stream);
+        if (code == cudaSuccess)
+            code = cudaMemcpyAsync(s->bin, count, LINE_PIECES_BINS * sizeof *s->bin,
+                                   cudaMemcpyDeviceToHost, stream);
+        if (code == cudaSuccess)
+            code = cudaStreamSynchronize(stream);
+        cuda_status(code, doing, error);
+    }
+    device_pool_give(s->pool, count);
+    return error->status;
+}
+
+/* The bin behind the last one of the piece that begins with bin `first`; *nnz = its nonzeros. */
+static uint32_t piece_end(const struct piecewise_sort *s, uint32_t first, uint64_t *nnz)
+{
+    uint32_t bin = first;
+    *nnz = 0;
+    do
+        *nnz += s->bin[bin++];
+    while (bin < LINE_PIECES_BINS && *nnz + s->bin[bin] <= s->x.nnz / PIECES);
+    return bin;
+}
+
+/* Room for the fullest piece. */
+static enum status take_room(struct piecewise_sort *s, struct error *error)
+{
+    uint64_t most = 0, nnz;
+    for (uint32_t b = 0; b < LINE_PIECES_BINS;) {
+        b = piece_end(s, b, &nnz);
+        most = nnz > most ? nnz : most;
+    }
+    s->tiles = (s->x.nnz + SELECT_TILE - 1) / SELECT_TILE;
+    cudaError_t code = select_scan(NULL, &s->bytes, NULL, s->tiles + 1, s->pool->stream);
+    if (code != cudaSuccess)
+        return cuda_status(code, doing, error);
+    if (device_pairs_take(&s->room, most, s->all->payload_size, s->pool, error) == STATUS_OK &&
+        (s->count = device_pool_take(s->pool, s->tiles + 1, sizeof *s->count, error)))
+        s->temporary = device_pool_take(s->pool, s->bytes, 1, error);
+    return error->status;
+}
+
+static void *value_at(const struct device_pairs *p, uint64_t i)
+{
+    return (char *)p->payload[0] + i * (uint64_t)p->payload_size;
+}
+
+/* Selects the nonzeros of bins [first, behind) to the pairs from `at` on. */
+static cudaError_t select_piece(struct piecewise_sort *s, uint32_t first, uint32_t behind,
+                                uint64_t at)
+{
+    cudaStream_t stream = s->pool->stream;
+    cudaError_t code = line_pieces_count(&s->x, first, behind, s->count, stream);
+    if (code == cudaSuccess)
+        code = select_scan(s->temporary, &s->bytes, s->count, s->tiles, stream);
+    return code == cudaSuccess
+               ? line_pieces_select(&s->x, first, behind, s->count, s->all->key[0] + at,
+                                    value_at(s->all, at), s->all->payload_size, stream)
+               : code;
+}
+
+/* Sorts the `nnz` pairs from `at` on, where they are. */
+static enum status sort_piece(struct piecewise_sort *s, uint64_t at, uint64_t nnz,
+                              struct error *error)
+{
+    uint64_t *key = s->all->key[0] + at;
+    void *value = value_at(s->all, at);
+    size_t value_bytes = nnz * (size_t)s->all->payload_size;
+    struct device_pairs piece = {.n = nnz,
+                                 .payload_size = s->all->payload_size,
+                                 .key = {key, s->room.key[0]},
+                                 .payload = {value, s->room.payload[0]}};
+    if (device_pairs_sort(&piece, s->begin, s->end, s->pool, error) != STATUS_OK ||
+        piece.key[0] == key)
+        return error->status;
+    cudaStream_t stream = s->pool->stream;
+    cudaError_t code =
+        cudaMemcpyAsync(key, piece.key[0], nnz * sizeof *key, cudaMemcpyDeviceToDevice, stream);
+    if (code == cudaSuccess)
+        code =
+            cudaMemcpyAsync(value, piece.payload[0], value_bytes, cudaMemcpyDeviceToDevice, stream);
+    return cuda_status(code, doing, error);
+}
+
+static enum status sort_pieces(struct piecewise_sort *s, struct error *error)
+{
+    uint64_t at = 0, nnz;
+    for (uint32_t b = 0, behind; b < LINE_PIECES_BINS && error->status == STATUS_OK; b = behind) {
+        behind = piece_end(s, b, &nnz);
+        if (nnz > 0 && cuda_status(select_piece(s, b, behind, at), doing, error) == STATUS_OK)
+            sort_piece(s, at, nnz, error);
+        at += nnz;
+    }
+    return error->status;
+}
+
+enum status device_piecewise_sort(struct device_pairs *p, const struct line_pieces_nonzeros *x,
+                                  int begin, int end, const struct device_pool *pool,
+                                  struct error *error)
+{
+    struct piecewise_sort s = {.x = *x, .pool = pool, .all = p, .begin = begin, .end = end};
+    const int bin_bits = __builtin_ctz(LINE_PIECES_BINS);
+    s.x.shift = end > bin_bits ? end - bin_bits : 0;
+    if (count_bins(&s, error) == STATUS_OK && take_room(&s, error) == STATUS_OK)
+        sort_pieces(&s, error);
+    device_pool_give(pool, s.temporary);
+    device_pool_give(pool, s.count);
+    device_pairs_give(&s.room, pool);
+    memory_free(s.bin);
+    return error->status;
+}
