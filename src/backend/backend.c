@@ -174,7 +174,7 @@ static enum status take_norm(struct backend *b, struct tensor_source *known, str
 {
     if (sum_norms(known, error) != STATUS_OK)
         return error->status;
-    if (value_scale_needed(known->norm_sq, precision)) {
+    if (value_scale_needed(known->norm_sq, known->x->shape.order, precision)) {
         if (value_scale_apply(scaled, &b->exponent, known->x, known->ranks->all, error) !=
             STATUS_OK)
             return error->status;

@@ -5,14 +5,15 @@
 
 #include "base/memory.h"
 
-/* Bounds of the squared norm, as exponents of two. Beside it there must be room for the norms of
- * the columns of a start, which are not yet 1. */
-#define MOST_DOUBLE 600
-#define MOST_SINGLE 80
+/* A backend may leave the weights in the factor matrices: M of a tensor of order N then has the
+ * N-th power of the norm, and sums of products with it one power more. Half of a number's exponents
+ * is left for the norms of the columns of a start, which are not yet 1, and for squares. */
+#define MOST_DOUBLE 480
+#define MOST_SINGLE 60
 
-bool value_scale_needed(double norm_sq, enum precision precision)
+bool value_scale_needed(double norm_sq, int order, enum precision precision)
 {
-    int most = precision == PRECISION_SINGLE ? MOST_SINGLE : MOST_DOUBLE;
+    int most = 2 * (precision == PRECISION_SINGLE ? MOST_SINGLE : MOST_DOUBLE) / (order + 1);
     return !(norm_sq >= ldexp(1, -most) && norm_sq <= ldexp(1, most));
 }
 

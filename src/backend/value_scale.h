@@ -10,8 +10,9 @@
 #include "kernels/shared/precision.h"
 #include "tensor/coo.h"
 
-/* Whether a tensor of this squared norm, which may have overflowed or be zero, must be scaled. */
-bool value_scale_needed(double norm_sq, enum precision precision);
+/* Whether a tensor of this order and squared norm, which may have overflowed or be zero, must be
+ * scaled. */
+bool value_scale_needed(double norm_sq, int order, enum precision precision);
 
 /* *scaled = x with the values divided by 2^*exponent, so that the largest magnitude of all ranks is
  * from 1/2 to 1; a value is rounded where it is less than 2^-1022 of that. The indices are those of

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "plan/part_segments.h"
 
 #define PIECE  (UINT64_C(1) << 20) /* nonzeros of a piece, which has sums of its own */
 #define FILTER 4096                /* entries of a table that rules out most rows    */
@@ -13,6 +14,7 @@ struct pieces {
     const struct tensor_input *input;
     const struct backend_ranks *ranks; /* whose part is taken from the file; else NULL          */
     uint32_t *place[MAX_ORDER];        /* (rows of the range): see backend_ranks_places; owned  */
+    bool *wanted;     /* (pieces) whether a piece may have nonzeros of the part; owned */
     uint64_t nnz;     /* of all pieces, before the part is taken from them             */
     uint64_t length;  /* nonzeros of a piece; of a file, those of whole segments       */
     struct coo room;  /* where a piece of a file is decoded; owned; otherwise empty    */
@@ -36,6 +38,20 @@ static enum status find_places(struct pieces *p, struct error *error)
     return error->status;
 }
 
+/* Pieces without a segment that the part may be in are never loaded. */
+static enum status find_wanted(struct pieces *p, struct error *error)
+{
+    const struct blco_file *f = &p->input->file;
+    uint64_t *number, count, segments = p->length / f->header->segment_nnz;
+    if (!p->ranks || part_segments(&number, &count, f, &p->ranks->range, error) != STATUS_OK)
+        return error->status;
+    p->wanted = memory_zeros(p->nnz / p->length + 1, sizeof *p->wanted, error);
+    for (uint64_t k = 0; p->wanted && k < count; k++)
+        p->wanted[number[k] / segments] = true;
+    memory_free(number);
+    return error->status;
+}
+
 static enum status pieces_open(struct pieces *p, const struct tensor_input *input,
                                const struct backend_ranks *ranks, struct error *error)
 {
@@ -48,8 +64,9 @@ static enum status pieces_open(struct pieces *p, const struct tensor_input *inpu
     p->nnz = input->file.header->nnz;
     p->length = segment * (segment < PIECE ? PIECE / segment : 1);
     uint64_t room = p->length < p->nnz ? p->length : p->nnz;
-    return coo_create(&p->room, &input->file.shape, room, error) == STATUS_OK
-               ? find_places(p, error)
+    return coo_create(&p->room, &input->file.shape, room, error) == STATUS_OK &&
+                   find_places(p, error) == STATUS_OK
+               ? find_wanted(p, error)
                : error->status;
 }
 
@@ -57,6 +74,7 @@ static void pieces_close(struct pieces *p)
 {
     for (int n = 0; n < MAX_ORDER; n++)
         memory_free(p->place[n]);
+    memory_free(p->wanted);
     coo_free(&p->room);
 }
 
@@ -85,7 +103,9 @@ static enum status decode_piece(struct pieces *p, uint64_t i, struct error *erro
     uint64_t begin = i * segments, end = begin + segments < all ? begin + segments : all;
     memcpy(p->piece.index, p->room.index, sizeof p->piece.index);
     p->piece.value = p->room.value;
-    if (blco_file_decode(f, begin, end, &p->room, error) == STATUS_OK && p->ranks)
+    if (p->wanted && !p->wanted[i])
+        p->piece.nnz = 0;
+    else if (blco_file_decode(f, begin, end, &p->room, error) == STATUS_OK && p->ranks)
         take_part(p);
     return error->status;
 }
