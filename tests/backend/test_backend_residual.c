@@ -106,7 +106,7 @@ static void check_residual(const struct backend_kind *kind, const struct tensor_
         assert_true(fabsl(exact - expected) <= slack);
         sweep(&b, &fit);
         assert_int_equal(backend_residual(&b, &exact, &error), STATUS_OK);
-        if (!(fabs(fit.value - exact) <= (precision ? 1e-5 : fit.noise)))
+        if (!(fabs(fit.value - exact) <= (precision ? fmax(1e-5, fit.noise) : fit.noise)))
             fail_msg("order %d, rank %d, conflict %d, flow %d: fit %.17g, exact %.17g, noise %.3g",
                      s->order, (int)rank, (int)conflict, (int)flow, fit.value, exact, fit.noise);
     }
