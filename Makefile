@@ -27,7 +27,7 @@ CSTD     := -std=c11 -D_GNU_SOURCE
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 OPT      := -O3 -g -fno-math-errno -fopenmp
 INCLUDE  := -Isrc -I. $(shell pkg-config --cflags openblas 2>/dev/null)
-LIBS     := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas) -llapacke -lisal -lm -lpthread -ldl
+LIBS     := -lisal -lm -lpthread -ldl
 
 ifeq ($(VARIANT),asan)
   OPT := -O1 -g -fno-omit-frame-pointer -fopenmp -fsanitize=address,undefined -fno-sanitize-recover=all
