@@ -7,6 +7,7 @@
 #include "base/machine.h"
 #include "base/number.h"
 #include "base/outfile.h"
+#include "base/threads.h"
 #include "commands/cmd_common.h"
 #include "commands/text_output.h"
 #include "formats/blco/blco_copy.h"
@@ -240,6 +241,8 @@ static enum status convert(struct settings *s, struct error *error)
         (strcmp(s->out, "-") != 0 && outfile_check(s->out, error) != STATUS_OK))
         return error->status;
     cmd_set_threads(s->common.threads, 1);
+    if (threads_start(error) != STATUS_OK)
+        return error->status;
     s->memory = cmd_host_memory(&s->common);
     progress_init(&progress, s->common.quiet ? NULL : stderr);
     if (from == TENSOR_BLCO && to == TENSOR_BLCO)
