@@ -46,7 +46,8 @@ ifeq ($(VARIANT),fuzz)
 endif
 # libgomp becomes a part of the program where the compiler has it as an archive: src/base/threads.c can
 # then say how long idle threads wait.
-GOMP := $(if $(filter -fopenmp,$(OPENMP)),$(wildcard $(shell $(CC) -print-file-name=libgomp.a)))
+GCC  := $(findstring gcc version,$(shell $(CC) -v 2>&1))
+GOMP := $(if $(GCC),$(wildcard $(shell $(CC) -print-file-name=libgomp.a)))
 HIDE := -Wl,--exclude-libs,libgomp.a
 LIBS := $(if $(GOMP),$(HIDE) $(GOMP),$(OPENMP)) $(LIBS)
 # What runs is shown in short; V=1 shows the commands.

@@ -169,17 +169,19 @@ uint64_t memory_limits_groups(const char *root)
 }
 
 /* `key` names what counts for the limit, in kB. */
-static uint64_t left_of(int resource, const char *key)
+static uint64_t left_of(const struct rlimit *limit, const char *key)
 {
-    struct rlimit limit;
-    uint64_t used = system_number("/proc/self/status", key);
-    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    if (limit->rlim_cur == RLIM_INFINITY)
         return UINT64_MAX;
+    uint64_t used = system_number("/proc/self/status", key);
     used = (used == UINT64_MAX ? 0 : used * 1024) + MEMORY_LIMITS_LIBRARIES;
-    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+    return limit->rlim_cur > used ? limit->rlim_cur - used : 0;
 }
 
 uint64_t memory_limits_process(void)
 {
-    return least(left_of(RLIMIT_AS, "VmSize:"), left_of(RLIMIT_DATA, "VmData:"));
+    struct rlimit addresses = {RLIM_INFINITY, RLIM_INFINITY}, data = addresses;
+    (void)getrlimit(RLIMIT_AS, &addresses);
+    (void)getrlimit(RLIMIT_DATA, &data);
+    return least(left_of(&addresses, "VmSize:"), left_of(&data, "VmData:"));
 }

@@ -218,7 +218,7 @@ static void test_long_path(void **state)
 
 /* What is left, in units of 64 MB, for a child process that may take `more` MB more of what `key`
  * counts; -1 without a limit. */
-static int left_with(int resource, const char *key, int more)
+static int left_with(unsigned resource, const char *key, int more)
 {
     fflush(NULL);
     pid_t child = fork();

@@ -38,7 +38,7 @@ static void test_no_room(void **state)
         struct error error = {0};
         struct rlimit limit = {status_number("VmSize:") * 1024 + ((rlim_t)200 << 20),
                                RLIM_INFINITY};
-        alarm(60);
+        alarm(20);
         bool is_refused = setrlimit(RLIMIT_AS, &limit) == 0 && lapack_library(&error) == NULL &&
                           error.status == STATUS_MEMORY && strstr(error.message, "OpenBLAS");
         struct error again = {0};
@@ -91,7 +91,7 @@ static void solve_in_little_memory(void)
     struct error error = {0};
     pthread_t thread[THREADS];
     int failures[THREADS] = {0}, all = 0;
-    alarm(60); /* an end, where OpenBLAS waits for memory */
+    alarm(20); /* an end, where OpenBLAS waits for memory */
     if (!lapack_library(&error) || pthread_barrier_init(&ready, NULL, THREADS + 1) != 0)
         _exit(2);
     for (int i = 0; i < THREADS; i++)
