@@ -1,5 +1,5 @@
 /* The threads of OpenMP. How long an idle one of them looks for work before it sleeps is set before
- * main: about as long as it takes to sleep and to wake, since a busy machine has other use for the
+ * main: a few times what it takes to sleep and to wake, since a busy machine has other use for the
  * processor. OMP_WAIT_POLICY and GOMP_SPINCOUNT override it. */
 #ifndef BLCO_THREADS_H
 #define BLCO_THREADS_H

@@ -84,7 +84,7 @@ needs() {
     settings() { env "$@" OMP_DISPLAY_ENV=verbose "$BLCO" --version 2>&1 | grep SPINCOUNT; }
     OMP_DISPLAY_ENV=verbose "$BLCO" --version 2>&1 | grep -q SPINCOUNT || skip "not built with libgomp"
     ldd "$BLCO" | grep -q libgomp && skip "libgomp is not linked into the program"
-    [[ $(settings -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT) == *"'1000'"* ]]
+    [[ $(settings -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT) == *"'3000'"* ]]
     [[ $(settings -u OMP_WAIT_POLICY GOMP_SPINCOUNT=77) == *"'77'"* ]]
     [[ $(settings OMP_WAIT_POLICY=passive) == *"'0'"* ]]
     [[ $(settings OMP_WAIT_POLICY=active) == *"'30000000000'"* ]]
