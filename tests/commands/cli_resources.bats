@@ -8,6 +8,7 @@ within() {
     local kind=$1 limit=$2
     shift 2
     status=0
+    # shellcheck disable=SC2016 # expanded by the inner bash
     timeout -k 1 20 bash -c 'ulimit "$1" "$2" && shift 2 && exec "$@"' bash "$kind" "$limit" "$BLCO" \
         "$@" >output 2>messages || status=$?
     echo "ulimit $kind $limit, blco $*: exit $status: $(cat messages)"
