@@ -26,29 +26,38 @@ O       := build/$(VARIANT)
 CC       := gcc
 CSTD     := -std=c11 -D_GNU_SOURCE
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
-OPT      := -O3 -g -fno-math-errno -fopenmp
+OPT      := -O3 -g -fno-math-errno
+OPENMP   := -fopenmp
 INCLUDE  := -Isrc -I. $(shell pkg-config --cflags openblas 2>/dev/null)
-LIBS     := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas) -llapacke -lisal -lm -lpthread -ldl
+LIBS     := -lisal -lm -lpthread -ldl
 
 ifeq ($(VARIANT),asan)
-  OPT := -O1 -g -fno-omit-frame-pointer -fopenmp -fsanitize=address,undefined -fno-sanitize-recover=all
+  OPT := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 endif
 ifeq ($(VARIANT),tsan)
-  CC  := clang
-  OPT := -O1 -g -fno-omit-frame-pointer -fopenmp=libomp -fsanitize=thread
+  CC     := clang
+  OPENMP := -fopenmp=libomp
+  OPT    := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 endif
 ifeq ($(VARIANT),fuzz)
-  CC  := clang
-  OPT := -O1 -g -fno-omit-frame-pointer -fopenmp=libomp -fsanitize=fuzzer-no-link,address,undefined \
-         -fno-sanitize-recover=all -Wno-pass-failed
+  CC     := clang
+  OPENMP := -fopenmp=libomp
+  OPT    := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
+            -fno-sanitize-recover=all -Wno-pass-failed
 endif
+# libgomp becomes a part of the program where the compiler has it as an archive: src/base/threads.c can
+# then say how long idle threads wait.
+GCC  := $(findstring gcc version,$(shell $(CC) -v 2>&1))
+GOMP := $(if $(GCC),$(wildcard $(shell $(CC) -print-file-name=libgomp.a)))
+HIDE := -Wl,--exclude-libs,libgomp.a
+LIBS := $(if $(GOMP),$(HIDE) $(GOMP),$(OPENMP)) $(LIBS)
 # What runs is shown in short; V=1 shows the commands.
 ifneq ($(V),1)
   .SILENT:
   NOTE = @printf '%-5s %s\n' $(1) $(2)
 endif
 
-CFLAGS += $(CSTD) $(WARN) $(OPT) $(INCLUDE)
+CFLAGS += $(CSTD) $(WARN) $(OPT) $(OPENMP) $(INCLUDE)
 
 # A backend is a folder of src/backend; "absent" stands in for those that this build leaves out.
 BACKENDS := host $(if $(filter cuda,$(VARIANT)),cuda,absent)

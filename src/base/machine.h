@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* Bytes of memory that this process may still take: what the system calls available, or what the
- * limit of the control group leaves, whichever is less; UINT64_MAX where neither is known. */
+ * limits of memory_limits.h leave, whichever is less; UINT64_MAX where neither is known. */
 uint64_t machine_memory_available(void);
 
 /* Share of machine_memory_available() used without --host-memory. */

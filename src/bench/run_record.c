@@ -15,8 +15,8 @@
 
 /* Variables that change how fast blco is; no others are recorded. */
 static const char *const variables[] = {
-    "CUDA_VISIBLE_DEVICES", "GOMP_CPU_AFFINITY", "OMP_NUM_THREADS",      "OMP_PLACES",
-    "OMP_PROC_BIND",        "OMP_WAIT_POLICY",   "OPENBLAS_NUM_THREADS", "SLURM_CPUS_PER_TASK"};
+    "CUDA_VISIBLE_DEVICES", "GOMP_CPU_AFFINITY", "OMP_NUM_THREADS", "OMP_PLACES",
+    "OMP_PROC_BIND",        "OMP_WAIT_POLICY",   "GOMP_SPINCOUNT",  "SLURM_CPUS_PER_TASK"};
 
 void run_record_processor(char *name, size_t size)
 {

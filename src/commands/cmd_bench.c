@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/outfile.h"
+#include "base/threads.h"
 #include "base/version.h"
 #include "bench/bench.h"
 #include "bench/bench_record.h"
@@ -105,6 +106,8 @@ static enum status prepare(struct job *job, struct error *error)
                       outfile_check_apart(job->json, job->tensor, error) != STATUS_OK))
         return error->status;
     job->threads = cmd_set_threads(job->common.threads, 1);
+    if (threads_start(error) != STATUS_OK)
+        return error->status;
     if (why_not.status)
         progress_note(&job->progress, "backend %s (%s)", job->request.kind->name, why_not.message);
     return STATUS_OK;

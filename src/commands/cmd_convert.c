@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/number.h"
+#include "base/threads.h"
 #include "commands/cmd_common.h"
 #include "commands/tensor_target.h"
 #include "commands/text_output.h"
@@ -248,6 +249,8 @@ static enum status convert(struct settings *s, struct error *error)
         tensor_target_check(s->out, s->in, s->force, error) != STATUS_OK)
         return error->status;
     cmd_set_threads(s->common.threads, 1);
+    if (threads_start(error) != STATUS_OK)
+        return error->status;
     s->memory = cmd_host_memory(&s->common);
     progress_init(&progress, s->common.quiet ? NULL : stderr);
     if (from == TENSOR_BLCO && to == TENSOR_BLCO)

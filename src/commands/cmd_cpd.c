@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/threads.h"
 #include "base/version.h"
 #include "comm/comm_team.h"
 #include "comm/comm_world.h"
@@ -63,6 +64,8 @@ static enum status prepare(struct cpd_job *job, struct error *error)
     if (read_start(job, error) != STATUS_OK || cpd_checkpoint_prepare(job, error) != STATUS_OK)
         return error->status;
     name_workers(job, workers);
+    if (!comm_world_expected() && threads_start(error) != STATUS_OK)
+        return error->status;
     progress_note(&job->progress, "blco %s: backend %s%s%s%s, %s, rank %ju, seed %ju", version_text,
                   job->kind->name, why_not.status ? " (" : "", why_not.message,
                   why_not.status ? ")" : "", workers, (uintmax_t)s->common.options.rank,

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/number.h"
+#include "base/threads.h"
 #include "commands/cmd_common.h"
 #include "commands/tensor_target.h"
 #include "commands/text_output.h"
@@ -277,6 +278,8 @@ static enum status generate(const struct settings *s, const char *path, struct e
     if (make_spec(s, &spec, error) != STATUS_OK || check_output(s, path, error) != STATUS_OK)
         return error->status;
     cmd_set_threads(s->common.threads, 1);
+    if (threads_start(error) != STATUS_OK)
+        return error->status;
     progress_init(&progress, s->common.quiet ? NULL : stderr);
     double start = clock_now();
     uint64_t nnz = spec.nnz;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/threads.h"
 #include "commands/cmd_common.h"
 #include "commands/info_ranks.h"
 #include "formats/blco/blco_pieces.h"
@@ -160,6 +161,8 @@ static enum status gather(struct findings *f, const char *path, struct cmd_commo
         tensor_format(path, &f->format, error) != STATUS_OK)
         return error->status;
     int threads = cmd_set_threads(common->threads, 1);
+    if (threads_start(error) != STATUS_OK)
+        return error->status;
     progress_init(&progress, common->quiet ? NULL : stderr);
     f->memory = cmd_host_memory(common);
     f->wanted = common->ranks;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/threads.h"
 #include "comm/comm_world.h"
 
 /* FNV-1a of the processors that this thread may run on. */
@@ -76,8 +77,12 @@ enum status rank_places(struct rank_place *place, struct comm *c, const struct c
     if (comm_settle(c, error) != STATUS_OK)
         return error->status;
     mine.threads = omp_get_max_threads(); /* of threads of one process, already divided */
-    if (comm_world_expected())
+    if (comm_world_expected()) {
         mine.threads = cmd_set_threads(common->threads, count_sharers(place, c->size, c->rank));
+        threads_start(error);
+        if (comm_settle(c, error) != STATUS_OK)
+            return error->status;
+    }
     return comm_gather_all(c, &mine, sizeof mine, place, error);
 }
 

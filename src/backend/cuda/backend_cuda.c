@@ -13,6 +13,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/device_queue.h"
 #include "backend/cuda/runtime/device_rates.h"
 #include "base/machine.h"
 #include "base/memory.h"
@@ -116,16 +117,13 @@ static enum status open_small_matrices(struct device_state *s, struct error *err
 
 static enum status open_streams(struct device_state *s, struct error *error)
 {
-    int least, greatest; /* the side's small kernels do not queue behind MTTKRP's thread blocks */
-    cudaError_t code = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    cudaError_t code = device_queue_create(&s->stream, QUEUE_LAST);
+    if (code == cudaSuccess) /* its small kernels do not queue behind MTTKRP's thread blocks */
+        code = device_queue_create(&s->side, QUEUE_FIRST);
     if (code == cudaSuccess)
-        code = cudaStreamCreateWithPriority(&s->stream, cudaStreamNonBlocking, least);
-    if (code == cudaSuccess)
-        code = cudaStreamCreateWithPriority(&s->side, cudaStreamNonBlocking, greatest);
-    if (code == cudaSuccess)
-        code = cudaEventCreateWithFlags(&s->weights_ready, cudaEventDisableTiming);
+        code = device_event_create(&s->weights_ready);
     for (int i = 0; i < 2 && code == cudaSuccess; i++)
-        code = cudaEventCreate(&s->swept[i]);
+        code = device_event_create_timed(&s->swept[i]);
     enum status status = cuda_status(code, "a stream", error);
     return status == STATUS_OK ? device_staging_open(&s->staging, s->device, s->stream, error)
                                : status;
@@ -154,17 +152,12 @@ static void close_device(void *state)
     device_pinned_free(s->result);
     device_staging_close(&s->staging);
     for (int i = 0; i < BACKEND_STAMPS; i++)
-        if (s->stamp[i])
-            cudaEventDestroy(s->stamp[i]);
-    if (s->weights_ready)
-        cudaEventDestroy(s->weights_ready);
+        device_event_destroy(s->stamp[i]);
+    device_event_destroy(s->weights_ready);
     for (int i = 0; i < 2; i++)
-        if (s->swept[i])
-            cudaEventDestroy(s->swept[i]);
-    if (s->side)
-        cudaStreamDestroy(s->side);
-    if (s->stream)
-        cudaStreamDestroy(s->stream);
+        device_event_destroy(s->swept[i]);
+    device_queue_destroy(s->side);
+    device_queue_destroy(s->stream);
     memory_free(s);
 }
 
@@ -213,7 +206,8 @@ static enum status stamp(void *state, int number, struct error *error)
         s->mark[number] = s->swept[s->turn];
         return STATUS_OK;
     }
-    cudaError_t code = s->stamp[number] ? cudaSuccess : cudaEventCreate(&s->stamp[number]);
+    cudaError_t code =
+        s->stamp[number] ? cudaSuccess : device_event_create_timed(&s->stamp[number]);
     s->mark[number] = s->stamp[number];
     if (code == cudaSuccess)
         code = cudaEventRecord(s->stamp[number], s->stream);

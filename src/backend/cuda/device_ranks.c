@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_queue.h"
 
 static enum status open_sharing(struct device_ranks *r, int n, int device, struct error *error)
 {
@@ -22,8 +23,7 @@ enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks
     *r = (struct device_ranks){.ranks = ranks, .all = ranks->devices};
     if (ranks->all->size == 1)
         return STATUS_OK;
-    enum status status =
-        cuda_status(cudaEventCreateWithFlags(&r->moved, cudaEventDisableTiming), "an event", error);
+    enum status status = cuda_status(device_event_create(&r->moved), "an event", error);
     if (status != STATUS_OK)
         comm_abort(ranks->all, error);
     else if (!r->all)
@@ -54,13 +54,10 @@ void device_ranks_close(struct device_ranks *r)
             device_comm_close(r->sharing[n]);
     if (r->ranks && r->all != r->ranks->devices)
         device_comm_close(r->all);
-    if (r->moved)
-        cudaEventDestroy(r->moved);
+    device_event_destroy(r->moved);
     for (int i = 0; i < DEVICE_MOST_MOVES; i++) {
-        if (r->begin[i])
-            cudaEventDestroy(r->begin[i]);
-        if (r->end[i])
-            cudaEventDestroy(r->end[i]);
+        device_event_destroy(r->begin[i]);
+        device_event_destroy(r->end[i]);
     }
     *r = (struct device_ranks){0};
 }
@@ -87,7 +84,7 @@ static enum status end(struct device_ranks *r, cudaStream_t stream, struct error
 /* Puts a time stamp into the queue. */
 static enum status stamp(cudaEvent_t *event, cudaStream_t stream, struct error *error)
 {
-    cudaError_t code = *event ? cudaSuccess : cudaEventCreate(event);
+    cudaError_t code = *event ? cudaSuccess : device_event_create_timed(event);
     if (code == cudaSuccess)
         code = cudaEventRecord(*event, stream);
     return cuda_status(code, "timing", error);

@@ -11,6 +11,7 @@
 #include "backend/host/host_rates.h"
 #include "backend/host/host_residual.h"
 #include "backend/host/host_sweep.h"
+#include "backend/host/lapack_library.h"
 #include "base/machine.h"
 #include "base/memory.h"
 
@@ -107,10 +108,9 @@ static enum status open_host(void **state, const struct tensor_source *source,
 {
     const struct coo *x = source->x;
     *state = NULL;
-    struct host *h = memory_zeros(1, sizeof *h, error);
+    struct host *h = lapack_library(error) ? memory_zeros(1, sizeof *h, error) : NULL;
     if (!h)
         return error->status;
-    host_dense_init();
     h->ranks = source->ranks;
     h->shape = h->ranks->part.here;
     h->is_empty = x->nnz == 0;

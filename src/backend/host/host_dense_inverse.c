@@ -5,19 +5,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "backend/host/host_dense_simd.h"
+#include "backend/host/lapack_library.h"
 #include "base/memory.h"
 
 /* Where V's reciprocal condition number is above this, V^-1 loses less than four digits. */
 #define WELL_CONDITIONED 1e-3
-
-void host_dense_init(void)
-{
-    openblas_set_num_threads(1);
-}
 
 static bool all_finite(const double *v, uint64_t n)
 {
@@ -27,26 +20,43 @@ static bool all_finite(const double *v, uint64_t n)
     return sum == 0.0;
 }
 
+/* The norm of V that sums each column's absolute values. */
+static double one_norm(const double *v, uint64_t rank)
+{
+    double norm = 0.0;
+    for (uint64_t i = 0; i < rank; i++) {
+        double sum = 0.0;
+        for (uint64_t j = 0; j < rank; j++)
+            sum += fabs(v[i * rank + j]);
+        norm = sum > norm ? sum : norm;
+    }
+    return norm;
+}
+
 /* Cholesky V = U' U (U upper, row-major) in place, and an estimate of V's reciprocal condition
  * number in 1-norms, 0 where a pivot fails. V is symmetric, so the lower triangle of LAPACK's
  * column-major order is the upper one of row-major order. */
-static enum status factorise(double *u, uint64_t rank, double *reciprocal, struct error *error)
+static enum status factorise(const struct lapack_library *lapack, double *u, uint64_t rank,
+                             double *reciprocal, struct error *error)
 {
-    lapack_int n = (lapack_int)rank;
-    double norm = 0.0;
+    double norm = one_norm(u, rank);
+    double *work = memory_array(3 * rank, sizeof *work, error);
+    lapack_int *whole = work ? memory_array(rank, sizeof *whole, error) : NULL;
+    lapack_int n = (lapack_int)rank, info = 0;
     *reciprocal = 0.0;
-    for (uint64_t i = 0; i < rank; i++) {
-        double sum = cblas_dasum(n, u + i * rank, 1);
-        norm = sum > norm ? sum : norm;
+    if (whole) {
+        lapack_library_enter();
+        info = lapack->dpotrf(LAPACK_COL_MAJOR, 'L', n, u, n);
+        if (info == 0)
+            info =
+                lapack->dpocon_work(LAPACK_COL_MAJOR, 'L', n, u, n, norm, reciprocal, work, whole);
+        lapack_library_leave();
     }
-    lapack_int info = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', n, u, n);
-    if (info == 0)
-        info = LAPACKE_dpocon(LAPACK_COL_MAJOR, 'L', n, u, n, norm, reciprocal);
-    if (info == LAPACK_WORK_MEMORY_ERROR)
-        return error_set(error, STATUS_MEMORY, "out of memory in the Cholesky solve");
     if (info < 0)
-        return error_set(error, STATUS_INTERNAL, "Cholesky solve failed with code %d", (int)info);
-    return STATUS_OK;
+        error_set(error, STATUS_INTERNAL, "Cholesky solve failed with code %d", (int)info);
+    memory_free(whole);
+    memory_free(work);
+    return error->status;
 }
 
 static void transpose(double *to, const double *from, uint64_t rank)
@@ -58,12 +68,15 @@ static void transpose(double *to, const double *from, uint64_t rank)
 
 /* The inverses of the Cholesky factors: V^-1 = W W' with W = U^-1. On entry factor[0] holds U.
  * Where V is well conditioned, factor[0] becomes the product W W', by way of `work` (R x R). */
-static enum status invert_factors(struct host_dense_inverse *p, bool well_conditioned, double *work,
-                                  struct error *error)
+static enum status invert_factors(const struct lapack_library *lapack, struct host_dense_inverse *p,
+                                  bool well_conditioned, double *work, struct error *error)
 {
     uint64_t rank = p->rank;
     double *w = p->factor[0];
-    lapack_int n = (lapack_int)rank, info = LAPACKE_dtrtri(LAPACK_COL_MAJOR, 'L', 'N', n, w, n);
+    lapack_int n = (lapack_int)rank;
+    lapack_library_enter();
+    lapack_int info = lapack->dtrtri(LAPACK_COL_MAJOR, 'L', 'N', n, w, n);
+    lapack_library_leave();
     if (info != 0)
         return error_set(error, STATUS_INTERNAL, "inverting a Cholesky factor failed with code %d",
                          (int)info);
@@ -90,27 +103,39 @@ static void keep_zeros(double *v, uint64_t kept, const double *diagonal, uint64_
             v[e * rank + r] = 0;
 }
 
+/* V = Q diag(w) Q' with w ascending; the rows of V become the eigenvectors. dsyevd asks for scratch
+ * arrays of 1 + 6 R + 2 R^2 doubles and 3 + 5 R whole numbers. */
+static enum status decompose(const struct lapack_library *lapack, double *v, uint64_t rank,
+                             double *w, struct error *error)
+{
+    uint64_t doubles = 1 + 6 * rank + 2 * rank * rank, wholes = 3 + 5 * rank;
+    double *work = memory_array(doubles, sizeof *work, error);
+    lapack_int *whole = work ? memory_array(wholes, sizeof *whole, error) : NULL;
+    lapack_int n = (lapack_int)rank, info = 0;
+    if (whole) {
+        lapack_library_enter();
+        info = lapack->dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', n, v, n, w, work,
+                                   (lapack_int)doubles, whole, (lapack_int)wholes);
+        lapack_library_leave();
+    }
+    if (info != 0)
+        error_set(error, STATUS_NUMERICAL, "the eigendecomposition of V failed with code %d",
+                  (int)info);
+    memory_free(whole);
+    memory_free(work);
+    return error->status;
+}
+
 /* factor[0] = V^+ by eigendecomposition, by way of factor[1]; V is destroyed. */
-static enum status pseudoinverse(struct host_dense_inverse *p, double *v, struct error *error)
+static enum status pseudoinverse(const struct lapack_library *lapack, struct host_dense_inverse *p,
+                                 double *v, struct error *error)
 {
     uint64_t rank = p->rank;
     double *w = memory_array(rank, sizeof *w, error);
-    if (!w)
-        return error->status;
     for (uint64_t r = 0; r < rank; r++)
         p->factor[1][r] = v[r * rank + r];
-
-    lapack_int n = (lapack_int)rank;
-    lapack_int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, v, n, w);
-    if (info == LAPACK_WORK_MEMORY_ERROR) {
-        error_set(error, STATUS_MEMORY, "out of memory in the eigendecomposition");
+    if (!w || decompose(lapack, v, rank, w, error) != STATUS_OK)
         goto done;
-    }
-    if (info != 0) {
-        error_set(error, STATUS_NUMERICAL, "the eigendecomposition of V failed with code %d",
-                  (int)info);
-        goto done;
-    }
     double least = (double)rank * DBL_EPSILON * w[rank - 1]; /* ascending: the last is largest */
     uint64_t kept = 0;
     while (kept < rank && w[rank - 1 - kept] > least && w[rank - 1 - kept] > 0.0)
@@ -120,7 +145,8 @@ static enum status pseudoinverse(struct host_dense_inverse *p, double *v, struct
     double *s = v + (rank - kept) * rank;
     keep_zeros(s, kept, p->factor[1], rank);
     for (uint64_t e = 0; e < kept; e++)
-        cblas_dscal(n, 1.0 / sqrt(w[rank - kept + e]), s + e * rank, 1);
+        for (uint64_t i = 0; i < rank; i++)
+            s[e * rank + i] *= 1.0 / sqrt(w[rank - kept + e]);
     struct host_dense_product product = host_dense_gram_product(p->factor[0], s, kept, rank);
     host_dense_multiply(&product, false);
     p->factors = 1;
@@ -137,20 +163,21 @@ enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, u
     if (!all_finite(v, rank * rank))
         return error_set(error, STATUS_NUMERICAL,
                          "the Hadamard product of the Gram matrices is not finite");
+    const struct lapack_library *lapack = lapack_library(error);
     for (int f = 0; f < 2 && error->status == STATUS_OK; f++)
         p->factor[f] = memory_array(rank, rank * sizeof **p->factor, error);
     double reciprocal;
     if (error->status == STATUS_OK) {
         memcpy(p->factor[0], v, rank * rank * sizeof *v);
-        factorise(p->factor[0], rank, &reciprocal, error);
+        factorise(lapack, p->factor[0], rank, &reciprocal, error);
     }
     /* In 1-norms the reciprocal condition number is at most R times that in 2-norms, so a V that
      * passes has no eigenvalue that the pseudoinverse would drop. */
     if (error->status == STATUS_OK) {
         if (reciprocal > (double)rank * (double)rank * DBL_EPSILON)
-            invert_factors(p, reciprocal > WELL_CONDITIONED, v, error);
+            invert_factors(lapack, p, reciprocal > WELL_CONDITIONED, v, error);
         else
-            pseudoinverse(p, v, error);
+            pseudoinverse(lapack, p, v, error);
     }
     if (error->status != STATUS_OK)
         host_dense_inverse_free(p);

@@ -29,7 +29,4 @@ void host_dense_inverse_scale(struct host_dense_inverse *p, const double *row,
 /* Accepts an empty *p. */
 void host_dense_inverse_free(struct host_dense_inverse *p);
 
-/* Keeps OpenBLAS on one thread; to be called before any of the host's dense steps. */
-void host_dense_init(void);
-
 #endif

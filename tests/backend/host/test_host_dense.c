@@ -410,7 +410,6 @@ static void test_allocation_fails(void **state)
 
 int main(void)
 {
-    host_dense_init();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gram),
         cmocka_unit_test(test_solve_definite),

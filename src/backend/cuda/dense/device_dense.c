@@ -5,6 +5,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/device_queue.h"
 #include "base/memory.h"
 #include "kernels/dense/dense_solve.h"
 #include "kernels/dense/dense_sums.h"
@@ -56,8 +57,7 @@ static enum status passes_open(struct device_dense *d, int device, struct error 
     if (status == STATUS_OK)
         status = device_array_into(&d->inner, 2 * (uint64_t)d->rank, sizeof *d->inner, error);
     if (status == STATUS_OK)
-        status = cuda_status(cudaEventCreateWithFlags(&d->passed, cudaEventDisableTiming),
-                             "an event", error);
+        status = cuda_status(device_event_create(&d->passed), "an event", error);
     return status;
 }
 
@@ -92,8 +92,7 @@ void device_dense_close(struct device_dense *d)
         return;
     device_dense_wide_close(&d->by_blas);
     device_dense_weights_close(&d->weights);
-    if (d->passed)
-        cudaEventDestroy(d->passed);
+    device_event_destroy(d->passed);
     device_free(d->partial);
     device_free(d->inner);
     memory_free(d);
@@ -174,8 +173,10 @@ static enum status multiply_twice(struct device_dense *d, const void *m, const d
 {
     const uint64_t row_bytes = d->ld * precision_bytes(d->precision);
     void *panel;
-    enum status status =
-        cuda_status(cudaMallocAsync(&panel, PANEL_ROWS * row_bytes, stream), "solve", error);
+    cudaError_t code = memory_hook_fails()
+                           ? cudaErrorMemoryAllocation
+                           : cudaMallocAsync(&panel, PANEL_ROWS * row_bytes, stream);
+    enum status status = cuda_status(code, "solve", error);
     if (status != STATUS_OK)
         return status;
     for (uint64_t i = 0; i < rows && status == STATUS_OK; i += PANEL_ROWS) {

@@ -4,6 +4,7 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "base/memory.h"
 
 /* Where the flags are in their array. */
 enum { FLAG_STATUS, FLAG_INFO, FLAG_COUNT };
@@ -17,7 +18,9 @@ static enum status solver_open(struct device_dense_weights *d, struct error *err
     int cholesky = 0, inverse = 0, eigen = 0;
     enum status status = STATUS_OK;
     if (!d->solver)
-        status = cusolver_status(cusolverDnCreate(&d->solver), "starting cuSOLVER", error);
+        status = cusolver_status(memory_hook_fails() ? CUSOLVER_STATUS_ALLOC_FAILED
+                                                     : cusolverDnCreate(&d->solver),
+                                 "starting cuSOLVER", error);
     if (status == STATUS_OK)
         status = cusolver_status(cusolverDnDpotrf_bufferSize(d->solver, CUBLAS_FILL_MODE_LOWER, n,
                                                              d->factor, n, &cholesky),

@@ -5,6 +5,7 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "base/memory.h"
 #include "kernels/dense/dense_sums.h"
 
 #define PANEL_BYTES                                                                                \
@@ -23,7 +24,9 @@ enum status device_dense_wide_open(struct device_dense_wide *w, uint64_t rank, u
     w->part_rows = PANEL_BYTES / (sizeof(double) * ld * w->parts) + 1;
 
     const uint64_t panel = w->parts * w->part_rows * ld;
-    enum status status = cublas_status(cublasCreate(&w->blas), "starting cuBLAS", error);
+    enum status status =
+        cublas_status(memory_hook_fails() ? CUBLAS_STATUS_ALLOC_FAILED : cublasCreate(&w->blas),
+                      "starting cuBLAS", error);
     if (status == STATUS_OK)
         status = device_array_into(&w->weights, rank * ld, sizeof *w->weights, error);
     if (status == STATUS_OK)

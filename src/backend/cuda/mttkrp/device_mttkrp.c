@@ -6,6 +6,7 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/device_queue.h"
 #include "kernels/mttkrp/unshared_rows.h"
 
 /* Two gathers are fused only where their table stays in the L2 cache and is short against the
@@ -121,9 +122,9 @@ enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tens
     sort_gathers(w);
     find_fusion(w);
     list_variants(w);
-    enum status status = cuda_status(cudaEventCreate(&w->start), "an event", error);
+    enum status status = cuda_status(device_event_create_timed(&w->start), "an event", error);
     if (status == STATUS_OK)
-        status = cuda_status(cudaEventCreate(&w->stop), "an event", error);
+        status = cuda_status(device_event_create_timed(&w->stop), "an event", error);
     if (status == STATUS_OK && conflict == CONFLICT_REGISTER &&
         tensor->blco.nnz / UNSHARED_NONZEROS < tensor->blco.shape.dims[mode])
         status = find_unshared_rows(w, stream, error);
@@ -132,10 +133,8 @@ enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tens
 
 void device_mttkrp_close(struct device_mttkrp *w)
 {
-    if (w->start)
-        cudaEventDestroy(w->start);
-    if (w->stop)
-        cudaEventDestroy(w->stop);
+    device_event_destroy(w->start);
+    device_event_destroy(w->stop);
     device_free(w->unshared);
     memset(w, 0, sizeof *w);
 }

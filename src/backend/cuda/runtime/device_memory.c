@@ -114,7 +114,8 @@ static cudaError_t create_pool(int device, cudaMemPool_t *pool)
     struct cudaMemPoolProps properties = {
         .allocType = cudaMemAllocationTypePinned,
         .location = {.type = cudaMemLocationTypeDevice, .id = device}};
-    cudaError_t code = cudaMemPoolCreate(pool, &properties);
+    cudaError_t code =
+        memory_hook_fails() ? cudaErrorMemoryAllocation : cudaMemPoolCreate(pool, &properties);
     if (code == cudaSuccess)
         code = cudaMemPoolSetAttribute(*pool, cudaMemPoolAttrReleaseThreshold, &most);
     return code;

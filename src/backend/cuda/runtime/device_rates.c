@@ -5,6 +5,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/device_queue.h"
 #include "kernels/measure/peak_rates.h"
 #include "kernels/shared/vector_bytes.h"
 
@@ -31,11 +32,11 @@ static enum status open_timer(struct rate_timer *t, struct error *error)
     if (device_memory_free(device, &free_bytes, &all_bytes, error) != STATUS_OK ||
         device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
         return error->status;
-    cudaError_t code = cudaStreamCreateWithFlags(&t->stream, cudaStreamNonBlocking);
+    cudaError_t code = device_queue_create(&t->stream, QUEUE_NORMAL);
     if (code == cudaSuccess)
-        code = cudaEventCreate(&t->start);
+        code = device_event_create_timed(&t->start);
     if (code == cudaSuccess)
-        code = cudaEventCreate(&t->stop);
+        code = device_event_create_timed(&t->stop);
     if (code != cudaSuccess)
         return cuda_status(code, "preparing to measure the GPU", error);
     t->processors = (uint32_t)processors;
@@ -47,12 +48,9 @@ static enum status open_timer(struct rate_timer *t, struct error *error)
 
 static void close_timer(struct rate_timer *t)
 {
-    if (t->start)
-        cudaEventDestroy(t->start);
-    if (t->stop)
-        cudaEventDestroy(t->stop);
-    if (t->stream)
-        cudaStreamDestroy(t->stream);
+    device_event_destroy(t->start);
+    device_event_destroy(t->stop);
+    device_queue_destroy(t->stream);
 }
 
 /* *seconds = the time between the events start and stop; waits for stop. `code` is the error of the

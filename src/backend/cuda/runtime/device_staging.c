@@ -5,6 +5,7 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/device_queue.h"
 
 /* A short array is cut so that every thread has some parts, but not into parts so small that
  * starting a copy takes longer than the copy. */
@@ -25,7 +26,7 @@ enum status device_staging_open(struct device_staging *s, int device, cudaStream
     for (int b = 0; b < 2 * s->slots; b++) {
         struct device_staging_slot *slot = &s->slot[b / 2];
         slot->buffer[b % 2] = s->pinned + (size_t)b * DEVICE_STAGING_BYTES;
-        cudaError_t code = cudaEventCreateWithFlags(&slot->moved[b % 2], cudaEventDisableTiming);
+        cudaError_t code = device_event_create(&slot->moved[b % 2]);
         if (code != cudaSuccess)
             return cuda_status(code, "opening the staging buffers", error);
     }
@@ -157,8 +158,7 @@ void device_staging_close(struct device_staging *s)
     if (s->pinned)
         (void)cudaStreamSynchronize(s->stream);
     for (int b = 0; b < 2 * DEVICE_STAGING_SLOTS; b++)
-        if (s->slot[b / 2].moved[b % 2])
-            (void)cudaEventDestroy(s->slot[b / 2].moved[b % 2]);
+        device_event_destroy(s->slot[b / 2].moved[b % 2]);
     device_pinned_free(s->pinned);
     memset(s, 0, sizeof *s);
 }

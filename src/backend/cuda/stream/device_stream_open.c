@@ -6,6 +6,7 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/device_queue.h"
 #include "formats/blco/decoded_layout.h"
 #include "tensor/ordering.h"
 
@@ -85,40 +86,32 @@ static enum status build_buffers(struct device_stream *s, struct error *error)
                : status;
 }
 
-static cudaError_t create_event(cudaEvent_t *event)
-{
-    return cudaEventCreateWithFlags(event, cudaEventDisableTiming);
-}
-
 static cudaError_t open_workspace(struct device_stream_workspace *workspace)
 {
-    int least, greatest;
-    cudaError_t code = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    cudaError_t code = device_queue_create(&workspace->stream, QUEUE_FIRST);
     if (code == cudaSuccess)
-        code = cudaStreamCreateWithPriority(&workspace->stream, cudaStreamNonBlocking, greatest);
+        code = device_queue_create(&workspace->product, QUEUE_LAST);
     if (code == cudaSuccess)
-        code = cudaStreamCreateWithPriority(&workspace->product, cudaStreamNonBlocking, least);
-    if (code == cudaSuccess)
-        code = create_event(&workspace->ready);
-    return code == cudaSuccess ? create_event(&workspace->done) : code;
+        code = device_event_create(&workspace->ready);
+    return code == cudaSuccess ? device_event_create(&workspace->done) : code;
 }
 
 static enum status open_streams(struct device_stream *s, struct error *error)
 {
-    cudaError_t code = cudaStreamCreateWithFlags(&s->copy, cudaStreamNonBlocking);
+    cudaError_t code = device_queue_create(&s->copy, QUEUE_NORMAL);
     if (code == cudaSuccess)
-        code = create_event(&s->begun);
+        code = device_event_create(&s->begun);
     for (int n = 0; n < s->order && code == cudaSuccess; n++) {
-        code = cudaEventCreate(&s->started[n]);
+        code = device_event_create_timed(&s->started[n]);
         if (code == cudaSuccess)
-            code = cudaEventCreate(&s->ended[n]);
+            code = device_event_create_timed(&s->ended[n]);
     }
     for (int k = 0; k < PLAN_WORKSPACES && code == cudaSuccess; k++)
         code = open_workspace(&s->workspace[k]);
     for (int k = 0; k < PLAN_SLOTS && code == cudaSuccess; k++) {
-        code = create_event(&s->slot[k].arrived);
+        code = device_event_create(&s->slot[k].arrived);
         if (code == cudaSuccess)
-            code = create_event(&s->slot[k].emptied);
+            code = device_event_create(&s->slot[k].emptied);
     }
     return cuda_status(code, doing, error);
 }
@@ -237,18 +230,6 @@ enum status device_stream_rearrange(struct device_stream *s, struct error *error
     return keep_shares(s, error);
 }
 
-static void destroy_event(cudaEvent_t event)
-{
-    if (event)
-        cudaEventDestroy(event);
-}
-
-static void destroy_stream(cudaStream_t stream)
-{
-    if (stream)
-        cudaStreamDestroy(stream);
-}
-
 void device_stream_close(struct device_stream *s)
 {
     if (s->copy)
@@ -257,25 +238,25 @@ void device_stream_close(struct device_stream *s)
         device_packed_tensor_close(&s->ordering[i]);
     for (int k = 0; k < PLAN_SLOTS; k++) {
         device_free(s->slot[k].bytes);
-        destroy_event(s->slot[k].arrived);
-        destroy_event(s->slot[k].emptied);
+        device_event_destroy(s->slot[k].arrived);
+        device_event_destroy(s->slot[k].emptied);
     }
     for (int k = 0; k < PLAN_WORKSPACES; k++) {
         for (int w = 0; w < PACKED_WORDS; w++)
             device_free(s->workspace[k].index[w]);
         device_free(s->workspace[k].value);
         device_batch_sort_close(&s->workspace[k].sort);
-        destroy_event(s->workspace[k].ready);
-        destroy_event(s->workspace[k].done);
-        destroy_stream(s->workspace[k].stream);
-        destroy_stream(s->workspace[k].product);
+        device_event_destroy(s->workspace[k].ready);
+        device_event_destroy(s->workspace[k].done);
+        device_queue_destroy(s->workspace[k].stream);
+        device_queue_destroy(s->workspace[k].product);
     }
     device_free(s->damaged);
-    destroy_event(s->begun);
+    device_event_destroy(s->begun);
     for (int n = 0; n < s->order; n++) {
-        destroy_event(s->started[n]);
-        destroy_event(s->ended[n]);
+        device_event_destroy(s->started[n]);
+        device_event_destroy(s->ended[n]);
     }
-    destroy_stream(s->copy);
+    device_queue_destroy(s->copy);
     memset(s, 0, sizeof *s);
 }

@@ -1,0 +1,99 @@
+#include "backend/host/lapack_library.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* Bytes: the libraries take about 50 MiB of address space and OpenBLAS's work buffer takes 128 MiB;
+ * the rest is room to spare. */
+#define ROOM ((size_t)256 << 20)
+
+/* The smallest systems are solved without the work buffer. */
+#define FIRST_SYSTEM 64
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t caller = PTHREAD_MUTEX_INITIALIZER;
+static struct lapack_library library;
+static struct error failure;
+
+/* OpenBLAS asks again and again for memory that it does not get, so the memory is tried before. */
+static enum status try_room(struct error *error)
+{
+    void *room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return error_set(error, STATUS_MEMORY,
+                         "out of memory: OpenBLAS needs %zu MiB of address space (see ulimit -v)",
+                         ROOM >> 20);
+    munmap(room, ROOM);
+    return STATUS_OK;
+}
+
+static void *open_library(const char *name, int flags, struct error *error)
+{
+    void *handle = error->status == STATUS_OK ? dlopen(name, RTLD_NOW | flags) : NULL;
+    if (!handle && error->status == STATUS_OK)
+        error_set(error, STATUS_INTERNAL, "LAPACK cannot be loaded: %s", dlerror());
+    return handle;
+}
+
+static void find_symbols(void *handle, struct error *error)
+{
+    const struct {
+        void *function; /* the address of a member of `library` */
+        const char *name;
+    } symbols[] = {
+        {&library.dpotrf, "LAPACKE_dpotrf"},
+        {&library.dpocon_work, "LAPACKE_dpocon_work"},
+        {&library.dtrtri, "LAPACKE_dtrtri"},
+        {&library.dsyevd_work, "LAPACKE_dsyevd_work"},
+    };
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        *(void **)symbols[i].function = dlsym(handle, symbols[i].name);
+        if (!*(void **)symbols[i].function)
+            error_set(error, STATUS_INTERNAL, "liblapacke.so.3 has no %s", symbols[i].name);
+    }
+}
+
+/* Makes OpenBLAS take its work buffer now, while there is memory for it. */
+static void take_buffer(struct error *error)
+{
+    static double unit[FIRST_SYSTEM * FIRST_SYSTEM];
+    for (int i = 0; i < FIRST_SYSTEM; i++)
+        unit[i * FIRST_SYSTEM + i] = 1.0;
+    if (library.dpotrf(LAPACK_COL_MAJOR, 'L', FIRST_SYSTEM, unit, FIRST_SYSTEM) != 0)
+        error_set(error, STATUS_INTERNAL, "LAPACK does not factorise the unit matrix");
+}
+
+/* OpenBLAS's names come before those of another BLAS that LAPACK may have been linked with. */
+static void load(void)
+{
+    if (try_room(&failure) != STATUS_OK)
+        return;
+    setenv("OPENBLAS_NUM_THREADS", "1", 1); /* read while OpenBLAS is loaded */
+    open_library("libopenblas.so.0", RTLD_GLOBAL, &failure);
+    void *lapacke = open_library("liblapacke.so.3", RTLD_LOCAL, &failure);
+    if (lapacke)
+        find_symbols(lapacke, &failure);
+    if (failure.status == STATUS_OK)
+        take_buffer(&failure);
+}
+
+const struct lapack_library *lapack_library(struct error *error)
+{
+    pthread_once(&once, load);
+    if (failure.status == STATUS_OK)
+        return &library;
+    error_set(error, failure.status, "%s", failure.message);
+    return NULL;
+}
+
+void lapack_library_enter(void)
+{
+    pthread_mutex_lock(&caller);
+}
+
+void lapack_library_leave(void)
+{
+    pthread_mutex_unlock(&caller);
+}
