@@ -33,7 +33,7 @@ needs() {
         1900000 4000000; do
         within -v "$limit" --version
         within -v "$limit" info -q x.tns
-        within -v "$limit" convert -q x.tns x.blco
+        within -v "$limit" convert -q --force x.tns x.blco
         for threads in 2 32; do
             within -v "$limit" cpd -q x.tns --backend host -r 16 -i 2 --nowrite -t "$threads"
         done

@@ -37,6 +37,7 @@ static const struct fault {
 /* Two sweeps and the fit; the backend is closed while a fault lasts. No fault begins in closing. */
 static enum status run(const struct setting *setting, double *fit, struct error *error)
 {
+    struct backend_fit found = {.value = NAN};
     struct backend b;
     enum status status =
         backend_open(&b, &backend_cuda, &x, &setting->options, &setting->forced, NULL, error);
@@ -49,7 +50,8 @@ static enum status run(const struct setting *setting, double *fit, struct error 
             status = backend_update(&b, step % x.shape.order, error);
     }
     if (status == STATUS_OK)
-        status = backend_fit(&b, x.shape.order - 1, fit, error);
+        status = backend_fit(&b, x.shape.order - 1, &found, error);
+    *fit = found.value;
     if (status == STATUS_OK)
         cuda_fault_set(-1, cudaSuccess, false);
     if (is_open)
