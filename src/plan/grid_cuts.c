@@ -41,6 +41,7 @@ static void count_few(const uint64_t *count, uint64_t length, uint64_t rows[MOST
 {
     for (int c = 0; c <= MOST_FEW; c++)
         rows[c] = 0;
+#pragma omp parallel for schedule(static) reduction(+ : rows[:MOST_FEW + 1])
     for (uint64_t i = 0; i < length; i++)
         rows[count[i] < MOST_FEW ? count[i] : MOST_FEW]++;
 }

@@ -7,17 +7,23 @@
 enum status row_sums_create(struct row_sums *s, const uint64_t *count, uint64_t length,
                             struct error *error)
 {
-    uint64_t *before = memory_array(length / ROW_SUMS_STEP + 1, sizeof *before, error), sum = 0;
+    const uint64_t steps = length / ROW_SUMS_STEP + 1;
+    uint64_t *before = memory_array(steps, sizeof *before, error), sum = 0;
     *s = (struct row_sums){0};
     if (!before)
         return error->status;
-    for (uint64_t row = 0; row < length; row++) {
-        if (row % ROW_SUMS_STEP == 0)
-            before[row / ROW_SUMS_STEP] = sum;
-        sum += count[row];
+#pragma omp parallel for schedule(static)
+    for (uint64_t k = 0; k < steps; k++) {
+        uint64_t own = 0, end = k + 1 < steps ? (k + 1) * ROW_SUMS_STEP : length;
+        for (uint64_t row = k * ROW_SUMS_STEP; row < end; row++)
+            own += count[row];
+        before[k] = own;
     }
-    if (length % ROW_SUMS_STEP == 0)
-        before[length / ROW_SUMS_STEP] = sum;
+    for (uint64_t k = 0; k < steps; k++) {
+        uint64_t own = before[k];
+        before[k] = sum;
+        sum += own;
+    }
     *s = (struct row_sums){.count = count, .length = length, .before = before, .all = sum};
     return STATUS_OK;
 }

@@ -16,9 +16,11 @@ static enum status sum_counts(struct comm *c, uint64_t *count, uint64_t rows, do
 {
     for (uint64_t first = 0; first < rows && error->status == STATUS_OK; first += CHUNK) {
         uint64_t some = rows - first < CHUNK ? rows - first : CHUNK;
+#pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < some; i++)
             chunk[i] = (double)count[first + i];
         comm_sum(c, chunk, some, error);
+#pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < some; i++)
             count[first + i] = (uint64_t)chunk[i];
     }

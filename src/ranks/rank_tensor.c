@@ -89,9 +89,11 @@ static enum status clean(struct rank_tensor *t, struct comm *c, const char *path
 /* The counts of a sample become about those of the tensor. */
 static void scale(struct coo_census *census, const struct shape *shape, uint64_t every)
 {
-    for (int n = 0; n < shape->order; n++)
+    for (int n = 0; n < shape->order && every > 1; n++) {
+#pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < shape->dims[n]; i++)
             census->count[n][i] *= every;
+    }
 }
 
 /* What a rank's part has at most, about; its nonzeros are unread. */
@@ -118,7 +120,8 @@ static enum status plan_parts(struct rank_tensor *t, struct comm *c,
     progress_stage(progress, "looking at %s", t->file.name);
     if (share_sample_blco(&sample, c, &t->file, every, error) == STATUS_OK &&
         rank_census(&sample, c, &census, error) == STATUS_OK) {
-        scale(&census, &t->shape, every);
+        if (c->rank == 0) /* who chooses */
+            scale(&census, &t->shape, every);
         choose_grid(t, c, &census, request, error);
         coo_census_free(&census);
     }
