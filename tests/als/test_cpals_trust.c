@@ -201,24 +201,8 @@ static void test_allocation_fails(void **state)
     const struct backend_options machine = {.rank = 3};
     const struct cpals_options options = {.max_iterations = 3, .check_every = 2};
     struct coo x;
-    struct ktensor k;
-    struct error error = {0};
-    int failures = 0;
     border_rank_tensor(&x);
-    assert_int_equal(ktensor_create(&k, &x.shape, 3, &error), STATUS_OK);
-    for (long i = 0, fired = 1; fired; i++) {
-        struct cpals_result result;
-        error = (struct error){0};
-        ktensor_randomise(&k, KTENSOR_RANDOM, 1);
-        memory_hook_set(i);
-        enum status status = run_from(&x, &k, &machine, &options, &result, &error);
-        fired = memory_hook_fired();
-        memory_hook_set(-1);
-        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
-        failures += (int)fired;
-    }
-    assert_true(failures > 30);
-    ktensor_free(&k);
+    assert_true(fail_every_allocation(&x, &machine, &options) > 30);
     coo_free(&x);
 }
 

@@ -190,27 +190,11 @@ static void test_allocation_fails(void **state)
 {
     use_ranks(state);
     const uint64_t dims[] = {6, 7, 8};
-    struct backend_options machine = {.rank = 2};
-    struct cpals_options options = {.max_iterations = 2};
+    const struct backend_options machine = {.rank = 2};
+    const struct cpals_options options = {.max_iterations = 2};
     struct coo x;
-    struct ktensor k;
-    struct error error = {0};
-    int failures = 0;
     naive_random_coo(&x, SHAPE(3, dims), 60, 8, 0);
-    assert_int_equal(ktensor_create(&k, SHAPE(3, dims), 2, &error), STATUS_OK);
-    for (long i = 0, fired = 1; fired; i++) {
-        struct cpals_result result;
-        error = (struct error){0};
-        ktensor_randomise(&k, KTENSOR_RANDOM, 1);
-        memory_hook_set(i);
-        enum status status = run_from(&x, &k, &machine, &options, &result, &error);
-        fired = memory_hook_fired();
-        memory_hook_set(-1);
-        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
-        failures += (int)fired;
-    }
-    assert_true(failures > 20);
-    ktensor_free(&k);
+    assert_true(fail_every_allocation(&x, &machine, &options) > 20);
     coo_free(&x);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "als/cpals_ranks.h"
+#include "base/memory.h"
 #include "comm/comm_team.h"
 #include "support/backends.h"
 #include "support/rank_threads.h"
@@ -159,6 +160,30 @@ static inline struct cpals_result run_random(const struct coo *x,
     if (run_from(x, k, options, als, &result, &error) != STATUS_OK)
         fail_msg("%d ranks: %s", under_test.ranks, error.message);
     return result;
+}
+
+/* Runs again and again, each time with another allocation that fails, until none is left: each run
+ * ends with STATUS_MEMORY. Returns how many there were. */
+static inline int fail_every_allocation(const struct coo *x, const struct backend_options *machine,
+                                        const struct cpals_options *options)
+{
+    struct ktensor k;
+    struct error error = {0};
+    int failures = 0;
+    assert_int_equal(ktensor_create(&k, &x->shape, machine->rank, &error), STATUS_OK);
+    for (long i = 0, fired = 1; fired; i++) {
+        struct cpals_result result;
+        error = (struct error){0};
+        ktensor_randomise(&k, KTENSOR_RANDOM, 1);
+        memory_hook_set(i);
+        enum status status = run_from(x, &k, machine, options, &result, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        failures += (int)fired;
+    }
+    ktensor_free(&k);
+    return failures;
 }
 
 #define ON_RANKS_OF(test, kind, ranks)                                                             \
