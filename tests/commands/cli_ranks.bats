@@ -122,7 +122,10 @@ alike() {
     cpd x.tns -r 3 -i 9 -o one
     expected=$(result)
     for input in x.blco x.tns.gz -; do
-        ranks 3 $input -r 3 -i 9 -o many <x.tns
+        feed=/dev/null
+        [ "$input" != - ] || feed=x.tns
+        # mpirun itself, of Open MPI 4.1, crashes at times in its reader of standard input, orte_iof
+        ranks 3 $input -r 3 -i 9 -o many <$feed || { grep -q orte_iof messages && ranks 3 $input -r 3 -i 9 -o many <$feed; }
         echo "$input: $(result), expected $expected"
         [ "$(result)" = "$expected" ]
         same_models one many
