@@ -241,7 +241,7 @@ static void assert_unread(const struct rank_tensor *t, const struct coo *x, int 
             inside = inside && x->index[n][i] - part.first[n] < part.here.dims[n];
         nnz += inside;
     }
-    assert_true(nnz <= t->x.nnz && t->x.nnz < 1.1 * (double)nnz);
+    assert_true(nnz <= t->x.nnz && (double)t->x.nnz < 1.1 * (double)nnz);
 }
 
 /* Unread at first; when a rank needs the nonzeros, they are read on the grid that was chosen. */
