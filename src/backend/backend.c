@@ -143,15 +143,6 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     return status;
 }
 
-enum status backend_check_plan(const struct backend_kind *kind, const struct plan_tensor *tensor,
-                               const struct backend_options *options, struct error *error)
-{
-    struct backend b;
-    if (begin(&b, kind, tensor, options, NULL, error) == STATUS_OK)
-        backend_close(&b);
-    return error->status;
-}
-
 /* Gives a source without ranks the one rank that there is. */
 static enum status stand_alone(struct backend *b, struct tensor_source *source, struct error *error)
 {

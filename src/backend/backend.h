@@ -56,11 +56,6 @@ enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
                          const struct plan_tensor *tensor, const struct backend_options *options,
                          const struct plan_forced *forced, struct error *error);
 
-/* Refuses what backend_open would refuse before it builds: STATUS_MEMORY where nothing fits, with
- * the rank that would fit in the message; STATUS_INPUT as backend_plan. */
-enum status backend_check_plan(const struct backend_kind *kind, const struct plan_tensor *tensor,
-                               const struct backend_options *options, struct error *error);
-
 /* Plans, and builds from the nonzeros of x, which is only read and may be freed afterwards.
  * `forced` and `progress` may be NULL. The caller closes *b with backend_close; on failure *b is
  * closed. STATUS_MEMORY where nothing fits, with the rank that would fit in the message;

@@ -155,18 +155,10 @@ enum status backend_ranks_share(struct backend_ranks *r, struct coo *x, struct e
 {
     for (int n = 0; n < r->range.whole.order && error->status == STATUS_OK; n++)
         share_rows_of(r, n, x, error);
-    x->shape = backend_ranks_shape(r);
+    x->shape = part_shape(&r->part);
     if (error->status != STATUS_OK)
         comm_abort(r->all, error);
     return error->status;
-}
-
-struct shape backend_ranks_shape(const struct backend_ranks *r)
-{
-    struct shape shape = r->part.here;
-    for (int n = 0; n < shape.order; n++)
-        shape.dims[n] += shape.dims[n] == 0;
-    return shape;
 }
 
 enum status backend_ranks_alone(struct backend_ranks *r, struct comm *self,

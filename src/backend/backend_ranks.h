@@ -62,9 +62,6 @@ bool backend_ranks_compares(const struct backend_ranks *r, int n);
  * here, once they are shared. */
 void backend_ranks_places(const struct backend_ranks *r, int n, uint32_t *place);
 
-/* r->part's lengths, with 1 instead of 0: the shape of the tensor that is here. */
-struct shape backend_ranks_shape(const struct backend_ranks *r);
-
 /* The place of a rank that is alone, with all rows of this shape; `self` is a comm_self. The caller
  * closes *r, which is empty on failure. STATUS_MEMORY. */
 enum status backend_ranks_alone(struct backend_ranks *r, struct comm *self,

@@ -246,7 +246,7 @@ static enum status open_part(struct run *run, struct backend *b,
         return error->status;
     backend_built(b, &built);
     run->result->nnz = built.nnz;
-    run->result->shape = backend_ranks_shape(q->ranks);
+    run->result->shape = part_shape(&q->ranks->part);
     struct tensor_input input = {
         .x = q->part->x, .unread = q->part->unread, .file = q->part->file}; /* borrowed */
     input.x.shape = run->result->shape;

@@ -4,11 +4,11 @@
 
 #include "base/memory.h"
 
-#define SAMPLE UINT64_C(200000) /* nonzeros, about */
-#define COUNTED                                                                                    \
-    (UINT64_C(1) << 28)           /* nonzeros of all ranks, at most: enough for cuts to be even    \
-                                   */
-#define CHUNK ((uint64_t)1 << 18) /* rows whose counts are summed at a time */
+#define SAMPLE UINT64_C(200000)    /* nonzeros, about */
+#define CHUNK  ((uint64_t)1 << 18) /* rows whose counts are summed at a time */
+
+/* Nonzeros of all ranks that are counted, at most: enough for cuts to be even. */
+#define COUNTED (UINT64_C(1) << 28)
 
 /* Counts are whole numbers below 2^53, so that sums of doubles are exact. */
 static enum status sum_counts(struct comm *c, uint64_t *count, uint64_t rows, double *chunk,

@@ -6,25 +6,21 @@
 
 #define ROOM (UINT64_C(256) << 20) /* bytes for decoded nonzeros, at most */
 
-/* Adds the hashes of an even share of an unread file's nonzeros, some segments at a time. */
+static enum status add_piece(void *hash, struct coo *piece, struct error *error)
+{
+    (void)error;
+    *(uint64_t *)hash += fingerprint_hash(piece, NULL);
+    return STATUS_OK;
+}
+
+/* Adds the hashes of an even share of an unread file's nonzeros. */
 static enum status hash_share(uint64_t *hash, const struct blco_file *f, const struct comm *c,
                               struct error *error)
 {
-    uint64_t begin = share_begin(f->header->nsegments, c->rank, c->size);
-    uint64_t behind = share_begin(f->header->nsegments, c->rank + 1, c->size);
-    uint64_t length = blco_pieces_length(f, ROOM);
-    struct coo piece;
-    if (coo_create(&piece, &f->shape, blco_file_nnz(f, 0, length), error) != STATUS_OK)
-        return error->status;
-    for (uint64_t b = begin; b < behind && error->status == STATUS_OK; b += length) {
-        uint64_t end = behind - b < length ? behind : b + length;
-        piece.nnz = blco_file_nnz(f, b, end);
-        if (blco_file_decode(f, b, end, &piece, error) == STATUS_OK)
-            *hash += fingerprint_hash(&piece, NULL);
-        blco_pieces_let_go(f, b, end);
-    }
-    coo_free(&piece);
-    return error->status;
+    uint64_t segments = f->header->nsegments;
+    return blco_pieces_some(f, share_begin(segments, c->rank, c->size),
+                            share_begin(segments, c->rank + 1, c->size),
+                            blco_pieces_length(f, ROOM), add_piece, hash, error);
 }
 
 enum status rank_fingerprint(struct fingerprint *f, const struct rank_tensor *t, struct comm *c,

@@ -11,10 +11,11 @@
 #include "ranks/share_blco.h"
 #include "ranks/share_text.h"
 
-#define SAMPLED                                                                                    \
-    (UINT64_C(1) << 23) /* nonzeros of a file, about, from which its parts are chosen              \
-                         */
-#define MARGIN 1.02     /* for what the estimate of a part's nonzeros may miss        */
+/* Nonzeros of a file, about, from which its parts are chosen. */
+#define SAMPLED (UINT64_C(1) << 23)
+
+/* For what the estimate of a part's nonzeros may miss. */
+#define MARGIN 1.02
 
 /* Rank 0's grid and its cost become those of all ranks. */
 static enum status spread_grid(struct rank_tensor *t, struct comm *c, struct error *error)
@@ -100,9 +101,7 @@ static void scale(struct coo_census *census, const struct shape *shape, uint64_t
 static void expect_part(struct rank_tensor *t, int ranks)
 {
     double nnz = (double)t->nnz / ranks * (1 + t->cost.imbalance) * MARGIN;
-    t->x.shape = t->part.here;
-    for (int n = 0; n < t->x.shape.order; n++)
-        t->x.shape.dims[n] += t->x.shape.dims[n] == 0;
+    t->x.shape = part_shape(&t->part);
     t->x.nnz = nnz < (double)t->nnz ? (uint64_t)nnz : t->nnz;
 }
 

@@ -28,3 +28,11 @@ struct part part_all(const struct shape *whole)
 {
     return (struct part){.whole = *whole, .here = *whole};
 }
+
+struct shape part_shape(const struct part *part)
+{
+    struct shape shape = part->here;
+    for (int n = 0; n < shape.order; n++)
+        shape.dims[n] += shape.dims[n] == 0;
+    return shape;
+}

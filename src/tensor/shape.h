@@ -43,4 +43,7 @@ struct part {
 /* All of a tensor of this shape. */
 struct part part_all(const struct shape *whole);
 
+/* The shape of the tensor that a part is: part->here, with length 1 instead of 0. */
+struct shape part_shape(const struct part *part);
+
 #endif

@@ -75,7 +75,7 @@ enum status device_part_read(struct device_coo *d, const struct tensor_source *s
     for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
         renumber(d, r, n, error);
     if (error->status == STATUS_OK) {
-        const struct shape here = backend_ranks_shape(r);
+        const struct shape here = part_shape(&r->part);
         device_coo_linearise(d, &here, error);
     }
     if (error->status != STATUS_OK)

@@ -21,22 +21,26 @@ void blco_pieces_let_go(const struct blco_file *f, uint64_t begin, uint64_t end)
     filemap_let_go(&f->map, f->segment[begin].offset, last->offset + last->bytes);
 }
 
-enum status blco_pieces_each(const struct blco_file *f, uint64_t length, coo_taker take,
-                             void *context, struct error *error)
+enum status blco_pieces_some(const struct blco_file *f, uint64_t begin, uint64_t behind,
+                             uint64_t length, coo_taker take, void *context, struct error *error)
 {
-    const struct blco_file_header *h = f->header;
     struct coo piece;
-    uint64_t begin = 0;
     if (coo_create(&piece, &f->shape, blco_file_nnz(f, 0, length), error) != STATUS_OK)
         return error->status;
     do {
-        uint64_t end = h->nsegments - begin < length ? h->nsegments : begin + length;
+        uint64_t end = behind - begin < length ? behind : begin + length;
         piece.nnz = blco_file_nnz(f, begin, end);
         if (blco_file_decode(f, begin, end, &piece, error) == STATUS_OK)
             take(context, &piece, error);
         blco_pieces_let_go(f, begin, end);
         begin = end;
-    } while (begin < h->nsegments && error->status == STATUS_OK);
+    } while (begin < behind && error->status == STATUS_OK);
     coo_free(&piece);
     return error->status;
+}
+
+enum status blco_pieces_each(const struct blco_file *f, uint64_t length, coo_taker take,
+                             void *context, struct error *error)
+{
+    return blco_pieces_some(f, 0, f->header->nsegments, length, take, context, error);
 }

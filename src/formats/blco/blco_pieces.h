@@ -16,6 +16,10 @@ uint64_t blco_pieces_length(const struct blco_file *f, uint64_t memory);
 enum status blco_pieces_each(const struct blco_file *f, uint64_t length, coo_taker take,
                              void *context, struct error *error);
 
+/* blco_pieces_each of segments [begin, behind). */
+enum status blco_pieces_some(const struct blco_file *f, uint64_t begin, uint64_t behind,
+                             uint64_t length, coo_taker take, void *context, struct error *error);
+
 /* Gives back the pages of segments [begin, end), which are not needed again for a while. */
 void blco_pieces_let_go(const struct blco_file *f, uint64_t begin, uint64_t end);
 

@@ -162,9 +162,7 @@ enum status device_coo_decode_part(struct device_coo *d, const struct blco_file 
                                    struct error *error)
 {
     struct selection s = {.pool = pool};
-    struct shape shape = part->here;
-    for (int n = 0; n < shape.order; n++)
-        shape.dims[n] += shape.dims[n] == 0;
+    const struct shape shape = part_shape(part);
     device_coo_init(d, &shape, 0, pool);
     *norm_sq = 0;
     if (open_decoder(&s, f, part, error) == STATUS_OK && s.decoder.segments > 0)
