@@ -183,7 +183,8 @@ static enum status begin_next_sweep(struct device_state *s, struct error *error)
 static enum status queue_fit(struct device_state *s, int mode, struct error *error)
 {
     const double *inner;
-    enum status status = device_dense_inner(s->dense, &inner, s->side, error);
+    /* M is read on `stream`, where the next sweep's first MTTKRP overwrites it. */
+    enum status status = device_dense_inner(s->dense, &inner, s->stream, s->side, error);
     if (status == STATUS_OK)
         status = device_ranks_sum(&s->ranks, inner, s->inner, s->rank, s->side, error);
     return status == STATUS_OK

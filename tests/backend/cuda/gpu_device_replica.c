@@ -373,10 +373,14 @@ static int check_sweeps(struct problem *q, const struct setting *setting, long f
             assert_true(settled == (sweep > 1 || (sweep == 1 && n > 0)));
             if (sweep == 1 && n == 0) { /* builds */
                 memory_hook_set(failing);
-                if (backend_mttkrp(&b, n, &error) != STATUS_OK)
-                    fail_msg("%s", error.message);
+                enum status status = backend_mttkrp(&b, n, &error);
                 *failed = memory_hook_fired();
                 memory_hook_set(-1);
+                if (status != STATUS_OK) { /* the MTTKRP was timed without room for a stamp */
+                    assert_true(status == STATUS_MEMORY && strstr(error.message, "timing"));
+                    error = (struct error){0};
+                    assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
+                }
             }
             compare_mode(&b, &q->k, n, setting->options.precision, q->expected[n]);
             backend_describe(&b, n, text, sizeof text);

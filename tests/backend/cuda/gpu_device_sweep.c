@@ -17,6 +17,8 @@
 
 #define ORDER 4
 
+static struct backend_ranks alone; /* of the tensor under test */
+
 static void compare(const void *device, const void *host, uint64_t bytes)
 {
     void *copy = downloaded(device, bytes, 1);
@@ -73,7 +75,7 @@ static enum status open_sweep(struct device_sweep *s, const struct coo *x,
                                    .share = true};
     plan_make(&plan, &request);
     struct coo shape = {.shape = x->shape, .nnz = x->nnz};
-    const struct tensor_source source = {.x = file ? &shape : x, .file = file};
+    const struct tensor_source source = {.x = file ? &shape : x, .file = file, .ranks = &alone};
     return device_sweep_open(s, &source, &plan, &staging, NULL, &error);
 }
 
@@ -114,16 +116,20 @@ static void check_source(const struct coo *x, const struct blco_file *file, int 
 
 static void check_tensor(const uint64_t *dims, uint64_t nnz, int groups)
 {
-    struct error error;
+    struct error error = {0};
     struct external_sort_report report;
     struct blco_file file;
     struct coo x;
+    struct comm *self = comm_self(&error);
     naive_random_coo(&x, SHAPE(ORDER, dims), nnz, 1, 0);
+    assert_int_equal(backend_ranks_alone(&alone, self, &x.shape, &error), STATUS_OK);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     assert_int_equal(blco_file_open(&file, scratch_path("x.blco"), &error), STATUS_OK);
     check_source(&x, NULL, groups);
     check_source(&x, &file, groups);
     blco_file_close(&file);
+    backend_ranks_close(&alone);
+    comm_close(self);
     coo_free(&x);
 }
 

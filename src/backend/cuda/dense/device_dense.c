@@ -252,12 +252,14 @@ enum status device_dense_fit(struct device_dense *d, int order, int mode, const 
 }
 
 enum status device_dense_inner(struct device_dense *d, const double **inner, cudaStream_t stream,
-                               struct error *error)
+                               cudaStream_t sums, struct error *error)
 {
     *inner = d->inner;
-    return d->products_known
-               ? STATUS_OK
-               : inner_pass(d, d->solved_m, d->solved_a, d->solved_rows, d->inner, stream, error);
+    if (d->products_known)
+        return STATUS_OK;
+    enum status status =
+        inner_pass(d, d->solved_m, d->solved_a, d->solved_rows, d->inner, stream, error);
+    return status == STATUS_OK ? join(d, stream, sums, error) : status;
 }
 
 enum status device_dense_model(struct device_dense *d, int order, int mode, const double *inner,

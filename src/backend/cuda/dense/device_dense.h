@@ -76,10 +76,11 @@ enum status device_dense_fit(struct device_dense *d, int order, int mode, const 
 
 /* The same in two steps, for the M and A of the last device_dense_solve, both unchanged since.
  * First *inner (R, device; the dense steps own this array) = sum_i M(i,r) A(i,r): for rows of up to
- * 64 entries that solve has summed the products already, and M and A are not read again. Then the
- * fit from `inner`, which may be the sum of several. */
+ * 64 entries that solve has summed the products already; otherwise M and A are read on `stream`,
+ * which may then change them. Later work on `sums` finds *inner. Then the fit from `inner`, which
+ * may be the sum of several. */
 enum status device_dense_inner(struct device_dense *d, const double **inner, cudaStream_t stream,
-                               struct error *error);
+                               cudaStream_t sums, struct error *error);
 enum status device_dense_model(struct device_dense *d, int order, int mode, const double *inner,
                                const double *const *gram, const double *const *norm,
                                struct dense_fit_terms *terms, cudaStream_t stream,
