@@ -28,6 +28,8 @@ static const struct command {
     {"bench", "measure MTTKRP and ALS against what the machine can do", cmd_bench_help, cmd_bench,
      false},
     {"generate", "make a synthetic tensor", cmd_generate_help, cmd_generate, false},
+    {"selftest", "check known answers on every backend and device of this machine",
+     cmd_selftest_help, cmd_selftest, true},
 };
 
 #define COMMANDS ((int)(sizeof commands / sizeof commands[0]))
