@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/number.h"
+#include "base/pace.h"
 #include "base/threads.h"
 #include "commands/cmd_common.h"
 #include "commands/tensor_target.h"
@@ -116,9 +117,10 @@ static enum status text_to_spills(const struct settings *s, struct spiller *spil
 static void show_blco(struct progress *progress, uint64_t nnz, uint64_t bytes, const char *how,
                       double seconds)
 {
-    char size[NUMBER_SIZE_TEXT];
-    progress_done(progress, "%ju nonzeros, %s, %.2f bytes a nonzero%s, in %.2f s", (uintmax_t)nnz,
-                  number_size(bytes, size), (double)bytes / (double)(nnz ? nnz : 1), how, seconds);
+    char size[NUMBER_SIZE_TEXT], lasted[PACE_TEXT];
+    progress_done(progress, "%ju nonzeros, %s, %.2f bytes a nonzero%s%s", (uintmax_t)nnz,
+                  number_size(bytes, size), (double)bytes / (double)(nnz ? nnz : 1), how,
+                  pace(0, NULL, seconds, lasted));
 }
 
 static enum status text_to_blco(const struct settings *s, struct progress *progress,
@@ -176,10 +178,10 @@ static struct tns_write_options text_options(const struct settings *s)
 static void show_text(struct progress *progress, const struct tns_write_report *report,
                       uint64_t nnz, double seconds)
 {
-    char size[NUMBER_SIZE_TEXT];
-    progress_done(progress, "%ju nonzeros, %s in %.2f s, %.0f MB/s of text", (uintmax_t)nnz,
-                  number_size(report->file_bytes, size), seconds,
-                  (double)report->text_bytes / 1e6 / seconds);
+    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
+    progress_done(progress, "%ju nonzeros, %s%s", (uintmax_t)nnz,
+                  number_size(report->file_bytes, size),
+                  pace((double)report->text_bytes / 1e6, "MB/s of text", seconds, how_fast));
 }
 
 static enum status append(void *writer, struct coo *piece, struct error *error)

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/number.h"
+#include "base/pace.h"
 #include "base/threads.h"
 #include "commands/cmd_common.h"
 #include "commands/tensor_target.h"
@@ -274,7 +275,7 @@ static enum status generate(const struct settings *s, const char *path, struct e
     struct generate_spec spec;
     struct progress progress;
     struct tns_write_report report = {0};
-    char size[NUMBER_SIZE_TEXT];
+    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
     if (make_spec(s, &spec, error) != STATUS_OK || check_output(s, path, error) != STATUS_OK)
         return error->status;
     cmd_set_threads(s->common.threads, 1);
@@ -288,13 +289,10 @@ static enum status generate(const struct settings *s, const char *path, struct e
     else
         write_skewed(s, &spec, path, &report, &progress, error);
     if (error->status == STATUS_OK) {
-        double seconds = clock_now() - start;
-        progress_done(&progress,
-                      "%ju nonzeros, %s, %.2f bytes a nonzero, in %.1f s (%.1f million a second), "
-                      "seed %ju",
+        progress_done(&progress, "%ju nonzeros, %s, %.2f bytes a nonzero, seed %ju%s",
                       (uintmax_t)nnz, number_size(report.file_bytes, size),
-                      (double)report.file_bytes / (double)nnz, seconds, (double)nnz / 1e6 / seconds,
-                      (uintmax_t)s->seed);
+                      (double)report.file_bytes / (double)nnz, (uintmax_t)s->seed,
+                      pace((double)nnz / 1e6, "million a second", clock_now() - start, how_fast));
     }
     progress_clear(&progress);
     return error->status;

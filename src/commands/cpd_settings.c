@@ -46,8 +46,9 @@ static const struct cli_option output_options[] = {
     {"rescue", KEY_RESCUE, "DIR",
      "where the model goes if it cannot be written at STEM\n(the temporary folder)"},
     {"verbose", 'v', NULL,
-     "show the memory plan, the kernels and the time of\neach mode; of several ranks, a table of "
-     "the ranks"},
+     "show the memory plan, the kernels, all stages and the\ntime of each mode; of several ranks, "
+     "a "
+     "table of them"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_option checkpoint_options[] = {

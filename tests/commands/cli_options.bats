@@ -92,6 +92,14 @@ load cli_helpers
     done
 }
 
+@test "what took no time to measure has no rate" {
+    printf '1 1 1\n' >a.tns
+    "$BLCO" cpd a.tns -r 1 --nowrite --backend host 2>messages
+    grep -qx 'reading a.tns: 1 entry, 6 bytes of text' messages
+    "$BLCO" convert a.tns a.blco 2>messages
+    ! grep -qE 'MB/s|0\.00 s' messages
+}
+
 @test "names" {
     fails 2 "--conflict: 'none', expected auto, ordered" cpd a.tns -r 2 --conflict none
     fails 2 "--precision: 'half', expected double or single" cpd a.tns -r 2 --precision half
