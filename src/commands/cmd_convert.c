@@ -26,11 +26,11 @@ static const struct cli_option output_options[] = {
     {"force", KEY_FORCE, NULL, TENSOR_TARGET_FORCE_HELP},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_section sections[] = {{"Input", cmd_input_options},
-                                              {"Output", output_options},
-                                              {"Machine", cmd_host_options},
-                                              {"General", cmd_general_options},
-                                              {NULL, NULL}};
+const struct cli_section cmd_convert_sections[] = {{"Input", cmd_input_options},
+                                                   {"Output", output_options},
+                                                   {"Machine", cmd_host_options},
+                                                   {"General", cmd_general_options},
+                                                   {NULL, NULL}};
 
 void cmd_convert_help(FILE *stream)
 {
@@ -41,7 +41,7 @@ void cmd_convert_help(FILE *stream)
             "or - for text from standard input. Duplicates are summed and zeros dropped.\n"
             "IN may be larger than memory where it or OUT is .blco; text is then sorted in a\n"
             "temporary file in the folder of OUT.\n");
-    cli_help(stream, sections);
+    cli_help(stream, cmd_convert_sections);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
                     "blco-convert(1).\n");
 }
@@ -272,7 +272,8 @@ int cmd_convert(int argc, char **argv, struct error *error)
     struct settings settings = {0};
     int first;
     cmd_common_init(&settings.common);
-    if (cli_parse(argc, argv, sections, set_option, &settings, &first, error) != STATUS_OK ||
+    if (cli_parse(argc, argv, cmd_convert_sections, set_option, &settings, &first, error) !=
+            STATUS_OK ||
         cmd_common_answered(&settings.common, cmd_convert_help))
         return (int)error->status;
     if (argc - first != 2) {

@@ -71,13 +71,13 @@ static const struct cli_option output_options[] = {
     {"force", KEY_FORCE, NULL, TENSOR_TARGET_FORCE_HELP},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_section sections[] = {{"Size", size_options},
-                                              {"Skewed, with counts as values", skew_options},
-                                              {"Low rank", model_options},
-                                              {"Output", output_options},
-                                              {"Machine", cmd_host_options},
-                                              {"General", cmd_general_options},
-                                              {NULL, NULL}};
+const struct cli_section cmd_generate_sections[] = {{"Size", size_options},
+                                                    {"Skewed, with counts as values", skew_options},
+                                                    {"Low rank", model_options},
+                                                    {"Output", output_options},
+                                                    {"Machine", cmd_host_options},
+                                                    {"General", cmd_general_options},
+                                                    {NULL, NULL}};
 
 void cmd_generate_help(FILE *stream)
 {
@@ -89,7 +89,7 @@ void cmd_generate_help(FILE *stream)
             "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
             "to standard output. The same arguments give the same file whatever the number\n"
             "of threads and the memory. A skewed tensor may be larger than memory.\n");
-    cli_help(stream, sections);
+    cli_help(stream, cmd_generate_sections);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
                     "blco-generate(1).\n");
 }
@@ -304,7 +304,8 @@ int cmd_generate(int argc, char **argv, struct error *error)
     const char *path = NULL;
     int first;
     cmd_common_init(&settings.common);
-    if (cli_parse(argc, argv, sections, set_option, &settings, &first, error) != STATUS_OK ||
+    if (cli_parse(argc, argv, cmd_generate_sections, set_option, &settings, &first, error) !=
+            STATUS_OK ||
         cmd_common_answered(&settings.common, cmd_generate_help))
         return (int)error->status;
     if (settings.list || (settings.preset && strcmp(settings.preset, "list") == 0))

@@ -27,7 +27,7 @@ static const struct cli_option selftest_options[] = {
     {"verbose", 'v', NULL, "show each answer, and what was expected"},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_section sections[] = {
+const struct cli_section cmd_selftest_sections[] = {
     {"Self-test", selftest_options}, {"General", cmd_general_options}, {NULL, NULL}};
 
 void cmd_selftest_help(FILE *stream)
@@ -40,7 +40,7 @@ void cmd_selftest_help(FILE *stream)
             "and, of a check that fails, what came out and what was expected. With -q only\n"
             "checks that fail are told. Takes less than a minute. Its files are in the\n"
             "temporary folder (TMPDIR), and are removed.\n");
-    cli_help(stream, sections);
+    cli_help(stream, cmd_selftest_sections);
     fprintf(stream, "\nExit codes: 0 every check has passed, 1 one has failed, 2 usage, 3 memory,\n"
                     "5 the temporary folder cannot be used. More in blco-selftest(1).\n");
 }
@@ -222,7 +222,8 @@ int cmd_selftest(int argc, char **argv, struct error *error)
     struct settings settings = {0};
     int first;
     cmd_common_init(&settings.common);
-    if (cli_parse(argc, argv, sections, set_option, &settings, &first, error) != STATUS_OK ||
+    if (cli_parse(argc, argv, cmd_selftest_sections, set_option, &settings, &first, error) !=
+            STATUS_OK ||
         cmd_common_answered(&settings.common, cmd_selftest_help))
         return (int)error->status;
     if (first < argc)

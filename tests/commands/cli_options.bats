@@ -22,6 +22,7 @@ load cli_helpers
     fails 2 "option --rank needs an argument" cpd a.tns --rank
     fails 2 "option --quiet takes no argument" cpd a.tns -r 2 --quiet=3
     fails 2 "unknown or ambiguous option --tol" info a.tns --tol 1
+    fails 2 "unknown or ambiguous option --bakend; did you mean --backend?" selftest --bakend host
     fails 2 "option -t needs an argument" info a.tns -t
 }
 
