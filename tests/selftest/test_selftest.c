@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "selftest/selftest.h"
-#include "support/backends.h"
+#include "support/rank_runs.h"
 #include "support/scratch.h"
 
 /* The host backend, one operation of which gives a wrong answer. */
@@ -269,13 +269,26 @@ static void test_allocation_failures(void **state)
     }
 }
 
-/* The GPU passes, alone and in single precision and streamed. */
+/* A GPU passes, in single precision and streamed, too. */
 static void test_gpu(void **state)
 {
     char text[4096];
     struct selftest t = run(backend_of(state), 1, text, sizeof text);
     assert_string_equal(text, "");
     assert_int_equal(t.passed, 9);
+}
+
+/* So do several GPUs together. */
+static void test_gpus(void **state)
+{
+    const struct backend_kind *kind = backend_of(state);
+    char text[4096];
+    int ranks = most_ranks(kind, 3);
+    if (ranks == 1)
+        skip();
+    struct selftest t = run(kind, ranks, text, sizeof text);
+    assert_string_equal(text, "");
+    assert_int_equal(t.passed, 6);
 }
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
@@ -294,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_verdict),
         IN_FOLDER(test_allocation_failures),
         {"test_gpu", test_gpu, scratch_make, scratch_remove, (void *)&backend_cuda},
+        {"test_gpus", test_gpus, scratch_make, scratch_remove, (void *)&backend_cuda},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
