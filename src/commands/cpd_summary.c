@@ -18,7 +18,7 @@ void cpd_warn_shape(struct progress *progress, const struct shape *shape, uint64
                           (uintmax_t)rank, n + 1, (uintmax_t)shape->dims[n]);
 }
 
-static double sum_over_modes(const struct cpd_times *times, int op, int order)
+static double sum_over_modes(const struct cpd_times *times, enum operation op, int order)
 {
     double sum = 0;
     for (int n = 0; n < order; n++)
