@@ -178,6 +178,10 @@ fuzz:
 kill: blco
 	tests/kill/kill-checkpoints $O/blco
 
+# Where the shells look for completion by themselves.
+BASH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSH_COMPLETIONS  = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+
 install: blco
 	install -d $(DESTDIR)$(PREFIX)/bin $(foreach s,1 5 7,$(DESTDIR)$(PREFIX)/share/man/man$s)
 	install -m 755 build/blco $(DESTDIR)$(PREFIX)/bin/blco
@@ -185,6 +189,9 @@ install: blco
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 644 man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7
+	install -d $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS)
+	build/blco completion bash >$(BASH_COMPLETIONS)/blco
+	build/blco completion zsh >$(ZSH_COMPLETIONS)/_blco
 
 format:
 	find src kernels tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | xargs clang-format -i

@@ -9,63 +9,16 @@
 #include "base/map_guard.h"
 #include "base/printable.h"
 #include "base/version.h"
-#include "commands/cli.h"
-#include "commands/cmd.h"
+#include "commands/command_table.h"
 #include "comm/comm_world.h"
-
-static const struct command {
-    const char *name;
-    const char *summary;
-    void (*help)(FILE *stream);
-    int (*run)(int argc, char **argv, struct error *error);
-    bool together; /* the processes that a launcher has started work on one task */
-} commands[] = {
-    {"cpd", "decompose a sparse tensor by CP-ALS", cmd_cpd_help, cmd_cpd, true},
-    {"info", "say what is in a tensor file, and what decomposing it takes", cmd_info_help, cmd_info,
-     false},
-    {"convert", "write a tensor file as another kind of tensor file", cmd_convert_help, cmd_convert,
-     false},
-    {"bench", "measure MTTKRP and ALS against what the machine can do", cmd_bench_help, cmd_bench,
-     false},
-    {"generate", "make a synthetic tensor", cmd_generate_help, cmd_generate, false},
-};
-
-#define COMMANDS ((int)(sizeof commands / sizeof commands[0]))
-
-static void usage(FILE *stream)
-{
-    fprintf(stream, "blco decomposes large sparse tensors.\n\n"
-                    "Usage: blco COMMAND [OPTION]... ARGUMENT...\n\nCommands:\n");
-    for (int i = 0; i < COMMANDS; i++)
-        fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].summary);
-    fprintf(stream, "  %-10s %s\n\n", "help", "print a command's help");
-    fprintf(stream, "blco help COMMAND explains one of them, blco --version says which blco this "
-                    "is.\n");
-}
-
-static const struct command *find(const char *name, struct error *error)
-{
-    const char *names[COMMANDS];
-    for (int i = 0; i < COMMANDS; i++) {
-        names[i] = commands[i].name;
-        if (strcmp(name, names[i]) == 0)
-            return &commands[i];
-    }
-    const char *nearest = cli_nearest(name, names, COMMANDS);
-    if (nearest)
-        error_set(error, STATUS_INPUT, "unknown command '%s'; did you mean '%s'?", name, nearest);
-    else
-        error_set(error, STATUS_INPUT, "unknown command '%s' (see blco --help)", name);
-    return NULL;
-}
 
 static int help(int argc, char **argv, struct error *error)
 {
     if (argc < 2) {
-        usage(stdout);
+        command_usage(stdout);
         return STATUS_OK;
     }
-    const struct command *command = find(argv[1], error);
+    const struct command *command = command_find(argv[1], error);
     if (command)
         command->help(stdout);
     return (int)error->status;
@@ -92,7 +45,7 @@ static int dispatch(int argc, char **argv, const struct command **command, struc
     if (word[0] == '-')
         return (int)error_set(error, STATUS_INPUT,
                               "a command is expected before option %s (see blco --help)", word);
-    *command = find(word, error);
+    *command = command_find(word, error);
     if (*command)
         guard_maps(*command);
     return *command ? (*command)->run(argc - 1, argv + 1, error) : (int)error->status;
@@ -130,7 +83,7 @@ int main(int argc, char **argv)
     occupy_standard_streams();
     ignore_signals();
     if (argc < 2) {
-        usage(stderr);
+        command_usage(stderr);
         return STATUS_INPUT;
     }
     struct error error = {0};

@@ -29,7 +29,7 @@ static const struct cli_option bench_options[] = {
     {"json", KEY_JSON, "FILE", "write a record with every sample"},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_section sections[] = {
+const struct cli_section cmd_bench_sections[] = {
     {"Benchmark", bench_options},     {"Input", cmd_input_options},
     {"Machine", cmd_machine_options}, {"Several GPUs", cmd_ranks_options},
     {"General", cmd_general_options}, {NULL, NULL}};
@@ -43,7 +43,7 @@ void cmd_bench_help(FILE *stream)
             "measured in the same run. Results are verified before they are timed. On\n"
             "several GPUs, iterations of ALS only, with a table of what each GPU did.\n"
             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
-    cli_help(stream, sections);
+    cli_help(stream, cmd_bench_sections);
     fprintf(stream, "\nExit codes: 0 done, 1 a result is wrong, 2 usage or input, 3 memory, "
                     "4 numerical\nbreakdown, 5 output. More in blco-bench(1).\n");
 }
@@ -219,7 +219,7 @@ int cmd_bench(int argc, char **argv, struct error *error)
     int first;
     cmd_common_init(&job.common);
     if (keep_arguments(&job, argc, argv, error) == STATUS_OK &&
-        cli_parse(argc, argv, sections, set_option, &job, &first, error) == STATUS_OK &&
+        cli_parse(argc, argv, cmd_bench_sections, set_option, &job, &first, error) == STATUS_OK &&
         !cmd_common_answered(&job.common, cmd_bench_help) &&
         cli_single_operand(argc, argv, first, "tensor", &job.tensor, error) == STATUS_OK)
         run(&job, error);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/number.h"
+#include "base/pace.h"
 #include "base/threads.h"
 #include "commands/cmd_common.h"
 #include "commands/tensor_target.h"
@@ -25,11 +26,11 @@ static const struct cli_option output_options[] = {
     {"force", KEY_FORCE, NULL, TENSOR_TARGET_FORCE_HELP},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_section sections[] = {{"Input", cmd_input_options},
-                                              {"Output", output_options},
-                                              {"Machine", cmd_host_options},
-                                              {"General", cmd_general_options},
-                                              {NULL, NULL}};
+const struct cli_section cmd_convert_sections[] = {{"Input", cmd_input_options},
+                                                   {"Output", output_options},
+                                                   {"Machine", cmd_host_options},
+                                                   {"General", cmd_general_options},
+                                                   {NULL, NULL}};
 
 void cmd_convert_help(FILE *stream)
 {
@@ -40,7 +41,7 @@ void cmd_convert_help(FILE *stream)
             "or - for text from standard input. Duplicates are summed and zeros dropped.\n"
             "IN may be larger than memory where it or OUT is .blco; text is then sorted in a\n"
             "temporary file in the folder of OUT.\n");
-    cli_help(stream, sections);
+    cli_help(stream, cmd_convert_sections);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
                     "blco-convert(1).\n");
 }
@@ -116,9 +117,10 @@ static enum status text_to_spills(const struct settings *s, struct spiller *spil
 static void show_blco(struct progress *progress, uint64_t nnz, uint64_t bytes, const char *how,
                       double seconds)
 {
-    char size[NUMBER_SIZE_TEXT];
-    progress_done(progress, "%ju nonzeros, %s, %.2f bytes a nonzero%s, in %.2f s", (uintmax_t)nnz,
-                  number_size(bytes, size), (double)bytes / (double)(nnz ? nnz : 1), how, seconds);
+    char size[NUMBER_SIZE_TEXT], lasted[PACE_TEXT];
+    progress_done(progress, "%ju nonzeros, %s, %.2f bytes a nonzero%s%s", (uintmax_t)nnz,
+                  number_size(bytes, size), (double)bytes / (double)(nnz ? nnz : 1), how,
+                  pace(0, NULL, seconds, lasted));
 }
 
 static enum status text_to_blco(const struct settings *s, struct progress *progress,
@@ -176,10 +178,10 @@ static struct tns_write_options text_options(const struct settings *s)
 static void show_text(struct progress *progress, const struct tns_write_report *report,
                       uint64_t nnz, double seconds)
 {
-    char size[NUMBER_SIZE_TEXT];
-    progress_done(progress, "%ju nonzeros, %s in %.2f s, %.0f MB/s of text", (uintmax_t)nnz,
-                  number_size(report->file_bytes, size), seconds,
-                  (double)report->text_bytes / 1e6 / seconds);
+    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
+    progress_done(progress, "%ju nonzeros, %s%s", (uintmax_t)nnz,
+                  number_size(report->file_bytes, size),
+                  pace((double)report->text_bytes / 1e6, "MB/s of text", seconds, how_fast));
 }
 
 static enum status append(void *writer, struct coo *piece, struct error *error)
@@ -270,7 +272,8 @@ int cmd_convert(int argc, char **argv, struct error *error)
     struct settings settings = {0};
     int first;
     cmd_common_init(&settings.common);
-    if (cli_parse(argc, argv, sections, set_option, &settings, &first, error) != STATUS_OK ||
+    if (cli_parse(argc, argv, cmd_convert_sections, set_option, &settings, &first, error) !=
+            STATUS_OK ||
         cmd_common_answered(&settings.common, cmd_convert_help))
         return (int)error->status;
     if (argc - first != 2) {

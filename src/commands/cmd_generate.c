@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/number.h"
+#include "base/pace.h"
 #include "base/threads.h"
 #include "commands/cmd_common.h"
 #include "commands/tensor_target.h"
@@ -70,13 +71,13 @@ static const struct cli_option output_options[] = {
     {"force", KEY_FORCE, NULL, TENSOR_TARGET_FORCE_HELP},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_section sections[] = {{"Size", size_options},
-                                              {"Skewed, with counts as values", skew_options},
-                                              {"Low rank", model_options},
-                                              {"Output", output_options},
-                                              {"Machine", cmd_host_options},
-                                              {"General", cmd_general_options},
-                                              {NULL, NULL}};
+const struct cli_section cmd_generate_sections[] = {{"Size", size_options},
+                                                    {"Skewed, with counts as values", skew_options},
+                                                    {"Low rank", model_options},
+                                                    {"Output", output_options},
+                                                    {"Machine", cmd_host_options},
+                                                    {"General", cmd_general_options},
+                                                    {NULL, NULL}};
 
 void cmd_generate_help(FILE *stream)
 {
@@ -88,7 +89,7 @@ void cmd_generate_help(FILE *stream)
             "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
             "to standard output. The same arguments give the same file whatever the number\n"
             "of threads and the memory. A skewed tensor may be larger than memory.\n");
-    cli_help(stream, sections);
+    cli_help(stream, cmd_generate_sections);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
                     "blco-generate(1).\n");
 }
@@ -274,7 +275,7 @@ static enum status generate(const struct settings *s, const char *path, struct e
     struct generate_spec spec;
     struct progress progress;
     struct tns_write_report report = {0};
-    char size[NUMBER_SIZE_TEXT];
+    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
     if (make_spec(s, &spec, error) != STATUS_OK || check_output(s, path, error) != STATUS_OK)
         return error->status;
     cmd_set_threads(s->common.threads, 1);
@@ -288,13 +289,10 @@ static enum status generate(const struct settings *s, const char *path, struct e
     else
         write_skewed(s, &spec, path, &report, &progress, error);
     if (error->status == STATUS_OK) {
-        double seconds = clock_now() - start;
-        progress_done(&progress,
-                      "%ju nonzeros, %s, %.2f bytes a nonzero, in %.1f s (%.1f million a second), "
-                      "seed %ju",
+        progress_done(&progress, "%ju nonzeros, %s, %.2f bytes a nonzero, seed %ju%s",
                       (uintmax_t)nnz, number_size(report.file_bytes, size),
-                      (double)report.file_bytes / (double)nnz, seconds, (double)nnz / 1e6 / seconds,
-                      (uintmax_t)s->seed);
+                      (double)report.file_bytes / (double)nnz, (uintmax_t)s->seed,
+                      pace((double)nnz / 1e6, "million a second", clock_now() - start, how_fast));
     }
     progress_clear(&progress);
     return error->status;
@@ -306,7 +304,8 @@ int cmd_generate(int argc, char **argv, struct error *error)
     const char *path = NULL;
     int first;
     cmd_common_init(&settings.common);
-    if (cli_parse(argc, argv, sections, set_option, &settings, &first, error) != STATUS_OK ||
+    if (cli_parse(argc, argv, cmd_generate_sections, set_option, &settings, &first, error) !=
+            STATUS_OK ||
         cmd_common_answered(&settings.common, cmd_generate_help))
         return (int)error->status;
     if (settings.list || (settings.preset && strcmp(settings.preset, "list") == 0))

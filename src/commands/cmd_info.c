@@ -27,11 +27,11 @@ static const struct cli_option plan_options[] = {
      "what the ranks are: gpus or processors, also where\nthis machine has none (as --backend)"},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_section sections[] = {{"Plan", plan_options},
-                                              {"Input", cmd_input_options},
-                                              {"Machine", cmd_machine_options},
-                                              {"General", cmd_general_options},
-                                              {NULL, NULL}};
+const struct cli_section cmd_info_sections[] = {{"Plan", plan_options},
+                                                {"Input", cmd_input_options},
+                                                {"Machine", cmd_machine_options},
+                                                {"General", cmd_general_options},
+                                                {NULL, NULL}};
 
 void cmd_info_help(FILE *stream)
 {
@@ -41,7 +41,7 @@ void cmd_info_help(FILE *stream)
                     "takes.\n"
                     "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n"
                     "A .blco file may be larger than memory.\n");
-    cli_help(stream, sections);
+    cli_help(stream, cmd_info_sections);
     fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in "
                     "blco-info(1).\n");
 }
@@ -273,7 +273,8 @@ int cmd_info(int argc, char **argv, struct error *error)
     int first;
     cmd_common_init(&common);
     common.options.rank = 16;
-    if (cli_parse(argc, argv, sections, cmd_common_set, &common, &first, error) != STATUS_OK ||
+    if (cli_parse(argc, argv, cmd_info_sections, cmd_common_set, &common, &first, error) !=
+            STATUS_OK ||
         cmd_common_answered(&common, cmd_info_help))
         return (int)error->status;
     if (cmd_settle_ranks(&common.ranks, error) == STATUS_OK &&

@@ -46,8 +46,9 @@ static const struct cli_option output_options[] = {
     {"rescue", KEY_RESCUE, "DIR",
      "where the model goes if it cannot be written at STEM\n(the temporary folder)"},
     {"verbose", 'v', NULL,
-     "show the memory plan, the kernels and the time of\neach mode; of several ranks, a table of "
-     "the ranks"},
+     "show the memory plan, the kernels, all stages and the\ntime of each mode; of several ranks, "
+     "a "
+     "table of them"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_option checkpoint_options[] = {
@@ -60,7 +61,7 @@ static const struct cli_option checkpoint_options[] = {
      "stop after the iteration in which TIME has passed\nsince the start, as 3h50m"},
     {NULL, 0, NULL, NULL}};
 
-static const struct cli_section sections[] = {
+const struct cli_section cmd_cpd_sections[] = {
     {"Model", model_options},         {"Input", cmd_input_options},
     {"Output", output_options},       {"Checkpoints", checkpoint_options},
     {"Machine", cmd_machine_options}, {"Several GPUs or processes", cmd_ranks_options},
@@ -73,7 +74,7 @@ void cmd_cpd_help(FILE *stream)
             "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
             "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
-    cli_help(stream, sections);
+    cli_help(stream, cmd_cpd_sections);
     fprintf(stream,
             "\nProcesses that mpirun or srun starts work on one tensor together, each with a\n"
             "GPU where there are GPUs. Options of memory count for each GPU or process, -t\n"
@@ -239,7 +240,7 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
                                .init = KTENSOR_RANDOM};
     cmd_common_init(&s->common);
     int first;
-    if (cli_parse(argc, argv, sections, set_option, s, &first, error) != STATUS_OK ||
+    if (cli_parse(argc, argv, cmd_cpd_sections, set_option, s, &first, error) != STATUS_OK ||
         s->common.help || s->common.version)
         return error->status;
     if (cli_single_operand(argc, argv, first, "tensor", &s->tensor, error) != STATUS_OK)

@@ -19,10 +19,11 @@ struct cpd_times {
  * than a mode is long. */
 void cpd_warn_shape(struct progress *progress, const struct shape *shape, uint64_t rank);
 
-/* Tells the outcome, the times, the peak memory and the files; with `per_mode` also the seconds of
- * MTTKRP and update for each mode. */
+/* Tells the outcome, the times of the stages that took a hundredth of the total or more, the peak
+ * memory and the files; with `all_times` the times of all stages, and of MTTKRP and update for each
+ * mode. */
 void cpd_summarise(struct progress *progress, const struct cpals_result *result,
-                   const struct cpd_times *times, int order, bool per_mode,
+                   const struct cpd_times *times, int order, bool all_times,
                    const struct ktensor_files *files);
 
 #endif

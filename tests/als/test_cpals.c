@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "selftest/known_tensors.h"
 #include "support/rank_runs.h"
 
 /* The model from one random start is left in *k, which the caller frees. */
@@ -155,39 +156,18 @@ static void test_superdiagonal(void **state)
 {
     use_ranks(state);
     static const double fit[] = {.2614511, .4954750, .6984887, .8651600};
-    const uint64_t dims[] = {5, 5, 5};
     struct coo x;
-    create_coo(&x, SHAPE(3, dims), 5);
-    for (uint32_t i = 0; i < 5; i++) {
-        x.index[0][i] = x.index[1][i] = x.index[2][i] = i;
-        x.value[i] = 5.0 - i;
-    }
+    assert_int_equal(known_superdiagonal(&x, 5, &(struct error){0}), STATUS_OK);
     for (uint64_t rank = 1; rank <= 4; rank++)
         check_best_fit(&x, rank, 30, 500, fit[rank - 1], 1e-6);
     coo_free(&x);
-}
-
-/* The tensor of the product of two 2 x 2 matrices: C_ij = sum_k A_ik B_kj. */
-static void create_multiplication(struct coo *x)
-{
-    const uint64_t dims[] = {4, 4, 4};
-    create_coo(x, SHAPE(3, dims), 8);
-    uint32_t entry = 0;
-    for (uint32_t i = 0; i < 2; i++)
-        for (uint32_t j = 0; j < 2; j++)
-            for (uint32_t k = 0; k < 2; k++, entry++) {
-                x->index[0][entry] = 2 * i + k;
-                x->index[1][entry] = 2 * k + j;
-                x->index[2][entry] = 2 * i + j;
-                x->value[entry] = 1.0;
-            }
 }
 
 static void test_matrix_multiplication(void **state)
 {
     use_ranks(state);
     struct coo x;
-    create_multiplication(&x);
+    assert_int_equal(known_multiplication(&x, 2, &(struct error){0}), STATUS_OK);
     check_best_fit(&x, 1, 10, 500, 1.0 - sqrt(7.0 / 8.0), 1e-9);
     double best = 0.0; /* Strassen 1969: rank 7 */
     /* one rank tries starts; several, which take longer, begin with one that gets there soon */
@@ -203,45 +183,12 @@ static void test_matrix_multiplication(void **state)
     coo_free(&x);
 }
 
-static double model_at(const struct ktensor *k, const uint32_t *coordinate)
-{
-    double sum = 0.0;
-    for (uint64_t r = 0; r < k->rank; r++) {
-        double product = k->lambda[r];
-        for (int n = 0; n < k->shape.order; n++)
-            product *= k->factor[n][coordinate[n] * k->rank + r];
-        sum += product;
-    }
-    return sum;
-}
-
-/* All nonzeros of the tensor that `k` stands for. */
-static void plant(struct coo *x, const struct ktensor *k)
-{
-    uint64_t cells = 1, kept = 0;
-    uint32_t at[MAX_ORDER] = {0};
-    for (int n = 0; n < k->shape.order; n++)
-        cells *= k->shape.dims[n];
-    create_coo(x, &k->shape, cells);
-    for (uint64_t c = 0; c < cells; c++) {
-        uint64_t rest = c;
-        for (int n = 0; n < k->shape.order; n++) {
-            at[n] = (uint32_t)(rest % k->shape.dims[n]);
-            rest /= k->shape.dims[n];
-            x->index[n][kept] = at[n];
-        }
-        x->value[kept] = model_at(k, at);
-        kept += x->value[kept] != 0.0;
-    }
-    x->nnz = kept;
-}
-
 static void check_planted(const struct ktensor *planted)
 {
     struct error error = {0};
     struct coo x;
     double best = 0.0;
-    plant(&x, planted);
+    assert_int_equal(known_planted(&x, planted, &error), STATUS_OK);
     for (uint64_t seed = 1; seed <= 10 && best <= 0.999; seed++) {
         struct ktensor k;
         struct cpals_result result = run(&x, planted->rank, seed, 2000, 1e-13, &k);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "selftest/known_tensors.h"
 #include "support/rank_runs.h"
 #include "support/small_tensors.h"
 
@@ -28,7 +29,7 @@ static void test_noise_is_no_convergence(void **state)
     const struct cpals_options options = {.max_iterations = 30000, .tolerance = 1e-12};
     struct coo x;
     struct ktensor k;
-    multiplication_tensor(&x, 2);
+    assert_int_equal(known_multiplication(&x, 2, &(struct error){0}), STATUS_OK);
     struct cpals_result result = run_random(&x, &machine, 12, &options, &k);
     assert_int_equal(result.stop, CPALS_CONVERGED);
     assert_true(fabs(result.change) < 1e-12);

@@ -120,13 +120,17 @@ load cli_helpers
     grep -qE '^fit 0\.[0-9]+ after 2 iterations, stopped at the limit of iterations \(last change ' messages
     cpd "$DATA/planted.tns" -r 2 --tol 0.5 -o x
     grep -qE '^fit 0\.[0-9]+ after 2 iterations, converged \(last change ' messages
-    for stage in read clean build load mttkrp update fit store write other total; do
-        grep -qE "^  $stage +[0-9.]+ s +[0-9.]+ %$" messages
-    done
+    # stages of less than a hundredth of the total are shown with -v only
+    grep -qE '^  total +[0-9.]+ s 100\.0 %$' messages
+    awk '/^  [a-z]+ +[0-9.]+ s +[0-9.]+ %$/ { rows++; if ($4 < 1.0) exit 1 } END { exit rows < 2 || rows > 11 }' messages
     grep -qE '^peak memory [0-9.]+ [kMG]B$' messages
     ! grep -q '^    mode 1 ' messages
     cpd "$DATA/planted.tns" -r 2 -i 2 -v --nowrite
     [ "$(grep -cE '^    mode [123] +[0-9.]+ s$' messages)" -eq 6 ]
+    for stage in read clean build load mttkrp update fit store write other total; do
+        grep -qE "^  $stage +-?[0-9.]+ s +-?[0-9.]+ %$" messages
+    done
+    [ "$(grep -c ' 0\.[0-9] %$' messages)" -gt 0 ]
     ! grep -q '^wrote' messages
 }
 

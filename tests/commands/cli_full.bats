@@ -60,7 +60,7 @@ then="" rescue=""
                      printf "%d %d %d %.17g\n", i * 7919 % 12000 + 1, i % 89 + 1, i % 97 + 1, 1 / (i + 3) }' >runs.tns
     full convert runs.tns out/y.blco --host-memory 100K
     "$BLCO" convert runs.tns y.blco --host-memory 100K 2>messages
-    grep -q ' runs, in' messages
+    grep -qE ' from [0-9]+ runs' messages
     size=$(stat -c %s y.blco) # the runs have 20 bytes an entry
     [ "$size" -lt 320000 ] && [ $((size + 12000 * 20)) -gt 330000 ]
     # what was there before stays

@@ -1,5 +1,11 @@
 load cli_helpers
 
+# Every command, those that the usage does not list included.
+commands() {
+    "$BLCO" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -vx help
+    echo completion
+}
+
 @test "blco --version and -V print name, version and commit" {
     for option in --version -V; do
         run -0 --separate-stderr "$BLCO" $option
@@ -7,9 +13,10 @@ load cli_helpers
         [ -z "$stderr" ]
     done
     version=$output
-    for command in bench convert cpd info; do
-        [ "$("$BLCO" $command --version)" = "$version" ]
-        [ "$("$BLCO" $command -V)" = "$version" ]
+    [ "$(commands | wc -l)" -ge 7 ]
+    for command in $(commands); do
+        [ "$("$BLCO" "$command" --version)" = "$version" ]
+        [ "$("$BLCO" "$command" -V)" = "$version" ]
     done
 }
 
@@ -25,18 +32,18 @@ load cli_helpers
     [[ $general == *"  cpd "* && $general == *"  info "* ]]
     [ "$("$BLCO" -h)" = "$general" ]
     [ "$("$BLCO" help)" = "$general" ]
-    for command in bench convert cpd info; do
-        run -0 --separate-stderr "$BLCO" help $command
+    for command in $(commands); do
+        run -0 --separate-stderr "$BLCO" help "$command"
         [[ $output == "Usage: blco $command "* ]]
         [ -z "$stderr" ]
-        [ "$("$BLCO" $command --help)" = "$output" ]
-        [ "$("$BLCO" $command -h)" = "$output" ]
-        [ "$("$BLCO" $command nothing.tns -h --rank)" = "$output" ]
+        [ "$("$BLCO" "$command" --help)" = "$output" ]
+        [ "$("$BLCO" "$command" -h)" = "$output" ]
+        [ "$("$BLCO" "$command" nothing.tns -h --no-such-option)" = "$output" ]
     done
 }
 
 @test "no line of a help is wider than a terminal" {
-    for command in "" bench convert cpd generate info; do
+    for command in "" $(commands); do
         # shellcheck disable=SC2086
         run "$BLCO" help $command
         [ "$(awk 'length > 80' <<<"$output")" = "" ]
@@ -46,6 +53,8 @@ load cli_helpers
 @test "an unknown command is refused, with a suggestion where one is near" {
     fails 2 "unknown command 'cdp'; did you mean 'cpd'?" cdp x.tns
     fails 2 "did you mean 'info'?" inof
+    fails 2 "did you mean 'selftest'?" self-test
+    fails 2 "did you mean 'completion'?" help completions
     fails 2 "unknown command 'frobnicate' (see blco --help)" frobnicate
     fails 2 "did you mean 'cpd'?" help cpf
     fails 2 "a command is expected before option --rank" --rank 3

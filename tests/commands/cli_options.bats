@@ -22,6 +22,7 @@ load cli_helpers
     fails 2 "option --rank needs an argument" cpd a.tns --rank
     fails 2 "option --quiet takes no argument" cpd a.tns -r 2 --quiet=3
     fails 2 "unknown or ambiguous option --tol" info a.tns --tol 1
+    fails 2 "unknown or ambiguous option --bakend; did you mean --backend?" selftest --bakend host
     fails 2 "option -t needs an argument" info a.tns -t
 }
 
@@ -90,6 +91,14 @@ load cli_helpers
     for bad in '' 4, ,4 4,,5 4x 4x5,y 0 4,0 4294967296 4-5 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1; do
         fails 2 "--dims: '$bad', expected 1 to 16 lengths" cpd a.tns -r 2 --dims "$bad"
     done
+}
+
+@test "what took no time to measure has no rate" {
+    printf '1 1 1\n' >a.tns
+    "$BLCO" cpd a.tns -r 1 --nowrite --backend host 2>messages
+    grep -qx 'reading a.tns: 1 entry, 6 bytes of text' messages
+    "$BLCO" convert a.tns a.blco 2>messages
+    ! grep -qE 'MB/s|0\.00 s' messages
 }
 
 @test "names" {

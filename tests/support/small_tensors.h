@@ -19,17 +19,6 @@ static inline void add_nonzero(struct coo *x, const uint32_t *coordinate, double
     x->value[x->nnz++] = value;
 }
 
-/* The product of two n x n matrices: C_ij = sum_k A_ik B_kj. */
-static inline void multiplication_tensor(struct coo *x, uint32_t n)
-{
-    const uint64_t length = (uint64_t)n * n;
-    small_tensor(x, 3, (const uint64_t[]){length, length, length}, length * n);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t j = 0; j < n; j++)
-            for (uint32_t k = 0; k < n; k++)
-                add_nonzero(x, (const uint32_t[]){n * i + k, n * k + j, n * i + j}, 1);
-}
-
 /* a o a o b + a o b o a + b o a o a for unit vectors a, b at a right angle: of rank 3, but as near
  * to tensors of rank 2 as one likes (V. de Silva, L.-H. Lim: Tensor rank and the ill-posedness of
  * the best low-rank approximation problem, SIAM J. Matrix Anal. Appl. 30, 2008). */

@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/number.h"
+#include "base/pace.h"
 #include "formats/tns/foreign_file.h"
 
 /* A thread that inflates the text counts as one that parses: more threads than asked for would only
@@ -154,9 +156,10 @@ void tns_text_progress(const struct tns_text *t, struct progress *progress)
 void tns_text_done(const struct tns_text *t, struct progress *progress, uint64_t entries,
                    uint64_t bytes)
 {
-    double seconds = clock_now() - t->start, megabytes = (double)bytes / 1e6;
-    progress_done(progress, "%" PRIu64 " entries, %.1f MB of text in %.2f s, %.0f MB/s", entries,
-                  megabytes, seconds, megabytes / seconds);
+    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
+    progress_done(progress, "%" PRIu64 " entr%s, %s of text%s", entries, entries == 1 ? "y" : "ies",
+                  number_size(bytes, size),
+                  pace((double)bytes / 1e6, "MB/s", clock_now() - t->start, how_fast));
 }
 
 void tns_text_close(struct tns_text *t)

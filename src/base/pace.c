@@ -1,0 +1,14 @@
+#include "base/pace.h"
+
+#include <stdio.h>
+
+const char *pace(double amount, const char *unit, double seconds, char *text)
+{
+    const double rate = amount / seconds;
+    text[0] = '\0';
+    if (seconds >= PACE_LEAST && unit)
+        snprintf(text, PACE_TEXT, " in %.2f s, %.*f %s", seconds, rate < 10, rate, unit);
+    else if (seconds >= PACE_LEAST)
+        snprintf(text, PACE_TEXT, " in %.2f s", seconds);
+    return text;
+}

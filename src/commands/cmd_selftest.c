@@ -1,0 +1,234 @@
+/* blco selftest: known answers on every backend, device and number of ranks of this machine. */
+#include "commands/cmd.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/machine.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "base/version.h"
+#include "comm/comm_world.h"
+#include "commands/cmd_common.h"
+#include "commands/rank_place.h"
+#include "selftest/scratch_folder.h"
+#include "selftest/selftest.h"
+
+#define MOST_HOST_RANKS 3
+
+static const struct cli_option selftest_options[] = {
+    {"backend", CMD_KEY_BACKEND, "NAME",
+     "auto, cuda or host (auto: host, and cuda where a\nGPU answers)"},
+    {"gpus", CMD_KEY_GPUS, "N|all|LIST",
+     "test N GPUs of this machine, all, or those of these\nnumbers, as 0,2 (all)"},
+    {"threads", 't', "N",
+     "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
+    {"verbose", 'v', NULL, "show each answer, and what was expected"},
+    {NULL, 0, NULL, NULL}};
+
+const struct cli_section cmd_selftest_sections[] = {
+    {"Self-test", selftest_options}, {"General", cmd_general_options}, {NULL, NULL}};
+
+void cmd_selftest_help(FILE *stream)
+{
+    fprintf(stream,
+            "Usage: blco selftest [OPTION]...\n\n"
+            "Checks known answers on the host, on each GPU of this machine, on all of them\n"
+            "together, and on several ranks; in processes that mpirun or srun starts, on\n"
+            "these together. One line for each check: PASS or FAIL, what, where, how long,\n"
+            "and, of a check that fails, what came out and what was expected. With -q only\n"
+            "checks that fail are told. Takes less than a minute. Its files are in the\n"
+            "temporary folder (TMPDIR), and are removed.\n");
+    cli_help(stream, cmd_selftest_sections);
+    fprintf(stream, "\nExit codes: 0 every check has passed, 1 one has failed, 2 usage, 3 memory,\n"
+                    "5 the temporary folder cannot be used. More in blco-selftest(1).\n");
+}
+
+struct settings {
+    struct cmd_common common;
+    bool verbose;
+};
+
+static enum status set_option(void *settings, int key, const char *text, struct error *error)
+{
+    struct settings *s = settings;
+    if (key != 'v')
+        return cmd_common_set(&s->common, key, text, error);
+    s->verbose = true;
+    return STATUS_OK;
+}
+
+/* Which backends are tested. */
+struct tested {
+    bool host, cuda;
+    struct error why_not; /* cuda is wanted, but not there */
+};
+
+static enum status choose(struct settings *s, struct tested *tested, struct error *error)
+{
+    const struct backend_kind *kind;
+    s->common.gpus.all_unless_given = true;
+    if (cmd_choose_backend(&s->common, &kind, &tested->why_not, error) != STATUS_OK)
+        return error->status;
+    tested->host = strcmp(s->common.backend, "cuda") != 0;
+    tested->cuda = kind == &backend_cuda;
+    return STATUS_OK;
+}
+
+/* Says what is tested, and does what needs no backend. */
+static void run_files(struct selftest *t, const struct tested *tested, const char *folder)
+{
+    if (!t->quiet)
+        printf("blco %s\n", version_text);
+    if (!t->quiet && tested->why_not.status != STATUS_OK)
+        printf("no GPU: CUDA not tested (%s)\n", tested->why_not.message);
+    t->folder = folder;
+    selftest_run_files(t);
+}
+
+static void run_host(struct selftest *t)
+{
+    char where[32];
+    selftest_run_alone(t, &backend_host, 0, "host");
+    for (int ranks = 2; ranks <= MOST_HOST_RANKS; ranks++) {
+        snprintf(where, sizeof where, "host, %d ranks", ranks);
+        selftest_run_team(t, &backend_host, ranks, NULL, where);
+    }
+}
+
+static void run_gpus(struct selftest *t, const struct cmd_gpus *gpus)
+{
+    char where[32];
+    for (int i = 0; i < gpus->count; i++) {
+        snprintf(where, sizeof where, "GPU %d", gpus->device[i]);
+        selftest_run_alone(t, &backend_cuda, gpus->device[i], where);
+    }
+    snprintf(where, sizeof where, "%d GPUs together", gpus->count);
+    if (gpus->count > 1)
+        selftest_run_team(t, &backend_cuda, gpus->count, gpus->device, where);
+}
+
+/* In one process. */
+static enum status run_process(struct settings *s, struct selftest *t, struct error *error)
+{
+    struct tested tested = {0};
+    char folder[SCRATCH_ROOM];
+    if (choose(s, &tested, error) != STATUS_OK)
+        return error->status;
+    cmd_set_threads(s->common.threads, 1);
+    if (threads_start(error) != STATUS_OK || scratch_folder_make(folder, error) != STATUS_OK)
+        return error->status;
+    run_files(t, &tested, folder);
+    if (tested.host)
+        run_host(t);
+    if (tested.cuda)
+        run_gpus(t, &s->common.gpus);
+    scratch_folder_remove(folder);
+    return STATUS_OK;
+}
+
+/* On the processes together, where they work on the host, or each on a GPU. */
+static enum status run_together(const struct settings *s, struct selftest *t,
+                                const struct backend_kind *kind, struct comm *c,
+                                struct error *error)
+{
+    char where[48];
+    struct device_comm *devices = NULL;
+    struct rank_place *place = memory_zeros((size_t)c->size, sizeof *place, error);
+    snprintf(where, sizeof where, "%s, %d processes", kind->devices ? "GPUs" : "host", c->size);
+    if (comm_settle(c, error) == STATUS_OK &&
+        rank_places(place, c, &s->common, kind, error) == STATUS_OK &&
+        rank_meet(&devices, kind, place, c, error) == STATUS_OK)
+        selftest_run_processes(t, kind, c, place[c->rank].device, devices,
+                               machine_memory_budget(0) / (uint64_t)c->local_size, where, error);
+    if (devices)
+        kind->leave(devices);
+    memory_free(place);
+    return error->status;
+}
+
+/* Rank 0 makes a folder; *seen says whether all ranks see it. */
+static enum status share_folder(char *folder, bool *seen, struct comm *c, struct error *error)
+{
+    if (c->rank == 0)
+        scratch_folder_make(folder, error);
+    if (comm_settle(c, error) != STATUS_OK ||
+        comm_broadcast(c, 0, folder, SCRATCH_ROOM, error) != STATUS_OK)
+        return error->status;
+    int unseen = access(folder, W_OK) != 0;
+    comm_agree(c, &unseen, error);
+    *seen = !unseen;
+    return error->status;
+}
+
+/* In several processes, all of which test CUDA where all can. */
+static enum status run_processes(struct settings *s, struct selftest *t, struct comm *c,
+                                 struct error *error)
+{
+    struct tested tested = {0};
+    char folder[SCRATCH_ROOM] = "";
+    bool seen = false;
+    choose(s, &tested, error);
+    int without = !tested.cuda;
+    if (comm_settle(c, error) != STATUS_OK || comm_agree(c, &without, error) != STATUS_OK)
+        return error->status;
+    if (share_folder(folder, &seen, c, error) == STATUS_OK) {
+        if (c->rank == 0)
+            run_files(t, &tested, folder);
+        t->folder = seen ? folder : NULL;
+        if (tested.host)
+            run_together(s, t, &backend_host, c, error);
+        if (!without && error->status == STATUS_OK)
+            run_together(s, t, &backend_cuda, c, error);
+    }
+    if (c->rank == 0)
+        scratch_folder_remove(folder);
+    return error->status;
+}
+
+/* What rank 0 has found out is the verdict of all. */
+static void conclude(const struct selftest *t, double start, struct comm *world,
+                     struct error *error)
+{
+    if (comm_world_rank() == 0) {
+        if (!t->quiet)
+            printf("%d checks passed, %d failed, in %.1f s\n", t->passed, t->failed,
+                   clock_now() - start);
+        selftest_verdict(t, error);
+    }
+    if (world)
+        comm_settle(world, error);
+}
+
+static enum status run(struct settings *s, struct error *error)
+{
+    struct comm *world = NULL;
+    struct selftest t = {.out = stdout, .quiet = s->common.quiet, .verbose = s->verbose};
+    const double start = clock_now();
+    const bool together = comm_world_expected();
+    if (!together)
+        run_process(s, &t, error);
+    else if (comm_world(&world, error) == STATUS_OK)
+        run_processes(s, &t, world, error);
+    if (error->status == STATUS_OK)
+        conclude(&t, start, world, error);
+    comm_close(world);
+    return error->status;
+}
+
+int cmd_selftest(int argc, char **argv, struct error *error)
+{
+    struct settings settings = {0};
+    int first;
+    cmd_common_init(&settings.common);
+    if (cli_parse(argc, argv, cmd_selftest_sections, set_option, &settings, &first, error) !=
+            STATUS_OK ||
+        cmd_common_answered(&settings.common, cmd_selftest_help))
+        return (int)error->status;
+    if (first < argc)
+        error_set(error, STATUS_INPUT, "'%s': no argument expected", argv[first]);
+    else
+        run(&settings, error);
+    return (int)error->status;
+}

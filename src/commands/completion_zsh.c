@@ -1,0 +1,111 @@
+#include <limits.h>
+#include <string.h>
+
+#include "commands/command_table.h"
+#include "commands/completion.h"
+
+/* Text between single quotes, in a place where `special` are to be escaped, too. */
+static void print_quoted(FILE *stream, const char *text, const char *special)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fprintf(stream, "'\\'");
+        else if (strchr(special, *text))
+            fputc('\\', stream);
+        fputc(*text == '\n' ? ' ' : *text, stream);
+    }
+}
+
+/* ":R:", the name of an argument and what it may be. */
+static void print_argument(FILE *stream, const struct cli_option *o)
+{
+    struct completion c;
+    completion_of(&c, o);
+    fprintf(stream, ":");
+    print_quoted(stream, o->argument, ":");
+    fprintf(stream, ":");
+    if (c.list)
+        fprintf(stream, "_values -s , word %s", c.words);
+    else if (c.words[0] && c.files)
+        fprintf(stream, "{compadd %s; _files}", c.words);
+    else if (c.words[0])
+        fprintf(stream, "(%s)", c.words);
+    else if (c.files)
+        fprintf(stream, "_files");
+    else if (c.folders)
+        fprintf(stream, "_files -/");
+    else
+        fprintf(stream, " ");
+}
+
+/* One specification of _arguments. */
+static void print_option(FILE *stream, const struct cli_option *o)
+{
+    fprintf(stream, "            ");
+    if (o->key <= UCHAR_MAX)
+        fprintf(stream, "'(-%c --%s)'{-%c%s,--%s%s}'[", o->key, o->name, o->key,
+                o->argument ? "+" : "", o->name, o->argument ? "=" : "");
+    else
+        fprintf(stream, "'--%s%s[", o->name, o->argument ? "=" : "");
+    print_quoted(stream, o->help, "[]\\");
+    fprintf(stream, "]");
+    if (o->argument)
+        print_argument(stream, o);
+    fprintf(stream, "' \\\n");
+}
+
+/* 'tns tns.gz' as _files takes it: "*.(tns|tns.gz)". */
+static void print_operands(FILE *stream, const char *endings)
+{
+    fprintf(stream, "            '*:file:_files -g \"*.(");
+    for (; *endings; endings++)
+        fputc(*endings == ' ' ? '|' : *endings, stream);
+    fprintf(stream, ")(-.)\"' \\\n");
+}
+
+static void print_command(FILE *stream, const struct command *command)
+{
+    fprintf(stream, "        %s)\n            _arguments -s \\\n", command->name);
+    for (const struct cli_section *s = command->sections; s->title; s++)
+        for (const struct cli_option *o = s->options; o->name; o++)
+            print_option(stream, o);
+    if (command->operands)
+        print_operands(stream, command->operands);
+    fprintf(stream, "            && return 0\n            ;;\n");
+}
+
+void completion_zsh(FILE *stream)
+{
+    fprintf(stream, "#compdef blco\n"
+                    "# Completion of blco for zsh; printed by: blco completion zsh\n\n"
+                    "_blco() {\n"
+                    "    local curcontext=$curcontext state line\n"
+                    "    typeset -A opt_args\n"
+                    "    local -a commands\n"
+                    "    commands=(\n");
+    for (const struct command *c = command_table; c->name; c++)
+        if (c->summary) {
+            fprintf(stream, "        '%s:", c->name);
+            print_quoted(stream, c->summary, ":\\");
+            fprintf(stream, "'\n");
+        }
+    fprintf(stream, "        'help:print the help of a command'\n"
+                    "    )\n"
+                    "    _arguments -C '(- *)'{-h,--help}'[print the usage]' \\\n"
+                    "        '(- *)'{-V,--version}'[print the version]' \\\n"
+                    "        '1:command:->command' '*::argument:->argument' && return 0\n"
+                    "    case $state in\n"
+                    "    command) _describe -t commands command commands ;;\n"
+                    "    argument)\n"
+                    "        case $words[1] in\n"
+                    "        help) _describe -t commands command commands ;;\n"
+                    "        completion) _values shell bash zsh ;;\n");
+    for (const struct command *c = command_table; c->name; c++)
+        if (c->summary)
+            print_command(stream, c);
+    fprintf(stream, "        esac\n"
+                    "        ;;\n"
+                    "    esac\n"
+                    "}\n\n"
+                    "_blco \"$@\"\n");
+}

@@ -1,0 +1,108 @@
+#include <string.h>
+
+#include "base/memory.h"
+#include "formats/tensor_input.h"
+#include "formats/tensor_writer.h"
+#include "base/outfile_set.h"
+#include "model/ktensor_io.h"
+#include "selftest/known_tensors.h"
+#include "selftest/selftest_checks.h"
+#include "tensor/blco.h"
+
+#define WRITER_MEMORY (UINT64_C(1) << 20)
+
+static enum status write_tensor(const struct coo *x, const char *path, struct error *error)
+{
+    static const struct tns_write_options options = {.index_base = 1, .header = TNS_HEADER_DIMS};
+    struct tensor_writer writer;
+    struct tns_write_report report;
+    if (tensor_writer_open(&writer, path, &x->shape, x->nnz, WRITER_MEMORY, &options, error) ==
+            STATUS_OK &&
+        tensor_writer_append(&writer, x, error) == STATUS_OK)
+        tensor_writer_commit(&writer, &report, error);
+    tensor_writer_free(&writer);
+    return error->status;
+}
+
+static enum status read_back(const struct coo *x, const char *path, const char *name,
+                             struct finding *f, struct error *error)
+{
+    static const struct tns_options options = {.index_base = 1};
+    struct tensor_input input;
+    if (tensor_input_open(&input, path, &options, NULL, error) == STATUS_OK &&
+        tensor_input_read(&input, NULL, error) == STATUS_OK)
+        finding_same_tensor(f, &input.x, x, name);
+    tensor_input_close(&input);
+    return error->status;
+}
+
+/* Scattered nonzeros in alto order, the order in which files are written. */
+static enum status make_sorted(struct coo *x, struct error *error)
+{
+    static const struct shape shape = {4, {300, 17, 4000, 29}};
+    static const struct blco_options options = {.kind = ORDERING_ALTO};
+    struct coo scattered;
+    struct blco b = {0};
+    *x = (struct coo){0};
+    if (known_scattered(&scattered, &shape, 20000, 3, 1, error) == STATUS_OK &&
+        blco_build(&b, &scattered, &options, error) == STATUS_OK)
+        blco_to_coo(&b, x, error);
+    blco_free(&b);
+    coo_free(&scattered);
+    return error->status;
+}
+
+enum status check_tensor_files(const struct selftest_place *p, struct finding *f,
+                               struct error *error)
+{
+    static const char *const names[] = {"tensor.tns", "tensor.tns.gz", "tensor.blco"};
+    struct coo x;
+    make_sorted(&x, error);
+    for (size_t i = 0; i < sizeof names / sizeof *names && error->status == STATUS_OK; i++) {
+        char *path = memory_text(error, "%s/%s", p->folder, names[i]);
+        if (path && write_tensor(&x, path, error) == STATUS_OK)
+            read_back(&x, path, names[i], f, error);
+        memory_free(path);
+    }
+    coo_free(&x);
+    return error->status;
+}
+
+static enum status write_model(const struct ktensor *k, const char *stem, unsigned format,
+                               struct error *error)
+{
+    struct stem_lock lock;
+    struct ktensor_files files = {0};
+    if (outfile_set_lock(&lock, stem, error) != STATUS_OK)
+        return error->status;
+    ktensor_write(k, &lock, format, &files, error);
+    ktensor_files_free(&files);
+    stem_lock_release(&lock);
+    return error->status;
+}
+
+enum status check_model_files(const struct selftest_place *p, struct finding *f,
+                              struct error *error)
+{
+    static const struct shape shape = {3, {70, 1, 40}};
+    static const struct {
+        const char *name;
+        unsigned format;
+    } formats[] = {{"text", KTENSOR_TEXT}, {"npy", KTENSOR_NPY}, {"ktns", KTENSOR_KTNS}};
+    struct ktensor k;
+    if (ktensor_create(&k, &shape, 5, error) != STATUS_OK)
+        return error->status;
+    ktensor_randomise(&k, KTENSOR_NORMAL, 11);
+    ktensor_arrange(&k, error);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats && error->status == STATUS_OK; i++) {
+        struct ktensor read = {0};
+        char *stem = memory_text(error, "%s/%s", p->folder, formats[i].name);
+        if (stem && write_model(&k, stem, formats[i].format, error) == STATUS_OK &&
+            ktensor_read(&read, stem, 3, error) == STATUS_OK)
+            finding_same_model(f, &read, &k, 0, formats[i].name);
+        ktensor_free(&read);
+        memory_free(stem);
+    }
+    ktensor_free(&k);
+    return error->status;
+}

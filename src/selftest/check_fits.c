@@ -1,0 +1,161 @@
+#include <math.h>
+
+#include "selftest/known_tensors.h"
+#include "selftest/naive_mttkrp.h"
+#include "selftest/selftest_checks.h"
+
+/* One run of ALS, to a fit that is known. */
+struct known_run {
+    int iterations;   /* at most */
+    double fit;       /* expected */
+    double tolerance; /* of the fit */
+};
+
+/* Decomposes x from *start, and compares the fit with the known one and with the oracle's for the
+ * model, and, where `planted` is not NULL, the model with that one. */
+static enum status compare_run(const struct selftest_place *p, const struct coo *x,
+                               const struct ktensor *start, const struct known_run *known,
+                               const struct ktensor *planted, struct finding *f,
+                               struct error *error)
+{
+    const struct backend_options options = {.rank = start->rank};
+    const struct cpals_options als = {.max_iterations = known->iterations, .tolerance = 1e-12};
+    struct ktensor model = {0};
+    struct cpals_result result;
+    const double digits = known->fit < 1 ? 1e-9 : 1e-6; /* near 1 large terms cancel */
+    double score = 0;
+    int rank = (int)start->rank;
+    if (place_decompose(p, x, start, &options, &als, &model, &result, error) == STATUS_OK &&
+        place_compares(p)) {
+        finding_near(f, result.fit, known->fit, known->tolerance, "rank %d: fit", rank);
+        finding_near(f, (double)naive_fit(x, &model), result.fit, digits,
+                     "rank %d: fit of the model by its definition", rank);
+        if (planted && ktensor_score(&model, planted, 1, &score, NULL, error) == STATUS_OK)
+            finding_near(f, score, 1, 1e-3, "rank %d: factor match score", rank);
+    }
+    ktensor_free(&model);
+    return error->status;
+}
+
+/* Adds uniform random numbers from -size to size to all factor matrices. */
+static enum status disturb(struct ktensor *k, double size, uint64_t seed, struct error *error)
+{
+    struct ktensor noise;
+    if (ktensor_create(&noise, &k->shape, k->rank, error) != STATUS_OK)
+        return error->status;
+    ktensor_randomise(&noise, KTENSOR_RANDOM, seed);
+    for (int n = 0; n < k->shape.order; n++)
+        for (uint64_t i = 0; i < k->shape.dims[n] * k->rank; i++)
+            k->factor[n][i] += size * (2 * noise.factor[n][i] - 1);
+    ktensor_free(&noise);
+    return STATUS_OK;
+}
+
+enum status check_multiplication(const struct selftest_place *p, struct finding *f,
+                                 struct error *error)
+{
+    const struct known_run known = {200, 1 - sqrt(7.0 / 8.0), 1e-9};
+    struct coo x;
+    struct ktensor start = {0};
+    if (known_multiplication(&x, 2, error) == STATUS_OK &&
+        ktensor_create(&start, &x.shape, 1, error) == STATUS_OK) {
+        ktensor_randomise(&start, KTENSOR_RANDOM, 1);
+        compare_run(p, &x, &start, &known, NULL, f, error);
+    }
+    ktensor_free(&start);
+    coo_free(&x);
+    return error->status;
+}
+
+enum status check_strassen(const struct selftest_place *p, struct finding *f, struct error *error)
+{
+    static const struct known_run known = {500, 1, 1e-6};
+    struct coo x;
+    struct ktensor start = {0};
+    if (known_multiplication(&x, 2, error) == STATUS_OK &&
+        ktensor_create(&start, &x.shape, 7, error) == STATUS_OK) {
+        known_strassen(&start);
+        if (disturb(&start, 0.1, 1, error) == STATUS_OK)
+            compare_run(p, &x, &start, &known, NULL, f, error);
+    }
+    ktensor_free(&start);
+    coo_free(&x);
+    return error->status;
+}
+
+/* Rank R keeps the R largest entries; the start is near them. */
+enum status check_superdiagonal(const struct selftest_place *p, struct finding *f,
+                                struct error *error)
+{
+    static const double fit[] = {.2614511, .4954750, .6984887, .8651600};
+    struct coo x;
+    known_superdiagonal(&x, 5, error);
+    for (uint64_t rank = 1; rank <= 4 && error->status == STATUS_OK; rank++) {
+        const struct known_run known = {200, fit[rank - 1], 1e-7};
+        struct ktensor start;
+        if (ktensor_create(&start, &x.shape, rank, error) != STATUS_OK)
+            break;
+        for (int n = 0; n < 3; n++)
+            for (uint64_t i = 0; i < 5 * rank; i++)
+                start.factor[n][i] = i / rank == i % rank;
+        if (disturb(&start, 0.1, rank, error) == STATUS_OK)
+            compare_run(p, &x, &start, &known, NULL, f, error);
+        ktensor_free(&start);
+    }
+    coo_free(&x);
+    return error->status;
+}
+
+/* Finds *planted, which is arranged, again from a random start. */
+static enum status find_again(const struct selftest_place *p, const struct ktensor *planted,
+                              enum ktensor_init init, struct finding *f, struct error *error)
+{
+    static const struct known_run known = {1000, 1, 1e-5};
+    struct coo x;
+    struct ktensor start = {0};
+    if (known_planted(&x, planted, error) == STATUS_OK &&
+        ktensor_create(&start, &x.shape, planted->rank, error) == STATUS_OK) {
+        ktensor_randomise(&start, init, 1);
+        compare_run(p, &x, &start, &known, planted, f, error);
+    }
+    ktensor_free(&start);
+    coo_free(&x);
+    return error->status;
+}
+
+enum status check_planted_dense(const struct selftest_place *p, struct finding *f,
+                                struct error *error)
+{
+    static const struct shape shapes[] = {{3, {12, 9, 14}}, {4, {12, 9, 14, 6}}};
+    for (int i = 0; i < 2 && error->status == STATUS_OK; i++) {
+        struct ktensor planted;
+        if (ktensor_create(&planted, &shapes[i], 4, error) != STATUS_OK)
+            return error->status;
+        ktensor_randomise(&planted, KTENSOR_NORMAL, 99);
+        for (int r = 0; r < 4; r++)
+            planted.lambda[r] = 1 + r;
+        if (ktensor_arrange(&planted, error) == STATUS_OK)
+            find_again(p, &planted, KTENSOR_NORMAL, f, error);
+        ktensor_free(&planted);
+    }
+    return error->status;
+}
+
+/* Factor matrices that are mostly zero make a sparse tensor. */
+enum status check_planted_sparse(const struct selftest_place *p, struct finding *f,
+                                 struct error *error)
+{
+    static const struct shape shape = {3, {50, 40, 60}};
+    struct ktensor planted;
+    if (ktensor_create(&planted, &shape, 5, error) != STATUS_OK)
+        return error->status;
+    ktensor_randomise(&planted, KTENSOR_RANDOM, 3);
+    for (int n = 0; n < 3; n++)
+        for (uint64_t i = 0; i < shape.dims[n] * 5; i++)
+            if (planted.factor[n][i] < 0.8)
+                planted.factor[n][i] = 0;
+    if (ktensor_arrange(&planted, error) == STATUS_OK)
+        find_again(p, &planted, KTENSOR_RANDOM, f, error);
+    ktensor_free(&planted);
+    return error->status;
+}

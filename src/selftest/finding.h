@@ -1,0 +1,41 @@
+/* What a check finds: it compares answers, each with what is expected, and keeps the first one that
+ * is wrong. */
+#ifndef BLCO_FINDING_H
+#define BLCO_FINDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "model/ktensor.h"
+#include "tensor/coo.h"
+
+struct finding {
+    uint64_t compared; /* how many answers                                              */
+    char wrong[384];   /* the first wrong one, got and expected; empty: there was none  */
+    FILE *shown;       /* where each answer is shown; borrowed; NULL: nowhere           */
+};
+
+/* Each of these compares one answer; name and arguments say as for printf what it is the answer to.
+ * Right is a number within `tolerance` of the expected one; a number of at most `most`; a whole
+ * number that is the expected one. A NaN is wrong. */
+void finding_near(struct finding *f, double got, double expected, double tolerance,
+                  const char *what, ...) __attribute__((format(printf, 5, 6)));
+void finding_at_most(struct finding *f, double got, double most, const char *what, ...)
+    __attribute__((format(printf, 4, 5)));
+void finding_equal(struct finding *f, uint64_t got, uint64_t expected, const char *what, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The same nonzeros, to the last bit, in the same order. */
+void finding_same_tensor(struct finding *f, const struct coo *got, const struct coo *expected,
+                         const char *what);
+
+/* The same model, each number within `tolerance` (0: to the last bit). Only the first number that
+ * is wrong is told. */
+void finding_same_model(struct finding *f, const struct ktensor *got,
+                        const struct ktensor *expected, double tolerance, const char *what);
+
+/* Whether answers were compared, and all were right. */
+bool finding_good(const struct finding *f);
+
+#endif

@@ -1,0 +1,27 @@
+/* Small tensors of which the answers are known. The caller frees each with coo_free; it is empty on
+ * failure. Errors: STATUS_MEMORY. */
+#ifndef BLCO_KNOWN_TENSORS_H
+#define BLCO_KNOWN_TENSORS_H
+
+#include "model/ktensor.h"
+#include "tensor/coo.h"
+
+/* The product of two n x n matrices, C_ij = sum_k A_ik B_kj: n^3 ones in n^2 x n^2 x n^2. */
+enum status known_multiplication(struct coo *x, uint32_t n, struct error *error);
+
+/* The numbers length, length - 1, ..., 1 on the superdiagonal of three modes of this length. */
+enum status known_superdiagonal(struct coo *x, uint32_t length, struct error *error);
+
+/* The tensor that the model k stands for: all places where it is not zero. */
+enum status known_planted(struct coo *x, const struct ktensor *k, struct error *error);
+
+/* A tensor of `nnz` nonzeros, or fewer where random coordinates coincide: distinct coordinates in
+ * random order, skewed towards low indices where `skewed`; values in [-1, 1) without zero. */
+enum status known_scattered(struct coo *x, const struct shape *shape, uint64_t nnz, uint64_t seed,
+                            int skewed, struct error *error);
+
+/* The model of rank 7 for the product of two 2 x 2 matrices (V. Strassen: Gaussian elimination is
+ * not optimal, Numerische Mathematik 13, 1969), in place of the 4 x 7 factor matrices of k. */
+void known_strassen(struct ktensor *k);
+
+#endif

@@ -1,0 +1,170 @@
+#include "selftest/selftest.h"
+
+#include "base/clock.h"
+#include "base/machine.h"
+#include "comm/comm_team.h"
+
+/* What a check needs, or where it runs. */
+#define NO_BACKEND 1u /* once, whatever the backends are */
+#define ALONE      2u /* on one device, or on the host   */
+#define DEVICE     4u /* on one device                   */
+#define TOGETHER   8u /* on several ranks                */
+#define FILES      16u
+
+static const struct {
+    const char *name;
+    selftest_check *run;
+    unsigned where;
+} checks[] = {
+    {"orderings (BLCO paper, figure 6)", check_ordering, NO_BACKEND},
+    {"tensor files: text, gzip, .blco", check_tensor_files, NO_BACKEND | FILES},
+    {"model files: text, npy, ktns", check_model_files, NO_BACKEND | FILES},
+    {"MTTKRP, double precision", check_mttkrp_double, ALONE},
+    {"MTTKRP, single precision", check_mttkrp_single, DEVICE},
+    {"MTTKRP of a streamed tensor", check_mttkrp_streamed, DEVICE},
+    {"2x2 matrix multiplication, rank 1", check_multiplication, ALONE | TOGETHER},
+    {"2x2 matrix multiplication, rank 7", check_strassen, ALONE | TOGETHER},
+    {"superdiagonal, ranks 1 to 4", check_superdiagonal, ALONE | TOGETHER},
+    {"planted models, dense", check_planted_dense, ALONE | TOGETHER},
+    {"planted model, sparse", check_planted_sparse, ALONE | TOGETHER},
+    {"resumed from a checkpoint", check_resume, ALONE | TOGETHER | FILES},
+};
+
+#define CHECKS ((int)(sizeof checks / sizeof *checks))
+
+/* One text line. `wrong` is empty where the check has passed. */
+static void tell(struct selftest *t, const char *check, const char *where, double seconds,
+                 const char *wrong)
+{
+    *(*wrong ? &t->failed : &t->passed) += 1;
+    if (t->quiet && !*wrong)
+        return;
+    fprintf(t->out, "%s  %-34s %-18s %7.3f s%s%s\n", *wrong ? "FAIL" : "PASS", check, where,
+            seconds, *wrong ? ": " : "", wrong);
+    fflush(t->out);
+}
+
+/* Runs one check; the rank that compares tells. The error of the check, if there is one. */
+static enum status run_check(struct selftest *t, int number, const struct selftest_place *p,
+                             const char *where, struct error *error)
+{
+    const double start = clock_now();
+    struct finding f = {.shown = t->verbose ? t->out : NULL};
+    const char *wrong = f.wrong;
+    if (checks[number].run(p, &f, error) != STATUS_OK)
+        wrong = error->message[0] ? error->message : "another rank has failed";
+    else if (f.compared == 0)
+        wrong = "nothing was compared";
+    if (place_compares(p))
+        tell(t, checks[number].name, where, clock_now() - start, wrong);
+    return error->status;
+}
+
+static void tell_left_out(const struct selftest *t, int number, const char *where)
+{
+    if (!t->quiet)
+        fprintf(t->out,
+                "not tested: %s, %s: the hosts see no folder in common; TMPDIR may name one\n",
+                checks[number].name, where);
+}
+
+/* Runs the checks of these places. Ranks that work together cannot go on after an error, others
+ * can; the last error is in *error. */
+static enum status run_checks(struct selftest *t, const struct selftest_place *p, unsigned wanted,
+                              const char *where, struct error *error)
+{
+    for (int i = 0; i < CHECKS; i++) {
+        if (!(checks[i].where & wanted))
+            continue;
+        if (!p->folder && (checks[i].where & FILES)) {
+            if (place_compares(p))
+                tell_left_out(t, i, where);
+            continue;
+        }
+        *error = (struct error){0};
+        if (run_check(t, i, p, where, error) != STATUS_OK && p->comm)
+            return error->status;
+    }
+    return error->status;
+}
+
+void selftest_run_files(struct selftest *t)
+{
+    struct error error = {0};
+    run_checks(t, &(struct selftest_place){.folder = t->folder}, NO_BACKEND, "host", &error);
+}
+
+void selftest_run_alone(struct selftest *t, const struct backend_kind *kind, int device,
+                        const char *where)
+{
+    struct error error = {0};
+    const struct selftest_place place = {.kind = kind, .device = device, .folder = t->folder};
+    run_checks(t, &place, kind->devices ? ALONE | DEVICE : ALONE, where, &error);
+}
+
+/* What the ranks of a team share. */
+struct team {
+    struct selftest *t;
+    const struct backend_kind *kind;
+    const int *device;
+    const char *where;
+    uint64_t host_memory; /* of each rank */
+    struct ktensor model;
+};
+
+static enum status run_rank(struct comm *c, void *context, struct error *error)
+{
+    struct team *team = context;
+    struct selftest_place place = {.kind = team->kind,
+                                   .device = team->kind->devices ? team->device[c->rank] : 0,
+                                   .host_memory = team->host_memory,
+                                   .comm = c,
+                                   .shared = &team->model,
+                                   .folder = team->t->folder};
+    if (!team->kind->meet || team->kind->meet(&place.devices, c, place.device, error) == STATUS_OK)
+        run_checks(team->t, &place, TOGETHER, team->where, error);
+    if (place.devices)
+        team->kind->leave(place.devices);
+    return error->status;
+}
+
+void selftest_run_team(struct selftest *t, const struct backend_kind *kind, int ranks,
+                       const int *device, const char *where)
+{
+    const int failed = t->failed;
+    struct error error = {0};
+    struct team team = {.t = t,
+                        .kind = kind,
+                        .device = device,
+                        .where = where,
+                        .host_memory = machine_memory_budget(0) / (uint64_t)ranks};
+    const double start = clock_now();
+    if (comm_run_team(ranks, run_rank, &team, &error) != STATUS_OK && t->failed == failed)
+        tell(t, "ranks meet", where, clock_now() - start, error.message);
+    ktensor_free(&team.model);
+}
+
+enum status selftest_run_processes(struct selftest *t, const struct backend_kind *kind,
+                                   struct comm *c, int device, struct device_comm *devices,
+                                   uint64_t host_memory, const char *where, struct error *error)
+{
+    struct ktensor unused = {0};
+    const struct selftest_place place = {.kind = kind,
+                                         .device = device,
+                                         .host_memory = host_memory,
+                                         .comm = c,
+                                         .devices = devices,
+                                         .shared = &unused,
+                                         .folder = t->folder};
+    return run_checks(t, &place, TOGETHER, where, error);
+}
+
+enum status selftest_verdict(const struct selftest *t, struct error *error)
+{
+    const int run = t->passed + t->failed;
+    if (run == 0)
+        return error_set(error, STATUS_INTERNAL, "no check was run");
+    if (t->failed > 0)
+        return error_set(error, STATUS_INTERNAL, "%d of %d checks failed", t->failed, run);
+    return STATUS_OK;
+}

@@ -1,0 +1,142 @@
+# Completion in shells, as blco completion prints it.
+load cli_helpers
+
+# completed WORD...: what bash offers for the last word of this command line, in order, on one line.
+completed() {
+    bash -c '
+        source <("$BLCO" completion bash)
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        [ "$(complete -p blco)" = "complete -F _blco blco" ] || exit 1
+        _blco
+        [ ${#COMPREPLY[@]} -eq 0 ] || printf "%s\n" "${COMPREPLY[@]}"' bash "$@" | LC_ALL=C sort | paste -sd' '
+}
+
+# offers EXPECTED WORD...
+offers() {
+    local expected=$1 got
+    shift
+    got=$(completed "$@")
+    [ "$got" = "$expected" ] || { echo "$*: '$got', expected '$expected'" && return 1; }
+}
+
+@test "completion: the scripts are without fault" {
+    "$BLCO" completion bash >blco.bash
+    "$BLCO" completion zsh >_blco
+    bash -n blco.bash
+    [ "$(head -n 1 _blco)" = "#compdef blco" ]
+    if command -v shellcheck >/dev/null; then
+        shellcheck -s bash blco.bash
+    fi
+    command -v zsh >/dev/null || skip "zsh is not installed"
+    zsh -n _blco
+}
+
+@test "completion: arguments" {
+    fails 2 "no shell given" completion
+    fails 2 "completion: 'fish', expected bash or zsh" completion fish
+    run -0 "$BLCO" help completion
+    [[ $output == "Usage: blco completion bash|zsh"* ]]
+    run -0 "$BLCO" help
+    [[ $output != *completion* ]] # it is for shells
+}
+
+@test "completion: bash completes every command" {
+    commands=$("$BLCO" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | sort | paste -sd' ')
+    [[ $commands == *cpd* ]]
+    [ "$(completed blco '' | tr ' ' '\n' | grep -v '^--' | paste -sd' ')" = "$commands" ]
+    offers "cpd" blco cp
+    offers "selftest" blco help sel
+    offers "bash zsh" blco completion ''
+    offers "" blco frobnicate ''
+}
+
+@test "completion: bash completes every option of every command" {
+    for command in $("$BLCO" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+        [ "$command" != help ] || continue
+        "$BLCO" help "$command" | grep -oE '^ .{5}--[a-z-]+' | sed 's/.*--/--/' | sort >in_help
+        [ -s in_help ]
+        completed blco "$command" x -- | tr ' ' '\n' | diff in_help -
+    done
+    offers "--checkpoint --checkpoint-every" blco cpd x.tns --checkp
+}
+
+@test "completion: bash completes the arguments of options" {
+    offers "auto cuda host" blco cpd x.tns --backend ''
+    offers "host" blco cpd --backend h
+    offers "host" blco cpd --backend = h # as bash takes --backend=h apart
+    offers "auto cuda host" blco cpd --backend =
+    offers "npy" blco cpd --format n
+    offers "text,npy" blco cpd --format text,n
+    offers "0 1" blco convert --index-base ''
+    offers "all" blco selftest --gpus ''
+    offers "uber" blco generate --preset ub
+    offers "" blco cpd -r ''
+    offers "" blco selftest ''
+}
+
+@test "completion: bash completes file names by their endings" {
+    mkdir folder 'a folder'
+    touch x.tns x.tns.gz x.blco x.txt 'a tensor.tns' run.ck
+    offers "a folder a tensor.tns folder x.blco x.tns x.tns.gz" blco cpd ''
+    offers "x.blco x.tns x.tns.gz" blco info -q x
+    offers "x.tns x.tns.gz" blco convert x.blco x.t
+}
+
+@test "completion: bash completes files, folders and stems of options" {
+    mkdir folder
+    touch x.tns run.ck random.mode1.mat
+    offers "folder random.mode1.mat run.ck x.tns" blco cpd --resume ''
+    offers "run.ck" blco cpd x.tns --checkpoint ru
+    offers "folder" blco cpd x.tns --rescue ''
+    offers "random random.mode1.mat" blco cpd x.tns --init ra
+}
+
+@test "completion: the words that are offered are those that options take" {
+    for pair in backend:cpd conflict:cpd precision:cpd sharing:cpd on:info header:convert format:cpd; do
+        option=${pair%:*} command=${pair#*:} count=0
+        run "$BLCO" "$command" "--$option" none-of-these
+        refusal=$output
+        [[ $refusal == *"--$option: 'none-of-these', expected "* ]]
+        for word in $(completed blco "$command" "--$option" ''); do
+            [[ $refusal == *"$word"* ]] || { echo "$word is not in: $refusal" && return 1; }
+            run "$BLCO" "$command" "--$option" "$word"
+            [[ $output != *"--$option: '"* ]] || { echo "$output" && return 1; }
+            count=$((count + 1))
+        done
+        # and these are all of them
+        [ "$count" -eq "$(sed "s/.*expected //; s/ or several.*//; s/,\\| or /\n/g" <<<"$refusal" | wc -l)" ]
+    done
+}
+
+# in_zsh KEYS EXPECTED: types KEYS on a command line of blco in zsh; EXPECTED is what blco is called with.
+in_zsh() {
+    rm -f called
+    zsh -f -c '
+        zmodload zsh/zpty
+        zpty shell "PS1= TERM=dumb zsh -f -i"
+        zpty -w shell "fpath=($PWD \$fpath); autoload -Uz compinit; compinit -u -D; blco() { print -r -- \$* >called; exit }; bindkey \"^I\" complete-word; zstyle \":completion:*\" list-prompt \"\""
+        zpty -w -n shell "blco $1"$'"'\\n'"'
+        for ((i = 0; i < 100; i++)); do
+            zpty -r -t shell output >/dev/null
+            [[ -s called ]] && break
+            sleep 0.1
+        done
+        zpty -d shell' zsh "$1"
+    [ "$(cat called)" = "$2" ] || { echo "$1: $(cat called), expected $2" && return 1; }
+}
+
+@test "completion: zsh completes commands, options, words and files" {
+    command -v zsh >/dev/null || skip "zsh is not installed"
+    "$BLCO" completion zsh >_blco
+    touch tensor.tns tensor.txt
+    in_zsh $'selft\t--backend hos\t' "selftest --backend host"
+    in_zsh $'cpd ten\t--time\t2h' "cpd tensor.tns --time-limit=2h"
+    in_zsh $'cpd --precis\tdou\t -r 3' "cpd --precision=double -r 3"
+}
+
+@test "make install puts completion where the shells find it" {
+    make -s -n -C "$ROOT" CUDA=0 install PREFIX=/p DESTDIR=/d >recipe 2>&1 || true
+    grep -qF 'build/blco completion' recipe
+    grep -qF share/bash-completion/completions/blco recipe
+    grep -qF share/zsh/site-functions/_blco recipe
+}

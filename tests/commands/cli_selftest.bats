@@ -1,0 +1,63 @@
+# blco selftest: what it tells, what it leaves behind, and that it fails where it should.
+load cli_helpers
+load ../support/mpi
+
+# lines KIND: how many lines of PASS or FAIL the output has.
+# shellcheck disable=SC2154 # run sets output
+lines() { grep -c "^$1  " <<<"$output"; }
+
+@test "selftest: every check passes on the host, alone and on ranks" {
+    mkdir folder
+    TMPDIR=$PWD/folder run -0 --separate-stderr "$BLCO" selftest --backend host
+    [ -z "$stderr" ] && [ "$(lines FAIL)" -eq 0 ] && [ "$(lines PASS)" -eq 22 ]
+    for place in "host " "host, 2 ranks" "host, 3 ranks"; do
+        grep -q "^PASS  superdiagonal, ranks 1 to 4 *$place" <<<"$output"
+    done
+    [[ ${lines[-1]} =~ ^22\ checks\ passed,\ 0\ failed,\ in\ [0-9.]+\ s$ ]]
+    [ -z "$(ls -A folder)" ]
+}
+
+@test "selftest: what is left out is said" {
+    if "$BLCO" cpd "$DATA/ucb-admissions.tns" -r 1 -i 1 -q --nowrite --backend cuda 2>message; then
+        skip "there is a GPU"
+    fi
+    run -0 "$BLCO" selftest
+    [ "$(grep -c '^no GPU: CUDA not tested (' <<<"$output")" -eq 1 ]
+    fails 2 "backend cuda: " selftest --backend cuda
+    fails 2 "works without GPUs" selftest --gpus 1
+}
+
+@test "selftest: -q tells nothing where all is well, -v each answer" {
+    run -0 --separate-stderr "$BLCO" selftest -q --backend host
+    [ -z "$output$stderr" ]
+    run -0 "$BLCO" selftest -v --backend host -t 1
+    grep -q '^      rank 1: fit: 0\.26145[0-9]*, expected 0\.2614511 within 1e-07$' <<<"$output"
+    grep -q '^      order 3, rank 16, atomic, mode 2: relative error: [0-9.e-]*, expected at most 1e-12$' <<<"$output"
+}
+
+@test "selftest: a folder in which nothing can be made" {
+    TMPDIR=$PWD/none fails 5 "none: no folder can be made there" selftest
+}
+
+@test "selftest: checks that fail are told, and the exit code is 1" {
+    # Files of more than 4 blocks of 512 or 1024 bytes cannot be written.
+    run bash -c 'ulimit -f 4 && exec "$BLCO" selftest -q --backend host 2>message'
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [ "$(lines PASS)" -eq 0 ] && [ "$(lines FAIL)" -ge 2 ]
+    grep -q '^FAIL  tensor files: text, gzip, .blco .* s: .*File too large' <<<"$output"
+    grep -qE '^blco selftest: [0-9]+ of 22 checks failed$' message
+}
+
+@test "selftest takes no argument" {
+    fails 2 "'x.tns': no argument expected" selftest x.tns
+}
+
+@test "selftest: in processes that work together" {
+    needs_mpirun
+    run -0 processes 3 "$BLCO" selftest --backend host
+    [ "$(lines FAIL)" -eq 0 ] && [ "$(lines PASS)" -eq 9 ]
+    grep -q '^PASS  resumed from a checkpoint *host, 3 processes' <<<"$output"
+    run processes 2 env TMPDIR="$PWD/none" "$BLCO" selftest --backend host # mpirun sets TMPDIR itself
+    [ "$status" -eq 5 ] && [ "$(grep -c '^blco selftest: ' <<<"$output")" -eq 1 ]
+}
