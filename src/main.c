@@ -21,6 +21,9 @@ static const struct command {
     bool together; /* the processes that a launcher has started work on one task */
 } commands[] = {
     {"cpd", "decompose a sparse tensor by CP-ALS", cmd_cpd_help, cmd_cpd, true},
+    {"top", "show the strongest entries of each component of a model", cmd_top_help, cmd_top,
+     false},
+    {"compare", "say how alike two models are", cmd_compare_help, cmd_compare, false},
     {"info", "say what is in a tensor file, and what decomposing it takes", cmd_info_help, cmd_info,
      false},
     {"convert", "write a tensor file as another kind of tensor file", cmd_convert_help, cmd_convert,

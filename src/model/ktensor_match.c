@@ -136,9 +136,10 @@ static enum status check_shapes(const struct ktensor *a, const struct ktensor *b
 }
 
 static enum status match_create(struct ktensor_match *m, const struct ktensor *a,
-                                const struct ktensor *b, struct error *error)
+                                const struct ktensor *b, bool with_weights, struct error *error)
 {
-    *m = (struct ktensor_match){.order = a->shape.order,
+    *m = (struct ktensor_match){.with_weights = with_weights,
+                                .order = a->shape.order,
                                 .pairs = a->rank < b->rank ? a->rank : b->rank,
                                 .rank_a = a->rank,
                                 .rank_b = b->rank};
@@ -205,7 +206,8 @@ enum status ktensor_match(struct ktensor_match *match, const struct ktensor *a,
     double *cosine = NULL, *score = NULL;
     uint64_t order = (uint64_t)a->shape.order;
     *match = (struct ktensor_match){0};
-    if (check_shapes(a, b, error) != STATUS_OK || match_create(match, a, b, error) != STATUS_OK ||
+    if (check_shapes(a, b, error) != STATUS_OK ||
+        match_create(match, a, b, with_weights, error) != STATUS_OK ||
         side_create(&sa, a, error) != STATUS_OK || side_create(&sb, b, error) != STATUS_OK ||
         !(score = memory_array(a->rank, b->rank * sizeof *score, error)) ||
         !(cosine = memory_array(a->rank * b->rank, order * sizeof *cosine, error)))

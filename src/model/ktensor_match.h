@@ -18,6 +18,7 @@ struct ktensor_pair {
 };
 
 struct ktensor_match {
+    bool with_weights;         /* whether weights count in scores                           */
     int order;                 /* N                                                         */
     uint64_t pairs;            /* the smaller one of the models' ranks                      */
     struct ktensor_pair *pair; /* (pairs) in ascending order of a; owned                    */
