@@ -7,7 +7,7 @@ load cli_helpers
         [ -z "$stderr" ]
     done
     version=$output
-    for command in bench convert cpd info; do
+    for command in bench compare convert cpd info top; do
         [ "$("$BLCO" $command --version)" = "$version" ]
         [ "$("$BLCO" $command -V)" = "$version" ]
     done
@@ -25,7 +25,7 @@ load cli_helpers
     [[ $general == *"  cpd "* && $general == *"  info "* ]]
     [ "$("$BLCO" -h)" = "$general" ]
     [ "$("$BLCO" help)" = "$general" ]
-    for command in bench convert cpd info; do
+    for command in bench compare convert cpd info top; do
         run -0 --separate-stderr "$BLCO" help $command
         [[ $output == "Usage: blco $command "* ]]
         [ -z "$stderr" ]
@@ -36,7 +36,7 @@ load cli_helpers
 }
 
 @test "no line of a help is wider than a terminal" {
-    for command in "" bench convert cpd generate info; do
+    for command in "" bench compare convert cpd generate info top; do
         # shellcheck disable=SC2086
         run "$BLCO" help $command
         [ "$(awk 'length > 80' <<<"$output")" = "" ]
