@@ -8,7 +8,8 @@ enum status {
     STATUS_INPUT = 2,     /* the command line or an input file is wrong        */
     STATUS_MEMORY = 3,    /* host or device memory ran out                     */
     STATUS_NUMERICAL = 4, /* a NaN or an infinity turned up in the computation */
-    STATUS_OUTPUT = 5     /* writing a result failed                           */
+    STATUS_OUTPUT = 5,    /* writing a result failed                           */
+    STATUS_UNLIKE = 6     /* models are less alike than the user asked for     */
 };
 
 struct error {

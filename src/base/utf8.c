@@ -1,5 +1,9 @@
 #include "base/utf8.h"
 
+#include <locale.h>
+#include <stdint.h>
+#include <wchar.h>
+
 /* A form gives the range of the first byte, first to last, and of the second byte, least to most.
  */
 size_t utf8_length(const char *text)
@@ -23,4 +27,53 @@ size_t utf8_length(const char *text)
         return forms[f].length;
     }
     return 0;
+}
+
+/* The code point of the character at `text`, which has `length` bytes. */
+static wchar_t code_point(const char *text, size_t length)
+{
+    static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    const unsigned char *u = (const unsigned char *)text;
+    uint32_t code = u[0] & first_bits[length];
+    for (size_t i = 1; i < length; i++)
+        code = code << 6 | (u[i] & 0x3f);
+    return (wchar_t)code;
+}
+
+/* The bytes of the text up to the first character behind `most` columns; *width = what these bytes
+ * take. */
+static size_t measure(const char *text, size_t most, size_t *width)
+{
+    /* the C library knows widths of characters only in a locale that has them */
+    locale_t characters = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    locale_t before = characters ? uselocale(characters) : (locale_t)0;
+    const char *at = text;
+    *width = 0;
+    while (*at) {
+        size_t length = utf8_length(at);
+        int columns = length > 0 ? wcwidth(code_point(at, length)) : 1;
+        size_t added = columns < 0 ? 1 : (size_t)columns;
+        if (*width + added > most)
+            break;
+        *width += added;
+        at += length > 0 ? length : 1;
+    }
+    if (characters) {
+        uselocale(before);
+        freelocale(characters);
+    }
+    return (size_t)(at - text);
+}
+
+size_t utf8_width(const char *text)
+{
+    size_t width;
+    measure(text, SIZE_MAX, &width);
+    return width;
+}
+
+size_t utf8_fit(const char *text, size_t width)
+{
+    size_t used;
+    return measure(text, width, &used);
 }

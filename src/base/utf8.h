@@ -8,4 +8,12 @@
  * Overlong forms, surrogates and characters above U+10FFFF do not count. */
 size_t utf8_length(const char *text);
 
+/* The columns that the text takes on a terminal: two for a wide character as in Chinese, none for
+ * one that is put on another, such as an accent of its own. Control characters, and bytes that are
+ * no part of UTF-8, count one each. */
+size_t utf8_width(const char *text);
+
+/* The bytes of the longest beginning of the text that takes no more than `width` columns. */
+size_t utf8_fit(const char *text, size_t width);
+
 #endif

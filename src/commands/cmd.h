@@ -17,6 +17,8 @@ int cmd_generate(int argc, char **argv, struct error *error);
 int cmd_bench(int argc, char **argv, struct error *error);
 int cmd_selftest(int argc, char **argv, struct error *error);
 int cmd_completion(int argc, char **argv, struct error *error);
+int cmd_top(int argc, char **argv, struct error *error);
+int cmd_compare(int argc, char **argv, struct error *error);
 
 /* What `blco help COMMAND` prints. */
 void cmd_cpd_help(FILE *stream);
@@ -24,6 +26,8 @@ void cmd_info_help(FILE *stream);
 void cmd_convert_help(FILE *stream);
 void cmd_generate_help(FILE *stream);
 void cmd_bench_help(FILE *stream);
+void cmd_top_help(FILE *stream);
+void cmd_compare_help(FILE *stream);
 void cmd_selftest_help(FILE *stream);
 void cmd_completion_help(FILE *stream);
 
@@ -33,6 +37,8 @@ extern const struct cli_section cmd_info_sections[];
 extern const struct cli_section cmd_convert_sections[];
 extern const struct cli_section cmd_generate_sections[];
 extern const struct cli_section cmd_bench_sections[];
+extern const struct cli_section cmd_top_sections[];
+extern const struct cli_section cmd_compare_sections[];
 extern const struct cli_section cmd_selftest_sections[];
 extern const struct cli_section cmd_completion_sections[];
 

@@ -7,7 +7,10 @@
 
 #include "base/machine.h"
 #include "base/printable.h"
+#include "base/progress.h"
+#include "base/threads.h"
 #include "base/version.h"
+#include "model/ktensor_io.h"
 #include "plan/process_grid.h"
 
 #define MAX_THREADS 4096
@@ -47,6 +50,8 @@ const struct cli_option cmd_ranks_options[] = {
      "cut mode 1 into A ranges of rows, mode 2 into B, ...,\none part for each GPU or process (the "
      "cheapest)"},
     {NULL, 0, NULL, NULL}};
+
+const struct cli_option cmd_threads_options[] = {THREADS_OPTION, {NULL, 0, NULL, NULL}};
 
 const struct cli_option cmd_host_options[] = {
     THREADS_OPTION,
@@ -278,6 +283,27 @@ int cmd_set_threads(int threads, int sharers)
     else if (sharers > 1)
         omp_set_num_threads(omp_get_num_procs() > sharers ? omp_get_num_procs() / sharers : 1);
     return omp_get_max_threads();
+}
+
+enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd_common *common,
+                           struct error *error)
+{
+    struct progress progress;
+    *k = (struct ktensor){0};
+    cmd_set_threads(common->threads, 1);
+    if (threads_start(error) != STATUS_OK)
+        return error->status;
+    progress_init(&progress, common->quiet ? NULL : stderr);
+    progress_stage(&progress, "reading %s", stem);
+    ktensor_read(k, stem, 0, error);
+    progress_clear(&progress);
+    return error->status;
+}
+
+void cmd_print_json(const struct json *j)
+{
+    if (j->error->status == STATUS_OK)
+        fwrite(j->text, 1, j->used, stdout);
 }
 
 static bool are_different(const struct cmd_gpus *gpus)

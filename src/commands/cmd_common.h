@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "backend/backend.h"
+#include "base/json.h"
 #include "commands/cli.h"
 #include "formats/tns/tns_options.h"
 
@@ -63,6 +64,7 @@ struct cmd_common {
 extern const struct cli_option cmd_input_options[];   /* --index-base --dims                     */
 extern const struct cli_option cmd_machine_options[]; /* --backend -t --memory --host-memory ... */
 extern const struct cli_option cmd_ranks_options[];   /* --gpus --grid                           */
+extern const struct cli_option cmd_threads_options[]; /* -t                                      */
 extern const struct cli_option cmd_host_options[];    /* -t --host-memory: for work without a GPU */
 extern const struct cli_option cmd_general_options[]; /* -q -h -V                                */
 
@@ -92,6 +94,15 @@ void cmd_print_tensor(const char *path);
 
 /* Prints lengths of modes as 4 x 5 x 6. */
 void cmd_print_lengths(const struct shape *shape);
+
+/* Reads the model of a command that works on models alone (ktensor_read), with as many threads as
+ * -t says, and shows so on standard error. The caller frees *k with ktensor_free. Errors as of
+ * ktensor_read, and STATUS_MEMORY where threads cannot be started. */
+enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd_common *common,
+                           struct error *error);
+
+/* Prints a JSON document to standard output. */
+void cmd_print_json(const struct json *j);
 
 /* Sets how many threads OpenMP uses: `threads`, else OMP_NUM_THREADS, else SLURM_CPUS_PER_TASK,
  * else the processors that this process may run on, divided by the `sharers` processes that may run

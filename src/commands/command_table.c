@@ -9,6 +9,10 @@
 const struct command command_table[] = {
     {"cpd", "decompose a sparse tensor by CP-ALS", cmd_cpd_help, cmd_cpd, cmd_cpd_sections, TENSORS,
      true},
+    {"top", "show the strongest entries of each component of a model", cmd_top_help, cmd_top,
+     cmd_top_sections, "ktns", false},
+    {"compare", "say how alike two models are", cmd_compare_help, cmd_compare, cmd_compare_sections,
+     "ktns", false},
     {"info", "say what is in a tensor file, and what decomposing it takes", cmd_info_help, cmd_info,
      cmd_info_sections, TENSORS, false},
     {"convert", "write a tensor file as another kind of tensor file", cmd_convert_help, cmd_convert,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/vector_clones.h"
 
 /* The rows of a portion of the work. The number depends on the shape alone. It is small enough for
  * the portion to stay in cache over two passes, and large enough for the partial results to be
@@ -105,16 +106,28 @@ enum status factor_columns_measure(const double *a, uint64_t rows, uint64_t rank
 
 #define TILE 8 /* columns of A that are multiplied in one pass over B */
 
-static void product_tile(const double *a, uint64_t rank_a, const double *b, uint64_t rank_b,
-                         uint64_t rows, uint64_t width, double *c)
+#define ROWS                                                                                       \
+    4 /* rows of B that are added to C at a time, so that C is read and written less often */
+
+/* c (width x Rb) += a' b of some rows. */
+VECTOR_CLONES static void product_tile(const double *a, uint64_t rank_a, const double *b,
+                                       uint64_t rank_b, uint64_t rows, uint64_t width, double *c)
 {
     memset(c, 0, width * rank_b * sizeof *c);
-    for (uint64_t i = 0; i < rows; i++)
+    uint64_t i = 0;
+    for (; i + ROWS <= rows; i += ROWS) {
+        const double *b0 = b + i * rank_b, *b1 = b0 + rank_b, *b2 = b1 + rank_b, *b3 = b2 + rank_b;
         for (uint64_t t = 0; t < width; t++) {
-            double x = a[i * rank_a + t];
+            const double *x = a + i * rank_a + t;
+            double x0 = x[0], x1 = x[rank_a], x2 = x[2 * rank_a], x3 = x[3 * rank_a];
             for (uint64_t s = 0; s < rank_b; s++)
-                c[t * rank_b + s] += x * b[i * rank_b + s];
+                c[t * rank_b + s] += (x0 * b0[s] + x1 * b1[s]) + (x2 * b2[s] + x3 * b3[s]);
         }
+    }
+    for (; i < rows; i++)
+        for (uint64_t t = 0; t < width; t++)
+            for (uint64_t s = 0; s < rank_b; s++)
+                c[t * rank_b + s] += a[i * rank_a + t] * b[i * rank_b + s];
 }
 
 /* The number of portions of the rows. All partial products together take at most about 32 MB. */

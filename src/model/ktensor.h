@@ -52,9 +52,9 @@ void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed)
  * STATUS_MEMORY. */
 enum status ktensor_arrange(struct ktensor *k, struct error *error);
 
-/* *score = the factor match score of two models of the same shape (Tensor Toolbox's `score`).
- * Components are matched greedily, best pair first. The score of a pair is the product over modes
- * of |cos| of the angle between the columns; if `with_lambda`, times 1 - |la - lb| / max(la, lb),
+/* *score = the factor match score of two models of the same shape (Tensor Toolbox's `score`), whose
+ * components are matched as ktensor_match.h says. The score of a pair is the product over modes of
+ * |cos| of the angle between the columns; if `with_lambda`, times 1 - |la - lb| / max(la, lb),
  * where la and lb are the components' |lambda| times the norms of their columns. *score is the mean
  * over b's components; a component without a partner counts 0. component (R of b) receives the
  * score of each of b's components; it may be NULL. STATUS_INPUT if the shapes differ,

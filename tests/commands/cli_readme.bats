@@ -4,10 +4,17 @@ load cli_helpers
     cpd "$DATA/ucb-admissions.tns" -r 2 -o ucb
     line=$(grep -o '^fit .* converged' messages)
     grep -qF -- "    $line" "$ROOT/README.md"
-    for r in 1 2; do
-        weight=$(sed -n ${r}p ucb.lambda.mat | xargs printf '%.0f')
-        grep -qF -- "component $r, weight $weight" "$ROOT/README.md"
-    done
+}
+
+@test "what the README shows of models is what runs give" {
+    mkdir bin build && ln -s "$BLCO" bin/blco && ln -s "$DATA" data
+    cpd -q data/ucb-admissions.tns -r 2 -o build/ucb --backend host
+    # each command, and what stands below it up to the next command or the end of the block
+    sed -n '/^    \$ blco top/,/^## /p; /^    \$ blco cpd -q/,/^## /p' "$ROOT/README.md" | sed '/^## /d; s/^    //' >session
+    sed -n 's/^\$ \(blco .*\)/\1/p' session | sed '/^blco cpd/s/$/ --backend host/' >commands
+    [ "$(wc -l <commands)" -eq 3 ]
+    PATH=$PWD/bin:$PATH bash -e commands >got
+    diff <(grep -v '^\$' session | grep .) <(grep . got)
 }
 
 @test "the session of two processes in the README is what a run gives" {

@@ -55,7 +55,8 @@ no_program() {
     only_below out/
     no_program
     [ -z "$(ls -A tmp rescue | grep -v ':$')" ] && [ "$(ls -A in)" = x.tns ]
-    for command in "info in/x.tns --backend host" "cpd in/x.tns -r 1 --nowrite --backend host"; do
+    for command in "info in/x.tns --backend host" "cpd in/x.tns -r 1 --nowrite --backend host" "top out/m" \
+        "compare out/m out/m"; do
         # shellcheck disable=SC2086 # a command line
         traced $command -q
         [ -z "$(written | grep -v '^/proc/\|^/dev/')" ]

@@ -155,12 +155,28 @@ static void convert_survives_each_failing_allocation(void **state)
     assert_true(fail_each_allocation(cmd_cpd, cpd) > 10);
 }
 
+static void models_survive_each_failing_allocation(void **state)
+{
+    (void)state;
+    write_file("1.map", "a\nb\n");
+    char *top[] = {"top", "start", "-q", "-t2", "--labels", "1=1.map", NULL};
+    char *top_json[] = {"top", "start", "-q", "-t2", "--json", "-n1", NULL};
+    char *compare[] = {"compare", "start", "start.ktns", "-q", "-t2", NULL};
+    char *compare_json[] = {"compare", "start", "start", "--json", NULL};
+    assert_true(fail_each_allocation_silently(cmd_top, top) > 10);
+    assert_true(fail_each_allocation_silently(cmd_top, top_json) > 10);
+    assert_true(fail_each_allocation_silently(cmd_compare, compare) > 20);
+    assert_true(fail_each_allocation_silently(cmd_compare, compare_json) > 20);
+    assert_int_equal(unlink("1.map"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cpd_survives_each_failing_allocation),
         cmocka_unit_test(info_survives_each_failing_allocation),
         cmocka_unit_test(convert_survives_each_failing_allocation),
+        cmocka_unit_test(models_survive_each_failing_allocation),
         cmocka_unit_test(bench_survives_each_failing_allocation),
     };
     return cmocka_run_group_tests_name("commands", tests, enter_folder, leave_folder);

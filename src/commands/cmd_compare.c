@@ -1,0 +1,138 @@
+/* blco compare: which components of two models belong together, and how alike they are. */
+#include "commands/cmd.h"
+
+#include <limits.h>
+
+#include "base/printable.h"
+#include "commands/cmd_common.h"
+#include "report/match_show.h"
+
+enum { KEY_AT_LEAST = CMD_KEY_OWN, KEY_NO_WEIGHTS, KEY_JSON };
+
+static const struct cli_option compare_options[] = {
+    {"at-least", KEY_AT_LEAST, "X", "exit with 6 where the score is below X (0 to 1)"},
+    {"no-weights", KEY_NO_WEIGHTS, NULL, "compare the columns alone, not the weights"},
+    {"json", KEY_JSON, NULL, "print JSON in place of a table"},
+    {NULL, 0, NULL, NULL}};
+
+const struct cli_section cmd_compare_sections[] = {{"Comparison", compare_options},
+                                                   {"Machine", cmd_threads_options},
+                                                   {"General", cmd_general_options},
+                                                   {NULL, NULL}};
+
+void cmd_compare_help(FILE *stream)
+{
+    fprintf(stream,
+            "Usage: blco compare A B [OPTION]...\n\n"
+            "Finds which components of two models belong together, and says how alike they\n"
+            "are (factor match score; 1: the same but for order and signs). A and B are the\n"
+            "beginning of the names of a model's files, as blco cpd -o has it, or .ktns\n"
+            "files. Of models with different ranks, all components of the smaller one get\n"
+            "partners.\n");
+    cli_help(stream, cmd_compare_sections);
+    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output, 6 a score\n"
+                    "below --at-least. More in blco-compare(1).\n");
+}
+
+struct settings {
+    struct cmd_common common;
+    double at_least; /* 0: every score will do */
+    bool no_weights, json;
+    const char *name[2];
+};
+
+static enum status set_option(void *settings, int key, const char *text, struct error *error)
+{
+    struct settings *s = settings;
+    switch (key) {
+    case KEY_AT_LEAST:
+        if (cli_nonnegative("--at-least", text, &s->at_least, error) == STATUS_OK &&
+            s->at_least > 1)
+            error_set(error, STATUS_INPUT, "--at-least: '%s', expected a number from 0 to 1", text);
+        return error->status;
+    case KEY_NO_WEIGHTS:
+        s->no_weights = true;
+        return STATUS_OK;
+    case KEY_JSON:
+        s->json = true;
+        return STATUS_OK;
+    default:
+        return cmd_common_set(&s->common, key, text, error);
+    }
+}
+
+static void print_text(const struct settings *s, const struct ktensor *model,
+                       const struct ktensor_match *match)
+{
+    for (int i = 0; i < 2; i++) {
+        char shown[PRINTABLE_ROOM(PATH_MAX)];
+        printf("model %c      %s, %ju component%s\n", 'A' + i,
+               printable(s->name[i], shown, sizeof shown), (uintmax_t)model[i].rank,
+               model[i].rank == 1 ? "" : "s");
+    }
+    printf("lengths      ");
+    cmd_print_lengths(&model[0].shape);
+    printf("\n");
+    match_print(stdout, match);
+}
+
+static void print_json(const struct settings *s, const struct ktensor *model,
+                       const struct ktensor_match *match, struct error *error)
+{
+    struct json j;
+    json_begin(&j, error);
+    json_object(&j, NULL);
+    for (int i = 0; i < 2; i++) {
+        json_object(&j, i == 0 ? "a" : "b");
+        json_string(&j, "model", s->name[i]);
+        json_unsigned(&j, "rank", model[i].rank);
+        json_end(&j);
+    }
+    json_unsigneds(&j, "lengths", model[0].shape.dims, (size_t)model[0].shape.order);
+    match_put_json(&j, match);
+    json_end(&j);
+    cmd_print_json(&j);
+    json_free(&j);
+}
+
+static enum status compare(const struct settings *s, struct error *error)
+{
+    struct ktensor model[2] = {{.rank = 0}, {.rank = 0}};
+    struct ktensor_match match = {0};
+    if (cmd_read_model(&model[0], s->name[0], &s->common, error) == STATUS_OK &&
+        cmd_read_model(&model[1], s->name[1], &s->common, error) == STATUS_OK &&
+        ktensor_match(&match, &model[0], &model[1], !s->no_weights, error) == STATUS_OK) {
+        if (s->json)
+            print_json(s, model, &match, error);
+        else
+            print_text(s, model, &match);
+        if (match.score < s->at_least)
+            error_set(error, STATUS_UNLIKE, "score %.9g, expected %.9g or more", match.score,
+                      s->at_least);
+    }
+    ktensor_match_free(&match);
+    ktensor_free(&model[0]);
+    ktensor_free(&model[1]);
+    return error->status;
+}
+
+int cmd_compare(int argc, char **argv, struct error *error)
+{
+    struct settings settings = {0};
+    int first;
+    cmd_common_init(&settings.common);
+    if (cli_parse(argc, argv, cmd_compare_sections, set_option, &settings, &first, error) !=
+            STATUS_OK ||
+        cmd_common_answered(&settings.common, cmd_compare_help))
+        return (int)error->status;
+    if (argc - first != 2) {
+        error_set(error, STATUS_INPUT, "two models expected, A and B, but %d given", argc - first);
+    } else if (!*argv[first] || !*argv[first + 1]) {
+        error_set(error, STATUS_INPUT, "%s: '', expected a name", *argv[first] ? "B" : "A");
+    } else {
+        settings.name[0] = argv[first];
+        settings.name[1] = argv[first + 1];
+        compare(&settings, error);
+    }
+    return (int)error->status;
+}

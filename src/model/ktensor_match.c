@@ -1,0 +1,244 @@
+#include "model/ktensor_match.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "model/assignment.h"
+#include "model/factor_columns.h"
+
+/* Between these norms, products of columns neither overflow nor lose digits by underflow. */
+#define LEAST_NORM   1e-140
+#define LARGEST_NORM 1e140
+
+/* One of the two models. */
+struct side {
+    const struct ktensor *model;
+    struct column *column; /* (R) the columns of the present mode                             */
+    double *norm;          /* (R) their norms                                                 */
+    double *weight;        /* (R) lambda times the norms of the modes so far                  */
+    const double *factor;  /* (I_n x R) the factor matrix of the present mode, or `scaled`     */
+    double *scaled;        /* (I_n x R) with columns of norm 1 or 0; NULL where norms are usual */
+};
+
+static enum status side_create(struct side *s, const struct ktensor *k, struct error *error)
+{
+    *s = (struct side){.model = k};
+    if ((s->column = memory_array(k->rank, sizeof *s->column, error)) &&
+        (s->norm = memory_array(k->rank, sizeof *s->norm, error)) &&
+        (s->weight = memory_array(k->rank, sizeof *s->weight, error)))
+        memcpy(s->weight, k->lambda, k->rank * sizeof *s->weight);
+    return error->status;
+}
+
+static void side_free(struct side *s)
+{
+    memory_free(s->column);
+    memory_free(s->norm);
+    memory_free(s->weight);
+    memory_free(s->scaled);
+}
+
+/* s->factor = a copy of the factor matrix, with columns of norm 1 or 0. */
+static enum status scale_columns(struct side *s, int n, struct error *error)
+{
+    const struct ktensor *k = s->model;
+    uint64_t rank = k->rank, threads = (uint64_t)omp_get_max_threads();
+    uint64_t *same = memory_array(rank, sizeof *same, error);
+    double *divisor = memory_array(rank, sizeof *divisor, error);
+    double *buffer = memory_array(threads, rank * sizeof *buffer, error);
+    s->scaled = memory_array(k->shape.dims[n], rank * sizeof *s->scaled, error);
+    if (same && divisor && buffer && s->scaled) {
+        for (uint64_t r = 0; r < rank; r++) {
+            same[r] = r;
+            divisor[r] = s->norm[r] > 0 ? s->norm[r] : 1;
+            s->norm[r] = s->norm[r] > 0;
+        }
+        memory_copy(s->scaled, k->factor[n], k->shape.dims[n] * rank * sizeof *s->scaled);
+        factor_columns_rearrange(s->scaled, k->shape.dims[n], rank, same, divisor, buffer);
+        s->factor = s->scaled;
+    }
+    memory_free(same);
+    memory_free(divisor);
+    memory_free(buffer);
+    return error->status;
+}
+
+static enum status side_take_mode(struct side *s, int n, struct error *error)
+{
+    const struct ktensor *k = s->model;
+    bool usual = true;
+    memory_free(s->scaled);
+    s->scaled = NULL;
+    s->factor = k->factor[n];
+    if (factor_columns_measure(s->factor, k->shape.dims[n], k->rank, 0, s->column, error) !=
+        STATUS_OK)
+        return error->status;
+    for (uint64_t r = 0; r < k->rank; r++) {
+        double norm = column_norm(&s->column[r]);
+        s->norm[r] = norm;
+        s->weight[r] = norm == 0 || s->weight[r] == 0 ? 0 : s->weight[r] * norm;
+        usual = usual && (norm == 0 || (norm >= LEAST_NORM && norm <= LARGEST_NORM));
+    }
+    return usual ? STATUS_OK : scale_columns(s, n, error);
+}
+
+/* cosine (Ra x Rb) = those of mode n. */
+static enum status take_cosines(struct side *a, struct side *b, int n, double *cosine,
+                                struct error *error)
+{
+    uint64_t rank_a = a->model->rank, rank_b = b->model->rank;
+    if (side_take_mode(a, n, error) != STATUS_OK || side_take_mode(b, n, error) != STATUS_OK ||
+        factor_columns_products(a->factor, rank_a, b->factor, rank_b, a->model->shape.dims[n],
+                                cosine, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t r = 0; r < rank_a; r++)
+        for (uint64_t s = 0; s < rank_b; s++) {
+            double norms = a->norm[r] * b->norm[s], *c = &cosine[r * rank_b + s];
+            *c = norms > 0 ? fmax(-1, fmin(*c / norms, 1)) : 0;
+        }
+    return STATUS_OK;
+}
+
+/* How alike two weights are: 1 where they are equal, also where no double holds them. */
+static double weight_ratio(double a, double b)
+{
+    double small = fmin(fabs(a), fabs(b)), large = fmax(fabs(a), fabs(b));
+    return small == large ? 1 : small / large;
+}
+
+/* score (Ra x Rb) = those of all pairs; cosine (N x Ra x Rb). */
+static void score_pairs(const struct side *a, const struct side *b, const double *cosine,
+                        bool with_weights, double *score)
+{
+    uint64_t rank_a = a->model->rank, rank_b = b->model->rank, size = rank_a * rank_b;
+    for (uint64_t i = 0; i < size; i++) {
+        score[i] = with_weights ? weight_ratio(a->weight[i / rank_b], b->weight[i % rank_b]) : 1;
+        for (int n = 0; n < a->model->shape.order; n++)
+            score[i] *= fabs(cosine[(uint64_t)n * size + i]);
+    }
+}
+
+static enum status check_shapes(const struct ktensor *a, const struct ktensor *b,
+                                struct error *error)
+{
+    if (a->shape.order != b->shape.order)
+        return error_set(error, STATUS_INPUT,
+                         "a model of %d modes and one of %d cannot be compared", a->shape.order,
+                         b->shape.order);
+    for (int n = 0; n < a->shape.order; n++)
+        if (a->shape.dims[n] != b->shape.dims[n])
+            return error_set(
+                error, STATUS_INPUT, "mode %d: a length of %llu and one of %llu cannot be compared",
+                n + 1, (unsigned long long)a->shape.dims[n], (unsigned long long)b->shape.dims[n]);
+    return STATUS_OK;
+}
+
+static enum status match_create(struct ktensor_match *m, const struct ktensor *a,
+                                const struct ktensor *b, bool with_weights, struct error *error)
+{
+    *m = (struct ktensor_match){.with_weights = with_weights,
+                                .order = a->shape.order,
+                                .pairs = a->rank < b->rank ? a->rank : b->rank,
+                                .rank_a = a->rank,
+                                .rank_b = b->rank};
+    if (!(m->pair = memory_array(m->pairs, sizeof *m->pair, error)) ||
+        !(m->cosine = memory_array(m->pairs, (size_t)m->order * sizeof *m->cosine, error)) ||
+        !(m->partner_a = memory_array(m->rank_a, sizeof *m->partner_a, error)) ||
+        !(m->partner_b = memory_array(m->rank_b, sizeof *m->partner_b, error)))
+        return error->status;
+    for (uint64_t r = 0; r < m->rank_a; r++)
+        m->partner_a[r] = NO_PARTNER;
+    for (uint64_t s = 0; s < m->rank_b; s++)
+        m->partner_b[s] = NO_PARTNER;
+    return STATUS_OK;
+}
+
+/* Sets the partners; score (Ra x Rb). The assignment wants no more rows than columns. */
+static enum status choose_partners(struct ktensor_match *m, const double *score,
+                                   struct error *error)
+{
+    if (m->rank_a <= m->rank_b) {
+        if (assignment_solve(score, m->rank_a, m->rank_b, m->partner_a, error) == STATUS_OK)
+            for (uint64_t r = 0; r < m->rank_a; r++)
+                m->partner_b[m->partner_a[r]] = r;
+        return error->status;
+    }
+    double *transposed = memory_array(m->rank_b, m->rank_a * sizeof *transposed, error);
+    if (!transposed)
+        return error->status;
+    for (uint64_t r = 0; r < m->rank_a; r++)
+        for (uint64_t s = 0; s < m->rank_b; s++)
+            transposed[s * m->rank_a + r] = score[r * m->rank_b + s];
+    if (assignment_solve(transposed, m->rank_b, m->rank_a, m->partner_b, error) == STATUS_OK)
+        for (uint64_t s = 0; s < m->rank_b; s++)
+            m->partner_a[m->partner_b[s]] = s;
+    memory_free(transposed);
+    return error->status;
+}
+
+/* Tells of the pairs what is known of all pairs. */
+static void fill_pairs(struct ktensor_match *m, const double *score, const double *cosine)
+{
+    uint64_t size = m->rank_a * m->rank_b, order = (uint64_t)m->order, p = 0;
+    for (uint64_t r = 0; r < m->rank_a; r++) {
+        if (m->partner_a[r] == NO_PARTNER)
+            continue;
+        struct ktensor_pair pair = {.a = r, .b = m->partner_a[r]};
+        uint64_t at = r * m->rank_b + pair.b;
+        pair.score = score[at];
+        pair.congruence = (m->weight_a[r] < 0) == (m->weight_b[pair.b] < 0) ? 1 : -1;
+        for (uint64_t n = 0; n < order; n++) {
+            m->cosine[p * order + n] = cosine[n * size + at];
+            pair.congruence *= cosine[n * size + at];
+        }
+        m->score += pair.score / (double)m->pairs;
+        m->congruence += fabs(pair.congruence) / (double)m->pairs;
+        m->pair[p++] = pair;
+    }
+}
+
+enum status ktensor_match(struct ktensor_match *match, const struct ktensor *a,
+                          const struct ktensor *b, bool with_weights, struct error *error)
+{
+    struct side sa = {0}, sb = {0};
+    double *cosine = NULL, *score = NULL;
+    uint64_t order = (uint64_t)a->shape.order;
+    *match = (struct ktensor_match){0};
+    if (check_shapes(a, b, error) != STATUS_OK ||
+        match_create(match, a, b, with_weights, error) != STATUS_OK ||
+        side_create(&sa, a, error) != STATUS_OK || side_create(&sb, b, error) != STATUS_OK ||
+        !(score = memory_array(a->rank, b->rank * sizeof *score, error)) ||
+        !(cosine = memory_array(a->rank * b->rank, order * sizeof *cosine, error)))
+        goto end;
+    for (int n = 0; n < a->shape.order; n++)
+        if (take_cosines(&sa, &sb, n, cosine + (uint64_t)n * a->rank * b->rank, error) != STATUS_OK)
+            goto end;
+    score_pairs(&sa, &sb, cosine, with_weights, score);
+    if (choose_partners(match, score, error) == STATUS_OK) {
+        match->weight_a = sa.weight;
+        match->weight_b = sb.weight;
+        sa.weight = sb.weight = NULL;
+        fill_pairs(match, score, cosine);
+    }
+end:
+    side_free(&sa);
+    side_free(&sb);
+    memory_free(score);
+    memory_free(cosine);
+    if (error->status != STATUS_OK)
+        ktensor_match_free(match);
+    return error->status;
+}
+
+void ktensor_match_free(struct ktensor_match *match)
+{
+    memory_free(match->pair);
+    memory_free(match->cosine);
+    memory_free(match->weight_a);
+    memory_free(match->weight_b);
+    memory_free(match->partner_a);
+    memory_free(match->partner_b);
+    *match = (struct ktensor_match){0};
+}

@@ -1,0 +1,47 @@
+/* Which components of two models belong together, and how alike they are. */
+#ifndef BLCO_KTENSOR_MATCH_H
+#define BLCO_KTENSOR_MATCH_H
+
+#include <stdbool.h>
+
+#include "model/ktensor.h"
+
+#define NO_PARTNER UINT64_MAX
+
+/* A component of A and a component of B. The cosine of a mode is that of the angle between the
+ * components' columns in this mode, from -1 to 1; 0 where a column is zero. */
+struct ktensor_pair {
+    uint64_t a, b;     /* the components' numbers, from 0                                  */
+    double congruence; /* cosine of the angle between the components, weights' signs included:
+                        * the product of the modes' cosines, -1 for opposite components    */
+    double score;      /* |congruence|, with weights times the smaller |weight| / the larger one */
+};
+
+struct ktensor_match {
+    bool with_weights;         /* whether weights count in scores                           */
+    int order;                 /* N                                                         */
+    uint64_t pairs;            /* the smaller one of the models' ranks                      */
+    struct ktensor_pair *pair; /* (pairs) in ascending order of a; owned                    */
+    double *cosine;            /* (pairs x N) of each pair and mode; owned                  */
+    uint64_t rank_a, rank_b;
+    double *weight_a, *weight_b;     /* (Ra), (Rb) lambda times the norms of the columns; owned   */
+    uint64_t *partner_a, *partner_b; /* (Ra), (Rb) a component of the other model, or NO_PARTNER;
+                                      * owned */
+    double score;                    /* the factor match score: the mean of the pairs' scores */
+    double congruence;               /* the mean of the pairs' |congruences|                      */
+};
+
+/* *match = the pairs of components whose scores have the largest sum that there is
+ * (assignment.h), each component in one pair at most. `score` is the factor match score (E. Acar,
+ * D. M. Dunlavy, T. G. Kolda, M. Morup: Scalable tensor factorizations for incomplete data,
+ * Chemometrics and Intelligent Laboratory Systems 106, 2011); `with_weights` says whether weights
+ * count. Entries may be so large or so small that their squares are not numbers. Takes memory for
+ * (N + 1) Ra Rb doubles. The caller frees *match, which is empty on failure. STATUS_INPUT if the
+ * shapes differ, STATUS_MEMORY. */
+enum status ktensor_match(struct ktensor_match *match, const struct ktensor *a,
+                          const struct ktensor *b, bool with_weights, struct error *error);
+
+/* Accepts an empty one. */
+void ktensor_match_free(struct ktensor_match *match);
+
+#endif

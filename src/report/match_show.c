@@ -1,0 +1,86 @@
+#include "report/match_show.h"
+
+static void print_head(FILE *stream, int order)
+{
+    fprintf(stream, "\n%6s %6s %9s %11s %11s %11s", "A", "B", "score", "congruence", "weight A",
+            "weight B");
+    for (int n = 1; n <= order; n++) {
+        char name[16];
+        snprintf(name, sizeof name, "mode %d", n);
+        fprintf(stream, " %9s", name);
+    }
+    fprintf(stream, "\n");
+}
+
+static void print_pair(FILE *stream, const struct ktensor_match *m, uint64_t p)
+{
+    const struct ktensor_pair *pair = &m->pair[p];
+    fprintf(stream, "%6ju %6ju %9.6f %11.6f %11.6g %11.6g", (uintmax_t)pair->a + 1,
+            (uintmax_t)pair->b + 1, pair->score, pair->congruence, m->weight_a[pair->a],
+            m->weight_b[pair->b]);
+    for (int n = 0; n < m->order; n++)
+        fprintf(stream, " %9.6f", m->cosine[p * (uint64_t)m->order + (uint64_t)n]);
+    fprintf(stream, "\n");
+}
+
+/* Prints the components of the larger model that have no partner. */
+static void print_alone(FILE *stream, const char *name, const uint64_t *partner, uint64_t rank,
+                        uint64_t pairs)
+{
+    if (rank == pairs)
+        return;
+    fprintf(stream, "\ncomponents of %s without a partner:", name);
+    const char *before = " ";
+    for (uint64_t r = 0; r < rank; r++)
+        if (partner[r] == NO_PARTNER) {
+            fprintf(stream, "%s%ju", before, (uintmax_t)r + 1);
+            before = ", ";
+        }
+    fprintf(stream, "\n");
+}
+
+void match_print(FILE *stream, const struct ktensor_match *m)
+{
+    fprintf(stream, "score        %.6f, mean of %ju pair%s%s\n", m->score, (uintmax_t)m->pairs,
+            m->pairs == 1 ? "" : "s", m->with_weights ? "" : ", without weights");
+    fprintf(stream, "congruence   %.6f, mean of the magnitudes\n", m->congruence);
+    print_head(stream, m->order);
+    for (uint64_t p = 0; p < m->pairs; p++)
+        print_pair(stream, m, p);
+    print_alone(stream, "A", m->partner_a, m->rank_a, m->pairs);
+    print_alone(stream, "B", m->partner_b, m->rank_b, m->pairs);
+}
+
+static void put_alone(struct json *j, const char *name, const uint64_t *partner, uint64_t rank)
+{
+    json_array(j, name);
+    for (uint64_t r = 0; r < rank; r++)
+        if (partner[r] == NO_PARTNER)
+            json_unsigned(j, NULL, r + 1);
+    json_end(j);
+}
+
+void match_put_json(struct json *j, const struct ktensor_match *m)
+{
+    json_bool(j, "weights", m->with_weights);
+    json_number(j, "score", m->score);
+    json_number(j, "congruence", m->congruence);
+    json_array(j, "pairs");
+    for (uint64_t p = 0; p < m->pairs; p++) {
+        const struct ktensor_pair *pair = &m->pair[p];
+        json_object(j, NULL);
+        json_unsigned(j, "a", pair->a + 1);
+        json_unsigned(j, "b", pair->b + 1);
+        json_number(j, "score", pair->score);
+        json_number(j, "congruence", pair->congruence);
+        json_number(j, "weight_a", m->weight_a[pair->a]);
+        json_number(j, "weight_b", m->weight_b[pair->b]);
+        json_numbers(j, "cosines", m->cosine + p * (uint64_t)m->order, (size_t)m->order);
+        json_end(j);
+    }
+    json_end(j);
+    json_object(j, "without_partner");
+    put_alone(j, "a", m->partner_a, m->rank_a);
+    put_alone(j, "b", m->partner_b, m->rank_b);
+    json_end(j);
+}

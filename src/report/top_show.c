@@ -1,0 +1,216 @@
+#include "report/top_show.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/printable.h"
+#include "base/utf8.h"
+
+#define LINE_WIDTH  80 /* columns of the terminal: of a text line, of a label */
+#define LABEL_WIDTH 32
+#define CUT         "..."
+#define LABEL_ROOM  512 /* bytes of a label as it is shown */
+#define VALUE_ROOM  32
+
+/* Powers of ten of a column's strongest entry between which values are shown without a power. */
+#define LEAST_EXPONENT   -4
+#define LARGEST_EXPONENT 6
+
+#define ALL_ZERO "all zero" /* in place of a label */
+
+/* --- the entries of one component in one mode --- */
+
+struct column {
+    const struct top_view *view;
+    int n; /* the mode */
+    bool labelled;
+    const struct top_entry *entry; /* (count); borrowed              */
+    int decimals;                  /* of the values; negative: a power of ten is shown, too */
+    uint64_t count;                /* entries other than 0           */
+    size_t label_width, value_width, width;
+};
+
+static void show_label(const struct column *c, const struct top_entry *entry, char *out)
+{
+    const char *label = labels_get(c->view->labels, c->n, entry->index);
+    if (!label) {
+        snprintf(out, LABEL_ROOM, "%s%ju", c->labelled ? "index " : "",
+                 (uintmax_t)entry->index + (uintmax_t)c->view->index_base);
+        return;
+    }
+    printable(label, out, LABEL_ROOM - sizeof CUT);
+    if (utf8_width(out) > LABEL_WIDTH)
+        strcpy(out + utf8_fit(out, LABEL_WIDTH - strlen(CUT)), CUT);
+}
+
+/* As many decimals for all values as give the strongest one four digits; negative where that value
+ * is too large or too small for decimals alone. */
+static int decimals_for(double strongest)
+{
+    int exponent = strongest != 0 ? (int)floor(log10(fabs(strongest))) : 0;
+    if (exponent < LEAST_EXPONENT || exponent > LARGEST_EXPONENT)
+        return -1;
+    return exponent < 3 ? 3 - exponent : 0;
+}
+
+static void show_value(const struct column *c, const struct top_entry *entry, char *out)
+{
+    if (c->decimals < 0)
+        snprintf(out, VALUE_ROOM, "%.3e", entry->value);
+    else
+        snprintf(out, VALUE_ROOM, "%.*f", c->decimals, entry->value);
+}
+
+static void name_mode(const struct column *c, char *out)
+{
+    snprintf(out, LABEL_ROOM, "mode %d", c->n + 1);
+}
+
+static void widen(size_t *width, size_t wanted)
+{
+    *width = *width < wanted ? wanted : *width;
+}
+
+static struct column column_of(const struct top_view *view, int n, uint64_t component)
+{
+    const struct top_entries *top = &view->top[n];
+    char label[LABEL_ROOM], value[VALUE_ROOM];
+    struct column c = {.view = view, .n = n, .entry = top->entry + component * top->count};
+    c.labelled = view->labels->mode[n].count > 0;
+    c.decimals = top->count > 0 ? decimals_for(c.entry[0].value) : 0;
+    while (c.count < top->count && c.entry[c.count].value != 0) {
+        show_label(&c, &c.entry[c.count], label);
+        show_value(&c, &c.entry[c.count], value);
+        widen(&c.label_width, utf8_width(label));
+        widen(&c.value_width, strlen(value));
+        c.count++;
+    }
+    if (c.count == 0)
+        c.label_width = strlen(ALL_ZERO);
+    name_mode(&c, label);
+    c.width = c.label_width + 2 + c.value_width;
+    widen(&c.width, strlen(label));
+    return c;
+}
+
+/* --- text lines --- */
+
+/* A text line that has no blanks at its end: blanks wait until something follows. */
+struct blanks {
+    FILE *stream;
+    size_t waiting;
+};
+
+static void put(struct blanks *b, size_t before, const char *text, size_t behind)
+{
+    if (*text) {
+        fprintf(b->stream, "%*s%s", (int)(b->waiting + before), "", text);
+        b->waiting = behind;
+    } else {
+        b->waiting += before + behind;
+    }
+}
+
+/* Entry i of the column, or blanks where there is none. Numbers stand to the right. */
+static void put_entry(struct blanks *b, const struct column *c, uint64_t i)
+{
+    char label[LABEL_ROOM] = "", value[VALUE_ROOM] = "";
+    if (i < c->count) {
+        show_label(c, &c->entry[i], label);
+        show_value(c, &c->entry[i], value);
+    } else if (i == 0) {
+        strcpy(label, ALL_ZERO);
+    }
+    size_t blank = c->label_width - utf8_width(label);
+    bool left = c->labelled || c->count == 0;
+    put(b, left ? 0 : blank, label, left ? blank : 0);
+    put(b, 2 + c->value_width - strlen(value), value,
+        c->width - c->label_width - 2 - c->value_width);
+}
+
+/* Columns that stand side by side. */
+static void print_band(FILE *stream, const struct column *column, int count)
+{
+    uint64_t most = 1;
+    for (int k = 0; k < count; k++)
+        most = column[k].count > most ? column[k].count : most;
+    struct blanks b = {.stream = stream};
+    for (int k = 0; k < count; k++) {
+        char name[LABEL_ROOM];
+        name_mode(&column[k], name);
+        put(&b, 2, name, column[k].width - strlen(name) + 1);
+    }
+    for (uint64_t i = 0; i < most; i++) {
+        fprintf(stream, "\n");
+        b.waiting = 0;
+        for (int k = 0; k < count; k++) {
+            b.waiting += 2;
+            put_entry(&b, &column[k], i);
+            b.waiting += 1;
+        }
+    }
+    fprintf(stream, "\n");
+}
+
+static void print_component(FILE *stream, const struct top_view *view, uint64_t r)
+{
+    fprintf(stream, "component %ju, weight %.6g\n", (uintmax_t)r + 1, view->model->lambda[r]);
+    struct column band[MAX_ORDER];
+    for (int n = view->mode, next = n; n < view->end_mode; n = next) {
+        size_t width = 0;
+        for (; next < view->end_mode; next++) {
+            band[next - n] = column_of(view, next, r);
+            width += 3 + band[next - n].width;
+            if (next > n && width > LINE_WIDTH)
+                break;
+        }
+        print_band(stream, band, next - n);
+    }
+}
+
+void top_print(FILE *stream, const struct top_view *view)
+{
+    for (uint64_t r = view->component; r < view->end_component; r++) {
+        if (r > view->component)
+            fprintf(stream, "\n");
+        print_component(stream, view, r);
+    }
+}
+
+/* --- JSON --- */
+
+static void put_mode(struct json *j, const struct top_view *view, int n, uint64_t r)
+{
+    const struct top_entries *top = &view->top[n];
+    const struct top_entry *entry = top->entry + r * top->count;
+    json_object(j, NULL);
+    json_unsigned(j, "mode", (uint64_t)n + 1);
+    json_array(j, "entries");
+    for (uint64_t i = 0; i < top->count && entry[i].value != 0; i++) {
+        json_object(j, NULL);
+        json_unsigned(j, "index", entry[i].index + (uint64_t)view->index_base);
+        if (view->labels->mode[n].count > 0)
+            json_string(j, "label", labels_get(view->labels, n, entry[i].index));
+        json_number(j, "value", entry[i].value);
+        json_end(j);
+    }
+    json_end(j);
+    json_end(j);
+}
+
+void top_put_json(struct json *j, const struct top_view *view)
+{
+    json_array(j, "components");
+    for (uint64_t r = view->component; r < view->end_component; r++) {
+        json_object(j, NULL);
+        json_unsigned(j, "component", r + 1);
+        json_number(j, "weight", view->model->lambda[r]);
+        json_array(j, "modes");
+        for (int n = view->mode; n < view->end_mode; n++)
+            put_mode(j, view, n, r);
+        json_end(j);
+        json_end(j);
+    }
+    json_end(j);
+}

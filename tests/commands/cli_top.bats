@@ -1,0 +1,168 @@
+load cli_helpers
+
+# The admissions in two components: ucb.mode1.mat, ...
+berkeley() { cpd -q "$DATA/ucb-admissions.tns" -r 2 -o ucb --backend host; }
+
+# Arguments that give the admissions their labels.
+LABELS="1=ucb.1.map,2=ucb.2.map,3=ucb.3.map"
+berkeley_labels() {
+    for mode in 1 2 3; do cp "$DATA/ucb-admissions.mode$mode.map" ucb.$mode.map; done
+}
+
+# A model of 4 modes with zeros, large and small values, and both signs.
+mixed() {
+    cat >mixed.ktns <<'END'
+ktensor
+4
+3 2 2 1
+2
+1 1e-7
+matrix
+2
+3 2
+1e-9 0
+3e-9 5
+0 -123456
+matrix
+2
+2 2
+1 0
+12345678 0
+matrix
+2
+2 2
+0.001 999999
+-0.0005 999.999999
+matrix
+2
+1 2
+1 1
+END
+}
+
+@test "top of the admissions, with labels, in full" {
+    berkeley && berkeley_labels
+    run -0 --separate-stderr "$BLCO" top ucb --labels "$LABELS" -n 3
+    [ -z "$stderr" ]
+    cat >expected <<'END'
+component 1, weight 863.117
+  mode 1             mode 2           mode 3
+  rejected  0.9403   female  0.7857   department C  0.5818
+  admitted  0.3404   male    0.6186   department F  0.5484
+                                      department E  0.4363
+
+component 2, weight 787.665
+  mode 1             mode 2           mode 3
+  admitted  0.8299   male    0.9849   department A  0.8116
+  rejected  0.5579   female  0.1730   department B  0.5611
+                                      department D  0.1271
+END
+    diff expected <(echo "$output")
+    # the same from each format, and with one thread
+    for format in npy ktns; do
+        cpd -q "$DATA/ucb-admissions.tns" -r 2 -o $format --format $format --backend host
+        diff expected <("$BLCO" top $format --labels "$LABELS" -n 3 -t 1)
+    done
+    diff expected <("$BLCO" top ktns.ktns --labels "$LABELS" -n 3)
+}
+
+@test "top without labels shows indices, the strongest first, as sort(1) does" {
+    "$BLCO" generate x.tns -q --dims 300,20,90 --nnz 4000 --seed 3
+    cpd -q x.tns -r 3 -i 5 -o x --backend host
+    "$BLCO" top x --json -n 7 >x.json
+    for r in 1 2 3; do
+        for mode in 1 2 3; do
+            awk -v r=$r '{ x = $r + 0; printf "%.17g %d\n", (x < 0 ? -x : x), NR }' x.mode$mode.mat |
+                sort -k1,1gr -k2,2n | head -n 7 | awk '{ print $2 }' >expected
+            "$BLCO" top x --component $r --mode $mode -n 7 >got
+            [ "$(wc -l <got)" -eq 9 ]
+            diff expected <(tail -n 7 got | awk '{ print $1 }')
+            command -v jq >/dev/null || continue
+            diff expected <(jq ".components[$r - 1].modes[$mode - 1].entries[].index" x.json)
+        done
+    done
+}
+
+@test "top: values, zeros and modes that do not fit side by side" {
+    mixed
+    printf '\346\235\261\344\272\254\nM\303\274nchen, a label that is too long to be shown\n\033[31mred\n' >1.map
+    printf '\nx\n' >2.map
+    run -0 "$BLCO" top mixed.ktns --labels 1=1.map --labels 2=2.map
+    cat >expected <<'END'
+component 1, weight 1
+  mode 1                                        mode 2
+  München, a label that is too ...  3.000e-09   x        1.235e+07
+  東京                              1.000e-09   index 1  1.000e+00
+  mode 3         mode 4
+  1   0.001000   1  1.000
+  2  -0.000500
+
+component 2, weight 1e-07
+  mode 1                                      mode 2       mode 3      mode 4
+  \x1b[31mred                       -123456   all zero     1  999999   1  1.000
+  München, a label that is too ...        5                2    1000
+END
+    diff expected <(echo "$output")
+    [ -z "$(awk 'length > 80' expected)" ]
+    run -0 "$BLCO" top mixed.ktns --component 2 --mode 3 --index-base 0 -n 1
+    [ "$output" = $'component 2, weight 1e-07\n  mode 3\n  0  999999' ]
+    run -0 "$BLCO" top mixed.ktns --component 2 --mode 2
+    [ "$output" = $'component 2, weight 1e-07\n  mode 2\n  all zero' ]
+    run ! grep -q ' $' expected
+}
+
+@test "top: JSON has whole labels and all digits" {
+    command -v jq >/dev/null || skip "there is no jq"
+    mixed
+    printf '"quoted\\"\nbeyond \377 UTF-8, a label that is too long to be shown\n\033[31mred\n' >1.map
+    printf '\nx\n' >2.map
+    "$BLCO" top mixed.ktns --labels 1=1.map,2=2.map --json >got
+    [ "$(jq -c '[.model, .rank, .lengths, .index_base]' got)" = '["mixed.ktns",2,[3,2,2,1],1]' ]
+    # jq has more than one way to print small numbers
+    jq -e '[.components[] | [.component, .weight, (.modes | length)]] == [[1,1,4],[2,1e-7,4]]' got
+    jq -c '.components[].modes[].entries[]' got >entries
+    jq -s -e '.[0] == {index: 2, label: "beyond \ufffd UTF-8, a label that is too long to be shown", value: 3e-9} and
+        .[1] == {index: 1, label: "\"quoted\\\"", value: 1e-9} and
+        .[2] == {index: 2, label: "x", value: 12345678} and .[3] == {index: 1, label: null, value: 1}' entries
+    grep -qxF '{"index":3,"label":"\u001b[31mred","value":-123456}' entries
+    grep -qxF '{"index":2,"value":999.999999}' entries
+    [ "$(jq -c '.components[1].modes[1]' got)" = '{"mode":2,"entries":[]}' ]
+    "$BLCO" top mixed.ktns --json --index-base 0 --component 2 --mode 4 >got
+    jq -e '.components == [{component: 2, weight: 1e-7, modes: [{mode: 4, entries: [{index: 0, value: 1}]}]}]' got
+}
+
+@test "top: labels as gzip, from standard input, with other line ends" {
+    berkeley && berkeley_labels
+    "$BLCO" top ucb --labels "$LABELS" >expected
+    gzip -c ucb.3.map >ucb.3.map.gz
+    sed 's/$/\r/' ucb.1.map >'a,b=c.map'
+    { printf '\357\273\277' && cat ucb.2.map; } | head -c -1 >marked.map
+    diff expected <("$BLCO" top ucb --labels '3=ucb.3.map.gz,1=a,b=c.map' --labels 2=marked.map)
+    diff expected <("$BLCO" top ucb --labels 1=ucb.1.map,2=ucb.2.map,3=- <ucb.3.map.gz)
+}
+
+@test "top of 64 components of a long mode" {
+    "$BLCO" generate x.tns -q --dims 200000,50,60 --nnz 20000
+    cpd -q x.tns -r 64 -i 1 -o x --format npy --backend host
+    run -0 "$BLCO" top x
+    [ "$(grep -c '^component' <<<"$output")" -eq 64 ]
+    [ "$(awk 'length > 80' <<<"$output")" = "" ]
+    [ "$(wc -l <<<"$output")" -eq $((64 * 13 - 1)) ]
+    diff <(echo "$output") <("$BLCO" top x -t 1)
+}
+
+@test "top: options that are refused" {
+    berkeley
+    fails 2 "no model given" top
+    fails 2 "one model expected, but 'b' follows 'a'" top a b
+    for bad in 0 -1 x '' 4294967296; do
+        fails 2 "--count: '$bad', expected a whole number from 1 to 4294967295" top ucb -n "$bad"
+    done
+    fails 2 "--component: 3, expected 1 to 2" top ucb --component 3
+    fails 2 "--component: '0', expected a whole number" top ucb --component 0
+    fails 2 "--mode: 4, expected 1 to 3" top ucb --mode 4
+    fails 2 "--mode: '17', expected a whole number from 1 to 16" top ucb --mode 17
+    fails 2 "--labels: mode 4, expected 1 to 3" top ucb --labels 4=x.map
+    fails 2 "--labels: mode 1 twice, expected one file for each mode" top ucb --labels 1=x,1=y
+    fails 2 "--labels: 'x.map', expected MODE=FILE" top ucb --labels x.map
+}
