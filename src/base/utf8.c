@@ -1,6 +1,7 @@
 #include "base/utf8.h"
 
 #include <locale.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <wchar.h>
 
@@ -40,27 +41,42 @@ static wchar_t code_point(const char *text, size_t length)
     return (wchar_t)code;
 }
 
+/* The C library knows widths of characters only in a locale that has these characters; to load one
+ * takes longer than to measure a text. */
+static locale_t characters; /* 0 where there is none; kept to the end of the program */
+static pthread_once_t characters_once = PTHREAD_ONCE_INIT;
+
+static void load_characters(void)
+{
+    characters = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+}
+
+/* The columns of the character at `text`, which has `length` bytes, or of a byte alone (length 0).
+ */
+static size_t character_width(const char *text, size_t length)
+{
+    if (length <= 1)
+        return 1;
+    pthread_once(&characters_once, load_characters);
+    locale_t before = characters ? uselocale(characters) : (locale_t)0;
+    int width = wcwidth(code_point(text, length));
+    if (characters)
+        uselocale(before);
+    return width < 0 ? 1 : (size_t)width;
+}
+
 /* The bytes of the text up to the first character behind `most` columns; *width = what these bytes
  * take. */
 static size_t measure(const char *text, size_t most, size_t *width)
 {
-    /* the C library knows widths of characters only in a locale that has them */
-    locale_t characters = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-    locale_t before = characters ? uselocale(characters) : (locale_t)0;
     const char *at = text;
     *width = 0;
     while (*at) {
-        size_t length = utf8_length(at);
-        int columns = length > 0 ? wcwidth(code_point(at, length)) : 1;
-        size_t added = columns < 0 ? 1 : (size_t)columns;
+        size_t length = utf8_length(at), added = character_width(at, length);
         if (*width + added > most)
             break;
         *width += added;
         at += length > 0 ? length : 1;
-    }
-    if (characters) {
-        uselocale(before);
-        freelocale(characters);
     }
     return (size_t)(at - text);
 }

@@ -95,9 +95,9 @@ void cmd_print_tensor(const char *path);
 /* Prints lengths of modes as 4 x 5 x 6. */
 void cmd_print_lengths(const struct shape *shape);
 
-/* Reads the model of a command that works on models alone (ktensor_read), with as many threads as
- * -t says, and shows so on standard error. The caller frees *k with ktensor_free. Errors as of
- * ktensor_read, and STATUS_MEMORY where threads cannot be started. */
+/* Reads the model of a command that works on models alone, by as many threads as -t says; a
+ * terminal shows so meanwhile. The caller frees *k with ktensor_free. Errors as of ktensor_read,
+ * and STATUS_MEMORY where threads cannot be started. */
 enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd_common *common,
                            struct error *error);
 
