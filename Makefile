@@ -194,7 +194,7 @@ INSTALLED_share/bash-completion/completions := $(wildcard scripts/completions/bl
 INSTALLED_share/zsh/site-functions          := $(wildcard scripts/completions/_blco)
 FOLDERS     := $(sort $(patsubst INSTALLED_%,%,$(filter INSTALLED_%,$(.VARIABLES))))
 OWN_FOLDERS := lib/blco share/blco/loaders share/blco/slurm share/blco share/doc/blco
-PROGRAMS    := bin share/blco
+PROGRAMS    := bin share/blco share/blco/slurm
 INTO         = $(DESTDIR)$(PREFIX)
 
 define install_files
@@ -213,7 +213,7 @@ uninstall:
 	  [ ! -d '$(INTO)'/$$f ] || rmdir --ignore-fail-on-non-empty '$(INTO)'/$$f; done
 
 deb: blco
-	scripts/make-deb $O $(VERSION)
+	+scripts/make-deb $O $(VERSION)
 
 format:
 	find src kernels tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | xargs clang-format -i
