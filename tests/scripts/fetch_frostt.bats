@@ -27,11 +27,15 @@ serve() {
     export FROSTT_URL
 }
 
-fetch() { run "$ROOT/scripts/fetch-frostt" "$@" && echo "$output"; }
+fetch() {
+    run "$ROOT/scripts/fetch-frostt" "$@"
+    echo "$output"
+}
 
 @test "fetch-frostt: the list has every tensor once, with as many lengths as modes" {
     fetch --list
-    [ "$status" -eq 0 ] && [ "${#lines[@]}" -eq 28 ]
+    [ "$status" -eq 0 ]
+    [ "${#lines[@]}" -eq 28 ]
     [ "$(printf '%s\n' "${lines[@]}" | awk '{ print $1 }' | sort | uniq -d | wc -l)" -eq 0 ]
     printf '%s\n' "${lines[@]:1}" | awk '{ n = (NF - 2) / 2; if ($4 != "-" && n != $2) exit 1 }'
 }
@@ -44,7 +48,8 @@ fetch() { run "$ROOT/scripts/fetch-frostt" "$@" && echo "$output"; }
 }
 
 @test "fetch-frostt: a download from a server says how much it is, and is read by blco" {
-    files && serve
+    files
+    serve
     fetch matmul_2-2-2
     [ "$status" -eq 0 ]
     bytes=$(stat -c %s served/matrix-multiplication/matmul_2-2-2.tns.gz)
@@ -53,12 +58,14 @@ fetch() { run "$ROOT/scripts/fetch-frostt" "$@" && echo "$output"; }
     [ "${lines[2]}" = ./matmul_2-2-2.tns.gz ]
     "$BLCO" info -q matmul_2-2-2.tns.gz
     fetch matmul_2-2-2
-    [ "$status" -eq 0 ] && [ "$output" = "./matmul_2-2-2.tns.gz is there already" ]
+    [ "$status" -eq 0 ]
+    [ "$output" = "./matmul_2-2-2.tns.gz is there already" ]
     [ "$(grep -c GET log)" -eq 1 ]
 }
 
 @test "fetch-frostt: a download that was cut off goes on where it ended" {
-    files && serve
+    files
+    serve
     head -c 50 served/matrix-multiplication/matmul_2-2-2.tns.gz >matmul_2-2-2.tns.gz.part
     fetch matmul_2-2-2
     [ "$status" -eq 0 ]
@@ -68,12 +75,15 @@ fetch() { run "$ROOT/scripts/fetch-frostt" "$@" && echo "$output"; }
     # all bytes came, but the name was not given yet
     mv matmul_2-2-2.tns.gz matmul_2-2-2.tns.gz.part
     fetch matmul_2-2-2
-    [ "$status" -eq 0 ] && [ -e matmul_2-2-2.tns.gz ] && [ ! -e matmul_2-2-2.tns.gz.part ]
+    [ "$status" -eq 0 ]
+    [ -e matmul_2-2-2.tns.gz ]
+    [ ! -e matmul_2-2-2.tns.gz.part ]
     [ "$(grep -c GET log)" -eq 1 ]
 }
 
 @test "fetch-frostt: a server that sends whole files only" {
-    files && serve --whole
+    files
+    serve --whole
     head -c 50 served/matrix-multiplication/matmul_2-2-2.tns.gz >matmul_2-2-2.tns.gz.part
     fetch matmul_2-2-2
     [ "$status" -eq 0 ]
@@ -93,7 +103,8 @@ fetch() { run "$ROOT/scripts/fetch-frostt" "$@" && echo "$output"; }
     fetch matmul_2-2-2
     [ "$status" -eq 1 ]
     [[ $output == *"the file that came is damaged (gzip -t) and was removed"* ]]
-    [ ! -e matmul_2-2-2.tns.gz ] && [ ! -e matmul_2-2-2.tns.gz.part ]
+    [ ! -e matmul_2-2-2.tns.gz ]
+    [ ! -e matmul_2-2-2.tns.gz.part ]
     fetch nips
     [ "$status" -eq 1 ]
     [[ $output == *"nips.tns.gz: the server does not answer, or has no such file"* ]]
@@ -102,7 +113,9 @@ fetch() { run "$ROOT/scripts/fetch-frostt" "$@" && echo "$output"; }
 @test "fetch-frostt: a tar archive becomes the text that is in it" {
     files
     export FROSTT_URL=file://$PWD/served
-    mkdir fb-m && cp "$DATA/planted.tns" fb-m/fb-m.tns && echo "of macOS" >fb-m/._fb-m.tns
+    mkdir fb-m
+    cp "$DATA/planted.tns" fb-m/fb-m.tns
+    echo "of macOS" >fb-m/._fb-m.tns
     tar -czf served/FB-M/fb-m.tns.gz fb-m
     mkdir into
     fetch -o into fb-m
@@ -112,17 +125,21 @@ fetch() { run "$ROOT/scripts/fetch-frostt" "$@" && echo "$output"; }
 }
 
 @test "fetch-frostt: wrong usage; nothing is downloaded when one name is unknown" {
-    files && serve
+    files
+    serve
     fetch matmul_2-2-2 enrom
     [ "$status" -eq 2 ]
     [ "$output" = "fetch-frostt: no tensor enrom; the nearest name is enron; --list shows all" ]
     [ "$(wc -l <log)" -eq 1 ]
     fetch flickr
-    [ "$status" -eq 2 ] && [[ $output == *"nearest name is flickr-3d;"* ]]
+    [ "$status" -eq 2 ]
+    [[ $output == *"nearest name is flickr-3d;"* ]]
     fetch -o absent nips
-    [ "$status" -eq 2 ] && [ "$output" = "fetch-frostt: absent: no such folder" ]
+    [ "$status" -eq 2 ]
+    [ "$output" = "fetch-frostt: absent: no such folder" ]
     fetch
-    [ "$status" -eq 2 ] && [[ $output == "Usage: "* ]]
+    [ "$status" -eq 2 ]
+    [[ $output == "Usage: "* ]]
 }
 
 @test "fetch-frostt: shellcheck finds nothing" {

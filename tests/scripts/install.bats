@@ -16,7 +16,9 @@ make_target() {
     cd root/opt/x
     run -0 bin/blco --version
     run -0 bin/blco info -q "$DATA/planted.tns"
-    bin/blco cpd -q "$DATA/planted.tns" -r 4 -o planted && [ -s planted.mode3.mat ] && rm planted.*
+    bin/blco cpd -q "$DATA/planted.tns" -r 4 -o planted
+    [ -s planted.mode3.mat ]
+    rm planted.*
     diff <(cd "$ROOT/man" && ls) <(cd share/man && ls man1 man5 man7 | sed '/:$/d; /^$/d' | sort)
     for page in share/man/man?/*; do [ "${page##*.}" = "$(basename "$(dirname "$page")" | tr -d man)" ]; done
     diff -r "$ROOT/scripts/slurm" share/blco/slurm
