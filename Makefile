@@ -181,21 +181,21 @@ kill: blco
 
 # What is installed into which folder below PREFIX. BUILT has the program and the plugin.
 BUILT := build
-INSTALLED_bin                               := $(BUILT)/blco
-INSTALLED_lib/blco                          := $(if $(PLUGIN),$(BUILT)/blco-mpi.so)
-INSTALLED_share/man/man1                    := $(wildcard man/*.1)
-INSTALLED_share/man/man5                    := $(wildcard man/*.5)
-INSTALLED_share/man/man7                    := $(wildcard man/*.7)
-INSTALLED_share/blco                        := scripts/fetch-frostt
-INSTALLED_share/blco/loaders                := $(wildcard scripts/loaders/*.py scripts/loaders/*.m)
-INSTALLED_share/blco/slurm                  := $(wildcard scripts/slurm/*.sh)
-INSTALLED_share/doc/blco                    := LICENSE
-INSTALLED_share/bash-completion/completions := $(wildcard scripts/completions/blco)
-INSTALLED_share/zsh/site-functions          := $(wildcard scripts/completions/_blco)
+INSTALLED_bin                := $(BUILT)/blco
+INSTALLED_lib/blco           := $(if $(PLUGIN),$(BUILT)/blco-mpi.so)
+INSTALLED_share/man/man1     := $(wildcard man/*.1)
+INSTALLED_share/man/man5     := $(wildcard man/*.5)
+INSTALLED_share/man/man7     := $(wildcard man/*.7)
+INSTALLED_share/blco         := scripts/fetch-frostt
+INSTALLED_share/blco/loaders := $(wildcard scripts/loaders/*.py scripts/loaders/*.m)
+INSTALLED_share/blco/slurm   := $(wildcard scripts/slurm/*.sh)
+INSTALLED_share/doc/blco     := LICENSE
 FOLDERS     := $(sort $(patsubst INSTALLED_%,%,$(filter INSTALLED_%,$(.VARIABLES))))
 OWN_FOLDERS := lib/blco share/blco/loaders share/blco/slurm share/blco share/doc/blco
 PROGRAMS    := bin share/blco share/blco/slurm
 INTO         = $(DESTDIR)$(PREFIX)
+# Completion of words, which the program writes: SHELL:FILE.
+COMPLETIONS := bash:share/bash-completion/completions/blco zsh:share/zsh/site-functions/_blco
 
 define install_files
 install -D -m $(if $(filter $1,$(PROGRAMS)),755,644) -t '$(INTO)/$1' $(INSTALLED_$1)
@@ -204,9 +204,12 @@ endef
 
 install: blco
 	$(foreach f,$(FOLDERS),$(if $(INSTALLED_$f),$(call install_files,$f)))
+	for c in $(COMPLETIONS); do if $(BUILT)/blco completion $${c%:*} >/dev/null 2>&1; then \
+	  $(BUILT)/blco completion $${c%:*} | install -D -m 644 /dev/stdin '$(INTO)'/$${c#*:}; fi; done
 
 # The plugin also where this build has none, and what Python has left beside the loader.
 uninstall:
+	for c in $(COMPLETIONS); do rm -f '$(INTO)'/$${c#*:}; done
 	rm -f $(foreach f,$(FOLDERS),$(patsubst %,'$(INTO)/$f/%',$(notdir $(INSTALLED_$f)))) \
 	  '$(INTO)/lib/blco/blco-mpi.so' '$(INTO)'/share/blco/loaders/__pycache__/load_blco.*
 	for f in share/blco/loaders/__pycache__ $(OWN_FOLDERS); do \

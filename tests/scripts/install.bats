@@ -25,6 +25,11 @@ make_target() {
     diff -r -x __pycache__ "$ROOT/scripts/loaders" share/blco/loaders
     run -0 share/blco/fetch-frostt --list
     cmp "$ROOT/LICENSE" share/doc/blco/LICENSE
+    if "$BLCO" completion bash >completion 2>/dev/null; then
+        cmp completion share/bash-completion/completions/blco
+        [ -s share/zsh/site-functions/_blco ]
+    fi
+    rm completion
     # nothing for its owner alone, and nothing beside these folders
     [ -z "$(find . ! -perm -444)" ]
     [ "$(ls -m)" = "bin, lib, share" ] || [ "$(ls -m)" = "bin, share" ]
