@@ -60,8 +60,10 @@ function [lambda, U] = load_model(stem, format, modes)
             return
         end
     end
-    error('load_blco:absent', 'no model %s: neither %s.ktns nor %s.mode1.npy nor %s.mode1.mat, or none of format %s', ...
-          stem, stem, stem, stem, format);
+    if isempty(format)
+        format = 'ktns, npy or text';
+    end
+    error('load_blco:absent', 'no model %s of format %s', stem, format);
 end
 
 % Refuses a model whose files are being replaced: some may be old and some new (blco-model(5)).
@@ -94,8 +96,10 @@ function [lambda, U] = load_matrices(stem, kind, modes)
         read = @(path) load('-ascii', path);
     end
     U = {};
-    while (modes > 0 && numel(U) < modes) || (modes == 0 && is_file(sprintf('%s.mode%d%s', stem, numel(U) + 1, ending)))
-        U{end + 1} = read(sprintf('%s.mode%d%s', stem, numel(U) + 1, ending)); %#ok<AGROW>
+    path = [stem '.mode1' ending];
+    while numel(U) < modes || (modes == 0 && is_file(path))
+        U{end + 1} = read(path); %#ok<AGROW>
+        path = sprintf('%s.mode%d%s', stem, numel(U) + 1, ending);
     end
     lambda = read([stem '.lambda' ending]);
     lambda = lambda(:);

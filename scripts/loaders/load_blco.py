@@ -48,11 +48,11 @@ def _load_model(stem, format, modes):
         stem, format = stem[: -len(".ktns")], "ktns"
     _refuse_replacement(stem + ".lock")
     first = {"ktns": stem + ".ktns", "npy": stem + ".mode1.npy", "text": stem + ".mode1.mat"}
-    for kind in [format] if format else FORMATS:
+    for kind in (format,) if format else FORMATS:
         if os.path.exists(first[kind]):
             model = _load_ktns(first[kind]) if kind == "ktns" else _load_matrices(stem, kind, modes)
             return _checked_model(stem, *model)
-    raise FileNotFoundError(f"no model: {' nor '.join(first[k] for k in ([format] if format else FORMATS))}")
+    raise FileNotFoundError(f"no model {stem} of format {format or 'ktns, npy or text'}")
 
 
 def _refuse_replacement(lock):
@@ -77,8 +77,10 @@ def _load_matrices(stem, kind, modes):
     ending = ".npy" if kind == "npy" else ".mat"
     read = np.load if kind == "npy" else lambda path: np.loadtxt(path, ndmin=2)
     factors = []
-    while len(factors) < modes if modes else os.path.exists(f"{stem}.mode{len(factors) + 1}{ending}"):
-        factors.append(read(f"{stem}.mode{len(factors) + 1}{ending}"))
+    path = f"{stem}.mode1{ending}"
+    while len(factors) < modes if modes else os.path.exists(path):
+        factors.append(read(path))
+        path = f"{stem}.mode{len(factors) + 1}{ending}"
     return read(f"{stem}.lambda{ending}").reshape(-1), factors
 
 

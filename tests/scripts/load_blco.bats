@@ -37,9 +37,15 @@ tensors() {
     wide_tensor >wide.tns
     "$BLCO" generate -q skewed.blco --dims 300,200,100 --nnz 100000
     printf '7 -2\n9 3\n' >vector.tns
-    cp "$DATA/planted.tns" "$DATA/ucb-admissions.tns" .
+    # thirds and sevenths in single precision, which no decimal number of few digits is
+    awk 'BEGIN { for (i = 1; i <= 700; i++) print 3 * i, i % 2 ? "0.3333333432674408" : "-0.1428571492433548" }' >floats.tns
+    # places of 45 bits, the lowest 30 in fields: sums carry beyond bit 32
+    awk 'BEGIN { srand(5); for (i = 0; i < 5000; i++) print 1 + int(rand() * 8e6), 1 + int(rand() * 4e6), i % 7 + 1 }' >carries.tns
+    cp "$DATA/planted.tns" "$DATA/ucb-admissions.tns" "$DATA/matmul-3x3x3.tns" .
     local file
-    for file in wide vector planted ucb-admissions; do "$BLCO" convert -q $file.tns $file.blco; done
+    for file in wide carries vector floats planted ucb-admissions matmul-3x3x3; do
+        "$BLCO" convert -q $file.tns $file.blco
+    done
     for file in *.blco; do "$BLCO" convert -q --force "$file" "${file%.blco}.tns"; done
 }
 
@@ -60,7 +66,7 @@ models() {
     python_with numpy
     tensors
     for file in *.blco; do loaded_by_python tensor "$file" "${file%.blco}.tns"; done
-    [ "$(find . -name '*.blco' | wc -l)" -eq 5 ]
+    [ "$(find . -name '*.blco' | wc -l)" -eq 8 ]
 }
 
 @test "load_blco.m: every format of a model, and .blco files, as by load_blco.py" {
