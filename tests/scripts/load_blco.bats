@@ -39,8 +39,8 @@ tensors() {
     printf '7 -2\n9 3\n' >vector.tns
     # thirds and sevenths in single precision, which no decimal number of few digits is
     awk 'BEGIN { for (i = 1; i <= 700; i++) print 3 * i, i % 2 ? "0.3333333432674408" : "-0.1428571492433548" }' >floats.tns
-    # places of 45 bits, the lowest 30 in fields: sums carry beyond bit 32
-    awk 'BEGIN { srand(5); for (i = 0; i < 5000; i++) print 1 + int(rand() * 8e6), 1 + int(rand() * 4e6), i % 7 + 1 }' >carries.tns
+    # places of 38 bits, the lowest 25 or so in fields: sums carry beyond bit 32
+    awk 'BEGIN { srand(5); for (i = 0; i < 5000; i++) print 1 + int(rand() * 5e5), 1 + int(rand() * 5e5), i % 7 + 1 }' >carries.tns
     cp "$DATA/planted.tns" "$DATA/ucb-admissions.tns" "$DATA/matmul-3x3x3.tns" .
     local file
     for file in wide carries vector floats planted ucb-admissions matmul-3x3x3; do
