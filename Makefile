@@ -7,7 +7,8 @@
 #   make fuzz            each reader on damaged input, FUZZ_SECONDS (20) each, with clang
 #   make kill            kills KILLS (300) runs that save checkpoints, and checks what is left
 #   make check-gpu       the tests of every operation on the GPU; fails without one
-#   make install         to PREFIX (/usr/local), below DESTDIR
+#   make install         to PREFIX (/usr/local), below DESTDIR; make uninstall takes it away again
+#   make deb             a Debian package of this build, in build/
 #   make format clean
 
 PREFIX  ?= /usr/local
@@ -95,7 +96,7 @@ MPI_TESTS      := $(patsubst %.c,$O/%,$(shell find tests -name 'mpi_*.c'))
 FUZZERS    := $(patsubst %.c,$O/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
 
-.PHONY: all blco tests fuzzers check check-layers asan tsan fuzz kill check-gpu install format clean FORCE
+.PHONY: all blco tests fuzzers check check-layers asan tsan fuzz kill check-gpu install uninstall deb format clean FORCE
 .PRECIOUS: $O/%.o
 all: blco
 blco: $O/blco $(PLUGIN)
@@ -178,20 +179,44 @@ fuzz:
 kill: blco
 	tests/kill/kill-checkpoints $O/blco
 
-# Where the shells look for completion by themselves.
-BASH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-ZSH_COMPLETIONS  = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+# What is installed into which folder below PREFIX. BUILT has the program and the plugin.
+BUILT := build
+INSTALLED_bin                := $(BUILT)/blco
+INSTALLED_lib/blco           := $(if $(PLUGIN),$(BUILT)/blco-mpi.so)
+INSTALLED_share/man/man1     := $(wildcard man/*.1)
+INSTALLED_share/man/man5     := $(wildcard man/*.5)
+INSTALLED_share/man/man7     := $(wildcard man/*.7)
+INSTALLED_share/blco         := scripts/fetch-frostt
+INSTALLED_share/blco/loaders := $(wildcard scripts/loaders/*.py scripts/loaders/*.m)
+INSTALLED_share/blco/slurm   := $(wildcard scripts/slurm/*.sh)
+INSTALLED_share/doc/blco     := LICENSE
+FOLDERS     := $(sort $(patsubst INSTALLED_%,%,$(filter INSTALLED_%,$(.VARIABLES))))
+OWN_FOLDERS := lib/blco share/blco/loaders share/blco/slurm share/blco share/doc/blco
+PROGRAMS    := bin share/blco share/blco/slurm
+INTO         = $(DESTDIR)$(PREFIX)
+# Completion of words, which the program writes: SHELL:FILE.
+COMPLETIONS := bash:share/bash-completion/completions/blco zsh:share/zsh/site-functions/_blco
+
+define install_files
+install -D -m $(if $(filter $1,$(PROGRAMS)),755,644) -t '$(INTO)/$1' $(INSTALLED_$1)
+
+endef
 
 install: blco
-	install -d $(DESTDIR)$(PREFIX)/bin $(foreach s,1 5 7,$(DESTDIR)$(PREFIX)/share/man/man$s)
-	install -m 755 build/blco $(DESTDIR)$(PREFIX)/bin/blco
-	$(if $(PLUGIN),install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/blco build/blco-mpi.so)
-	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
-	install -m 644 man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7
-	install -d $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS)
-	build/blco completion bash >$(BASH_COMPLETIONS)/blco
-	build/blco completion zsh >$(ZSH_COMPLETIONS)/_blco
+	$(foreach f,$(FOLDERS),$(if $(INSTALLED_$f),$(call install_files,$f)))
+	for c in $(COMPLETIONS); do if $(BUILT)/blco completion $${c%:*} >/dev/null 2>&1; then \
+	  $(BUILT)/blco completion $${c%:*} | install -D -m 644 /dev/stdin '$(INTO)'/$${c#*:}; fi; done
+
+# The plugin also where this build has none, and what Python has left beside the loader.
+uninstall:
+	for c in $(COMPLETIONS); do rm -f '$(INTO)'/$${c#*:}; done
+	rm -f $(foreach f,$(FOLDERS),$(patsubst %,'$(INTO)/$f/%',$(notdir $(INSTALLED_$f)))) \
+	  '$(INTO)/lib/blco/blco-mpi.so' '$(INTO)'/share/blco/loaders/__pycache__/load_blco.*
+	for f in share/blco/loaders/__pycache__ $(OWN_FOLDERS); do \
+	  [ ! -d '$(INTO)'/$$f ] || rmdir --ignore-fail-on-non-empty '$(INTO)'/$$f; done
+
+deb: blco
+	+scripts/make-deb $O $(VERSION)
 
 format:
 	find src kernels tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | xargs clang-format -i

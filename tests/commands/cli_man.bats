@@ -72,10 +72,3 @@ elsewhere='^(mpirun|srun|ssh|scp|rsync|curl|wget) |--gpus|--backend cuda'
         grep -qF -- "$message" strings || { echo "no message: $message" && return 1; }
     done <messages
 }
-
-@test "make install installs every manual page" {
-    make -s -n -C "$ROOT" CUDA=0 install PREFIX=/p >recipe 2>&1 || true
-    for page in $(pages); do
-        grep -qF "man/*.${page##*.} /p/share/man/man${page##*.}" recipe
-    done
-}

@@ -51,7 +51,7 @@ static void find_symbols(void *handle, struct error *error)
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         *(void **)symbols[i].function = dlsym(handle, symbols[i].name);
         if (!*(void **)symbols[i].function)
-            error_set(error, STATUS_INTERNAL, "liblapacke.so.3 has no %s", symbols[i].name);
+            error_set(error, STATUS_INTERNAL, "LAPACKE has no %s", symbols[i].name);
     }
 }
 
@@ -65,14 +65,17 @@ static void take_buffer(struct error *error)
         error_set(error, STATUS_INTERNAL, "LAPACK does not factorise the unit matrix");
 }
 
-/* OpenBLAS's names come before those of another BLAS that LAPACK may have been linked with. */
+/* OpenBLAS's names come before those of another BLAS that LAPACK may have been linked with. An
+ * OpenBLAS as its makers build it has LAPACKE inside; Debian's leaves LAPACKE to another library.
+ */
 static void load(void)
 {
     if (try_room(&failure) != STATUS_OK)
         return;
     setenv("OPENBLAS_NUM_THREADS", "1", 1); /* read while OpenBLAS is loaded */
-    open_library("libopenblas.so.0", RTLD_GLOBAL, &failure);
-    void *lapacke = open_library("liblapacke.so.3", RTLD_LOCAL, &failure);
+    void *lapacke = open_library("libopenblas.so.0", RTLD_GLOBAL, &failure);
+    if (lapacke && !dlsym(lapacke, "LAPACKE_dpotrf"))
+        lapacke = open_library("liblapacke.so.3", RTLD_LOCAL, &failure);
     if (lapacke)
         find_symbols(lapacke, &failure);
     if (failure.status == STATUS_OK)

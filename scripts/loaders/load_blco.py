@@ -1,0 +1,275 @@
+"""Reads the files of blco into NumPy arrays. Needs NumPy alone.
+
+    from load_blco import load_blco
+
+    weights, factors = load_blco("x")             # the model with the stem x
+    subs, vals, shape = load_blco("x.blco")       # a tensor
+
+A model is (weights, factors): weights has R numbers, factors[n] is the factor matrix of mode n,
+of as many rows as the mode has indices and R columns. Of the formats that the stem has, the first of
+ktns, npy and text is read, as by `blco cpd --init`; load_blco("x", format="text") reads that one.
+
+A tensor is (subs, vals, shape): row i of subs (int64) has the coordinates of nonzero i, counted from
+0, vals[i] is its value, shape has the lengths of the modes. Nonzeros stand in the order of the file.
+
+What cannot be read raises ValueError, or OSError. blco-model(5) and blco-file(5) describe the files.
+"""
+
+import os
+import struct
+
+import numpy as np
+
+__all__ = ["load_blco"]
+
+FORMATS = ("ktns", "npy", "text")
+
+
+def load_blco(name, format=None, modes=None):
+    """The model with the stem `name`, or the tensor in the file `name`, if that ends in .blco.
+
+    format: "ktns", "npy" or "text", of a model; None: the first one that is there.
+    modes: how many files of factor matrices to read; None: all that are there. A model of fewer modes
+    than an older one of the same stem leaves the older model's last files where they are.
+    """
+    name = os.fspath(name)
+    if name.endswith(".blco"):
+        return _load_tensor(name)
+    return _load_model(name, format, modes)
+
+
+# Models
+
+
+def _load_model(stem, format, modes):
+    if format not in FORMATS + (None,):
+        raise ValueError(f"format {format!r}, expected one of {', '.join(FORMATS)}")
+    if stem.endswith(".ktns"):
+        stem, format = stem[: -len(".ktns")], "ktns"
+    _refuse_replacement(stem + ".lock")
+    first = {"ktns": stem + ".ktns", "npy": stem + ".mode1.npy", "text": stem + ".mode1.mat"}
+    for kind in (format,) if format else FORMATS:
+        if os.path.exists(first[kind]):
+            model = _load_ktns(first[kind]) if kind == "ktns" else _load_matrices(stem, kind, modes)
+            return _checked_model(stem, *model)
+    raise FileNotFoundError(f"no model {stem} of format {format or 'ktns, npy or text'}")
+
+
+def _refuse_replacement(lock):
+    """Refuses a model whose files are being replaced: some may be old and some new (blco-model(5))."""
+    try:
+        with open(lock, encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+    except FileNotFoundError:
+        return
+    if "replace" in lines:
+        raise ValueError(f"{lock}: the files of this model are being replaced, or a run was killed while it "
+                         "replaced them; the next run with this stem makes the model whole")
+
+
+def _checked_model(stem, weights, factors):
+    if not factors or any(f.ndim != 2 or f.shape[1] != weights.size for f in factors):
+        raise ValueError(f"{stem}: factor matrices of {[f.shape for f in factors]} and {weights.size} weights")
+    return weights, factors
+
+
+def _load_matrices(stem, kind, modes):
+    ending = ".npy" if kind == "npy" else ".mat"
+    read = np.load if kind == "npy" else lambda path: np.loadtxt(path, ndmin=2)
+    factors = []
+    path = f"{stem}.mode1{ending}"
+    while len(factors) < modes if modes else os.path.exists(path):
+        factors.append(read(path))
+        path = f"{stem}.mode{len(factors) + 1}{ending}"
+    return read(f"{stem}.lambda{ending}").reshape(-1), factors
+
+
+def _load_ktns(path):
+    """The `ktensor` text of Tensor Toolbox: words and numbers between blanks."""
+    with open(path, encoding="ascii") as file:
+        words = file.read().split()
+    at = 0
+
+    def take(count):
+        nonlocal at
+        if at + count > len(words):
+            raise ValueError(f"{path}: ends where {count} numbers are expected")
+        at += count
+        return words[at - count : at]
+
+    def expect(word):
+        found = take(1)[0]
+        if found != word:
+            raise ValueError(f"{path}: {found!r}, expected {word!r}")
+
+    expect("ktensor")
+    order = int(take(1)[0])
+    shape = [int(word) for word in take(order)]
+    rank = int(take(1)[0])
+    weights = np.array(take(rank), dtype=np.float64)
+    factors = []
+    for length in shape:
+        for word in ("matrix", "2", str(length), str(rank)):
+            expect(word)
+        factors.append(np.array(take(length * rank), dtype=np.float64).reshape(length, rank))
+    return weights, factors
+
+
+# Tensors
+
+MAGIC = b"\x89BLCO\r\n\x1a"
+HEADER = struct.Struct("=8sIIQQQQQQQQII16QQ")
+PAGE = 4096
+SEGMENT = np.dtype([("offset", "=u8"), ("bytes", "=u4"), ("ngroups", "=u4"), ("crc", "=u8")])
+
+
+def _crc64_of_byte(crc):
+    for _ in range(8):
+        crc = crc >> 1 ^ (0xC96C5795D7870F42 if crc & 1 else 0)
+    return crc
+
+
+def _crc64(data, table=tuple(map(_crc64_of_byte, range(256)))):
+    """CRC-64 (ECMA-182, reflected) of bytes."""
+    crc = (1 << 64) - 1
+    for byte in data:
+        crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
+    return crc ^ (1 << 64) - 1
+
+
+def _load_tensor(path):
+    with open(path, "rb") as file:
+        shape, nnz, directory = _read_header(path, file)
+        places = _line_places(shape)
+        subs = np.empty((nnz, len(shape)), dtype=np.int64)
+        vals = np.empty(nnz, dtype=np.float64)
+        first = 0
+        for segment in directory:
+            file.seek(int(segment["offset"]))
+            data = file.read(int(segment["bytes"]))
+            try:
+                line, value = _decode_segment(data, int(segment["ngroups"]), len(places))
+                count = value.size
+                vals[first : first + count] = value
+                subs[first : first + count] = _coordinates(line, places, len(shape))
+            except (IndexError, ValueError) as error:
+                raise ValueError(f"{path}: damaged after nonzero {first}: {error}") from error
+            first += count
+    if first != nnz or (subs >= np.array(shape)).any():
+        raise ValueError(f"{path}: damaged; `blco info` says more")
+    return subs, vals, shape
+
+
+def _read_header(path, file):
+    """(lengths, number of nonzeros, directory of segments). The header's and the directory's checksums
+    are compared; those of segments are not: that takes Python as long as all of the rest."""
+    page = file.read(PAGE)
+    if len(page) < PAGE or not page.startswith(MAGIC):
+        raise ValueError(f"{path}: is no .blco file")
+    (_, byte_order, version, file_bytes, nnz, _, nsegments, data_offset, data_bytes, directory_offset,
+     directory_crc, order, _, *rest) = HEADER.unpack_from(page)
+    dims, header_crc = rest[:16], rest[16]
+    if byte_order != 0x01020304:
+        raise ValueError(f"{path}: has the byte order of another kind of machine")
+    if version != 2:
+        raise ValueError(f"{path}: version {version}, expected 2")
+    zeroed = page[: HEADER.size - 8] + bytes(8) + page[HEADER.size :]
+    if _crc64(zeroed) != header_crc:
+        raise ValueError(f"{path}: the header is damaged")
+    file.seek(0, os.SEEK_END)
+    if file.tell() != file_bytes:
+        raise ValueError(f"{path}: has {file.tell()} bytes, expected {file_bytes}")
+    file.seek(data_offset + data_bytes)
+    end = file.read()
+    gap = directory_offset - data_offset - data_bytes
+    if _crc64(end) != directory_crc or len(end) != gap + nsegments * SEGMENT.itemsize:
+        raise ValueError(f"{path}: the directory is damaged")
+    return tuple(dims[:order]), nnz, np.frombuffer(end[gap:], dtype=SEGMENT)
+
+
+def _line_places(shape):
+    """(mode, bit) of each bit of the encoding line, from the lowest one up."""
+    bits = [(length - 1).bit_length() for length in shape]
+    return [(mode, bit) for bit in range(max(bits, default=0)) for mode in range(len(shape)) if bit < bits[mode]]
+
+
+def _coordinates(line, places, order):
+    """(nonzeros x order) coordinates of lines, which are (32-bit limbs x nonzeros)."""
+    subs = np.zeros((line.shape[1], order), dtype=np.int64)
+    for place, (mode, bit) in enumerate(places):
+        subs[:, mode] |= (line[place // 32] >> np.uint64(place % 32) & np.uint64(1)).astype(np.int64) << bit
+    return subs
+
+
+def _decode_segment(data, ngroups, line_bits):
+    """(lines, values) of a segment's bytes; lines are (32-bit limbs x nonzeros), lowest limb first."""
+    line_words = (line_bits + 63) // 64
+    entry = np.dtype([("first", "=u4"), ("at", "=u4"), ("count", "=u2"), ("low_bits", "u1"), ("form", "u1"),
+                      ("value_bits", "u1"), ("decimals", "u1"), ("upper_words", "u1"), ("unused", "u1"),
+                      ("least", "=i8"), ("line", "=u4", (2 * line_words,))])
+    group = np.frombuffer(data, dtype=entry, count=ngroups)
+    words = np.append(np.frombuffer(data, dtype="=u4"), np.zeros(2, "=u4")).astype(np.uint64)
+    count = group["count"].astype(np.int64)
+    low_bits, value_bits = group["low_bits"].astype(np.int64), group["value_bits"].astype(np.int64)
+    low_at = group["at"].astype(np.int64) * 8
+    value_at = low_at + (count * low_bits + 31) // 32 * 32
+    upper_at = value_at + (count * value_bits + 31) // 32 * 32
+
+    of = np.repeat(np.arange(ngroups), count)  # the group of each nonzero
+    within = np.arange(of.size) - np.repeat(np.cumsum(count) - count, count)  # its number in the group
+    upper = _set_bits(words, upper_at // 32, group["upper_words"].astype(np.int64), count) - within
+    low = _fields(words, low_at[of] + within * low_bits[of], low_bits[of], 4)
+    line = _sum_lines(group["line"][of].T.astype(np.uint64), upper.astype(np.uint64), low_bits[of], low)
+    field = _fields(words, value_at[of] + within * value_bits[of], value_bits[of], 2)
+    return line, _values(group[of], field[0] | field[1] << np.uint64(32))
+
+
+def _fields(words, at, bits, limbs):
+    """(limbs x fields): the fields of `bits` bits each from bit `at` of the words on, cut into limbs of
+    32 bits, the lowest one first."""
+    field = np.zeros((limbs, at.size), dtype=np.uint64)
+    for limb in range(limbs):
+        width = np.clip(bits - 32 * limb, 0, 32)
+        some = np.flatnonzero(width)
+        start = at[some] + 32 * limb
+        pair = words[start // 32] | words[start // 32 + 1] << np.uint64(32)
+        mask = (np.uint64(1) << width[some].astype(np.uint64)) - np.uint64(1)
+        field[limb, some] = pair >> (start % 32).astype(np.uint64) & mask
+    return field
+
+
+def _set_bits(words, at, length, count):
+    """The numbers of the set bits in each group's bit vector, all groups' behind each other. The vector
+    of a group is `length` words from word `at` on, and has `count` set bits."""
+    owner = np.repeat(np.arange(at.size), length)
+    begin = np.cumsum(length) - length
+    index = np.arange(owner.size) - begin[owner] + at[owner]
+    bits = np.unpackbits(words[index].astype("<u4").view(np.uint8), bitorder="little").reshape(-1, 32)
+    if (np.add.reduceat(bits.sum(axis=1), begin) != count).any():
+        raise ValueError("a bit vector has the wrong number of set bits")
+    return np.flatnonzero(bits) - np.repeat(begin * 32, count)
+
+
+def _sum_lines(line, upper, low_bits, low):
+    """line + (upper << low_bits) + low, in 32-bit limbs; only the lowest four limbs change."""
+    carry = np.zeros(upper.size, dtype=np.uint64)
+    shifted = upper << (low_bits % 32).astype(np.uint64)
+    mask = np.uint64(0xFFFFFFFF)
+    for limb in range(min(4, line.shape[0])):
+        sum = line[limb] + low[limb] + carry
+        sum += np.where(low_bits // 32 == limb, shifted & mask, np.uint64(0))
+        sum += np.where(low_bits // 32 == limb - 1, shifted >> np.uint64(32), np.uint64(0))
+        line[limb], carry = sum & mask, sum >> np.uint64(32)
+    return line
+
+
+def _values(group, field):
+    """The values of fields; group has the entry of each nonzero's group."""
+    form = group["form"]
+    whole = group["least"] + field.astype(np.int64)
+    return np.select(
+        [form == 0, form == 1, form == 2, form == 3],
+        [group["least"].astype(np.int64).view(np.float64),
+         whole / np.array([float(10**d) for d in range(23)])[group["decimals"]],
+         field.astype(np.uint32).view(np.float32).astype(np.float64),
+         field.view(np.float64)])

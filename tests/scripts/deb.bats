@@ -1,0 +1,59 @@
+# scripts/make-deb: the package of the build under test. scripts/try-deb installs a package in a new
+# system; these tests only unpack it.
+load ../commands/cli_helpers
+
+setup_file() {
+    command -v dpkg-deb >/dev/null && command -v dpkg-shlibdeps >/dev/null || skip "dpkg-dev is not installed"
+}
+
+# package: makes the package, unpacks it into the folder root, and prints its name.
+package() {
+    local file
+    file=$(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL "$ROOT/scripts/make-deb" "$(dirname "$BLCO")" 9.8.7 "$PWD")
+    dpkg-deb -R "$file" root
+    echo "$file"
+}
+
+@test "make-deb: the program of the package runs, and its sums are right" {
+    package
+    run -0 root/usr/bin/blco --version
+    root/usr/bin/blco cpd -q --backend host "$DATA/planted.tns" -r 4 -o planted
+    [ -s planted.lambda.mat ]
+    (cd root && md5sum --quiet -c DEBIAN/md5sums)
+    [ "$(wc -l <root/DEBIAN/md5sums)" -eq "$(find root/usr -type f | wc -l)" ]
+    [ "$(find root/usr/share/man -name '*.gz' | wc -l)" -eq "$(find "$ROOT/man" -type f | wc -l)" ]
+}
+
+@test "make-deb: depends on what the program links and loads, and on no driver" {
+    file=$(package)
+    [ "$(dpkg-deb -f "$file" Version)" = 9.8.7 ]
+    depends=$(dpkg-deb -f "$file" Depends)
+    echo "$depends"
+    [[ $depends == *"libc6 (>= "* && $depends == *libisal2* ]]
+    [[ $depends == *libopenblas0* && $depends == *liblapacke* ]]
+    [[ $depends != *mpi* && $depends != *nvidia* && $depends != *libcuda1* ]]
+    [ ! -e "$(dirname "$BLCO")/blco-mpi.so" ] || [[ $(dpkg-deb -f "$file" Suggests) == *mpi* ]]
+}
+
+@test "make-deb: the same build gives the same bytes" {
+    export SOURCE_DATE_EPOCH=1700000000
+    mkdir a b
+    for folder in a b; do
+        env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL "$ROOT/scripts/make-deb" "$(dirname "$BLCO")" 1.0 "$PWD/$folder"
+    done
+    cmp a/*.deb b/*.deb
+}
+
+@test "make-deb: lintian finds nothing" {
+    command -v lintian >/dev/null || skip "lintian is not installed"
+    [ "$(basename "$(dirname "$BLCO")")" = host ] || skip "only a build without CUDA and sanitizers is clean"
+    run -0 lintian --allow-root --fail-on error,warning "$(package)"
+    [ -z "$output" ]
+}
+
+@test "make-deb, try-deb: wrong usage" {
+    run -2 "$ROOT/scripts/make-deb"
+    run -2 "$ROOT/scripts/try-deb"
+    command -v shellcheck >/dev/null || skip "shellcheck is not installed"
+    run -0 shellcheck "$ROOT"/scripts/make-deb "$ROOT"/scripts/try-deb
+}
