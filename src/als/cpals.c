@@ -49,7 +49,7 @@ static enum status iterate(struct backend *b, const struct cpals_options *option
     result->fit = fit.value;
     result->iterations = i;
     fit_trust_note(&result->trust, &fit, result->change);
-    return STATUS_OK;
+    return fit_trace_note(options->trace, fit.value, error);
 }
 
 /* What a rank wants after an iteration: of all ranks' wishes the largest counts. */
@@ -150,6 +150,7 @@ static enum status check_last(struct backend *b, const struct cpals_options *opt
         return error->status;
     result->fit = fit.value;
     result->trust.noise = fit.noise;
+    fit_trace_correct(options->trace, fit.value);
     return STATUS_OK;
 }
 
@@ -163,6 +164,7 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
     if (weight_history_create(&run.weights, k->rank, error) == STATUS_OK &&
         load_start(b, k, options, result, error) == STATUS_OK) {
         saver_open(&run.saver, options->saving, result->iterations, progress);
+        fit_trace_begin(options->trace, result->iterations + 1);
         iterate_all(&run, error);
         saver_close(&run.saver);
         result->saved = run.saver.saved;

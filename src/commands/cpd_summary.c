@@ -18,14 +18,6 @@ void cpd_warn_shape(struct progress *progress, const struct shape *shape, uint64
                           (uintmax_t)rank, n + 1, (uintmax_t)shape->dims[n]);
 }
 
-static double sum_over_modes(const struct cpd_times *times, int op, int order)
-{
-    double sum = 0;
-    for (int n = 0; n < order; n++)
-        sum += times->operation[op][n];
-    return sum;
-}
-
 static void show_stage(struct progress *progress, const char *name, double seconds, double total)
 {
     progress_note(progress, "  %-12s %10.3f s %5.1f %%", name, seconds, 100 * seconds / total);
@@ -34,25 +26,16 @@ static void show_stage(struct progress *progress, const char *name, double secon
 static void show_times(struct progress *progress, const struct cpd_times *times, int order,
                        bool per_mode)
 {
+    struct cpd_stage stage[CPD_STAGES];
     double total = clock_now() - times->start;
-    double other = total - times->read - times->exchange - times->clean - times->write;
-    show_stage(progress, "read", times->read, total);
-    if (times->exchange > 0)
-        show_stage(progress, "exchange", times->exchange, total);
-    show_stage(progress, "clean", times->clean, total);
-    for (int op = 0; op < OP_COUNT; op++) {
-        double seconds = sum_over_modes(times, op, order);
-        other -= seconds;
-        if (op == OP_RESIDUAL && seconds == 0)
-            continue;
-        show_stage(progress, op == OP_OPEN ? "build" : operation_name((enum operation)op), seconds,
-                   total);
-        bool by_mode = per_mode && operation_has_modes((enum operation)op);
+    int count = cpd_stages(times, order, total, stage);
+    for (int i = 0; i < count; i++) {
+        int op = stage[i].operation;
+        show_stage(progress, stage[i].name, stage[i].seconds, total);
+        bool by_mode = per_mode && op >= 0 && operation_has_modes((enum operation)op);
         for (int n = 0; by_mode && n < order; n++)
             progress_note(progress, "    mode %-5d %10.3f s", n + 1, times->operation[op][n]);
     }
-    show_stage(progress, "write", times->write, total);
-    show_stage(progress, "other", other, total);
     show_stage(progress, "total", total, total);
 }
 
