@@ -1,0 +1,43 @@
+/* The labels of a mode's indices: words that people read in place of numbers. They come from files
+ * as FROSTT has them beside its tensors, `.map`: text line k is the label of index k. */
+#ifndef BLCO_LABELS_H
+#define BLCO_LABELS_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "tensor/shape.h"
+
+/* The labels of one mode. */
+struct mode_labels {
+    char *path;      /* of the file; NULL: the mode has no labels; owned */
+    uint64_t count;  /* I_n once the file is read, 0 before              */
+    uint64_t *first; /* (count) where in `text` each label begins; owned */
+    char *text;      /* the labels, each one terminated; owned           */
+};
+
+struct labels {
+    struct mode_labels mode[MAX_ORDER];
+};
+
+/* Adds files to *l, which begins as zeros. `text` is the argument of --labels, MODE=FILE[,...]:
+ * modes count from 1, and a comma ends a file's name only where MODE= follows. Reads no file yet,
+ * since the shape is not known yet. STATUS_INPUT, also where a mode has a file already;
+ * STATUS_MEMORY. The caller calls labels_free, after a failure too. */
+enum status labels_add(struct labels *l, const char *text, struct error *error);
+
+/* Reads the files of a tensor or a model of this shape, plain or gzip ("-": standard input). Labels
+ * may have any byte but 0; a \r before the end of a text line, and UTF-8's mark before the first
+ * label, are no part of a label. STATUS_INPUT, with file and text line in the message, where a file
+ * cannot be read or has not as many labels as its mode is long, and where *l has a mode that the
+ * shape has not; STATUS_MEMORY. */
+enum status labels_read(struct labels *l, const struct shape *shape, struct error *error);
+
+/* The label of index i (from 0) of mode n (from 0), as the file has it: not printable, perhaps not
+ * UTF-8. NULL where the mode has no labels or the label is empty. */
+const char *labels_get(const struct labels *l, int n, uint64_t i);
+
+/* Accepts empty labels. */
+void labels_free(struct labels *l);
+
+#endif

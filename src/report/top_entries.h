@@ -1,0 +1,30 @@
+/* The strongest entries of each component in a mode: those by which people name a component. */
+#ifndef BLCO_TOP_ENTRIES_H
+#define BLCO_TOP_ENTRIES_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct top_entry {
+    uint64_t index; /* row of the factor matrix, from 0 */
+    double value;
+};
+
+struct top_entries {
+    uint64_t count;          /* K, entries of each component                                */
+    struct top_entry *entry; /* (R x K) those of component r begin at entry[r * K]; owned   */
+};
+
+/* *top = the `count` entries of largest magnitude in each column of the factor matrix A (rows x R,
+ * row-major), or all where the matrix has fewer rows: the strongest first, of equal magnitudes the
+ * one with the smaller index first, NaN behind all numbers. All OpenMP threads read A once; beside
+ * the result, memory for a few entries of each component and thread is taken. The caller frees
+ * *top, which is empty on failure. STATUS_MEMORY. */
+enum status top_entries_find(struct top_entries *top, const double *a, uint64_t rows, uint64_t rank,
+                             uint64_t count, struct error *error);
+
+/* Accepts an empty one. */
+void top_entries_free(struct top_entries *top);
+
+#endif

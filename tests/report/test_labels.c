@@ -1,0 +1,237 @@
+/* Labels: the option that names their files, and the files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <isa-l/igzip_lib.h>
+
+#include "base/memory.h"
+#include "report/labels.h"
+#include "support/scratch.h"
+
+/* --- the option --- */
+
+static void assert_refused(const char *const *texts, int count, const char *message)
+{
+    struct labels labels = {0};
+    struct error error = {0};
+    for (int i = 0; i < count; i++)
+        assert_int_equal(labels_add(&labels, texts[i], &error),
+                         i + 1 < count ? STATUS_OK : STATUS_INPUT);
+    assert_string_equal(error.message, message);
+    labels_free(&labels);
+}
+
+#define REFUSED(message, ...)                                                                      \
+    assert_refused((const char *const[]){__VA_ARGS__},                                             \
+                   sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), message)
+
+static void test_option(void **state)
+{
+    (void)state;
+    struct labels labels = {0};
+    struct error error = {0};
+    assert_int_equal(labels_add(&labels, "2=b,c=d.map,16=x=y,3=/tmp/1,2", &error), STATUS_OK);
+    assert_int_equal(labels_add(&labels, "1=a", &error), STATUS_OK);
+    assert_string_equal(labels.mode[0].path, "a");
+    assert_string_equal(labels.mode[1].path, "b,c=d.map");
+    assert_string_equal(labels.mode[2].path, "/tmp/1,2");
+    assert_null(labels.mode[3].path);
+    assert_string_equal(labels.mode[15].path, "x=y");
+    labels_free(&labels);
+    assert_null(labels.mode[0].path);
+    labels_free(&labels);
+}
+
+static void test_option_refused(void **state)
+{
+    (void)state;
+#define FORM "expected MODE=FILE, as 1=dates.map, or several of them separated by commas"
+    REFUSED("--labels: '', " FORM, "");
+    REFUSED("--labels: 'a.map', " FORM, "a.map");
+    REFUSED("--labels: '1', " FORM, "1");
+    REFUSED("--labels: '1=', " FORM, "1=");
+    REFUSED("--labels: '=a', " FORM, "=a");
+    REFUSED("--labels: 'x1=a', " FORM, "x1=a");
+    REFUSED("--labels: '-1=a', " FORM, "-1=a");
+    REFUSED("--labels: '1=,2=b', " FORM, "1=,2=b");
+    REFUSED("--labels: mode 0, expected 1 to 16", "0=a");
+    REFUSED("--labels: mode 17, expected 1 to 16", "1=a,17=a");
+    REFUSED("--labels: mode 18446744073709551615, expected 1 to 16", "99999999999999999999=a");
+    REFUSED("--labels: mode 1 twice, expected one file for each mode", "1=a,1=a");
+    REFUSED("--labels: mode 2 twice, expected one file for each mode", "2=a", "1=a", "2=b");
+}
+
+/* --- the files --- */
+
+static enum status read_labels(struct labels *labels, const char *path, uint64_t length,
+                               struct error *error)
+{
+    char option[600];
+    *labels = (struct labels){0};
+    *error = (struct error){0};
+    snprintf(option, sizeof option, "2=%s", path);
+    assert_int_equal(labels_add(labels, option, error), STATUS_OK);
+    return labels_read(labels, SHAPE(3, ((uint64_t[]){2, length, 9})), error);
+}
+
+/* The bytes are the labels expected[0..count) of as many indices; NULL for none. */
+static void assert_labels(const void *bytes, size_t size, const char *const *expected,
+                          uint64_t count)
+{
+    struct labels labels;
+    struct error error;
+    if (read_labels(&labels, scratch_file("m", bytes, size), count, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    for (uint64_t i = 0; i < count; i++) {
+        const char *label = labels_get(&labels, 1, i);
+        if (expected[i])
+            assert_string_equal(label, expected[i]);
+        else
+            assert_null(label);
+        assert_null(labels_get(&labels, 0, i));
+    }
+    assert_null(labels_get(&labels, 1, count));
+    labels_free(&labels);
+}
+
+#define LABELS(text, ...)                                                                          \
+    assert_labels(text, sizeof(text) - 1, (const char *const[]){__VA_ARGS__},                      \
+                  sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+static void test_files(void **state)
+{
+    (void)state;
+    LABELS("a\nb\n", "a", "b");
+    LABELS("a\nb", "a", "b");
+    LABELS("a\r\nb c \r\n\r\n\t\r", "a", "b c ", NULL, "\t");
+    LABELS("\n\n", NULL, NULL);
+    LABELS("# not a comment\n a\rb\n", "# not a comment", " a\rb");
+    LABELS("\xef\xbb\xbfM\xc3\xbcnchen\n\xef\xbb\xbfx\n\xff\xfe\x1b[0m\n", "M\xc3\xbcnchen",
+           "\xef\xbb\xbfx", "\xff\xfe\x1b[0m");
+    LABELS("\xef\xbb\xbf\r\n", NULL);
+}
+
+static void test_gzip(void **state)
+{
+    (void)state;
+    static char text[300000]; /* more than is inflated at a time, and less than a window */
+    const char *expected[30000];
+    for (int i = 0; i < 30000; i++) {
+        snprintf(text + 10 * i, sizeof text - 10 * (size_t)i, "%09d", i);
+        expected[i] = text + 10 * i;
+    }
+    static char lines[sizeof text];
+    memcpy(lines, text, sizeof text);
+    for (size_t i = 9; i < sizeof lines; i += 10)
+        lines[i] = '\n';
+    static uint8_t gzip[sizeof text + 1000];
+    struct isal_zstream stream;
+    isal_deflate_stateless_init(&stream);
+    stream.gzip_flag = IGZIP_GZIP;
+    stream.end_of_stream = 1;
+    stream.next_in = (uint8_t *)lines;
+    stream.avail_in = sizeof lines;
+    stream.next_out = gzip;
+    stream.avail_out = sizeof gzip;
+    assert_int_equal(isal_deflate_stateless(&stream), COMP_OK);
+    assert_labels(gzip, stream.total_out, expected, 30000);
+    assert_labels(lines, sizeof lines, expected, 30000);
+}
+
+/* More than a window of labels, and a last one without a newline. */
+static void test_windows(void **state)
+{
+    (void)state;
+    enum { COUNT = 300 };
+    static char lines[COUNT * 10000], label[COUNT][10000];
+    const char *expected[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        memset(label[i], 'a' + i % 26, 9999);
+        expected[i] = label[i];
+        memcpy(lines + 10000 * i, label[i], 9999);
+        lines[10000 * i + 9999] = '\n';
+    }
+    assert_labels(lines, sizeof lines - 1, expected, COUNT);
+}
+
+static void assert_file_refused(const void *bytes, size_t size, uint64_t length,
+                                const char *message)
+{
+    struct labels labels;
+    struct error error;
+    const char *path = scratch_file("m", bytes, size);
+    assert_int_equal(read_labels(&labels, path, length, &error), STATUS_INPUT);
+    assert_memory_equal(error.message, path, strlen(path));
+    assert_string_equal(error.message + strlen(path), message);
+    assert_null(labels_get(&labels, 1, 0));
+    labels_free(&labels);
+}
+
+#define FILE_REFUSED(text, length, message)                                                        \
+    assert_file_refused(text, sizeof(text) - 1, length, message)
+
+static void test_files_refused(void **state)
+{
+    (void)state;
+    FILE_REFUSED("", 2, ": 0 labels, expected 2, one for each index of mode 2");
+    FILE_REFUSED("a\n", 2, ": 1 label, expected 2, one for each index of mode 2");
+    FILE_REFUSED("a\nb\n\n", 2, ": 3 labels, expected 2, one for each index of mode 2");
+    FILE_REFUSED("a\nb\n\n\n", 1, ": 4 labels, expected 1, one for each index of mode 2");
+    FILE_REFUSED("a\nb\0c\n", 2, ":2: a byte of value 0, expected a label: text, plain or gzip");
+    FILE_REFUSED("\0", 1, ":1: a byte of value 0, expected a label: text, plain or gzip");
+    FILE_REFUSED("\x1f\x8b\x08\0", 1, ": damaged gzip: the file is cut off");
+    static char overlong[(1 << 20) + 100];
+    memset(overlong, 'a', sizeof overlong);
+    overlong[1] = '\n';
+    assert_file_refused(overlong, sizeof overlong, 2,
+                        ":2: a label of more than 1048576 bytes, expected a shorter one");
+
+    struct labels labels;
+    struct error error;
+    assert_int_equal(read_labels(&labels, "/absent/m", 2, &error), STATUS_INPUT);
+    assert_string_equal(error.message, "/absent/m: No such file or directory");
+    error = (struct error){0};
+    assert_int_equal(labels_read(&labels, SHAPE(1, ((uint64_t[]){2})), &error), STATUS_INPUT);
+    assert_string_equal(error.message, "--labels: mode 2, expected 1 to 1");
+    labels_free(&labels);
+}
+
+/* The k-th allocation fails, for every k: an error and no leak. */
+static void test_allocation_fails(void **state)
+{
+    (void)state;
+    const char *path = scratch_text("m", "a\nb");
+    char option[600];
+    snprintf(option, sizeof option, "2=%s", path);
+    for (long k = 0, fired = 1; fired; k++) {
+        struct error error = {0};
+        struct labels labels = {0};
+        memory_hook_set(k);
+        enum status status = labels_add(&labels, option, &error);
+        if (status == STATUS_OK)
+            status = labels_read(&labels, SHAPE(2, ((uint64_t[]){1, 2})), &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        labels_free(&labels);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_option),
+        cmocka_unit_test(test_option_refused),
+        cmocka_unit_test_setup_teardown(test_files, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_gzip, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_windows, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_files_refused, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_allocation_fails, scratch_make, scratch_remove),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
