@@ -25,6 +25,7 @@ static const struct command {
      false},
     {"convert", "write a tensor file as another kind of tensor file", cmd_convert_help, cmd_convert,
      false},
+    {"report", "write a page about a model", cmd_report_help, cmd_report, false},
     {"bench", "measure MTTKRP and ALS against what the machine can do", cmd_bench_help, cmd_bench,
      false},
     {"generate", "make a synthetic tensor", cmd_generate_help, cmd_generate, false},

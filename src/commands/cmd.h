@@ -14,6 +14,7 @@ int cmd_info(int argc, char **argv, struct error *error);
 int cmd_convert(int argc, char **argv, struct error *error);
 int cmd_generate(int argc, char **argv, struct error *error);
 int cmd_bench(int argc, char **argv, struct error *error);
+int cmd_report(int argc, char **argv, struct error *error);
 
 /* What `blco help COMMAND` prints. */
 void cmd_cpd_help(FILE *stream);
@@ -21,5 +22,6 @@ void cmd_info_help(FILE *stream);
 void cmd_convert_help(FILE *stream);
 void cmd_generate_help(FILE *stream);
 void cmd_bench_help(FILE *stream);
+void cmd_report_help(FILE *stream);
 
 #endif
