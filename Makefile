@@ -185,6 +185,7 @@ install: blco
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 644 man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/blco data/schema/record.schema.json
 
 format:
 	find src kernels tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | xargs clang-format -i

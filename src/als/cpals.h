@@ -23,7 +23,8 @@ struct cpals_options {
     const struct checkpoint_options *saving; /* checkpoints to write; borrowed; may be NULL   */
     const struct checkpoint *resume; /* go on from this one, which counts for the iterations, too;
                                       * borrowed; may be NULL                                 */
-    struct fit_trace *trace; /* receives the fit of each iteration; borrowed; may be NULL     */
+    struct fit_trace *trace; /* receives the fit of each iteration, of several ranks on rank 0;
+                              * borrowed; may be NULL                                         */
 };
 
 enum cpals_stop {

@@ -103,8 +103,6 @@ static struct cpals_setting make_setting(const struct work *w)
                                     .spread = job->together,
                                     .devices = w->devices,
                                     .progress = w->progress};
-    if (w->comm->rank > 0)
-        setting.als.trace = NULL;
     setting.options.device = w->place[w->comm->rank].device;
     if (setting.options.host_memory == 0)
         setting.options.host_memory = machine_memory_budget(0) / (uint64_t)w->comm->local_size;

@@ -55,7 +55,7 @@ void page_weights(FILE *to, const struct page *page)
     plot_scale_finish(&scale);
     fputs("<section>\n<h2 id=\"weights\">Components</h2>\n"
           "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"weights\"><table>"
-          "<caption>Weight of each component, and its strongest entry in each mode</caption>\n"
+          "<caption>Weights, and the strongest entry in each mode</caption>\n"
           "<thead><tr><th scope=\"col\">Component</th><th scope=\"col\" class=\"n\">Weight</th>"
           "<td class=\"bar\"></td>",
           to);

@@ -1,17 +1,20 @@
 #include "report/plot.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 
 #include "report/html.h"
 
-/* The plot in its own units, of which a page shows about two a pixel. */
-#define WIDTH  960
-#define HEIGHT 270
-#define LEFT   110 /* where the line begins, right of the ticks' numbers */
-#define RIGHT  (WIDTH - 16)
-#define TOP    14
-#define BOTTOM (HEIGHT - 44)
+/* The plot in its own units, of which a page shows one or two a pixel. */
+#define WIDTH  640
+#define HEIGHT 200
+#define LEFT   84 /* where the line begins, right of the ticks' numbers */
+#define RIGHT  (WIDTH - 10)
+#define TOP    10
+#define BOTTOM (HEIGHT - 34)
+
+#define LEAST_RANGE 1e-4 /* half of a range, against the largest number: ticks have six digits */
 
 struct plot_scale plot_scale_none(void)
 {
@@ -28,13 +31,15 @@ void plot_scale_add(struct plot_scale *scale, double x)
 
 void plot_scale_finish(struct plot_scale *scale)
 {
-    if (scale->least > scale->most) {
+    if (scale->least > scale->most)
         *scale = (struct plot_scale){0, 1};
-    } else if (scale->least == scale->most) {
-        double x = scale->least, width = x == 0 ? 1 : fabs(x) * 0.1;
-        scale->least = fmax(x - width, -0x1.fffffffffffffp1023);
-        scale->most = fmin(x + width, 0x1.fffffffffffffp1023);
-    }
+    double largest = fmax(fabs(scale->least), fabs(scale->most));
+    if (scale->most / 2 - scale->least / 2 >= largest * LEAST_RANGE && largest > 0)
+        return;
+    double middle = scale->least / 2 + scale->most / 2;
+    double width = largest == 0 ? 1 : largest * LEAST_RANGE;
+    scale->least = fmax(middle - width, -DBL_MAX);
+    scale->most = fmin(middle + width, DBL_MAX);
 }
 
 double plot_scale_place(const struct plot_scale *scale, double x)
@@ -105,7 +110,7 @@ static void put_axes(FILE *to, const struct plot_line *plot)
         fprintf(to,
                 "<path class=\"%s\" d=\"M%d %dH%d\"/>"
                 "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.6g</text>",
-                tick[i] == 0 ? "axis" : "grid", LEFT, y, RIGHT, LEFT - 10, y + 9, tick[i]);
+                tick[i] == 0 ? "axis" : "grid", LEFT, y, RIGHT, LEFT - 8, y + 7, tick[i]);
     }
     fprintf(to, "<text x=\"%d\" y=\"%d\">", LEFT, HEIGHT - 8);
     html_text(to, plot->first, HTML_END);
@@ -117,51 +122,62 @@ static void put_axes(FILE *to, const struct plot_line *plot)
     fprintf(to, "</text>");
 }
 
-/* Writes the columns [first, end) as one path: there along the upper ends and back along the lower
- * ones, or there only where these are the same. */
-static void put_stretch(FILE *to, const struct plot_line *plot, uint64_t first, uint64_t end)
+/* Whether the line has the same lower and upper end wherever it is there. */
+static bool is_thin(const struct plot_line *plot)
 {
-    bool flat = true;
-    int x = x_of(plot, first), y = y_of(plot, plot->high[first * plot->stride]);
-    fprintf(to, "M%d %dl", x, y);
-    for (uint64_t c = first; c < end; c++) {
-        int next_x = x_of(plot, c), next_y = y_of(plot, plot->high[c * plot->stride]);
-        fprintf(to, "%d %d ", next_x - x, next_y - y);
-        x = next_x;
-        y = next_y;
-        flat = flat && plot->low[c * plot->stride] == plot->high[c * plot->stride];
-    }
-    for (uint64_t c = end; c-- > first && !flat;) {
-        int next_x = x_of(plot, c), next_y = y_of(plot, plot->low[c * plot->stride]);
-        fprintf(to, "%d %d ", next_x - x, next_y - y);
-        x = next_x;
-        y = next_y;
-    }
-    if (!flat)
-        fputc('z', to);
+    for (uint64_t c = 0; c < plot->count; c++)
+        if (is_there(plot, c) && plot->low[c * plot->stride] != plot->high[c * plot->stride])
+            return false;
+    return true;
 }
 
-/* Each stretch of columns that are there. */
+/* A pen that draws by steps, which take few characters. */
+struct pen {
+    FILE *to;
+    int x, y;
+};
+
+static void draw_to(struct pen *pen, int x, int y)
+{
+    fprintf(pen->to, "%d %d ", x - pen->x, y - pen->y);
+    pen->x = x;
+    pen->y = y;
+}
+
+/* Draws the columns [first, end): there along the upper ends, and back along the lower ones. */
+static void put_stretch(FILE *to, const struct plot_line *plot, uint64_t first, uint64_t end,
+                        bool thin)
+{
+    struct pen pen = {to, x_of(plot, first), y_of(plot, plot->high[first * plot->stride])};
+    fprintf(to, "M%d %dl", pen.x, pen.y);
+    for (uint64_t c = first; c < end; c++)
+        draw_to(&pen, x_of(plot, c), y_of(plot, plot->high[c * plot->stride]));
+    if (thin)
+        return;
+    for (uint64_t c = end; c-- > first;)
+        draw_to(&pen, x_of(plot, c), y_of(plot, plot->low[c * plot->stride]));
+    fputc('z', to);
+}
+
+/* Draws each stretch of columns that are there. */
 static void put_path(FILE *to, const struct plot_line *plot)
 {
-    bool any = false;
+    bool thin = is_thin(plot);
+    fprintf(to, "<path class=\"line%s\" d=\"", thin ? "" : " area");
     for (uint64_t first = 0, end; first < plot->count; first = end + 1) {
         for (end = first; end < plot->count && is_there(plot, end);)
             end++;
-        if (end == first)
-            continue;
-        fputs(any ? "" : "<path class=\"line\" d=\"", to);
-        put_stretch(to, plot, first, end);
-        any = true;
+        if (end > first)
+            put_stretch(to, plot, first, end, thin);
     }
-    fputs(any ? "\"/>" : "", to);
+    fputs("\"/>", to);
 }
 
 static void put_marks(FILE *to, const struct plot_line *plot)
 {
     for (uint64_t c = 0; c < plot->count && plot->marks; c++)
         if (is_there(plot, c))
-            fprintf(to, "<circle cx=\"%d\" cy=\"%d\" r=\"5\"/>", x_of(plot, c),
+            fprintf(to, "<circle cx=\"%d\" cy=\"%d\" r=\"4\"/>", x_of(plot, c),
                     y_of(plot, plot->high[c * plot->stride]));
 }
 

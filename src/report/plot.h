@@ -1,5 +1,5 @@
 /* Plots as inline SVG: axes, lines and bars. Colours and strokes come from the page's style, by the
- * classes plot, axis, grid and line. */
+ * classes plot, axis, grid, line and area. */
 #ifndef BLCO_PLOT_H
 #define BLCO_PLOT_H
 
@@ -17,7 +17,8 @@ struct plot_scale plot_scale_none(void);
 /* Widens the scale to the number; NaN and infinities are left out. */
 void plot_scale_add(struct plot_scale *scale, double x);
 
-/* Gives a scale without a number the range 0 to 1, and one of a single number some width. */
+/* Gives a scale without a number the range 0 to 1, and one of a single number, or of numbers that
+ * differ by less than ticks could tell, some width. */
 void plot_scale_finish(struct plot_scale *scale);
 
 /* Where x lies on the scale, from 0 to 1; what lies beyond the ends is put there. x is no NaN. */

@@ -5,7 +5,8 @@
 #include "base/memory.h"
 #include "base/uint128.h"
 
-#define PAIRS 16384 /* of rows that profile_smoothness looks at, at most */
+#define PAIRS    16384 /* of rows that profile_smoothness looks at, at most */
+#define ROUNDING 1e-12 /* a column that differs from its mean by less is constant */
 
 void profile_free(struct profile *p)
 {
@@ -75,6 +76,9 @@ static double column_smoothness(const double *a, uint64_t rows, uint64_t rank, u
         square[1] += y * y;
         product += x * y;
     }
+    for (int k = 0; k < 2; k++)
+        if (sqrt(square[k] / (double)pairs) <= ROUNDING * fabs(mean[k]))
+            return NAN;
     return product / sqrt(square[0] * square[1]);
 }
 

@@ -29,7 +29,7 @@ pages() { ls "$ROOT"/man/*.[157]; }
 }
 
 @test "helps and manual pages name the same options" {
-    for command in bench cpd info convert generate; do
+    for command in bench cpd info convert generate report; do
         "$BLCO" help $command | grep -oE '^ .{5}--[a-z-]+' | sed 's/.*--//' | sort >in_help
         grep -E '^\.(It )?Fl' "$ROOT/man/blco-$command.1" |
             grep -oE ' -[a-z]{2}[a-z-]*' | sed 's/^ -//' | sort -u >in_page
