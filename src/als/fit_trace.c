@@ -1,5 +1,7 @@
 #include "als/fit_trace.h"
 
+#include <stdbool.h>
+
 #include "base/clock.h"
 #include "base/memory.h"
 
@@ -10,6 +12,8 @@ void fit_trace_begin(struct fit_trace *trace, int first)
     if (!trace)
         return;
     trace->first = first;
+    trace->iterations = 0;
+    trace->every = 1;
     trace->count = 0;
     trace->start = clock_now();
 }
@@ -23,9 +27,26 @@ static enum status make_room(struct fit_trace *trace, struct error *error)
     return error->status;
 }
 
+/* Leaves every other iteration. */
+static void thin(struct fit_trace *trace)
+{
+    trace->count /= 2;
+    trace->every *= 2;
+    for (size_t i = 1; i < trace->count; i++) {
+        trace->fit[i] = trace->fit[2 * i];
+        trace->seconds[i] = trace->seconds[2 * i];
+    }
+}
+
 enum status fit_trace_note(struct fit_trace *trace, double fit, struct error *error)
 {
-    if (!trace || (trace->count == trace->room && make_room(trace, error) != STATUS_OK))
+    if (!trace)
+        return STATUS_OK;
+    if (trace->iterations++ % trace->every != 0)
+        return STATUS_OK;
+    if (trace->count == FIT_TRACE_MOST)
+        thin(trace); /* this iteration belongs to those that are left */
+    if (trace->count == trace->room && make_room(trace, error) != STATUS_OK)
         return error->status;
     trace->fit[trace->count] = fit;
     trace->seconds[trace->count++] = clock_now() - trace->start;
@@ -34,7 +55,9 @@ enum status fit_trace_note(struct fit_trace *trace, double fit, struct error *er
 
 void fit_trace_correct(struct fit_trace *trace, double fit)
 {
-    if (trace && trace->count > 0)
+    bool noted =
+        trace && trace->count > 0 && trace->iterations - 1 == (trace->count - 1) * trace->every;
+    if (noted)
         trace->fit[trace->count - 1] = fit;
 }
 

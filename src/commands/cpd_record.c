@@ -96,6 +96,7 @@ static void put_trace(struct json *j, const struct fit_trace *trace)
 {
     json_object(j, "trace");
     json_unsigned(j, "first_iteration", (uint64_t)trace->first);
+    json_unsigned(j, "every", trace->every);
     json_numbers(j, "fit", trace->fit, trace->count);
     json_numbers(j, "seconds", trace->seconds, trace->count);
     json_end(j);

@@ -236,9 +236,11 @@ void page_run(FILE *to, const struct page *page)
 
 /* --- fits --- */
 
-static void plot_fits(FILE *to, const double *fit, size_t count, double first_iteration,
+static void plot_fits(FILE *to, const struct page *page, const double *fit, size_t count,
                       const struct profile *p)
 {
+    double number = number_at(page, "trace", "first_iteration");
+    double every = number_at(page, "trace", "every");
     char first[48], last[48], about[256];
     struct plot_line plot = {.title = "Fit after each iteration",
                              .about = about,
@@ -253,8 +255,10 @@ static void plot_fits(FILE *to, const double *fit, size_t count, double first_it
     for (size_t i = 0; i < count; i++)
         plot_scale_add(&plot.scale, fit[i]);
     plot_scale_finish(&plot.scale);
-    snprintf(first, sizeof first, "iteration %.0f", first_iteration);
-    snprintf(last, sizeof last, "iteration %.0f", first_iteration + (double)count - 1);
+    if (!isfinite(number) || !isfinite(every))
+        number = every = 1;
+    snprintf(first, sizeof first, "iteration %.0f", number);
+    snprintf(last, sizeof last, "iteration %.0f", number + every * (double)(count - 1));
     snprintf(about, sizeof about, "A line from fit %.6g after %s to %.6g after %s.", fit[0], first,
              fit[count - 1], last);
     fputs("<figure><figcaption>Fit after each iteration</figcaption>\n", to);
@@ -265,14 +269,14 @@ static void plot_fits(FILE *to, const double *fit, size_t count, double first_it
 enum status page_fits(FILE *to, const struct page *page, struct error *error)
 {
     const struct json_value *array = at(page, "trace", "fit");
-    double first = number_at(page, "trace", "first_iteration"), *fit = NULL;
+    double *fit = NULL;
     struct profile p = {0};
     if (!array || array->count < 2)
         return STATUS_OK;
     if (take_numbers(page->record, array, &fit, error) == STATUS_OK &&
         profile_take(&p, fit, array->count, 1, VIEW_MOST_COLUMNS, error) == STATUS_OK) {
         fputs("<section>\n<h2>Convergence</h2>\n", to);
-        plot_fits(to, fit, array->count, isfinite(first) ? first : 1, &p);
+        plot_fits(to, page, fit, array->count, &p);
         fputs("</section>\n", to);
     }
     profile_free(&p);

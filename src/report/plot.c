@@ -14,7 +14,8 @@
 #define TOP    10
 #define BOTTOM (HEIGHT - 34)
 
-#define LEAST_RANGE 1e-4 /* half of a range, against the largest number: ticks have six digits */
+#define LEAST_RANGE 1e-4   /* half of a range, against the largest number: ticks have six digits */
+#define NO_WIDTH    1e-300 /* a number below it has no width of its own */
 
 struct plot_scale plot_scale_none(void)
 {
@@ -34,10 +35,11 @@ void plot_scale_finish(struct plot_scale *scale)
     if (scale->least > scale->most)
         *scale = (struct plot_scale){0, 1};
     double largest = fmax(fabs(scale->least), fabs(scale->most));
-    if (scale->most / 2 - scale->least / 2 >= largest * LEAST_RANGE && largest > 0)
+    double range = scale->most / 2 - scale->least / 2; /* half of it: all may be infinite */
+    if (range > 0 && range >= largest * LEAST_RANGE)
         return;
     double middle = scale->least / 2 + scale->most / 2;
-    double width = largest == 0 ? 1 : largest * LEAST_RANGE;
+    double width = largest < NO_WIDTH ? 1 : largest * LEAST_RANGE;
     scale->least = fmax(middle - width, -DBL_MAX);
     scale->most = fmin(middle + width, DBL_MAX);
 }

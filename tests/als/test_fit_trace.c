@@ -35,6 +35,33 @@ static void test_growth(void **state)
     fit_trace_free(&t);
 }
 
+/* Of a long run every second, fourth, ... iteration is kept, evenly spread. */
+static void test_long_runs(void **state)
+{
+    (void)state;
+    struct fit_trace t = {0};
+    struct error error = {0};
+    fit_trace_begin(&t, 1);
+    for (uint64_t i = 0; i < 5 * FIT_TRACE_MOST / 2; i++) {
+        assert_int_equal(fit_trace_note(&t, (double)i, &error), STATUS_OK);
+        if (i == FIT_TRACE_MOST - 1)
+            assert_true(t.every == 1 && t.count == FIT_TRACE_MOST);
+        if (i == FIT_TRACE_MOST)
+            assert_true(t.every == 2 && t.count == FIT_TRACE_MOST / 2 + 1);
+    }
+    assert_int_equal(t.every, 4);
+    assert_int_equal(t.room, FIT_TRACE_MOST);
+    assert_int_equal(t.count, 5 * FIT_TRACE_MOST / 8);
+    for (size_t i = 0; i < t.count; i++)
+        assert_true(t.fit[i] == 4.0 * (double)i);
+    fit_trace_correct(&t, -1); /* the last iteration is not in the trace */
+    assert_true(t.fit[t.count - 1] >= 0);
+    fit_trace_note(&t, 7, &error);
+    fit_trace_correct(&t, -1);
+    assert_true(t.fit[t.count - 1] == -1);
+    fit_trace_free(&t);
+}
+
 static void test_no_trace(void **state)
 {
     (void)state;
@@ -54,10 +81,12 @@ static void test_failing_allocations(void **state)
     for (int k = 0; k < 2; k++) {
         struct fit_trace t = {0};
         struct error error = {0};
+        fit_trace_begin(&t, 1);
         memory_hook_set(k);
         assert_int_equal(fit_trace_note(&t, 1, &error), STATUS_MEMORY);
         memory_hook_set(-1);
         error = (struct error){0};
+        fit_trace_begin(&t, 1);
         assert_int_equal(fit_trace_note(&t, 1, &error), STATUS_OK);
         assert_int_equal(t.count, 1);
         fit_trace_free(&t);
@@ -95,9 +124,8 @@ static void test_traces_of_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_no_trace),
-        cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_growth),   cmocka_unit_test(test_long_runs),
+        cmocka_unit_test(test_no_trace), cmocka_unit_test(test_failing_allocations),
         ON_RANKS(test_traces_of_runs),
     };
     return cmocka_run_group_tests_name("fit_trace", tests, NULL, NULL);

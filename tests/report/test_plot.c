@@ -73,7 +73,7 @@ static void test_ticks(void **state)
 {
     (void)state;
     assert_ticks(0, 1, 3, 0, 1);
-    assert_ticks(-0.3, 0.7, 3, 0, 0.5 + 0.0);
+    assert_ticks(-0.3, 0.7, 2, 0, 0.5);
     assert_ticks(0.585, 0.8238, 3, 0.6, 0.8);
     assert_ticks(0, 1000, 3, 0, 1000);
     /* ticks of a narrow scale can be told apart in six digits */
