@@ -78,8 +78,11 @@ static void put_iterations(FILE *to, const struct page *page)
         {"interrupted", "interrupted by a signal"},
         {"time_limit", "stopped at the time limit"}};
     const char *stop = text_at(page, "result", "stop");
+    double iterations = number_at(page, "result", "iterations");
+    if (!isfinite(iterations))
+        return;
     begin_fact(to, "Iterations");
-    html_number(to, number_at(page, "result", "iterations"));
+    fprintf(to, "%.0f", iterations);
     for (size_t i = 0; stop && i < sizeof stops / sizeof stops[0]; i++)
         if (strcmp(stop, stops[i][0]) == 0)
             fprintf(to, ", %s", stops[i][1]);
@@ -169,12 +172,12 @@ static void put_model(FILE *to, const struct page *page)
 
 static void put_fit(FILE *to, const struct page *page)
 {
-    double change = number_at(page, "result", "change");
-    begin_fact(to, "Fit");
-    fprintf(to, "<strong>%.9g</strong>", number_at(page, "result", "fit"));
-    if (isfinite(change))
-        fprintf(to, ", last change %.1e", change);
-    end_fact(to);
+    double fit = number_at(page, "result", "fit"), change = number_at(page, "result", "change");
+    if (isfinite(fit) && isfinite(change)) {
+        begin_fact(to, "Fit");
+        fprintf(to, "<strong>%.9g</strong>, last change %.1e", fit, change);
+        end_fact(to);
+    }
     put_iterations(to, page);
 }
 
@@ -259,8 +262,11 @@ static void plot_fits(FILE *to, const struct page *page, const double *fit, size
         number = every = 1;
     snprintf(first, sizeof first, "iteration %.0f", number);
     snprintf(last, sizeof last, "iteration %.0f", number + every * (double)(count - 1));
-    snprintf(about, sizeof about, "A line from fit %.6g after %s to %.6g after %s.", fit[0], first,
-             fit[count - 1], last);
+    if (isfinite(fit[0]) && isfinite(fit[count - 1]))
+        snprintf(about, sizeof about, "A line from fit %.6g after %s to %.6g after %s.", fit[0],
+                 first, fit[count - 1], last);
+    else
+        snprintf(about, sizeof about, "A line from %s to %s, with gaps.", first, last);
     fputs("<figure><figcaption>Fit after each iteration</figcaption>\n", to);
     plot_line(to, &plot);
     fputs("</figure>\n", to);
