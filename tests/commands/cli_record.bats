@@ -15,14 +15,15 @@ sys.exit("\n".join(faults) if faults else 0)
 END
 }
 
-# holds RECORD EXPRESSION: the Python expression, of the record r, is true.
+# holds RECORD EXPRESSION...: each Python expression, of the record r, is true.
 holds() {
     command -v python3 >/dev/null || skip "python3 is not installed"
     python3 - "$@" <<'END'
 import json, sys
 r = json.load(open(sys.argv[1]))
-if not eval(sys.argv[2]):
-    sys.exit(f"not so: {sys.argv[2]}")
+for expression in sys.argv[2:]:
+    if not eval(expression):
+        sys.exit(f"not so: {expression}")
 END
 }
 
@@ -30,31 +31,31 @@ END
     cpd "$DATA/planted.tns" -r 4 -i 200 --tol 1e-9 --seed 3 -o 'odd "name"' --record x.json --backend host -t 2 \
         --check-every 5 --format npy,ktns
     grep -qx 'wrote x.json' messages
-    holds x.json 'r["record"] == "cpd" and r["command"][:2] == ["blco", "cpd"] and "odd \"name\"" in r["command"]'
-    holds x.json 'r["tensor"]["lengths"] == [20, 25, 30] and r["tensor"]["order"] == 3'
-    holds x.json 'r["options"]["seed"] == 3 and r["options"]["iterations"] == 200 and r["options"]["tolerance"] == 1e-9'
-    holds x.json 'r["options"]["format"] == ["npy", "ktns"] and r["options"]["init"] == "random"'
-    holds x.json "f'{r[\"result\"][\"fit\"]:.9f}' == '$(fit)' and r['result']['stop'] == 'converged'"
-    holds x.json 'len(r["trace"]["fit"]) == len(r["trace"]["seconds"]) == r["result"]["iterations"]'
-    holds x.json 'r["trace"]["fit"][-1] == r["result"]["fit"] and r["trace"]["seconds"] == sorted(r["trace"]["seconds"])'
-    holds x.json 'r["result"]["fit_from_residual"] and r["result"]["checks"] > 0'
-    holds x.json 'abs(sum(r["seconds"]["stages"].values()) - r["seconds"]["total"]) < 1e-9'
-    holds x.json 'abs(sum(r["seconds"]["modes"]["mttkrp"]) - r["seconds"]["stages"]["mttkrp"]) < 1e-9'
-    holds x.json 'r["seconds"]["stages"]["write"] > 0 and r["memory"]["peak_bytes"] > 1e6'
-    holds x.json 'len(r["files"]) == 5 and all(__import__("os").path.exists(f) for f in r["files"])'
-    holds x.json 'len(r["built"]["conflict"]) == 3 and r["threads"] == 2 and r["backend"] == "host"'
+    holds x.json 'r["record"] == "cpd" and r["command"][:2] == ["blco", "cpd"] and "odd \"name\"" in r["command"]' \
+        'r["tensor"]["lengths"] == [20, 25, 30] and r["tensor"]["order"] == 3' \
+        'r["options"]["seed"] == 3 and r["options"]["iterations"] == 200 and r["options"]["tolerance"] == 1e-9' \
+        'r["options"]["format"] == ["npy", "ktns"] and r["options"]["init"] == "random"' \
+        "f'{r[\"result\"][\"fit\"]:.9f}' == '$(fit)' and r['result']['stop'] == 'converged'" \
+        'len(r["trace"]["fit"]) == len(r["trace"]["seconds"]) == r["result"]["iterations"]' \
+        'r["trace"]["fit"][-1] == r["result"]["fit"] and r["trace"]["seconds"] == sorted(r["trace"]["seconds"])' \
+        'r["result"]["fit_from_residual"] and r["result"]["checks"] > 0' \
+        'abs(sum(r["seconds"]["stages"].values()) - r["seconds"]["total"]) < 1e-9' \
+        'abs(sum(r["seconds"]["modes"]["mttkrp"]) - r["seconds"]["stages"]["mttkrp"]) < 1e-9' \
+        'r["seconds"]["stages"]["write"] > 0 and r["memory"]["peak_bytes"] > 1e6' \
+        'len(r["files"]) == 5 and all(__import__("os").path.exists(f) for f in r["files"])' \
+        'len(r["built"]["conflict"]) == 3 and r["threads"] == 2 and r["backend"] == "host"'
     validates x.json
 }
 
 @test "warnings and advice are in the record, also of a quiet run" {
     cpd "$DATA/ucb-admissions.tns" -r 3 -q --nowrite --record x.json
-    holds x.json 'r["notes"][0].startswith("warning: rank 3 is larger than mode 1 (length 2)") and r["files"] == []'
-    holds x.json 'r["options"]["stem"] is None and r["options"]["format"] == []'
+    holds x.json 'r["notes"][0].startswith("warning: rank 3 is larger than mode 1 (length 2)") and r["files"] == []' \
+        'r["options"]["stem"] is None and r["options"]["format"] == []'
     printf '1 1 2 1\n1 2 1 1\n2 1 1 1\n' >border.tns
     cpd border.tns -r 2 -i 4000 --tol 0 --nowrite --record x.json
     grep -q '^warning: .* degenerate' messages
-    holds x.json 'any("degenerate" in n for n in r["notes"]) and r["result"]["degenerate_pairs"] > 0'
-    holds x.json 'r["result"]["most_degenerate"]["congruence"] < -0.95'
+    holds x.json 'any("degenerate" in n for n in r["notes"]) and r["result"]["degenerate_pairs"] > 0' \
+        'r["result"]["most_degenerate"]["congruence"] < -0.95'
     validates x.json
 }
 
@@ -86,8 +87,8 @@ END
     [ "$code" -eq 143 ]
     holds x.json 'r["result"]["stop"] == "interrupted" and r["result"]["signal"] == 15'
     cpd "$DATA/planted.tns" -r 4 -i 1000000000 --tol 0 -t 1 --nowrite --record y.json --time-limit 1s -q
-    holds y.json 'r["result"]["stop"] == "time_limit" and r["options"]["time_limit"] == 1'
-    holds y.json 'len(r["trace"]["fit"]) == -(-r["result"]["iterations"] // r["trace"]["every"]) <= 65536'
+    holds y.json 'r["result"]["stop"] == "time_limit" and r["options"]["time_limit"] == 1' \
+        'len(r["trace"]["fit"]) == -(-r["result"]["iterations"] // r["trace"]["every"]) <= 65536'
     validates x.json y.json
 }
 
@@ -103,9 +104,9 @@ END
 @test "several processes: rank 0 writes the record" {
     needs_mpirun
     processes 2 "$BLCO" cpd "$DATA/planted.tns" -r 4 -q -o x --record x.json --backend host
-    holds x.json 'r["ranks"]["count"] == 2 and len(r["ranks"]["each"]) == 2 and "built" not in r'
-    holds x.json 'sum(k["nonzeros"] for k in r["ranks"]["each"]) == r["tensor"]["nonzeros"]'
-    holds x.json 'len(r["trace"]["fit"]) == r["result"]["iterations"]'
+    holds x.json 'r["ranks"]["count"] == 2 and len(r["ranks"]["each"]) == 2 and "built" not in r' \
+        'sum(k["nonzeros"] for k in r["ranks"]["each"]) == r["tensor"]["nonzeros"]' \
+        'len(r["trace"]["fit"]) == r["result"]["iterations"]'
     cpd "$DATA/planted.tns" -r 4 -q --nowrite --record y.json
     [ "$(grep fingerprint x.json)" = "$(grep fingerprint y.json)" ]
     validates x.json y.json
@@ -119,12 +120,18 @@ END
 
 @test "the schema refuses what is no record" {
     cpd "$DATA/ucb-admissions.tns" -r 1 -q --nowrite --record x.json
-    validates x.json
+    local count=0 changed=()
     for change in 's/"stop": ".*"/"stop": "bored"/' 's/"fit": \[.*\]/"fit": 3/' 's/"record": "cpd"/"record": "cdp"/' \
         's/"peak_bytes": [0-9]*/"peak_bytes": -1/' 's/"fingerprint"/"footprint"/' 's/"tensor"/"sensor"/'; do
-        sed "$change" x.json >bad.json
-        run ! cmp -s x.json bad.json
-        run ! validates bad.json
+        count=$((count + 1))
+        sed "$change" x.json >bad$count.json
+        changed+=("bad$count.json")
+        run -1 cmp -s x.json bad$count.json
+    done
+    validates x.json
+    run -1 validates "${changed[@]}"
+    for name in "${changed[@]}"; do
+        [[ $output == *"$name: "* ]] || { echo "$name is taken for a record" && return 1; }
     done
 }
 
