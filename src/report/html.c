@@ -43,7 +43,7 @@ void html_text(FILE *to, const char *text, size_t most)
 void html_number(FILE *to, double x)
 {
     if (isfinite(x))
-        fprintf(to, "%.4g", x);
+        fprintf(to, fabs(x) >= 1e4 && fabs(x) < 1e7 ? "%.0f" : "%.4g", x);
     else
         fputs(isnan(x) ? "not a number" : x < 0 ? "-infinite" : "infinite", to);
 }

@@ -14,7 +14,8 @@
  * three dots. */
 void html_text(FILE *to, const char *text, size_t most);
 
-/* Writes a number for people: four digits that count; "not a number", "infinite", "-infinite". */
+/* Writes a number for people: four digits that count, or all before the point where there are up to
+ * seven of these; "not a number", "infinite", "-infinite". */
 void html_number(FILE *to, double x);
 
 #endif

@@ -9,7 +9,7 @@
 /* The plot in its own units, of which a page shows one or two a pixel. */
 #define WIDTH  640
 #define HEIGHT 200
-#define LEFT   84 /* where the line begins, right of the ticks' numbers */
+#define LEFT   92 /* where the line begins, right of the ticks' numbers */
 #define RIGHT  (WIDTH - 10)
 #define TOP    10
 #define BOTTOM (HEIGHT - 34)

@@ -72,6 +72,10 @@ static void test_numbers(void **state)
     (void)state;
     assert_number(0.123456, "0.1235");
     assert_number(-1e-9, "-1e-09");
+    assert_number(863.07, "863.1");
+    assert_number(33588.4, "33588");
+    assert_number(-9999999, "-9999999");
+    assert_number(1e7, "1e+07");
     assert_number(NAN, "not a number");
     assert_number(INFINITY, "infinite");
     assert_number(-INFINITY, "-infinite");

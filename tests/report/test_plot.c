@@ -146,7 +146,7 @@ static void test_areas(void **state)
     const char *text = draw(low, high, 3);
     /* from the lower left, up along the upper ends, and back along the lower ones */
     assert_non_null(strstr(
-        text, "class=\"line area\" d=\"M84 166l0 0 273 -78 273 -78 0 156 -273 0 -273 0 z\""));
+        text, "class=\"line area\" d=\"M92 166l0 0 269 -78 269 -78 0 156 -269 0 -269 0 z\""));
 }
 
 static void test_lines_of_nothing(void **state)
