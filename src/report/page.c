@@ -28,7 +28,7 @@ static const char style[] =
     "thead th{border-bottom:1px solid var(--rule);font-weight:600;vertical-align:bottom;"
     "overflow-wrap:normal;white-space:nowrap}\n"
     "thead td{border-bottom:1px solid var(--rule)}\n"
-    ".facts th{min-width:7rem;color:var(--soft)}\n"
+    ".facts th{white-space:nowrap;color:var(--soft)}\n"
     ".n{text-align:right;white-space:nowrap;overflow-wrap:normal}\n"
     ".bar{width:9rem;min-width:4rem;padding-right:0}\n"
     ".wide{overflow-x:auto}\n"
@@ -37,6 +37,8 @@ static const char style[] =
     ".wide td{white-space:nowrap;overflow:hidden;text-overflow:ellipsis}\n"
     "@media(max-width:40rem){body{padding:1rem}.wide .bar{display:none}}\n"
     ".bar svg{display:block;width:100%;height:.9rem;margin:.25rem 0;overflow:visible}\n"
+    ".pair{display:grid;column-gap:2.5rem;grid-template-columns:"
+    "repeat(auto-fit,minmax(min(100%,28rem),1fr))}\n"
     ".modes{display:grid;gap:1.5rem 2.5rem;grid-template-columns:"
     "repeat(auto-fill,minmax(min(100%,22rem),1fr));align-items:start}\n"
     ".mode{width:100%;margin:0}\n"
@@ -113,9 +115,11 @@ static void put_head(FILE *to, const struct page *page)
 enum status page_write(FILE *to, const struct page *page, struct error *error)
 {
     put_head(to, page);
+    fputs("<div class=\"pair\">\n", to);
     page_run(to, page);
     if (page_fits(to, page, error) != STATUS_OK)
         return error->status;
+    fputs("</div>\n", to);
     page_starts(to, page);
     page_weights(to, page);
     page_components(to, page);
