@@ -189,11 +189,12 @@ static void put_record(struct json *j, struct cpd_job *job, struct error *error)
 {
     const struct cmd_common *common = &job->settings.common;
     int order = job->tensor.shape.order;
-    int threads =
-        job->ranks.count > 0 ? job->ranks.place[0].threads : cmd_set_threads(common->threads, 1);
+    const struct rank_place *place = job->ranks.place; /* rank 0's; NULL: one rank works alone */
+    int device = place ? place->device : common->options.device;
+    int threads = place ? place->threads : cmd_set_threads(common->threads, 1);
     json_object(j, NULL);
-    run_record_machine(j, "cpd", job->arguments.count, job->arguments.text, job->kind,
-                       common->options.device, threads, error);
+    run_record_machine(j, "cpd", job->arguments.count, job->arguments.text, job->kind, device,
+                       threads, error);
     run_record_tensor(j, job->settings.tensor, &job->tensor.shape, job->tensor.nnz,
                       &job->tensor.hash);
     put_options(j, &job->settings);
