@@ -7,18 +7,7 @@
 
 #include <stdio.h>
 
-#include "base/json_tree.h"
-#include "report/labels.h"
-#include "report/mode_view.h"
-
-/* All is borrowed. */
-struct page {
-    const char *stem;            /* of the model                                          */
-    const struct ktensor *model; /* arranged (ktensor_arrange)                 */
-    const struct labels *labels;
-    const struct mode_view *view;   /* [n] of mode n                             */
-    const struct json_tree *record; /* of the run, checked; NULL: there is none */
-};
+#include "report/page_subject.h"
 
 /* STATUS_INPUT where the record is not that of a `blco cpd` of this shape and rank. `path` is the
  * record's, for the message. */

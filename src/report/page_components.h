@@ -3,7 +3,9 @@
 #ifndef BLCO_PAGE_COMPONENTS_H
 #define BLCO_PAGE_COMPONENTS_H
 
-#include "report/page.h"
+#include <stdio.h>
+
+#include "report/page_subject.h"
 
 /* A table of all components: weight, and the strongest entry of each mode. */
 void page_weights(FILE *to, const struct page *page);

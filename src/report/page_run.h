@@ -3,7 +3,9 @@
 #ifndef BLCO_PAGE_RUN_H
 #define BLCO_PAGE_RUN_H
 
-#include "report/page.h"
+#include <stdio.h>
+
+#include "report/page_subject.h"
 
 /* What was run and its fit: a table of facts, and the warnings. */
 void page_run(FILE *to, const struct page *page);
