@@ -189,9 +189,10 @@ INSTALLED_share/man/man7     := $(wildcard man/*.7)
 INSTALLED_share/blco         := scripts/fetch-frostt
 INSTALLED_share/blco/loaders := $(wildcard scripts/loaders/*.py scripts/loaders/*.m)
 INSTALLED_share/blco/slurm   := $(wildcard scripts/slurm/*.sh)
+INSTALLED_share/blco/schema  := data/schema/record.schema.json
 INSTALLED_share/doc/blco     := LICENSE
 FOLDERS     := $(sort $(patsubst INSTALLED_%,%,$(filter INSTALLED_%,$(.VARIABLES))))
-OWN_FOLDERS := lib/blco share/blco/loaders share/blco/slurm share/blco share/doc/blco
+OWN_FOLDERS := lib/blco share/blco/loaders share/blco/slurm share/blco/schema share/blco share/doc/blco
 PROGRAMS    := bin share/blco share/blco/slurm
 INTO         = $(DESTDIR)$(PREFIX)
 # Completion of words, which the program writes: SHELL:FILE.

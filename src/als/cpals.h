@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "als/checkpoint_saver.h"
+#include "als/fit_trace.h"
 #include "als/fit_trust.h"
 #include "als/model_health.h"
 #include "backend/backend.h"
@@ -22,6 +23,8 @@ struct cpals_options {
     const struct checkpoint_options *saving; /* checkpoints to write; borrowed; may be NULL   */
     const struct checkpoint *resume; /* go on from this one, which counts for the iterations, too;
                                       * borrowed; may be NULL                                 */
+    struct fit_trace *trace; /* receives the fit of each iteration, of several ranks on rank 0;
+                              * borrowed; may be NULL                                         */
 };
 
 enum cpals_stop {

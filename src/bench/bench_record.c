@@ -1,28 +1,13 @@
 #include "bench/bench_record.h"
 
 #include "bench/bench_derived.h"
-
-static void put_tensor(struct json *j, const char *tensor, const struct shape *shape, uint64_t nnz)
-{
-    json_object(j, "tensor");
-    json_string(j, "name", tensor);
-    json_unsigned(j, "order", (uint64_t)shape->order);
-    json_unsigneds(j, "lengths", shape->dims, (size_t)shape->order);
-    json_unsigned(j, "nonzeros", nnz);
-    json_end(j);
-}
+#include "record/run_record.h"
 
 static void put_options(struct json *j, const struct bench_request *request)
 {
-    const struct backend_options *o = &request->options;
     json_object(j, "options");
-    json_unsigned(j, "rank", o->rank);
-    json_string(j, "precision", precision_name(o->precision));
-    json_string(j, "conflict", conflict_name(o->conflict));
-    json_bool(j, "sharing", !o->no_sharing);
+    run_record_options(j, &request->options);
     json_unsigned(j, "samples", request->samples);
-    json_unsigned(j, "memory", o->memory);
-    json_unsigned(j, "host_memory", o->host_memory);
     json_end(j);
 }
 
@@ -109,32 +94,11 @@ static void put_resolution(struct json *j, const struct bench_result *r,
     json_end(j);
 }
 
-/* How ALS kept the tensor. "groups" lists the first mode of each mode group. */
-static void put_built(struct json *j, const struct backend_built *built)
-{
-    const struct plan *plan = &built->plan;
-    const struct mode_groups *groups = &built->groups;
-    uint64_t first[MAX_ORDER];
-    json_array(j, "conflict");
-    for (int n = 0; n < plan->request.tensor.shape.order; n++)
-        json_string(j, NULL, conflict_name(plan->conflict[n]));
-    json_end(j);
-    for (int g = 0; g < groups->groups; g++)
-        first[g] = (uint64_t)groups->first[g] + 1;
-    json_unsigneds(j, "groups", first, (size_t)groups->groups);
-    json_bool(j, "streamed", plan->streamed);
-    if (!plan->streamed)
-        return;
-    json_unsigned(j, "batch_nonzeros", plan->batch_nnz);
-    json_unsigned(j, "host_bytes", plan->host_bytes);
-    json_unsigned(j, "resident_bytes", plan->resident_bytes);
-}
-
 static void put_als(struct json *j, const struct bench_result *r)
 {
     const struct bench_als *als = &r->als;
     json_object(j, "als");
-    put_built(j, &als->built);
+    run_record_built(j, &als->built);
     put_modes(j, r, &als->own);
     put_statistics(j, &als->statistics);
     json_numbers(j, "samples", als->seconds, als->count);
@@ -186,7 +150,8 @@ static void put_ranks(struct json *j, const struct bench_ranks *ranks, int order
 void bench_record(struct json *j, const char *tensor, const struct bench_request *request,
                   const struct bench_result *r, const struct bench_ranks *ranks)
 {
-    put_tensor(j, tensor, ranks ? &ranks->shape : &r->shape, ranks ? ranks->nnz : r->nnz);
+    run_record_tensor(j, tensor, ranks ? &ranks->shape : &r->shape, ranks ? ranks->nnz : r->nnz,
+                      NULL);
     put_options(j, request);
     put_limits(j, r);
     json_string(j, "reference", r->reference);

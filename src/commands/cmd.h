@@ -19,6 +19,7 @@ int cmd_selftest(int argc, char **argv, struct error *error);
 int cmd_completion(int argc, char **argv, struct error *error);
 int cmd_top(int argc, char **argv, struct error *error);
 int cmd_compare(int argc, char **argv, struct error *error);
+int cmd_report(int argc, char **argv, struct error *error);
 
 /* What `blco help COMMAND` prints. */
 void cmd_cpd_help(FILE *stream);
@@ -28,6 +29,7 @@ void cmd_generate_help(FILE *stream);
 void cmd_bench_help(FILE *stream);
 void cmd_top_help(FILE *stream);
 void cmd_compare_help(FILE *stream);
+void cmd_report_help(FILE *stream);
 void cmd_selftest_help(FILE *stream);
 void cmd_completion_help(FILE *stream);
 
@@ -39,6 +41,7 @@ extern const struct cli_section cmd_generate_sections[];
 extern const struct cli_section cmd_bench_sections[];
 extern const struct cli_section cmd_top_sections[];
 extern const struct cli_section cmd_compare_sections[];
+extern const struct cli_section cmd_report_sections[];
 extern const struct cli_section cmd_selftest_sections[];
 extern const struct cli_section cmd_completion_sections[];
 

@@ -3,18 +3,18 @@
 
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/outfile.h"
 #include "base/threads.h"
 #include "base/version.h"
 #include "bench/bench.h"
 #include "bench/bench_record.h"
 #include "bench/bench_table.h"
-#include "bench/run_record.h"
 #include "comm/comm_team.h"
 #include "commands/cmd_common.h"
+#include "commands/kept_arguments.h"
 #include "commands/rank_place.h"
 #include "formats/tensor_input.h"
+#include "record/run_record.h"
 
 #define MAX_SAMPLES 1000000
 
@@ -51,8 +51,7 @@ void cmd_bench_help(FILE *stream)
 struct job {
     struct cmd_common common;
     const char *tensor, *json;
-    char **argv; /* (argc) the command line as given; owned */
-    int argc;
+    struct kept_arguments arguments; /* for the record */
     int threads;
     struct bench_request request;
     struct tensor_input input;
@@ -77,19 +76,6 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     default:
         return cmd_common_set(&job->common, key, text, error);
     }
-}
-
-/* Copies the arguments for the record, before parsing changes their order. */
-static enum status keep_arguments(struct job *job, int argc, char **argv, struct error *error)
-{
-    job->argv = memory_array((size_t)argc + 1, sizeof *job->argv, error);
-    if (!job->argv)
-        return error->status;
-    static char program[] = "blco";
-    job->argv[0] = program;
-    memcpy(job->argv + 1, argv, (size_t)argc * sizeof *argv);
-    job->argc = argc + 1;
-    return STATUS_OK;
 }
 
 /* Checks all that can be checked before the tensor is read. */
@@ -159,8 +145,8 @@ static enum status write_record(struct job *job, struct error *error)
         return STATUS_OK;
     json_begin(&j, error);
     json_object(&j, NULL);
-    run_record_machine(&j, job->argc, job->argv, job->request.kind, job->common.options.device,
-                       job->threads, error);
+    run_record_machine(&j, "bench", job->arguments.count, job->arguments.text, job->request.kind,
+                       job->common.options.device, job->threads, error);
     bench_record(&j, job->tensor, &job->request, &job->result,
                  job->ranks.ranks > 0 ? &job->ranks : NULL);
     json_end(&j);
@@ -218,7 +204,7 @@ int cmd_bench(int argc, char **argv, struct error *error)
     struct job job = {.file = {.fd = -1}};
     int first;
     cmd_common_init(&job.common);
-    if (keep_arguments(&job, argc, argv, error) == STATUS_OK &&
+    if (kept_arguments_copy(&job.arguments, argc, argv, error) == STATUS_OK &&
         cli_parse(argc, argv, cmd_bench_sections, set_option, &job, &first, error) == STATUS_OK &&
         !cmd_common_answered(&job.common, cmd_bench_help) &&
         cli_single_operand(argc, argv, first, "tensor", &job.tensor, error) == STATUS_OK)
@@ -227,6 +213,6 @@ int cmd_bench(int argc, char **argv, struct error *error)
     bench_free(&job.result);
     bench_ranks_free(&job.ranks);
     tensor_input_close(&job.input);
-    memory_free(job.argv);
+    kept_arguments_free(&job.arguments);
     return (int)error->status;
 }

@@ -8,10 +8,10 @@
 #include "base/version.h"
 #include "comm/comm_team.h"
 #include "comm/comm_world.h"
-#include "commands/cpd_advice.h"
 #include "commands/cpd_checkpoint.h"
 #include "commands/cpd_job.h"
 #include "commands/cpd_output.h"
+#include "commands/cpd_record.h"
 #include "commands/cpd_signals.h"
 
 /* Reads the start that --init names. */
@@ -59,7 +59,8 @@ static enum status prepare(struct cpd_job *job, struct error *error)
         return error->status;
     if (check_grid(job, error) != STATUS_OK)
         return error->status;
-    if (comm_world_rank() == 0 && cpd_output_open(job, error) != STATUS_OK)
+    if (comm_world_rank() == 0 &&
+        (cpd_output_open(job, error) != STATUS_OK || cpd_record_open(job, error) != STATUS_OK))
         return error->status;
     if (read_start(job, error) != STATUS_OK || cpd_checkpoint_prepare(job, error) != STATUS_OK)
         return error->status;
@@ -86,7 +87,8 @@ static enum status finish(struct cpd_job *job, struct comm *world, struct error 
         return STATUS_OK;
     cpd_summarise(&job->progress, &job->result, &job->times, job->model.shape.order,
                   job->settings.verbose, &job->files);
-    cpd_advise(&job->progress, &job->result, &job->settings.common.options);
+    cpd_note_advice(job);
+    cpd_record_write(job, error);
     cpd_checkpoint_note_saved(job, error);
     return error->status;
 }
@@ -133,15 +135,12 @@ static void run(struct cpd_job *job, struct error *error)
 
 int cmd_cpd(int argc, char **argv, struct error *error)
 {
-    struct cpd_job job = {.times.start = clock_now()};
-    if (cpd_settings_parse(&job.settings, argc, argv, error) == STATUS_OK &&
+    struct cpd_job job = {.times.start = clock_now(), .record.fd = -1};
+    if (kept_arguments_copy(&job.arguments, argc, argv, error) == STATUS_OK &&
+        cpd_settings_parse(&job.settings, argc, argv, error) == STATUS_OK &&
         !cmd_common_answered(&job.settings.common, cmd_cpd_help))
         run(&job, error);
-    checkpoint_close(&job.resume);
-    ktensor_free(&job.start);
-    ktensor_free(&job.model);
-    ktensor_files_free(&job.files);
-    cpd_settings_free(&job.settings);
+    cpd_job_free(&job);
     int number = job.result.interrupted ? job.result.interrupted : cpd_interrupted;
     if (error->status == STATUS_OK && number)
         return 128 + number;

@@ -13,6 +13,8 @@ const struct command command_table[] = {
      cmd_top_sections, "ktns", false},
     {"compare", "say how alike two models are", cmd_compare_help, cmd_compare, cmd_compare_sections,
      "ktns", false},
+    {"report", "write a page about a model", cmd_report_help, cmd_report, cmd_report_sections,
+     "ktns", false},
     {"info", "say what is in a tensor file, and what decomposing it takes", cmd_info_help, cmd_info,
      cmd_info_sections, TENSORS, false},
     {"convert", "write a tensor file as another kind of tensor file", cmd_convert_help, cmd_convert,

@@ -19,7 +19,7 @@ static enum status open_tensor(struct alone *a, struct error *error)
     struct cpd_job *job = a->job;
     const struct cpd_settings *s = &job->settings;
     if (tensor_input_open(&a->input, s->tensor, &s->common.tns, &job->progress, error) == STATUS_OK)
-        cpd_warn_shape(&job->progress, &a->input.x.shape, s->common.options.rank);
+        cpd_note_shape(job, &a->input.x.shape);
     return error->status;
 }
 
@@ -36,13 +36,14 @@ static enum status plan_and_read(struct alone *a, struct error *error)
                            &job->progress, error);
 }
 
-/* Finds out which tensor it is, where a checkpoint must know. */
+/* Finds out which tensor it is, where a checkpoint or the record must know. */
 static enum status identify(struct alone *a, struct error *error)
 {
-    struct fingerprint tensor = {.shape = a->input.x.shape, .nnz = a->input.x.nnz};
-    if (!cpd_checkpoint_used(a->job) || input_hash(&a->input, &tensor.hash, error) != STATUS_OK)
+    struct fingerprint *tensor = &a->job->tensor;
+    *tensor = (struct fingerprint){.shape = a->input.x.shape, .nnz = a->input.x.nnz};
+    if (!cpd_hash_needed(a->job) || input_hash(&a->input, &tensor->hash, error) != STATUS_OK)
         return error->status;
-    return cpd_checkpoint_identify(a->job, &tensor, error);
+    return cpd_checkpoint_identify(a->job, tensor, error);
 }
 
 /* The model of the checkpoint, which is only mapped, is copied. */
@@ -88,7 +89,6 @@ static enum status decompose(struct alone *a, struct error *error)
     struct cpd_job *job = a->job;
     const struct cpd_settings *s = &job->settings;
     const struct cpals_options options = cpd_als_options(job);
-    struct backend_built built;
     progress_stage(&job->progress, "building");
     if (backend_open_prepared(&a->backend, &a->input, &s->common.options, &job->progress, error) !=
         STATUS_OK)
@@ -96,8 +96,8 @@ static enum status decompose(struct alone *a, struct error *error)
     job->times.read = a->input.read_seconds;
     job->times.clean = a->input.clean_seconds;
     tensor_input_close(&a->input); /* the backend has its own copy */
-    backend_built(&a->backend, &built);
-    int orderings = plan_orderings(&built.plan);
+    backend_built(&a->backend, &job->built);
+    int orderings = plan_orderings(&job->built.plan);
     progress_done(&job->progress, "%d ordering%s", orderings, orderings == 1 ? "" : "s");
     if (s->verbose)
         cpd_show_plan(job, &a->backend);

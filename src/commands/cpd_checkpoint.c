@@ -12,6 +12,11 @@ bool cpd_checkpoint_used(const struct cpd_job *job)
     return job->settings.checkpoint || job->settings.resume;
 }
 
+bool cpd_hash_needed(const struct cpd_job *job)
+{
+    return cpd_checkpoint_used(job) || job->settings.record;
+}
+
 static enum checkpoint_init init_of(const struct cpd_job *job)
 {
     if (job->settings.resume)

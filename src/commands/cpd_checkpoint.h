@@ -9,15 +9,18 @@
  * Every process calls it. STATUS_INPUT, STATUS_OUTPUT, STATUS_MEMORY. */
 enum status cpd_checkpoint_prepare(struct cpd_job *job, struct error *error);
 
-/* Whether the fingerprint of the tensor is needed. */
+/* Whether there is a --checkpoint or --resume. */
 bool cpd_checkpoint_used(const struct cpd_job *job);
+
+/* Whether the hash of the tensor's fingerprint is needed, for these or for a record. */
+bool cpd_hash_needed(const struct cpd_job *job);
 
 /* Refuses to resume a tensor of another shape or number of nonzeros. STATUS_INPUT. */
 enum status cpd_checkpoint_check_shape(const struct cpd_job *job, const struct shape *shape,
                                        uint64_t nnz, struct error *error);
 
 /* Refuses to resume another tensor, and keeps the fingerprint for checkpoints to come. To be called
- * once the tensor is there, where cpd_checkpoint_used. STATUS_INPUT. */
+ * once the tensor is there, where cpd_hash_needed. STATUS_INPUT. */
 enum status cpd_checkpoint_identify(struct cpd_job *job, const struct fingerprint *tensor,
                                     struct error *error);
 

@@ -2,9 +2,11 @@
 
 #include <string.h>
 
+#include "base/memory.h"
+#include "commands/cpd_advice.h"
 #include "commands/cpd_signals.h"
 
-struct cpals_options cpd_als_options(const struct cpd_job *job)
+struct cpals_options cpd_als_options(struct cpd_job *job)
 {
     const struct cpd_settings *s = &job->settings;
     return (struct cpals_options){.max_iterations = s->iterations,
@@ -14,7 +16,27 @@ struct cpals_options cpd_als_options(const struct cpd_job *job)
                                   .deadline =
                                       s->time_limit > 0 ? job->times.start + s->time_limit : 0,
                                   .saving = s->checkpoint ? &job->saving : NULL,
-                                  .resume = s->resume ? &job->resume : NULL};
+                                  .resume = s->resume ? &job->resume : NULL,
+                                  .trace = s->record ? &job->trace : NULL};
+}
+
+static void keep_notes(struct cpd_job *job)
+{
+    job->progress.kept = job->settings.record ? &job->notes : NULL;
+}
+
+void cpd_note_shape(struct cpd_job *job, const struct shape *shape)
+{
+    keep_notes(job);
+    cpd_warn_shape(&job->progress, shape, job->settings.common.options.rank);
+    job->progress.kept = NULL;
+}
+
+void cpd_note_advice(struct cpd_job *job)
+{
+    keep_notes(job);
+    cpd_advise(&job->progress, &job->result, &job->settings.common.options);
+    job->progress.kept = NULL;
 }
 
 void cpd_catch_signals(void)
@@ -48,4 +70,19 @@ void cpd_show_plan(struct cpd_job *job, struct backend *b)
     plan_describe(&built.plan, &built.groups, text, sizeof text);
     for (char *text_line = strtok(text, "\n"); text_line; text_line = strtok(NULL, "\n"))
         progress_note(&job->progress, "%s", text_line);
+}
+
+void cpd_job_free(struct cpd_job *job)
+{
+    checkpoint_close(&job->resume);
+    ktensor_free(&job->start);
+    ktensor_free(&job->model);
+    ktensor_files_free(&job->files);
+    outfile_discard(&job->record);
+    text_list_free(&job->notes);
+    fit_trace_free(&job->trace);
+    memory_free(job->ranks.place);
+    memory_free(job->ranks.telling);
+    cpd_settings_free(&job->settings);
+    kept_arguments_free(&job->arguments);
 }

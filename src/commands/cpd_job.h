@@ -4,13 +4,32 @@
 #define BLCO_CPD_JOB_H
 
 #include "als/cpals_ranks.h"
+#include "base/outfile.h"
 #include "commands/cpd_settings.h"
 #include "commands/cpd_summary.h"
+#include "commands/kept_arguments.h"
+#include "commands/rank_place.h"
 #include "formats/tensor_input.h"
 #include "model/ktensor_io.h"
 
+/* What a rank tells rank 0 in the end. */
+struct cpd_telling {
+    struct rank_report report;
+    uint64_t peak; /* bytes of host memory */
+};
+
+/* What rank 0 knows of several ranks in the end. */
+struct cpd_ranks {
+    int count;                   /* 0: one rank worked alone                    */
+    int parts[MAX_ORDER];        /* into how many ranges each mode was cut      */
+    double imbalance;            /* nonzeros of the fullest rank / mean, less 1 */
+    struct rank_place *place;    /* (count) owned                               */
+    struct cpd_telling *telling; /* (count) owned                               */
+};
+
 struct cpd_job {
     struct cpd_settings settings;
+    struct kept_arguments arguments;
     const struct backend_kind *kind;
     struct ktensor start;             /* of --init STEM; else empty              */
     struct checkpoint resume;         /* of --resume; else empty                 */
@@ -18,15 +37,27 @@ struct cpd_job {
     struct ktensor model;             /* the result. Of several processes process 0 has
                                        * it whole; with `together` each has some rows */
     bool together;                    /* the processes write the model together */
-    struct shape shape;               /* of the tensor, with `together`         */
+    struct fingerprint tensor;        /* its hash where checkpoints or a record need it */
     struct stem_lock lock;            /* on the stem of the files; of rank 0 */
     struct ktensor_files files;
     struct cpals_result result;
     struct cpd_times times;
-    struct progress progress; /* rank 0's */
+    struct progress progress;   /* rank 0's */
+    struct outfile record;      /* of --record; rank 0's                   */
+    struct text_list notes;     /* warnings and advice, with --record      */
+    struct fit_trace trace;     /* with --record; rank 0's                 */
+    struct backend_built built; /* of one rank alone                       */
+    struct cpd_ranks ranks;     /* of several ranks; rank 0's              */
 };
 
-struct cpals_options cpd_als_options(const struct cpd_job *job);
+/* Warns of the shape (cpd_warn_shape), and advises (cpd_advise); a record has what both say. */
+void cpd_note_shape(struct cpd_job *job, const struct shape *shape);
+void cpd_note_advice(struct cpd_job *job);
+
+struct cpals_options cpd_als_options(struct cpd_job *job);
+
+/* Frees what the job owns. */
+void cpd_job_free(struct cpd_job *job);
 
 /* From now on signals let the iteration finish; before, a signal ends the program at once, for
  * there is nothing to save. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/outfile_set.h"
+#include "commands/cpd_record.h"
 #include "commands/cpd_together.h"
 
 #define FOLDER "blco-rescue-XXXXXX" /* mkdtemp() makes the last six characters unique */
@@ -56,7 +57,8 @@ enum status cpd_output_check(const struct cpd_job *job, int order, struct error 
     if (ktensor_writable(s->stem, order, s->formats, error) == STATUS_OK)
         ktensor_files_name(&files, order, s->stem, s->formats, error);
     for (int i = 0; i < files.count && error->status == STATUS_OK; i++)
-        outfile_check_apart(files.path[i], s->tensor, error);
+        if (outfile_check_apart(files.path[i], s->tensor, error) == STATUS_OK)
+            cpd_record_check_apart(job, files.path[i], error);
     ktensor_files_free(&files);
     return error->status;
 }

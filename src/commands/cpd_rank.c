@@ -14,18 +14,12 @@
 #include "ranks/checkpoint_together.h"
 #include "ranks/rank_fingerprint.h"
 
-/* What a rank tells rank 0 in the end. */
-struct telling {
-    struct rank_report report;
-    uint64_t peak; /* bytes of host memory */
-};
-
 struct work {
     struct cpd_job *job;
     struct comm *comm;
     struct progress *progress;   /* rank 0's; NULL on the others          */
     struct rank_place *place;    /* (ranks); owned                        */
-    struct telling *telling;     /* (ranks) in the end; owned             */
+    struct cpd_telling *telling; /* (ranks) in the end; owned             */
     struct device_comm *devices; /* owned                              */
     struct rank_tensor tensor;
     struct cpals_result result;
@@ -37,20 +31,31 @@ static bool owns_job(const struct work *w)
     return w->comm->rank == 0 || comm_world_expected();
 }
 
-/* Finds out which tensor it is, where a checkpoint must know, and whether all ranks see the files
- * of checkpoints. Ranks that share the job wait until rank 0 knows. */
-static enum status identify(struct work *w, struct error *error)
+/* Whether all ranks see the files of checkpoints. */
+static enum status check_checkpoints(struct work *w, struct error *error)
 {
-    struct fingerprint tensor;
     const char *path = w->job->settings.checkpoint;
     if (!cpd_checkpoint_used(w->job) ||
-        (path && checkpoint_writable_together(path, w->comm, error) != STATUS_OK) ||
-        cpd_checkpoint_agree(w->job, w->comm, error) != STATUS_OK ||
-        rank_fingerprint(&tensor, &w->tensor, w->comm, error) != STATUS_OK)
+        (path && checkpoint_writable_together(path, w->comm, error) != STATUS_OK))
         return error->status;
-    if (owns_job(w))
-        cpd_checkpoint_identify(w->job, &tensor, error);
-    return comm_agree_error(w->comm, error);
+    return cpd_checkpoint_agree(w->job, w->comm, error);
+}
+
+/* Finds out which tensor it is, with its hash where a checkpoint or the record must know. Ranks
+ * that share the job wait until rank 0 knows. */
+static enum status identify(struct work *w, struct error *error)
+{
+    struct fingerprint tensor = {.shape = w->tensor.shape, .nnz = w->tensor.nnz};
+    bool hashed = cpd_hash_needed(w->job);
+    if (check_checkpoints(w, error) != STATUS_OK ||
+        (hashed && rank_fingerprint(&tensor, &w->tensor, w->comm, error) != STATUS_OK))
+        return error->status;
+    if (owns_job(w)) {
+        w->job->tensor = tensor;
+        if (hashed)
+            cpd_checkpoint_identify(w->job, &tensor, error);
+    }
+    return hashed ? comm_agree_error(w->comm, error) : STATUS_OK;
 }
 
 /* Opens this rank's part of the tensor; the failure of one rank is that of all. */
@@ -77,14 +82,15 @@ static void show_grid(struct work *w)
     progress_note(w->progress,
                   "%d ranks, grid %s, the fullest has %.1f %% more nonzeros than the mean",
                   t->grid.ranks, name, 100 * (t->cost.imbalance > 0 ? t->cost.imbalance : 0));
-    cpd_warn_shape(w->progress, &t->shape, w->job->settings.common.options.rank);
+    if (w->progress)
+        cpd_note_shape(w->job, &t->shape);
 }
 
 /* Ranks of one host share the memory that may be used evenly, unless the user says how much a rank
  * may use. */
 static struct cpals_setting make_setting(const struct work *w)
 {
-    const struct cpd_job *job = w->job;
+    struct cpd_job *job = w->job;
     struct cpals_setting setting = {.kind = job->kind,
                                     .options = job->settings.common.options,
                                     .init = job->settings.init,
@@ -106,7 +112,7 @@ static struct cpals_setting make_setting(const struct work *w)
 static enum status decompose(struct work *w, struct error *error)
 {
     const struct cpals_setting setting = make_setting(w);
-    struct telling mine = {0};
+    struct cpd_telling mine = {0};
     if (cpals_run_rank(w->comm, &w->tensor, &setting, &w->job->model, &w->result, &mine.report,
                        error) != STATUS_OK)
         return error->status;
@@ -126,6 +132,13 @@ static void hand_over(struct work *w)
     job->times.clean = w->tensor.clean_seconds;
     memcpy(job->times.operation, w->telling[0].report.operation, sizeof job->times.operation);
     job->times.communication = w->telling[0].report.communication;
+    job->ranks = (struct cpd_ranks){.count = w->comm->size,
+                                    .imbalance = w->tensor.cost.imbalance,
+                                    .place = w->place,
+                                    .telling = w->telling};
+    memcpy(job->ranks.parts, w->tensor.grid.parts, sizeof job->ranks.parts);
+    w->place = NULL;
+    w->telling = NULL;
 }
 
 static double sum_of(const struct rank_report *r, enum operation op)
@@ -167,9 +180,9 @@ enum status cpd_rank(struct comm *c, void *context, struct error *error)
         open_tensor(&w, error) == STATUS_OK) {
         show_grid(&w);
         if (decompose(&w, error) == STATUS_OK) {
-            hand_over(&w);
             if (job->settings.verbose)
                 show_ranks(&w);
+            hand_over(&w);
         }
     }
     rank_tensor_close(&w.tensor);

@@ -16,6 +16,7 @@ enum {
     KEY_FORMAT,
     KEY_NOWRITE,
     KEY_RESCUE,
+    KEY_RECORD,
     KEY_RIDGE,
     KEY_CHECK,
     KEY_CHECKPOINT,
@@ -45,6 +46,10 @@ static const struct cli_option output_options[] = {
     {"nowrite", KEY_NOWRITE, NULL, "write no files"},
     {"rescue", KEY_RESCUE, "DIR",
      "where the model goes if it cannot be written at STEM\n(the temporary folder)"},
+    {"record", KEY_RECORD, "FILE",
+     "write a record of the run in FILE (JSON), with\n--nowrite, too; STEM.json is where blco "
+     "report\n"
+     "looks for it"},
     {"verbose", 'v', NULL,
      "show the memory plan, the kernels, all stages and the\ntime of each mode; of several ranks, "
      "a "
@@ -189,6 +194,9 @@ static enum status set_option(void *settings, int key, const char *text, struct 
         return set_formats(s, text, error);
     case KEY_RESCUE:
         s->rescue = text;
+        return STATUS_OK;
+    case KEY_RECORD:
+        s->record = text;
         return STATUS_OK;
     case KEY_NOWRITE:
         s->nowrite = true;

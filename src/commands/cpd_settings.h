@@ -14,6 +14,7 @@ struct cpd_settings {
     char *stem;               /* beginning of the file names; owned; may be NULL with nowrite */
     unsigned formats;         /* bits KTENSOR_TEXT, ...                    */
     const char *rescue;       /* folder for a model that cannot be written, or NULL */
+    const char *record;       /* the file for the record of the run, or NULL */
     bool nowrite, verbose;
     int iterations;         /* at most                                   */
     double tolerance;       /* on the change of fit                      */

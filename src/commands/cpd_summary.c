@@ -18,57 +18,26 @@ void cpd_warn_shape(struct progress *progress, const struct shape *shape, uint64
                           (uintmax_t)rank, n + 1, (uintmax_t)shape->dims[n]);
 }
 
-static double sum_over_modes(const struct cpd_times *times, enum operation op, int order)
-{
-    double sum = 0;
-    for (int n = 0; n < order; n++)
-        sum += times->operation[op][n];
-    return sum;
-}
-
 #define SHORT_STAGE 0.01 /* of the total: a stage that is shown only where all are */
+#define STAGE_LINE  "  %-12s %10.3f s %5.1f %%" /* name, seconds, per cent of the total */
 
-/* How the table of stages is shown. */
-struct table {
-    struct progress *progress;
-    double total; /* seconds */
-    bool all;     /* also short stages, and the time of each mode */
-};
-
-static void show_stage(const struct table *t, const char *name, double seconds)
-{
-    if (t->all || seconds >= SHORT_STAGE * t->total)
-        progress_note(t->progress, "  %-12s %10.3f s %5.1f %%", name, seconds,
-                      100 * seconds / t->total);
-}
-
-/* An operation of the backend; returns its seconds. */
-static double show_operation(const struct table *t, const struct cpd_times *times,
-                             enum operation op, int order)
-{
-    const double seconds = sum_over_modes(times, op, order);
-    if (op == OP_RESIDUAL && seconds == 0)
-        return 0;
-    show_stage(t, op == OP_OPEN ? "build" : operation_name(op), seconds);
-    for (int n = 0; t->all && operation_has_modes(op) && n < order; n++)
-        progress_note(t->progress, "    mode %-5d %10.3f s", n + 1, times->operation[op][n]);
-    return seconds;
-}
-
+/* All stages and the time of each mode, or the stages that took long. */
 static void show_times(struct progress *progress, const struct cpd_times *times, int order,
                        bool all)
 {
-    const struct table t = {progress, clock_now() - times->start, all};
-    double other = t.total - times->read - times->exchange - times->clean - times->write;
-    show_stage(&t, "read", times->read);
-    if (times->exchange > 0)
-        show_stage(&t, "exchange", times->exchange);
-    show_stage(&t, "clean", times->clean);
-    for (int op = 0; op < OP_COUNT; op++)
-        other -= show_operation(&t, times, (enum operation)op, order);
-    show_stage(&t, "write", times->write);
-    show_stage(&t, "other", other);
-    show_stage(&t, "total", t.total);
+    struct cpd_stage stage[CPD_STAGES];
+    double total = clock_now() - times->start;
+    int count = cpd_stages(times, order, total, stage);
+    for (int i = 0; i < count; i++) {
+        int op = stage[i].operation;
+        if (all || stage[i].seconds >= SHORT_STAGE * total)
+            progress_note(progress, STAGE_LINE, stage[i].name, stage[i].seconds,
+                          100 * stage[i].seconds / total);
+        bool by_mode = all && op >= 0 && operation_has_modes((enum operation)op);
+        for (int n = 0; by_mode && n < order; n++)
+            progress_note(progress, "    mode %-5d %10.3f s", n + 1, times->operation[op][n]);
+    }
+    progress_note(progress, STAGE_LINE, "total", total, 100.0);
 }
 
 void cpd_summarise(struct progress *progress, const struct cpals_result *result,

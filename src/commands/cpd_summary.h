@@ -3,17 +3,9 @@
 #define BLCO_CPD_SUMMARY_H
 
 #include "als/cpals.h"
-#include "backend/backend.h"
 #include "base/progress.h"
+#include "commands/cpd_times.h"
 #include "model/ktensor_io.h"
-
-/* Seconds. */
-struct cpd_times {
-    double start;                          /* of the command, by clock_now() */
-    double read, exchange, clean, write;   /* exchange: of nonzeros among ranks            */
-    double communication;                  /* of iterations, in which rows and sums moved  */
-    double operation[OP_COUNT][MAX_ORDER]; /* of each operation and mode */
-};
 
 /* Warns of a tensor and rank whose decomposition says little: one mode only, or more components
  * than a mode is long. */

@@ -62,7 +62,6 @@ enum status cpd_choose_together(struct cpd_job *job, struct comm *c, const struc
         comm_broadcast(c, 0, &budget, sizeof budget, error) != STATUS_OK || !together)
         return error->status;
     job->together = true;
-    job->shape = t->shape;
     if (check_settings(s, model_bytes(&t->shape, s->common.options.rank), budget, error) !=
             STATUS_OK ||
         s->nowrite)
@@ -74,5 +73,6 @@ enum status cpd_write_together(struct cpd_job *job, struct comm *c, const char *
                                struct stem_lock *lock, struct error *error)
 {
     const struct ktensor_rows all = ktensor_rows_all(&job->model);
-    return model_write_together(&job->model, &all, &job->shape, c, stem, lock, &job->files, error);
+    return model_write_together(&job->model, &all, &job->tensor.shape, c, stem, lock, &job->files,
+                                error);
 }

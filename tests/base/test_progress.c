@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/progress.h"
 
 /* What a stream shows that is taken for a terminal, or is not. The caller frees the text. */
@@ -31,6 +32,33 @@ static char *shown(bool terminal)
     progress_clear(&p);
     fclose(stream);
     return text;
+}
+
+static void notes_are_kept(void **state)
+{
+    (void)state;
+    struct text_list kept = {0};
+    struct progress p;
+    progress_init(&p, NULL); /* quiet */
+    progress_note(&p, "before");
+    p.kept = &kept;
+    for (int i = 0; i < 20; i++)
+        progress_note(&p, "note %d", i);
+    progress_done(&p, "no note");
+    assert_int_equal(kept.count, 20);
+    assert_string_equal(kept.text[0], "note 0");
+    assert_string_equal(kept.text[19], "note 19");
+    text_list_free(&kept);
+    assert_int_equal(kept.count, 0);
+    for (int k = 0; k < 2; k++) {
+        memory_hook_set(k);
+        progress_note(&p, "lost");
+        memory_hook_set(-1);
+        assert_int_equal(kept.error.status, STATUS_MEMORY);
+        progress_note(&p, "lost, too");
+        assert_int_equal(kept.count, 0);
+        text_list_free(&kept);
+    }
 }
 
 static void plain_lines_elsewhere(void **state)
@@ -116,8 +144,11 @@ static void quiet_shows_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_lines_elsewhere), cmocka_unit_test(one_line_on_a_terminal),
-        cmocka_unit_test(long_lines_are_cut),    cmocka_unit_test(control_characters_are_escaped),
+        cmocka_unit_test(notes_are_kept),
+        cmocka_unit_test(plain_lines_elsewhere),
+        cmocka_unit_test(one_line_on_a_terminal),
+        cmocka_unit_test(long_lines_are_cut),
+        cmocka_unit_test(control_characters_are_escaped),
         cmocka_unit_test(quiet_shows_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

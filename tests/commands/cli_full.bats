@@ -25,6 +25,11 @@ jobs_that_fill() {
     ($limit && full convert x.tns out/y.blco --host-memory 1M) # the runs
     printf '1 1 1\n2 2 2\n' >small.tns
     ($limit && full bench small.tns -r 1 --samples 20000 --backend host --json out/y.json)
+    "$BLCO" cpd small.tns -q -r 2 -i 20000 --tol 0 -o long --record long.json --backend host
+    "$BLCO" generate many.tns -q --dims 9,9,9 --nnz 600
+    "$BLCO" cpd many.tns -q -r 200 -i 2 -o many
+    ($limit && full report many -o out/y.html)
+    ($limit && full cpd small.tns -r 2 -i 20000 --tol 0 --nowrite --record out/y.json)
     for format in text npy ktns text,npy,ktns; do
         (then=$rescue && $limit && full cpd x.tns -r 40 -i 1 -o out/y --format $format)
     done

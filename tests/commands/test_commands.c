@@ -41,8 +41,9 @@ static int enter_folder(void **state)
 static int leave_folder(void **state)
 {
     (void)state;
-    const char *names[] = {"x.tns", "start.ktns", "out.ktns", "out.blco", "x.blco", "out.tns"};
-    for (int i = 0; i < 6; i++)
+    const char *names[] = {"x.tns",  "start.ktns", "out.ktns", "out.blco",
+                           "x.blco", "out.tns",    "run.json", "one.map"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(names[i]);
     return chdir(home) || rmdir(folder);
 }
@@ -102,6 +103,25 @@ static void cpd_survives_each_failing_allocation(void **state)
     assert_int_equal(access("out.ktns", F_OK), 0);
     unlink("out.ktns");
     assert_true(fail_each_allocation(cmd_cpd, random) > 10);
+    char *record[] = {"cpd", "-q",        "x.tns",    "-r2",      "-i3",
+                      "-t1", "--nowrite", "--record", "out.ktns", NULL};
+    assert_true(fail_each_allocation(cmd_cpd, record) > 20);
+    assert_int_equal(access("out.ktns", F_OK), 0);
+    unlink("out.ktns");
+}
+
+static void report_survives_each_failing_allocation(void **state)
+{
+    (void)state;
+    struct error error;
+    char *run[] = {"cpd", "-q", "x.tns", "-r2", "-i3", "--nowrite", "--record", "run.json", NULL};
+    char *page[] = {"report",   "start.ktns", "-q",       "-o",        "out.ktns",
+                    "--record", "run.json",   "--labels", "1=one.map", NULL};
+    assert_int_equal(call(cmd_cpd, run, &error), 0);
+    write_file("one.map", "first\nsecond\n");
+    assert_true(fail_each_allocation(cmd_report, page) > 20);
+    assert_int_equal(access("out.ktns", F_OK), 0);
+    unlink("out.ktns");
 }
 
 /* The same for a command that prints to standard output. */
@@ -174,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cpd_survives_each_failing_allocation),
+        cmocka_unit_test(report_survives_each_failing_allocation),
         cmocka_unit_test(info_survives_each_failing_allocation),
         cmocka_unit_test(convert_survives_each_failing_allocation),
         cmocka_unit_test(models_survive_each_failing_allocation),

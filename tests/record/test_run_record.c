@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "base/version.h"
-#include "bench/run_record.h"
+#include "record/run_record.h"
 
 static enum status no_device(int number, struct backend_device *device, struct error *error)
 {
@@ -35,7 +35,7 @@ static char *record(const struct backend_kind *kind, struct error *error)
     *error = (struct error){0};
     json_begin(&j, error);
     json_object(&j, NULL);
-    run_record_machine(&j, 3, argv, kind, 3, 7, error);
+    run_record_machine(&j, "bench", 3, argv, kind, 3, 7, error);
     json_end(&j);
     char *text =
         error->status == STATUS_OK ? memory_text(error, "%.*s", (int)j.used, j.text) : NULL;

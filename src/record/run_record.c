@@ -1,5 +1,6 @@
-#include "bench/run_record.h"
+#include "record/run_record.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,12 +74,13 @@ static enum status put_device(struct json *j, const struct backend_kind *kind, i
     return STATUS_OK;
 }
 
-enum status run_record_machine(struct json *j, int argc, char *const *argv,
+enum status run_record_machine(struct json *j, const char *writer, int argc, char *const *argv,
                                const struct backend_kind *kind, int device, int threads,
                                struct error *error)
 {
     char processor[256];
     run_record_processor(processor, sizeof processor);
+    json_string(j, "record", writer);
     put_date(j);
     json_array(j, "command");
     for (int i = 0; i < argc; i++)
@@ -94,4 +96,50 @@ enum status run_record_machine(struct json *j, int argc, char *const *argv,
     json_unsigned(j, "threads", (uint64_t)threads);
     put_environment(j);
     return j->error->status;
+}
+
+void run_record_tensor(struct json *j, const char *name, const struct shape *shape, uint64_t nnz,
+                       const uint64_t *hash)
+{
+    json_object(j, "tensor");
+    json_string(j, "name", name);
+    json_unsigned(j, "order", (uint64_t)shape->order);
+    json_unsigneds(j, "lengths", shape->dims, (size_t)shape->order);
+    json_unsigned(j, "nonzeros", nnz);
+    if (hash) {
+        char digits[17];
+        snprintf(digits, sizeof digits, "%016" PRIx64, *hash);
+        json_string(j, "fingerprint", digits);
+    }
+    json_end(j);
+}
+
+void run_record_options(struct json *j, const struct backend_options *options)
+{
+    json_unsigned(j, "rank", options->rank);
+    json_string(j, "precision", precision_name(options->precision));
+    json_string(j, "conflict", conflict_name(options->conflict));
+    json_bool(j, "sharing", !options->no_sharing);
+    json_unsigned(j, "memory", options->memory);
+    json_unsigned(j, "host_memory", options->host_memory);
+}
+
+void run_record_built(struct json *j, const struct backend_built *built)
+{
+    const struct plan *plan = &built->plan;
+    const struct mode_groups *groups = &built->groups;
+    uint64_t first[MAX_ORDER];
+    json_array(j, "conflict");
+    for (int n = 0; n < plan->request.tensor.shape.order; n++)
+        json_string(j, NULL, conflict_name(plan->conflict[n]));
+    json_end(j);
+    for (int g = 0; g < groups->groups; g++)
+        first[g] = (uint64_t)groups->first[g] + 1;
+    json_unsigneds(j, "groups", first, (size_t)groups->groups);
+    json_bool(j, "streamed", plan->streamed);
+    if (!plan->streamed)
+        return;
+    json_unsigned(j, "batch_nonzeros", plan->batch_nnz);
+    json_unsigned(j, "host_bytes", plan->host_bytes);
+    json_unsigned(j, "resident_bytes", plan->resident_bytes);
 }

@@ -1,0 +1,69 @@
+#include "als/fit_trace.h"
+
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#define FIRST_ROOM 64
+
+void fit_trace_begin(struct fit_trace *trace, int first)
+{
+    if (!trace)
+        return;
+    trace->first = first;
+    trace->iterations = 0;
+    trace->every = 1;
+    trace->count = 0;
+    trace->start = clock_now();
+}
+
+static enum status make_room(struct fit_trace *trace, struct error *error)
+{
+    size_t room = trace->room ? 2 * trace->room : FIRST_ROOM;
+    if (memory_resize(&trace->fit, room, sizeof *trace->fit, error) == STATUS_OK &&
+        memory_resize(&trace->seconds, room, sizeof *trace->seconds, error) == STATUS_OK)
+        trace->room = room;
+    return error->status;
+}
+
+/* Leaves every other iteration. */
+static void thin(struct fit_trace *trace)
+{
+    trace->count /= 2;
+    trace->every *= 2;
+    for (size_t i = 1; i < trace->count; i++) {
+        trace->fit[i] = trace->fit[2 * i];
+        trace->seconds[i] = trace->seconds[2 * i];
+    }
+}
+
+enum status fit_trace_note(struct fit_trace *trace, double fit, struct error *error)
+{
+    if (!trace)
+        return STATUS_OK;
+    if (trace->iterations++ % trace->every != 0)
+        return STATUS_OK;
+    if (trace->count == FIT_TRACE_MOST)
+        thin(trace); /* this iteration belongs to those that are left */
+    if (trace->count == trace->room && make_room(trace, error) != STATUS_OK)
+        return error->status;
+    trace->fit[trace->count] = fit;
+    trace->seconds[trace->count++] = clock_now() - trace->start;
+    return STATUS_OK;
+}
+
+void fit_trace_correct(struct fit_trace *trace, double fit)
+{
+    bool noted =
+        trace && trace->count > 0 && trace->iterations - 1 == (trace->count - 1) * trace->every;
+    if (noted)
+        trace->fit[trace->count - 1] = fit;
+}
+
+void fit_trace_free(struct fit_trace *trace)
+{
+    memory_free(trace->fit);
+    memory_free(trace->seconds);
+    *trace = (struct fit_trace){0};
+}

@@ -1,0 +1,38 @@
+/* The fit after the iterations of a run, and when: after each one, or, of a run of more than
+ * FIT_TRACE_MOST iterations, after every second, fourth, ... of them. */
+#ifndef BLCO_FIT_TRACE_H
+#define BLCO_FIT_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define FIT_TRACE_MOST 65536 /* a power of two */
+
+/* All zero is an empty trace. */
+struct fit_trace {
+    int first;           /* the number of the first iteration, from 1                        */
+    uint64_t iterations; /* that have ended since fit_trace_begin                            */
+    uint64_t every;      /* the trace has the iterations first, first + every, ...           */
+    size_t count, room;  /* iterations: in the trace, and for which there is room            */
+    double *fit;         /* (count) after the iteration; owned                               */
+    double *seconds;     /* (count) from fit_trace_begin to the iteration's end; owned       */
+    double start;        /* of fit_trace_begin, by clock_now                                 */
+};
+
+/* The functions from here to fit_trace_correct do nothing where `trace` is NULL. */
+
+/* Forgets what the trace has; iteration `first` is the next. */
+void fit_trace_begin(struct fit_trace *trace, int first);
+
+/* Notes the fit of the iteration that has ended. STATUS_MEMORY. */
+enum status fit_trace_note(struct fit_trace *trace, double fit, struct error *error);
+
+/* The fit of the last iteration turned out to be this. */
+void fit_trace_correct(struct fit_trace *trace, double fit);
+
+/* Accepts an empty one. */
+void fit_trace_free(struct fit_trace *trace);
+
+#endif

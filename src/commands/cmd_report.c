@@ -1,0 +1,217 @@
+/* blco report: the page of a model. */
+#include "commands/cmd.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/outfile_stream.h"
+#include "commands/cmd_common.h"
+#include "model/ktensor_io.h"
+#include "report/page.h"
+
+#define DEFAULT_TOP 10
+#define MAX_TOP     1000
+
+enum { KEY_RECORD = CMD_KEY_OWN, KEY_LABELS, KEY_ORDERED };
+
+static const struct cli_option report_options[] = {
+    {"output", 'o', "FILE", "the page (STEM.html)"},
+    {"record", KEY_RECORD, "FILE",
+     "the record of the run, from blco cpd --record\n(STEM.json, where there is one)"},
+    {"labels", KEY_LABELS, "N=FILE",
+     "the labels of mode N, one on each text line; for\nseveral modes, separated by commas"},
+    {"ordered", KEY_ORDERED, "LIST",
+     "the modes whose indices have an order, as 1,3; they\nare drawn as lines (none; modes in "
+     "which "
+     "neighbours\nare alike)"},
+    {"top", 'n', "N", "show the N strongest entries of long modes that are\nnot drawn (10)"},
+    {NULL, 0, NULL, NULL}};
+
+const struct cli_section cmd_report_sections[] = {
+    {"Page", report_options}, {"General", cmd_general_options}, {NULL, NULL}};
+
+void cmd_report_help(FILE *stream)
+{
+    fprintf(stream, "Usage: blco report STEM [-o FILE] [OPTION]...\n\n"
+                    "Writes a page (HTML) about the model whose files begin with STEM: what was "
+                    "run,\nthe fit after each iteration, weights, and each component in each "
+                    "mode.\nThe page is one file and needs no network.\n");
+    cli_help(stream, cmd_report_sections);
+    fprintf(
+        stream,
+        "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in blco-report(1).\n");
+}
+
+struct job {
+    struct cmd_common common;
+    const char *stem, *output, *record; /* as given; borrowed                     */
+    char *output_path, *record_path;    /* as given, or by default; record_path NULL: there is no
+                                         * record. Owned                          */
+    uint64_t top;
+    enum view_order order[MAX_ORDER];
+    struct ktensor model;
+    struct labels labels;
+    struct json_tree tree; /* of the record */
+    struct mode_view view[MAX_ORDER];
+    struct outfile file;
+    struct progress progress;
+};
+
+/* The modes of --ordered, separated by commas, or none. */
+static enum status set_ordered(struct job *job, const char *text, struct error *error)
+{
+    const char *end = text + strlen(text), *at = text;
+    bool none = strcmp(text, "none") == 0;
+    for (int n = 0; n < MAX_ORDER; n++)
+        job->order[n] = VIEW_UNORDERED;
+    while (!none) {
+        uint64_t mode = 0;
+        at = number_parse_unsigned(at, end, &mode);
+        if (!at || mode < 1 || mode > MAX_ORDER || (*at && *at != ','))
+            return error_set(error, STATUS_INPUT,
+                             "--ordered: '%s', expected modes from 1 to %d, as 1,3, or none", text,
+                             MAX_ORDER);
+        job->order[mode - 1] = VIEW_ORDERED;
+        if (!*at++)
+            break;
+    }
+    return STATUS_OK;
+}
+
+static enum status set_option(void *settings, int key, const char *text, struct error *error)
+{
+    struct job *job = settings;
+    switch (key) {
+    case 'o':
+        job->output = text;
+        return STATUS_OK;
+    case 'n':
+        return cli_unsigned("--top", text, 1, MAX_TOP, &job->top, error);
+    case KEY_RECORD:
+        job->record = text;
+        return STATUS_OK;
+    case KEY_LABELS:
+        return labels_add(&job->labels, text, error);
+    case KEY_ORDERED:
+        return set_ordered(job, text, error);
+    default:
+        return cmd_common_set(&job->common, key, text, error);
+    }
+}
+
+/* STEM.suffix; of a stem that is the name of a .ktns file, without this ending. */
+static char *beside(const char *stem, const char *suffix, struct error *error)
+{
+    size_t length = strlen(stem);
+    if (length > 5 && strcmp(stem + length - 5, ".ktns") == 0)
+        length -= 5;
+    return memory_text(error, "%.*s.%s", (int)length, stem, suffix);
+}
+
+/* Settles the names of record and page. */
+static enum status name_files(struct job *job, struct error *error)
+{
+    job->output_path =
+        job->output ? memory_text(error, "%s", job->output) : beside(job->stem, "html", error);
+    job->record_path =
+        job->record ? memory_text(error, "%s", job->record) : beside(job->stem, "json", error);
+    if (error->status == STATUS_OK && !job->record && access(job->record_path, F_OK) != 0) {
+        memory_free(job->record_path);
+        job->record_path = NULL;
+    }
+    return error->status;
+}
+
+/* Refuses to replace what is read. */
+static enum status check_apart(const struct job *job, struct error *error)
+{
+    struct ktensor_files files;
+    if (outfile_check_apart(job->output_path, job->stem, error) != STATUS_OK ||
+        (job->record_path &&
+         outfile_check_apart(job->output_path, job->record_path, error) != STATUS_OK))
+        return error->status;
+    for (int n = 0; n < MAX_ORDER; n++)
+        if (job->labels.mode[n].path &&
+            outfile_check_apart(job->output_path, job->labels.mode[n].path, error) != STATUS_OK)
+            return error->status;
+    ktensor_files_name(&files, job->model.shape.order, job->stem,
+                       KTENSOR_TEXT | KTENSOR_NPY | KTENSOR_KTNS, error);
+    for (int i = 0; i < files.count && error->status == STATUS_OK; i++)
+        outfile_check_apart(job->output_path, files.path[i], error);
+    ktensor_files_free(&files);
+    return error->status;
+}
+
+static enum status check_ordered(const struct job *job, struct error *error)
+{
+    for (int n = job->model.shape.order; n < MAX_ORDER; n++)
+        if (job->order[n] == VIEW_ORDERED)
+            return error_set(error, STATUS_INPUT, "--ordered: mode %d, but the model has %d mode%s",
+                             n + 1, job->model.shape.order, job->model.shape.order == 1 ? "" : "s");
+    return STATUS_OK;
+}
+
+static enum status read_all(struct job *job, struct error *error)
+{
+    progress_stage(&job->progress, "reading %s", job->stem);
+    if (ktensor_read(&job->model, job->stem, 0, error) != STATUS_OK ||
+        check_ordered(job, error) != STATUS_OK || check_apart(job, error) != STATUS_OK ||
+        labels_read(&job->labels, &job->model.shape, error) != STATUS_OK)
+        return error->status;
+    if (job->record_path &&
+        (json_tree_read(&job->tree, job->record_path, error) != STATUS_OK ||
+         page_check_record(&job->tree, &job->model, job->record_path, error) != STATUS_OK))
+        return error->status;
+    return ktensor_arrange(&job->model, error);
+}
+
+static enum status write_page(struct job *job, struct error *error)
+{
+    struct outfile_stream stream = {0};
+    const struct page page = {.stem = job->stem,
+                              .model = &job->model,
+                              .labels = &job->labels,
+                              .view = job->view,
+                              .record = job->record_path ? &job->tree : NULL};
+    progress_stage(&job->progress, "writing");
+    if (outfile_open(&job->file, job->output_path, error) != STATUS_OK ||
+        outfile_stream_open(&stream, &job->file, error) != STATUS_OK)
+        return error->status;
+    page_write(stream.stream, &page, error);
+    if (outfile_stream_close(&stream) == STATUS_OK)
+        outfile_commit(&job->file, error);
+    return error->status;
+}
+
+static enum status run(struct job *job, struct error *error)
+{
+    progress_init(&job->progress, job->common.quiet ? NULL : stderr);
+    if (name_files(job, error) == STATUS_OK &&
+        outfile_check(job->output_path, error) == STATUS_OK && read_all(job, error) == STATUS_OK &&
+        mode_views_make(job->view, &job->model, job->order, job->top, error) == STATUS_OK &&
+        write_page(job, error) == STATUS_OK)
+        progress_done(&job->progress, "%s", job->output_path);
+    progress_clear(&job->progress);
+    return error->status;
+}
+
+int cmd_report(int argc, char **argv, struct error *error)
+{
+    struct job job = {.file = {.fd = -1}, .top = DEFAULT_TOP};
+    int first;
+    cmd_common_init(&job.common);
+    if (cli_parse(argc, argv, cmd_report_sections, set_option, &job, &first, error) == STATUS_OK &&
+        !cmd_common_answered(&job.common, cmd_report_help) &&
+        cli_single_operand(argc, argv, first, "model", &job.stem, error) == STATUS_OK)
+        run(&job, error);
+    outfile_discard(&job.file);
+    mode_views_free(job.view);
+    json_tree_free(&job.tree);
+    labels_free(&job.labels);
+    ktensor_free(&job.model);
+    memory_free(job.output_path);
+    memory_free(job.record_path);
+    return (int)error->status;
+}

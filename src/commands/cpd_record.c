@@ -1,0 +1,229 @@
+#include "commands/cpd_record.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/machine.h"
+#include "record/run_record.h"
+
+enum status cpd_record_check_apart(const struct cpd_job *job, const char *path, struct error *error)
+{
+    const char *record = job->settings.record;
+    if (record && path && strcmp(record, path) == 0)
+        return error_set(error, STATUS_INPUT, "--record %s: another output has this name", record);
+    return STATUS_OK;
+}
+
+enum status cpd_record_open(struct cpd_job *job, struct error *error)
+{
+    const struct cpd_settings *s = &job->settings;
+    if (!s->record || cpd_record_check_apart(job, s->checkpoint, error) != STATUS_OK ||
+        outfile_check(s->record, error) != STATUS_OK ||
+        outfile_check_apart(s->record, s->tensor, error) != STATUS_OK ||
+        (s->resume && outfile_check_apart(s->record, s->resume, error) != STATUS_OK))
+        return error->status;
+    return outfile_open(&job->record, s->record, error);
+}
+
+static void put_formats(struct json *j, unsigned formats)
+{
+    json_array(j, "format");
+    if (formats & KTENSOR_TEXT)
+        json_string(j, NULL, "text");
+    if (formats & KTENSOR_NPY)
+        json_string(j, NULL, "npy");
+    if (formats & KTENSOR_KTNS)
+        json_string(j, NULL, "ktns");
+    json_end(j);
+}
+
+static void put_options(struct json *j, const struct cpd_settings *s)
+{
+    const char *init = s->init == KTENSOR_NORMAL ? "normal" : "random";
+    json_object(j, "options");
+    run_record_options(j, &s->common.options);
+    json_unsigned(j, "iterations", (uint64_t)s->iterations);
+    json_number(j, "tolerance", s->tolerance);
+    json_unsigned(j, "check_every", (uint64_t)s->check_every);
+    json_unsigned(j, "seed", s->seed);
+    json_string(j, "init", s->init_stem ? s->init_stem : s->resume ? NULL : init);
+    json_number(j, "ridge", s->common.options.ridge);
+    json_string(j, "stem", s->nowrite ? NULL : s->stem);
+    put_formats(j, s->nowrite ? 0 : s->formats);
+    json_string(j, "checkpoint", s->checkpoint);
+    json_string(j, "resume", s->resume);
+    json_number(j, "time_limit", s->time_limit);
+    json_end(j);
+}
+
+static void put_health(struct json *j, const struct model_health *h)
+{
+    json_unsigned(j, "zero_components", h->zero);
+    json_unsigned(j, "degenerate_pairs", h->degenerate);
+    if (h->degenerate == 0)
+        return;
+    json_object(j, "most_degenerate");
+    json_unsigneds(j, "components", h->pair, 2);
+    json_number(j, "congruence", h->congruence);
+    json_number(j, "growth", h->growth);
+    json_end(j);
+}
+
+static void put_result(struct json *j, const struct cpals_result *r)
+{
+    static const char *const stops[] = {[CPALS_CONVERGED] = "converged",
+                                        [CPALS_ITERATIONS] = "iteration_limit",
+                                        [CPALS_INTERRUPTED] = "interrupted",
+                                        [CPALS_TIME_LIMIT] = "time_limit"};
+    json_object(j, "result");
+    json_number(j, "fit", r->fit);
+    json_number(j, "change", r->change);
+    json_unsigned(j, "iterations", (uint64_t)r->iterations);
+    json_string(j, "stop", stops[r->stop]);
+    if (r->interrupted)
+        json_unsigned(j, "signal", (uint64_t)r->interrupted);
+    json_bool(j, "fit_from_residual", r->trust.exact);
+    json_number(j, "fit_noise", r->trust.noise);
+    json_unsigned(j, "checks", (uint64_t)r->trust.checks);
+    json_number(j, "checks_off_by", r->trust.error);
+    json_unsigned(j, "falls", (uint64_t)r->trust.falls);
+    json_number(j, "largest_fall", r->trust.fall);
+    put_health(j, &r->health);
+    json_end(j);
+}
+
+static void put_trace(struct json *j, const struct fit_trace *trace)
+{
+    json_object(j, "trace");
+    json_unsigned(j, "first_iteration", (uint64_t)trace->first);
+    json_unsigned(j, "every", trace->every);
+    json_numbers(j, "fit", trace->fit, trace->count);
+    json_numbers(j, "seconds", trace->seconds, trace->count);
+    json_end(j);
+}
+
+static void put_seconds(struct json *j, const struct cpd_job *job)
+{
+    struct cpd_stage stage[CPD_STAGES];
+    double total = clock_now() - job->times.start;
+    int order = job->tensor.shape.order, count = cpd_stages(&job->times, order, total, stage);
+    json_object(j, "seconds");
+    json_number(j, "total", total);
+    json_number(j, "iterations", job->result.seconds);
+    json_object(j, "stages");
+    for (int i = 0; i < count; i++)
+        json_number(j, stage[i].name, stage[i].seconds);
+    json_end(j);
+    json_object(j, "modes");
+    for (int op = 0; op < OP_COUNT; op++)
+        if (operation_has_modes((enum operation)op))
+            json_numbers(j, operation_name((enum operation)op), job->times.operation[op],
+                         (size_t)order);
+    json_end(j);
+    if (job->ranks.count > 0)
+        json_number(j, "communication", job->times.communication);
+    json_end(j);
+}
+
+/* What the plan takes is known where one rank worked alone. */
+static void put_memory(struct json *j, const struct cpd_job *job)
+{
+    json_object(j, "memory");
+    json_unsigned(j, "peak_bytes", machine_memory_peak());
+    if (job->ranks.count == 0) {
+        json_unsigned(j, "planned_bytes", job->built.plan.total_bytes);
+        json_unsigned(j, "budget_bytes", job->built.plan.request.budget);
+    }
+    json_end(j);
+}
+
+static void put_rank(struct json *j, const struct rank_place *place,
+                     const struct cpd_telling *telling, int order)
+{
+    const struct rank_report *report = &telling->report;
+    json_object(j, NULL);
+    json_string(j, "host", place->host);
+    if (place->device_bus[0])
+        json_unsigned(j, "gpu", (uint64_t)place->device);
+    json_unsigned(j, "threads", (uint64_t)place->threads);
+    json_unsigned(j, "nonzeros", report->nnz);
+    json_numbers(j, "mttkrp", report->operation[OP_MTTKRP], (size_t)order);
+    json_numbers(j, "update", report->operation[OP_UPDATE], (size_t)order);
+    json_number(j, "communication", report->communication);
+    json_unsigned(j, "peak_bytes", telling->peak);
+    json_end(j);
+}
+
+static void put_ranks(struct json *j, const struct cpd_ranks *ranks, int order)
+{
+    uint64_t parts[MAX_ORDER];
+    for (int n = 0; n < order; n++)
+        parts[n] = (uint64_t)ranks->parts[n];
+    json_object(j, "ranks");
+    json_unsigned(j, "count", (uint64_t)ranks->count);
+    json_unsigneds(j, "grid", parts, (size_t)order);
+    json_number(j, "imbalance", ranks->imbalance);
+    json_array(j, "each");
+    for (int k = 0; k < ranks->count; k++)
+        put_rank(j, &ranks->place[k], &ranks->telling[k], order);
+    json_end(j);
+    json_end(j);
+}
+
+static void put_built(struct json *j, const struct cpd_job *job)
+{
+    json_object(j, "built");
+    run_record_built(j, &job->built);
+    json_end(j);
+}
+
+static void put_texts(struct json *j, const char *name, char *const *text, size_t count)
+{
+    json_array(j, name);
+    for (size_t i = 0; i < count; i++)
+        json_string(j, NULL, text[i]);
+    json_end(j);
+}
+
+static void put_record(struct json *j, struct cpd_job *job, struct error *error)
+{
+    const struct cmd_common *common = &job->settings.common;
+    int order = job->tensor.shape.order;
+    const struct rank_place *place = job->ranks.place; /* rank 0's; NULL: one rank works alone */
+    int device = place ? place->device : common->options.device;
+    int threads = place ? place->threads : cmd_set_threads(common->threads, 1);
+    json_object(j, NULL);
+    run_record_machine(j, "cpd", job->arguments.count, job->arguments.text, job->kind, device,
+                       threads, error);
+    run_record_tensor(j, job->settings.tensor, &job->tensor.shape, job->tensor.nnz,
+                      &job->tensor.hash);
+    put_options(j, &job->settings);
+    if (job->ranks.count > 0)
+        put_ranks(j, &job->ranks, order);
+    else
+        put_built(j, job);
+    put_result(j, &job->result);
+    put_trace(j, &job->trace);
+    put_seconds(j, job);
+    put_memory(j, job);
+    put_texts(j, "notes", job->notes.text, job->notes.count);
+    put_texts(j, "files", job->files.path, (size_t)job->files.count);
+    json_end(j);
+}
+
+enum status cpd_record_write(struct cpd_job *job, struct error *error)
+{
+    struct json j;
+    if (!job->settings.record)
+        return STATUS_OK;
+    if (job->notes.error.status != STATUS_OK)
+        return error_set(error, job->notes.error.status, "%s", job->notes.error.message);
+    json_begin(&j, error);
+    put_record(&j, job, error);
+    if (error->status == STATUS_OK &&
+        outfile_write(&job->record, j.text, j.used, error) == STATUS_OK &&
+        outfile_commit(&job->record, error) == STATUS_OK)
+        progress_note(&job->progress, "wrote %s", job->settings.record);
+    json_free(&j);
+    return error->status;
+}

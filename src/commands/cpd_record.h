@@ -1,0 +1,22 @@
+/* The record of a `blco cpd` (--record): what was run, on what, and what came of it, as JSON for
+ * programs. The manual blco-record(5) describes it, data/schema/record.schema.json defines it. */
+#ifndef BLCO_CPD_RECORD_H
+#define BLCO_CPD_RECORD_H
+
+#include "commands/cpd_job.h"
+
+/* Without --record these functions do nothing. One rank calls them, rank 0 or the only one. */
+
+/* Opens the file, before the work, so that what cannot be written is refused early. STATUS_OUTPUT,
+ * also where the file is the tensor's or a checkpoint's; STATUS_MEMORY. */
+enum status cpd_record_open(struct cpd_job *job, struct error *error);
+
+/* Refuses a record that has the name of one of the model's files. STATUS_INPUT. */
+enum status cpd_record_check_apart(const struct cpd_job *job, const char *path,
+                                   struct error *error);
+
+/* Writes the record, after the model's files and the summary. STATUS_OUTPUT, STATUS_MEMORY, and
+ * errors of run_record_machine. */
+enum status cpd_record_write(struct cpd_job *job, struct error *error);
+
+#endif

@@ -1,0 +1,35 @@
+/* Writes what the JSON records of all commands say alike: of the program, the machine, the
+ * environment, the tensor, the options and what was built, so that numbers of different invocations
+ * can be told apart. Of the environment a record says only the variables that change how fast blco
+ * is. Failures stay in the struct json. */
+#ifndef BLCO_RUN_RECORD_H
+#define BLCO_RUN_RECORD_H
+
+#include "backend/backend.h"
+#include "base/json.h"
+
+/* Adds to the object that is open in j: record (the command that writes it), date, command (argv),
+ * version, commit, compiler, backend, device (the one of this number, where the backend has
+ * devices), processor, threads, environment. Returns an error of j or of kind->device. */
+enum status run_record_machine(struct json *j, const char *writer, int argc, char *const *argv,
+                               const struct backend_kind *kind, int device, int threads,
+                               struct error *error);
+
+/* Adds the object tensor: name, order, lengths, nonzeros, and, where `hash` (fingerprint_hash) is
+ * not NULL, fingerprint: the hash as 16 hexadecimal digits. */
+void run_record_tensor(struct json *j, const char *name, const struct shape *shape, uint64_t nnz,
+                       const uint64_t *hash);
+
+/* Adds to the object that is open in j: rank, precision, conflict, sharing, memory, host_memory. */
+void run_record_options(struct json *j, const struct backend_options *options);
+
+/* Adds to the object that is open in j how the tensor was kept: conflict, groups (the first mode,
+ * from 1, of each mode group), streamed, and of a streamed tensor batch_nonzeros, host_bytes and
+ * resident_bytes. */
+void run_record_built(struct json *j, const struct backend_built *built);
+
+/* The model name of the machine's processors into name[0..size); "unknown" where /proc/cpuinfo does
+ * not say it. */
+void run_record_processor(char *name, size_t size);
+
+#endif

@@ -1,0 +1,49 @@
+#include "report/html.h"
+
+#include <math.h>
+
+#include "base/printable.h"
+
+#define UTF8_LONGEST 4 /* bytes of a character */
+
+static const char *reference(char c)
+{
+    switch (c) {
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '&':
+        return "&amp;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+void html_text(FILE *to, const char *text, size_t most)
+{
+    char shown[PRINTABLE_ROOM(UTF8_LONGEST * HTML_LINE)];
+    printable(text, shown, sizeof shown); /* has room for more characters than `most` */
+    size_t end = printable_cut(shown, most);
+    for (size_t i = 0; i < end; i++) {
+        const char *name = reference(shown[i]);
+        if (name)
+            fputs(name, to);
+        else
+            fputc(shown[i], to);
+    }
+    if (shown[end])
+        fputs("...", to);
+}
+
+void html_number(FILE *to, double x)
+{
+    if (isfinite(x))
+        fprintf(to, fabs(x) >= 1e4 && fabs(x) < 1e7 ? "%.0f" : "%.4g", x);
+    else
+        fputs(isnan(x) ? "not a number" : x < 0 ? "-infinite" : "infinite", to);
+}

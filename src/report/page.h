@@ -1,0 +1,20 @@
+/* The page of a model: one file of HTML that needs no other, for a screen of any width, light or
+ * dark, for paper, and for programs that read aloud. page.c has its skeleton and style, page_run.c
+ * what the record of the run tells, page_components.c the components, plot.c the plots. The text is
+ * XML as well as HTML. */
+#ifndef BLCO_PAGE_H
+#define BLCO_PAGE_H
+
+#include <stdio.h>
+
+#include "report/page_subject.h"
+
+/* STATUS_INPUT where the record is not that of a `blco cpd` of this shape and rank. `path` is the
+ * record's, for the message. */
+enum status page_check_record(const struct json_tree *record, const struct ktensor *model,
+                              const char *path, struct error *error);
+
+/* Writes the page; failures of writing stay in the stream. STATUS_MEMORY. */
+enum status page_write(FILE *to, const struct page *page, struct error *error);
+
+#endif

@@ -1,0 +1,159 @@
+load cli_helpers
+load ../support/mpi
+
+# validates RECORD...: each one is a record by the JSON Schema.
+validates() {
+    python3 -c 'import jsonschema' 2>/dev/null || skip "python3 has no jsonschema (package python3-jsonschema)"
+    python3 - "$ROOT/data/schema/record.schema.json" "$@" <<'END'
+import json, sys, jsonschema
+schema = json.load(open(sys.argv[1]))
+jsonschema.Draft202012Validator.check_schema(schema)
+validator = jsonschema.Draft202012Validator(schema)
+faults = [f"{name}: {list(e.path)}: {e.message}" for name in sys.argv[2:]
+          for e in validator.iter_errors(json.load(open(name)))]
+sys.exit("\n".join(faults) if faults else 0)
+END
+}
+
+# holds RECORD EXPRESSION...: each Python expression, of the record r, is true.
+holds() {
+    command -v python3 >/dev/null || skip "python3 is not installed"
+    python3 - "$@" <<'END'
+import json, sys
+r = json.load(open(sys.argv[1]))
+for expression in sys.argv[2:]:
+    if not eval(expression):
+        sys.exit(f"not so: {expression}")
+END
+}
+
+@test "a record says what was run and what came of it" {
+    cpd "$DATA/planted.tns" -r 4 -i 200 --tol 1e-9 --seed 3 -o 'odd "name"' --record x.json --backend host -t 2 \
+        --check-every 5 --format npy,ktns
+    grep -qx 'wrote x.json' messages
+    holds x.json 'r["record"] == "cpd" and r["command"][:2] == ["blco", "cpd"] and "odd \"name\"" in r["command"]' \
+        'r["tensor"]["lengths"] == [20, 25, 30] and r["tensor"]["order"] == 3' \
+        'r["options"]["seed"] == 3 and r["options"]["iterations"] == 200 and r["options"]["tolerance"] == 1e-9' \
+        'r["options"]["format"] == ["npy", "ktns"] and r["options"]["init"] == "random"' \
+        "f'{r[\"result\"][\"fit\"]:.9f}' == '$(fit)' and r['result']['stop'] == 'converged'" \
+        'len(r["trace"]["fit"]) == len(r["trace"]["seconds"]) == r["result"]["iterations"]' \
+        'r["trace"]["fit"][-1] == r["result"]["fit"] and r["trace"]["seconds"] == sorted(r["trace"]["seconds"])' \
+        'r["result"]["fit_from_residual"] and r["result"]["checks"] > 0' \
+        'abs(sum(r["seconds"]["stages"].values()) - r["seconds"]["total"]) < 1e-9' \
+        'abs(sum(r["seconds"]["modes"]["mttkrp"]) - r["seconds"]["stages"]["mttkrp"]) < 1e-9' \
+        'r["seconds"]["stages"]["write"] > 0 and r["memory"]["peak_bytes"] > 1e6' \
+        'len(r["files"]) == 5 and all(__import__("os").path.exists(f) for f in r["files"])' \
+        'len(r["built"]["conflict"]) == 3 and r["threads"] == 2 and r["backend"] == "host"'
+    validates x.json
+}
+
+@test "warnings and advice are in the record, also of a quiet run" {
+    cpd "$DATA/ucb-admissions.tns" -r 3 -q --nowrite --record x.json
+    holds x.json 'r["notes"][0].startswith("warning: rank 3 is larger than mode 1 (length 2)") and r["files"] == []' \
+        'r["options"]["stem"] is None and r["options"]["format"] == []'
+    printf '1 1 2 1\n1 2 1 1\n2 1 1 1\n' >border.tns
+    cpd border.tns -r 2 -i 4000 --tol 0 --nowrite --record x.json
+    grep -q '^warning: .* degenerate' messages
+    holds x.json 'any("degenerate" in n for n in r["notes"]) and r["result"]["degenerate_pairs"] > 0' \
+        'r["result"]["most_degenerate"]["congruence"] < -0.95'
+    validates x.json
+}
+
+@test "the fingerprint is that of the nonzeros, in any order and any kind of file" {
+    tac "$DATA/ucb-admissions.tns" >y.tns
+    "$BLCO" convert -q "$DATA/ucb-admissions.tns" y.blco
+    for tensor in "$DATA/ucb-admissions.tns" y.tns y.blco; do
+        cpd "$tensor" -r 1 -q --nowrite --record x.json
+        grep -o '"fingerprint": "[0-9a-f]*"' x.json
+    done | sort -u >prints
+    grep -v '^#' "$DATA/ucb-admissions.tns" | sed '1s/[0-9]*$/7/' >other.tns
+    cpd other.tns -r 1 -q --nowrite --record x.json
+    [ "$(wc -l <prints)" -eq 1 ]
+    grep -q '"fingerprint": "' x.json
+    run -1 grep -Ff prints x.json
+}
+
+@test "a run that a signal or the time limit has ended has a record" {
+    OPENBLAS_NUM_THREADS=1 env --default-signal=TERM "$BLCO" cpd "$DATA/planted.tns" -r 4 -i 1000000000 --tol 0 -t 1 \
+        --nowrite --record x.json 2>messages &
+    pid=$!
+    for ((i = 0; i < 600; i++)); do
+        grep -q '^building' messages && break
+        sleep 0.1
+    done
+    sleep 0.5
+    kill -TERM $pid
+    code=0 && wait $pid || code=$?
+    [ "$code" -eq 143 ]
+    holds x.json 'r["result"]["stop"] == "interrupted" and r["result"]["signal"] == 15'
+    cpd "$DATA/planted.tns" -r 4 -i 1000000000 --tol 0 -t 1 --nowrite --record y.json --time-limit 1s -q
+    holds y.json 'r["result"]["stop"] == "time_limit" and r["options"]["time_limit"] == 1' \
+        'len(r["trace"]["fit"]) == -(-r["result"]["iterations"] // r["trace"]["every"]) <= 65536'
+    validates x.json y.json
+}
+
+@test "a resumed run and one from a model" {
+    cpd "$DATA/planted.tns" -r 4 -i 3 --tol 0 -q -o a --checkpoint c
+    cpd "$DATA/planted.tns" -r 4 -i 8 --tol 0 -q --nowrite --resume c --record x.json
+    holds x.json 'r["trace"]["first_iteration"] == 4 and len(r["trace"]["fit"]) == 5 and r["options"]["init"] is None'
+    cpd "$DATA/planted.tns" -r 4 -i 8 --tol 0 -q --nowrite --init a --record y.json
+    holds y.json 'r["options"]["init"] == "a" and r["options"]["resume"] is None'
+    validates x.json y.json
+}
+
+@test "several processes: rank 0 writes the record" {
+    needs_mpirun
+    processes 2 "$BLCO" cpd "$DATA/planted.tns" -r 4 -q -o x --record x.json --backend host
+    holds x.json 'r["ranks"]["count"] == 2 and len(r["ranks"]["each"]) == 2 and "built" not in r' \
+        'sum(k["nonzeros"] for k in r["ranks"]["each"]) == r["tensor"]["nonzeros"]' \
+        'len(r["trace"]["fit"]) == r["result"]["iterations"]'
+    cpd "$DATA/planted.tns" -r 4 -q --nowrite --record y.json
+    [ "$(grep fingerprint x.json)" = "$(grep fingerprint y.json)" ]
+    validates x.json y.json
+}
+
+@test "records of measurements are valid" {
+    "$BLCO" bench "$DATA/planted.tns" -q -r 4 --backend host -t 2 --samples 2 --json x.json >table
+    holds x.json 'r["record"] == "bench"'
+    validates x.json "$ROOT"/data/bench/*.json
+}
+
+@test "the schema refuses what is no record" {
+    cpd "$DATA/ucb-admissions.tns" -r 1 -q --nowrite --record x.json
+    local count=0 changed=()
+    for change in 's/"stop": ".*"/"stop": "bored"/' 's/"fit": \[.*\]/"fit": 3/' 's/"record": "cpd"/"record": "cdp"/' \
+        's/"peak_bytes": [0-9]*/"peak_bytes": -1/' 's/"fingerprint"/"footprint"/' 's/"tensor"/"sensor"/'; do
+        count=$((count + 1))
+        sed "$change" x.json >bad$count.json
+        changed+=("bad$count.json")
+        run -1 cmp -s x.json bad$count.json
+    done
+    validates x.json
+    run -1 validates "${changed[@]}"
+    for name in "${changed[@]}"; do
+        [[ $output == *"$name: "* ]] || { echo "$name is taken for a record" && return 1; }
+    done
+}
+
+@test "what a record cannot replace" {
+    cp "$DATA/ucb-admissions.tns" x.tns
+    fails 5 "x.tns: cannot be written: it is the file that is read" cpd x.tns -q -r 1 -o y --record x.tns
+    fails 2 "--record y.mode1.mat: another output has this name" cpd x.tns -q -r 1 -o y --record y.mode1.mat
+    fails 2 "--record c: another output has this name" cpd x.tns -q -r 1 -o y --checkpoint c --record c
+    fails 5 "no/folder/x.json: cannot be written" cpd x.tns -q -r 1 -o y --record no/folder/x.json
+    mkdir d
+    fails 5 "d: cannot be written: it is a directory" cpd x.tns -q -r 1 -o y --record d
+    fails 2 "option --record needs an argument" cpd x.tns -r 1 --record
+    fails 2 "absent.tns" cpd absent.tns -q -r 1 -o y --record r.json
+    rmdir d
+    [ "$(ls -A)" = x.tns ]
+}
+
+@test "a run that fails leaves no record, and an older one as it was" {
+    echo old >x.json
+    printf '1 1 nan\n' >x.tns
+    fails 2 "x.tns:1" cpd x.tns -q -r 1 --nowrite --record x.json
+    [ "$(cat x.json)" = old ]
+    cpd "$DATA/planted.tns" -r 2 -q --nowrite --record x.json
+    run -1 grep -x old x.json
+}

@@ -1,0 +1,191 @@
+load cli_helpers
+
+# page ARGUMENT...: blco report, messages kept in the file messages.
+page() {
+    "$BLCO" report "$@" 2>messages || { code=$? && cat messages && return $code; }
+}
+
+labels() {
+    printf '1=%s,2=%s,3=%s' "$DATA"/ucb-admissions.mode{1,2,3}.map
+}
+
+# sound PAGE: it is XML and HTML, loads nothing, has no scripts, and what it shows can be read aloud.
+sound() {
+    command -v python3 >/dev/null || skip "python3 is not installed"
+    python3 - "$1" <<'END'
+import re, sys, xml.etree.ElementTree as tree
+from html.parser import HTMLParser
+text = open(sys.argv[1], encoding="utf-8").read()
+x = "{http://www.w3.org/1999/xhtml}"
+root = tree.fromstring(text)
+tags = [e.tag.replace(x, "") for e in root.iter()]
+assert not {"script", "img", "link", "iframe", "object", "embed", "base", "form"} & set(tags), tags
+for e in root.iter():
+    for name, value in e.attrib.items():
+        assert not name.startswith("on") and name not in ("src", "style"), (name, value)
+        assert name != "href" or re.fullmatch("#c[0-9]+", value), value
+assert "url(" not in text and "@import" not in text
+assert re.sub("xmlns=\"http://www.w3.org/1999/xhtml\"", "", text).count("://") == 0, "a URL"
+for t in root.iter(x + "table"):
+    assert t.find(x + "caption") is not None and "".join(t.find(x + "caption").itertext()).strip()
+for s in root.iter(x + "svg"):
+    if s.get("role") == "img":
+        assert s.find(x + "title").text and s.find(x + "desc").text
+    else:
+        assert s.get("aria-hidden") == "true"
+ids = [e.get("id") for e in root.iter() if e.get("id")]
+assert len(ids) == len(set(ids))
+levels = [int(t[1]) for t in tags if re.fullmatch("h[1-6]", t)]
+assert levels[0] == 1 and all(b <= a + 1 for a, b in zip(levels, levels[1:])), levels
+for e in root.iter(x + "a"):
+    assert e.get("href")[1:] in ids
+open_tags = []
+class Parser(HTMLParser):
+    def handle_starttag(self, tag, attrs):
+        open_tags.append(tag)
+    def handle_endtag(self, tag):
+        assert open_tags.pop() == tag
+p = Parser()
+p.feed(text)
+p.close()
+assert not open_tags and "nan" not in re.sub("<[^>]*>", " ", text).split()
+END
+}
+
+@test "a page with the record of the run and labels" {
+    cpd "$DATA/ucb-admissions.tns" -r 2 -o ucb --record ucb.json
+    shown=$(fit | sed 's/0*$//')
+    page ucb --labels "$(labels)"
+    [ "$(cat messages)" = "writing: ucb.html" ]
+    sound ucb.html
+    for part in '<h1>CP model ucb</h1>' '>2 &#215; 2 &#215; 6<' "<strong>$shown</strong>" ', converged<' \
+        '<h2>Convergence</h2>' '>iteration 1<' '>iteration 12<' '<h3 id="c2">Component 2<span>weight 787.7<' \
+        '<bdi>department F</bdi>' 'Mode 3: all 6 entries' 'Seconds of each stage' 'prefers-color-scheme:dark' '@media print'; do
+        grep -qF -- "$part" ucb.html || { echo "not on the page: $part" && return 1; }
+    done
+    # component 2: men admitted at A and B
+    sed -n 's/.*href="#c2">2<.*<td>\(.*\)<\/td><td>\(.*\)<\/td><td>\(.*\)<\/td><\/tr>/\1 \2 \3/p' ucb.html |
+        grep -qx '<bdi>admitted</bdi> <bdi>male</bdi> <bdi>department A</bdi>'
+}
+
+@test "the record is taken where it is given, or stands beside the model" {
+    cpd "$DATA/ucb-admissions.tns" -r 2 -o ucb --record elsewhere.json --format ktns -q
+    page ucb -o none.html -q
+    grep -q 'none: blco cpd --record FILE writes one' none.html
+    run -1 grep -q Convergence none.html
+    page ucb --record elsewhere.json -o given.html -q
+    cp elsewhere.json ucb.json
+    page ucb.ktns -q # the names are made without .ktns
+    grep -q Convergence ucb.html
+    diff <(sed 's/ucb.ktns/ucb/' ucb.html) given.html
+    [ ! -s messages ]
+    sound none.html
+}
+
+@test "modes are shown by their length and order" {
+    awk 'BEGIN { print "ktensor\n2\n300 21\n2\n5 4\nmatrix\n2\n300 2"
+                 for (i = 0; i < 300; i++) print sin(i / 30), cos(i / 40)
+                 print "matrix\n2\n21 2"; for (i = 0; i < 21; i++) print i % 2 ? 1 : -1, (i * 7) % 5 }' >m.ktns
+    page m.ktns -o auto.html
+    grep -qF '<figcaption>Mode 1: 300 entries</figcaption>' auto.html
+    grep -qF 'Mode 2: the 10 strongest of 21 entries' auto.html
+    page m.ktns -o other.html --ordered 2 --top 7
+    grep -qF 'Mode 1: the 7 strongest of 300 entries' other.html
+    grep -qF '<figcaption>Mode 2: 21 entries</figcaption>' other.html
+    page m.ktns -o none.html --ordered none -n 400
+    grep -qF 'Mode 1: the 300 strongest of 300 entries' none.html
+    sound auto.html && sound other.html && sound none.html
+}
+
+@test "labels, names and records of others are escaped" {
+    nasty='<script>alert("1")</script>&amp;'
+    printf '1 1 1\n2 2 5\n' >"$(tr -d / <<<"$nasty").tns"
+    mv ./*.tns "a'<b>&.tns"
+    cpd "a'<b>&.tns" -r 1 -o m --record m.json -q
+    printf '%s\n\033[2J\xff\n' "$nasty" >labels
+    sed -i 's|"notes": \[|"notes": ["</ul><script>x</script>"|; s|"version": ".*"|"version": "<b>\\u0007\\ud800"|' m.json
+    page m --labels 1=labels
+    sound m.html
+    grep -qF '<bdi>&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;amp;</bdi>' m.html
+    grep -qF '<bdi>\x1b[2J\xff</bdi>' m.html
+    grep -qF 'a&#39;&lt;b&gt;&amp;.tns' m.html
+    grep -qF '&lt;/ul&gt;&lt;script&gt;' m.html
+    run -1 grep -q '<script' m.html
+}
+
+@test "starts and ranks are shown where the record has them" {
+    cpd "$DATA/ucb-admissions.tns" -r 2 -o m --record m.json -q
+    starts='{"seed": 1, "fit": 0.8238, "iterations": 12, "score_with_best": 1},
+        {"seed": 2, "fit": 0.8238, "iterations": 9, "score_with_best": 0.25}'
+    ranks='{"host": "a<b", "threads": 3, "nonzeros": 14, "communication": 0.5},
+        {"host": "c", "gpu": 1, "threads": 3, "nonzeros": 10}'
+    { sed '$d' m.json && printf ', "starts": [%s], "ranks": {"count": 2, "each": [%s]}}' "$starts" "$ranks"; } >more.json
+    mv more.json m.json
+    page m
+    sound m.html
+    grep -qF '<h2>Agreement of the starts</h2>' m.html
+    grep -qF '>2</th><td class="n">9</td><td class="n">0.823800</td><td class="n">0.250000</td>' m.html
+    grep -qF '<td>a&lt;b</td>' m.html
+    grep -qF ', 2 ranks, backend host' m.html
+}
+
+@test "records that lack most, and models of odd numbers" {
+    printf 'ktensor\n2\n2 30\n2\n1 0\nmatrix\n2\n2 2\n0 0\n0 0\nmatrix\n2\n30 2\n' >z.ktns
+    for ((i = 0; i < 30; i++)); do echo 3 1e-320; done >>z.ktns
+    printf '{"record": "cpd", "tensor": {"lengths": [2, 30]}, "options": {"rank": 2}, "result": 7, "seconds": {"stages": {"a": "b"}},
+        "notes": [3], "command": {}, "trace": {"fit": [null, 0.5, "x"]}, "starts": [1, 2]}' >z.json
+    page z
+    page z.ktns -o lines.html --ordered 2
+    sound z.html && sound lines.html
+}
+
+@test "a page of 64 components of long modes is below 2 MB" {
+    "$BLCO" generate big.tns -q --dims 200000,100000,50000 --nnz 20000
+    cpd big.tns -r 64 -i 1 -q -o big --format npy
+    page big --ordered 1,2,3
+    [ "$(stat -c %s big.html)" -lt 2000000 ]
+    page big -o top.html --ordered none
+    [ "$(stat -c %s top.html)" -lt 2000000 ]
+    sound big.html && sound top.html
+    [ "$(grep -c 'role="img"' big.html)" -eq 192 ]
+}
+
+@test "a long run's plot, in few columns" {
+    cpd "$DATA/planted.tns" -r 3 -i 5000 --tol 0 -q -o p --record p.json -t 1
+    page p
+    grep -qF '>iteration 5000<' p.html
+    sound p.html
+    [ "$(stat -c %s p.html)" -lt 60000 ]
+}
+
+@test "what is refused" {
+    cpd "$DATA/ucb-admissions.tns" -r 2 -q -o m --record m.json
+    fails 2 "blco report: no model given" report
+    fails 2 "one model expected" report a b
+    fails 2 "absent" report absent
+    fails 2 "r.json" report m --record r.json
+    fails 2 "--ordered: '4x', " report m --ordered 4x
+    fails 2 "--ordered: '0', expected modes from 1 to 16, as 1,3, or none" report m --ordered 0
+    fails 2 "--ordered: mode 4, but the model has 3 modes" report m --ordered 4
+    fails 2 "--top: '0', expected a whole number from 1 to 1000" report m --top 0
+    fails 2 "--labels: '3', expected MODE=FILE" report m --labels 3
+    fails 2 "absent.map" report m --labels 3=absent.map
+    fails 5 "no/folder/x.html" report m -o no/folder/x.html
+    for file in m.mode1.mat m.lambda.mat m.json; do
+        fails 5 "$file: cannot be written: it is the file that is read" report m -o "$file"
+    done
+    printf 'a\nb\n' >two.map
+    fails 5 "two.map: cannot be written: it is the file that is read" report m --labels 1=two.map -o two.map
+    fails 2 "two.map" report m --labels 3=two.map
+    echo '{' >r.json
+    fails 2 "r.json:2:1: not JSON: a string expected" report m --record r.json
+    echo '{}' >r.json
+    fails 2 "r.json: not a record of blco cpd" report m --record r.json
+    "$BLCO" bench "$DATA/ucb-admissions.tns" -q -r 2 --backend host --als --samples 1 --json r.json >table
+    fails 2 "r.json: not a record of blco cpd" report m --record r.json
+    cpd "$DATA/ucb-admissions.tns" -r 1 -q --nowrite --record r.json
+    fails 2 "r.json: the record of another model: lengths or rank are not the model's" report m --record r.json
+    cpd "$DATA/matmul-2x2x2.tns" -r 2 -q --nowrite --record r.json
+    fails 2 "r.json: the record of another model" report m --record r.json
+    [ ! -e m.html ]
+}

@@ -1,0 +1,185 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "report/mode_view.h"
+#include "report/profile.h"
+
+#define ROWS 1000
+#define RANK 3
+
+/* Column 0 is a wave, column 1 alternates, column 2 is constant. */
+static void fill(double *a)
+{
+    for (int i = 0; i < ROWS; i++) {
+        a[i * RANK] = sin(i * 0.01);
+        a[i * RANK + 1] = i % 2 ? 1 : -1;
+        a[i * RANK + 2] = 0.5;
+    }
+}
+
+static void test_every_row_is_in_one_column(void **state)
+{
+    (void)state;
+    static double a[ROWS * RANK];
+    struct error error = {0};
+    struct profile p;
+    fill(a);
+    a[7 * RANK] = 100;    /* a peak */
+    a[998 * RANK] = -100; /* and a dip */
+    assert_int_equal(profile_take(&p, a, ROWS, RANK, 7, &error), STATUS_OK);
+    assert_int_equal(p.columns, 7);
+    for (uint64_t c = 0; c < 7; c++) {
+        double low = INFINITY, high = -INFINITY;
+        for (uint64_t i = c * ROWS / 7; i < (c + 1) * ROWS / 7; i++) {
+            low = fmin(low, a[i * RANK]);
+            high = fmax(high, a[i * RANK]);
+        }
+        assert_true(p.low[c * RANK] == low && p.high[c * RANK] == high);
+        assert_true(p.low[c * RANK + 1] == -1 && p.high[c * RANK + 1] == 1);
+        assert_true(p.low[c * RANK + 2] == 0.5 && p.high[c * RANK + 2] == 0.5);
+    }
+    assert_true(p.high[0] == 100 && p.low[6 * RANK] == -100);
+    profile_free(&p);
+}
+
+static void test_few_rows_and_no_numbers(void **state)
+{
+    (void)state;
+    const double a[] = {NAN, 1, INFINITY, 2, -3, NAN};
+    struct error error = {0};
+    struct profile p;
+    assert_int_equal(profile_take(&p, a, 3, 2, 10, &error), STATUS_OK);
+    assert_int_equal(p.columns, 3);
+    assert_true(isnan(p.low[0]) && isnan(p.high[0]) && isnan(p.low[2]));
+    assert_true(p.low[4] == -3 && p.high[4] == -3 && p.low[1] == 1 && isnan(p.high[5]));
+    profile_free(&p);
+    assert_int_equal(profile_take(&p, a, 3, 2, 1, &error), STATUS_OK);
+    assert_true(p.low[0] == -3 && p.high[0] == -3 && p.low[1] == 1 && p.high[1] == 2);
+    profile_free(&p);
+}
+
+static void test_smoothness(void **state)
+{
+    (void)state;
+    static double a[ROWS * RANK], one[ROWS];
+    fill(a);
+    for (int i = 0; i < ROWS; i++)
+        one[i] = a[i * RANK];
+    assert_true(profile_smoothness(one, ROWS, 1) > 0.99);
+    for (int i = 0; i < ROWS; i++)
+        one[i] = a[i * RANK + 1];
+    assert_true(profile_smoothness(one, ROWS, 1) < -0.99);
+    assert_true(fabs(profile_smoothness(a, ROWS, RANK)) <
+                0.01); /* the constant one does not count */
+    for (int i = 0; i < ROWS; i++)
+        one[i] = 2;
+    assert_true(profile_smoothness(one, ROWS, 1) == 0);
+    one[5] = NAN;
+    assert_true(profile_smoothness(one, ROWS, 1) == 0);
+    assert_true(profile_smoothness(one, 1, 1) == 0);
+}
+
+/* A model of the modes 20 (short), ROWS (a wave) and ROWS (alternating), of rank 2. */
+static void make_model(struct ktensor *k)
+{
+    struct error error = {0};
+    const struct shape shape = {.order = 3, .dims = {20, ROWS, ROWS}};
+    assert_int_equal(ktensor_create(k, &shape, 2, &error), STATUS_OK);
+    ktensor_randomise(k, KTENSOR_RANDOM, 1);
+    for (int i = 0; i < 2 * ROWS; i++) {
+        k->factor[1][i] = sin((i / 2) * 0.01);
+        k->factor[2][i] = (i / 2) % 2 ? 1 : -1;
+    }
+}
+
+static void test_views(void **state)
+{
+    (void)state;
+    struct ktensor k;
+    struct mode_view view[MAX_ORDER];
+    struct error error = {0};
+    enum view_order order[MAX_ORDER] = {VIEW_FIND_OUT};
+    make_model(&k);
+    assert_int_equal(mode_views_make(view, &k, order, 12, &error), STATUS_OK);
+    assert_int_equal(view[0].kind, VIEW_AS_BARS);
+    assert_int_equal(view[1].kind, VIEW_AS_LINE);
+    assert_int_equal(view[2].kind, VIEW_AS_TOP);
+    assert_int_equal(view[1].profile.columns, VIEW_MOST_COLUMNS);
+    assert_int_equal(view[0].top.count, VIEW_NAMED);
+    assert_int_equal(view[1].top.count, VIEW_NAMED);
+    assert_int_equal(view[2].top.count, 12);
+    mode_views_free(view);
+    order[0] = order[2] = VIEW_ORDERED;
+    order[1] = VIEW_UNORDERED;
+    assert_int_equal(mode_views_make(view, &k, order, 5000, &error), STATUS_OK);
+    assert_int_equal(view[0].kind, VIEW_AS_BARS);
+    assert_int_equal(view[1].kind, VIEW_AS_TOP);
+    assert_int_equal(view[2].kind, VIEW_AS_LINE);
+    assert_int_equal(view[1].top.count, ROWS);
+    mode_views_free(view);
+    ktensor_free(&k);
+}
+
+static void test_many_lines_have_fewer_columns(void **state)
+{
+    (void)state;
+    const struct shape shape = {.order = 1, .dims = {300}};
+    const enum view_order order[MAX_ORDER] = {VIEW_ORDERED};
+    static const struct {
+        uint64_t rank, columns;
+    } cases[] = {{1, 240}, {1000, 80}, {4000, 40}};
+    for (int i = 0; i < 3; i++) {
+        struct ktensor k;
+        struct mode_view view[MAX_ORDER];
+        struct error error = {0};
+        assert_int_equal(ktensor_create(&k, &shape, cases[i].rank, &error), STATUS_OK);
+        ktensor_randomise(&k, KTENSOR_RANDOM, 1);
+        assert_int_equal(mode_views_make(view, &k, order, 1, &error), STATUS_OK);
+        assert_int_equal(view[0].profile.columns, cases[i].columns);
+        mode_views_free(view);
+        ktensor_free(&k);
+    }
+}
+
+static void test_failing_allocations(void **state)
+{
+    (void)state;
+    struct ktensor k;
+    const enum view_order order[MAX_ORDER] = {VIEW_FIND_OUT};
+    int count = 0, fired;
+    make_model(&k);
+    do {
+        struct mode_view view[MAX_ORDER];
+        struct error error = {0};
+        memory_hook_set(count++);
+        mode_views_make(view, &k, order, 5, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(error.status, fired ? STATUS_MEMORY : STATUS_OK);
+        mode_views_free(view);
+    } while (fired);
+    assert_true(count > 5);
+    ktensor_free(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_row_is_in_one_column),
+        cmocka_unit_test(test_few_rows_and_no_numbers),
+        cmocka_unit_test(test_smoothness),
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_many_lines_have_fewer_columns),
+        cmocka_unit_test(test_failing_allocations),
+    };
+    return cmocka_run_group_tests_name("profile", tests, NULL, NULL);
+}
