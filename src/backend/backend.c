@@ -332,6 +332,7 @@ enum status backend_resume(struct backend *b, const struct ktensor *k,
 {
     double start = clock_now();
     b->m_mode = b->updated_mode = -1;
+    b->rotated = false;
     enum status status = b->exponent ? load_scaled(b, k, carried, error)
                                      : b->kind->ops->load(b->state, k, carried, error);
     return account(b, OP_LOAD, 0, start, status, error);
@@ -356,6 +357,8 @@ enum status backend_update(struct backend *b, int mode, struct error *error)
     double start = clock_now();
     if (need(mode, b->m_mode, "MTTKRP", error) != STATUS_OK)
         return error->status;
+    if (b->rotated)
+        return error_set(error, STATUS_INTERNAL, "mode %d: an update of rotated columns", mode + 1);
     b->m_mode = -1;
     b->updated_mode = mode;
     enum status status = b->kind->ops->update(b->state, mode, error);
@@ -420,6 +423,13 @@ enum status backend_fetch(struct backend *b, int mode, double *m, struct error *
     uint64_t entries = b->plan.request.tensor.shape.dims[mode] * b->plan.request.rank;
     return status == STATUS_OK && b->exponent ? value_scale_undo(m, entries, b->exponent, error)
                                               : status;
+}
+
+enum status backend_rotate(struct backend *b, int mode, struct error *error)
+{
+    b->m_mode = b->updated_mode = -1;
+    b->rotated = true;
+    return b->kind->ops->rotate(b->state, mode, error);
 }
 
 bool backend_describe(struct backend *b, int mode, char *text, size_t size)

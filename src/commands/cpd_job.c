@@ -11,15 +11,20 @@ struct cpals_options cpd_als_options(const struct cpd_job *job)
                                   .tolerance = s->tolerance,
                                   .check_every = s->check_every,
                                   .interrupted = &cpd_interrupted,
-                                  .deadline =
-                                      s->time_limit > 0 ? job->times.start + s->time_limit : 0,
+                                  .deadline = s->time_limit > 0 ? job->began + s->time_limit : 0,
                                   .saving = s->checkpoint ? &job->saving : NULL,
-                                  .resume = s->resume ? &job->resume : NULL};
+                                  .resume = s->resume ? &job->resume : NULL,
+                                  .core_consistency = s->core_consistency};
 }
 
 void cpd_catch_signals(void)
 {
     cpd_signals_catch(CPD_SIGNALS_PATIENCE);
+}
+
+bool cpd_last_rank(const struct cpd_job *job)
+{
+    return job->settings.common.options.rank == job->settings.ranks.last;
 }
 
 enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape,

@@ -6,10 +6,13 @@
 #include <stdint.h>
 
 #include "commands/cmd_common.h"
+#include "commands/rank_range.h"
 #include "model/ktensor.h"
 
 struct cpd_settings {
-    struct cmd_common common; /* options.rank included                     */
+    struct cmd_common common; /* options.rank included: the present one of `ranks` */
+    struct rank_range ranks;  /* first 0: not given                        */
+    char *base_stem;          /* beginning of the stems of several ranks; owned; NULL of one rank */
     const char *tensor;       /* path, or "-"                              */
     char *stem;               /* beginning of the file names; owned; may be NULL with nowrite */
     unsigned formats;         /* bits KTENSOR_TEXT, ...                    */
@@ -18,7 +21,9 @@ struct cpd_settings {
     int iterations;         /* at most                                   */
     double tolerance;       /* on the change of fit                      */
     int check_every;        /* iterations from one check of the fit to the next; 0: none */
-    uint64_t seed;          /* of the random start                       */
+    uint64_t seed;          /* of the (first) random start               */
+    int starts;             /* of seed, seed + 1, ...                    */
+    bool core_consistency;  /* to be computed                            */
     enum ktensor_init init; /* if init_stem is NULL                      */
     const char *init_stem;  /* the model to start from, or NULL          */
     const char *checkpoint; /* the file to save checkpoints in, or NULL  */
@@ -31,6 +36,9 @@ struct cpd_settings {
 /* Fills *s from the command line. The caller frees *s with cpd_settings_free(), on failure too. If
  * common.help or common.version is set, the rest is not checked. STATUS_INPUT, STATUS_MEMORY. */
 enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, struct error *error);
+
+/* Makes `rank` the present one; of several ranks each has its stem, STEM.r8. STATUS_MEMORY. */
+enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct error *error);
 
 void cpd_settings_free(struct cpd_settings *s);
 
