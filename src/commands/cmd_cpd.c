@@ -58,7 +58,7 @@ static enum status check_input(const struct cpd_job *job, struct error *error)
     bool together = comm_world_expected() || s->common.gpus.count > 1;
     if (together && s->ranks.last > s->ranks.first && strcmp(s->tensor, "-") == 0)
         error_set(error, STATUS_INPUT,
-                  "-: several GPUs or processes read the tensor anew for each of several ranks, "
+                  "-: several GPUs or processes read the tensor anew for each rank of -r, "
                   "which standard input does not allow; a file expected");
     return error->status;
 }

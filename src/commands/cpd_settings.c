@@ -29,7 +29,7 @@ enum {
 
 static const struct cli_option model_options[] = {
     {"rank", 'r', "R",
-     "number of components (required); several ranks as\n1:4 or 4:32:4: a model of each, and which "
+     "number of components (required); a range as\n1:4 or 4:32:4: a model of each, and which "
      "is suggested"},
     {"iters", 'i', "N", "at most N iterations (50)"},
     {"tol", KEY_TOL, "X",
@@ -234,7 +234,7 @@ static enum status set_option(void *settings, int key, const char *text, struct 
 static enum status check_runs(const struct cpd_settings *s, struct error *error)
 {
     bool several_ranks = s->ranks.last > s->ranks.first;
-    const char *several = several_ranks ? "several ranks" : "--starts";
+    const char *several = several_ranks ? "a range of -r" : "--starts";
     if (s->starts == 1 && !several_ranks)
         return STATUS_OK;
     if (s->init_stem)

@@ -52,7 +52,8 @@ column() { awk -v seed="$1" -v c="$2" '/ seed iterations /{ on = 1; next } on &&
     three
     cpd x.tns -r 3 -i 500 --tol 1e-9 --nowrite --core-consistency
     near "$(sed -n 's/^core consistency //p' messages)" 100 0.5
-    cpd x.tns -r 5 -i 500 --nowrite --core-consistency
+    "$BLCO" generate -q noisy.tns --dims 20,25,30 --nnz 15000 --planted-rank 3 --seed 4 --noise 0.1
+    cpd noisy.tns -r 5 -i 500 --nowrite --core-consistency
     core=$(sed -n 's/^core consistency //p' messages)
     awk -v core="$core" 'BEGIN { exit !(core != "" && core < 80) }'
     printf '1 1 5\n2 2 4\n2 1 1\n' >y.tns
@@ -120,9 +121,9 @@ column() { awk -v seed="$1" -v c="$2" '/ seed iterations /{ on = 1; next } on &&
     fails 2 "--rank: '4:2', expected ranks from 1 to 1000000, as 1:4 or 4:32:4" cpd x.tns -r 4:2
     fails 2 "--rank: '1:2000' are 2000 ranks, expected 1000 at most" cpd x.tns -r 1:2000
     fails 2 "--init m and --starts: one start, of one rank, expected" cpd x.tns -r 3 --starts 2 --init m
-    fails 2 "--init m and several ranks: one start" cpd x.tns -r 3:4 --init m
+    fails 2 "--init m and a range of -r: one start" cpd x.tns -r 3:4 --init m
     fails 2 "--checkpoint and --starts: a checkpoint has the state of one start" cpd x.tns -r 3 --starts 2 --checkpoint c
-    fails 2 "--resume and several ranks: a checkpoint has" cpd x.tns -r 3:4 --resume c
+    fails 2 "--resume and a range of -r: a checkpoint has" cpd x.tns -r 3:4 --resume c
     fails 2 "--seed 18446744073709551614: the seeds of 2 starts end beyond" cpd x.tns -r 3 --starts 2 --seed 18446744073709551614
     fails 2 "--core-consistency" cpd x.tns -r 3 --core-consistency=1
 }
