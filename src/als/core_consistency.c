@@ -65,21 +65,7 @@ static bool invert_gram(double *weights, double *gram, const double *lambda, dou
     return true;
 }
 
-/* B_n = A_n weights, for the rows that are here; a row that is no row of the model becomes zero. */
-static void multiply_rows(struct ktensor *to, const struct ktensor *k, int n, const double *weights)
-{
-    uint64_t rank = k->rank;
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < k->shape.dims[n]; i++) {
-        double *row = to->factor[n] + i * rank;
-        memset(row, 0, rank * sizeof *row);
-        for (uint64_t s = 0; s < rank && ktensor_row(k, n, i) != NO_ROW; s++)
-            for (uint64_t r = 0; r < rank; r++)
-                row[r] += k->factor[n][i * rank + s] * weights[s * rank + r];
-    }
-}
-
-/* The matrices B from k; *core tells where there are none. */
+/* The matrices B_n = A_n weights from k; *core tells where there are none. */
 static enum status invert(struct core *c, const struct ktensor *k, struct core_consistency *core,
                           struct error *error)
 {
@@ -96,7 +82,8 @@ static enum status invert(struct core *c, const struct ktensor *k, struct core_c
         if (error->status != STATUS_OK)
             break;
         if (inverted)
-            multiply_rows(&c->inverse, k, n, weights);
+            factor_columns_multiply(k->factor[n], k->shape.dims[n], c->rank, weights,
+                                    c->inverse.factor[n]);
         else
             *core = (struct core_consistency){.state = CORE_DEPENDENT, .mode = n};
     }

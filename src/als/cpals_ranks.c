@@ -4,6 +4,7 @@
 
 #include "als/model_share.h"
 #include "als/model_spread.h"
+#include "als/nvecs.h"
 #include "ranks/model_arrange.h"
 
 /* Copies lambda and the rows that are here from the whole model. */
@@ -20,18 +21,6 @@ static void copy_start(struct ktensor *part, const struct ktensor *whole)
                 memcpy(part->factor[n] + i * part->rank, whole->factor[n] + row * part->rank,
                        bytes);
         }
-}
-
-static enum status make_start(struct ktensor *k, const struct part *part,
-                              const struct cpals_setting *s, uint64_t seed, struct error *error)
-{
-    if (ktensor_create_part(k, part, s->options.rank, error) != STATUS_OK)
-        return error->status;
-    if (s->start)
-        copy_start(k, s->start);
-    else
-        ktensor_randomise(k, s->init, seed);
-    return STATUS_OK;
 }
 
 /* Afterwards the backend has its own copy of the nonzeros. */
@@ -80,16 +69,31 @@ struct work {
     double communication; /* struct rank_report                                        */
 };
 
+static enum status make_start(struct work *w, struct error *error)
+{
+    const struct cpals_setting *s = w->setting;
+    uint64_t seed = w->starts.start[w->starts.made].seed;
+    if (ktensor_create_part(&w->part, &w->ranks.part, s->options.rank, error) != STATUS_OK)
+        return error->status;
+    if (s->start)
+        copy_start(&w->part, s->start);
+    else if (s->init.nvecs && w->starts.made == 0)
+        nvecs_start(&w->part, &w->b, seed, s->progress, error);
+    else
+        ktensor_randomise(&w->part, s->init.init, seed);
+    return error->status;
+}
+
 /* The next start, to this rank's rows of its model. */
 static enum status iterate(struct work *w, struct error *error)
 {
     const struct cpals_setting *s = w->setting;
     const struct cpals_options als = starts_options(&w->starts, &s->als);
     struct cpals_result result;
+    if (make_start(w, error) != STATUS_OK)
+        return error->status;
     double before = backend_ranks_seconds(&w->ranks);
-    if (make_start(&w->part, &w->ranks.part, s, w->starts.start[w->starts.made].seed, error) ==
-            STATUS_OK &&
-        cpals_iterate(&w->b, &w->part, &als, s->progress, &result, error) == STATUS_OK) {
+    if (cpals_iterate(&w->b, &w->part, &als, s->progress, &result, error) == STATUS_OK) {
         w->communication += backend_ranks_seconds(&w->ranks) - before;
         if (cpals_store(&w->b, &w->part, &als, s->progress, &result, error) == STATUS_OK)
             starts_note(&w->starts, &result);

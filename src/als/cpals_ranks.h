@@ -9,7 +9,7 @@
 struct cpals_setting {
     const struct backend_kind *kind;
     struct backend_options options; /* host_memory and memory are those of this rank              */
-    enum ktensor_init init;         /* the random start, where `start` is NULL                    */
+    struct starts_kind init;        /* the random starts, where `start` is NULL                   */
     uint64_t seed; /* of the first start                                                       */
     int starts;    /* random starts, of the seeds that follow, too (starts.h); 0 counts as 1   */
     const struct ktensor *start; /* the whole model to start from, that of als.resume where the

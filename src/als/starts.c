@@ -1,5 +1,6 @@
 #include "als/starts.h"
 
+#include "als/nvecs.h"
 #include "base/memory.h"
 
 enum status starts_create(struct starts *s, int asked, uint64_t seed, struct error *error)
@@ -55,7 +56,7 @@ struct cpals_options starts_options(const struct starts *s, const struct cpals_o
     return of;
 }
 
-enum status starts_run(struct starts *s, struct backend *b, enum ktensor_init init,
+enum status starts_run(struct starts *s, struct backend *b, const struct starts_kind *kind,
                        const struct cpals_options *options, struct progress *progress,
                        struct error *error)
 {
@@ -67,7 +68,10 @@ enum status starts_run(struct starts *s, struct backend *b, enum ktensor_init in
         if (s->made > 0) {
             if (ktensor_create(k, &first->shape, first->rank, error) != STATUS_OK)
                 return error->status;
-            ktensor_randomise(k, init, s->start[s->made].seed);
+            ktensor_randomise(k, kind->init, s->start[s->made].seed);
+        } else if (kind->nvecs &&
+                   nvecs_start(k, b, s->start[0].seed, progress, error) != STATUS_OK) {
+            return error->status;
         }
         if (cpals_run(b, k, &of, progress, &result, error) != STATUS_OK)
             return s->asked > 1 ? error_prefix(error, "start %d: ", s->made + 1) : error->status;

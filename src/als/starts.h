@@ -58,10 +58,16 @@ bool starts_ended(const struct starts *s);
  * far. */
 struct cpals_options starts_options(const struct starts *s, const struct cpals_options *options);
 
+/* What the starts begin with. */
+struct starts_kind {
+    enum ktensor_init init; /* random numbers */
+    bool nvecs; /* the first start begins with approximate singular vectors instead (nvecs.h) */
+};
+
 /* Makes the starts, one after the other, each as cpals_run does. The model of the first is what it
- * begins with; the others begin with random factor matrices. Errors as ktensor_create and
- * cpals_run. */
-enum status starts_run(struct starts *s, struct backend *b, enum ktensor_init init,
+ * begins with, unless kind->nvecs; the others begin with random factor matrices. Errors as
+ * ktensor_create, nvecs_start and cpals_run. */
+enum status starts_run(struct starts *s, struct backend *b, const struct starts_kind *kind,
                        const struct cpals_options *options, struct progress *progress,
                        struct error *error);
 

@@ -83,7 +83,7 @@ static enum status make_start(struct alone *a, struct error *error)
         if (s->resume)
             copy_model(first, &job->resume.model);
         else
-            ktensor_randomise(first, s->init, s->seed);
+            ktensor_randomise(first, s->init.init, s->seed);
     }
     return error->status;
 }
@@ -120,7 +120,7 @@ static enum status decompose(struct alone *a, struct error *error)
         cpd_show_plan(job, &a->backend);
     cpd_catch_signals();
     enum status status =
-        starts_run(&job->starts, &a->backend, s->init, &options, &job->progress, error);
+        starts_run(&job->starts, &a->backend, &s->init, &options, &job->progress, error);
     memcpy(job->times.operation, a->backend.seconds, sizeof job->times.operation);
     if (s->verbose)
         show_kernels(a);

@@ -43,7 +43,8 @@ static const struct cli_option model_options[] = {
      "N random starts, of the seeds that follow; the best\ncounts, and how far the others agree is "
      "shown (1)"},
     {"init", KEY_INIT, "START",
-     "random (uniform on [0,1)), normal, or the STEM of a\nmodel to start from (random)"},
+     "random (uniform on [0,1)), normal, nvecs (about the\nleading vectors of the unfoldings), or "
+     "the STEM of a\nmodel to start from (random)"},
     {"core-consistency", KEY_CORE, NULL,
      "show the core consistency: whether the components\nmean something (of several ranks: "
      "always)"},
@@ -124,13 +125,13 @@ static enum status set_init(struct cpd_settings *s, const char *text, struct err
 {
     s->init_stem = NULL;
     if (!*text)
-        return error_set(error, STATUS_INPUT,
-                         "--init: '', expected random, normal or the beginning of a model's names");
-    if (strcmp(text, "random") == 0)
-        s->init = KTENSOR_RANDOM;
-    else if (strcmp(text, "normal") == 0)
-        s->init = KTENSOR_NORMAL;
-    else
+        return error_set(
+            error, STATUS_INPUT,
+            "--init: '', expected random, normal, nvecs or the beginning of a model's names");
+    s->init = (struct starts_kind){.init = KTENSOR_RANDOM, .nvecs = strcmp(text, "nvecs") == 0};
+    if (strcmp(text, "normal") == 0)
+        s->init.init = KTENSOR_NORMAL;
+    else if (strcmp(text, "random") != 0 && !s->init.nvecs)
         s->init_stem = text;
     return STATUS_OK;
 }
@@ -293,12 +294,8 @@ static enum status default_stem(struct cpd_settings *s, struct error *error)
 
 enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, struct error *error)
 {
-    *s = (struct cpd_settings){.formats = KTENSOR_TEXT,
-                               .iterations = 50,
-                               .tolerance = 1e-5,
-                               .seed = 1,
-                               .starts = 1,
-                               .init = KTENSOR_RANDOM};
+    *s = (struct cpd_settings){
+        .formats = KTENSOR_TEXT, .iterations = 50, .tolerance = 1e-5, .seed = 1, .starts = 1};
     cmd_common_init(&s->common);
     int first;
     if (cli_parse(argc, argv, sections, set_option, s, &first, error) != STATUS_OK ||
@@ -308,9 +305,10 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
         return error->status;
     if (s->ranks.first == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    if (s->resume && s->init_stem)
+    if (s->resume && (s->init_stem || s->init.nvecs))
         return error_set(error, STATUS_INPUT,
-                         "--resume and --init %s: both say where to start from", s->init_stem);
+                         "--resume and --init %s: both say where to start from",
+                         s->init_stem ? s->init_stem : "nvecs");
     if ((s->every_seconds > 0 || s->every_iterations > 0) && !s->checkpoint)
         return error_set(error, STATUS_INPUT,
                          "--checkpoint-every: --checkpoint FILE expected, too");

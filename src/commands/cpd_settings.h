@@ -7,7 +7,7 @@
 
 #include "commands/cmd_common.h"
 #include "commands/rank_range.h"
-#include "model/ktensor.h"
+#include "als/starts.h"
 
 struct cpd_settings {
     struct cmd_common common; /* options.rank included: the present one of `ranks` */
@@ -18,19 +18,19 @@ struct cpd_settings {
     unsigned formats;         /* bits KTENSOR_TEXT, ...                    */
     const char *rescue;       /* folder for a model that cannot be written, or NULL */
     bool nowrite, verbose;
-    int iterations;         /* at most                                   */
-    double tolerance;       /* on the change of fit                      */
-    int check_every;        /* iterations from one check of the fit to the next; 0: none */
-    uint64_t seed;          /* of the (first) random start               */
-    int starts;             /* of seed, seed + 1, ...                    */
-    bool core_consistency;  /* to be computed                            */
-    enum ktensor_init init; /* if init_stem is NULL                      */
-    const char *init_stem;  /* the model to start from, or NULL          */
-    const char *checkpoint; /* the file to save checkpoints in, or NULL  */
-    const char *resume;     /* the checkpoint to go on from, or NULL     */
-    double every_seconds;   /* between checkpoints; 0: not given         */
-    int every_iterations;   /* likewise                                  */
-    double time_limit;      /* seconds; 0: none                          */
+    int iterations;          /* at most                                   */
+    double tolerance;        /* on the change of fit                      */
+    int check_every;         /* iterations from one check of the fit to the next; 0: none */
+    uint64_t seed;           /* of the (first) random start               */
+    int starts;              /* of seed, seed + 1, ...                    */
+    bool core_consistency;   /* to be computed                            */
+    struct starts_kind init; /* if init_stem is NULL                     */
+    const char *init_stem;   /* the model to start from, or NULL          */
+    const char *checkpoint;  /* the file to save checkpoints in, or NULL  */
+    const char *resume;      /* the checkpoint to go on from, or NULL     */
+    double every_seconds;    /* between checkpoints; 0: not given         */
+    int every_iterations;    /* likewise                                  */
+    double time_limit;       /* seconds; 0: none                          */
 };
 
 /* Fills *s from the command line. The caller frees *s with cpd_settings_free(), on failure too. If

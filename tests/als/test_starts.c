@@ -27,7 +27,7 @@ static enum status run_starts(const struct coo *x, const struct backend_options 
             ktensor_randomise(&s->model[0], KTENSOR_RANDOM, seed);
         if (error->status == STATUS_OK &&
             backend_open(&b, under_test.kind, x, options, NULL, NULL, error) == STATUS_OK)
-            starts_run(s, &b, KTENSOR_RANDOM, als, NULL, error);
+            starts_run(s, &b, &(struct starts_kind){KTENSOR_RANDOM, false}, als, NULL, error);
         backend_close(&b);
         return error->status;
     }

@@ -114,6 +114,21 @@ column() { awk -v seed="$1" -v c="$2" '/ seed iterations /{ on = 1; next } on &&
     [ -s s.lambda.mat ]
 }
 
+@test "a start from singular vectors, alone, the first of several, and by several processes" {
+    three
+    cpd x.tns -r 3 -i 2 --tol 0 --init nvecs -o one
+    near "$(fit)" 1 0.3
+    expected=$(fit)
+    cpd x.tns -r 3 -i 2 --tol 0 --init nvecs --starts 2 --nowrite
+    near "$(column 1 3)" "$expected" 1e-8
+    cpd x.tns -r 3 -i 2 --tol 0 --init nvecs --nowrite --checkpoint c
+    cpd x.tns -r 3 -i 3 --tol 0 --nowrite --resume c
+    fails 2 "--resume and --init nvecs: both say where to start from" cpd x.tns -r 3 --init nvecs --resume c
+    needs_mpirun
+    processes 2 "$BLCO" cpd x.tns -r 3 -i 2 --tol 0 --init nvecs -o two 2>messages
+    near "$(fit)" "$expected" 1e-8
+}
+
 @test "what makes no sense together is refused" {
     three
     cpd x.tns -r 3 -i 1 -o m
