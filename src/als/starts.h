@@ -14,7 +14,7 @@
 #define STARTS_EQUAL_FIT 1e-3
 
 /* What one start has come to. */
-struct start {
+struct start_outcome {
     uint64_t seed;
     struct cpals_result result;
     double score; /* factor match score of its model with the best one, without weights; 1 for the
@@ -22,11 +22,11 @@ struct start {
 };
 
 struct starts {
-    int asked;             /* starts that are to be made                                        */
-    int made;              /* of these, the first so many were made: fewer after a signal or at the
-                            * time limit                                                        */
-    int best;              /* the one of the highest fit                                        */
-    struct start *start;   /* (asked); owned                                                    */
+    int asked; /* starts that are to be made                                        */
+    int made;  /* of these, the first so many were made: fewer after a signal or at the
+                * time limit                                                        */
+    int best;  /* the one of the highest fit                                        */
+    struct start_outcome *start; /* (asked); owned */
     struct ktensor *model; /* (asked): the models, arranged (ktensor_arrange), until the best is
                             * taken; owned                                                    */
 };

@@ -29,8 +29,8 @@ enum {
 
 static const struct cli_option model_options[] = {
     {"rank", 'r', "R",
-     "number of components (required); a range as\n1:4 or 4:32:4: a model of each, and which "
-     "is suggested"},
+     "number of components (required); a range as\n1:4 or 4:32:4: a model of each, and a "
+     "suggestion"},
     {"iters", 'i', "N", "at most N iterations (50)"},
     {"tol", KEY_TOL, "X",
      "stop when the fit changes by less than X (1e-5);\n0: only after the last iteration"},
@@ -43,10 +43,10 @@ static const struct cli_option model_options[] = {
      "N random starts, of the seeds that follow; the best\ncounts, and how far the others agree is "
      "shown (1)"},
     {"init", KEY_INIT, "START",
-     "random (uniform on [0,1)), normal, nvecs (about the\nleading vectors of the unfoldings), or "
-     "the STEM of a\nmodel to start from (random)"},
+     "random (uniform on [0,1)), normal, nvecs (about the\nsingular vectors of the unfoldings), or "
+     "the STEM of\na model to start from (random)"},
     {"core-consistency", KEY_CORE, NULL,
-     "show the core consistency: whether the components\nmean something (of several ranks: "
+     "show the core consistency: whether the components\nmean something (of a range of -r: "
      "always)"},
     {"ridge", KEY_RIDGE, "X", "add X to the diagonal of the normal equations (0)"},
     {NULL, 0, NULL, NULL}};

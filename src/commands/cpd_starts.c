@@ -11,7 +11,7 @@ static void show_table(struct progress *progress, const struct starts *s)
                                       [CPALS_TIME_LIMIT] = "time limit"};
     progress_note(progress, "                seed iterations         fit  score");
     for (int i = 0; i < s->made; i++) {
-        const struct start *of = &s->start[i];
+        const struct start_outcome *of = &s->start[i];
         progress_note(progress, "  %18ju %10d %11.9f %6.4f  %s%s", (uintmax_t)of->seed,
                       of->result.iterations, of->result.fit, of->score, why[of->result.stop],
                       i == s->best ? ", best" : "");
