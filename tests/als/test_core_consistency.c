@@ -308,6 +308,9 @@ static void test_ends(void **state)
                                           NULL, &error),
                          STATUS_OK);
         assert_int_equal(core.state, i == 0 ? CORE_KNOWN : CORE_ENDED);
+        assert_true(b.seconds[OP_MTTKRP][0] > 0); /* all that was queued is booked */
+        for (int n = 0; n < 3; n++)
+            assert_true(b.seconds[OP_MTTKRP][n] >= 0 && b.seconds[OP_UPDATE][n] >= 0);
     }
     backend_close(&b);
     ktensor_free(&k);
