@@ -34,7 +34,8 @@ static const struct fault {
     {cudaErrorDevicesUnavailable, true, "GPU 0 is lost"},
 };
 
-/* Two sweeps, the fit, and columns rotated; the backend is closed while a fault lasts. No fault begins in closing. */
+/* Two sweeps, the fit, and columns rotated; the backend is closed while a fault lasts. No fault
+ * begins in closing. */
 static enum status run(const struct setting *setting, double *fit, struct error *error)
 {
     struct backend_fit found = {.value = NAN};
