@@ -160,6 +160,16 @@ static enum status check_last(struct backend *b, const struct cpals_options *opt
     return STATUS_OK;
 }
 
+static void tell(const struct cpals_result *result, struct progress *progress)
+{
+    static const char *const why[] = {[CPALS_CONVERGED] = "converged",
+                                      [CPALS_ITERATIONS] = "iteration limit",
+                                      [CPALS_INTERRUPTED] = "interrupted",
+                                      [CPALS_TIME_LIMIT] = "time limit"};
+    progress_done(progress, "%d iterations, fit %.6f, %s", result->iterations, result->fit,
+                  why[result->stop]);
+}
+
 enum status cpals_iterate(struct backend *b, const struct ktensor *k,
                           const struct cpals_options *options, struct progress *progress,
                           struct cpals_result *result, struct error *error)
@@ -181,25 +191,32 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
         }
     }
     weight_history_free(&run.weights);
+    if (error->status == STATUS_OK)
+        tell(result, progress);
     return error->status;
 }
 
-void cpals_tell(const struct cpals_result *result, struct progress *progress)
+/* A run that was ended is to end soon. */
+static bool wants_core(const struct cpals_options *options, const struct cpals_result *result)
 {
-    static const char *const why[] = {[CPALS_CONVERGED] = "converged",
-                                      [CPALS_ITERATIONS] = "iteration limit",
-                                      [CPALS_INTERRUPTED] = "interrupted",
-                                      [CPALS_TIME_LIMIT] = "time limit"};
-    progress_done(progress, "%d iterations, fit %.6f, %s", result->iterations, result->fit,
-                  why[result->stop]);
+    bool ended = result->stop == CPALS_INTERRUPTED || result->stop == CPALS_TIME_LIMIT;
+    return options->core_consistency && !ended && result->fit > options->core_above;
+}
+
+enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals_options *options,
+                        struct progress *progress, struct cpals_result *result, struct error *error)
+{
+    if (backend_store(b, k, error) != STATUS_OK || !wants_core(options, result))
+        return error->status;
+    return core_consistency(&result->core, b, k, options->interrupted, options->deadline, progress,
+                            error);
 }
 
 enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                       struct progress *progress, struct cpals_result *result, struct error *error)
 {
     if (cpals_iterate(b, k, options, progress, result, error) != STATUS_OK ||
-        backend_store(b, k, error) != STATUS_OK || ktensor_arrange(k, error) != STATUS_OK)
+        cpals_store(b, k, options, progress, result, error) != STATUS_OK)
         return error->status;
-    cpals_tell(result, progress);
-    return STATUS_OK;
+    return ktensor_arrange(k, error);
 }

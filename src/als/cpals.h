@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "als/checkpoint_saver.h"
+#include "als/core_consistency.h"
 #include "als/fit_trace.h"
 #include "als/fit_trust.h"
 #include "als/model_health.h"
@@ -25,6 +26,8 @@ struct cpals_options {
                                       * borrowed; may be NULL                                 */
     struct fit_trace *trace; /* receives the fit of each iteration, of several ranks on rank 0;
                               * borrowed; may be NULL                                         */
+    bool core_consistency; /* compute it behind the last iteration, unless the run was ended ... */
+    double core_above;     /* ... where the fit is above this                                  */
 };
 
 enum cpals_stop {
@@ -36,11 +39,12 @@ enum cpals_stop {
 };
 
 struct cpals_result {
-    int iterations;             /* that were made, those before a resumed checkpoint included */
-    double fit;                 /* 1 - ||X - model|| / ||X|| after the last iteration  */
-    double change;              /* of the fit in the last iteration                    */
-    struct fit_trust trust;     /* how far the fits can be trusted         */
-    struct model_health health; /* of the model after the last iteration   */
+    int iterations;               /* that were made, those before a resumed checkpoint included */
+    double fit;                   /* 1 - ||X - model|| / ||X|| after the last iteration  */
+    double change;                /* of the fit in the last iteration                    */
+    struct fit_trust trust;       /* how far the fits can be trusted         */
+    struct model_health health;   /* of the model after the last iteration   */
+    struct core_consistency core; /* likewise, where it was asked for          */
     enum cpals_stop stop;
     int interrupted;        /* the value of options.interrupted that stopped the run, or 0 */
     double seconds;         /* of loading the factors and of all iterations        */
@@ -54,13 +58,18 @@ enum status cpals_sweep(struct backend *b, struct backend_fit *fit, struct error
 
 /* Loads k and iterates, until the options say to stop; the model stays in the backend. To resume, k
  * has the model of the checkpoint, whose scales and Grams are loaded, too. On several ranks each
- * rank calls cpals_iterate with the rows that are here, and all stop after the same iteration. */
+ * rank calls cpals_iterate with the rows that are here, and all stop after the same iteration.
+ * `progress`, which may be NULL, is told the result. */
 enum status cpals_iterate(struct backend *b, const struct ktensor *k,
                           const struct cpals_options *options, struct progress *progress,
                           struct cpals_result *result, struct error *error);
 
-/* Tells `progress`, which may be NULL, the result. */
-void cpals_tell(const struct cpals_result *result, struct progress *progress);
+/* Copies the model into k (backend_store); then computes the core consistency, where the options
+ * ask for that, after which the model is no more in the backend. Every rank calls it. Errors of
+ * backend_store and core_consistency. */
+enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals_options *options,
+                        struct progress *progress, struct cpals_result *result,
+                        struct error *error);
 
 /* Runs ALS on an open backend, from the model in k, which has the backend's shape and rank, and
  * leaves the arranged result (ktensor_arrange) in k. `progress` may be NULL. STATUS_NUMERICAL, with

@@ -4,6 +4,7 @@
 
 #include "als/model_share.h"
 #include "als/model_spread.h"
+#include "als/nvecs.h"
 #include "ranks/model_arrange.h"
 
 /* Copies lambda and the rows that are here from the whole model. */
@@ -20,18 +21,6 @@ static void copy_start(struct ktensor *part, const struct ktensor *whole)
                 memcpy(part->factor[n] + i * part->rank, whole->factor[n] + row * part->rank,
                        bytes);
         }
-}
-
-static enum status make_start(struct ktensor *k, const struct part *part,
-                              const struct cpals_setting *s, struct error *error)
-{
-    if (ktensor_create_part(k, part, s->options.rank, error) != STATUS_OK)
-        return error->status;
-    if (s->start)
-        copy_start(k, s->start);
-    else
-        ktensor_randomise(k, s->init, s->seed);
-    return STATUS_OK;
 }
 
 /* Afterwards the backend has its own copy of the nonzeros. */
@@ -56,38 +45,6 @@ static void tell(struct rank_report *report, struct backend *b, double communica
     memcpy(report->operation, b->seconds, sizeof report->operation);
 }
 
-/* From the nonzeros to this rank's rows of the model, *part. */
-static enum status iterate(struct backend *b, const struct backend_ranks *ranks,
-                           const struct cpals_setting *s, struct ktensor *part,
-                           struct cpals_result *result, struct rank_report *report,
-                           struct error *error)
-{
-    double before = backend_ranks_seconds(ranks);
-    if (make_start(part, &ranks->part, s, error) == STATUS_OK &&
-        cpals_iterate(b, part, &s->als, s->progress, result, error) == STATUS_OK) {
-        tell(report, b, backend_ranks_seconds(ranks) - before);
-        backend_store(b, part, error);
-    }
-    return error->status;
-}
-
-/* Before the backend closes, whoever may wait for this rank learns of its failure. */
-static enum status decompose(struct backend *b, struct rank_tensor *t, struct backend_ranks *ranks,
-                             const struct cpals_setting *s, struct ktensor *part,
-                             struct cpals_result *result, struct rank_report *report,
-                             struct error *error)
-{
-    bool opened = open_part(b, t, ranks, s, error) == STATUS_OK;
-    if (opened && s->opened)
-        s->opened();
-    if (opened)
-        iterate(b, ranks, s, part, result, report, error);
-    if (error->status != STATUS_OK)
-        comm_abort(ranks->all, error);
-    backend_close(b);
-    return error->status;
-}
-
 /* The rows that the ranks have solved become the arranged model. */
 static enum status collect(struct ktensor *model, struct ktensor *part,
                            const struct backend_ranks *ranks, bool spread, struct error *error)
@@ -102,26 +59,102 @@ static enum status collect(struct ktensor *model, struct ktensor *part,
                                    : STATUS_OK;
 }
 
+/* What goes along with the starts on one rank. */
+struct work {
+    struct backend b;
+    struct backend_ranks ranks;
+    const struct cpals_setting *setting;
+    struct starts starts; /* this rank's own account of them; the models are elsewhere */
+    struct ktensor part;  /* this rank's rows of the present model                     */
+    double communication; /* struct rank_report                                        */
+};
+
+static enum status make_start(struct work *w, struct error *error)
+{
+    const struct cpals_setting *s = w->setting;
+    uint64_t seed = w->starts.start[w->starts.made].seed;
+    if (ktensor_create_part(&w->part, &w->ranks.part, s->options.rank, error) != STATUS_OK)
+        return error->status;
+    if (s->start)
+        copy_start(&w->part, s->start);
+    else if (s->init.nvecs && w->starts.made == 0)
+        nvecs_start(&w->part, &w->b, seed, s->progress, error);
+    else
+        ktensor_randomise(&w->part, s->init.init, seed);
+    return error->status;
+}
+
+/* The next start, to this rank's rows of its model. */
+static enum status iterate(struct work *w, struct error *error)
+{
+    const struct cpals_setting *s = w->setting;
+    const struct cpals_options als = starts_options(&w->starts, &s->als);
+    struct cpals_result result;
+    if (make_start(w, error) != STATUS_OK)
+        return error->status;
+    double before = backend_ranks_seconds(&w->ranks);
+    if (cpals_iterate(&w->b, &w->part, &als, s->progress, &result, error) == STATUS_OK) {
+        w->communication += backend_ranks_seconds(&w->ranks) - before;
+        if (cpals_store(&w->b, &w->part, &als, s->progress, &result, error) == STATUS_OK)
+            starts_note(&w->starts, &result, s->als.trace);
+    }
+    return error->status;
+}
+
+/* All starts; the last one's model stays in w->part, until the backend has made room. */
+static enum status iterate_all(struct work *w, struct ktensor *model, struct rank_report *report,
+                               struct error *error)
+{
+    while (starts_go_on(&w->starts)) {
+        if (w->starts.made > 0 && collect(&model[w->starts.made - 1], &w->part, &w->ranks,
+                                          w->setting->spread, error) != STATUS_OK)
+            return error->status;
+        ktensor_free(&w->part);
+        if (iterate(w, error) != STATUS_OK)
+            return error->status;
+    }
+    starts_give_trace(&w->starts, w->setting->als.trace);
+    tell(report, &w->b, w->communication);
+    return STATUS_OK;
+}
+
+/* Before the backend closes, whoever may wait for this rank learns of its failure. */
+static enum status decompose(struct work *w, struct rank_tensor *t, struct ktensor *model,
+                             struct rank_report *report, struct error *error)
+{
+    const struct cpals_setting *s = w->setting;
+    bool opened = open_part(&w->b, t, &w->ranks, s, error) == STATUS_OK;
+    if (opened && s->opened)
+        s->opened();
+    if (opened &&
+        starts_create(&w->starts, s->starts > 0 ? s->starts : 1, s->seed, error) == STATUS_OK)
+        iterate_all(w, model, report, error);
+    if (error->status != STATUS_OK)
+        comm_abort(w->ranks.all, error);
+    backend_close(&w->b);
+    return error->status;
+}
+
 enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,
                            const struct cpals_setting *setting, struct ktensor *model,
                            struct cpals_result *result, struct rank_report *report,
                            struct error *error)
 {
-    struct backend_ranks ranks;
-    struct backend b = {0};
-    struct ktensor part = {0};
-    if (backend_ranks_open(&ranks, c, &t->grid, error) != STATUS_OK)
+    struct work w = {.setting = setting};
+    if (backend_ranks_open(&w.ranks, c, &t->grid, error) != STATUS_OK)
         return error->status;
-    ranks.devices = setting->devices;
-    if (backend_prepare_part(&b, setting->kind, t, &ranks, &setting->options, setting->progress,
+    w.ranks.devices = setting->devices;
+    if (backend_prepare_part(&w.b, setting->kind, t, &w.ranks, &setting->options, setting->progress,
                              error) == STATUS_OK) {
-        if (decompose(&b, t, &ranks, setting, &part, result, report, error) == STATUS_OK &&
-            collect(model, &part, &ranks, setting->spread, error) == STATUS_OK)
-            cpals_tell(result, setting->progress);
+        if (decompose(&w, t, model, report, error) == STATUS_OK)
+            collect(&model[w.starts.made - 1], &w.part, &w.ranks, setting->spread, error);
+        for (int i = 0; error->status == STATUS_OK && i < w.starts.asked; i++)
+            result[i] = w.starts.start[i].result;
         if (error->status != STATUS_OK) /* the other ranks may be anywhere */
             comm_abort(c, error);
     }
-    ktensor_free(&part);
-    backend_ranks_close(&ranks);
+    starts_free(&w.starts);
+    ktensor_free(&w.part);
+    backend_ranks_close(&w.ranks);
     return error->status;
 }

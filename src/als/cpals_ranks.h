@@ -2,15 +2,16 @@
 #ifndef BLCO_CPALS_RANKS_H
 #define BLCO_CPALS_RANKS_H
 
-#include "als/cpals.h"
+#include "als/starts.h"
 #include "ranks/rank_tensor.h"
 
 /* What the ranks decompose with; the same on all, but for the device and the progress. */
 struct cpals_setting {
     const struct backend_kind *kind;
     struct backend_options options; /* host_memory and memory are those of this rank              */
-    enum ktensor_init init;         /* the random start, where `start` is NULL                    */
-    uint64_t seed;
+    struct starts_kind init;        /* the random starts, where `start` is NULL                   */
+    uint64_t seed; /* of the first start                                                       */
+    int starts;    /* random starts, of the seeds that follow, too (starts.h); 0 counts as 1   */
     const struct ktensor *start; /* the whole model to start from, that of als.resume where the
                                   * ranks resume; borrowed; may be NULL                           */
     struct cpals_options als;
@@ -28,12 +29,13 @@ struct rank_report {
 };
 
 /* Decomposes the tensor of which *t is this rank's part; every rank of c calls it. The nonzeros of
- * t are freed as soon as the backend is open; grid and part stay. *model, empty at first, receives
- * the model, arranged (ktensor_arrange). Where setting->spread, *model is each rank's own: rank k
+ * t are freed as soon as the backend is open; grid and part stay. model and result have a place for
+ * each start: those that were made have iterations. *model, empty at first, receives the model,
+ * arranged (ktensor_arrange). Where setting->spread, *model is each rank's own: rank k
  * of P gets rows I_n * k / P to I_n * (k + 1) / P - 1 of mode n, and no rank has the whole.
  * Otherwise the model is whole: of ranks that share memory (struct comm) in the one *model that all
  * of them pass; else in that of rank 0, while the models of the others get no rows. The caller
- * frees *model when all ranks that share it have returned, after a failure too. A failure is
+ * frees the models when all ranks that share it have returned, after a failure too. A failure is
  * settled (comm_settle), where a part does not fit into memory, or has ended the other ranks
  * (comm_abort). Errors as cpals_run; a failure of another rank is returned as that rank's. */
 enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,

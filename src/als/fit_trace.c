@@ -61,6 +61,13 @@ void fit_trace_correct(struct fit_trace *trace, double fit)
         trace->fit[trace->count - 1] = fit;
 }
 
+void fit_trace_swap(struct fit_trace *a, struct fit_trace *b)
+{
+    const struct fit_trace of_a = *a;
+    *a = *b;
+    *b = of_a;
+}
+
 void fit_trace_free(struct fit_trace *trace)
 {
     memory_free(trace->fit);

@@ -32,6 +32,9 @@ enum status fit_trace_note(struct fit_trace *trace, double fit, struct error *er
 /* The fit of the last iteration turned out to be this. */
 void fit_trace_correct(struct fit_trace *trace, double fit);
 
+/* Exchanges two traces. */
+void fit_trace_swap(struct fit_trace *a, struct fit_trace *b);
+
 /* Accepts an empty one. */
 void fit_trace_free(struct fit_trace *trace);
 

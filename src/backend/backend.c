@@ -38,8 +38,8 @@ static enum status collect(struct backend *b, struct error *error)
 }
 
 /* Books the operation that has returned `status`. Where operations are queued, its time is the time
- * between stamps in the queue. Stamps are read after a fit or a store, when the host has waited for
- * the queue anyway, or when their numbers run out. */
+ * between stamps in the queue. Stamps are read after a fit, a store or a rotation, when the host
+ * has waited for the queue anyway, before a load, or when their numbers run out. */
 static enum status account(struct backend *b, enum operation op, int mode, double start,
                            enum status status, struct error *error)
 {
@@ -327,11 +327,15 @@ static enum status load_scaled(struct backend *b, const struct ktensor *k,
     return status;
 }
 
+/* Operations that are still queued are booked first, as of backend_residual. */
 enum status backend_resume(struct backend *b, const struct ktensor *k,
                            const struct carried *carried, struct error *error)
 {
+    if (b->stamps > 0 && collect(b, error) != STATUS_OK)
+        return error->status;
     double start = clock_now();
     b->m_mode = b->updated_mode = -1;
+    b->rotated = false;
     enum status status = b->exponent ? load_scaled(b, k, carried, error)
                                      : b->kind->ops->load(b->state, k, carried, error);
     return account(b, OP_LOAD, 0, start, status, error);
@@ -356,6 +360,8 @@ enum status backend_update(struct backend *b, int mode, struct error *error)
     double start = clock_now();
     if (need(mode, b->m_mode, "MTTKRP", error) != STATUS_OK)
         return error->status;
+    if (b->rotated)
+        return error_set(error, STATUS_INTERNAL, "mode %d: an update of rotated columns", mode + 1);
     b->m_mode = -1;
     b->updated_mode = mode;
     enum status status = b->kind->ops->update(b->state, mode, error);
@@ -420,6 +426,14 @@ enum status backend_fetch(struct backend *b, int mode, double *m, struct error *
     uint64_t entries = b->plan.request.tensor.shape.dims[mode] * b->plan.request.rank;
     return status == STATUS_OK && b->exponent ? value_scale_undo(m, entries, b->exponent, error)
                                               : status;
+}
+
+enum status backend_rotate(struct backend *b, int mode, struct error *error)
+{
+    b->m_mode = b->updated_mode = -1;
+    b->rotated = true;
+    enum status status = b->kind->ops->rotate(b->state, mode, error);
+    return status == STATUS_OK && b->stamps > 0 ? collect(b, error) : status;
 }
 
 bool backend_describe(struct backend *b, int mode, char *text, size_t size)

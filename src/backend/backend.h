@@ -26,6 +26,7 @@ struct backend {
     struct backend_ranks alone;        /* that place, where there is one rank; owned           */
     struct comm *self;                 /* likewise                                             */
     int exponent; /* the backend works on the tensor divided by 2^exponent (value_scale.h)     */
+    bool rotated; /* the Grams are not those of the factor matrices as they stand */
     int m_mode;   /* of the last MTTKRP; -1: there is none, or an update has used its M */
     int updated_mode; /* of the last update, as long as no MTTKRP came after it; else -1 */
     double seconds[OP_COUNT][MAX_ORDER]; /* booked; operations without a mode use [0] */
@@ -112,8 +113,8 @@ enum status backend_mttkrp(struct backend *b, int mode, struct error *error);
  * product of the other modes' Grams, plus ridge on its diagonal; lambda_r = ||A_n(:,r)||; A_n's
  * columns to unit norm; G_n = A_n' A_n. One operation, since every backend does these together, in
  * the order that suits it best. STATUS_NUMERICAL where a number is not finite (a GPU may find that
- * only in the next backend_fit), STATUS_INTERNAL where the last MTTKRP was that of another mode, or
- * an update has used its M. */
+ * only in the next backend_fit), STATUS_INTERNAL where the last MTTKRP was that of another mode, an
+ * update has used its M, or columns were rotated. */
 enum status backend_update(struct backend *b, int mode, struct error *error);
 
 /* *fit = 1 - ||X - model|| / ||X||, from the M of `mode`, the mode updated last, without a pass
@@ -145,6 +146,11 @@ enum status backend_save(struct backend *b, struct ktensor *k, struct carried *c
 /* Copies M of `mode`, the mode of the last MTTKRP, into m (I_n x R), before an update uses M. For
  * tests and benchmarks; no time is booked. STATUS_INTERNAL where that M is not there. */
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error);
+
+/* Column r of factor matrix `mode` becomes column r + 1, the last one the first; lambda, Grams and
+ * the other factor matrices stay. Until the next load only MTTKRPs may follow: each gives other
+ * products of columns. No time is booked. */
+enum status backend_rotate(struct backend *b, int mode, struct error *error);
 
 /* Names the kernel variant that computes MTTKRP of this mode ("plain x2048", in chunks of 2048
  * nonzeros) in text[0..size); empty where there is only one. False while variants are still being

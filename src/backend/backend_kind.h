@@ -94,6 +94,7 @@ struct backend_ops {
     enum status (*store)(void *state, struct ktensor *k, struct carried *carried,
                          struct error *error); /* carried: NULL, or as backend_save has it  */
     enum status (*fetch)(void *state, int mode, double *m, struct error *error);
+    enum status (*rotate)(void *state, int mode, struct error *error);
     void (*built)(void *state, struct backend_built *built);
     void (*close)(void *state);
 

@@ -12,7 +12,12 @@
 #include "model/ktensor.h"
 #include "tensor/fingerprint.h"
 
-enum checkpoint_init { CHECKPOINT_FROM_RANDOM, CHECKPOINT_FROM_NORMAL, CHECKPOINT_FROM_MODEL };
+enum checkpoint_init {
+    CHECKPOINT_FROM_RANDOM,
+    CHECKPOINT_FROM_NORMAL,
+    CHECKPOINT_FROM_MODEL,
+    CHECKPOINT_FROM_NVECS
+};
 
 /* What a checkpoint says of the tensor and of the run. */
 struct checkpoint_about {

@@ -53,7 +53,7 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
     uint64_t size = c->map.size;
     if (h->order < 1 || h->order > MAX_ORDER || h->nnz < 1 || h->nnz > MAX_NNZ || h->rank < 1 ||
         h->iterations < 1 || h->iterations > INT_MAX || h->precision > 1 ||
-        h->init > CHECKPOINT_FROM_MODEL || !isfinite(h->fit) || !isfinite(h->change) ||
+        h->init > CHECKPOINT_FROM_NVECS || !isfinite(h->fit) || !isfinite(h->change) ||
         !(h->ridge >= 0))
         return false;
     for (uint32_t n = 0; n < h->order; n++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/threads.h"
 #include "base/version.h"
 #include "comm/comm_team.h"
@@ -13,6 +14,7 @@
 #include "commands/cpd_output.h"
 #include "commands/cpd_record.h"
 #include "commands/cpd_signals.h"
+#include "commands/cpd_starts.h"
 
 /* Reads the start that --init names. */
 static enum status read_start(struct cpd_job *job, struct error *error)
@@ -49,30 +51,63 @@ static enum status check_grid(const struct cpd_job *job, struct error *error)
                            of_gpus ? "GPUs" : "processes", error);
 }
 
-/* Checks all that can be checked before the tensor is read. */
-static enum status prepare(struct cpd_job *job, struct error *error)
+/* Refuses several -r where each would read a pipe anew. */
+static enum status check_input(const struct cpd_job *job, struct error *error)
+{
+    const struct cpd_settings *s = &job->settings;
+    bool together = comm_world_expected() || s->common.gpus.count > 1;
+    if (together && s->ranks.last > s->ranks.first && strcmp(s->tensor, "-") == 0)
+        error_set(error, STATUS_INPUT,
+                  "-: several GPUs or processes read the tensor anew for each rank of -r, "
+                  "which standard input does not allow; a file expected");
+    return error->status;
+}
+
+/* Chooses the backend, and checks what does not depend on the rank; once. */
+static enum status choose_machine(struct cpd_job *job, struct error *error)
 {
     struct cpd_settings *s = &job->settings;
     struct error why_not = {0};
     char workers[64];
-    if (cmd_choose_backend(&s->common, &job->kind, &why_not, error) != STATUS_OK)
-        return error->status;
-    if (check_grid(job, error) != STATUS_OK)
-        return error->status;
-    if (comm_world_rank() == 0 &&
-        (cpd_output_open(job, error) != STATUS_OK || cpd_record_open(job, error) != STATUS_OK))
-        return error->status;
-    if (read_start(job, error) != STATUS_OK || cpd_checkpoint_prepare(job, error) != STATUS_OK)
+    if (cmd_choose_backend(&s->common, &job->kind, &why_not, error) != STATUS_OK ||
+        check_grid(job, error) != STATUS_OK || check_input(job, error) != STATUS_OK)
         return error->status;
     name_workers(job, workers);
     if (!comm_world_expected() && threads_start(error) != STATUS_OK)
         return error->status;
-    progress_note(&job->progress, "blco %s: backend %s%s%s%s, %s, rank %ju, seed %ju", version_text,
-                  job->kind->name, why_not.status ? " (" : "", why_not.message,
-                  why_not.status ? ")" : "", workers, (uintmax_t)s->common.options.rank,
-                  (uintmax_t)s->seed);
+    snprintf(job->machine, sizeof job->machine, "backend %s%s%s%s, %s", job->kind->name,
+             why_not.status ? " (" : "", why_not.message, why_not.status ? ")" : "", workers);
+    return STATUS_OK;
+}
+
+/* Checks all that can be checked before the tensor is read. */
+static enum status prepare(struct cpd_job *job, struct error *error)
+{
+    struct cpd_settings *s = &job->settings;
+    if (!job->kind && choose_machine(job, error) != STATUS_OK)
+        return error->status;
+    if (comm_world_rank() == 0 &&
+        (cpd_output_open(job, error) != STATUS_OK || cpd_record_open(job, error) != STATUS_OK))
+        return error->status;
+    if (starts_create(&job->starts, s->starts, s->seed, error) != STATUS_OK ||
+        read_start(job, error) != STATUS_OK || cpd_checkpoint_prepare(job, error) != STATUS_OK)
+        return error->status;
+    progress_note(&job->progress, "blco %s: %s, rank %ju, seed %ju", version_text, job->machine,
+                  (uintmax_t)s->common.options.rank, (uintmax_t)s->seed);
     cpd_checkpoint_note_resumed(job);
     return STATUS_OK;
+}
+
+/* The best start's model becomes the result; a signal ended the last start. Time is that of all. */
+static enum status settle_starts(struct cpd_job *job, struct error *error)
+{
+    const struct starts *s = &job->starts;
+    job->result = s->start[s->best].result;
+    job->result.interrupted = s->start[s->made - 1].result.interrupted;
+    job->result.seconds = 0;
+    for (int i = 0; i < s->made; i++)
+        job->result.seconds += s->start[i].result.seconds;
+    return starts_settle(&job->starts, &job->model, error);
 }
 
 /* Writes the result and tells of it: where there are several processes, process 0 does, unless all
@@ -81,6 +116,8 @@ static enum status finish(struct cpd_job *job, struct comm *world, struct error 
 {
     bool tells = comm_world_rank() == 0;
     cpd_signals_done();
+    if (settle_starts(job, error) != STATUS_OK)
+        return error->status;
     if ((tells || job->together) && cpd_output_write(job, world, error) != STATUS_OK)
         return error->status;
     if (!tells)
@@ -88,6 +125,8 @@ static enum status finish(struct cpd_job *job, struct comm *world, struct error 
     cpd_summarise(&job->progress, &job->result, &job->times, job->model.shape.order,
                   job->settings.verbose, &job->files);
     cpd_note_advice(job);
+    cpd_tell_core(&job->progress, &job->result.core);
+    cpd_tell_starts(&job->progress, &job->starts);
     cpd_record_write(job, error);
     cpd_checkpoint_note_saved(job, error);
     return error->status;
@@ -116,6 +155,44 @@ static enum status run_process(struct cpd_job *job, struct error *error)
     return status == STATUS_OK ? finish(job, NULL, error) : status;
 }
 
+/* Notes what the present one of several ranks has come to, and frees what it has. */
+static void end_rank(struct cpd_job *job)
+{
+    const struct starts *s = &job->starts;
+    if (job->outcome && s->made > 0)
+        job->outcome[job->outcomes++] =
+            (struct rank_outcome){.rank = job->settings.common.options.rank,
+                                  .fit = job->result.fit,
+                                  .core = job->result.core,
+                                  .agreement = starts_agreement(s)};
+    cpd_output_close(job);
+    cpd_record_close(job);
+    starts_free(&job->starts);
+    ktensor_free(&job->model);
+}
+
+/* Decomposes with one rank of -r after the other; a signal and the time limit end all. */
+static enum status run_ranks(struct cpd_job *job, struct comm *world, struct error *error)
+{
+    struct cpd_settings *s = &job->settings;
+    int ranks = rank_range_count(&s->ranks);
+    bool ended = false;
+    if (ranks > 1)
+        job->outcome = memory_zeros((size_t)ranks, sizeof *job->outcome, error);
+    for (int i = 0; i < ranks && !ended && error->status == STATUS_OK; i++) {
+        if (i > 0)
+            job->times = (struct cpd_times){.start = clock_now()};
+        if (cpd_settings_take_rank(s, s->ranks.first + (uint64_t)i * s->ranks.step, error) ==
+            STATUS_OK)
+            world ? run_processes(job, world, error) : run_process(job, error);
+        ended = error->status == STATUS_OK && starts_ended(&job->starts);
+        end_rank(job);
+    }
+    if (job->outcomes > 0)
+        cpd_tell_ranks(&job->progress, job->outcome, job->outcomes, job->outcomes < ranks);
+    return error->status;
+}
+
 static void run(struct cpd_job *job, struct error *error)
 {
     struct comm *world = NULL;
@@ -125,17 +202,17 @@ static void run(struct cpd_job *job, struct error *error)
     job->settings.common.gpus.all_unless_given = together;
     progress_init(&job->progress, quiet ? NULL : stderr);
     if (!together)
-        run_process(job, error);
+        run_ranks(job, NULL, error);
     else if (comm_world(&world, error) == STATUS_OK)
-        run_processes(job, world, error);
-    cpd_output_close(job); /* before comm_close(), which may end the process */
+        run_ranks(job, world, error); /* before comm_close(), which may end the process */
     comm_close(world);
     progress_clear(&job->progress);
 }
 
 int cmd_cpd(int argc, char **argv, struct error *error)
 {
-    struct cpd_job job = {.times.start = clock_now(), .record.fd = -1};
+    struct cpd_job job = {.began = clock_now(), .record.fd = -1};
+    job.times.start = job.began;
     if (kept_arguments_copy(&job.arguments, argc, argv, error) == STATUS_OK &&
         cpd_settings_parse(&job.settings, argc, argv, error) == STATUS_OK &&
         !cmd_common_answered(&job.settings.common, cmd_cpd_help))

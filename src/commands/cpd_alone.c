@@ -11,15 +11,28 @@
 struct alone {
     struct cpd_job *job;
     struct backend backend;
-    struct tensor_input input;
 };
 
 static enum status open_tensor(struct alone *a, struct error *error)
 {
     struct cpd_job *job = a->job;
     const struct cpd_settings *s = &job->settings;
-    if (tensor_input_open(&a->input, s->tensor, &s->common.tns, &job->progress, error) == STATUS_OK)
-        cpd_note_shape(job, &a->input.x.shape);
+    if (job->outcomes > 0 || tensor_input_open(&job->input, s->tensor, &s->common.tns,
+                                               &job->progress, error) == STATUS_OK)
+        cpd_note_shape(job, &job->input.x.shape);
+    return error->status;
+}
+
+/* Of several ranks the largest must fit, or the work for the others may be in vain. */
+static enum status try_last_rank(struct cpd_job *job, struct error *error)
+{
+    struct backend largest;
+    struct backend_options options = job->settings.common.options;
+    options.rank = job->settings.ranks.last;
+    if (job->outcomes == 0 && !cpd_last_rank(job) &&
+        backend_prepare(&largest, job->kind, &job->input, &options, NULL, &job->progress, error) ==
+            STATUS_OK)
+        backend_close(&largest);
     return error->status;
 }
 
@@ -27,23 +40,24 @@ static enum status open_tensor(struct alone *a, struct error *error)
 static enum status plan_and_read(struct alone *a, struct error *error)
 {
     struct cpd_job *job = a->job;
-    const struct coo *x = &a->input.x;
+    const struct coo *x = &job->input.x;
     if (cpd_check_start(job, &x->shape, error) != STATUS_OK ||
         cpd_output_check(job, x->shape.order, error) != STATUS_OK ||
-        cpd_checkpoint_check_shape(job, &x->shape, x->nnz, error) != STATUS_OK)
+        cpd_checkpoint_check_shape(job, &x->shape, x->nnz, error) != STATUS_OK ||
+        try_last_rank(job, error) != STATUS_OK)
         return error->status;
-    return backend_prepare(&a->backend, job->kind, &a->input, &job->settings.common.options, NULL,
+    return backend_prepare(&a->backend, job->kind, &job->input, &job->settings.common.options, NULL,
                            &job->progress, error);
 }
 
 /* Finds out which tensor it is, where a checkpoint or the record must know. */
 static enum status identify(struct alone *a, struct error *error)
 {
-    struct fingerprint *tensor = &a->job->tensor;
-    *tensor = (struct fingerprint){.shape = a->input.x.shape, .nnz = a->input.x.nnz};
-    if (!cpd_hash_needed(a->job) || input_hash(&a->input, &tensor->hash, error) != STATUS_OK)
+    struct cpd_job *job = a->job;
+    job->tensor = (struct fingerprint){.shape = job->input.x.shape, .nnz = job->input.x.nnz};
+    if (!cpd_hash_needed(job) || input_hash(&job->input, &job->tensor.hash, error) != STATUS_OK)
         return error->status;
-    return cpd_checkpoint_identify(a->job, tensor, error);
+    return cpd_checkpoint_identify(job, &job->tensor, error);
 }
 
 /* The model of the checkpoint, which is only mapped, is copied. */
@@ -55,20 +69,21 @@ static void copy_model(struct ktensor *to, const struct ktensor *from)
                     from->shape.dims[n] * from->rank * sizeof *from->factor[n]);
 }
 
-/* The start becomes the model. */
+/* What is to be the first start's model becomes its start. */
 static enum status make_start(struct alone *a, struct error *error)
 {
     struct cpd_job *job = a->job;
     const struct cpd_settings *s = &job->settings;
+    struct ktensor *first = &job->starts.model[0];
     if (s->init_stem) {
-        job->model = job->start;
+        *first = job->start;
         job->start = (struct ktensor){0};
-    } else if (ktensor_create(&job->model, &a->input.x.shape, s->common.options.rank, error) ==
+    } else if (ktensor_create(first, &job->input.x.shape, s->common.options.rank, error) ==
                STATUS_OK) {
         if (s->resume)
-            copy_model(&job->model, &job->resume.model);
+            copy_model(first, &job->resume.model);
         else
-            ktensor_randomise(&job->model, s->init, s->seed);
+            ktensor_randomise(first, s->init.init, s->seed);
     }
     return error->status;
 }
@@ -90,12 +105,13 @@ static enum status decompose(struct alone *a, struct error *error)
     const struct cpd_settings *s = &job->settings;
     const struct cpals_options options = cpd_als_options(job);
     progress_stage(&job->progress, "building");
-    if (backend_open_prepared(&a->backend, &a->input, &s->common.options, &job->progress, error) !=
-        STATUS_OK)
+    if (backend_open_prepared(&a->backend, &job->input, &s->common.options, &job->progress,
+                              error) != STATUS_OK)
         return error->status;
-    job->times.read = a->input.read_seconds;
-    job->times.clean = a->input.clean_seconds;
-    tensor_input_close(&a->input); /* the backend has its own copy */
+    job->times.read = job->outcomes == 0 ? job->input.read_seconds : 0;
+    job->times.clean = job->outcomes == 0 ? job->input.clean_seconds : 0;
+    if (cpd_last_rank(job))
+        tensor_input_close(&job->input); /* the backend has its own copy */
     backend_built(&a->backend, &job->built);
     int orderings = plan_orderings(&job->built.plan);
     progress_done(&job->progress, "%d ordering%s", orderings, orderings == 1 ? "" : "s");
@@ -103,7 +119,7 @@ static enum status decompose(struct alone *a, struct error *error)
         cpd_show_plan(job, &a->backend);
     cpd_catch_signals();
     enum status status =
-        cpals_run(&a->backend, &job->model, &options, &job->progress, &job->result, error);
+        starts_run(&job->starts, &a->backend, &s->init, &options, &job->progress, error);
     memcpy(job->times.operation, a->backend.seconds, sizeof job->times.operation);
     if (s->verbose)
         show_kernels(a);
@@ -117,6 +133,5 @@ enum status cpd_alone(struct cpd_job *job, struct error *error)
         identify(&a, error) == STATUS_OK && make_start(&a, error) == STATUS_OK)
         decompose(&a, error);
     backend_close(&a.backend);
-    tensor_input_close(&a.input);
     return error->status;
 }

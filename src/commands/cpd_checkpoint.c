@@ -23,7 +23,10 @@ static enum checkpoint_init init_of(const struct cpd_job *job)
         return job->resume.about.init;
     if (job->settings.init_stem)
         return CHECKPOINT_FROM_MODEL;
-    return job->settings.init == KTENSOR_NORMAL ? CHECKPOINT_FROM_NORMAL : CHECKPOINT_FROM_RANDOM;
+    if (job->settings.init.nvecs)
+        return CHECKPOINT_FROM_NVECS;
+    return job->settings.init.init == KTENSOR_NORMAL ? CHECKPOINT_FROM_NORMAL
+                                                     : CHECKPOINT_FROM_RANDOM;
 }
 
 static void fill_saving(struct cpd_job *job)

@@ -13,11 +13,11 @@ struct cpals_options cpd_als_options(struct cpd_job *job)
                                   .tolerance = s->tolerance,
                                   .check_every = s->check_every,
                                   .interrupted = &cpd_interrupted,
-                                  .deadline =
-                                      s->time_limit > 0 ? job->times.start + s->time_limit : 0,
+                                  .deadline = s->time_limit > 0 ? job->began + s->time_limit : 0,
                                   .saving = s->checkpoint ? &job->saving : NULL,
                                   .resume = s->resume ? &job->resume : NULL,
-                                  .trace = s->record ? &job->trace : NULL};
+                                  .trace = s->record ? &job->trace : NULL,
+                                  .core_consistency = s->core_consistency};
 }
 
 static void keep_notes(struct cpd_job *job)
@@ -42,6 +42,11 @@ void cpd_note_advice(struct cpd_job *job)
 void cpd_catch_signals(void)
 {
     cpd_signals_catch(CPD_SIGNALS_PATIENCE);
+}
+
+bool cpd_last_rank(const struct cpd_job *job)
+{
+    return job->settings.common.options.rank == job->settings.ranks.last;
 }
 
 enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape,
@@ -75,14 +80,12 @@ void cpd_show_plan(struct cpd_job *job, struct backend *b)
 void cpd_job_free(struct cpd_job *job)
 {
     checkpoint_close(&job->resume);
+    tensor_input_close(&job->input);
     ktensor_free(&job->start);
     ktensor_free(&job->model);
+    memory_free(job->outcome);
     ktensor_files_free(&job->files);
-    outfile_discard(&job->record);
-    text_list_free(&job->notes);
     fit_trace_free(&job->trace);
-    memory_free(job->ranks.place);
-    memory_free(job->ranks.telling);
     cpd_settings_free(&job->settings);
     kept_arguments_free(&job->arguments);
 }

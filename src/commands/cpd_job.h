@@ -4,6 +4,7 @@
 #define BLCO_CPD_JOB_H
 
 #include "als/cpals_ranks.h"
+#include "als/rank_choice.h"
 #include "base/outfile.h"
 #include "commands/cpd_settings.h"
 #include "commands/cpd_summary.h"
@@ -31,16 +32,24 @@ struct cpd_job {
     struct cpd_settings settings;
     struct kept_arguments arguments;
     const struct backend_kind *kind;
+    char machine[1280];               /* the backend, why it was chosen, what computes */
     struct ktensor start;             /* of --init STEM; else empty              */
     struct checkpoint resume;         /* of --resume; else empty                 */
     struct checkpoint_options saving; /* of --checkpoint                         */
+    struct tensor_input input;        /* of one rank: the tensor, from its opening until the
+                                       * last of several -r has its backend               */
+    struct starts starts;             /* the models; of ranks that are threads rank 0 fills in
+                                       * the rest                                         */
     struct ktensor model;             /* the result. Of several processes process 0 has
                                        * it whole; with `together` each has some rows */
     bool together;                    /* the processes write the model together */
     struct fingerprint tensor;        /* its hash where checkpoints or a record need it */
     struct stem_lock lock;            /* on the stem of the files; of rank 0 */
     struct ktensor_files files;
-    struct cpals_result result;
+    struct cpals_result result;   /* of the best start */
+    struct rank_outcome *outcome; /* (ranks of -r), with several; owned */
+    int outcomes;                 /* so far */
+    double began;                 /* when the command did, by clock_now() */
     struct cpd_times times;
     struct progress progress;   /* rank 0's */
     struct outfile record;      /* of --record; rank 0's                   */
@@ -62,6 +71,9 @@ void cpd_job_free(struct cpd_job *job);
 /* From now on signals let the iteration finish; before, a signal ends the program at once, for
  * there is nothing to save. */
 void cpd_catch_signals(void);
+
+/* Whether the present rank of -r is the last one. */
+bool cpd_last_rank(const struct cpd_job *job);
 
 /* Refuses a start (--init) whose shape is not that of the tensor. STATUS_INPUT. */
 enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape,

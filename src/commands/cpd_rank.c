@@ -22,7 +22,7 @@ struct work {
     struct cpd_telling *telling; /* (ranks) in the end; owned             */
     struct device_comm *devices; /* owned                              */
     struct rank_tensor tensor;
-    struct cpals_result result;
+    struct cpals_result *result; /* (starts): those that were made have iterations; owned */
 };
 
 /* Whether the job is this rank's own; threads of one process leave the job to rank 0. */
@@ -95,6 +95,7 @@ static struct cpals_setting make_setting(const struct work *w)
                                     .options = job->settings.common.options,
                                     .init = job->settings.init,
                                     .seed = job->settings.seed,
+                                    .starts = job->settings.starts,
                                     .start = job->settings.init_stem ? &job->start
                                              : job->settings.resume  ? &job->resume.model
                                                                      : NULL,
@@ -113,7 +114,7 @@ static enum status decompose(struct work *w, struct error *error)
 {
     const struct cpals_setting setting = make_setting(w);
     struct cpd_telling mine = {0};
-    if (cpals_run_rank(w->comm, &w->tensor, &setting, &w->job->model, &w->result, &mine.report,
+    if (cpals_run_rank(w->comm, &w->tensor, &setting, w->job->starts.model, w->result, &mine.report,
                        error) != STATUS_OK)
         return error->status;
     mine.peak = machine_memory_peak();
@@ -123,8 +124,8 @@ static enum status decompose(struct work *w, struct error *error)
 static void hand_over(struct work *w)
 {
     struct cpd_job *job = w->job;
-    if (owns_job(w))
-        job->result = w->result;
+    for (int i = 0; owns_job(w) && i < job->starts.asked && w->result[i].iterations > 0; i++)
+        starts_note(&job->starts, &w->result[i], NULL);
     if (w->comm->rank > 0)
         return;
     job->times.read = w->tensor.read_seconds;
@@ -175,6 +176,7 @@ enum status cpd_rank(struct comm *c, void *context, struct error *error)
     size_t ranks = (size_t)c->size;
     w.place = memory_zeros(ranks, sizeof *w.place, error);
     w.telling = memory_zeros(ranks, sizeof *w.telling, error);
+    w.result = memory_zeros((size_t)job->settings.starts, sizeof *w.result, error);
     if (comm_settle(c, error) == STATUS_OK &&
         rank_places(w.place, c, &job->settings.common, job->kind, error) == STATUS_OK &&
         open_tensor(&w, error) == STATUS_OK) {
@@ -188,6 +190,7 @@ enum status cpd_rank(struct comm *c, void *context, struct error *error)
     rank_tensor_close(&w.tensor);
     if (w.devices)
         job->kind->leave(w.devices);
+    memory_free(w.result);
     memory_free(w.telling);
     memory_free(w.place);
     return error->status;

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/machine.h"
+#include "base/memory.h"
 #include "record/run_record.h"
 
 enum status cpd_record_check_apart(const struct cpd_job *job, const char *path, struct error *error)
@@ -25,6 +26,15 @@ enum status cpd_record_open(struct cpd_job *job, struct error *error)
     return outfile_open(&job->record, s->record, error);
 }
 
+void cpd_record_close(struct cpd_job *job)
+{
+    outfile_discard(&job->record);
+    text_list_free(&job->notes);
+    memory_free(job->ranks.place);
+    memory_free(job->ranks.telling);
+    job->ranks = (struct cpd_ranks){0};
+}
+
 static void put_formats(struct json *j, unsigned formats)
 {
     json_array(j, "format");
@@ -39,7 +49,9 @@ static void put_formats(struct json *j, unsigned formats)
 
 static void put_options(struct json *j, const struct cpd_settings *s)
 {
-    const char *init = s->init == KTENSOR_NORMAL ? "normal" : "random";
+    const char *init = s->init.nvecs                    ? "nvecs"
+                       : s->init.init == KTENSOR_NORMAL ? "normal"
+                                                        : "random";
     json_object(j, "options");
     run_record_options(j, &s->common.options);
     json_unsigned(j, "iterations", (uint64_t)s->iterations);
@@ -69,12 +81,13 @@ static void put_health(struct json *j, const struct model_health *h)
     json_end(j);
 }
 
+static const char *const stops[] = {[CPALS_CONVERGED] = "converged",
+                                    [CPALS_ITERATIONS] = "iteration_limit",
+                                    [CPALS_INTERRUPTED] = "interrupted",
+                                    [CPALS_TIME_LIMIT] = "time_limit"};
+
 static void put_result(struct json *j, const struct cpals_result *r)
 {
-    static const char *const stops[] = {[CPALS_CONVERGED] = "converged",
-                                        [CPALS_ITERATIONS] = "iteration_limit",
-                                        [CPALS_INTERRUPTED] = "interrupted",
-                                        [CPALS_TIME_LIMIT] = "time_limit"};
     json_object(j, "result");
     json_number(j, "fit", r->fit);
     json_number(j, "change", r->change);
@@ -89,6 +102,24 @@ static void put_result(struct json *j, const struct cpals_result *r)
     json_unsigned(j, "falls", (uint64_t)r->trust.falls);
     json_number(j, "largest_fall", r->trust.fall);
     put_health(j, &r->health);
+    if (r->core.state == CORE_KNOWN)
+        json_number(j, "core_consistency", r->core.percent);
+    json_end(j);
+}
+
+static void put_starts(struct json *j, const struct starts *s)
+{
+    json_array(j, "starts");
+    for (int i = 0; i < s->made; i++) {
+        const struct start_outcome *of = &s->start[i];
+        json_object(j, NULL);
+        json_unsigned(j, "seed", of->seed);
+        json_number(j, "fit", of->result.fit);
+        json_unsigned(j, "iterations", (uint64_t)of->result.iterations);
+        json_string(j, "stop", stops[of->result.stop]);
+        json_number(j, "score_with_best", of->score);
+        json_end(j);
+    }
     json_end(j);
 }
 
@@ -203,6 +234,8 @@ static void put_record(struct json *j, struct cpd_job *job, struct error *error)
     else
         put_built(j, job);
     put_result(j, &job->result);
+    if (job->starts.asked > 1)
+        put_starts(j, &job->starts);
     put_trace(j, &job->trace);
     put_seconds(j, job);
     put_memory(j, job);

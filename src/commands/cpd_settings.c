@@ -8,6 +8,7 @@
 #include "model/ktensor_io.h"
 
 #define MAX_ITERATIONS 1000000000
+#define MAX_STARTS     10000
 
 enum {
     KEY_TOL = CMD_KEY_OWN,
@@ -18,6 +19,8 @@ enum {
     KEY_RESCUE,
     KEY_RECORD,
     KEY_RIDGE,
+    KEY_STARTS,
+    KEY_CORE,
     KEY_CHECK,
     KEY_CHECKPOINT,
     KEY_EVERY,
@@ -26,7 +29,9 @@ enum {
 };
 
 static const struct cli_option model_options[] = {
-    {"rank", 'r', "R", "number of components (required)"},
+    {"rank", 'r', "R",
+     "number of components (required); a range as\n1:4 or 4:32:4: a model of each, and a "
+     "suggestion"},
     {"iters", 'i', "N", "at most N iterations (50)"},
     {"tol", KEY_TOL, "X",
      "stop when the fit changes by less than X (1e-5);\n0: only after the last iteration"},
@@ -35,8 +40,15 @@ static const struct cli_option model_options[] = {
      "over "
      "the nonzeros\n(0: only where rounding could pass for convergence)"},
     {"seed", KEY_SEED, "N", "seed of the random start (1)"},
+    {"starts", KEY_STARTS, "N",
+     "N random starts, of the seeds that follow; the best\ncounts, and how far the others agree is "
+     "shown (1)"},
     {"init", KEY_INIT, "START",
-     "random (uniform on [0,1)), normal, or the STEM of a\nmodel to start from (random)"},
+     "random (uniform on [0,1)), normal, nvecs (about the\nsingular vectors of the unfoldings), or "
+     "the STEM of\na model to start from (random)"},
+    {"core-consistency", KEY_CORE, NULL,
+     "show the core consistency: whether the components\nmean something (of a range of -r: "
+     "always)"},
     {"ridge", KEY_RIDGE, "X", "add X to the diagonal of the normal equations (0)"},
     {NULL, 0, NULL, NULL}};
 
@@ -119,13 +131,13 @@ static enum status set_init(struct cpd_settings *s, const char *text, struct err
 {
     s->init_stem = NULL;
     if (!*text)
-        return error_set(error, STATUS_INPUT,
-                         "--init: '', expected random, normal or the beginning of a model's names");
-    if (strcmp(text, "random") == 0)
-        s->init = KTENSOR_RANDOM;
-    else if (strcmp(text, "normal") == 0)
-        s->init = KTENSOR_NORMAL;
-    else
+        return error_set(
+            error, STATUS_INPUT,
+            "--init: '', expected random, normal, nvecs or the beginning of a model's names");
+    s->init = (struct starts_kind){.init = KTENSOR_RANDOM, .nvecs = strcmp(text, "nvecs") == 0};
+    if (strcmp(text, "normal") == 0)
+        s->init.init = KTENSOR_NORMAL;
+    else if (strcmp(text, "random") != 0 && !s->init.nvecs)
         s->init_stem = text;
     return STATUS_OK;
 }
@@ -186,6 +198,15 @@ static enum status set_option(void *settings, int key, const char *text, struct 
         return cli_unsigned("--seed", text, 0, CMD_MAX_SEED, &s->seed, error);
     case KEY_INIT:
         return set_init(s, text, error);
+    case KEY_STARTS:
+        cli_unsigned("--starts", text, 1, MAX_STARTS, &number, error);
+        s->starts = (int)number;
+        return error->status;
+    case KEY_CORE:
+        s->core_consistency = true;
+        return STATUS_OK;
+    case 'r':
+        return rank_range_parse(&s->ranks, text, error);
     case KEY_RIDGE:
         return cli_nonnegative("--ridge", text, &s->common.options.ridge, error);
     case 'o':
@@ -196,7 +217,7 @@ static enum status set_option(void *settings, int key, const char *text, struct 
         s->rescue = text;
         return STATUS_OK;
     case KEY_RECORD:
-        s->record = text;
+        s->record_as_given = text;
         return STATUS_OK;
     case KEY_NOWRITE:
         s->nowrite = true;
@@ -217,6 +238,65 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     default:
         return cmd_common_set(&s->common, key, text, error);
     }
+}
+
+static bool several_ranks(const struct cpd_settings *s)
+{
+    return s->ranks.last > s->ranks.first;
+}
+
+/* Refuses what makes no sense with several starts or several ranks. */
+static enum status check_runs(const struct cpd_settings *s, struct error *error)
+{
+    const char *several = several_ranks(s) ? "a range of -r" : "--starts";
+    if (s->starts == 1 && !several_ranks(s))
+        return STATUS_OK;
+    if (s->init_stem)
+        return error_set(error, STATUS_INPUT, "--init %s and %s: one start, of one rank, expected",
+                         s->init_stem, several);
+    if (s->checkpoint || s->resume)
+        return error_set(error, STATUS_INPUT,
+                         "--%s and %s: a checkpoint has the state of one start, of one rank",
+                         s->checkpoint ? "checkpoint" : "resume", several);
+    if (s->seed > CMD_MAX_SEED - (uint64_t)(s->starts - 1))
+        return error_set(error, STATUS_INPUT, "--seed %ju: the seeds of %d starts end beyond %ju",
+                         (uintmax_t)s->seed, s->starts, (uintmax_t)CMD_MAX_SEED);
+    return STATUS_OK;
+}
+
+/* The name of a record among those of several ranks: the rank stands before the ending .json. */
+static char *record_of_rank(const char *name, uint64_t rank, struct error *error)
+{
+    size_t length = strlen(name);
+    bool ending = length > 5 && strcmp(name + length - 5, ".json") == 0;
+    return memory_text(error, "%.*s.r%ju%s", (int)(ending ? length - 5 : length), name,
+                       (uintmax_t)rank, ending ? ".json" : "");
+}
+
+enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct error *error)
+{
+    s->common.options.rank = rank;
+    memory_free(s->record);
+    s->record = NULL;
+    if (s->record_as_given)
+        s->record = several_ranks(s) ? record_of_rank(s->record_as_given, rank, error)
+                                     : memory_text(error, "%s", s->record_as_given);
+    if (error->status != STATUS_OK || !s->base_stem)
+        return error->status;
+    memory_free(s->stem);
+    s->stem = memory_text(error, "%s.r%ju", s->base_stem, (uintmax_t)rank);
+    return error->status;
+}
+
+/* Of several ranks, the stem is the beginning of each rank's. */
+static void settle_ranks(struct cpd_settings *s)
+{
+    s->common.options.rank = s->ranks.first;
+    if (!several_ranks(s))
+        return;
+    s->core_consistency = true;
+    s->base_stem = s->stem;
+    s->stem = NULL;
 }
 
 /* Sets the stem to the name of the tensor's file without its folder and endings. */
@@ -241,11 +321,8 @@ static enum status default_stem(struct cpd_settings *s, struct error *error)
 
 enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, struct error *error)
 {
-    *s = (struct cpd_settings){.formats = KTENSOR_TEXT,
-                               .iterations = 50,
-                               .tolerance = 1e-5,
-                               .seed = 1,
-                               .init = KTENSOR_RANDOM};
+    *s = (struct cpd_settings){
+        .formats = KTENSOR_TEXT, .iterations = 50, .tolerance = 1e-5, .seed = 1, .starts = 1};
     cmd_common_init(&s->common);
     int first;
     if (cli_parse(argc, argv, cmd_cpd_sections, set_option, s, &first, error) != STATUS_OK ||
@@ -253,20 +330,28 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
         return error->status;
     if (cli_single_operand(argc, argv, first, "tensor", &s->tensor, error) != STATUS_OK)
         return error->status;
-    if (s->common.options.rank == 0)
+    if (s->ranks.first == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    if (s->resume && s->init_stem)
+    if (s->resume && (s->init_stem || s->init.nvecs))
         return error_set(error, STATUS_INPUT,
-                         "--resume and --init %s: both say where to start from", s->init_stem);
+                         "--resume and --init %s: both say where to start from",
+                         s->init_stem ? s->init_stem : "nvecs");
     if ((s->every_seconds > 0 || s->every_iterations > 0) && !s->checkpoint)
         return error_set(error, STATUS_INPUT,
                          "--checkpoint-every: --checkpoint FILE expected, too");
-    s->common.options.iterations = (uint64_t)s->iterations;
-    return s->stem || s->nowrite ? STATUS_OK : default_stem(s, error);
+    s->common.options.iterations = (uint64_t)s->iterations * (uint64_t)s->starts;
+    if (check_runs(s, error) != STATUS_OK ||
+        (!s->stem && !s->nowrite && default_stem(s, error) != STATUS_OK))
+        return error->status;
+    settle_ranks(s);
+    return cpd_settings_take_rank(s, s->ranks.first, error);
 }
 
 void cpd_settings_free(struct cpd_settings *s)
 {
+    memory_free(s->base_stem);
+    memory_free(s->record);
+    s->record = NULL;
     memory_free(s->stem);
-    s->stem = NULL;
+    s->base_stem = s->stem = NULL;
 }

@@ -27,7 +27,7 @@ static bool whole_fits(const struct cpd_settings *s, const struct comm *c,
         if (*budget < UINT64_MAX / 2)
             *budget += (uint64_t)(MACHINE_MEMORY_SHARE * (double)(sharers * nonzeros));
     }
-    return model_bytes(&t->shape, rank) + sharers * part <= *budget;
+    return model_bytes(&t->shape, rank) * (uint64_t)s->starts + sharers * part <= *budget;
 }
 
 /* Refuses what needs the whole model on one rank. */
@@ -42,6 +42,12 @@ static enum status check_settings(const struct cpd_settings *s, uint64_t bytes, 
                          "the model of %s does not fit into the %s of host memory that rank 0 may "
                          "use: --init %s, which every rank needs whole, cannot be the start",
                          model, memory, s->init_stem);
+    if (s->starts > 1)
+        return error_set(
+            error, STATUS_MEMORY,
+            "%d models of %s, one for each of --starts, do not fit into the %s of host "
+            "memory that rank 0 may use",
+            s->starts, model, memory);
     if (!s->nowrite && s->formats != KTENSOR_NPY)
         return error_set(error, STATUS_MEMORY,
                          "the model of %s does not fit into the %s of host memory that rank 0 may "

@@ -161,6 +161,19 @@ enum status factor_columns_products(const double *a, uint64_t rank_a, const doub
     return STATUS_OK;
 }
 
+void factor_columns_multiply(const double *a, uint64_t rows, uint64_t rank, const double *w,
+                             double *c)
+{
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < rows; i++) {
+        double *row = c + i * rank;
+        memset(row, 0, rank * sizeof *row);
+        for (uint64_t s = 0; s < rank; s++)
+            for (uint64_t r = 0; r < rank; r++)
+                row[r] += a[i * rank + s] * w[s * rank + r];
+    }
+}
+
 void factor_columns_rearrange(double *a, uint64_t rows, uint64_t rank, const uint64_t *from,
                               const double *divisor, double *buffer)
 {

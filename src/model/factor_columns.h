@@ -31,6 +31,10 @@ double column_norm(const struct column *c);
 enum status factor_columns_products(const double *a, uint64_t rank_a, const double *b,
                                     uint64_t rank_b, uint64_t rows, double *c, struct error *error);
 
+/* C (rows x R) = A W for A (rows x R) and W (R x R); C is another array than A. */
+void factor_columns_multiply(const double *a, uint64_t rows, uint64_t rank, const double *w,
+                             double *c);
+
 /* Column r of A (rows x R) becomes the old column from[r] divided by divisor[r]; `from` (R) is a
  * permutation. `buffer` is scratch, a row for each thread (omp_get_max_threads() x R). */
 void factor_columns_rearrange(double *a, uint64_t rows, uint64_t rank, const uint64_t *from,

@@ -29,6 +29,8 @@ static inline int most_ranks(const struct backend_kind *kind, int wanted)
     return wanted;
 }
 
+#define MOST_STARTS 4
+
 /* What the ranks of a run share. */
 struct together {
     const struct coo *x;
@@ -36,8 +38,10 @@ struct together {
                        * NULL: the ranks share x                                               */
     struct rank_request request;
     struct cpals_setting setting;
-    struct ktensor model;            /* the result, of all ranks            */
-    struct ktensor rows[MOST_RANKS]; /* with setting.spread: of each rank   */
+    struct ktensor models[MOST_STARTS]; /* of setting.starts beyond one, in place of `model` */
+    struct cpals_result results[MOST_STARTS]; /* likewise */
+    struct ktensor model;                     /* the result, of all ranks            */
+    struct ktensor rows[MOST_RANKS];          /* with setting.spread: of each rank   */
     struct cpals_result result;
     struct rank_report report[MOST_RANKS];
 };
@@ -66,16 +70,20 @@ static inline enum status work_together(struct comm *c, void *context, struct er
     struct together *t = context;
     struct rank_tensor tensor;
     struct cpals_setting setting = t->setting;
-    struct cpals_result result;
-    struct ktensor *model = setting.spread ? &t->rows[c->rank] : &t->model;
+    struct cpals_result result[MOST_STARTS] = {{0}};
+    struct ktensor *model = setting.spread       ? &t->rows[c->rank]
+                            : setting.starts > 1 ? t->models
+                                                 : &t->model;
     setting.options.device = c->rank;
     t->path ? rank_tensor_open(&tensor, c, t->path, &options, &t->request, NULL, error)
             : rank_tensor_share(&tensor, c, t->x, &t->request, error);
     if (error->status == STATUS_OK)
-        cpals_run_rank(c, &tensor, &setting, model, &result, &t->report[c->rank], error);
+        cpals_run_rank(c, &tensor, &setting, model, result, &t->report[c->rank], error);
     rank_tensor_close(&tensor);
     if (error->status == STATUS_OK && c->rank == 0)
-        t->result = result;
+        t->result = result[0];
+    if (error->status == STATUS_OK && c->rank == 0)
+        memcpy(t->results, result, sizeof result);
     return error->status;
 }
 
@@ -86,6 +94,8 @@ static inline enum status run_together(struct together *t, int ranks, struct err
     uint64_t nnz = 0;
     if (comm_run_team(ranks, work_together, t, error) != STATUS_OK) {
         ktensor_free(&t->model); /* some ranks may have been done */
+        for (int i = 0; i < MOST_STARTS; i++)
+            ktensor_free(&t->models[i]);
         for (int r = 0; r < ranks; r++)
             ktensor_free(&t->rows[r]);
         return error->status;

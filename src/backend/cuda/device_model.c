@@ -194,3 +194,40 @@ enum status device_state_fetch(void *state, int mode, double *m, struct error *e
     memory_free(scale);
     return status;
 }
+
+/* Rotates the columns of a (rows x R, `pitch` bytes from row to row) by way of `room`, of the same
+ * size. */
+static enum status rotate_columns(const struct device_state *s, void *a, void *room, uint64_t rows,
+                                  size_t pitch, size_t entry, struct error *error)
+{
+    size_t rest = (s->rank - 1) * entry;
+    char *from = a, *to = room;
+    cudaError_t code = cudaMemcpy2DAsync(to + entry, pitch, from, pitch, rest, rows,
+                                         cudaMemcpyDeviceToDevice, s->stream);
+    if (code == cudaSuccess)
+        code = cudaMemcpy2DAsync(to, pitch, from + rest, pitch, entry, rows,
+                                 cudaMemcpyDeviceToDevice, s->stream);
+    if (code == cudaSuccess)
+        code = cudaMemcpy2DAsync(from, pitch, to, pitch, rest + entry, rows,
+                                 cudaMemcpyDeviceToDevice, s->stream);
+    return cuda_status(code, "rotating columns", error);
+}
+
+enum status device_state_rotate(void *state, int mode, struct error *error)
+{
+    struct device_state *s = state;
+    struct device_factors *f = &s->sweep.factors;
+    size_t entry = precision_bytes(f->precision);
+    enum status status = device_use(s->device, error);
+    if (status == STATUS_OK)
+        status = device_state_settle(s, error);
+    if (s->rank > 1 && status == STATUS_OK)
+        status = rotate_columns(s, f->factor[mode], f->m, f->shape.dims[mode], s->ld * entry, entry,
+                                error);
+    if (s->rank > 1 && status == STATUS_OK)
+        status = rotate_columns(s, s->norm[mode], s->inner, 1, s->rank * sizeof *s->inner,
+                                sizeof *s->inner, error);
+    device_state_restart(s);
+    device_sweep_changed(&s->sweep, mode);
+    return status;
+}

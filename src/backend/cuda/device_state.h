@@ -65,6 +65,7 @@ enum status device_state_load(void *state, const struct ktensor *k, const struct
 enum status device_state_store(void *state, struct ktensor *k, struct carried *carried,
                                struct error *error);
 enum status device_state_fetch(void *state, int mode, double *m, struct error *error);
+enum status device_state_rotate(void *state, int mode, struct error *error);
 enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);
 enum status device_state_fit(void *state, int mode, struct backend_fit *fit, struct error *error);

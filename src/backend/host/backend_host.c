@@ -11,7 +11,7 @@
 #include "backend/host/host_rates.h"
 #include "backend/host/host_residual.h"
 #include "backend/host/host_sweep.h"
-#include "backend/host/lapack_library.h"
+#include "lapack/lapack_library.h"
 #include "base/machine.h"
 #include "base/memory.h"
 
@@ -233,6 +233,28 @@ static enum status fetch(void *state, int mode, double *m, struct error *error)
     return STATUS_OK;
 }
 
+/* The last of the R entries becomes the first. */
+static void rotate_row(double *row, uint64_t rank)
+{
+    double last = row[rank - 1];
+    memmove(row + 1, row, (rank - 1) * sizeof *row);
+    row[0] = last;
+}
+
+static enum status rotate(void *state, int mode, struct error *error)
+{
+    (void)error;
+    struct host *h = state;
+    uint64_t rank = h->rank, rows = h->shape.dims[mode];
+    double *a = h->factor[mode];
+#pragma omp parallel for schedule(static) if (rows * rank > 65536)
+    for (uint64_t i = 0; i < rows; i++)
+        rotate_row(a + i * rank, rank);
+    rotate_row(h->scale[mode], rank);
+    factor_changed(h, mode);
+    return STATUS_OK;
+}
+
 /* h->v = the Hadamard product of the Grams of all modes but `mode` (-1: of all modes). */
 static void hadamard(struct host *h, int mode)
 {
@@ -431,6 +453,7 @@ static const struct backend_ops operations = {.load = load,
                                               .weights = copy_weights,
                                               .store = store,
                                               .fetch = fetch,
+                                              .rotate = rotate,
                                               .built = tell_built,
                                               .close = close_host};
 

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "backend/host/host_dense_simd.h"
-#include "backend/host/lapack_library.h"
 #include "base/memory.h"
+#include "lapack/lapack_library.h"
+#include "lapack/symmetric_eigen.h"
 
 /* Where V's reciprocal condition number is above this, V^-1 loses less than four digits. */
 #define WELL_CONDITIONED 1e-3
@@ -103,38 +104,14 @@ static void keep_zeros(double *v, uint64_t kept, const double *diagonal, uint64_
             v[e * rank + r] = 0;
 }
 
-/* V = Q diag(w) Q' with w ascending; the rows of V become the eigenvectors. dsyevd asks for scratch
- * arrays of 1 + 6 R + 2 R^2 doubles and 3 + 5 R whole numbers. */
-static enum status decompose(const struct lapack_library *lapack, double *v, uint64_t rank,
-                             double *w, struct error *error)
-{
-    uint64_t doubles = 1 + 6 * rank + 2 * rank * rank, wholes = 3 + 5 * rank;
-    double *work = memory_array(doubles, sizeof *work, error);
-    lapack_int *whole = work ? memory_array(wholes, sizeof *whole, error) : NULL;
-    lapack_int n = (lapack_int)rank, info = 0;
-    if (whole) {
-        lapack_library_enter();
-        info = lapack->dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', n, v, n, w, work,
-                                   (lapack_int)doubles, whole, (lapack_int)wholes);
-        lapack_library_leave();
-    }
-    if (info != 0)
-        error_set(error, STATUS_NUMERICAL, "the eigendecomposition of V failed with code %d",
-                  (int)info);
-    memory_free(whole);
-    memory_free(work);
-    return error->status;
-}
-
 /* factor[0] = V^+ by eigendecomposition, by way of factor[1]; V is destroyed. */
-static enum status pseudoinverse(const struct lapack_library *lapack, struct host_dense_inverse *p,
-                                 double *v, struct error *error)
+static enum status pseudoinverse(struct host_dense_inverse *p, double *v, struct error *error)
 {
     uint64_t rank = p->rank;
     double *w = memory_array(rank, sizeof *w, error);
     for (uint64_t r = 0; r < rank; r++)
         p->factor[1][r] = v[r * rank + r];
-    if (!w || decompose(lapack, v, rank, w, error) != STATUS_OK)
+    if (!w || symmetric_eigen(v, rank, w, error) != STATUS_OK)
         goto done;
     double least = (double)rank * DBL_EPSILON * w[rank - 1]; /* ascending: the last is largest */
     uint64_t kept = 0;
@@ -177,7 +154,7 @@ enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, u
         if (reciprocal > (double)rank * (double)rank * DBL_EPSILON)
             invert_factors(lapack, p, reciprocal > WELL_CONDITIONED, v, error);
         else
-            pseudoinverse(lapack, p, v, error);
+            pseudoinverse(p, v, error);
     }
     if (error->status != STATUS_OK)
         host_dense_inverse_free(p);

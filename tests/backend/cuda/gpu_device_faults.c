@@ -34,7 +34,8 @@ static const struct fault {
     {cudaErrorDevicesUnavailable, true, "GPU 0 is lost"},
 };
 
-/* Two sweeps and the fit; the backend is closed while a fault lasts. No fault begins in closing. */
+/* Two sweeps, the fit, and columns rotated; the backend is closed while a fault lasts. No fault
+ * begins in closing. */
 static enum status run(const struct setting *setting, double *fit, struct error *error)
 {
     struct backend_fit found = {.value = NAN};
@@ -51,6 +52,8 @@ static enum status run(const struct setting *setting, double *fit, struct error 
     }
     if (status == STATUS_OK)
         status = backend_fit(&b, x.shape.order - 1, &found, error);
+    if (status == STATUS_OK)
+        status = backend_rotate(&b, 0, error);
     *fit = found.value;
     if (status == STATUS_OK)
         cuda_fault_set(-1, cudaSuccess, false);

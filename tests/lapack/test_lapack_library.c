@@ -14,7 +14,7 @@
 #include <pthread.h>
 
 #include "backend/host/host_dense_inverse.h"
-#include "backend/host/lapack_library.h"
+#include "lapack/lapack_library.h"
 #include "base/memory.h"
 #include "base/system_number.h"
 

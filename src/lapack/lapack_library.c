@@ -1,4 +1,4 @@
-#include "backend/host/lapack_library.h"
+#include "lapack/lapack_library.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* LAPACK and OpenBLAS, loaded when the host backend is opened and never before: OpenBLAS starts its
+/* LAPACK and OpenBLAS, loaded when they are first needed and never before: OpenBLAS starts its
  * threads when it is loaded, which a limit of memory can keep from ever ending. Here it is loaded
  * with one thread, since blco has threads of its own. */
 #ifndef BLCO_LAPACK_LIBRARY_H

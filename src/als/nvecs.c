@@ -1,0 +1,119 @@
+#include "als/nvecs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "lapack/symmetric_eigen.h"
+#include "model/factor_columns.h"
+
+/* Squared singular values below this part of the largest are rounding. */
+#define NOTHING 1e-12
+
+struct sketch {
+    struct backend *b;
+    struct ktensor *k;
+    struct ktensor mix; /* (R x R) for each mode: random numbers               */
+    double *m;          /* (rows of the longest mode here x R): X_(n) W        */
+    double *gram;       /* (R x R): its Gram, then its eigenvectors            */
+    double *weights;    /* (R x R)                                             */
+    double *values;     /* (R): eigenvalues                                    */
+};
+
+static enum status create(struct sketch *s, struct error *error)
+{
+    uint64_t rank = s->k->rank, longest = 0;
+    struct shape square = {.order = s->b->order};
+    for (int n = 0; n < s->b->order; n++) {
+        square.dims[n] = rank;
+        if (s->k->shape.dims[n] > longest)
+            longest = s->k->shape.dims[n];
+    }
+    if (ktensor_create(&s->mix, &square, rank, error) != STATUS_OK)
+        return error->status;
+    s->m = memory_array(longest, rank * sizeof *s->m, error);
+    s->gram = memory_array(rank, rank * sizeof *s->gram, error);
+    s->weights = memory_array(rank, rank * sizeof *s->weights, error);
+    s->values = memory_array(rank, sizeof *s->values, error);
+    return error->status;
+}
+
+static void destroy(struct sketch *s)
+{
+    ktensor_free(&s->mix);
+    memory_free(s->m);
+    memory_free(s->gram);
+    memory_free(s->weights);
+    memory_free(s->values);
+}
+
+/* weights: M weights has orthonormal columns, those of the largest singular values first; random
+ * combinations of these where M has no more. */
+static void choose_weights(struct sketch *s, int n)
+{
+    uint64_t rank = s->k->rank, kept = 0;
+    const double *q = s->gram, *w = s->values, *mix = s->mix.factor[n];
+    while (kept < rank && w[rank - 1 - kept] > NOTHING * w[rank - 1])
+        kept++;
+    for (uint64_t c = 0; c < rank; c++)
+        for (uint64_t i = 0; i < rank; i++) {
+            double sum = 0;
+            for (uint64_t e = 0; e < kept; e++) {
+                const double *vector = q + (rank - 1 - e) * rank;
+                double share = c < kept ? c == e : mix[e * rank + c] / sqrt((double)kept);
+                sum += share * vector[i] / sqrt(w[rank - 1 - e]);
+            }
+            s->weights[i * rank + c] = sum;
+        }
+}
+
+/* Factor matrix n of k = the left singular vectors of X_(n) W, W being what the backend has. */
+static enum status find_vectors(struct sketch *s, int n, struct error *error)
+{
+    const struct backend_ranks *ranks = s->b->ranks;
+    const struct backend_rows *rows = &ranks->mode[n];
+    uint64_t rank = s->k->rank, skip = rows->first * rank;
+    if (backend_mttkrp(s->b, n, error) != STATUS_OK ||
+        backend_fetch(s->b, n, s->m, error) != STATUS_OK ||
+        backend_ranks_scatter(ranks, n, s->m, rank, error) != STATUS_OK ||
+        factor_columns_products(s->m + skip, rank, s->m + skip, rank, rows->count, s->gram,
+                                error) != STATUS_OK ||
+        comm_sum(ranks->all, s->gram, rank * rank, error) != STATUS_OK ||
+        symmetric_eigen(s->gram, rank, s->values, error) != STATUS_OK)
+        return error->status;
+    choose_weights(s, n);
+    factor_columns_multiply(s->m + skip, rows->count, rank, s->weights, s->k->factor[n] + skip);
+    return backend_ranks_gather(ranks, n, s->k->factor[n], rank, error);
+}
+
+/* Random combinations of the vectors that were found. */
+static void mix_vectors(struct sketch *s)
+{
+    const struct ktensor *k = s->k;
+    for (int n = 0; n < s->b->order; n++) {
+        uint64_t rows = k->shape.dims[n];
+        memory_copy(s->m, k->factor[n], rows * k->rank * sizeof *s->m);
+        factor_columns_multiply(s->m, rows, k->rank, s->mix.factor[n], k->factor[n]);
+    }
+}
+
+enum status nvecs_start(struct ktensor *k, struct backend *b, uint64_t seed,
+                        struct progress *progress, struct error *error)
+{
+    struct sketch s = {.b = b, .k = k};
+    progress_stage(progress, "sketching");
+    if (create(&s, error) == STATUS_OK)
+        ktensor_randomise(k, KTENSOR_NORMAL, seed);
+    for (int sketch = 0; sketch < NVECS_SKETCHES && error->status == STATUS_OK; sketch++) {
+        ktensor_randomise(&s.mix, KTENSOR_NORMAL, seed + (uint64_t)sketch);
+        if (sketch > 0)
+            mix_vectors(&s);
+        backend_load(b, k, error);
+        for (int n = 0; n < b->order && error->status == STATUS_OK; n++)
+            find_vectors(&s, n, error);
+    }
+    destroy(&s);
+    if (error->status == STATUS_OK)
+        progress_done(progress, "%d sketches of each unfolding", NVECS_SKETCHES);
+    return error->status;
+}

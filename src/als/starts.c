@@ -1,0 +1,116 @@
+#include "als/starts.h"
+
+#include "als/nvecs.h"
+#include "base/memory.h"
+
+enum status starts_create(struct starts *s, int asked, uint64_t seed, struct error *error)
+{
+    *s = (struct starts){.asked = asked};
+    s->start = memory_zeros((size_t)asked, sizeof *s->start, error);
+    s->model = memory_zeros((size_t)asked, sizeof *s->model, error);
+    if (error->status != STATUS_OK)
+        starts_free(s);
+    for (int i = 0; s->start && i < asked; i++)
+        s->start[i].seed = seed + (uint64_t)i;
+    return error->status;
+}
+
+static void free_models(struct starts *s)
+{
+    for (int i = 0; s->model && i < s->asked; i++)
+        ktensor_free(&s->model[i]);
+}
+
+void starts_free(struct starts *s)
+{
+    free_models(s);
+    memory_free(s->model);
+    memory_free(s->start);
+    fit_trace_free(&s->trace);
+    *s = (struct starts){0};
+}
+
+void starts_note(struct starts *s, const struct cpals_result *result, struct fit_trace *trace)
+{
+    s->start[s->made].result = *result;
+    if (result->fit > s->start[s->best].result.fit)
+        s->best = s->made;
+    if (trace && s->best == s->made)
+        fit_trace_swap(trace, &s->trace);
+    s->made++;
+}
+
+void starts_give_trace(struct starts *s, struct fit_trace *trace)
+{
+    if (trace)
+        fit_trace_swap(trace, &s->trace);
+}
+
+bool starts_ended(const struct starts *s)
+{
+    enum cpals_stop stop = s->made > 0 ? s->start[s->made - 1].result.stop : CPALS_GOES_ON;
+    return stop == CPALS_INTERRUPTED || stop == CPALS_TIME_LIMIT;
+}
+
+bool starts_go_on(const struct starts *s)
+{
+    return s->made < s->asked && !starts_ended(s);
+}
+
+struct cpals_options starts_options(const struct starts *s, const struct cpals_options *options)
+{
+    struct cpals_options of = *options;
+    if (s->made > 0)
+        of.core_above = s->start[s->best].result.fit;
+    return of;
+}
+
+enum status starts_run(struct starts *s, struct backend *b, const struct starts_kind *kind,
+                       const struct cpals_options *options, struct progress *progress,
+                       struct error *error)
+{
+    const struct ktensor *first = &s->model[0];
+    while (starts_go_on(s)) {
+        struct ktensor *k = &s->model[s->made];
+        struct cpals_result result;
+        const struct cpals_options of = starts_options(s, options);
+        if (s->made > 0) {
+            if (ktensor_create(k, &first->shape, first->rank, error) != STATUS_OK)
+                return error->status;
+            ktensor_randomise(k, kind->init, s->start[s->made].seed);
+        } else if (kind->nvecs &&
+                   nvecs_start(k, b, s->start[0].seed, progress, error) != STATUS_OK) {
+            return error->status;
+        }
+        if (cpals_run(b, k, &of, progress, &result, error) != STATUS_OK)
+            return s->asked > 1 ? error_prefix(error, "start %d: ", s->made + 1) : error->status;
+        starts_note(s, &result, options->trace);
+    }
+    starts_give_trace(s, options->trace);
+    return STATUS_OK;
+}
+
+enum status starts_settle(struct starts *s, struct ktensor *best, struct error *error)
+{
+    struct ktensor *of = &s->model[s->best];
+    s->start[s->best].score = 1;
+    for (int i = 0; i < s->made && error->status == STATUS_OK; i++)
+        if (i != s->best)
+            ktensor_score(&s->model[i], of, 0, &s->start[i].score, NULL, error);
+    *best = *of;
+    *of = (struct ktensor){0};
+    free_models(s);
+    return error->status;
+}
+
+struct starts_agreement starts_agreement(const struct starts *s)
+{
+    struct starts_agreement a = {.others = s->made - 1};
+    double fit = s->start[s->best].result.fit;
+    for (int i = 0; i < s->made; i++) {
+        bool same = s->start[i].score >= STARTS_SAME;
+        a.agree += i != s->best && same;
+        a.different += !same && s->start[i].result.fit > fit - STARTS_EQUAL_FIT;
+    }
+    return a;
+}

@@ -1,0 +1,87 @@
+#include "commands/cpd_starts.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+static void show_table(struct progress *progress, const struct starts *s)
+{
+    static const char *const why[] = {[CPALS_CONVERGED] = "converged",
+                                      [CPALS_ITERATIONS] = "iteration limit",
+                                      [CPALS_INTERRUPTED] = "interrupted",
+                                      [CPALS_TIME_LIMIT] = "time limit"};
+    progress_note(progress, "                seed iterations         fit  score");
+    for (int i = 0; i < s->made; i++) {
+        const struct start_outcome *of = &s->start[i];
+        progress_note(progress, "  %18ju %10d %11.9f %6.4f  %s%s", (uintmax_t)of->seed,
+                      of->result.iterations, of->result.fit, of->score, why[of->result.stop],
+                      i == s->best ? ", best" : "");
+    }
+}
+
+/* What the scores mean, the gravest first. */
+static void explain(struct progress *progress, const struct starts_agreement *a)
+{
+    if (a->agree == a->others)
+        progress_note(progress,
+                      "all starts lead to the same components (score %.2f or more): others would "
+                      "hardly find better ones",
+                      STARTS_SAME);
+    else if (a->different > 0)
+        progress_note(progress,
+                      "warning: %d of %d other starts fit as well (within %g) with other "
+                      "components: the components of this rank are not unique; try a lower rank, "
+                      "or a smaller --tol",
+                      a->different, a->others, STARTS_EQUAL_FIT);
+    else if (a->agree > 0)
+        progress_note(progress,
+                      "%d of %d other starts lead to the components of the best (score %.2f or "
+                      "more), the rest to others that fit less",
+                      a->agree, a->others, STARTS_SAME);
+    else
+        progress_note(progress,
+                      "warning: no other start leads to the components of the best (score %.2f or "
+                      "more): try more starts, more iterations, or a lower rank",
+                      STARTS_SAME);
+}
+
+void cpd_tell_starts(struct progress *progress, const struct starts *s)
+{
+    if (s->asked < 2)
+        return;
+    show_table(progress, s);
+    if (s->made < s->asked)
+        progress_note(progress, "%d of %d starts were begun before the end of the run", s->made,
+                      s->asked);
+    if (s->made > 1) {
+        const struct starts_agreement a = starts_agreement(s);
+        explain(progress, &a);
+    }
+}
+
+void cpd_core_text(const struct core_consistency *core, char *text, size_t size)
+{
+    snprintf(text, size, core->percent > -1000 ? "%.1f" : "%.1e", core->percent);
+}
+
+void cpd_tell_core(struct progress *progress, const struct core_consistency *core)
+{
+    static const char *const why[CORE_STATES] = {
+        [CORE_FEW_MODES] = "it takes three modes or more",
+        [CORE_ZERO] = "a component is zero",
+        [CORE_ENDED] = "the run was ended before",
+    };
+    char text[32];
+    if (core->state == CORE_KNOWN) {
+        cpd_core_text(core, text, sizeof text);
+        progress_note(progress, "core consistency %s", text);
+    }
+    if (core->state == CORE_TOO_LARGE)
+        progress_note(progress,
+                      "core consistency not known: it would take more than %d MTTKRPs at this rank",
+                      CORE_PASSES);
+    else if (core->state == CORE_DEPENDENT)
+        progress_note(progress, "core consistency not known: the columns of mode %d are dependent",
+                      core->mode + 1);
+    else if (why[core->state])
+        progress_note(progress, "core consistency not known: %s", why[core->state]);
+}

@@ -1,0 +1,64 @@
+/* The ranks of a sweep side by side. */
+#include "commands/cpd_starts.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BAR 20 /* characters */
+
+/* text (BAR + 1) = a bar as long as this part of its room, of 0 to 1. */
+static void draw(char *text, double part)
+{
+    int length = (int)lround(BAR * fmin(fmax(part, 0), 1));
+    memset(text, '.', BAR);
+    memset(text, '#', (size_t)length);
+    text[BAR] = '\0';
+}
+
+static void show_outcome(struct progress *progress, const struct rank_outcome *o)
+{
+    char fit[BAR + 1], core[BAR + 1] = "", percent[32] = "-", agree[32] = "";
+    draw(fit, o->fit);
+    if (o->core.state == CORE_KNOWN) {
+        draw(core, o->core.percent / 100);
+        cpd_core_text(&o->core, percent, sizeof percent);
+    }
+    if (o->agreement.others > 0)
+        snprintf(agree, sizeof agree, "%d of %d", o->agreement.agree, o->agreement.others);
+    progress_note(progress, "%7ju %9.6f %s %9s %-*s %s", (uintmax_t)o->rank, o->fit, fit, percent,
+                  BAR, core, agree);
+}
+
+/* A choice of rank 1, whose core consistency is always 100, says nothing. */
+static void suggest(struct progress *progress, const struct rank_outcome *outcome, int count)
+{
+    int choice = rank_choice(outcome, count);
+    const char *agree = outcome[0].agreement.others > 0
+                            ? " and with which at least half of the other starts agree"
+                            : "";
+    if (choice < 0 || outcome[choice].rank == 1)
+        progress_note(progress,
+                      "no rank above 1 is suggested: none has a core consistency of %d or more%s",
+                      RANK_CHOICE_CORE, agree);
+    else
+        progress_note(progress,
+                      "rank %ju is suggested: the largest of these with a core consistency of %d "
+                      "or more%s%s",
+                      (uintmax_t)outcome[choice].rank, RANK_CHOICE_CORE, agree,
+                      choice == count - 1 ? "; larger ones may do as well" : "");
+}
+
+void cpd_tell_ranks(struct progress *progress, const struct rank_outcome *outcome, int count,
+                    bool more)
+{
+    bool starts = outcome[0].agreement.others > 0;
+    progress_note(progress, "   rank       fit 0 to 1                    core 0 to 100%s",
+                  starts ? "             starts that agree" : "");
+    for (int i = 0; i < count; i++)
+        show_outcome(progress, &outcome[i]);
+    if (more)
+        progress_note(progress, "not all ranks were tried before the end of the run");
+    suggest(progress, outcome, count);
+}

@@ -1,0 +1,360 @@
+/* The core consistency against its definition, with a dense core and normal equations in long
+ * double; its known values; and what it is not computed for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "formats/tensor_input.h"
+#include "support/rank_runs.h"
+
+#define MOST_RANK 8
+
+/* inverse (R x R) = gram^-1, by Gauss and Jordan with pivots. */
+static void naive_invert(long double gram[MOST_RANK][MOST_RANK],
+                         long double inverse[MOST_RANK][MOST_RANK], uint64_t rank)
+{
+    for (uint64_t i = 0; i < rank; i++)
+        for (uint64_t j = 0; j < rank; j++)
+            inverse[i][j] = i == j;
+    for (uint64_t c = 0; c < rank; c++) {
+        uint64_t pivot = c;
+        for (uint64_t i = c; i < rank; i++)
+            if (fabsl(gram[i][c]) > fabsl(gram[pivot][c]))
+                pivot = i;
+        for (uint64_t j = 0; j < rank; j++) {
+            long double g = gram[c][j], v = inverse[c][j];
+            gram[c][j] = gram[pivot][j];
+            gram[pivot][j] = g;
+            inverse[c][j] = inverse[pivot][j];
+            inverse[pivot][j] = v;
+        }
+        long double by = gram[c][c];
+        for (uint64_t j = 0; j < rank; j++) {
+            gram[c][j] /= by;
+            inverse[c][j] /= by;
+        }
+        for (uint64_t i = 0; i < rank; i++) {
+            long double times = gram[i][c];
+            for (uint64_t j = 0; j < rank && i != c; j++) {
+                gram[i][j] -= times * gram[c][j];
+                inverse[i][j] -= times * inverse[c][j];
+            }
+        }
+    }
+}
+
+/* b (I_n x R) = A (A'A)^-1 of A = factor n times lambda^(1/N). */
+static void naive_inverse_of(const struct ktensor *k, int n, long double *b)
+{
+    uint64_t rank = k->rank, rows = k->shape.dims[n];
+    long double gram[MOST_RANK][MOST_RANK] = {{0}}, inverse[MOST_RANK][MOST_RANK];
+    long double share[MOST_RANK];
+    for (uint64_t r = 0; r < rank; r++)
+        share[r] = powl((long double)k->lambda[r], 1.0L / k->shape.order);
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t r = 0; r < rank; r++)
+            for (uint64_t s = 0; s < rank; s++)
+                gram[r][s] += (long double)k->factor[n][i * rank + r] * share[r] *
+                              (long double)k->factor[n][i * rank + s] * share[s];
+    naive_invert(gram, inverse, rank);
+    memset(b, 0, rows * rank * sizeof *b);
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t r = 0; r < rank; r++)
+            for (uint64_t s = 0; s < rank; s++)
+                b[i * rank + r] +=
+                    (long double)k->factor[n][i * rank + s] * share[s] * inverse[s][r];
+}
+
+static double naive_core_consistency(const struct coo *x, const struct ktensor *k)
+{
+    uint64_t rank = k->rank, cells = 1;
+    long double *b[MAX_ORDER], sum = 0;
+    for (int n = 0; n < k->shape.order; n++) {
+        cells *= rank;
+        b[n] = malloc(k->shape.dims[n] * rank * sizeof **b);
+        assert_non_null(b[n]);
+        naive_inverse_of(k, n, b[n]);
+    }
+    for (uint64_t cell = 0; cell < cells; cell++) {
+        uint64_t r[MAX_ORDER], rest = cell;
+        bool diagonal = true;
+        long double g = 0;
+        for (int n = 0; n < k->shape.order; n++, rest /= rank) {
+            r[n] = rest % rank;
+            diagonal = diagonal && r[n] == r[0];
+        }
+        for (uint64_t i = 0; i < x->nnz; i++) {
+            long double product = (long double)x->value[i];
+            for (int n = 0; n < k->shape.order; n++)
+                product *= b[n][x->index[n][i] * rank + r[n]];
+            g += product;
+        }
+        sum += (g - diagonal) * (g - diagonal);
+    }
+    for (int n = 0; n < k->shape.order; n++)
+        free(b[n]);
+    return (double)(100 * (1 - sum / (long double)rank));
+}
+
+/* Runs ALS with the core consistency; the caller frees *k. */
+static struct core_consistency core_of(const struct coo *x, const struct backend_options *options,
+                                       uint64_t seed, int iterations, double tolerance,
+                                       struct ktensor *k)
+{
+    const struct cpals_options als = {
+        .max_iterations = iterations, .tolerance = tolerance, .core_consistency = true};
+    return run_random(x, options, seed, &als, k).core;
+}
+
+static void check_known(const struct coo *x, const struct backend_options *options, int iterations)
+{
+    struct ktensor k;
+    struct core_consistency core = core_of(x, options, 3, iterations, 0, &k);
+    double expected = naive_core_consistency(x, &k);
+    assert_int_equal(core.state, CORE_KNOWN);
+    if (!(fabs(core.percent - expected) < 1e-8 * (100 + fabs(expected))))
+        fail_msg("core consistency %.12g, expected %.12g", core.percent, expected);
+    ktensor_free(&k);
+}
+
+static void test_against_the_definition(void **state)
+{
+    static const struct tensor_case cases[] = {
+        {3, {30, 20, 25}, 900, 0},   {3, {7, 60, 9}, 700, 1},      {3, {40, 41, 1}, 600, 0},
+        {4, {9, 12, 7, 20}, 900, 0}, {5, {6, 5, 8, 4, 7}, 600, 0},
+    };
+    static const uint64_t ranks[] = {5, 4, 1, 4, 3};
+    use_ranks(state);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (size_t f = 0; f < 3; f++) {
+            const struct backend_options options = {.rank = ranks[c], .conflict = conflicts[f]};
+            struct coo x;
+            naive_random_coo(&x, SHAPE(cases[c].order, cases[c].dims), cases[c].nnz, c,
+                             cases[c].skewed);
+            check_known(&x, &options, 4);
+            coo_free(&x);
+        }
+}
+
+/* Rows that one rank alone touches have places of their own, and norms are kept beside rows. */
+static void test_long_modes(void **state)
+{
+    use_ranks(state);
+    const struct backend_options options = {.rank = 3};
+    struct coo x;
+    naive_random_coo(&x, &(struct shape){3, {700, 520, 9000}}, 15000, 4, 0);
+    check_known(&x, &options, 3);
+    coo_free(&x);
+}
+
+static void create_diagonal(struct coo *x, uint64_t length)
+{
+    struct error error = {0};
+    assert_int_equal(coo_create(x, &(struct shape){3, {length, length, length}}, length, &error),
+                     STATUS_OK);
+    for (uint32_t i = 0; i < length; i++) {
+        x->index[0][i] = x->index[1][i] = x->index[2][i] = i;
+        x->value[i] = 5 - (double)i;
+    }
+}
+
+/* A superdiagonal tensor of its own rank has a core as it should be. */
+static void test_superdiagonal(void **state)
+{
+    use_ranks(state);
+    const struct backend_options options = {.rank = 3};
+    const struct cpals_options als = {.max_iterations = 300, .core_consistency = true};
+    struct error error = {0};
+    struct coo x;
+    struct ktensor k;
+    struct cpals_result result;
+    create_diagonal(&x, 3);
+    assert_int_equal(ktensor_create(&k, &x.shape, 3, &error), STATUS_OK);
+    for (int n = 0; n < 3; n++)
+        for (int i = 0; i < 9; i++)
+            k.factor[n][i] = i % 4 == 0 ? 1 : 0.1;
+    assert_int_equal(run_from(&x, &k, &options, &als, &result, &error), STATUS_OK);
+    assert_int_equal(result.core.state, CORE_KNOWN);
+    assert_true(fabs(result.core.percent - 100) < 1e-5);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+/* The amino acid fluorescence data (Bro 1997), 5 x 201 x 61, have three components. */
+static void test_amino_acids(void **state)
+{
+    use_ranks(state);
+    const char *folder = getenv("BLCO_TEST_DATA");
+    char path[4096];
+    struct error error = {0};
+    struct tensor_input input;
+    snprintf(path, sizeof path, "%s/aminoacid.tns", folder ? folder : "");
+    if (!folder || access(path, R_OK) != 0)
+        skip();
+    const struct tns_options tns = {.index_base = 1};
+    assert_int_equal(tensor_input_open(&input, path, &tns, NULL, &error), STATUS_OK);
+    for (uint64_t rank = 3; rank <= 4; rank++) {
+        const struct backend_options options = {.rank = rank};
+        struct ktensor k;
+        struct core_consistency core = core_of(&input.x, &options, 2, 300, 1e-6, &k);
+        double expected = naive_core_consistency(&input.x, &k);
+        assert_int_equal(core.state, CORE_KNOWN);
+        assert_true(fabs(core.percent - expected) < 1e-5 * (100 + fabs(expected)));
+        assert_true(rank == 3 ? core.percent > 99 : core.percent < 50);
+        ktensor_free(&k);
+    }
+    tensor_input_close(&input);
+}
+
+/* What there is none of, and why. */
+static void test_not_known(void **state)
+{
+    use_ranks(state);
+    static const struct {
+        int order;
+        uint64_t dims[MAX_ORDER], rank;
+        enum core_state state;
+    } cases[] = {
+        {1, {30}, 1, CORE_FEW_MODES},          {2, {30, 20}, 2, CORE_FEW_MODES},
+        {4, {9, 9, 9, 9}, 33, CORE_TOO_LARGE}, {3, {20, 3, 20}, 4, CORE_DEPENDENT},
+        {3, {5, 6, 4}, 3, CORE_KNOWN},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const struct backend_options options = {.rank = cases[c].rank};
+        struct coo x;
+        struct ktensor k;
+        naive_random_coo(&x, SHAPE(cases[c].order, cases[c].dims), 60, c, 0);
+        struct core_consistency core = core_of(&x, &options, 1, 2, 0, &k);
+        assert_int_equal(core.state, cases[c].state);
+        assert_true(core.state != CORE_DEPENDENT || core.mode == 1);
+        ktensor_free(&k);
+        coo_free(&x);
+    }
+}
+
+/* A component that is zero from the start stays zero. */
+static void test_zero_component(void **state)
+{
+    use_ranks(state);
+    const struct backend_options options = {.rank = 2};
+    const struct cpals_options als = {.max_iterations = 2, .core_consistency = true};
+    struct error error = {0};
+    struct coo x;
+    struct ktensor k;
+    struct cpals_result result;
+    naive_random_coo(&x, &(struct shape){3, {8, 9, 10}}, 200, 1, 0);
+    create_model(&k, &x, 2, 1);
+    for (int n = 0; n < 3; n++)
+        for (uint64_t i = 0; i < x.shape.dims[n]; i++)
+            k.factor[n][2 * i + 1] = 0;
+    assert_int_equal(run_from(&x, &k, &options, &als, &result, &error), STATUS_OK);
+    assert_int_equal(result.core.state, CORE_ZERO);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+/* Only where it is asked for, the run was not ended, and the fit is above the limit. */
+static void test_when(void **state)
+{
+    use_ranks(state);
+    const struct backend_options options = {.rank = 2};
+    static const volatile sig_atomic_t now = SIGTERM;
+    const struct cpals_options als[] = {
+        {.max_iterations = 3},
+        {.max_iterations = 3, .core_consistency = true, .core_above = 0.999},
+        {.max_iterations = 3, .core_consistency = true, .interrupted = &now},
+        {.max_iterations = 3, .core_consistency = true, .deadline = 1e-9},
+        {.max_iterations = 3, .core_consistency = true},
+    };
+    struct coo x;
+    naive_random_coo(&x, &(struct shape){3, {8, 9, 10}}, 200, 1, 0);
+    for (int i = 0; i < 5; i++) {
+        struct ktensor k;
+        struct cpals_result result = run_random(&x, &options, 1, &als[i], &k);
+        assert_int_equal(result.core.state, i < 4 ? CORE_NOT_ASKED : CORE_KNOWN);
+        ktensor_free(&k);
+    }
+    coo_free(&x);
+}
+
+/* A signal or the time limit in mid-computation. */
+static void test_ends(void **state)
+{
+    const struct backend_kind *kind = backend_of(state);
+    static const volatile sig_atomic_t now = SIGTERM, never = 0;
+    struct error error = {0};
+    struct backend b;
+    struct coo x;
+    struct ktensor k;
+    struct backend_fit fit;
+    struct core_consistency core;
+    naive_random_coo(&x, &(struct shape){3, {8, 9, 10}}, 200, 1, 0);
+    open_backend(&b, kind, &x, 3, CONFLICT_AUTO);
+    create_model(&k, &x, 3, 1);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
+        assert_int_equal(cpals_sweep(&b, &fit, &error), STATUS_OK);
+        assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
+        assert_int_equal(core_consistency(&core, &b, &k, i == 1 ? &now : &never, i == 2 ? 1e-9 : 0,
+                                          NULL, &error),
+                         STATUS_OK);
+        assert_int_equal(core.state, i == 0 ? CORE_KNOWN : CORE_ENDED);
+        assert_true(b.seconds[OP_MTTKRP][0] > 0); /* all that was queued is booked */
+        for (int n = 0; n < 3; n++)
+            assert_true(b.seconds[OP_MTTKRP][n] >= 0 && b.seconds[OP_UPDATE][n] >= 0);
+    }
+    backend_close(&b);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+static void test_passes(void **state)
+{
+    (void)state;
+    assert_true(core_consistency_passes(3, 1024) == 1024);
+    assert_true(core_consistency_passes(3, 1025) == CORE_PASSES + 1);
+    assert_true(core_consistency_passes(4, 32) == 1024);
+    assert_true(core_consistency_passes(5, 10) == 1000);
+    assert_true(core_consistency_passes(5, 11) == CORE_PASSES + 1);
+    assert_true(core_consistency_passes(16, 1) == 1);
+    assert_true(core_consistency_passes(16, UINT64_C(1) << 40) == CORE_PASSES + 1);
+}
+
+static void test_failing_allocations(void **state)
+{
+    use_ranks(state);
+    if (under_test.kind->devices || under_test.ranks > 3)
+        skip(); /* what differs from others is on the host */
+    const struct backend_options options = {.rank = 2, .host_memory = 1 << 28};
+    const struct cpals_options als = {.max_iterations = 1, .core_consistency = true};
+    struct coo x;
+    naive_random_coo(&x, &(struct shape){3, {8, 9, 10}}, 100, 1, 0);
+    assert_true(fail_every_allocation(&x, &options, &als) > 20);
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_RANKS(test_against_the_definition),
+        ON_RANKS(test_long_modes),
+        ON_RANKS(test_superdiagonal),
+        ON_RANKS(test_amino_acids),
+        ON_RANKS(test_not_known),
+        ON_RANKS(test_zero_component),
+        ON_RANKS(test_when),
+        ON_ALL(test_ends),
+        cmocka_unit_test(test_passes),
+        ON_RANKS(test_failing_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+/* Several starts: the best of the single runs counts, and what the scores say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "als/starts.h"
+#include "support/rank_runs.h"
+
+/* Makes the starts on the backend and the ranks under test; the models are in s->model. The caller
+ * frees *s. */
+static enum status run_starts(const struct coo *x, const struct backend_options *options,
+                              const struct cpals_options *als, int count, uint64_t seed,
+                              struct starts *s, struct error *error)
+{
+    struct backend b = {0};
+    if (starts_create(s, count, seed, error) != STATUS_OK)
+        return error->status;
+    if (under_test.ranks == 1) {
+        if (ktensor_create(&s->model[0], &x->shape, options->rank, error) == STATUS_OK)
+            ktensor_randomise(&s->model[0], KTENSOR_RANDOM, seed);
+        if (error->status == STATUS_OK &&
+            backend_open(&b, under_test.kind, x, options, NULL, NULL, error) == STATUS_OK)
+            starts_run(s, &b, &(struct starts_kind){KTENSOR_RANDOM, false}, als, NULL, error);
+        backend_close(&b);
+        return error->status;
+    }
+    struct together t = make_together(under_test.kind, x, NULL, options, NULL, als);
+    t.setting.seed = seed;
+    t.setting.starts = count;
+    if (run_together(&t, under_test.ranks, error) == STATUS_OK)
+        for (int i = 0; i < count && t.results[i].iterations > 0; i++) {
+            s->model[i] = t.models[i];
+            starts_note(s, &t.results[i], NULL);
+        }
+    return error->status;
+}
+
+/* Each start gives what a run of its seed alone gives, and the best is the best of them. */
+static void test_each_start_is_a_run(void **state)
+{
+    use_ranks(state);
+    struct error error = {0};
+    const struct backend_options options = {.rank = 3};
+    const struct cpals_options als = {.max_iterations = 6, .core_consistency = true};
+    struct starts s;
+    struct coo x;
+    struct ktensor best;
+    naive_random_coo(&x, &(struct shape){3, {30, 20, 40}}, 2000, 7, 1);
+    if (run_starts(&x, &options, &als, 4, 11, &s, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(s.made, 4);
+    double fit = 0;
+    for (int i = 0; i < 4; i++) {
+        struct ktensor k;
+        struct cpals_result alone = run_random(&x, &options, 11 + (uint64_t)i, &als, &k);
+        const struct cpals_result *r = &s.start[i].result;
+        assert_true(s.start[i].seed == 11 + (uint64_t)i);
+        assert_int_equal(r->iterations, 6);
+        assert_true(fabs(r->fit - alone.fit) < 1e-10);
+        for (uint64_t j = 0; j < 30 * 3; j++)
+            assert_true(fabs(s.model[i].factor[0][j] - k.factor[0][j]) < 1e-6);
+        assert_int_equal(r->core.state, r->fit > fit ? CORE_KNOWN : CORE_NOT_ASKED);
+        fit = fmax(fit, r->fit);
+        ktensor_free(&k);
+    }
+    assert_true(s.start[s.best].result.fit == fit);
+    assert_int_equal(starts_settle(&s, &best, &error), STATUS_OK);
+    for (int i = 0; i < 4; i++)
+        assert_true(i == s.best ? s.start[i].score == 1
+                                : s.start[i].score > 0 && s.start[i].score < 1);
+    assert_true(fabsl(naive_fit(&x, &best) - (long double)fit) < 1e-9L);
+    ktensor_free(&best);
+    starts_free(&s);
+    coo_free(&x);
+}
+
+/* A tensor of rank 2 whose components every start finds. */
+static void create_planted(struct coo *x)
+{
+    struct error error = {0};
+    struct ktensor k;
+    assert_int_equal(coo_create(x, &(struct shape){3, {8, 9, 10}}, 720, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(&k, &x->shape, 2, &error), STATUS_OK);
+    ktensor_randomise(&k, KTENSOR_RANDOM, 5);
+    for (uint32_t i = 0; i < 720; i++) {
+        uint32_t at[3] = {i / 90, i / 10 % 9, i % 10};
+        x->value[i] = 0;
+        for (int n = 0; n < 3; n++)
+            x->index[n][i] = at[n];
+        for (int r = 0; r < 2; r++)
+            x->value[i] += k.factor[0][2 * at[0] + (uint32_t)r] *
+                           k.factor[1][2 * at[1] + (uint32_t)r] *
+                           k.factor[2][2 * at[2] + (uint32_t)r];
+    }
+    ktensor_free(&k);
+}
+
+static void test_agreement(void **state)
+{
+    use_ranks(state);
+    struct error error = {0};
+    const struct backend_options options = {.rank = 2};
+    const struct cpals_options als = {.max_iterations = 2000, .tolerance = 1e-10};
+    struct starts s;
+    struct coo x;
+    struct ktensor best;
+    create_planted(&x);
+    assert_int_equal(run_starts(&x, &options, &als, 3, 1, &s, &error), STATUS_OK);
+    assert_int_equal(starts_settle(&s, &best, &error), STATUS_OK);
+    const struct starts_agreement a = starts_agreement(&s);
+    assert_int_equal(a.others, 2);
+    assert_int_equal(a.agree, 2);
+    assert_int_equal(a.different, 0);
+    for (int i = 0; i < 3; i++)
+        assert_true(s.start[i].score > 0.999);
+    ktensor_free(&best);
+    starts_free(&s);
+    coo_free(&x);
+}
+
+/* A signal and the time limit end the start that is under way, and no other begins. */
+static void test_ended(void **state)
+{
+    use_ranks(state);
+    static const volatile sig_atomic_t now = SIGTERM;
+    const struct backend_options options = {.rank = 2};
+    const struct cpals_options als[] = {{.max_iterations = 50, .interrupted = &now},
+                                        {.max_iterations = 50, .deadline = 1e-9}};
+    struct coo x;
+    naive_random_coo(&x, &(struct shape){3, {8, 9, 10}}, 200, 1, 0);
+    for (int i = 0; i < 2; i++) {
+        struct error error = {0};
+        struct starts s;
+        struct ktensor best;
+        assert_int_equal(run_starts(&x, &options, &als[i], MOST_STARTS, 1, &s, &error), STATUS_OK);
+        assert_int_equal(s.made, 1);
+        assert_true(starts_ended(&s));
+        assert_int_equal(s.start[0].result.iterations, 1);
+        assert_int_equal(starts_settle(&s, &best, &error), STATUS_OK);
+        assert_int_equal(best.rank, 2);
+        ktensor_free(&best);
+        starts_free(&s);
+    }
+    coo_free(&x);
+}
+
+/* What scores and fits say, straight from a table. */
+static void test_agreement_counts(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct starts s;
+    static const double fit[] = {0.5, 0.9, 0.8995, 0.9 - 2e-3}, score[] = {0.2, 1, 0.94, 0.96};
+    assert_int_equal(starts_create(&s, 4, 1, &error), STATUS_OK);
+    for (int i = 0; i < 4; i++) {
+        const struct cpals_result r = {.fit = fit[i], .stop = CPALS_CONVERGED};
+        assert_true(starts_go_on(&s));
+        starts_note(&s, &r, NULL);
+        s.start[i].score = score[i];
+    }
+    assert_false(starts_go_on(&s));
+    assert_int_equal(s.best, 1);
+    const struct starts_agreement a = starts_agreement(&s);
+    assert_int_equal(a.others, 3);
+    assert_int_equal(a.agree, 1);
+    assert_int_equal(a.different, 1);
+    starts_free(&s);
+}
+
+static void test_failing_allocations(void **state)
+{
+    use_ranks(state);
+    if (under_test.kind->devices || under_test.ranks > 2)
+        skip(); /* what differs from others is on the host */
+    const struct backend_options options = {.rank = 2, .host_memory = 1 << 28};
+    const struct cpals_options als = {.max_iterations = 1};
+    struct coo x;
+    int failures = 0;
+    naive_random_coo(&x, &(struct shape){3, {8, 9, 10}}, 100, 1, 0);
+    for (long i = 0, fired = 1; fired; i++) {
+        struct error error = {0};
+        struct starts s;
+        struct ktensor best = {0};
+        memory_hook_set(i);
+        enum status status = run_starts(&x, &options, &als, 2, 1, &s, &error);
+        if (status == STATUS_OK)
+            status = starts_settle(&s, &best, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        failures += (int)fired;
+        ktensor_free(&best);
+        starts_free(&s);
+    }
+    assert_true(failures > 30);
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_RANKS(test_each_start_is_a_run),
+        ON_RANKS(test_agreement),
+        ON_RANKS(test_ended),
+        cmocka_unit_test(test_agreement_counts),
+        ON_RANKS(test_failing_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

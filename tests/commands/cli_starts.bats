@@ -1,0 +1,144 @@
+# Several starts, the core consistency, several ranks.
+load cli_helpers
+load ../support/mpi
+
+# Rank 3 at every start, and more than rank 3 at none.
+three() { "$BLCO" generate -q x.tns --dims 20,25,30 --nnz 15000 --planted-rank 3 --seed 4; }
+
+# column SEED COLUMN: of the table of starts.
+column() { awk -v seed="$1" -v c="$2" '/ seed iterations /{ on = 1; next } on && $1 == seed { print $c; exit }' messages; }
+
+@test "each start is the run of its seed, and the best is written" {
+    cpd "$DATA/ucb-admissions.tns" -r 3 -i 30 --starts 4 --seed 7 -o all
+    best=$(awk '/, best$/ { print $1 }' messages)
+    cp messages table
+    grep -qE '^ +seed iterations +fit +score$' table
+    for seed in 7 8 9 10; do
+        cp table messages
+        expected=$(column $seed 3)
+        cpd "$DATA/ucb-admissions.tns" -r 3 -i 30 --seed $seed -o one
+        near "$(fit)" "$expected" 1e-8
+        [ "$seed" != "$best" ] || cat one.*.mat >of_best
+    done
+    cat all.*.mat | awk '{ for (i = 1; i <= NF; i++) print $i }' >a
+    awk '{ for (i = 1; i <= NF; i++) print $i }' of_best >b
+    paste a b | awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > 1e-6) exit 1 }'
+}
+
+@test "starts that agree, and that do not" {
+    three
+    cpd x.tns -r 3 -i 300 --tol 1e-8 --starts 3 --nowrite
+    grep -q '^all starts lead to the same components (score 0.95 or more)' messages
+    cpd x.tns -r 3 --nowrite
+    ! grep -qE 'starts|score|core' messages
+    cpd "$DATA/matmul-2x2x2.tns" -r 6 -i 3 --tol 0 --starts 3 --nowrite
+    grep -qE '^warning: (no other start leads|[12] of 2 other starts fit as well)' messages
+}
+
+@test "several processes, and several starts" {
+    needs_mpirun
+    three
+    cpd x.tns -r 3 -i 12 --tol 0 --starts 3 -o one --core-consistency
+    expected=$(column 2 3)
+    processes 2 "$BLCO" cpd x.tns -r 3 -i 12 --tol 0 --starts 3 -o two --core-consistency 2>messages
+    grep -q '^core consistency ' messages
+    for file in one.*.mat; do
+        paste "$file" "two${file#one}" | awk '{ for (i = 1; i <= NF / 2; i++) { d = $i - $(i + NF / 2); if (d < 0) d = -d; if (d > 1e-5) exit 1 } }'
+    done
+    near "$(column 2 3)" "$expected" 1e-8
+}
+
+@test "the core consistency of a sound model is 100, of too many components not" {
+    three
+    cpd x.tns -r 3 -i 500 --tol 1e-9 --nowrite --core-consistency
+    near "$(sed -n 's/^core consistency //p' messages)" 100 0.5
+    "$BLCO" generate -q noisy.tns --dims 20,25,30 --nnz 15000 --planted-rank 3 --seed 4 --noise 0.1
+    cpd noisy.tns -r 5 -i 500 --nowrite --core-consistency
+    core=$(sed -n 's/^core consistency //p' messages)
+    awk -v core="$core" 'BEGIN { exit !(core != "" && core < 80) }'
+    printf '1 1 5\n2 2 4\n2 1 1\n' >y.tns
+    cpd y.tns -r 1 --nowrite --core-consistency
+    grep -qx 'core consistency not known: it takes three modes or more' messages
+    cpd "$DATA/ucb-admissions.tns" -r 3 --nowrite --core-consistency
+    grep -qx 'core consistency not known: the columns of mode 1 are dependent' messages
+}
+
+@test "several ranks: a model of each, a table, and a suggestion" {
+    three
+    cpd x.tns -r 1:5:2 -i 300 --tol 1e-7 --starts 2 -o m --format npy
+    for rank in 1 3 5; do
+        for file in mode1 mode2 mode3 lambda; do [ -s m.r$rank.$file.npy ]; done
+        grep -q "seed 1$" messages
+        grep -qE "^ +$rank +[0-9.]+ [#.]{20} " messages
+    done
+    [ "$(ls m.* | grep -vc lock)" -eq 12 ]
+    [ "$(grep -c '^reading ' messages)" -eq 1 ]
+    grep -q '^rank 3 is suggested: the largest of these with a core consistency of 80 or more and with' messages
+    cpd x.tns -r 3 -i 300 --tol 1e-7 --starts 2 -o alone --format npy
+    for file in mode1 mode2 mode3 lambda; do cmp m.r3.$file.npy alone.$file.npy; done
+}
+
+@test "several ranks from a pipe, from a .blco file and by several processes" {
+    three
+    cpd x.tns -r 2:3 -i 5 --tol 0 -o a
+    cpd - -r 2:3 -i 5 --tol 0 -o b <x.tns
+    "$BLCO" convert -q x.tns x.blco
+    cpd x.blco -r 2:3 -i 5 --tol 0 -o c
+    for rank in 2 3; do
+        cmp a.r$rank.mode1.mat b.r$rank.mode1.mat
+        [ -s c.r$rank.mode1.mat ]
+    done
+    needs_mpirun
+    processes 2 "$BLCO" cpd x.tns -r 2:3 -i 5 --tol 0 -o d 2>messages
+    [ -s d.r2.mode3.mat ] && [ -s d.r3.mode3.mat ]
+}
+
+@test "the time limit and signals end starts and ranks, and the best so far is written" {
+    three
+    cpd x.tns -r 2:4 --starts 50 -i 1000000000 --tol 0 --time-limit 1s -o t
+    [ -s t.r2.lambda.mat ] && [ ! -e t.r3.lambda.mat ]
+    grep -q '^1 of 50 starts were begun before the end of the run$' messages
+    grep -q '^not all ranks were tried before the end of the run$' messages
+    OPENBLAS_NUM_THREADS=1 env --default-signal=INT,TERM \
+        "$BLCO" cpd x.tns -r 3 --starts 1000 -i 1000000 --tol 0 -t 1 -o s 2>messages &
+    pid=$!
+    for ((i = 0; i < 600; i++)); do
+        grep -q '^building' messages && break
+        sleep 0.1
+    done
+    sleep 0.5
+    kill -TERM $pid
+    code=0
+    wait $pid || code=$?
+    [ $code -eq 143 ]
+    [ -s s.lambda.mat ]
+}
+
+@test "a start from singular vectors, alone, the first of several, and by several processes" {
+    three
+    cpd x.tns -r 3 -i 2 --tol 0 --init nvecs -o one
+    near "$(fit)" 1 0.3
+    expected=$(fit)
+    cpd x.tns -r 3 -i 2 --tol 0 --init nvecs --starts 2 --nowrite
+    near "$(column 1 3)" "$expected" 1e-8
+    cpd x.tns -r 3 -i 2 --tol 0 --init nvecs --nowrite --checkpoint c
+    cpd x.tns -r 3 -i 3 --tol 0 --nowrite --resume c
+    fails 2 "--resume and --init nvecs: both say where to start from" cpd x.tns -r 3 --init nvecs --resume c
+    needs_mpirun
+    processes 2 "$BLCO" cpd x.tns -r 3 -i 2 --tol 0 --init nvecs -o two 2>messages
+    near "$(fit)" "$expected" 1e-8
+}
+
+@test "what makes no sense together is refused" {
+    three
+    cpd x.tns -r 3 -i 1 -o m
+    fails 2 "--starts: '0', expected a whole number from 1" cpd x.tns -r 3 --starts 0
+    fails 2 "--rank: '4:2', expected ranks from 1 to 1000000, as 1:4 or 4:32:4" cpd x.tns -r 4:2
+    fails 2 "--rank: '1:2000' are 2000 ranks, expected 1000 at most" cpd x.tns -r 1:2000
+    fails 2 "--init m and --starts: one start, of one rank, expected" cpd x.tns -r 3 --starts 2 --init m
+    fails 2 "--init m and a range of -r: one start" cpd x.tns -r 3:4 --init m
+    fails 2 "--checkpoint and --starts: a checkpoint has the state of one start" cpd x.tns -r 3 --starts 2 --checkpoint c
+    fails 2 "--resume and a range of -r: a checkpoint has" cpd x.tns -r 3:4 --resume c
+    fails 2 "--seed 18446744073709551614: the seeds of 2 starts end beyond" cpd x.tns -r 3 --starts 2 --seed 18446744073709551614
+    fails 2 "--core-consistency" cpd x.tns -r 3 --core-consistency=1
+}
