@@ -283,7 +283,7 @@ iterating() {
 @test "no rank needs the memory of one process" {
     needs_mpirun
     [[ $BLCO != */asan/* ]] || skip "the address sanitizer keeps memory that was freed"
-    bytes() { awk '{ print $1 * ($2 == "GB" ? 1e9 : $2 == "MB" ? 1e6 : 1e3) }'; }
+    bytes() { awk '{ printf "%.0f\n", $1 * ($2 == "GB" ? 1e9 : $2 == "MB" ? 1e6 : 1e3) }'; }
     peaks() { grep -E '^ +[0-3] ' messages | awk '{ print $(NF - 1), $NF }' | bytes; }
     "$BLCO" generate -q x.blco --dims 30000x20000x25000 --nnz 4000000
     "$BLCO" generate -q small.tns --dims 4x5x6 --nnz 50
