@@ -101,6 +101,19 @@ END
     validates x.json y.json
 }
 
+@test "several starts and ranks: the best start's trace, a row for each start, a record for each rank" {
+    cpd "$DATA/planted.tns" -r 3:4 --starts 3 -i 300 --tol 1e-8 -q --nowrite --record x.json --backend host
+    for rank in 3 4; do
+        holds x.r$rank.json "r['options']['rank'] == $rank and [k['seed'] for k in r['starts']] == [1, 2, 3]" \
+            'r["result"]["fit"] == max(k["fit"] for k in r["starts"]) == r["trace"]["fit"][-1]' \
+            '[k["iterations"] for k in r["starts"] if k["score_with_best"] == 1][0] == len(r["trace"]["fit"])' \
+            'all(k["stop"] in ("converged", "iteration_limit") for k in r["starts"])' \
+            'r["result"]["core_consistency"] <= 100.000001'
+    done
+    validates x.r3.json x.r4.json
+    [ ! -e x.json ]
+}
+
 @test "several processes: rank 0 writes the record" {
     needs_mpirun
     processes 2 "$BLCO" cpd "$DATA/planted.tns" -r 4 -q -o x --record x.json --backend host
