@@ -6,31 +6,12 @@
 #include "als/model_spread.h"
 #include "ranks/model_arrange.h"
 
-/* Copies lambda and the rows that are here from the whole model. */
-static void copy_start(struct ktensor *part, const struct ktensor *whole)
-{
-    memcpy(part->lambda, whole->lambda, part->rank * sizeof *part->lambda);
-    size_t bytes = part->rank * sizeof *part->lambda;
-    for (int n = 0; n < part->shape.order; n++)
-        for (uint64_t i = 0; i < part->shape.dims[n]; i++) {
-            uint64_t row = ktensor_row(part, n, i);
-            if (row == NO_ROW)
-                memset(part->factor[n] + i * part->rank, 0, bytes);
-            else
-                memcpy(part->factor[n] + i * part->rank, whole->factor[n] + row * part->rank,
-                       bytes);
-        }
-}
-
 static enum status make_start(struct ktensor *k, const struct part *part,
                               const struct cpals_setting *s, struct error *error)
 {
     if (ktensor_create_part(k, part, s->options.rank, error) != STATUS_OK)
         return error->status;
-    if (s->start)
-        copy_start(k, s->start);
-    else
-        ktensor_randomise(k, s->init, s->seed);
+    ktensor_begin(k, &part->whole, &s->start, s->options.rules.nonneg);
     return STATUS_OK;
 }
 
@@ -67,6 +48,7 @@ static enum status iterate(struct backend *b, const struct backend_ranks *ranks,
         cpals_iterate(b, part, &s->als, s->progress, result, error) == STATUS_OK) {
         tell(report, b, backend_ranks_seconds(ranks) - before);
         backend_store(b, part, error);
+        memcpy(part->fixed, b->rules.fixed, sizeof part->fixed);
     }
     return error->status;
 }
@@ -96,6 +78,7 @@ static enum status collect(struct ktensor *model, struct ktensor *part,
         return model_share(model, part, ranks, error);
     if (model_spread(model, part, ranks, spread, error) != STATUS_OK)
         return error->status;
+    memcpy(model->fixed, part->fixed, sizeof model->fixed);
     const struct ktensor_rows all = ktensor_rows_all(model);
     return spread                  ? model_arrange_together(model, &all, ranks->all, error)
            : ranks->all->rank == 0 ? ktensor_arrange(model, error)

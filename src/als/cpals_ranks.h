@@ -3,16 +3,15 @@
 #define BLCO_CPALS_RANKS_H
 
 #include "als/cpals.h"
+#include "model/ktensor_start.h"
 #include "ranks/rank_tensor.h"
 
 /* What the ranks decompose with; the same on all, but for the device and the progress. */
 struct cpals_setting {
     const struct backend_kind *kind;
     struct backend_options options; /* host_memory and memory are those of this rank              */
-    enum ktensor_init init;         /* the random start, where `start` is NULL                    */
-    uint64_t seed;
-    const struct ktensor *start; /* the whole model to start from, that of als.resume where the
-                                  * ranks resume; borrowed; may be NULL                           */
+    struct ktensor_start start;     /* start.from: that of als.resume where the ranks resume;
+                                     * borrowed                                                       */
     struct cpals_options als;
     void (*opened)(void); /* called as soon as this rank's backend is open; may be NULL           */
     bool spread;          /* the model does not come together on rank 0                      */

@@ -1,7 +1,6 @@
 /* blco cpd on one rank. */
 #include <string.h>
 
-#include "base/memory.h"
 #include "commands/cpd_checkpoint.h"
 #include "commands/cpd_job.h"
 #include "commands/cpd_output.h"
@@ -45,29 +44,26 @@ static enum status identify(struct alone *a, struct error *error)
     return cpd_checkpoint_identify(a->job, &tensor, error);
 }
 
-/* The model of the checkpoint, which is only mapped, is copied. */
-static void copy_model(struct ktensor *to, const struct ktensor *from)
+static bool same_shape(const struct shape *a, const struct shape *b)
 {
-    memory_copy(to->lambda, from->lambda, from->rank * sizeof *from->lambda);
-    for (int n = 0; n < from->shape.order; n++)
-        memory_copy(to->factor[n], from->factor[n],
-                    from->shape.dims[n] * from->rank * sizeof *from->factor[n]);
+    bool same = a->order == b->order;
+    for (int n = 0; same && n < a->order; n++)
+        same = a->dims[n] == b->dims[n];
+    return same;
 }
 
-/* The start becomes the model. */
+/* The start becomes the model; that of a checkpoint, which is only mapped, is copied. */
 static enum status make_start(struct alone *a, struct error *error)
 {
     struct cpd_job *job = a->job;
     const struct cpd_settings *s = &job->settings;
-    if (s->init_stem) {
+    const struct shape *shape = &a->input.x.shape;
+    if (s->init_stem && same_shape(&job->start.shape, shape)) {
         job->model = job->start;
         job->start = (struct ktensor){0};
-    } else if (ktensor_create(&job->model, &a->input.x.shape, s->common.options.rank, error) ==
-               STATUS_OK) {
-        if (s->resume)
-            copy_model(&job->model, &job->resume.model);
-        else
-            ktensor_randomise(&job->model, s->init, s->seed);
+    } else if (ktensor_create(&job->model, shape, s->common.options.rank, error) == STATUS_OK) {
+        const struct ktensor_start start = cpd_start(job);
+        ktensor_begin(&job->model, shape, &start, s->common.options.rules.nonneg);
     }
     return error->status;
 }

@@ -28,11 +28,15 @@ struct cpd_job {
 
 struct cpals_options cpd_als_options(const struct cpd_job *job);
 
+/* What the run starts from; borrowed from the job. */
+struct ktensor_start cpd_start(const struct cpd_job *job);
+
 /* From now on signals let the iteration finish; before, a signal ends the program at once, for
  * there is nothing to save. */
 void cpd_catch_signals(void);
 
-/* Refuses a start (--init) whose shape is not that of the tensor. STATUS_INPUT. */
+/* Refuses modes that the tensor does not have, and a start (--init) whose shape is not that of the
+ * tensor or that has a negative entry where --nonneg allows none. STATUS_INPUT. */
 enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape,
                             struct error *error);
 

@@ -87,11 +87,7 @@ static struct cpals_setting make_setting(const struct work *w)
     const struct cpd_job *job = w->job;
     struct cpals_setting setting = {.kind = job->kind,
                                     .options = job->settings.common.options,
-                                    .init = job->settings.init,
-                                    .seed = job->settings.seed,
-                                    .start = job->settings.init_stem ? &job->start
-                                             : job->settings.resume  ? &job->resume.model
-                                                                     : NULL,
+                                    .start = cpd_start(job),
                                     .als = cpd_als_options(job),
                                     .opened = owns_job(w) ? cpd_catch_signals : NULL,
                                     .spread = job->together,

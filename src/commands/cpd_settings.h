@@ -26,11 +26,16 @@ struct cpd_settings {
     double every_seconds;   /* between checkpoints; 0: not given         */
     int every_iterations;   /* likewise                                  */
     double time_limit;      /* seconds; 0: none                          */
+    int most_nonneg, most_fixed, most_ridge; /* the largest modes that these options name, or 0 */
 };
 
 /* Fills *s from the command line. The caller frees *s with cpd_settings_free(), on failure too. If
  * common.help or common.version is set, the rest is not checked. STATUS_INPUT, STATUS_MEMORY. */
 enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, struct error *error);
+
+/* Refuses modes that a tensor of this order does not have, and a run that fixes all modes.
+ * STATUS_INPUT. */
+enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error);
 
 void cpd_settings_free(struct cpd_settings *s);
 

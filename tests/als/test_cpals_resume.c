@@ -25,7 +25,8 @@ static struct checkpoint_options save_to(const char *path, const struct coo *x,
         .path = path,
         .about = {.tensor = {.shape = x->shape, .nnz = x->nnz, .hash = fingerprint_hash(x, NULL)},
                   .rank = options->rank,
-                  .precision = options->precision}};
+                  .precision = options->precision,
+                  .rules = options->rules}};
 }
 
 static void read_checkpoint(struct checkpoint *c, const char *path)
@@ -112,8 +113,8 @@ static void test_every_iteration(void **state)
         struct coo x;
         naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
         check_every_stop(&x, &(struct backend_options){.rank = 8});
-        check_every_stop(&x,
-                         &(struct backend_options){.rank = 3, .ridge = 0.5, .no_sharing = true});
+        check_every_stop(&x, &(struct backend_options){
+                                 .rank = 3, .rules = mode_rules_ridge(0.5), .no_sharing = true});
         coo_free(&x);
     }
 }

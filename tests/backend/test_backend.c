@@ -63,7 +63,8 @@ static void check_update(const struct backend_kind *kind, const struct tensor_ca
                          uint64_t rank, enum conflict conflict, enum flow flow, double ridge)
 {
     struct error error = {0};
-    struct setting setting = {{.rank = rank, .conflict = conflict, .ridge = ridge}, {0}};
+    struct setting setting = {
+        {.rank = rank, .conflict = conflict, .rules = mode_rules_ridge(ridge)}, {0}};
     struct backend b;
     struct coo x;
     struct ktensor k, model;

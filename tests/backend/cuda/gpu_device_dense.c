@@ -148,7 +148,7 @@ static void check_fit(struct device_dense *d, const struct factors *f)
         const double *const *v = (const double *const *)dnorm;
         const double *dinner;
         if (solved) {
-            ok(device_dense_inner(d, &dinner, 0, &error), &error);
+            ok(device_dense_inner(d, &dinner, 0, 0, &error), &error);
             ok(device_dense_model(d, 3, 1, dinner, g, v, f->dfit, 0, &error), &error);
         } else {
             ok(device_dense_fit(d, 3, 1, f->dm, f->da, f->rows, g, v, f->dfit, 0, &error), &error);
