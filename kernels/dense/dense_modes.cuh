@@ -2,7 +2,7 @@
 #ifndef BLCO_DENSE_MODES_CUH
 #define BLCO_DENSE_MODES_CUH
 
-#include "kernels/dense/dense_weights.h"
+#include "kernels/dense/dense_modes.h"
 
 /* Product of the Grams' entries at i, of all modes or of all but the mode solved for. */
 static __device__ __forceinline__ double hadamard(const dense_modes &modes, uint64_t i, bool all)

@@ -7,7 +7,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "kernels/dense/dense_weights.h"
+#include "kernels/dense/dense_modes.h"
 #include "kernels/shared/precision.h"
 
 #ifdef __cplusplus

@@ -193,6 +193,7 @@ enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_o
     if (cpals_iterate(b, k, options, progress, result, error) != STATUS_OK ||
         backend_store(b, k, error) != STATUS_OK)
         return error->status;
+    memcpy(k->nonneg, b->rules.nonneg, sizeof k->nonneg);
     memcpy(k->fixed, b->rules.fixed, sizeof k->fixed);
     if (ktensor_arrange(k, error) != STATUS_OK)
         return error->status;

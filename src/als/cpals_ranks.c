@@ -48,6 +48,7 @@ static enum status iterate(struct backend *b, const struct backend_ranks *ranks,
         cpals_iterate(b, part, &s->als, s->progress, result, error) == STATUS_OK) {
         tell(report, b, backend_ranks_seconds(ranks) - before);
         backend_store(b, part, error);
+        memcpy(part->nonneg, b->rules.nonneg, sizeof part->nonneg);
         memcpy(part->fixed, b->rules.fixed, sizeof part->fixed);
     }
     return error->status;
@@ -78,6 +79,7 @@ static enum status collect(struct ktensor *model, struct ktensor *part,
         return model_share(model, part, ranks, error);
     if (model_spread(model, part, ranks, spread, error) != STATUS_OK)
         return error->status;
+    memcpy(model->nonneg, part->nonneg, sizeof model->nonneg);
     memcpy(model->fixed, part->fixed, sizeof model->fixed);
     const struct ktensor_rows all = ktensor_rows_all(model);
     return spread                  ? model_arrange_together(model, &all, ranks->all, error)

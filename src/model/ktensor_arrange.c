@@ -64,11 +64,16 @@ static enum status measure(struct arrangement *p, const struct ktensor *k,
     return STATUS_OK;
 }
 
-/* The last mode that is not fixed; -1 where all are. */
-static int last_free(const struct ktensor *k)
+static bool may_flip(const struct ktensor *k, int n)
+{
+    return !k->fixed[n] && !k->nonneg[n];
+}
+
+/* The last mode whose signs may be flipped; -1 where there is none. */
+static int last_to_flip(const struct ktensor *k)
 {
     int n = k->shape.order - 1;
-    while (n >= 0 && k->fixed[n])
+    while (n >= 0 && !may_flip(k, n))
         n--;
     return n;
 }
@@ -84,7 +89,7 @@ static bool some_fixed(const struct ktensor *k)
 /* Multiplies lambda by the norms, makes lambda positive and sorts the components. */
 static void decide(struct arrangement *p, const struct ktensor *k)
 {
-    int last = last_free(k);
+    int last = last_to_flip(k);
     for (uint64_t r = 0; r < k->rank; r++) {
         double lambda = k->lambda[r];
         int odd = lambda < 0, zero = 0;
@@ -96,7 +101,7 @@ static void decide(struct arrangement *p, const struct ktensor *k)
             if (k->fixed[n])
                 continue;
             lambda *= norm;
-            int flip = n < last ? p->column[at].largest < 0 : odd;
+            int flip = may_flip(k, n) && (n < last ? p->column[at].largest < 0 : odd);
             odd ^= flip;
             p->signed_norm[at] = norm == 0 ? 1 : flip ? -norm : norm;
         }

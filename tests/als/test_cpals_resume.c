@@ -119,6 +119,20 @@ static void test_every_iteration(void **state)
     }
 }
 
+/* Nonnegative and fixed modes: the weights, too, count for the next iteration. */
+static void test_rules(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    naive_random_coo(&x, &(struct shape){3, {60, 11, 40}}, 900, 1, 1);
+    for (int fixed = 0; fixed < 2; fixed++)
+        check_every_stop(&x, &(struct backend_options){.rank = 5,
+                                                       .rules = {.ridge = {0, 0.25},
+                                                                 .nonneg = {true, false, true},
+                                                                 .fixed = {false, fixed == 1}}});
+    coo_free(&x);
+}
+
 /* A checkpoint of some ranks is taken by one rank, and one of one rank by some. */
 static void test_other_ranks(void **state)
 {
@@ -295,10 +309,13 @@ static void test_failing_allocations(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_every_iteration),    IN_FOLDER(test_other_ranks),
-        IN_FOLDER(test_the_end_is_the_end), IN_FOLDER(test_saving_changes_nothing),
-        IN_FOLDER(test_time_limit),         IN_FOLDER(test_no_place_to_write),
-        IN_FOLDER(test_failing_allocations)};
+    const struct CMUnitTest tests[] = {IN_FOLDER(test_every_iteration),
+                                       IN_FOLDER(test_rules),
+                                       IN_FOLDER(test_other_ranks),
+                                       IN_FOLDER(test_the_end_is_the_end),
+                                       IN_FOLDER(test_saving_changes_nothing),
+                                       IN_FOLDER(test_time_limit),
+                                       IN_FOLDER(test_no_place_to_write),
+                                       IN_FOLDER(test_failing_allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

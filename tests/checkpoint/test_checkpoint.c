@@ -156,6 +156,7 @@ static void test_many_pieces(void **state)
     example_create(&e, 3, 64);
     ktensor_free(&e.model);
     e.about.tensor.shape = shape_of(1, (uint64_t[]){100000});
+    e.about.rules = (struct mode_rules){.ridge = {0.5}};
     assert_int_equal(ktensor_create(&e.model, &e.about.tensor.shape, 64, &error), STATUS_OK);
     ktensor_randomise(&e.model, KTENSOR_NORMAL, 5);
     const char *path = write_example(&e, 2);

@@ -3,7 +3,6 @@
 #include <float.h>
 #include <math.h>
 
-#include "backend/host/host_nonneg_simd.h"
 #include "backend/host/simd_width.h"
 #include "base/memory.h"
 #include "kernels/shared/nonneg.h"

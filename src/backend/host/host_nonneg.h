@@ -6,18 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backend/host/host_nonneg_simd.h"
 #include "base/error.h"
-
-/* What the rows of one update share. With B = A diag(a_scale), the new B has the rows
- * b_r = max(floor_r, m_r m_scale_r - sum over s of w_rs b_s), pass after pass, and the new A is
- * B diag(out). */
-struct host_nonneg {
-    uint64_t rank;
-    bool fit_rows;    /* begin by multiplying each row by the number that fits best          */
-    double *w;        /* (R x R): V(r,s) / V(r,r), with a zero diagonal; owned, as all below */
-    double *diagonal; /* (R): of V                                                           */
-    double *a_scale, *m_scale, *floor, *out; /* (R) each                                     */
-};
 
 /* What an update begins with. Arrays are borrowed. */
 struct host_nonneg_start {
