@@ -60,7 +60,7 @@ static void test_planted(void **state)
 {
     use_ranks(state);
     const struct backend_options options = {.rank = 4, .rules = all_nonneg};
-    const struct cpals_options als = {.max_iterations = 1000, .tolerance = 1e-10};
+    const struct cpals_options als = {.max_iterations = 400, .tolerance = 1e-9};
     struct error error = {0};
     struct ktensor planted;
     struct coo x;
@@ -80,12 +80,21 @@ static void test_planted(void **state)
     coo_free(&x);
 }
 
-/* The fit never falls, is that of the model that comes out, and does not depend on the ranks. */
+/* Squared residuals, because near a fit of 1 their root is all rounding. */
+static bool same_residual(long double fit, long double other)
+{
+    return fabsl((1 - fit) * (1 - fit) - (1 - other) * (1 - other)) < 1e-10L;
+}
+
+/* The fit never falls, is that of the model that comes out, and does not depend on the ranks; also
+ * where V of a mode that may be negative is singular. */
 static void test_fit(void **state)
 {
     use_ranks(state);
-    static const struct tensor_case cases[] = {
-        {3, {60, 1, 90}, 2000, 1}, {3, {700, 52, 900}, 9000, 0}, {4, {17, 5, 90, 33}, 2500, 0}};
+    static const struct tensor_case cases[] = {{3, {60, 1, 90}, 2000, 1},
+                                               {3, {700, 52, 900}, 9000, 0},
+                                               {3, {2, 60, 2}, 150, 0},
+                                               {4, {17, 5, 90, 33}, 2500, 0}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int some = 0; some < 2; some++) {
             const struct tensor_case *t = &cases[c];
@@ -99,7 +108,7 @@ static void test_fit(void **state)
             naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
             struct cpals_result result = run_random(&x, &options, 3, &als, &k);
             assert_int_equal(result.trust.falls, 0);
-            assert_true(result.fit > 0 && fabsl(result.fit - naive_fit(&x, &k)) < 1e-10L);
+            assert_true(result.fit > 0 && same_residual(result.fit, naive_fit(&x, &k)));
             for (int n = 0; n < t->order; n++)
                 if (options.rules.nonneg[n])
                     assert_nonneg(&k, n);
@@ -107,7 +116,7 @@ static void test_fit(void **state)
             ktensor_randomise(&alone, KTENSOR_RANDOM, 3);
             assert_int_equal(
                 run_alone(&backend_host, &x, &alone, &options, &als, &expected, &error), STATUS_OK);
-            assert_true(fabs(result.fit - expected.fit) < 1e-8);
+            assert_true(same_residual(result.fit, expected.fit));
             ktensor_free(&k);
             ktensor_free(&alone);
             coo_free(&x);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "backend/host/simd_width.h"
 #include "base/memory.h"
 #include "kernels/shared/nonneg.h"
 #include "support/backends.h"
@@ -176,7 +177,7 @@ static void test_update(void **state)
                                                {3, {60, 50, 90}, 4000, 1},
                                                {3, {700, 33, 1500}, 9000, 0},
                                                {4, {40, 30, 200, 35}, 5000, 0}};
-    static const uint64_t ranks[] = {1, 2, 5, 8, 17, 33};
+    static const uint64_t ranks[] = {1, 5, 8, 17, 33};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
             for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
@@ -184,6 +185,19 @@ static void test_update(void **state)
                 if (kind->devices)
                     check_update(kind, &cases[c], ranks[r], PRECISION_SINGLE, flow);
             }
+}
+
+/* Kernels for vectors of every width that this processor has. */
+static void test_simd_widths(void **state)
+{
+    (void)state;
+    static const struct tensor_case t = {3, {61, 35, 90}, 2000, 0};
+    for (uint64_t width = 2; width <= 8; width *= 2) {
+        simd_width_limit(width);
+        check_update(&backend_host, &t, 5, PRECISION_DOUBLE, IN_MEMORY);
+        check_update(&backend_host, &t, 12, PRECISION_DOUBLE, IN_MEMORY);
+    }
+    simd_width_limit(0);
 }
 
 /* Rows that several lanes share, and weights that come in parts. */
@@ -326,9 +340,9 @@ static void test_rank_too_large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_ALL(test_update),         ON_ALL(test_large_ranks),     ON_ALL(test_best_matrix),
-        ON_ALL(test_nothing_fits),   ON_ALL(test_lost_components), ON_ALL(test_fixed_mode),
-        ON_ALL(test_rank_too_large),
+        ON_ALL(test_update),         ON_ALL(test_large_ranks),           ON_ALL(test_best_matrix),
+        ON_ALL(test_nothing_fits),   ON_ALL(test_lost_components),       ON_ALL(test_fixed_mode),
+        ON_ALL(test_rank_too_large), cmocka_unit_test(test_simd_widths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
