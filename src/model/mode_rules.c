@@ -1,13 +1,5 @@
 #include "model/mode_rules.h"
 
-struct mode_rules mode_rules_ridge(double ridge)
-{
-    struct mode_rules r = {0};
-    for (int n = 0; n < MAX_ORDER; n++)
-        r.ridge[n] = ridge;
-    return r;
-}
-
 double mode_rules_largest_ridge(const struct mode_rules *r, int order)
 {
     double largest = 0;

@@ -13,9 +13,6 @@ struct mode_rules {
     bool fixed[MAX_ORDER];   /* the factor matrix stays as it was loaded               */
 };
 
-/* The same ridge for every mode. */
-struct mode_rules mode_rules_ridge(double ridge);
-
 /* The largest ridge of the first `order` modes. */
 double mode_rules_largest_ridge(const struct mode_rules *r, int order);
 

@@ -113,8 +113,8 @@ static void test_every_iteration(void **state)
         struct coo x;
         naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
         check_every_stop(&x, &(struct backend_options){.rank = 8});
-        check_every_stop(&x, &(struct backend_options){
-                                 .rank = 3, .rules = mode_rules_ridge(0.5), .no_sharing = true});
+        check_every_stop(
+            &x, &(struct backend_options){.rank = 3, .rules = same_ridge(0.5), .no_sharing = true});
         coo_free(&x);
     }
 }
