@@ -10,6 +10,7 @@
 #include "backend/host/host_dense.h"
 #include "backend/host/host_rates.h"
 #include "backend/host/host_residual.h"
+#include "backend/host/host_solver.h"
 #include "backend/host/host_sweep.h"
 #include "backend/host/lapack_library.h"
 #include "base/machine.h"
@@ -270,54 +271,30 @@ static void expect_norms(struct host *h, double *column)
             h->lambda[r] > 1e-100 && h->lambda[r] < 1e100 ? ldexp(1.0, -ilogb(h->lambda[r])) : 1.0;
 }
 
-/* How the rows of a mode are solved: one of the two. */
-struct solver {
-    bool is_nonneg;
-    struct host_dense_inverse inverse;
-    struct host_nonneg nonneg;
-};
-
 /* From V in h->v, which is destroyed, with h->row and h->column as scales. */
-static enum status solver_create(struct solver *s, struct host *h, int mode, struct error *error)
+static enum status create_solver(struct host *h, int mode, struct host_solver *s,
+                                 struct error *error)
 {
-    *s = (struct solver){.is_nonneg = h->rules.nonneg[mode]};
-    if (s->is_nonneg) {
-        const struct host_nonneg_start start = {.v = h->v,
-                                                .m = h->row,
-                                                .a = h->scale[mode],
-                                                .lambda = h->lambda,
-                                                .out = h->column,
-                                                .rows = h->ranks->part.whole.dims[mode],
-                                                .fit_rows = !h->weights_fit};
-        return host_nonneg_create(&s->nonneg, &start, h->rank, error);
-    }
-    if (host_dense_inverse_create(&s->inverse, h->v, h->rank, error) == STATUS_OK)
-        host_dense_inverse_scale(&s->inverse, h->row, h->column);
-    return error->status;
-}
-
-static void solver_free(struct solver *s)
-{
-    host_dense_inverse_free(&s->inverse);
-    host_nonneg_free(&s->nonneg);
+    const struct host_nonneg_start start = {.v = h->v,
+                                            .m = h->row,
+                                            .a = h->scale[mode],
+                                            .lambda = h->lambda,
+                                            .out = h->column,
+                                            .rows = h->ranks->part.whole.dims[mode],
+                                            .fit_rows = !h->weights_fit};
+    return host_solver_create(s, h->rules.nonneg[mode], h->v, &start, h->rank, error);
 }
 
 /* a = what the solver makes of M, its Gram and, in h->gram[mode] behind the Gram, its columns'
  * products with M's: each rank solves some rows of the sum of all M, and gathers the others. */
-static enum status solve_rows(struct host *h, int mode, const struct solver *s, double *a,
+static enum status solve_rows(struct host *h, int mode, const struct host_solver *s, double *a,
                               struct error *error)
 {
     const struct backend_rows *rows = &h->ranks->mode[mode];
     uint64_t skip = rows->first * h->rank, square = h->rank * h->rank;
     double *gram = h->gram[mode], *inner = gram + square;
-    if (backend_ranks_scatter(h->ranks, mode, h->m, h->rank, error) != STATUS_OK)
-        return error->status;
-    if (s->is_nonneg)
-        host_dense_update_nonneg(&s->nonneg, h->m + skip, a + skip, rows->count, gram, inner,
-                                 error);
-    else
-        host_dense_update(&s->inverse, h->m + skip, a + skip, rows->count, gram, inner, error);
-    if (error->status != STATUS_OK ||
+    if (backend_ranks_scatter(h->ranks, mode, h->m, h->rank, error) != STATUS_OK ||
+        host_solver_rows(s, h->m + skip, a + skip, rows->count, gram, inner, error) != STATUS_OK ||
         comm_sum(h->ranks->all, gram, square + h->rank, error) != STATUS_OK)
         return error->status;
     return backend_ranks_gather(h->ranks, mode, a, h->rank, error);
@@ -339,13 +316,13 @@ static void take_solution(struct host *h, int mode)
 
 static enum status solve(struct host *h, int mode, struct error *error)
 {
-    struct solver s;
+    struct host_solver s;
     hadamard(h, mode);
     for (uint64_t r = 0; r < h->rank; r++)
         h->v[r * h->rank + r] += h->rules.ridge[mode];
     scale_of_m(h, mode);
     expect_norms(h, h->column);
-    if (solver_create(&s, h, mode, error) != STATUS_OK)
+    if (create_solver(h, mode, &s, error) != STATUS_OK)
         return error_prefix(error, "mode %d: ", mode + 1);
 
     /* of the longest mode, factor and M are equally long and trade places */
@@ -360,7 +337,7 @@ static enum status solve(struct host *h, int mode, struct error *error)
         take_solution(h, mode);
         h->weights_fit = true;
     }
-    solver_free(&s);
+    host_solver_free(&s);
     return error->status;
 }
 
