@@ -129,7 +129,7 @@ $(KNOW_VERSION): $O/commit
 $(KNOW_VERSION): CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
 
 # A product and a sum in one instruction, where the processor has it.
-$O/src/backend/host/host_dense_simd%.o: CFLAGS += -ffp-contract=fast
+$O/src/backend/host/host_dense_simd%.o $O/src/backend/host/host_nonneg_simd%.o: CFLAGS += -ffp-contract=fast
 
 $O/%.o: %.c
 	@mkdir -p $(@D)

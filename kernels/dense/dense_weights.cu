@@ -5,33 +5,13 @@
 
 #include <cfloat>
 
+#include "kernels/dense/dense_modes.cuh"
+
 namespace
 {
 
 constexpr int SIDE = 16; /* threads along each side of the small kernel's matrix */
 constexpr int MODEL_THREADS = 1024;
-
-/* Product of the Grams' entries at i, of all modes or of all but the mode solved for. */
-__device__ double hadamard(const dense_modes &modes, uint64_t i, bool all)
-{
-    double product = 1;
-    for (int m = 0; m < modes.order; m++)
-        if (all || m != modes.mode)
-            product *= modes.gram[m][i];
-    return product;
-}
-
-/* Product of the other modes' 1/norm. */
-__device__ double scale(const dense_modes &modes, uint32_t r)
-{
-    double product = 1;
-#pragma unroll 4
-    for (int m = 0; m < modes.order; m++) {
-        const double norm = m == modes.mode ? 0 : __ldg(&modes.norm[m][r]);
-        product /= norm != 0 ? norm : 1;
-    }
-    return product;
-}
 
 /* Whether a pivot is too small against V's diagonal entry, or not a finite number. */
 __device__ bool bad_pivot(double pivot, double diagonal, double least)

@@ -7,19 +7,11 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "kernels/shared/max_order.h"
+#include "kernels/dense/dense_modes.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* The modes' unit-column Grams and column norms, and the mode that is being solved for. */
-struct dense_modes {
-    int order, mode;
-    uint32_t rank;
-    const double *gram[MAX_ORDER]; /* (R x R) each            */
-    const double *norm[MAX_ORDER]; /* (R) each; 0 counts as 1 */
-};
 
 /* Whether V could be inverted, as the device says. */
 enum dense_weights_status {

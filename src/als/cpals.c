@@ -1,6 +1,7 @@
 #include "als/cpals.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/clock.h"
 
@@ -17,14 +18,14 @@ static enum status update_mode(struct backend *b, int n, struct error *error)
 enum status cpals_sweep(struct backend *b, struct backend_fit *fit, struct error *error)
 {
     for (int n = 0; n < b->order; n++) {
-        enum status status = update_mode(b, n, error);
+        enum status status = b->rules.fixed[n] ? STATUS_OK : update_mode(b, n, error);
         if (status != STATUS_OK)
             return status;
     }
-    /* fit = 1 - ||X - Y|| / ||X|| with the model Y = [lambda; A_1, ..., A_N]:
-     * ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2, <X, Y> = sum_ir M(i,r) A_N(i,r) lambda_r,
-     * ||Y||^2 = lambda' (G_1 * ... * G_N) lambda */
-    return backend_fit(b, b->order - 1, fit, error);
+    /* fit = 1 - ||X - Y|| / ||X|| with the model Y = [lambda; A_1, ..., A_N] and n the mode that
+     * was updated last: ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2,
+     * <X, Y> = sum_ir M(i,r) A_n(i,r) lambda_r, ||Y||^2 = lambda' (G_1 * ... * G_N) lambda */
+    return backend_fit(b, mode_rules_last(&b->rules, b->order), fit, error);
 }
 
 /* What the run is to do after the iterations so far, as far as they say. */
@@ -206,8 +207,12 @@ static bool wants_core(const struct cpals_options *options, const struct cpals_r
 enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                         struct progress *progress, struct cpals_result *result, struct error *error)
 {
-    if (backend_store(b, k, error) != STATUS_OK || !wants_core(options, result))
+    if (backend_store(b, k, error) != STATUS_OK)
         return error->status;
+    memcpy(k->nonneg, b->rules.nonneg, sizeof k->nonneg);
+    memcpy(k->fixed, b->rules.fixed, sizeof k->fixed);
+    if (!wants_core(options, result))
+        return STATUS_OK;
     return core_consistency(&result->core, b, k, options->interrupted, options->deadline, progress,
                             error);
 }

@@ -7,22 +7,6 @@
 #include "als/nvecs.h"
 #include "ranks/model_arrange.h"
 
-/* Copies lambda and the rows that are here from the whole model. */
-static void copy_start(struct ktensor *part, const struct ktensor *whole)
-{
-    memcpy(part->lambda, whole->lambda, part->rank * sizeof *part->lambda);
-    size_t bytes = part->rank * sizeof *part->lambda;
-    for (int n = 0; n < part->shape.order; n++)
-        for (uint64_t i = 0; i < part->shape.dims[n]; i++) {
-            uint64_t row = ktensor_row(part, n, i);
-            if (row == NO_ROW)
-                memset(part->factor[n] + i * part->rank, 0, bytes);
-            else
-                memcpy(part->factor[n] + i * part->rank, whole->factor[n] + row * part->rank,
-                       bytes);
-        }
-}
-
 /* Afterwards the backend has its own copy of the nonzeros. */
 static enum status open_part(struct backend *b, struct rank_tensor *t, struct backend_ranks *ranks,
                              const struct cpals_setting *s, struct error *error)
@@ -53,6 +37,8 @@ static enum status collect(struct ktensor *model, struct ktensor *part,
         return model_share(model, part, ranks, error);
     if (model_spread(model, part, ranks, spread, error) != STATUS_OK)
         return error->status;
+    memcpy(model->nonneg, part->nonneg, sizeof model->nonneg);
+    memcpy(model->fixed, part->fixed, sizeof model->fixed);
     const struct ktensor_rows all = ktensor_rows_all(model);
     return spread                  ? model_arrange_together(model, &all, ranks->all, error)
            : ranks->all->rank == 0 ? ktensor_arrange(model, error)
@@ -75,13 +61,12 @@ static enum status make_start(struct work *w, struct error *error)
     uint64_t seed = w->starts.start[w->starts.made].seed;
     if (ktensor_create_part(&w->part, &w->ranks.part, s->options.rank, error) != STATUS_OK)
         return error->status;
-    if (s->start)
-        copy_start(&w->part, s->start);
-    else if (s->init.nvecs && w->starts.made == 0)
-        nvecs_start(&w->part, &w->b, seed, s->progress, error);
-    else
-        ktensor_randomise(&w->part, s->init.init, seed);
-    return error->status;
+    if (s->nvecs && w->starts.made == 0)
+        return nvecs_start(&w->part, &w->b, seed, s->progress, error);
+    struct ktensor_start start = s->start;
+    start.seed = seed;
+    ktensor_begin(&w->part, &w->ranks.part.whole, &start, s->options.rules.nonneg);
+    return STATUS_OK;
 }
 
 /* The next start, to this rank's rows of its model. */
@@ -127,7 +112,7 @@ static enum status decompose(struct work *w, struct rank_tensor *t, struct ktens
     if (opened && s->opened)
         s->opened();
     if (opened &&
-        starts_create(&w->starts, s->starts > 0 ? s->starts : 1, s->seed, error) == STATUS_OK)
+        starts_create(&w->starts, s->starts > 0 ? s->starts : 1, s->start.seed, error) == STATUS_OK)
         iterate_all(w, model, report, error);
     if (error->status != STATUS_OK)
         comm_abort(w->ranks.all, error);

@@ -3,17 +3,17 @@
 #define BLCO_CPALS_RANKS_H
 
 #include "als/starts.h"
+#include "model/ktensor_start.h"
 #include "ranks/rank_tensor.h"
 
 /* What the ranks decompose with; the same on all, but for the device and the progress. */
 struct cpals_setting {
     const struct backend_kind *kind;
     struct backend_options options; /* host_memory and memory are those of this rank              */
-    struct starts_kind init;        /* the random starts, where `start` is NULL                   */
-    uint64_t seed; /* of the first start                                                       */
-    int starts;    /* random starts, of the seeds that follow, too (starts.h); 0 counts as 1   */
-    const struct ktensor *start; /* the whole model to start from, that of als.resume where the
-                                  * ranks resume; borrowed; may be NULL                           */
+    struct ktensor_start start;     /* of the first start; start.from: that of als.resume where the
+                                     * ranks resume; borrowed                                      */
+    bool nvecs; /* the first start begins with singular vectors (nvecs.h)      */
+    int starts; /* random starts, of the seeds that follow, too (starts.h); 0 counts as 1      */
     struct cpals_options als;
     void (*opened)(void); /* called as soon as this rank's backend is open; may be NULL           */
     bool spread;          /* the model does not come together on rank 0                      */

@@ -1,5 +1,7 @@
 #include "als/model_health.h"
 
+#include <math.h>
+
 #include "base/memory.h"
 
 enum status weight_history_create(struct weight_history *h, uint64_t rank, struct error *error)
@@ -35,11 +37,23 @@ enum status weight_history_note(struct weight_history *h, struct backend *b, int
 /* What is computed of a model. */
 struct examination {
     uint64_t rank;
+    bool sorted;        /* the arranged model has descending weights        */
     double *congruence; /* (R x R)                                          */
     double *gram;       /* (R x R): of one mode                             */
     double *weight;     /* (R)                                              */
     const double *then; /* (R): the weights after an earlier iteration      */
 };
+
+/* Columns of fixed modes may have any norm. */
+static void unit_columns(struct examination *e)
+{
+    for (uint64_t r = 0; r < e->rank; r++)
+        e->gram[r] = sqrt(e->congruence[r * e->rank + r]);
+    for (uint64_t i = 0; i < e->rank; i++)
+        for (uint64_t j = 0; j < e->rank; j++)
+            if (e->gram[i] > 0 && e->gram[j] > 0)
+                e->congruence[i * e->rank + j] /= e->gram[i] * e->gram[j];
+}
 
 static enum status examine(struct examination *e, struct backend *b, struct error *error)
 {
@@ -57,14 +71,15 @@ static enum status examine(struct examination *e, struct backend *b, struct erro
         for (uint64_t i = 0; i < entries; i++)
             e->congruence[i] *= e->gram[i];
     }
+    unit_columns(e);
     return STATUS_OK;
 }
 
-/* The place of component r, from 1, in descending order of weights. */
+/* The place of component r, from 1, in the arranged model. */
 static uint64_t place_of(const struct examination *e, uint64_t r)
 {
-    uint64_t place = 1;
-    for (uint64_t s = 0; s < e->rank; s++)
+    uint64_t place = e->sorted ? 1 : r + 1;
+    for (uint64_t s = 0; s < e->rank && e->sorted; s++)
         place += e->weight[s] > e->weight[r] || (e->weight[s] == e->weight[r] && s < r);
     return place;
 }
@@ -95,13 +110,16 @@ static void find_degenerate(struct model_health *health, const struct examinatio
 enum status model_health(struct model_health *health, struct backend *b,
                          const struct weight_history *history, int iteration, struct error *error)
 {
-    struct examination e = {.rank = history->rank};
+    struct examination e = {.rank = history->rank, .sorted = !mode_rules_any(b->rules.fixed)};
     bool recent = iteration > history->recent_at;
     *health = (struct model_health){.since = recent ? history->recent_at : history->older_at};
     e.then = recent ? history->recent : history->older;
     if (examine(&e, b, error) == STATUS_OK) {
+        double least = 0;
         for (uint64_t r = 0; r < e.rank; r++)
-            health->zero += !(e.weight[r] > 0 && e.congruence[r * e.rank + r] > 0);
+            least = fmax(least, HEALTH_DEAD * e.weight[r]);
+        for (uint64_t r = 0; r < e.rank; r++)
+            health->zero += !(e.weight[r] > least && e.congruence[r * e.rank + r] > 0);
         if (health->since > 0)
             find_degenerate(health, &e);
         health->ridge = (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) / 54;

@@ -15,12 +15,15 @@
 
 #define HEALTH_CONGRUENCE (-0.95) /* below it, components of growing weight are degenerate */
 #define HEALTH_RESTED     (-0.9)  /* to which the ridge brings the congruence              */
-#define HEALTH_GROWTH     1.01    /* by which a weight has grown, at least                 */
+#define HEALTH_DEAD                                                                                \
+    1e-30                  /* of the largest weight: below it, a component is zero; of             \
+                            * nonnegative ones a floor is left (kernels/shared/nonneg.h) */
+#define HEALTH_GROWTH 1.01 /* by which a weight has grown, at least                 */
 
 struct model_health {
     uint64_t degenerate; /* pairs of components                                              */
     uint64_t pair[2];    /* the pair of the lowest congruence among them: numbers, from 1, in
-                          * descending order of weights                                      */
+                          * the arranged model                                               */
     double congruence;   /* of that pair                                                     */
     double growth;       /* of that pair: by which the weights' product has grown ...        */
     int since;           /* ... since this iteration                                         */

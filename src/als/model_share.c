@@ -26,6 +26,8 @@ static enum status arrange(struct ktensor *whole, const struct ktensor *part, st
                            struct error *error)
 {
     struct ktensor rows = *whole;
+    memcpy(rows.nonneg, part->nonneg, sizeof rows.nonneg);
+    memcpy(rows.fixed, part->fixed, sizeof rows.fixed);
     rows.lambda = c->rank == 0 ? whole->lambda : part->lambda;
     for (int n = 0; n < rows.shape.order; n++) {
         uint64_t length = whole->shape.dims[n];

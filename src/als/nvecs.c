@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "lapack/symmetric_eigen.h"
 #include "model/factor_columns.h"
+#include "model/ktensor_start.h"
 
 /* Squared singular values below this part of the largest are rounding. */
 #define NOTHING 1e-12
@@ -112,6 +113,9 @@ enum status nvecs_start(struct ktensor *k, struct backend *b, uint64_t seed,
         for (int n = 0; n < b->order && error->status == STATUS_OK; n++)
             find_vectors(&s, n, error);
     }
+    for (int n = 0; n < b->order; n++)
+        if (b->rules.nonneg[n])
+            ktensor_drop_signs(k, n);
     destroy(&s);
     if (error->status == STATUS_OK)
         progress_done(progress, "%d sketches of each unfolding", NVECS_SKETCHES);

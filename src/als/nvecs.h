@@ -18,9 +18,9 @@
 /* Column r of factor matrix n of k, which has the rows that are here, becomes the approximate r-th
  * left singular vector of X_(n), in descending order of singular values, and lambda one; where the
  * unfolding has fewer than R singular values, the other columns are random combinations of the
- * vectors. The same bits for the same seed, whatever the number of threads. The model in b is
- * undefined afterwards. Every rank calls it. STATUS_MEMORY; errors of backend_load, backend_mttkrp
- * and symmetric_eigen. */
+ * vectors. In modes that are to be nonnegative, entries lose their signs. The same bits for the
+ * same seed, whatever the number of threads. The model in b is undefined afterwards. Every rank
+ * calls it. STATUS_MEMORY; errors of backend_load, backend_mttkrp and symmetric_eigen. */
 enum status nvecs_start(struct ktensor *k, struct backend *b, uint64_t seed,
                         struct progress *progress, struct error *error);
 

@@ -2,6 +2,7 @@
 
 #include "als/nvecs.h"
 #include "base/memory.h"
+#include "model/ktensor_start.h"
 
 enum status starts_create(struct starts *s, int asked, uint64_t seed, struct error *error)
 {
@@ -77,7 +78,8 @@ enum status starts_run(struct starts *s, struct backend *b, const struct starts_
         if (s->made > 0) {
             if (ktensor_create(k, &first->shape, first->rank, error) != STATUS_OK)
                 return error->status;
-            ktensor_randomise(k, kind->init, s->start[s->made].seed);
+            const struct ktensor_start start = {.init = kind->init, .seed = s->start[s->made].seed};
+            ktensor_begin(k, &k->shape, &start, b->rules.nonneg);
         } else if (kind->nvecs &&
                    nvecs_start(k, b, s->start[0].seed, progress, error) != STATUS_OK) {
             return error->status;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/nonneg_zeros.h"
 #include "backend/value_scale.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -134,6 +135,7 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     memset(b, 0, sizeof *b);
     b->kind = kind;
     b->order = tensor->shape.order;
+    b->rules = options->rules;
     b->m_mode = b->updated_mode = -1;
     enum status status = backend_plan(&b->plan, kind, tensor, options, forced, error);
     if (status == STATUS_OK && !b->plan.fits)
@@ -336,6 +338,8 @@ enum status backend_resume(struct backend *b, const struct ktensor *k,
     double start = clock_now();
     b->m_mode = b->updated_mode = -1;
     b->rotated = false;
+    for (int n = 0; n < b->order; n++)
+        b->at_floor[n] = carried && b->rules.nonneg[n] && !b->rules.fixed[n];
     enum status status = b->exponent ? load_scaled(b, k, carried, error)
                                      : b->kind->ops->load(b->state, k, carried, error);
     return account(b, OP_LOAD, 0, start, status, error);
@@ -358,12 +362,15 @@ enum status backend_mttkrp(struct backend *b, int mode, struct error *error)
 enum status backend_update(struct backend *b, int mode, struct error *error)
 {
     double start = clock_now();
+    if (b->rules.fixed[mode])
+        return error_set(error, STATUS_INTERNAL, "mode %d is fixed", mode + 1);
     if (need(mode, b->m_mode, "MTTKRP", error) != STATUS_OK)
         return error->status;
     if (b->rotated)
         return error_set(error, STATUS_INTERNAL, "mode %d: an update of rotated columns", mode + 1);
     b->m_mode = -1;
     b->updated_mode = mode;
+    b->at_floor[mode] = b->rules.nonneg[mode];
     enum status status = b->kind->ops->update(b->state, mode, error);
     return account(b, OP_UPDATE, mode, start, status, error);
 }
@@ -415,7 +422,12 @@ enum status backend_save(struct backend *b, struct ktensor *k, struct carried *c
 
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error)
 {
-    return backend_save(b, k, NULL, error);
+    if (backend_save(b, k, NULL, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < b->order; n++)
+        if (b->at_floor[n])
+            nonneg_zeros(k, n, b->ranks->part.whole.dims[n]);
+    return STATUS_OK;
 }
 
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error)

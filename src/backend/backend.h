@@ -16,19 +16,21 @@ struct rank_tensor;
 /* What time is booked for. */
 enum operation { OP_OPEN, OP_LOAD, OP_MTTKRP, OP_UPDATE, OP_FIT, OP_RESIDUAL, OP_STORE, OP_COUNT };
 
-/* An open backend. Callers read plan, order, ranks, seconds and calls only. */
+/* An open backend. Callers read plan, order, rules, ranks, seconds and calls only. */
 struct backend {
     const struct backend_kind *kind;
     void *state;      /* made by kind->open; owned                                       */
     struct plan plan; /* made before opening; backend_built tells which one was followed */
     int order;
+    struct mode_rules rules;           /* of the options */
     const struct backend_ranks *ranks; /* this rank's place among all that work together       */
     struct backend_ranks alone;        /* that place, where there is one rank; owned           */
     struct comm *self;                 /* likewise                                             */
     int exponent; /* the backend works on the tensor divided by 2^exponent (value_scale.h)     */
     bool rotated; /* the Grams are not those of the factor matrices as they stand */
     int m_mode;   /* of the last MTTKRP; -1: there is none, or an update has used its M */
-    int updated_mode; /* of the last update, as long as no MTTKRP came after it; else -1 */
+    bool at_floor[MAX_ORDER]; /* an update may have left entries at the floor (nonneg_zeros.h) */
+    int updated_mode;         /* of the last update, as long as no MTTKRP came after it; else -1 */
     double seconds[OP_COUNT][MAX_ORDER]; /* booked; operations without a mode use [0] */
     uint64_t calls[OP_COUNT][MAX_ORDER]; /* booked likewise                           */
     int stamps; /* the number of the last stamp; the time since stamp 0 is not booked yet */
@@ -110,11 +112,13 @@ enum status backend_resume(struct backend *b, const struct ktensor *k,
 enum status backend_mttkrp(struct backend *b, int mode, struct error *error);
 
 /* From the M of this mode, which the last backend_mttkrp made: A_n = M V^+, where V is the Hadamard
- * product of the other modes' Grams, plus ridge on its diagonal; lambda_r = ||A_n(:,r)||; A_n's
- * columns to unit norm; G_n = A_n' A_n. One operation, since every backend does these together, in
- * the order that suits it best. STATUS_NUMERICAL where a number is not finite (a GPU may find that
- * only in the next backend_fit), STATUS_INTERNAL where the last MTTKRP was that of another mode, an
- * update has used its M, or columns were rotated. */
+ * product of the other modes' Grams, plus the mode's ridge on its diagonal; lambda_r =
+ * ||A_n(:,r)||; A_n's columns to unit norm; G_n = A_n' A_n. Of a mode whose factor matrix is to be
+ * nonnegative, A_n diag(lambda) instead comes nearer to the nonnegative one that fits best (HALS,
+ * kernels/shared/nonneg.h). One operation, since every backend does these together, in the order
+ * that suits it best. STATUS_NUMERICAL where a number is not finite (a GPU may find that only in
+ * the next backend_fit), STATUS_INTERNAL where the last MTTKRP was that of another mode, an update
+ * has used its M, columns were rotated, or the mode is fixed. */
 enum status backend_update(struct backend *b, int mode, struct error *error);
 
 /* *fit = 1 - ||X - model|| / ||X||, from the M of `mode`, the mode updated last, without a pass
@@ -134,7 +138,8 @@ enum status backend_gram(struct backend *b, int mode, double *gram, struct error
 /* lambda (R) = the weights of the components, in the backend's order. No time is booked. */
 enum status backend_weights(struct backend *b, double *lambda, struct error *error);
 
-/* Copies lambda and the factors of the model into k, which has the backend's shape and rank. */
+/* Copies lambda and the factors of the model into k, which has the backend's shape and rank. Zeros
+ * of nonnegative factors are written as such (nonneg_zeros.h). */
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error);
 
 /* Copies what the next iteration begins with into k and carried, which have the backend's shape and

@@ -14,6 +14,7 @@
 #include "base/progress.h"
 #include "model/carried.h"
 #include "model/ktensor.h"
+#include "model/mode_rules.h"
 #include "plan/plan.h"
 #include "tensor/coo.h"
 
@@ -26,14 +27,14 @@ struct backend_options {
     uint64_t rank;
     enum conflict conflict;
     enum precision precision;
-    bool no_sharing;      /* no partial products shared between modes (mode_groups.h)          */
-    double ridge;         /* added to the diagonal of V                                        */
-    uint64_t iterations;  /* of ALS, at most; 0: not known. More of them pay for orderings that
-                           * take longer to build                                              */
-    int device;           /* the number of the device to work on, where the kind has several   */
-    uint64_t memory;      /* bytes of device memory that may be used; 0: 15/16 of what is free */
-    uint64_t host_memory; /* bytes of host memory that may be used; 0: MACHINE_MEMORY_SHARE of
-                           * what is available                                                 */
+    bool no_sharing;         /* no partial products shared between modes (mode_groups.h)          */
+    struct mode_rules rules; /* what is asked of the factor matrices                          */
+    uint64_t iterations;     /* of ALS, at most; 0: not known. More of them pay for orderings that
+                              * take longer to build                                              */
+    int device;              /* the number of the device to work on, where the kind has several   */
+    uint64_t memory;         /* bytes of device memory that may be used; 0: 15/16 of what is free */
+    uint64_t host_memory;    /* bytes of host memory that may be used; 0: MACHINE_MEMORY_SHARE of
+                              * what is available                                                 */
 };
 
 /* How fast the machine moves rows of R entries, measured. */

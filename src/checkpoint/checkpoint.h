@@ -10,6 +10,7 @@
 #include "kernels/shared/precision.h"
 #include "model/carried.h"
 #include "model/ktensor.h"
+#include "model/mode_rules.h"
 #include "tensor/fingerprint.h"
 
 enum checkpoint_init {
@@ -24,7 +25,7 @@ struct checkpoint_about {
     struct fingerprint tensor;
     uint64_t rank; /* R */
     enum precision precision;
-    double ridge;
+    struct mode_rules rules;
     uint64_t seed;             /* for information, as is init */
     enum checkpoint_init init; /* how the run began           */
     int iterations;            /* that were made              */
@@ -49,10 +50,12 @@ struct checkpoint {
 enum status checkpoint_open(struct checkpoint *c, const char *path, int share, int shares,
                             struct error *error);
 
-/* STATUS_INPUT, with what differs, where the checkpoint is of another R or precision; of another
- * shape or number of nonzeros; of other nonzeros. */
+/* STATUS_INPUT, with what differs, where the checkpoint is of another R or precision, or of other
+ * nonnegative or fixed modes (the ridge may differ); of another shape or number of nonzeros; of
+ * other nonzeros. */
 enum status checkpoint_check_run(const struct checkpoint *c, uint64_t rank,
-                                 enum precision precision, struct error *error);
+                                 enum precision precision, const struct mode_rules *rules,
+                                 struct error *error);
 enum status checkpoint_check_shape(const struct checkpoint *c, const struct shape *shape,
                                    uint64_t nnz, struct error *error);
 enum status checkpoint_check_hash(const struct checkpoint *c, uint64_t hash, struct error *error);

@@ -1,7 +1,34 @@
 #include "checkpoint/checkpoint.h"
 
+#include <stdio.h>
+
+/* "1,3", or "none". */
+static const char *name_modes(char text[64], unsigned bits)
+{
+    int used = snprintf(text, 64, "%s", bits ? "" : "none");
+    for (int n = 0; bits >> n; n++)
+        if (bits >> n & 1)
+            used += snprintf(text + used, 64 - (size_t)used, "%s%d",
+                             bits & ((1u << n) - 1) ? "," : "", n + 1);
+    return text;
+}
+
+static enum status check_modes(const struct checkpoint *c, const char *option, const bool *then,
+                               const bool *now, struct error *error)
+{
+    char before[64], after[64];
+    unsigned modes = (1u << c->about.tensor.shape.order) - 1;
+    unsigned had = mode_rules_bits(then) & modes, has = mode_rules_bits(now) & modes;
+    if (had == has)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "%s: a checkpoint of a run with other modes of %s: %s, but this run has %s",
+                     c->name, option, name_modes(before, had), name_modes(after, has));
+}
+
 enum status checkpoint_check_run(const struct checkpoint *c, uint64_t rank,
-                                 enum precision precision, struct error *error)
+                                 enum precision precision, const struct mode_rules *rules,
+                                 struct error *error)
 {
     const struct checkpoint_about *a = &c->about;
     if (a->rank != rank)
@@ -11,7 +38,9 @@ enum status checkpoint_check_run(const struct checkpoint *c, uint64_t rank,
         return error_set(error, STATUS_INPUT,
                          "%s: a checkpoint in %s precision, but this run has %s", c->name,
                          precision_name(a->precision), precision_name(precision));
-    return STATUS_OK;
+    if (check_modes(c, "--nonneg", a->rules.nonneg, rules->nonneg, error) == STATUS_OK)
+        check_modes(c, "--fix", a->rules.fixed, rules->fixed, error);
+    return error->status;
 }
 
 enum status checkpoint_check_shape(const struct checkpoint *c, const struct shape *shape,

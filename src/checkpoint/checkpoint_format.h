@@ -20,7 +20,7 @@
     "BCPT\r\n\x1a" /* damaged by a transfer as text */
 #define CHECKPOINT_MAGIC_BYTES 8
 #define CHECKPOINT_BYTE_ORDER  UINT32_C(0x01020304)
-#define CHECKPOINT_VERSION     1
+#define CHECKPOINT_VERSION     2
 #define CHECKPOINT_PAGE        4096
 
 struct checkpoint_header {
@@ -38,10 +38,12 @@ struct checkpoint_header {
     uint64_t hash; /* of the nonzeros, fingerprint.h */
     uint64_t rank; /* R */
     uint64_t iterations;
-    double fit, change; /* after the last iteration, and from the one before */
-    double ridge;
+    double fit, change;      /* after the last iteration, and from the one before */
+    double ridge[MAX_ORDER]; /* of each mode */
     uint64_t seed;
-    uint32_t init; /* enum checkpoint_init */
+    uint32_t init;   /* enum checkpoint_init */
+    uint32_t nonneg; /* bit n: mode n + 1 is nonnegative */
+    uint32_t fixed;  /* bit n: mode n + 1 is fixed */
     uint32_t unused;
     uint64_t header_crc; /* of the first page, with 0 in place of this field */
 };
@@ -68,7 +70,7 @@ enum checkpoint_kind {
     CHECKPOINT_FACTOR = 4
 };
 
-_Static_assert(sizeof(struct checkpoint_header) == 264, "the header has no padding");
+_Static_assert(sizeof(struct checkpoint_header) == 392, "the header has no padding");
 _Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
 
 /* A matrix of the file. */

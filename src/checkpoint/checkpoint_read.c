@@ -54,8 +54,11 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
     if (h->order < 1 || h->order > MAX_ORDER || h->nnz < 1 || h->nnz > MAX_NNZ || h->rank < 1 ||
         h->iterations < 1 || h->iterations > INT_MAX || h->precision > 1 ||
         h->init > CHECKPOINT_FROM_NVECS || !isfinite(h->fit) || !isfinite(h->change) ||
-        !(h->ridge >= 0))
+        h->nonneg >> h->order || h->fixed >> h->order)
         return false;
+    for (uint32_t n = 0; n < MAX_ORDER; n++)
+        if (!(h->ridge[n] >= 0) || !isfinite(h->ridge[n]) || (n >= h->order && h->ridge[n] != 0))
+            return false;
     for (uint32_t n = 0; n < h->order; n++)
         if (h->dims[n] < 1 || h->dims[n] > MAX_LENGTH)
             return false;
@@ -143,12 +146,14 @@ static void fill_about(struct checkpoint *c)
         .tensor = {.shape = shape_of((int)h->order, h->dims), .nnz = h->nnz, .hash = h->hash},
         .rank = h->rank,
         .precision = h->precision == 0 ? PRECISION_DOUBLE : PRECISION_SINGLE,
-        .ridge = h->ridge,
         .seed = h->seed,
         .init = (enum checkpoint_init)h->init,
         .iterations = (int)h->iterations,
         .fit = h->fit,
         .change = h->change};
+    memcpy(c->about.rules.ridge, h->ridge, sizeof h->ridge);
+    mode_rules_flags(c->about.rules.nonneg, h->nonneg);
+    mode_rules_flags(c->about.rules.fixed, h->fixed);
 }
 
 /* Matrices of one kind follow each other, so that the first is where all of them begin. */

@@ -106,9 +106,12 @@ static struct checkpoint_header make_header(const struct checkpoint_about *a)
                                   .iterations = (uint64_t)a->iterations,
                                   .fit = a->fit,
                                   .change = a->change,
-                                  .ridge = a->ridge,
                                   .seed = a->seed,
                                   .init = a->init};
+    uint32_t modes = (UINT32_C(1) << h.order) - 1;
+    memcpy(h.ridge, a->rules.ridge, (size_t)h.order * sizeof *h.ridge);
+    h.nonneg = mode_rules_bits(a->rules.nonneg) & modes;
+    h.fixed = mode_rules_bits(a->rules.fixed) & modes;
     memcpy(h.magic, CHECKPOINT_MAGIC, CHECKPOINT_MAGIC_BYTES);
     memcpy(h.dims, a->tensor.shape.dims, (size_t)h.order * sizeof *h.dims);
     return h;

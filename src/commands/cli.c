@@ -19,6 +19,13 @@ struct getopt_tables {
     char shorts[3 * MAX_OPTIONS + 2];
 };
 
+static int argument_kind(const struct cli_option *o)
+{
+    return !o->argument            ? no_argument
+           : o->argument[0] == '[' ? optional_argument
+                                   : required_argument;
+}
+
 static void fill_tables(struct getopt_tables *t, const struct cli_section *sections)
 {
     memset(t, 0, sizeof *t);
@@ -27,14 +34,23 @@ static void fill_tables(struct getopt_tables *t, const struct cli_section *secti
     *s++ = ':'; /* a missing argument is told apart from an unknown option */
     for (; sections->title; sections++)
         for (const struct cli_option *o = sections->options; o->name && count < MAX_OPTIONS; o++) {
-            t->longs[count++] = (struct option){
-                o->name, o->argument ? required_argument : no_argument, NULL, o->key};
+            t->longs[count++] = (struct option){o->name, argument_kind(o), NULL, o->key};
             if (o->key <= UCHAR_MAX) {
                 *s++ = (char)o->key;
                 if (o->argument)
                     *s++ = ':';
             }
         }
+}
+
+/* getopt takes an argument that may be left out only behind "=". The next word, too, is one if it
+ * is a list of whole numbers. */
+static const char *optional_list(const struct option *o, int argc, char **argv)
+{
+    if (o->has_arg != optional_argument || optarg || optind >= argc || !*argv[optind] ||
+        argv[optind][strspn(argv[optind], "0123456789,")])
+        return optarg;
+    return argv[optind++];
 }
 
 /* The option whose name is near word[0..length) and begins as that does; NULL where there is none.
@@ -77,12 +93,14 @@ enum status cli_parse(int argc, char **argv, const struct cli_section *sections,
     struct getopt_tables tables;
     fill_tables(&tables, sections);
     opterr = 0;
-    optind = 0; /* getopt begins anew, whatever it parsed before */
-    int key;
-    while ((key = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {
+    optind = 0;      /* getopt begins anew, whatever it parsed before */
+    int key, i = -1; /* i: which long option it is; -1: none */
+    while ((key = getopt_long(argc, argv, tables.shorts, tables.longs, &i)) != -1) {
         if (key == '?' || key == ':')
             return refuse_option(&tables, key, argv[optind - 1], error);
-        if (set(settings, key, optarg, error) != STATUS_OK)
+        const char *text = i < 0 ? optarg : optional_list(&tables.longs[i], argc, argv);
+        i = -1;
+        if (set(settings, key, text, error) != STATUS_OK)
             return error->status;
         if (key == CLI_KEY_HELP || key == CLI_KEY_VERSION)
             break;

@@ -11,7 +11,8 @@
 struct cli_option {
     const char *name;     /* long name; NULL ends a table                                        */
     int key;              /* the short letter, or CLI_KEY_LONG or more for an option without one */
-    const char *argument; /* the name of the argument in the help; NULL: takes none              */
+    const char *argument; /* the name of the argument in the help; NULL: takes none; in brackets:
+                           * a list of whole numbers, which may be left out                      */
     const char *help;     /* text lines, each but the last ended by a newline                    */
 };
 

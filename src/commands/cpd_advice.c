@@ -28,7 +28,7 @@ static void tell_digits(struct progress *progress, const struct fit_trust *t)
 /* A ridge that is larger than the one that did not help. */
 static double better_ridge(const struct cpals_result *result, const struct backend_options *options)
 {
-    return fmax(result->health.ridge, 10 * options->ridge);
+    return fmax(result->health.ridge, 10 * mode_rules_largest_ridge(&options->rules, MAX_ORDER));
 }
 
 static void tell_falls(struct progress *progress, const struct cpals_result *result,
@@ -37,7 +37,7 @@ static void tell_falls(struct progress *progress, const struct cpals_result *res
     const struct fit_trust *t = &result->trust;
     if (t->falls == 0)
         return;
-    if (options->ridge > 0)
+    if (mode_rules_largest_ridge(&options->rules, MAX_ORDER) > 0)
         progress_note(progress,
                       "the fit fell in %d iteration%s, by %.1e at most: --ridge keeps weights "
                       "small at the cost of fit",

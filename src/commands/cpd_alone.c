@@ -1,7 +1,6 @@
 /* blco cpd on one rank. */
 #include <string.h>
 
-#include "base/memory.h"
 #include "commands/cpd_checkpoint.h"
 #include "commands/cpd_job.h"
 #include "commands/cpd_output.h"
@@ -60,30 +59,27 @@ static enum status identify(struct alone *a, struct error *error)
     return cpd_checkpoint_identify(job, &job->tensor, error);
 }
 
-/* The model of the checkpoint, which is only mapped, is copied. */
-static void copy_model(struct ktensor *to, const struct ktensor *from)
+static bool same_shape(const struct shape *a, const struct shape *b)
 {
-    memory_copy(to->lambda, from->lambda, from->rank * sizeof *from->lambda);
-    for (int n = 0; n < from->shape.order; n++)
-        memory_copy(to->factor[n], from->factor[n],
-                    from->shape.dims[n] * from->rank * sizeof *from->factor[n]);
+    bool same = a->order == b->order;
+    for (int n = 0; same && n < a->order; n++)
+        same = a->dims[n] == b->dims[n];
+    return same;
 }
 
-/* What is to be the first start's model becomes its start. */
+/* The start becomes the first model; that of a checkpoint, which is only mapped, is copied. */
 static enum status make_start(struct alone *a, struct error *error)
 {
     struct cpd_job *job = a->job;
     const struct cpd_settings *s = &job->settings;
+    const struct shape *shape = &job->input.x.shape;
     struct ktensor *first = &job->starts.model[0];
-    if (s->init_stem) {
+    if (s->init_stem && same_shape(&job->start.shape, shape)) {
         *first = job->start;
         job->start = (struct ktensor){0};
-    } else if (ktensor_create(first, &job->input.x.shape, s->common.options.rank, error) ==
-               STATUS_OK) {
-        if (s->resume)
-            copy_model(first, &job->resume.model);
-        else
-            ktensor_randomise(first, s->init.init, s->seed);
+    } else if (ktensor_create(first, shape, s->common.options.rank, error) == STATUS_OK) {
+        const struct ktensor_start start = cpd_start(job);
+        ktensor_begin(first, shape, &start, s->common.options.rules.nonneg);
     }
     return error->status;
 }

@@ -41,7 +41,7 @@ static void fill_saving(struct cpd_job *job)
                                     .asked = &cpd_asked,
                                     .about = {.rank = s->common.options.rank,
                                               .precision = s->common.options.precision,
-                                              .ridge = s->common.options.ridge,
+                                              .rules = s->common.options.rules,
                                               .seed = s->resume ? job->resume.about.seed : s->seed,
                                               .init = init_of(job)}};
 }
@@ -51,10 +51,11 @@ enum status cpd_checkpoint_prepare(struct cpd_job *job, struct error *error)
     const struct cpd_settings *s = &job->settings;
     if (s->checkpoint && comm_world_rank() == 0 && outfile_check(s->checkpoint, error) != STATUS_OK)
         return error->status;
-    if (s->resume && (checkpoint_open(&job->resume, s->resume, comm_world_rank(), comm_world_size(),
-                                      error) != STATUS_OK ||
-                      checkpoint_check_run(&job->resume, s->common.options.rank,
-                                           s->common.options.precision, error) != STATUS_OK))
+    if (s->resume &&
+        (checkpoint_open(&job->resume, s->resume, comm_world_rank(), comm_world_size(), error) !=
+             STATUS_OK ||
+         checkpoint_check_run(&job->resume, s->common.options.rank, s->common.options.precision,
+                              &s->common.options.rules, error) != STATUS_OK))
         return error->status;
     fill_saving(job);
     return STATUS_OK;
@@ -94,11 +95,13 @@ void cpd_checkpoint_note_resumed(struct cpd_job *job)
         return;
     progress_note(&job->progress, "resuming %s: %d iteration%s, fit %.9f", job->settings.resume,
                   a->iterations, a->iterations == 1 ? "" : "s", a->fit);
-    double ridge = job->settings.common.options.ridge;
-    if (a->ridge != ridge)
-        progress_note(&job->progress,
-                      "warning: the iterations before had --ridge %g, the next have %g", a->ridge,
-                      ridge);
+    const double *ridge = job->settings.common.options.rules.ridge;
+    for (int n = 0; n < a->tensor.shape.order; n++)
+        if (a->rules.ridge[n] != ridge[n])
+            progress_note(
+                &job->progress,
+                "warning: mode %d: the iterations before had --ridge %g, the next have %g", n + 1,
+                a->rules.ridge[n], ridge[n]);
 }
 
 void cpd_checkpoint_note_saved(struct cpd_job *job, struct error *error)

@@ -68,6 +68,9 @@ struct cpals_options cpd_als_options(struct cpd_job *job);
 /* Frees what the job owns. */
 void cpd_job_free(struct cpd_job *job);
 
+/* What the run starts from; borrowed from the job. */
+struct ktensor_start cpd_start(const struct cpd_job *job);
+
 /* From now on signals let the iteration finish; before, a signal ends the program at once, for
  * there is nothing to save. */
 void cpd_catch_signals(void);
@@ -75,7 +78,8 @@ void cpd_catch_signals(void);
 /* Whether the present rank of -r is the last one. */
 bool cpd_last_rank(const struct cpd_job *job);
 
-/* Refuses a start (--init) whose shape is not that of the tensor. STATUS_INPUT. */
+/* Refuses modes that the tensor does not have, and a start (--init) whose shape is not that of the
+ * tensor or that has a negative entry where --nonneg allows none. STATUS_INPUT. */
 enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape,
                             struct error *error);
 

@@ -93,12 +93,9 @@ static struct cpals_setting make_setting(const struct work *w)
     struct cpd_job *job = w->job;
     struct cpals_setting setting = {.kind = job->kind,
                                     .options = job->settings.common.options,
-                                    .init = job->settings.init,
-                                    .seed = job->settings.seed,
+                                    .start = cpd_start(job),
+                                    .nvecs = job->settings.init.nvecs,
                                     .starts = job->settings.starts,
-                                    .start = job->settings.init_stem ? &job->start
-                                             : job->settings.resume  ? &job->resume.model
-                                                                     : NULL,
                                     .als = cpd_als_options(job),
                                     .opened = owns_job(w) ? cpd_catch_signals : NULL,
                                     .spread = job->together,

@@ -47,7 +47,24 @@ static void put_formats(struct json *j, unsigned formats)
     json_end(j);
 }
 
-static void put_options(struct json *j, const struct cpd_settings *s)
+/* The modes, from 1, for which this is true. */
+static void put_modes(struct json *j, const char *name, const bool *of, int order)
+{
+    json_array(j, name);
+    for (int n = 0; n < order; n++)
+        if (of[n])
+            json_unsigned(j, NULL, (uint64_t)n + 1);
+    json_end(j);
+}
+
+static void put_rules(struct json *j, const struct mode_rules *rules, int order)
+{
+    json_numbers(j, "ridge", rules->ridge, (size_t)order);
+    put_modes(j, "nonneg", rules->nonneg, order);
+    put_modes(j, "fixed", rules->fixed, order);
+}
+
+static void put_options(struct json *j, const struct cpd_settings *s, int order)
 {
     const char *init = s->init.nvecs                    ? "nvecs"
                        : s->init.init == KTENSOR_NORMAL ? "normal"
@@ -58,8 +75,9 @@ static void put_options(struct json *j, const struct cpd_settings *s)
     json_number(j, "tolerance", s->tolerance);
     json_unsigned(j, "check_every", (uint64_t)s->check_every);
     json_unsigned(j, "seed", s->seed);
+    json_unsigned(j, "starts", (uint64_t)s->starts);
     json_string(j, "init", s->init_stem ? s->init_stem : s->resume ? NULL : init);
-    json_number(j, "ridge", s->common.options.ridge);
+    put_rules(j, &s->common.options.rules, order);
     json_string(j, "stem", s->nowrite ? NULL : s->stem);
     put_formats(j, s->nowrite ? 0 : s->formats);
     json_string(j, "checkpoint", s->checkpoint);
@@ -228,7 +246,7 @@ static void put_record(struct json *j, struct cpd_job *job, struct error *error)
                        threads, error);
     run_record_tensor(j, job->settings.tensor, &job->tensor.shape, job->tensor.nnz,
                       &job->tensor.hash);
-    put_options(j, &job->settings);
+    put_options(j, &job->settings, order);
     if (job->ranks.count > 0)
         put_ranks(j, &job->ranks, order);
     else

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "commands/cli_modes.h"
 #include "commands/cmd.h"
 #include "model/ktensor_io.h"
 
@@ -21,6 +22,8 @@ enum {
     KEY_RIDGE,
     KEY_STARTS,
     KEY_CORE,
+    KEY_NONNEG,
+    KEY_FIX,
     KEY_CHECK,
     KEY_CHECKPOINT,
     KEY_EVERY,
@@ -49,7 +52,14 @@ static const struct cli_option model_options[] = {
     {"core-consistency", KEY_CORE, NULL,
      "show the core consistency: whether the components\nmean something (of a range of -r: "
      "always)"},
-    {"ridge", KEY_RIDGE, "X", "add X to the diagonal of the normal equations (0)"},
+    {"ridge", KEY_RIDGE, "X",
+     "add X to the diagonal of the normal equations (0);\nas 1=X,3=Y: for single modes"},
+    {"nonneg", KEY_NONNEG, "[MODES]",
+     "keep the factor matrices of these modes, as 1,3,\nnonnegative; without a list: of all modes"},
+    {"fix", KEY_FIX, "MODES",
+     "keep the factor matrices of these modes as --init\nSTEM gives them; other modes begin at "
+     "random "
+     "where\nSTEM's have another length"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_option output_options[] = {
@@ -161,6 +171,16 @@ static enum status set_stem(struct cpd_settings *s, const char *text, struct err
     return copy_stem(s, text, length, error);
 }
 
+static enum status set_nonneg(struct cpd_settings *s, const char *text, struct error *error)
+{
+    bool *nonneg = s->common.options.rules.nonneg;
+    if (text)
+        return cli_modes("--nonneg", text, nonneg, &s->most_nonneg, error);
+    for (int n = 0; n < MAX_ORDER; n++)
+        nonneg[n] = true;
+    return STATUS_OK;
+}
+
 /* A number of iterations as 50i, or a time. */
 static enum status set_every(struct cpd_settings *s, const char *text, struct error *error)
 {
@@ -208,7 +228,12 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     case 'r':
         return rank_range_parse(&s->ranks, text, error);
     case KEY_RIDGE:
-        return cli_nonnegative("--ridge", text, &s->common.options.ridge, error);
+        return cli_mode_numbers("--ridge", text, s->common.options.rules.ridge, &s->most_ridge,
+                                error);
+    case KEY_NONNEG:
+        return set_nonneg(s, text, error);
+    case KEY_FIX:
+        return cli_modes("--fix", text, s->common.options.rules.fixed, &s->most_fixed, error);
     case 'o':
         return set_stem(s, text, error);
     case KEY_FORMAT:
@@ -336,6 +361,8 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
         return error_set(error, STATUS_INPUT,
                          "--resume and --init %s: both say where to start from",
                          s->init_stem ? s->init_stem : "nvecs");
+    if (s->most_fixed > 0 && !s->resume && !s->init_stem)
+        return error_set(error, STATUS_INPUT, "--fix: --init STEM expected, too");
     if ((s->every_seconds > 0 || s->every_iterations > 0) && !s->checkpoint)
         return error_set(error, STATUS_INPUT,
                          "--checkpoint-every: --checkpoint FILE expected, too");
@@ -345,6 +372,25 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
         return error->status;
     settle_ranks(s);
     return cpd_settings_take_rank(s, s->ranks.first, error);
+}
+
+static enum status check_most(const char *option, int most, int order, struct error *error)
+{
+    return most <= order ? STATUS_OK
+                         : error_set(error, STATUS_INPUT, "%s: mode %d, but the tensor has %d",
+                                     option, most, order);
+}
+
+enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error)
+{
+    if (check_most("--nonneg", s->most_nonneg, order, error) != STATUS_OK ||
+        check_most("--fix", s->most_fixed, order, error) != STATUS_OK ||
+        check_most("--ridge", s->most_ridge, order, error) != STATUS_OK)
+        return error->status;
+    return mode_rules_last(&s->common.options.rules, order) >= 0
+               ? STATUS_OK
+               : error_set(error, STATUS_INPUT,
+                           "--fix: all %d modes, so that nothing is left to do", order);
 }
 
 void cpd_settings_free(struct cpd_settings *s)

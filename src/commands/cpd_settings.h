@@ -33,6 +33,7 @@ struct cpd_settings {
     double every_seconds;    /* between checkpoints; 0: not given         */
     int every_iterations;    /* likewise                                  */
     double time_limit;       /* seconds; 0: none                          */
+    int most_nonneg, most_fixed, most_ridge; /* the largest modes that these options name, or 0 */
 };
 
 /* Fills *s from the command line. The caller frees *s with cpd_settings_free(), on failure too. If
@@ -42,6 +43,10 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
 /* Makes `rank` the present one; of several ranks each has its stem, STEM.r8, and its record,
  * NAME.r8.json of NAME.json. STATUS_MEMORY. */
 enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct error *error);
+
+/* Refuses modes that a tensor of this order does not have, and a run that fixes all modes.
+ * STATUS_INPUT. */
+enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error);
 
 void cpd_settings_free(struct cpd_settings *s);
 

@@ -3,6 +3,7 @@
 #ifndef BLCO_KTENSOR_H
 #define BLCO_KTENSOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -13,9 +14,11 @@ struct ktensor {
     uint64_t first[MAX_ORDER]; /* as of struct part: row i of factor[n] is row first[n] + i    */
     const uint64_t *row[MAX_ORDER]; /* of the whole matrix, or row row[n][i]; 0 and NULL where all
                                      * rows are here; borrowed                               */
-    uint64_t rank;                  /* R                                                          */
-    double *lambda;                 /* (R); owned                                                 */
-    double *factor[MAX_ORDER];      /* (I_n x R), row-major, for n < order; owned                 */
+    bool nonneg[MAX_ORDER]; /* ktensor_arrange flips no sign of these modes                       */
+    bool fixed[MAX_ORDER]; /* ktensor_arrange leaves the columns of these modes as they are       */
+    uint64_t rank;         /* R                                                          */
+    double *lambda;        /* (R); owned                                                 */
+    double *factor[MAX_ORDER]; /* (I_n x R), row-major, for n < order; owned                 */
 };
 
 /* The number, in the whole matrix n, of row i of those that are here; or NO_ROW. */
@@ -48,8 +51,9 @@ void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed)
 /* Brings the model into its standard form, which stands for the same tensor: columns of unit 2-norm
  * (a zero column stays zero and makes its lambda zero), lambda >= 0 in descending order, and signs
  * flipped in pairs so that every column's entry of largest magnitude is positive in as many modes
- * as an even number of flips allows (the last mode takes the odd sign). On failure *k is unchanged.
- * STATUS_MEMORY. */
+ * as an even number of flips allows (the last mode whose signs may be flipped takes the odd sign).
+ * Where some mode is fixed, its columns and the order of the components stay as they are. On
+ * failure *k is unchanged. STATUS_MEMORY. */
 enum status ktensor_arrange(struct ktensor *k, struct error *error);
 
 /* *score = the factor match score of two models of the same shape (Tensor Toolbox's `score`), whose

@@ -64,24 +64,51 @@ static enum status measure(struct arrangement *p, const struct ktensor *k,
     return STATUS_OK;
 }
 
+static bool may_flip(const struct ktensor *k, int n)
+{
+    return !k->fixed[n] && !k->nonneg[n];
+}
+
+/* The last mode whose signs may be flipped; -1 where there is none. */
+static int last_to_flip(const struct ktensor *k)
+{
+    int n = k->shape.order - 1;
+    while (n >= 0 && !may_flip(k, n))
+        n--;
+    return n;
+}
+
+static bool some_fixed(const struct ktensor *k)
+{
+    bool some = false;
+    for (int n = 0; n < k->shape.order; n++)
+        some = some || k->fixed[n];
+    return some;
+}
+
 /* Multiplies lambda by the norms, makes lambda positive and sorts the components. */
 static void decide(struct arrangement *p, const struct ktensor *k)
 {
+    int last = last_to_flip(k);
     for (uint64_t r = 0; r < k->rank; r++) {
         double lambda = k->lambda[r];
         int odd = lambda < 0, zero = 0;
         for (int n = 0; n < k->shape.order; n++) {
             uint64_t at = (uint64_t)n * k->rank + r;
             double norm = column_norm(&p->column[at]);
-            lambda *= norm;
-            int flip = n < k->shape.order - 1 ? p->column[at].largest < 0 : odd;
-            odd ^= flip;
+            p->signed_norm[at] = 1;
             zero |= norm == 0;
+            if (k->fixed[n])
+                continue;
+            lambda *= norm;
+            int flip = may_flip(k, n) && (n < last ? p->column[at].largest < 0 : odd);
+            odd ^= flip;
             p->signed_norm[at] = norm == 0 ? 1 : flip ? -norm : norm;
         }
         p->component[r] = (struct component){zero ? 0 : fabs(lambda), r};
     }
-    qsort(p->component, k->rank, sizeof *p->component, larger_first);
+    if (!some_fixed(k))
+        qsort(p->component, k->rank, sizeof *p->component, larger_first);
     for (uint64_t r = 0; r < k->rank; r++)
         p->from[r] = p->component[r].index;
 }

@@ -98,7 +98,7 @@ static void test_iterations(void **state)
     for (size_t s = 0; s < RANK_COUNTS && has_room(kind, rank_counts[s]); s++)
         for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
             const struct backend_options options = {
-                .rank = 5, .conflict = conflicts[c], .ridge = c == 1 ? 0.5 : 0};
+                .rank = 5, .conflict = conflicts[c], .rules = same_ridge(c == 1 ? 0.5 : 0)};
             omp_set_num_threads(1 + (int)(c % 3));
             check_grid(kind, &x, rank_counts[s], NULL, &options, c == 0 ? 8 : 3);
         }

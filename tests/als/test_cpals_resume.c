@@ -25,7 +25,8 @@ static struct checkpoint_options save_to(const char *path, const struct coo *x,
         .path = path,
         .about = {.tensor = {.shape = x->shape, .nnz = x->nnz, .hash = fingerprint_hash(x, NULL)},
                   .rank = options->rank,
-                  .precision = options->precision}};
+                  .precision = options->precision,
+                  .rules = options->rules}};
 }
 
 static void read_checkpoint(struct checkpoint *c, const char *path)
@@ -112,10 +113,24 @@ static void test_every_iteration(void **state)
         struct coo x;
         naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
         check_every_stop(&x, &(struct backend_options){.rank = 8});
-        check_every_stop(&x,
-                         &(struct backend_options){.rank = 3, .ridge = 0.5, .no_sharing = true});
+        check_every_stop(
+            &x, &(struct backend_options){.rank = 3, .rules = same_ridge(0.5), .no_sharing = true});
         coo_free(&x);
     }
+}
+
+/* Nonnegative and fixed modes: the weights, too, count for the next iteration. */
+static void test_rules(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    naive_random_coo(&x, &(struct shape){3, {60, 11, 40}}, 900, 1, 1);
+    for (int fixed = 0; fixed < 2; fixed++)
+        check_every_stop(&x, &(struct backend_options){.rank = 5,
+                                                       .rules = {.ridge = {0, 0.25},
+                                                                 .nonneg = {true, false, true},
+                                                                 .fixed = {false, fixed == 1}}});
+    coo_free(&x);
 }
 
 /* A checkpoint of some ranks is taken by one rank, and one of one rank by some. */
@@ -294,10 +309,13 @@ static void test_failing_allocations(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_every_iteration),    IN_FOLDER(test_other_ranks),
-        IN_FOLDER(test_the_end_is_the_end), IN_FOLDER(test_saving_changes_nothing),
-        IN_FOLDER(test_time_limit),         IN_FOLDER(test_no_place_to_write),
-        IN_FOLDER(test_failing_allocations)};
+    const struct CMUnitTest tests[] = {IN_FOLDER(test_every_iteration),
+                                       IN_FOLDER(test_rules),
+                                       IN_FOLDER(test_other_ranks),
+                                       IN_FOLDER(test_the_end_is_the_end),
+                                       IN_FOLDER(test_saving_changes_nothing),
+                                       IN_FOLDER(test_time_limit),
+                                       IN_FOLDER(test_no_place_to_write),
+                                       IN_FOLDER(test_failing_allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

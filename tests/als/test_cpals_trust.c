@@ -95,7 +95,7 @@ static void test_degenerate(void **state)
     assert_true(k.lambda[0] > 5.5 && k.lambda[1] > 5.5);
     ktensor_free(&k);
 
-    machine.ridge = health.ridge;
+    machine.rules = same_ridge(health.ridge);
     options = (struct cpals_options){.max_iterations = 20000, .tolerance = 1e-9};
     struct cpals_result result = run_random(&x, &machine, 1, &options, &k);
     double congruence = 1;
@@ -168,7 +168,7 @@ static void test_fall(void **state)
     struct ktensor k;
     border_rank_tensor(&x);
     assert_int_equal(run_random(&x, &machine, 1, &options, &k).trust.falls, 0);
-    machine.ridge = 1e-2;
+    machine.rules = same_ridge(1e-2);
     assert_int_equal(run_from(&x, &k, &machine, &options, &result, &error), STATUS_OK);
     assert_true(result.trust.falls > 0);
     assert_true(result.trust.fall > 1e-6 && result.trust.fall < 1);

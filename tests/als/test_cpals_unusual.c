@@ -46,7 +46,7 @@ static void test_ridge(void **state)
 {
     use_ranks(state);
     const uint64_t dims[] = {20};
-    struct backend_options machine = {.rank = 1, .ridge = 0.25};
+    struct backend_options machine = {.rank = 1, .rules = same_ridge(0.25)};
     struct cpals_options options = {.max_iterations = 3};
     struct coo x;
     struct ktensor k;
@@ -63,7 +63,7 @@ static void test_ridge_of_a_tensor(void **state)
 {
     use_ranks(state);
     static const uint64_t dims[] = {30, 20, 25};
-    static const struct backend_options with = {.rank = 4, .ridge = 2}, without = {.rank = 4};
+    const struct backend_options with = {.rank = 4, .rules = same_ridge(2)}, without = {.rank = 4};
     const struct cpals_options options = {.max_iterations = 4};
     struct error error = {0};
     struct cpals_result alone;

@@ -122,7 +122,7 @@ static enum status run_sketched(const struct coo *x, const struct backend_option
         return error->status;
     }
     struct together t = make_together(under_test.kind, x, NULL, options, NULL, als);
-    t.setting.seed = 3;
+    t.setting.start.seed = 3;
     t.setting.init.nvecs = true;
     run_together(&t, under_test.ranks, error);
     *k = t.model;

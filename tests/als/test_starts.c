@@ -32,7 +32,7 @@ static enum status run_starts(const struct coo *x, const struct backend_options 
         return error->status;
     }
     struct together t = make_together(under_test.kind, x, NULL, options, NULL, als);
-    t.setting.seed = seed;
+    t.setting.start.seed = seed;
     t.setting.starts = count;
     if (run_together(&t, under_test.ranks, error) == STATUS_OK)
         for (int i = 0; i < count && t.results[i].iterations > 0; i++) {

@@ -63,7 +63,8 @@ static void check_update(const struct backend_kind *kind, const struct tensor_ca
                          uint64_t rank, enum conflict conflict, enum flow flow, double ridge)
 {
     struct error error = {0};
-    struct setting setting = {{.rank = rank, .conflict = conflict, .ridge = ridge}, {0}};
+    struct setting setting = {
+        {.rank = rank, .conflict = conflict, .rules = {.ridge = {ridge, 0, 2 * ridge}}}, {0}};
     struct backend b;
     struct coo x;
     struct ktensor k, model;
@@ -84,7 +85,7 @@ static void check_update(const struct backend_kind *kind, const struct tensor_ca
         struct backend_fit fit;
         double *m = memory_array(x.shape.dims[n] * rank, sizeof *m, &error);
         assert_non_null(m);
-        naive_v(&model, n, ridge, v);
+        naive_v(&model, n, setting.options.rules.ridge[n], v);
         assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
         assert_int_equal(backend_fetch(&b, n, m, &error), STATUS_OK);
         assert_int_equal(backend_update(&b, n, &error), STATUS_OK);

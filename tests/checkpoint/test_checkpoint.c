@@ -32,12 +32,16 @@ static void example_create(struct example *e, int order, uint64_t rank)
         .tensor = {.shape = shape_of(order, dims), .nnz = 300, .hash = 0x123456789abcdef0},
         .rank = rank,
         .precision = PRECISION_SINGLE,
-        .ridge = 0.5,
+        .rules = {.ridge = {0.5}, .nonneg = {true}},
         .seed = 77,
         .init = CHECKPOINT_FROM_MODEL,
         .iterations = 12,
         .fit = 0.75,
         .change = -1e-3};
+    if (order > 2) {
+        e->about.rules.ridge[2] = 2;
+        e->about.rules.fixed[1] = true;
+    }
     assert_int_equal(ktensor_create(&e->model, &e->about.tensor.shape, rank, &error), STATUS_OK);
     assert_int_equal(carried_create(&e->carried, order, rank, &error), STATUS_OK);
     ktensor_randomise(&e->model, KTENSOR_NORMAL, 5);
@@ -117,7 +121,8 @@ static void assert_reads(const char *path, const struct example *e)
         fail_msg("%s", error.message);
     assert_true(shape_equal(&a->tensor.shape, &b->tensor.shape) && a->tensor.nnz == b->tensor.nnz &&
                 a->tensor.hash == b->tensor.hash && a->rank == b->rank &&
-                a->precision == b->precision && a->ridge == b->ridge && a->seed == b->seed &&
+                a->precision == b->precision &&
+                memcmp(&a->rules, &b->rules, sizeof a->rules) == 0 && a->seed == b->seed &&
                 a->init == b->init && a->iterations == b->iterations && a->fit == b->fit &&
                 a->change == b->change);
     assert_doubles(c.model.lambda, e->model.lambda, rank);
@@ -151,6 +156,7 @@ static void test_many_pieces(void **state)
     example_create(&e, 3, 64);
     ktensor_free(&e.model);
     e.about.tensor.shape = shape_of(1, (uint64_t[]){100000});
+    e.about.rules = (struct mode_rules){.ridge = {0.5}};
     assert_int_equal(ktensor_create(&e.model, &e.about.tensor.shape, 64, &error), STATUS_OK);
     ktensor_randomise(&e.model, KTENSOR_NORMAL, 5);
     const char *path = write_example(&e, 2);
@@ -240,7 +246,12 @@ CHANGE(many_pieces, h->pieces = UINT64_C(1) << 60)
 CHANGE(directory_behind, h->directory_offset = UINT64_MAX - 7)
 CHANGE(no_iterations, h->iterations = 0)
 CHANGE(many_iterations, h->iterations = UINT64_MAX)
-CHANGE(newer, h->version = 2)
+CHANGE(newer, h->version = 3)
+CHANGE(older, h->version = 1)
+CHANGE(mode_nonneg, h->nonneg = 8)
+CHANGE(mode_fixed, h->fixed = 8)
+CHANGE(mode_ridge, h->ridge[3] = 1)
+CHANGE(negative_ridge, h->ridge[0] = -1)
 CHANGE(other_order, h->byte_order = __builtin_bswap32(h->byte_order))
 CHANGE(piece_elsewhere, p[2].offset += 8)
 CHANGE(piece_of_all, p[2].rows = UINT64_MAX)
@@ -269,7 +280,12 @@ static void test_contradictions(void **state)
                  {directory_behind, "contradicts itself"},
                  {no_iterations, "contradicts itself"},
                  {many_iterations, "contradicts itself"},
-                 {newer, "version 2 of the format, but this blco reads version 1 only"},
+                 {newer, "version 3 of the format, but this blco reads version 2 only"},
+                 {older, "version 1 of the format, but this blco reads version 2 only"},
+                 {mode_nonneg, "contradicts itself"},
+                 {mode_fixed, "contradicts itself"},
+                 {mode_ridge, "contradicts itself"},
+                 {negative_ridge, "contradicts itself"},
                  {other_order, "another byte order"},
                  {piece_elsewhere, "do not fit together"},
                  {piece_of_all, "do not fit together"},
@@ -327,7 +343,9 @@ static void test_another_run(void **state)
     example_create(&e, 3, 2);
     assert_int_equal(checkpoint_open(&c, write_example(&e, 1), 0, 1, &error), STATUS_OK);
     const struct shape *s = &e.about.tensor.shape;
-    assert_int_equal(checkpoint_check_run(&c, 2, PRECISION_SINGLE, &error), STATUS_OK);
+    const struct mode_rules *rules = &e.about.rules;
+    struct mode_rules other = {.nonneg = {true, false, true}, .fixed = {false, true}};
+    assert_int_equal(checkpoint_check_run(&c, 2, PRECISION_SINGLE, rules, &error), STATUS_OK);
     assert_int_equal(checkpoint_check_shape(&c, s, 300, &error), STATUS_OK);
     assert_int_equal(checkpoint_check_hash(&c, e.about.tensor.hash, &error), STATUS_OK);
 #define REFUSES(call, why)                                                                         \
@@ -336,8 +354,13 @@ static void test_another_run(void **state)
         assert_int_equal(call, STATUS_INPUT);                                                      \
         assert_non_null(strstr(error.message, why));                                               \
     } while (0)
-    REFUSES(checkpoint_check_run(&c, 3, PRECISION_SINGLE, &error), "of rank 2, but -r is 3");
-    REFUSES(checkpoint_check_run(&c, 2, PRECISION_DOUBLE, &error), "single precision");
+    REFUSES(checkpoint_check_run(&c, 3, PRECISION_SINGLE, rules, &error), "of rank 2, but -r is 3");
+    REFUSES(checkpoint_check_run(&c, 2, PRECISION_DOUBLE, rules, &error), "single precision");
+    REFUSES(checkpoint_check_run(&c, 2, PRECISION_SINGLE, &other, &error),
+            "other modes of --nonneg: 1, but this run has 1,3");
+    other = (struct mode_rules){.nonneg = {true}};
+    REFUSES(checkpoint_check_run(&c, 2, PRECISION_SINGLE, &other, &error),
+            "other modes of --fix: 2, but this run has none");
     REFUSES(checkpoint_check_shape(&c, SHAPE(2, dims), 300, &error), "3 modes, this one 2");
     REFUSES(checkpoint_check_shape(&c, s, 301, &error), "300 nonzeros, this one 301");
     const struct shape longer = {3, {7, 1, 51}};

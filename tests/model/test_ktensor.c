@@ -379,9 +379,41 @@ static void test_allocation_fails(void **state)
     ktensor_free(&start);
 }
 
+/* Columns of a fixed mode keep their bits and all components their places; of a nonnegative mode no
+ * sign is changed. What the model stands for stays the same. */
+static void test_arrange_rules(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {4, 3, 5, 2};
+    struct ktensor k = model_random(4, dims, 3, 9), before;
+    struct error error = {0};
+    k.fixed[1] = k.nonneg[3] = true;
+    for (uint64_t e = 0; e < dims[3] * 3; e++)
+        k.factor[3][e] = fabs(k.factor[3][e]);
+    before = model_copy(&k);
+    assert_int_equal(ktensor_arrange(&k, &error), STATUS_OK);
+    assert_memory_equal(k.factor[1], before.factor[1], dims[1] * 3 * sizeof(double));
+    for (uint64_t r = 0; r < 3; r++) {
+        double ratio = before.lambda[r] / k.lambda[r];
+        assert_true(k.lambda[r] > 0);
+        for (int n = 0; n < 4; n++) {
+            ratio *= before.factor[n][r] / k.factor[n][r];
+            double norm = 0;
+            for (uint64_t i = 0; i < dims[n]; i++)
+                norm += k.factor[n][i * 3 + r] * k.factor[n][i * 3 + r];
+            assert_true(n == 1 || fabs(norm - 1) < 1e-14);
+        }
+        assert_true(fabs(ratio - 1) < 1e-13);
+        assert_true(k.factor[3][r] >= 0 && k.factor[3][3 + r] >= 0);
+    }
+    ktensor_free(&k);
+    ktensor_free(&before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_arrange_rules),
         cmocka_unit_test(test_create),
         cmocka_unit_test(test_randomise_is_a_function_of_its_place),
         cmocka_unit_test(test_randomise_a_part),

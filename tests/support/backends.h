@@ -79,6 +79,15 @@ static inline bool set_flow(struct setting *setting, enum flow flow,
     return plan.streamed && plan.fits;
 }
 
+/* The same ridge for every mode. */
+static inline struct mode_rules same_ridge(double ridge)
+{
+    struct mode_rules rules = {0};
+    for (int n = 0; n < MAX_ORDER; n++)
+        rules.ridge[n] = ridge;
+    return rules;
+}
+
 static inline void open_backend(struct backend *b, const struct backend_kind *kind,
                                 const struct coo *x, uint64_t rank, enum conflict conflict)
 {

@@ -57,7 +57,7 @@ static inline struct together make_together(const struct backend_kind *kind, con
         .request = {.row_bytes = 64,
                     .machine = {.one_host = true, .threads = 1},
                     .packed = kind->takes_parts},
-        .setting = {.kind = kind, .options = *options, .start = start, .als = *als}};
+        .setting = {.kind = kind, .options = *options, .start = {.from = start}, .als = *als}};
     t.request.modes = parts ? x->shape.order : 0;
     if (parts)
         memcpy(t.request.parts, parts, (size_t)x->shape.order * sizeof *parts);

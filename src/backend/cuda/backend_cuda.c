@@ -107,6 +107,8 @@ static enum status open_small_matrices(struct device_state *s, struct error *err
     if (status == STATUS_OK)
         status = device_array_into(&s->inner, s->rank, sizeof(double), error);
     if (status == STATUS_OK)
+        status = device_array_into(&s->start, s->rank, sizeof(double), error);
+    if (status == STATUS_OK)
         status = device_array_into(&s->scalars, 1, sizeof *s->scalars, error);
     if (status == STATUS_OK)
         s->result = device_pinned_array(1, sizeof *s->result, error);
@@ -148,6 +150,7 @@ static void close_device(void *state)
     device_free(s->weights);
     device_free(s->raw);
     device_free(s->inner);
+    device_free(s->start);
     device_free(s->scalars);
     device_pinned_free(s->result);
     device_staging_close(&s->staging);
@@ -173,7 +176,7 @@ static enum status open_device(void **state, const struct tensor_source *source,
     s->order = source->x->shape.order;
     s->rank = options->rank;
     s->ld = plan->request.row_bytes / precision_bytes(options->precision);
-    s->ridge = options->ridge;
+    s->rules = options->rules;
 
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
@@ -187,6 +190,8 @@ static enum status open_device(void **state, const struct tensor_source *source,
     if (status == STATUS_OK)
         status = device_dense_open(&s->dense, s->device, s->rank, s->ld, s->sweep.factors.precision,
                                    error);
+    if (status == STATUS_OK && mode_rules_any(s->rules.nonneg))
+        status = device_dense_open_nonneg(s->dense, s->device, error);
     if (status == STATUS_OK)
         status = device_ranks_open(&s->ranks, source->ranks, s->device, error);
     if (status != STATUS_OK) {

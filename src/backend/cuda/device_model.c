@@ -77,6 +77,11 @@ enum status device_state_load(void *state, const struct ktensor *k, const struct
     if (status == STATUS_OK && !carried)
         status = sum_grams(s, error);
     memcpy(s->loaded, k->lambda, s->rank * sizeof *s->loaded);
+    if (status == STATUS_OK)
+        status = cuda_status(
+            cudaMemcpy(s->start, s->loaded, s->rank * sizeof *s->start, cudaMemcpyHostToDevice),
+            "lambda", error);
+    s->weights_fit = carried != NULL;
     s->last_mode = -1;
     device_state_restart(s);
     for (int n = 0; n < s->order; n++)

@@ -22,6 +22,7 @@ struct device_scalars {
 struct device_queued {
     int mode;
     bool updated;
+    int before; /* the mode that was updated last before that; -1: none */
 };
 
 #define DEVICE_MOST_QUEUED 64 /* between two times that the host waits */
@@ -31,8 +32,10 @@ struct device_state {
     int order;
     uint64_t rank;
     uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
-    double ridge;
+    struct mode_rules rules;
     double *loaded;            /* (R) lambda of the model that was loaded; host, owned       */
+    double *start;             /* (R) the same; device, owned                                */
+    bool weights_fit;          /* that lambda comes from an update                           */
     int last_mode;             /* the one updated last, whose norms are lambda; -1: none yet */
     struct device_sweep sweep; /* tensor, factors and M */
     struct device_dense *dense;

@@ -37,28 +37,50 @@ enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct e
     return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
 }
 
+/* What M is to be solved by, on the side stream. last: the mode whose norms are lambda, or -1. */
+static enum status queue_weights(struct device_state *s, int mode, int last, struct error *error)
+{
+    const double *const *gram = (const double *const *)s->gram;
+    const double *const *norm = (const double *const *)s->norm;
+    double ridge = s->rules.ridge[mode];
+    if (s->rules.nonneg[mode])
+        return device_dense_nonneg_weights(s->dense, s->order, mode, gram, norm, ridge,
+                                           last < 0 ? s->start : s->norm[last],
+                                           s->ranks.ranks->part.whole.dims[mode], s->side, error);
+    if (!s->runs_ahead && device_ranks_before_wait(&s->ranks, s->side, error) != STATUS_OK)
+        return error->status;
+    return device_dense_weights(s->dense, s->order, mode, gram, norm, ridge, s->weights, s->side,
+                                error);
+}
+
+/* The rows of the factor matrix that this rank solves, from M's. */
+static enum status queue_rows(struct device_state *s, int mode, bool fit_rows, struct error *error)
+{
+    const struct backend_rows *rows = &s->ranks.ranks->mode[mode];
+    void *m = device_state_row(s, s->sweep.factors.m, rows->first);
+    void *a = device_state_row(s, s->sweep.factors.factor[mode], rows->first);
+    return s->rules.nonneg[mode] ? device_dense_solve_nonneg(s->dense, m, a, rows->count, fit_rows,
+                                                             s->raw, s->stream, s->side, error)
+                                 : device_dense_solve(s->dense, m, s->weights, a, rows->count,
+                                                      s->raw, s->stream, s->side, error);
+}
+
 static enum status queue_solve(struct device_state *s, int mode, struct error *error)
 {
+    int last = s->last_mode;
     s->last_mode = mode;
     device_sweep_changed(&s->sweep, mode);
-    const struct backend_rows *rows = &s->ranks.ranks->mode[mode];
     const struct device_factors *f = &s->sweep.factors;
     enum status status =
         device_ranks_scatter(&s->ranks, mode, f->m, s->ld, f->precision, s->stream, error);
-    if (status == STATUS_OK && !s->runs_ahead)
-        status = device_ranks_before_wait(&s->ranks, s->side, error);
     if (status == STATUS_OK)
-        status = device_dense_weights(s->dense, s->order, mode, (const double *const *)s->gram,
-                                      (const double *const *)s->norm, s->ridge, s->weights, s->side,
-                                      error);
+        status = queue_weights(s, mode, last, error);
     if (status == STATUS_OK)
         status = cuda_status(cudaEventRecord(s->weights_ready, s->side), "V", error);
     if (status == STATUS_OK)
         status = cuda_status(cudaStreamWaitEvent(s->stream, s->weights_ready, 0), "V", error);
     if (status == STATUS_OK)
-        status = device_dense_solve(s->dense, device_state_row(s, f->m, rows->first), s->weights,
-                                    device_state_row(s, f->factor[mode], rows->first), rows->count,
-                                    s->raw, s->stream, s->side, error);
+        status = queue_rows(s, mode, last < 0 && !s->weights_fit, error);
     if (status == STATUS_OK)
         status = device_ranks_gather(&s->ranks, mode, f->factor[mode], s->ld, f->precision,
                                      s->stream, error);
@@ -96,6 +118,7 @@ static enum status repeat_updates(struct device_state *s, int k, struct error *e
     }
     s->runs_ahead = device_dense_run_ahead(s->dense, NULL);
     s->careful = CAREFUL_UPDATES;
+    s->last_mode = s->queued[first].before;
     enum status status =
         cuda_status(cudaMemset(&s->scalars->halt, 0, sizeof s->scalars->halt), "V", error);
     for (int i = first; i < s->count && status == STATUS_OK; i++) {
@@ -162,6 +185,7 @@ enum status device_state_update(void *state, int mode, struct error *error)
     if (status != STATUS_OK)
         return status;
     s->queued[s->count - 1].updated = true;
+    s->queued[s->count - 1].before = s->last_mode;
     return queue_update(s, mode, error);
 }
 
@@ -175,7 +199,7 @@ static enum status begin_next_sweep(struct device_state *s, struct error *error)
     enum status status =
         cuda_status(cudaEventRecord(s->swept[s->turn], s->stream), "MTTKRP", error);
     if (status == STATUS_OK)
-        status = device_state_queue_mttkrp(s, 0, error);
+        status = device_state_queue_mttkrp(s, mode_rules_first(&s->rules, s->order), error);
     s->m_early = true;
     return status;
 }

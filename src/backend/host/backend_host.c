@@ -10,6 +10,7 @@
 #include "backend/host/host_dense.h"
 #include "backend/host/host_rates.h"
 #include "backend/host/host_residual.h"
+#include "backend/host/host_solver.h"
 #include "backend/host/host_sweep.h"
 #include "lapack/lapack_library.h"
 #include "base/machine.h"
@@ -27,7 +28,9 @@ struct host {
     const struct backend_ranks *ranks; /* this rank's place among all; borrowed              */
     bool is_empty;                     /* no nonzero is here                                 */
     uint64_t rank, longest;
-    double ridge, norm_sq;
+    struct mode_rules rules;
+    double norm_sq;
+    bool weights_fit; /* an update has made lambda since the model was loaded, or the run before */
     struct backend_built built;
     struct host_sweep sweep;
     double *factor[MAX_ORDER];     /* (I_n x R); owned, as all arrays below               */
@@ -118,7 +121,7 @@ static enum status open_host(void **state, const struct tensor_source *source,
     h->built.plan = *plan;
     h->built.nnz = x->nnz;
     h->rank = options->rank;
-    h->ridge = options->ridge;
+    h->rules = options->rules;
     h->norm_sq = source->norm_sq;
 
     enum status status =
@@ -171,6 +174,7 @@ static enum status load(void *state, const struct ktensor *k, const struct carri
     struct host *h = state;
     uint64_t row = h->rank, square = row * row;
     memcpy(h->lambda, k->lambda, row * sizeof *h->lambda);
+    h->weights_fit = carried != NULL;
     for (int n = 0; n < h->shape.order && error->status == STATUS_OK; n++) {
         fill(h->scale[n], row, 1.0);
         factor_changed(h, n);
@@ -289,53 +293,73 @@ static void expect_norms(struct host *h, double *column)
             h->lambda[r] > 1e-100 && h->lambda[r] < 1e100 ? ldexp(1.0, -ilogb(h->lambda[r])) : 1.0;
 }
 
-/* a = M V^+, its Gram and, in h->gram[mode] behind the Gram, its columns' products with M's: each
- * rank solves some rows of the sum of all M, and gathers the others. */
-static enum status solve_rows(struct host *h, int mode, const struct host_dense_inverse *inverse,
-                              double *a, struct error *error)
+/* From V in h->v, which is destroyed, with h->row and h->column as scales. */
+static enum status create_solver(struct host *h, int mode, struct host_solver *s,
+                                 struct error *error)
+{
+    const struct host_nonneg_start start = {.v = h->v,
+                                            .m = h->row,
+                                            .a = h->scale[mode],
+                                            .lambda = h->lambda,
+                                            .out = h->column,
+                                            .rows = h->ranks->part.whole.dims[mode],
+                                            .fit_rows = !h->weights_fit};
+    return host_solver_create(s, h->rules.nonneg[mode], h->v, &start, h->rank, error);
+}
+
+/* a = what the solver makes of M, its Gram and, in h->gram[mode] behind the Gram, its columns'
+ * products with M's: each rank solves some rows of the sum of all M, and gathers the others. */
+static enum status solve_rows(struct host *h, int mode, const struct host_solver *s, double *a,
+                              struct error *error)
 {
     const struct backend_rows *rows = &h->ranks->mode[mode];
     uint64_t skip = rows->first * h->rank, square = h->rank * h->rank;
-    double *gram = h->gram[mode];
+    double *gram = h->gram[mode], *inner = gram + square;
     if (backend_ranks_scatter(h->ranks, mode, h->m, h->rank, error) != STATUS_OK ||
-        host_dense_update(inverse, h->m + skip, a + skip, rows->count, gram, gram + square,
-                          error) != STATUS_OK ||
+        host_solver_rows(s, h->m + skip, a + skip, rows->count, gram, inner, error) != STATUS_OK ||
         comm_sum(h->ranks->all, gram, square + h->rank, error) != STATUS_OK)
         return error->status;
     return backend_ranks_gather(h->ranks, mode, a, h->rank, error);
 }
 
+/* From what solve_rows has left: scales, the Gram of the scaled columns, and <X, model>. */
+static void take_solution(struct host *h, int mode)
+{
+    const double *inner = h->gram[mode] + h->rank * h->rank;
+    h->inner = h->inner_size = 0.0;
+    for (uint64_t r = 0; r < h->rank; r++) {
+        h->scale[mode][r] = 1.0 / h->column[r];
+        double term = inner[r] * h->row[r] * h->scale[mode][r];
+        h->inner += term;
+        h->inner_size += fabs(term);
+    }
+    scale_gram(h, mode, h->scale[mode]);
+}
+
 static enum status solve(struct host *h, int mode, struct error *error)
 {
-    struct host_dense_inverse inverse;
-    uint64_t rank = h->rank;
+    struct host_solver s;
     hadamard(h, mode);
-    for (uint64_t r = 0; r < rank; r++)
-        h->v[r * rank + r] += h->ridge;
-    if (host_dense_inverse_create(&inverse, h->v, rank, error) != STATUS_OK)
-        return error_prefix(error, "mode %d: ", mode + 1);
-
+    for (uint64_t r = 0; r < h->rank; r++)
+        h->v[r * h->rank + r] += h->rules.ridge[mode];
     scale_of_m(h, mode);
     expect_norms(h, h->column);
-    host_dense_inverse_scale(&inverse, h->row, h->column);
-    const double *inner = h->gram[mode] + rank * rank;
-    double *a = h->shape.dims[mode] == h->longest ? h->m : h->factor[mode];
+    if (create_solver(h, mode, &s, error) != STATUS_OK)
+        return error_prefix(error, "mode %d: ", mode + 1);
+
+    /* of the longest mode, factor and M are equally long and trade places */
+    bool trade = !s.is_nonneg && h->shape.dims[mode] == h->longest;
+    double *a = trade ? h->m : h->factor[mode];
     factor_changed(h, mode);
-    if (solve_rows(h, mode, &inverse, a, error) == STATUS_OK) {
-        if (a == h->m) { /* of the longest mode, factor and M are equally long and trade places */
+    if (solve_rows(h, mode, &s, a, error) == STATUS_OK) {
+        if (trade) {
             h->m = h->factor[mode];
             h->factor[mode] = a;
         }
-        h->inner = h->inner_size = 0.0;
-        for (uint64_t r = 0; r < rank; r++) {
-            h->scale[mode][r] = 1.0 / h->column[r];
-            double term = inner[r] * h->row[r] * h->scale[mode][r];
-            h->inner += term;
-            h->inner_size += fabs(term);
-        }
-        scale_gram(h, mode, h->scale[mode]);
+        take_solution(h, mode);
+        h->weights_fit = true;
     }
-    host_dense_inverse_free(&inverse);
+    host_solver_free(&s);
     return error->status;
 }
 

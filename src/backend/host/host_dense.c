@@ -76,18 +76,45 @@ static void add_inner(const double *m, const double *a, double *inner, uint64_t 
             inner[r] += m[i * rank + r] * a[i * rank + r];
 }
 
-/* A panel of A (rows x R) from M's, by way of `buffer` (two panels), since A and M may be the same
- * array; its part of G and `inner` is added. */
-static void update_panel(const struct host_dense_inverse *inverse, const double *m, double *a,
-                         uint64_t rows, double *g, double *inner, double *buffer)
+/* How rows of A come from those of M: by V^+, or nonnegative ones. */
+struct row_step {
+    const struct host_dense_inverse *inverse; /* NULL where nonneg is not */
+    const struct host_nonneg *nonneg;
+    uint64_t rank;
+};
+
+/* The new rows of a panel (rows x R), in `buffer` of step_room doubles. */
+static const double *step_panel(const struct row_step *step, const double *m, const double *a,
+                                uint64_t rows, double *buffer)
 {
-    uint64_t rank = inverse->rank;
+    uint64_t rank = step->rank, panel = panel_rows(rank) * rank;
     const double *x = m;
-    for (int f = 0; f < inverse->factors; f++) {
-        host_dense_times_square(x, inverse->factor[f], buffer, rows, rank);
-        x = buffer;
-        buffer += panel_rows(rank) * rank;
+    if (step->nonneg) {
+        host_nonneg_rows(step->nonneg, m, a, buffer, rows, buffer + panel);
+        return buffer;
     }
+    for (int f = 0; f < step->inverse->factors; f++) {
+        host_dense_times_square(x, step->inverse->factor[f], buffer, rows, rank);
+        x = buffer;
+        buffer += panel;
+    }
+    return x;
+}
+
+/* Doubles of `buffer`. */
+static uint64_t step_room(const struct row_step *step)
+{
+    uint64_t panel = panel_rows(step->rank) * step->rank;
+    return panel + (step->nonneg ? host_nonneg_room(step->rank) : panel);
+}
+
+/* A panel of A (rows x R) from M's, by way of `buffer`, since A and M may be the same array; its
+ * part of G and `inner` is added. */
+static void update_panel(const struct row_step *step, const double *m, double *a, uint64_t rows,
+                         double *g, double *inner, double *buffer)
+{
+    uint64_t rank = step->rank;
+    const double *x = step_panel(step, m, a, rows, buffer);
     add_gram(x, g, rows, rank);
     add_inner(m, x, inner, rows, rank);
     memcpy(a, x, rows * rank * sizeof *a);
@@ -128,12 +155,12 @@ enum status host_dense_gram(const double *a, uint64_t rows, uint64_t rank, doubl
     return STATUS_OK;
 }
 
-enum status host_dense_update(const struct host_dense_inverse *inverse, const double *m, double *a,
-                              uint64_t rows, double *g, double *inner, struct error *error)
+static enum status update(const struct row_step *step, const double *m, double *a, uint64_t rows,
+                          double *g, double *inner, struct error *error)
 {
-    uint64_t rank = inverse->rank, most = panel_rows(rank);
+    uint64_t rank = step->rank, most = panel_rows(rank);
     struct parts s = cut(rows, least_part_rows(rank));
-    uint64_t stride = rank * rank + rank, room = 2 * most * rank;
+    uint64_t stride = rank * rank + rank, room = step_room(step);
     double *sums = memory_zeros(s.count, stride * sizeof *sums, error);
     double *buffer =
         sums ? memory_array((size_t)omp_get_max_threads(), room * sizeof *buffer, error) : NULL;
@@ -144,7 +171,7 @@ enum status host_dense_update(const struct host_dense_inverse *inverse, const do
             double *gram_sum = sums + k * stride, *inner_sum = gram_sum + rank * rank;
             uint64_t end = part_begin(&s, k + 1);
             for (uint64_t i = part_begin(&s, k); i < end; i += most)
-                update_panel(inverse, m + i * rank, a + i * rank, end - i < most ? end - i : most,
+                update_panel(step, m + i * rank, a + i * rank, end - i < most ? end - i : most,
                              gram_sum, inner_sum, own);
         }
         sum_parts(sums, s.count, stride);
@@ -154,6 +181,20 @@ enum status host_dense_update(const struct host_dense_inverse *inverse, const do
     memory_free(buffer);
     memory_free(sums);
     return error->status;
+}
+
+enum status host_dense_update(const struct host_dense_inverse *inverse, const double *m, double *a,
+                              uint64_t rows, double *g, double *inner, struct error *error)
+{
+    const struct row_step step = {.inverse = inverse, .rank = inverse->rank};
+    return update(&step, m, a, rows, g, inner, error);
+}
+
+enum status host_dense_update_nonneg(const struct host_nonneg *nonneg, const double *m, double *a,
+                                     uint64_t rows, double *g, double *inner, struct error *error)
+{
+    const struct row_step step = {.nonneg = nonneg, .rank = nonneg->rank};
+    return update(&step, m, a, rows, g, inner, error);
 }
 
 void host_dense_scale_columns(double *a, uint64_t rows, uint64_t rank, const double *scale)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "backend/host/host_dense_inverse.h"
+#include "backend/host/host_nonneg.h"
 #include "base/error.h"
 
 /* G (R x R, full) = A' A of A (rows x R). */
@@ -17,6 +18,11 @@ enum status host_dense_gram(const double *a, uint64_t rows, uint64_t rank, doubl
  * inner[r] (R) = sum over i of M(i,r) A(i,r). M and A may be the same array. */
 enum status host_dense_update(const struct host_dense_inverse *inverse, const double *m, double *a,
                               uint64_t rows, double *g, double *inner, struct error *error);
+
+/* The same for nonnegative rows: A becomes the A that `nonneg` makes of M and the old A. M and A
+ * are distinct. */
+enum status host_dense_update_nonneg(const struct host_nonneg *nonneg, const double *m, double *a,
+                                     uint64_t rows, double *g, double *inner, struct error *error);
 
 /* Multiplies column r of A (rows x R) by scale[r]. */
 void host_dense_scale_columns(double *a, uint64_t rows, uint64_t rank, const double *scale);

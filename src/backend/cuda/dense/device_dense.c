@@ -1,5 +1,6 @@
 #include "backend/cuda/dense/device_dense.h"
 
+#include "backend/cuda/dense/device_dense_nonneg.h"
 #include "backend/cuda/dense/device_dense_weights.h"
 #include "backend/cuda/dense/device_dense_wide.h"
 #include "backend/cuda/runtime/cuda_error.h"
@@ -32,6 +33,7 @@ struct device_dense {
     uint64_t solved_rows;
 
     struct device_dense_weights weights; /* used on the stream of R x R work */
+    struct device_dense_nonneg nonneg;   /* likewise; its rows on the stream of passes */
 };
 
 /* The numbers of thread blocks in passes over a factor, and room for their partial results. */
@@ -92,6 +94,7 @@ void device_dense_close(struct device_dense *d)
         return;
     device_dense_wide_close(&d->by_blas);
     device_dense_weights_close(&d->weights);
+    device_dense_nonneg_close(&d->nonneg);
     device_event_destroy(d->passed);
     device_free(d->partial);
     device_free(d->inner);
@@ -203,6 +206,38 @@ enum status device_dense_solve(struct device_dense *d, const void *m, const doub
     d->products_known = !d->wide && !d->weights.by_eigenvectors;
     return d->weights.by_eigenvectors ? multiply_twice(d, m, w, a, rows, raw, stream, sums, error)
                                       : multiply(d, m, w, a, rows, raw, stream, sums, error);
+}
+
+enum status device_dense_open_nonneg(struct device_dense *d, int device, struct error *error)
+{
+    return device_dense_nonneg_open(&d->nonneg, device, d->rank, d->ld, d->precision, error);
+}
+
+enum status device_dense_nonneg_weights(struct device_dense *d, int order, int mode,
+                                        const double *const *gram, const double *const *norm,
+                                        double ridge, const double *lambda, uint64_t rows,
+                                        cudaStream_t stream, struct error *error)
+{
+    const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
+    d->weights.halt.code++;
+    d->weights.by_eigenvectors = false;
+    return device_dense_nonneg_prepare(&d->nonneg, &modes, ridge, lambda, rows,
+                                       d->weights.halt.halt, stream, error);
+}
+
+enum status device_dense_solve_nonneg(struct device_dense *d, const void *m, void *a, uint64_t rows,
+                                      bool fit_rows, double *raw, cudaStream_t stream,
+                                      cudaStream_t sums, struct error *error)
+{
+    d->solved_m = m;
+    d->solved_a = a;
+    d->solved_rows = rows;
+    d->products_known = 0;
+    enum status status = device_dense_nonneg_rows(&d->nonneg, m, a, rows, fit_rows,
+                                                  d->weights.halt.halt, stream, error);
+    if (status == STATUS_OK)
+        status = device_dense_gram(d, a, rows, raw, stream, error);
+    return status == STATUS_OK ? join(d, stream, sums, error) : status;
 }
 
 enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t rows, double *raw,

@@ -56,6 +56,21 @@ enum status device_dense_solve(struct device_dense *d, const void *m, const doub
                                uint64_t rows, double *raw, cudaStream_t stream, cudaStream_t sums,
                                struct error *error);
 
+/* The same for a factor matrix that is to be nonnegative (kernels/shared/nonneg.h), in two steps as
+ * well. device_dense_open_nonneg comes first, once: STATUS_INPUT where R is too large for it.
+ * device_dense_nonneg_weights counts as a call of device_dense_weights, but never waits and finds
+ * no V too ill-conditioned; lambda (R, device) are the weights of the model as it is, norm[mode]
+ * the norms of A's columns, `rows` the rows of the whole factor matrix. device_dense_solve_nonneg
+ * changes A in place; fit_rows: lambda says nothing yet. */
+enum status device_dense_open_nonneg(struct device_dense *d, int device, struct error *error);
+enum status device_dense_nonneg_weights(struct device_dense *d, int order, int mode,
+                                        const double *const *gram, const double *const *norm,
+                                        double ridge, const double *lambda, uint64_t rows,
+                                        cudaStream_t stream, struct error *error);
+enum status device_dense_solve_nonneg(struct device_dense *d, const void *m, void *a, uint64_t rows,
+                                      bool fit_rows, double *raw, cudaStream_t stream,
+                                      cudaStream_t sums, struct error *error);
+
 /* raw (R x R) = A' A. */
 enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t rows, double *raw,
                               cudaStream_t stream, struct error *error);

@@ -1,0 +1,17 @@
+/* Grams and norms of all modes, for kernels. Device code of theirs is in dense_modes.cuh. */
+#ifndef BLCO_DENSE_MODES_H
+#define BLCO_DENSE_MODES_H
+
+#include <stdint.h>
+
+#include "kernels/shared/max_order.h"
+
+/* The modes' unit-column Grams and column norms, and the mode that is being solved for. */
+struct dense_modes {
+    int order, mode;
+    uint32_t rank;
+    const double *gram[MAX_ORDER]; /* (R x R) each            */
+    const double *norm[MAX_ORDER]; /* (R) each; 0 counts as 1 */
+};
+
+#endif

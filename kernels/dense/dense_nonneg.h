@@ -1,0 +1,49 @@
+/* The update of a nonnegative factor matrix (kernels/shared/nonneg.h): one pass over its rows and
+ * M's, which keeps a row in registers. Device pointers only; nothing of src/ is known here.
+ * Asynchronous; the launch's error is returned. */
+#ifndef BLCO_DENSE_NONNEG_H
+#define BLCO_DENSE_NONNEG_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "kernels/dense/dense_modes.h"
+#include "kernels/shared/precision.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The largest R. */
+#define DENSE_NONNEG_RANK 1024
+
+/* Doubles of `weights` below. */
+uint64_t dense_nonneg_weights_size(uint32_t rank);
+
+/* What the rows of an update share, into `weights`: V with the ridge, divided by its diagonal, and
+ * the scales of M and A. lambda (R): of the model before. rows: of the whole factor matrix. Does
+ * nothing where *halt is not 0; halt may be NULL. */
+cudaError_t dense_nonneg_prepare(const struct dense_modes *modes, double ridge,
+                                 const double *lambda, uint64_t rows, double *weights,
+                                 const int *halt, cudaStream_t stream);
+
+/* The rows of A (rows x ld), in place, from those of M (rows x ld). Columns R to ld of M are
+ * ignored, those of A become zero. */
+struct dense_nonneg_args {
+    const void *m;
+    void *a;
+    uint64_t rows;
+    uint32_t ld, rank;
+    int fit_rows;          /* begin by multiplying each row by the number that fits best */
+    const double *weights; /* of dense_nonneg_prepare                                    */
+    uint32_t processors;   /* multiprocessors of the device                              */
+    const int *halt;       /* nothing is done where this is not 0; may be NULL           */
+};
+
+cudaError_t dense_nonneg(const struct dense_nonneg_args *args, enum precision precision,
+                         cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

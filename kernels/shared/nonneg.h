@@ -1,0 +1,31 @@
+/* The update of a nonnegative factor matrix, for host and device code: HALS, hierarchical
+ * alternating least squares (A. Cichocki, A.-H. Phan: *Fast local algorithms for large scale
+ * nonnegative matrix and tensor factorizations*, IEICE Transactions E92-A, 2009), in a few passes
+ * over the columns while M and V stay (N. Gillis, F. Glineur: *Accelerated multiplicative updates
+ * and hierarchical ALS algorithms for nonnegative matrix factorization*, Neural Computation 24,
+ * 2012).
+ *
+ * With B = A_n diag(lambda), so that the model begins where it was, each pass takes the columns in
+ * turn:
+ *
+ *   B(:,r) = max(floor_r, (M(:,r) - sum over s != r of B(:,s) V(s,r)) / V(r,r))
+ *
+ * Given V, the rows of B are independent of each other. A row's misfit never grows by that, but for
+ * the floor. A column that becomes zero would stay zero, in this mode and then in all others: the
+ * floor (Cichocki and Phan's epsilon) leaves it a constant column of almost no weight, from which
+ * it can grow again:
+ *
+ *   floor_r = NONNEG_FLOOR / sqrt(I_n) max(lambda_r, NONNEG_FLOOR max_s lambda_s)
+ *
+ * and 0 where V(r,r) is 0. Entries at the floor are written as 0 in the end.
+ *
+ * The weights of a model that was only loaded say nothing yet. Therefore the first update first
+ * multiplies each row b of B by the alpha that fits the row m of M best: alpha = m b' / (b V b'), or
+ * 0 where that is negative. */
+#ifndef BLCO_NONNEG_H
+#define BLCO_NONNEG_H
+
+#define NONNEG_PASSES 2
+#define NONNEG_FLOOR  1e-16
+
+#endif

@@ -1,0 +1,53 @@
+#include "backend/cuda/dense/device_dense_nonneg.h"
+
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_info.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "kernels/dense/dense_nonneg.h"
+
+enum status device_dense_nonneg_open(struct device_dense_nonneg *d, int device, uint32_t rank,
+                                     uint64_t ld, enum precision precision, struct error *error)
+{
+    int processors;
+    *d = (struct device_dense_nonneg){.rank = rank, .ld = ld, .precision = precision};
+    if (rank > DENSE_NONNEG_RANK)
+        return error_set(error, STATUS_INPUT,
+                         "rank %u, expected at most %d on a GPU where a mode is nonnegative", rank,
+                         DENSE_NONNEG_RANK);
+    if (device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
+        return error->status;
+    d->processors = (uint32_t)processors;
+    return device_array_into(&d->weights, dense_nonneg_weights_size(rank), sizeof *d->weights,
+                             error);
+}
+
+void device_dense_nonneg_close(struct device_dense_nonneg *d)
+{
+    device_free(d->weights);
+    *d = (struct device_dense_nonneg){0};
+}
+
+enum status device_dense_nonneg_prepare(struct device_dense_nonneg *d,
+                                        const struct dense_modes *modes, double ridge,
+                                        const double *lambda, uint64_t rows, const int *halt,
+                                        cudaStream_t stream, struct error *error)
+{
+    return cuda_status(dense_nonneg_prepare(modes, ridge, lambda, rows, d->weights, halt, stream),
+                       "nonnegative weights", error);
+}
+
+enum status device_dense_nonneg_rows(struct device_dense_nonneg *d, const void *m, void *a,
+                                     uint64_t rows, bool fit_rows, const int *halt,
+                                     cudaStream_t stream, struct error *error)
+{
+    const struct dense_nonneg_args args = {.m = m,
+                                           .a = a,
+                                           .rows = rows,
+                                           .ld = (uint32_t)d->ld,
+                                           .rank = d->rank,
+                                           .fit_rows = fit_rows,
+                                           .weights = d->weights,
+                                           .processors = d->processors,
+                                           .halt = halt};
+    return cuda_status(dense_nonneg(&args, d->precision, stream), "nonnegative rows", error);
+}

@@ -1,0 +1,39 @@
+/* The update of a nonnegative factor matrix on the device. Used by device_dense.c alone. */
+#ifndef BLCO_DEVICE_DENSE_NONNEG_H
+#define BLCO_DEVICE_DENSE_NONNEG_H
+
+#include <cuda_runtime.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "kernels/dense/dense_weights.h"
+#include "kernels/shared/precision.h"
+
+struct device_dense_nonneg {
+    uint32_t rank;
+    uint64_t ld;
+    enum precision precision;
+    uint32_t processors; /* multiprocessors of the device                   */
+    double *weights;     /* of dense_nonneg_prepare; NULL until it is opened; device, owned */
+};
+
+/* The caller closes *d, also after a failure. STATUS_INPUT where R is too large, STATUS_MEMORY. */
+enum status device_dense_nonneg_open(struct device_dense_nonneg *d, int device, uint32_t rank,
+                                     uint64_t ld, enum precision precision, struct error *error);
+
+/* Accepts a zeroed one. */
+void device_dense_nonneg_close(struct device_dense_nonneg *d);
+
+/* Makes d->weights, on `stream`. `rows` are those of the whole factor matrix. */
+enum status device_dense_nonneg_prepare(struct device_dense_nonneg *d,
+                                        const struct dense_modes *modes, double ridge,
+                                        const double *lambda, uint64_t rows, const int *halt,
+                                        cudaStream_t stream, struct error *error);
+
+/* The rows of A (rows x ld), in place, from M's and d->weights. */
+enum status device_dense_nonneg_rows(struct device_dense_nonneg *d, const void *m, void *a,
+                                     uint64_t rows, bool fit_rows, const int *halt,
+                                     cudaStream_t stream, struct error *error);
+
+#endif

@@ -1,0 +1,90 @@
+#include "backend/host/host_nonneg.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "backend/host/simd_width.h"
+#include "base/memory.h"
+#include "kernels/shared/nonneg.h"
+
+static enum status allocate(struct host_nonneg *p, struct error *error)
+{
+    double **rows[] = {&p->diagonal, &p->a_scale, &p->m_scale, &p->floor, &p->out};
+    p->w = memory_array(p->rank, p->rank * sizeof *p->w, error);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        *rows[i] = memory_array(p->rank, sizeof **rows[i], error);
+    return error->status;
+}
+
+static enum status fill_weights(struct host_nonneg *p, const struct host_nonneg_start *start,
+                                struct error *error)
+{
+    uint64_t rank = p->rank;
+    double sum = 0; /* x - x is 0 for finite x and NaN otherwise */
+    for (uint64_t r = 0; r < rank; r++) {
+        const double *v = start->v + r * rank;
+        double *w = p->w + r * rank;
+        p->diagonal[r] = v[r];
+        double inverse = v[r] >= DBL_MIN ? 1 / v[r] : 0;
+        p->m_scale[r] = start->m[r] * inverse;
+        for (uint64_t s = 0; s < rank; s++) {
+            sum += v[s] - v[s];
+            w[s] = s == r ? 0 : v[s] * inverse;
+        }
+    }
+    return sum == 0 ? STATUS_OK
+                    : error_set(error, STATUS_NUMERICAL,
+                                "the Hadamard product of the Gram matrices is not finite");
+}
+
+static void fill_scales(struct host_nonneg *p, const struct host_nonneg_start *start)
+{
+    double most = 0, share = NONNEG_FLOOR / sqrt((double)start->rows);
+    for (uint64_t r = 0; r < p->rank; r++)
+        most = fmax(most, fabs(start->lambda[r]));
+    for (uint64_t r = 0; r < p->rank; r++) {
+        p->a_scale[r] = start->a[r] * start->lambda[r];
+        p->out[r] = start->out[r];
+        p->floor[r] = p->diagonal[r] >= DBL_MIN
+                          ? share * fmax(fabs(start->lambda[r]), NONNEG_FLOOR * most)
+                          : 0;
+    }
+}
+
+enum status host_nonneg_create(struct host_nonneg *p, const struct host_nonneg_start *start,
+                               uint64_t rank, struct error *error)
+{
+    *p = (struct host_nonneg){.rank = rank, .fit_rows = start->fit_rows};
+    if (allocate(p, error) == STATUS_OK && fill_weights(p, start, error) == STATUS_OK)
+        fill_scales(p, start);
+    if (error->status != STATUS_OK)
+        host_nonneg_free(p);
+    return error->status;
+}
+
+void host_nonneg_free(struct host_nonneg *p)
+{
+    memory_free(p->w);
+    memory_free(p->diagonal);
+    memory_free(p->a_scale);
+    memory_free(p->m_scale);
+    memory_free(p->floor);
+    memory_free(p->out);
+    *p = (struct host_nonneg){0};
+}
+
+uint64_t host_nonneg_room(uint64_t rank)
+{
+    return 2 * NONNEG_MOST_ROWS * rank;
+}
+
+void host_nonneg_rows(const struct host_nonneg *p, const double *m, const double *a, double *x,
+                      uint64_t rows, double *scratch)
+{
+    host_nonneg_panel *panel = host_nonneg_simd2;
+#if SIMD_X86
+    uint64_t simd = simd_width(8);
+    panel = simd == 8 ? host_nonneg_simd8 : simd == 4 ? host_nonneg_simd4 : panel;
+#endif
+    panel(p, m, a, x, rows, scratch);
+}

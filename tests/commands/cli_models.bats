@@ -1,0 +1,124 @@
+# Kinds of models: nonnegative modes, a ridge of single modes, fixed modes.
+load cli_helpers
+load ../support/mpi
+
+# Four components of sparse nonnegative factors, all cells: x.tns.
+planted() {
+    awk 'BEGIN {
+        split("9 8 10", length_of); s = 7
+        for (n = 1; n <= 3; n++)
+            for (i = 1; i <= length_of[n]; i++)
+                for (r = 1; r <= 3; r++) {
+                    s = (s * 16807) % 2147483647
+                    a[n, i, r] = s % 3 ? s % 97 / 97 : 0
+                }
+        for (i = 1; i <= 9; i++) for (j = 1; j <= 8; j++) for (k = 1; k <= 10; k++) {
+            x = 0
+            for (r = 1; r <= 3; r++) x += a[1, i, r] * a[2, j, r] * a[3, k, r]
+            if (x != 0) printf "%d %d %d %.17g\n", i, j, k, x
+        }
+    }' >x.tns
+}
+
+# no_minus FILE...: no number of the files is negative.
+no_minus() { ! grep -qE '(^| )-' "$@"; }
+
+@test "--nonneg: nothing is negative, of all modes or of some" {
+    planted
+    cpd x.tns -r 3 -i 1000 --tol 1e-12 --nonneg -o a
+    no_minus a.mode1.mat a.mode2.mat a.mode3.mat
+    near "$(fit)" 1 1e-4
+    grep -qw 0 a.mode1.mat
+    cpd x.tns -r 3 -i 9 --nonneg=1,3 --init normal -o b --backend host
+    no_minus b.mode1.mat b.mode3.mat
+    cpd --nonneg 1,3 x.tns -r 3 -i 9 --init normal -o c --backend host
+    cmp b.mode2.mat c.mode2.mat
+    cpd x.tns -r 3 -i 9 --init normal --nowrite
+    other=$(fit)
+    cpd x.tns -r 3 -i 9 --init normal --nonneg 2 --nowrite
+    ! near "$(fit)" "$other" 1e-12
+}
+
+@test "--nonneg with a list behind an operand and before one" {
+    planted
+    cpd x.tns --nonneg 2 -r 2 -i 3 -o a --backend host
+    cpd -r 2 -i 3 --backend host -o b --nonneg 2 x.tns
+    cmp a.mode1.mat b.mode1.mat
+    cpd -r 2 -i 3 -o b --nonneg x.tns
+    no_minus b.mode1.mat b.mode2.mat b.mode3.mat
+}
+
+@test "--ridge of single modes" {
+    planted
+    cpd x.tns -r 3 -i 9 --ridge 0.5 -o a --backend host
+    cpd x.tns -r 3 -i 9 --ridge 1=0.5,2=0.5,3=0.5 -o b --backend host
+    cmp a.mode2.mat b.mode2.mat && cmp a.lambda.mat b.lambda.mat
+    cpd x.tns -r 3 -i 9 --ridge 0.5 --ridge 3=0 -o c --backend host
+    cpd x.tns -r 3 -i 9 --ridge 2=0.5,1=0.5 -o d --backend host
+    cmp c.mode2.mat d.mode2.mat
+    ! cmp -s a.mode2.mat c.mode2.mat
+}
+
+@test "--fix: new rows from an old model" {
+    planted
+    cpd x.tns -r 3 -i 2000 --tol 1e-13 --seed 2 --nonneg -o old
+    awk '$1 <= 4' x.tns >new.tns
+    cpd new.tns -r 3 -i 300 --tol 1e-13 --nonneg --init old --fix 2,3 -o new
+    cmp old.mode2.mat new.mode2.mat && cmp old.mode3.mat new.mode3.mat
+    [ "$(wc -l <new.mode1.mat)" -eq 4 ]
+    near "$(fit)" 1 1e-3
+}
+
+@test "--fix with checkpoints: the same modes go on" {
+    planted
+    cpd x.tns -r 3 -i 4 --nonneg -o start
+    cpd x.tns -r 3 -i 8 --tol 0 --init start --fix 1 --nonneg 2 -o whole --backend host
+    cpd x.tns -r 3 -i 5 --tol 0 --init start --fix 1 --nonneg 2 --nowrite --checkpoint c --backend host
+    cpd x.tns -r 3 -i 8 --tol 0 --fix 1 --nonneg 2 --resume c -o rest --backend host
+    for file in mode1 mode2 mode3 lambda; do cmp "whole.$file.mat" "rest.$file.mat"; done
+    cmp start.mode1.mat rest.mode1.mat
+    fails 2 "c: a checkpoint of a run with other modes of --nonneg: 2, but this run has none" \
+        cpd x.tns -r 3 --nowrite --fix 1 --resume c
+    fails 2 "c: a checkpoint of a run with other modes of --fix: 1, but this run has none" \
+        cpd x.tns -r 3 --nowrite --nonneg 2 --resume c
+    cpd x.tns -r 3 -i 9 --fix 1 --nonneg 2 --ridge 3=0.5 --resume c --nowrite
+    grep -q '^warning: mode 3: the iterations before had --ridge 0, the next have 0.5$' messages
+}
+
+@test "lists of modes that make no sense" {
+    planted
+    for bad in '' , 1, ,1 0 17 1,x 1-3 -1; do
+        fails 2 "--nonneg: '$bad', expected numbers of modes, from 1 to 16, as 1,3" cpd x.tns -r 2 "--nonneg=$bad"
+        fails 2 "--fix: '$bad', expected numbers of modes" cpd x.tns -r 2 --fix "$bad" --init x
+    done
+    for bad in 1= 1=x 1=-1 =1 1=1, 0=1 17=1 1=1,2 1,2=1 1=nan; do
+        fails 2 "--ridge: " cpd x.tns -r 2 "--ridge=$bad"
+    done
+}
+
+@test "modes that the tensor does not have, and models that do not fit" {
+    planted
+    fails 2 "--nonneg: mode 4, but the tensor has 3" cpd -q x.tns -r 2 --nowrite --nonneg 4
+    fails 2 "--ridge: mode 5, but the tensor has 3" cpd -q x.tns -r 2 --nowrite --ridge 1=1,5=1
+    fails 2 "--fix: --init STEM expected, too" cpd -q x.tns -r 2 --nowrite --fix 1
+    cpd x.tns -r 2 -i 3 --init normal -o m
+    fails 2 "--fix: mode 4, but the tensor has 3" cpd -q x.tns -r 2 --nowrite --fix 4 --init m
+    fails 2 "--fix: all 3 modes, so that nothing is left to do" cpd -q x.tns -r 2 --nowrite --fix 1,2,3 --init m
+    sed -i '3s/^[^ ]* [^ ]*/0.5 -0.25/' m.mode2.mat
+    fails 2 "--init m: mode 2, row 3, column 2: -0.25, but --nonneg expects 0 or more" \
+        cpd -q x.tns -r 2 --nowrite --nonneg 2 --init m
+    awk '$2 <= 5' x.tns >y.tns
+    fails 2 "--init m: mode 2 has 8 rows, but the tensor's has length 5" cpd -q y.tns -r 2 --nowrite --init m
+    fails 2 "--init m: mode 2 has 8 rows, but the tensor's has length 5" \
+        cpd -q y.tns -r 2 --nowrite --init m --fix 2
+}
+
+@test "processes find the same nonnegative model" {
+    needs_mpirun
+    planted
+    cpd x.tns -r 3 -i 9 --tol 0 --nonneg 1,2 --ridge 3=0.1 -o alone --backend host
+    expected=$(fit)
+    processes 3 "$BLCO" cpd x.tns -r 3 -i 9 --tol 0 --nonneg 1,2 --ridge 3=0.1 -o three --backend host 2>messages
+    near "$(fit)" "$expected" 1e-9
+    no_minus three.mode1.mat three.mode2.mat
+}
