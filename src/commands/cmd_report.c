@@ -41,7 +41,7 @@ void cmd_report_help(FILE *stream)
     cli_help(stream, cmd_report_sections);
     fprintf(
         stream,
-        "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in blco-report(1).\n");
+        "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n");
 }
 
 struct job {

@@ -123,7 +123,7 @@ static enum status run_sketched(const struct coo *x, const struct backend_option
     }
     struct together t = make_together(under_test.kind, x, NULL, options, NULL, als);
     t.setting.start.seed = 3;
-    t.setting.init.nvecs = true;
+    t.setting.nvecs = true;
     run_together(&t, under_test.ranks, error);
     *k = t.model;
     *result = t.result;

@@ -14,7 +14,7 @@ border_rank() { printf '1 1 2 1\n1 2 1 1\n2 1 1 1\n' >x.tns; }
 @test "--check-every: the fit from the residual, and how far the other one can be trusted" {
     cpd "$DATA/ucb-admissions.tns" -r 2 -i 7 --tol 0 --nowrite
     expected=$(fit)
-    cpd "$DATA/ucb-admissions.tns" -r 2 -i 7 --tol 0 --nowrite --check-every 3
+    cpd "$DATA/ucb-admissions.tns" -r 2 -i 7 --tol 0 --nowrite --check-every 3 -v
     near "$(fit)" "$expected" 1e-9
     grep -qE '^the residual gave the fit of 3 iterations: 1[2-5] digits .* \(off by [0-9.e-]+ at most\)$' messages
     grep -qE '^  residual +[0-9.]+ s +[0-9.]+ %$' messages

@@ -287,7 +287,7 @@ static void test_notes(void **state)
     assert_true(open_all(job, &like, 3, errors));
     assert_all_well(errors, 3);
     fclose(stream);
-    assert_non_null(strstr(said, "5 entries, 0.0 MB of text in "));
+    assert_non_null(strstr(said, "5 entries"));
     assert_non_null(strstr(said, "2 duplicate entries added to earlier ones\n"));
     assert_non_null(strstr(said, "1 explicit zeros dropped\n"));
     assert_int_equal(job[2].tensor.nnz, 2);
