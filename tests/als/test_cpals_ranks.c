@@ -27,36 +27,41 @@ static void run_ranks(struct together *t, int ranks)
         fail_msg("%d ranks: %s", ranks, error.message);
 }
 
-/* The same fits on this grid as on one rank, for each number of iterations (of devices, which meet
- * slowly, for the last alone), and a model that has the fit. `path` is the file that has x, or
- * NULL. */
+/* After each iteration the same fit on this grid as on one rank, and a model that has the last one.
+ * `path` is the file that has x, or NULL. */
 static void check_source(const struct backend_kind *kind, const struct coo *x, const char *path,
                          int ranks, const int *parts, const struct backend_options *options,
                          int iterations)
 {
-    for (int i = kind->devices ? iterations : 1; i <= iterations; i++) {
-        struct ktensor alone, start;
-        const struct cpals_options als = {.max_iterations = i};
-        create_model(&alone, x, options->rank, 5);
-        create_model(&start, x, options->rank, 5);
-        struct error error = {0};
-        struct cpals_result a;
-        assert_int_equal(run_alone(kind, x, &alone, options, &als, &a, &error), STATUS_OK);
-        struct together t = make_together(kind, x, parts, options, &start, &als);
-        t.path = path;
-        run_ranks(&t, ranks);
-        assert_int_equal(t.result.iterations, i);
-        double fit = t.result.fit, said = 1 - fit;
-        double squares = (1 - a.fit) * (1 - a.fit) - said * said;
-        bool is_exact = a.fit > 1 - 1e-6; /* then a residual's root is all rounding */
-        if (!(is_exact ? fabs(squares) < 1e-15 : fabs(a.fit - fit) < 1e-10))
-            fail_msg("%d ranks, iteration %d: fit %.15f, expected %.15f", ranks, i, fit, a.fit);
-        long double residual = 1 - naive_fit(x, &t.model);
-        assert_true(fabsl(residual * residual - (long double)said * said) < 1e-13L);
-        ktensor_free(&alone);
-        ktensor_free(&start);
-        ktensor_free(&t.model);
+    struct ktensor alone, start;
+    struct fit_trace one = {0}, several = {0};
+    struct cpals_options als = {.max_iterations = iterations, .trace = &one};
+    struct error error = {0};
+    struct cpals_result a;
+    create_model(&alone, x, options->rank, 5);
+    create_model(&start, x, options->rank, 5);
+    assert_int_equal(run_alone(kind, x, &alone, options, &als, &a, &error), STATUS_OK);
+    als.trace = &several;
+    struct together t = make_together(kind, x, parts, options, &start, &als);
+    t.path = path;
+    run_ranks(&t, ranks);
+    assert_int_equal(t.result.iterations, iterations);
+    assert_true(one.count == (size_t)iterations && several.count == one.count);
+    for (int i = 0; i < iterations; i++) {
+        double fit = several.fit[i], said = 1 - fit, expected = 1 - one.fit[i];
+        bool is_exact = one.fit[i] > 1 - 1e-6; /* then a residual's root is all rounding */
+        if (!(is_exact ? fabs(expected * expected - said * said) < 1e-15
+                       : fabs(expected - said) < 1e-10))
+            fail_msg("%d ranks, iteration %d: fit %.15f, expected %.15f", ranks, i + 1, fit,
+                     one.fit[i]);
     }
+    long double residual = 1 - naive_fit(x, &t.model), said = 1 - t.result.fit;
+    assert_true(fabsl(residual * residual - said * said) < 1e-13L);
+    fit_trace_free(&one);
+    fit_trace_free(&several);
+    ktensor_free(&alone);
+    ktensor_free(&start);
+    ktensor_free(&t.model);
 }
 
 static void check_grid(const struct backend_kind *kind, const struct coo *x, int ranks,
