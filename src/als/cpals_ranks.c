@@ -69,6 +69,12 @@ static enum status make_start(struct work *w, struct error *error)
     return STATUS_OK;
 }
 
+/* The trace is rank 0's, whether the ranks' options share it or not. */
+static struct fit_trace *trace_of(const struct work *w)
+{
+    return w->ranks.all->rank == 0 ? w->setting->als.trace : NULL;
+}
+
 /* The next start, to this rank's rows of its model. */
 static enum status iterate(struct work *w, struct error *error)
 {
@@ -81,7 +87,7 @@ static enum status iterate(struct work *w, struct error *error)
     if (cpals_iterate(&w->b, &w->part, &als, s->progress, &result, error) == STATUS_OK) {
         w->communication += backend_ranks_seconds(&w->ranks) - before;
         if (cpals_store(&w->b, &w->part, &als, s->progress, &result, error) == STATUS_OK)
-            starts_note(&w->starts, &result, s->als.trace);
+            starts_note(&w->starts, &result, trace_of(w));
     }
     return error->status;
 }
@@ -98,7 +104,7 @@ static enum status iterate_all(struct work *w, struct ktensor *model, struct ran
         if (iterate(w, error) != STATUS_OK)
             return error->status;
     }
-    starts_give_trace(&w->starts, w->setting->als.trace);
+    starts_give_trace(&w->starts, trace_of(w));
     tell(report, &w->b, w->communication);
     return STATUS_OK;
 }

@@ -164,8 +164,10 @@ static void check_update(const struct backend_kind *kind, const struct tensor_ca
         naive_hals(s.b_rows, s.m_rows, s.v, t->dims[n], rank, NONNEG_PASSES, i == 0);
         assert_as_hals(&s, n);
         assert_int_equal(backend_fit(&s.b, n, &fit, &error), STATUS_OK);
-        assert_true(fabsl(fit.value - naive_fit(&s.x, &s.after)) <
-                    (precision == PRECISION_SINGLE ? 1e-4L : 1e-10L));
+        const long double expected = naive_fit(&s.x, &s.after);
+        if (!(fabsl(fit.value - expected) < (precision == PRECISION_SINGLE ? 1e-4L : 1e-10L)))
+            fail_msg("rank %d, %s, update %d: fit %.15f, from the nonzeros %.15Lf", (int)rank,
+                     precision == PRECISION_SINGLE ? "single" : "double", i, fit.value, expected);
     }
     scene_close(&s);
 }
