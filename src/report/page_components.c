@@ -104,13 +104,22 @@ static void put_bars(FILE *to, const struct page *page, int n, uint64_t r)
     put_entries(to, page, n, entry, count, what);
 }
 
+/* Entries that are 0 say nothing. */
 static void put_top(FILE *to, const struct page *page, int n, uint64_t r)
 {
     char what[64];
-    uint64_t count = page->view[n].top.count;
-    snprintf(what, sizeof what, "the %" PRIu64 " strongest of %" PRIu64 " entries", count,
-             page->model->shape.dims[n]);
-    put_entries(to, page, n, strongest(page, n, r), count, what);
+    const struct top_entry *entry = strongest(page, n, r);
+    uint64_t count = page->view[n].top.count, rows = page->model->shape.dims[n];
+    bool zeros = entry[count - 1].value == 0;
+    while (count > 0 && entry[count - 1].value == 0)
+        count--;
+    if (zeros)
+        snprintf(what, sizeof what, "%" PRIu64 " of %" PRIu64 " entries, the others are 0", count,
+                 rows);
+    else
+        snprintf(what, sizeof what, "the %" PRIu64 " strongest of %" PRIu64 " entries", count,
+                 rows);
+    put_entries(to, page, n, entry, count, what);
 }
 
 /* The label, or the number, of an index at the end of an axis. */

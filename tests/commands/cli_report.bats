@@ -93,7 +93,7 @@ END
     grep -qF 'Mode 1: the 7 strongest of 300 entries' other.html
     grep -qF '<figcaption>Mode 2: 21 entries</figcaption>' other.html
     page m.ktns -o none.html --ordered none -n 400
-    grep -qF 'Mode 1: the 300 strongest of 300 entries' none.html
+    grep -qF 'Mode 2: 16 of 21 entries, the others are 0' none.html
     sound auto.html && sound other.html && sound none.html
 }
 
