@@ -270,7 +270,8 @@ __device__ double largest(const double *lambda, uint32_t rank)
 }
 
 __global__ void prepare_kernel(const dense_modes modes, double ridge, const double *lambda,
-                               double share, uint32_t width, double *weights, const int *halt)
+                               const nonneg_floor of, double rows, uint32_t width, double *weights,
+                               const int *halt)
 {
     const uint64_t e = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (e >= (uint64_t)width * width || (halt && *halt))
@@ -285,11 +286,14 @@ __global__ void prepare_kernel(const dense_modes modes, double ridge, const doub
     double *behind = weights + (uint64_t)width * width + r;
     const double norm = inside ? modes.norm[modes.mode][r] : 1;
     const double weight = inside ? lambda[r] : 0;
-    behind[SCALE_OF_M * width] = inside ? scale(modes, (uint32_t)r) * inverse : 0;
+    const double of_m = inside ? scale(modes, (uint32_t)r) : 0;
+    behind[SCALE_OF_M * width] = of_m * of.lowest > 1 ? 0 : of_m * inverse; /* a NaN stays */
     behind[SCALE_OF_A * width] = weight / (norm != 0 ? norm : 1);
     behind[DIAGONAL * width] = diagonal;
     behind[LEAST * width] =
-        inverse == 0 ? 0 : share * fmax(fabs(weight), NONNEG_FLOOR * largest(lambda, modes.rank));
+        inverse == 0
+            ? 0
+            : of.floor / sqrt(rows) * fmax(fabs(weight), of.lost * largest(lambda, modes.rank));
 }
 
 } // namespace
@@ -303,13 +307,15 @@ uint64_t dense_nonneg_weights_size(uint32_t rank)
 }
 
 cudaError_t dense_nonneg_prepare(const struct dense_modes *modes, double ridge,
-                                 const double *lambda, uint64_t rows, double *weights,
-                                 const int *halt, cudaStream_t stream)
+                                 const double *lambda, uint64_t rows, enum precision precision,
+                                 double *weights, const int *halt, cudaStream_t stream)
 {
+    const nonneg_floor of =
+        precision == PRECISION_SINGLE ? nonneg_floor_single : nonneg_floor_double;
     const uint32_t width = width_of(modes->rank);
     const uint32_t blocks = (uint32_t)(((uint64_t)width * width + 255) / 256);
-    prepare_kernel<<<blocks, 256, 0, stream>>>(
-        *modes, ridge, lambda, NONNEG_FLOOR / sqrt((double)rows), width, weights, halt);
+    prepare_kernel<<<blocks, 256, 0, stream>>>(*modes, ridge, lambda, of, (double)rows, width,
+                                               weights, halt);
     return cudaGetLastError();
 }
 

@@ -24,8 +24,8 @@ uint64_t dense_nonneg_weights_size(uint32_t rank);
  * the scales of M and A. lambda (R): of the model before. rows: of the whole factor matrix. Does
  * nothing where *halt is not 0; halt may be NULL. */
 cudaError_t dense_nonneg_prepare(const struct dense_modes *modes, double ridge,
-                                 const double *lambda, uint64_t rows, double *weights,
-                                 const int *halt, cudaStream_t stream);
+                                 const double *lambda, uint64_t rows, enum precision precision,
+                                 double *weights, const int *halt, cudaStream_t stream);
 
 /* The rows of A (rows x ld), in place, from those of M (rows x ld). Columns R to ld of M are
  * ignored, those of A become zero. */

@@ -15,17 +15,28 @@
  * floor (Cichocki and Phan's epsilon) leaves it a constant column of almost no weight, from which
  * it can grow again:
  *
- *   floor_r = NONNEG_FLOOR / sqrt(I_n) max(lambda_r, NONNEG_FLOOR max_s lambda_s)
+ *   floor_r = floor / sqrt(I_n) max(lambda_r, lost max_s lambda_s)
  *
- * and 0 where V(r,r) is 0. Entries at the floor are written as 0 in the end.
+ * and 0 where V(r,r) is 0. Entries at the floor are written as 0 in the end. In single precision
+ * floor and lost are larger: M of a column that stands at the floor in all other modes has the
+ * product of their floors, which a float must hold. What it does not hold counts as 0, and the
+ * column stays at the floor.
  *
  * The weights of a model that was only loaded say nothing yet. Therefore the first update first
- * multiplies each row b of B by the alpha that fits the row m of M best: alpha = m b' / (b V b'), or
- * 0 where that is negative. */
+ * multiplies each row b of B by the alpha that fits the row m of M best: alpha = m b' / (b V b'),
+ * or 0 where that is negative. */
 #ifndef BLCO_NONNEG_H
 #define BLCO_NONNEG_H
 
 #define NONNEG_PASSES 2
-#define NONNEG_FLOOR  1e-16
+
+/* `lowest`: M of a column counts as 0 where the norms of its other columns have a smaller product.
+ */
+struct nonneg_floor {
+    double floor, lost, lowest;
+};
+
+static const struct nonneg_floor nonneg_floor_double = {1e-16, 1e-16, 1e-290};
+static const struct nonneg_floor nonneg_floor_single = {1e-8, 1, 1e-30};
 
 #endif

@@ -426,7 +426,7 @@ enum status backend_store(struct backend *b, struct ktensor *k, struct error *er
         return error->status;
     for (int n = 0; n < b->order; n++)
         if (b->at_floor[n])
-            nonneg_zeros(k, n, b->ranks->part.whole.dims[n]);
+            nonneg_zeros(k, n, b->ranks->part.whole.dims[n], b->plan.request.precision);
     return STATUS_OK;
 }
 

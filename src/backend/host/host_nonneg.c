@@ -39,14 +39,15 @@ static enum status fill_weights(struct host_nonneg *p, const struct host_nonneg_
 
 static void fill_scales(struct host_nonneg *p, const struct host_nonneg_start *start)
 {
-    double most = 0, share = NONNEG_FLOOR / sqrt((double)start->rows);
+    const struct nonneg_floor *floor = &nonneg_floor_double;
+    double most = 0, share = floor->floor / sqrt((double)start->rows);
     for (uint64_t r = 0; r < p->rank; r++)
         most = fmax(most, fabs(start->lambda[r]));
     for (uint64_t r = 0; r < p->rank; r++) {
         p->a_scale[r] = start->a[r] * start->lambda[r];
         p->out[r] = start->out[r];
         p->floor[r] = p->diagonal[r] >= DBL_MIN
-                          ? share * fmax(fabs(start->lambda[r]), NONNEG_FLOOR * most)
+                          ? share * fmax(fabs(start->lambda[r]), floor->lost * most)
                           : 0;
     }
 }

@@ -32,8 +32,9 @@ enum status device_dense_nonneg_prepare(struct device_dense_nonneg *d,
                                         const double *lambda, uint64_t rows, const int *halt,
                                         cudaStream_t stream, struct error *error)
 {
-    return cuda_status(dense_nonneg_prepare(modes, ridge, lambda, rows, d->weights, halt, stream),
-                       "nonnegative weights", error);
+    return cuda_status(
+        dense_nonneg_prepare(modes, ridge, lambda, rows, d->precision, d->weights, halt, stream),
+        "nonnegative weights", error);
 }
 
 enum status device_dense_nonneg_rows(struct device_dense_nonneg *d, const void *m, void *a,
