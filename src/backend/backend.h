@@ -1,7 +1,8 @@
 /* The seam between the ALS loop and the machine: an open backend and its operations. The backend
  * owns every array (orderings of the tensor, factor matrices, Grams, M); the loop speaks of modes
- * only, which count from zero. Every operation goes through backend.c; time is taken there and
- * nowhere else.
+ * only, which count from zero. Every operation goes through backend.c, where its time is taken.
+ * Implemented in backend_open.c (from a tensor to an open backend, and how long that takes) and
+ * backend.c.
  *
  * Beside the errors that a function names, a GPU can cause STATUS_MEMORY and STATUS_INTERNAL in
  * every function that returns a status. */
