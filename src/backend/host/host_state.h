@@ -1,0 +1,59 @@
+/* What the host backend keeps, and the operations of an iteration. Implemented in backend_host.c
+ * (what it keeps), host_model.c (the model's way there and back) and host_update.c (the steps of an
+ * iteration). */
+#ifndef BLCO_HOST_STATE_H
+#define BLCO_HOST_STATE_H
+
+#include <stdbool.h>
+
+#include "backend/backend_kind.h"
+#include "backend/host/host_sweep.h"
+
+/* Factor matrix n is A_n = factor[n] diag(scale[n]). Normalising changes scale[n] and so takes no
+ * pass over the rows. Gram n is that of A_n; M is made from factor[n] and lacks the scales, which
+ * are multiplied into R x R matrices, or into M where M itself is asked for. The solve divides the
+ * new columns by about the last lambda, which keeps the norms of factor[n]'s columns near 1. */
+struct host_state {
+    struct shape shape;                /* rows of each mode that are here                    */
+    const struct backend_ranks *ranks; /* this rank's place among all; borrowed              */
+    bool is_empty;                     /* no nonzero is here                                 */
+    uint64_t rank, longest;
+    struct mode_rules rules;
+    double norm_sq;
+    bool weights_fit; /* an update has made lambda since the model was loaded, or the run before */
+    struct backend_built built;
+    struct host_sweep sweep;
+    double *factor[MAX_ORDER];     /* (I_n x R); owned, as all arrays below               */
+    double *gram[MAX_ORDER];       /* (R x R); behind the Gram (R): of each column of the
+                                    * factor, the inner product with the same column of M  */
+    double *scale[MAX_ORDER];      /* (R): see above                                      */
+    double *v;                     /* (R x R)                                             */
+    double *m;                     /* (longest mode x R)                                  */
+    double *lambda, *row, *column; /* (R); row and column are scratch                     */
+    double inner, inner_size;      /* <X, model>; the sum of its terms' magnitudes        */
+};
+
+/* x[0..n) = value. */
+void host_state_fill(double *x, uint64_t n, double value);
+
+/* The factor matrix of mode n has changed. */
+void host_state_changed(struct host_state *h, int n);
+
+/* h->row = what the columns of h->m lack: the product of the other modes' scales. */
+void host_state_scale_of_m(struct host_state *h, int mode);
+
+/* The operations of struct backend_ops, on a struct host_state. */
+enum status host_state_load(void *state, const struct ktensor *k, const struct carried *carried,
+                            struct error *error);
+enum status host_state_store(void *state, struct ktensor *k, struct carried *carried,
+                             struct error *error);
+enum status host_state_fetch(void *state, int mode, double *m, struct error *error);
+enum status host_state_rotate(void *state, int mode, struct error *error);
+enum status host_state_gram(void *state, int mode, double *gram, struct error *error);
+enum status host_state_weights(void *state, double *lambda, struct error *error);
+enum status host_state_mttkrp(void *state, int mode, struct error *error);
+enum status host_state_update(void *state, int mode, struct error *error);
+enum status host_state_fit(void *state, int mode, struct backend_fit *fit, struct error *error);
+enum status host_state_residual(void *state, struct backend_residual *r, struct error *error);
+
+#endif
