@@ -37,12 +37,6 @@ static enum cpals_stop stop_after(const struct cpals_result *result,
     return result->iterations >= options->max_iterations ? CPALS_ITERATIONS : CPALS_GOES_ON;
 }
 
-/* Ranks may share the options; rank 0 keeps the trace. */
-static struct fit_trace *trace_of(const struct backend *b, const struct cpals_options *options)
-{
-    return b->ranks->all->rank == 0 ? options->trace : NULL;
-}
-
 /* One sweep; *fit = its fit, from the residual where the options or rounding ask for that. */
 static enum status iterate(struct backend *b, const struct cpals_options *options, int i,
                            struct cpals_result *result, struct error *error)
@@ -56,7 +50,7 @@ static enum status iterate(struct backend *b, const struct cpals_options *option
     result->fit = fit.value;
     result->iterations = i;
     fit_trust_note(&result->trust, &fit, result->change);
-    return fit_trace_note(trace_of(b, options), fit.value, error);
+    return fit_trace_note(options->trace, fit.value, error);
 }
 
 /* What a rank wants after an iteration: of all ranks' wishes the largest counts. */
@@ -157,18 +151,24 @@ static enum status check_last(struct backend *b, const struct cpals_options *opt
         return error->status;
     result->fit = fit.value;
     result->trust.noise = fit.noise;
-    fit_trace_correct(trace_of(b, options), fit.value);
+    fit_trace_correct(options->trace, fit.value);
     return STATUS_OK;
+}
+
+const char *cpals_stop_text(enum cpals_stop stop)
+{
+    static const char *const text[] = {[CPALS_GOES_ON] = "not stopped",
+                                       [CPALS_CONVERGED] = "converged",
+                                       [CPALS_ITERATIONS] = "iteration limit",
+                                       [CPALS_INTERRUPTED] = "interrupted",
+                                       [CPALS_TIME_LIMIT] = "time limit"};
+    return text[stop];
 }
 
 static void tell(const struct cpals_result *result, struct progress *progress)
 {
-    static const char *const why[] = {[CPALS_CONVERGED] = "converged",
-                                      [CPALS_ITERATIONS] = "iteration limit",
-                                      [CPALS_INTERRUPTED] = "interrupted",
-                                      [CPALS_TIME_LIMIT] = "time limit"};
     progress_done(progress, "%d iterations, fit %.6f, %s", result->iterations, result->fit,
-                  why[result->stop]);
+                  cpals_stop_text(result->stop));
 }
 
 enum status cpals_iterate(struct backend *b, const struct ktensor *k,
@@ -181,7 +181,7 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
     if (weight_history_create(&run.weights, k->rank, error) == STATUS_OK &&
         load_start(b, k, options, result, error) == STATUS_OK) {
         saver_open(&run.saver, options->saving, result->iterations, progress);
-        fit_trace_begin(trace_of(b, options), result->iterations + 1);
+        fit_trace_begin(options->trace, result->iterations + 1);
         iterate_all(&run, error);
         saver_close(&run.saver);
         result->saved = run.saver.saved;

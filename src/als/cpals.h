@@ -24,8 +24,8 @@ struct cpals_options {
     const struct checkpoint_options *saving; /* checkpoints to write; borrowed; may be NULL   */
     const struct checkpoint *resume; /* go on from this one, which counts for the iterations, too;
                                       * borrowed; may be NULL                                 */
-    struct fit_trace *trace; /* receives the fit of each iteration, of several ranks on rank 0;
-                              * borrowed; may be NULL                                         */
+    struct fit_trace *trace; /* receives the fit of each iteration; borrowed; may be NULL, and
+                              * is with several ranks but on rank 0 (cpals_run_rank sees to it) */
     bool core_consistency; /* compute it behind the last iteration, unless the run was ended ... */
     double core_above;     /* ... where the fit is above this                                  */
 };
@@ -37,6 +37,9 @@ enum cpals_stop {
     CPALS_INTERRUPTED,
     CPALS_TIME_LIMIT
 };
+
+/* Why a run has stopped, in words: "iteration limit". */
+const char *cpals_stop_text(enum cpals_stop stop);
 
 struct cpals_result {
     int iterations;               /* that were made, those before a resumed checkpoint included */

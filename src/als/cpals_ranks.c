@@ -79,15 +79,16 @@ static struct fit_trace *trace_of(const struct work *w)
 static enum status iterate(struct work *w, struct error *error)
 {
     const struct cpals_setting *s = w->setting;
-    const struct cpals_options als = starts_options(&w->starts, &s->als);
+    struct cpals_options als = starts_options(&w->starts, &s->als);
     struct cpals_result result;
+    als.trace = trace_of(w);
     if (make_start(w, error) != STATUS_OK)
         return error->status;
     double before = backend_ranks_seconds(&w->ranks);
     if (cpals_iterate(&w->b, &w->part, &als, s->progress, &result, error) == STATUS_OK) {
         w->communication += backend_ranks_seconds(&w->ranks) - before;
         if (cpals_store(&w->b, &w->part, &als, s->progress, &result, error) == STATUS_OK)
-            starts_note(&w->starts, &result, trace_of(w));
+            starts_note(&w->starts, &result, als.trace);
     }
     return error->status;
 }

@@ -59,14 +59,6 @@ static enum status identify(struct alone *a, struct error *error)
     return cpd_checkpoint_identify(job, &job->tensor, error);
 }
 
-static bool same_shape(const struct shape *a, const struct shape *b)
-{
-    bool same = a->order == b->order;
-    for (int n = 0; same && n < a->order; n++)
-        same = a->dims[n] == b->dims[n];
-    return same;
-}
-
 /* The start becomes the first model; that of a checkpoint, which is only mapped, is copied. */
 static enum status make_start(struct alone *a, struct error *error)
 {
@@ -74,7 +66,7 @@ static enum status make_start(struct alone *a, struct error *error)
     const struct cpd_settings *s = &job->settings;
     const struct shape *shape = &job->input.x.shape;
     struct ktensor *first = &job->starts.model[0];
-    if (s->init_stem && same_shape(&job->start.shape, shape)) {
+    if (s->init_stem && shape_equal(&job->start.shape, shape)) {
         *first = job->start;
         job->start = (struct ktensor){0};
     } else if (ktensor_create(first, shape, s->common.options.rank, error) == STATUS_OK) {

@@ -5,16 +5,12 @@
 
 static void show_table(struct progress *progress, const struct starts *s)
 {
-    static const char *const why[] = {[CPALS_CONVERGED] = "converged",
-                                      [CPALS_ITERATIONS] = "iteration limit",
-                                      [CPALS_INTERRUPTED] = "interrupted",
-                                      [CPALS_TIME_LIMIT] = "time limit"};
     progress_note(progress, "                seed iterations         fit  score");
     for (int i = 0; i < s->made; i++) {
         const struct start_outcome *of = &s->start[i];
         progress_note(progress, "  %18ju %10d %11.9f %6.4f  %s%s", (uintmax_t)of->seed,
-                      of->result.iterations, of->result.fit, of->score, why[of->result.stop],
-                      i == s->best ? ", best" : "");
+                      of->result.iterations, of->result.fit, of->score,
+                      cpals_stop_text(of->result.stop), i == s->best ? ", best" : "");
     }
 }
 

@@ -15,23 +15,6 @@
 #include "base/memory.h"
 #include "support/backends.h"
 
-/* V (R x R) = Hadamard product of the Grams of all modes but `mode`, plus ridge. */
-static void naive_v(const struct ktensor *k, int mode, double ridge, long double *v)
-{
-    for (uint64_t i = 0; i < k->rank; i++)
-        for (uint64_t j = 0; j < k->rank; j++) {
-            long double product = 1;
-            for (int n = 0; n < k->shape.order; n++) {
-                long double dot = 0;
-                for (uint64_t l = 0; l < k->shape.dims[n]; l++)
-                    dot +=
-                        (long double)k->factor[n][l * k->rank + i] * k->factor[n][l * k->rank + j];
-                product *= n == mode ? 1 : dot;
-            }
-            v[i * k->rank + j] = product + (i == j ? (long double)ridge : 0);
-        }
-}
-
 /* A_n diag(lambda) V = M for the model that update left. */
 static void assert_solved(const struct ktensor *k, int n, const long double *v, const double *m)
 {

@@ -28,23 +28,6 @@ static void *array(uint64_t count, size_t size)
     return a;
 }
 
-/* V (R x R) for a mode of the model. */
-static void naive_v(const struct ktensor *k, int mode, double ridge, long double *v)
-{
-    for (uint64_t i = 0; i < k->rank; i++)
-        for (uint64_t j = 0; j < k->rank; j++) {
-            long double product = 1;
-            for (int n = 0; n < k->shape.order; n++) {
-                long double dot = 0;
-                for (uint64_t l = 0; l < k->shape.dims[n] && n != mode; l++)
-                    dot +=
-                        (long double)k->factor[n][l * k->rank + i] * k->factor[n][l * k->rank + j];
-                product *= n == mode ? 1 : dot;
-            }
-            v[i * k->rank + j] = product + (i == j ? (long double)ridge : 0);
-        }
-}
-
 /* A tensor of positive values, a nonnegative model, and an open backend that has both. */
 struct scene {
     struct coo x;

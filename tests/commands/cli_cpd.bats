@@ -211,10 +211,7 @@ start_long_run() {
     OPENBLAS_NUM_THREADS=1 env --default-signal=INT,TERM \
         "$BLCO" cpd "$DATA/planted.tns" -r 4 -i 1000000000 --tol 0 -t 1 -v -o long 2>messages &
     pid=$!
-    for ((i = 0; i < 600; i++)); do
-        grep -q '^building' messages && break
-        sleep 0.1
-    done
+    await_building
     sleep 1
 }
 

@@ -44,6 +44,14 @@ tensor() {
     TENSOR=$BLCO_TEST_DATA/$1.tns
 }
 
+# Waits until the run in the background, whose standard error goes to `messages`, builds its tensor.
+await_building() {
+    for ((i = 0; i < 600; i++)); do
+        grep -q '^building' messages && break
+        sleep 0.1
+    done
+}
+
 # The start of the reference run of the amino acids, as a .ktns file.
 amino_acid_start() {
     awk 'BEGIN {

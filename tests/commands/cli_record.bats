@@ -77,10 +77,7 @@ END
     OPENBLAS_NUM_THREADS=1 env --default-signal=TERM "$BLCO" cpd "$DATA/planted.tns" -r 4 -i 1000000000 --tol 0 -t 1 \
         --nowrite --record x.json 2>messages &
     pid=$!
-    for ((i = 0; i < 600; i++)); do
-        grep -q '^building' messages && break
-        sleep 0.1
-    done
+    await_building
     sleep 0.5
     kill -TERM $pid
     code=0 && wait $pid || code=$?

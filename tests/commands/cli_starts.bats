@@ -102,10 +102,7 @@ column() { awk -v seed="$1" -v c="$2" '/ seed iterations /{ on = 1; next } on &&
     OPENBLAS_NUM_THREADS=1 env --default-signal=INT,TERM \
         "$BLCO" cpd x.tns -r 3 --starts 1000 -i 1000000 --tol 0 -t 1 -o s 2>messages &
     pid=$!
-    for ((i = 0; i < 600; i++)); do
-        grep -q '^building' messages && break
-        sleep 0.1
-    done
+    await_building
     sleep 0.5
     kill -TERM $pid
     code=0

@@ -22,3 +22,19 @@ void naive_random_coo(struct coo *x, const struct shape *shape, uint64_t nnz, ui
     struct error error = {0};
     assert_int_equal(known_scattered(x, shape, nnz, seed, skewed, &error), STATUS_OK);
 }
+
+void naive_v(const struct ktensor *k, int mode, double ridge, long double *v)
+{
+    for (uint64_t i = 0; i < k->rank; i++)
+        for (uint64_t j = 0; j < k->rank; j++) {
+            long double product = 1;
+            for (int n = 0; n < k->shape.order; n++) {
+                long double dot = 0;
+                for (uint64_t l = 0; l < k->shape.dims[n] && n != mode; l++)
+                    dot +=
+                        (long double)k->factor[n][l * k->rank + i] * k->factor[n][l * k->rank + j];
+                product *= n == mode ? 1 : dot;
+            }
+            v[i * k->rank + j] = product + (i == j ? (long double)ridge : 0);
+        }
+}
