@@ -114,7 +114,7 @@ END
 }
 
 @test "starts and ranks are shown where the record has them" {
-    cpd "$DATA/ucb-admissions.tns" -r 2 -o m --record m.json -q
+    cpd "$DATA/ucb-admissions.tns" -r 2 --backend host -o m --record m.json -q
     starts='{"seed": 1, "fit": 0.8238, "iterations": 12, "score_with_best": 1},
         {"seed": 2, "fit": 0.8238, "iterations": 9, "score_with_best": 0.25}'
     ranks='{"host": "a<b", "threads": 3, "nonzeros": 14, "communication": 0.5},

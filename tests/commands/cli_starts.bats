@@ -65,7 +65,7 @@ column() { awk -v seed="$1" -v c="$2" '/ seed iterations /{ on = 1; next } on &&
 
 @test "several ranks: a model of each, a table, and a suggestion" {
     three
-    cpd x.tns -r 1:5:2 -i 300 --tol 1e-7 --starts 2 -o m --format npy
+    cpd x.tns --backend host -r 1:5:2 -i 300 --tol 1e-7 --starts 2 -o m --format npy
     for rank in 1 3 5; do
         for file in mode1 mode2 mode3 lambda; do [ -s m.r$rank.$file.npy ]; done
         grep -q "seed 1$" messages
@@ -74,22 +74,22 @@ column() { awk -v seed="$1" -v c="$2" '/ seed iterations /{ on = 1; next } on &&
     [ "$(ls m.* | grep -vc lock)" -eq 12 ]
     [ "$(grep -c '^reading ' messages)" -eq 1 ]
     grep -q '^rank 3 is suggested: the largest of these with a core consistency of 80 or more and with' messages
-    cpd x.tns -r 3 -i 300 --tol 1e-7 --starts 2 -o alone --format npy
+    cpd x.tns --backend host -r 3 -i 300 --tol 1e-7 --starts 2 -o alone --format npy
     for file in mode1 mode2 mode3 lambda; do cmp m.r3.$file.npy alone.$file.npy; done
 }
 
 @test "several ranks from a pipe, from a .blco file and by several processes" {
     three
-    cpd x.tns -r 2:3 -i 5 --tol 0 -o a
-    cpd - -r 2:3 -i 5 --tol 0 -o b <x.tns
+    cpd x.tns --backend host -r 2:3 -i 5 --tol 0 -o a
+    cpd - --backend host -r 2:3 -i 5 --tol 0 -o b <x.tns
     "$BLCO" convert -q x.tns x.blco
-    cpd x.blco -r 2:3 -i 5 --tol 0 -o c
+    cpd x.blco --backend host -r 2:3 -i 5 --tol 0 -o c
     for rank in 2 3; do
         cmp a.r$rank.mode1.mat b.r$rank.mode1.mat
         [ -s c.r$rank.mode1.mat ]
     done
     needs_mpirun
-    processes 2 "$BLCO" cpd x.tns -r 2:3 -i 5 --tol 0 -o d 2>messages
+    processes 2 "$BLCO" cpd x.tns --backend host -r 2:3 -i 5 --tol 0 -o d 2>messages
     [ -s d.r2.mode3.mat ] && [ -s d.r3.mode3.mat ]
 }
 

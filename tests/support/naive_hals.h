@@ -1,10 +1,13 @@
 /* The oracle of nonnegative updates: HALS straight from its definition (kernels/shared/nonneg.h),
- * in long double, without a floor. Include it after cmocka.h. */
+ * in long double. Include it after cmocka.h. */
 #ifndef BLCO_NAIVE_HALS_H
 #define BLCO_NAIVE_HALS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "kernels/shared/nonneg.h"
 
 /* Multiplies the row b (R) by the number that fits m best. */
 static inline void naive_fit_row(long double *b, const long double *m, const long double *v,
@@ -20,9 +23,22 @@ static inline void naive_fit_row(long double *b, const long double *m, const lon
         b[r] = inner > 0 && square > 0 ? b[r] * inner / square : 0;
 }
 
-/* b (rows x R) after `passes` passes, for M (rows x R) and V (R x R). */
+/* The floors of the columns (R): `rows` of the factor matrix, `lambda` of the model before. */
+static inline void naive_floors(long double *least, const struct nonneg_floor *of,
+                                const double *lambda, uint64_t rows, uint64_t rank)
+{
+    long double most = 0;
+    for (uint64_t r = 0; r < rank; r++)
+        most = fmaxl(most, fabsl((long double)lambda[r]));
+    for (uint64_t r = 0; r < rank; r++)
+        least[r] = of->floor / sqrtl((long double)rows) *
+                   fmaxl(fabsl((long double)lambda[r]), of->lost * most);
+}
+
+/* b (rows x R) after `passes` passes, for M (rows x R), V (R x R) and floors (R). */
 static inline void naive_hals(long double *b, const long double *m, const long double *v,
-                              uint64_t rows, uint64_t rank, int passes, bool fit_rows)
+                              const long double *least, uint64_t rows, uint64_t rank, int passes,
+                              bool fit_rows)
 {
     for (uint64_t i = 0; i < rows; i++) {
         long double *row = b + i * rank;
@@ -34,7 +50,7 @@ static inline void naive_hals(long double *b, const long double *m, const long d
             long double rest = target[r];
             for (uint64_t s = 0; s < rank; s++)
                 rest -= s == r ? 0 : row[s] * v[s * rank + r];
-            row[r] = v[r * rank + r] > 0 && rest > 0 ? rest / v[r * rank + r] : 0;
+            row[r] = v[r * rank + r] > 0 ? fmaxl(least[r], rest / v[r * rank + r]) : 0;
         }
     }
 }
