@@ -1,5 +1,5 @@
 /* The update of a nonnegative factor matrix (kernels/shared/nonneg.h): one pass over its rows and
- * M's, which keeps a row in registers. Device pointers only; nothing of src/ is known here.
+ * M's, which keeps rows in registers. Device pointers only; nothing of src/ is known here.
  * Asynchronous; the launch's error is returned. */
 #ifndef BLCO_DENSE_NONNEG_H
 #define BLCO_DENSE_NONNEG_H
@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "kernels/dense/dense_modes.h"
+#include "kernels/dense/dense_solve.h"
 #include "kernels/shared/precision.h"
 
 #ifdef __cplusplus
@@ -27,8 +28,13 @@ cudaError_t dense_nonneg_prepare(const struct dense_modes *modes, double ridge,
                                  const double *lambda, uint64_t rows, enum precision precision,
                                  double *weights, const int *halt, cudaStream_t stream);
 
+/* Whether dense_nonneg also leaves A' A and the inner products: up to a rank, registers have room
+ * for them. */
+int dense_nonneg_sums(uint32_t rank);
+
 /* The rows of A (rows x ld), in place, from those of M (rows x ld). Columns R to ld of M are
- * ignored, those of A become zero. */
+ * ignored, those of A become zero. The fields from `partial` to `inner` are those of
+ * dense_solve_args; they are used where dense_nonneg_sums. */
 struct dense_nonneg_args {
     const void *m;
     void *a;
@@ -37,11 +43,16 @@ struct dense_nonneg_args {
     int fit_rows;          /* begin by multiplying each row by the number that fits best */
     const double *weights; /* of dense_nonneg_prepare                                    */
     uint32_t processors;   /* multiprocessors of the device                              */
-    const int *halt;       /* nothing is done where this is not 0; may be NULL           */
+    double *partial;
+    uint32_t blocks;
+    double *raw;
+    double *inner;
+    const int *halt; /* nothing is done where this is not 0; may be NULL           */
 };
 
+/* As dense_solve: the next pass must wait for the sums of this one. */
 cudaError_t dense_nonneg(const struct dense_nonneg_args *args, enum precision precision,
-                         cudaStream_t stream);
+                         const struct dense_streams *streams);
 
 #ifdef __cplusplus
 }

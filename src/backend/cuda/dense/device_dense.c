@@ -232,12 +232,23 @@ enum status device_dense_solve_nonneg(struct device_dense *d, const void *m, voi
     d->solved_m = m;
     d->solved_a = a;
     d->solved_rows = rows;
-    d->products_known = 0;
-    enum status status = device_dense_nonneg_rows(&d->nonneg, m, a, rows, fit_rows,
-                                                  d->weights.halt.halt, stream, error);
-    if (status == STATUS_OK)
-        status = device_dense_gram(d, a, rows, raw, stream, error);
-    return status == STATUS_OK ? join(d, stream, sums, error) : status;
+    d->products_known = dense_nonneg_sums(d->rank);
+    const struct dense_streams streams = {stream, sums, d->passed};
+    const struct dense_nonneg_args args = {.m = m,
+                                           .a = a,
+                                           .rows = rows,
+                                           .fit_rows = fit_rows,
+                                           .partial = d->partial,
+                                           .blocks = d->solve_blocks,
+                                           .raw = raw,
+                                           .inner = d->inner,
+                                           .halt = d->weights.halt.halt};
+    enum status status = device_dense_nonneg_rows(&d->nonneg, &args, &streams, error);
+    if (status != STATUS_OK || d->products_known)
+        return status;
+    if (device_dense_gram(d, a, rows, raw, stream, error) != STATUS_OK)
+        return error->status;
+    return join(d, stream, sums, error);
 }
 
 enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t rows, double *raw,

@@ -3,7 +3,6 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"
-#include "kernels/dense/dense_nonneg.h"
 
 enum status device_dense_nonneg_open(struct device_dense_nonneg *d, int device, uint32_t rank,
                                      uint64_t ld, enum precision precision, struct error *error)
@@ -37,18 +36,14 @@ enum status device_dense_nonneg_prepare(struct device_dense_nonneg *d,
         "nonnegative weights", error);
 }
 
-enum status device_dense_nonneg_rows(struct device_dense_nonneg *d, const void *m, void *a,
-                                     uint64_t rows, bool fit_rows, const int *halt,
-                                     cudaStream_t stream, struct error *error)
+enum status device_dense_nonneg_rows(const struct device_dense_nonneg *d,
+                                     const struct dense_nonneg_args *asked,
+                                     const struct dense_streams *streams, struct error *error)
 {
-    const struct dense_nonneg_args args = {.m = m,
-                                           .a = a,
-                                           .rows = rows,
-                                           .ld = (uint32_t)d->ld,
-                                           .rank = d->rank,
-                                           .fit_rows = fit_rows,
-                                           .weights = d->weights,
-                                           .processors = d->processors,
-                                           .halt = halt};
-    return cuda_status(dense_nonneg(&args, d->precision, stream), "nonnegative rows", error);
+    struct dense_nonneg_args args = *asked;
+    args.ld = (uint32_t)d->ld;
+    args.rank = d->rank;
+    args.weights = d->weights;
+    args.processors = d->processors;
+    return cuda_status(dense_nonneg(&args, d->precision, streams), "nonnegative rows", error);
 }

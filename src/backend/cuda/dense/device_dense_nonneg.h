@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "kernels/dense/dense_weights.h"
+#include "kernels/dense/dense_nonneg.h"
 #include "kernels/shared/precision.h"
 
 struct device_dense_nonneg {
@@ -31,9 +31,10 @@ enum status device_dense_nonneg_prepare(struct device_dense_nonneg *d,
                                         const double *lambda, uint64_t rows, const int *halt,
                                         cudaStream_t stream, struct error *error);
 
-/* The rows of A (rows x ld), in place, from M's and d->weights. */
-enum status device_dense_nonneg_rows(struct device_dense_nonneg *d, const void *m, void *a,
-                                     uint64_t rows, bool fit_rows, const int *halt,
-                                     cudaStream_t stream, struct error *error);
+/* The rows of A, as dense_nonneg makes them, with d->weights. Of *asked, what d knows counts not.
+ */
+enum status device_dense_nonneg_rows(const struct device_dense_nonneg *d,
+                                     const struct dense_nonneg_args *asked,
+                                     const struct dense_streams *streams, struct error *error);
 
 #endif

@@ -1,0 +1,33 @@
+/* The kernels behind dense_nonneg: rows of up to 64 entries by matrix instructions
+ * (dense_nonneg_tiles.cu), longer ones by sums over lanes (dense_nonneg_wide.cu). */
+#ifndef BLCO_DENSE_NONNEG_ROWS_H
+#define BLCO_DENSE_NONNEG_ROWS_H
+
+#include <cuda_runtime.h>
+
+#include "kernels/dense/dense_nonneg.h"
+#include "kernels/dense/dense_solve.h"
+
+/* Where the weights are in their array: W (width x width), and behind it rows of `width`. */
+enum { SCALE_OF_M, SCALE_OF_A, LEAST, DIAGONAL, ROWS_BEHIND };
+
+/* The largest R of dense_nonneg_tiles. */
+constexpr uint32_t NONNEG_TILE_RANK = DENSE_SOLVE_LD;
+
+/* The width of the rows for which a kernel is compiled. */
+inline uint32_t nonneg_width(uint32_t rank)
+{
+    if (rank <= NONNEG_TILE_RANK)
+        return (rank + 15) / 16 * 16;
+    uint32_t width = 2 * NONNEG_TILE_RANK;
+    while (width < rank)
+        width *= 2;
+    return width;
+}
+
+cudaError_t dense_nonneg_tiles(const struct dense_nonneg_args *args, enum precision precision,
+                               const struct dense_streams *streams);
+cudaError_t dense_nonneg_wide(const struct dense_nonneg_args *args, enum precision precision,
+                              cudaStream_t stream);
+
+#endif

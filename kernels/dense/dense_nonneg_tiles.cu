@@ -1,0 +1,437 @@
+/* Rows of up to 64 entries: each warp takes tiles of rows of M and A (row_tile.cuh), whose columns
+ * it takes in groups of 8. What all columns say of a group, T = M - B W' of the group, comes from
+ * 16x8x8 matrix instructions, which leave a row's 8 entries with the four lanes of a quad, two
+ * each. These change their columns in turn and tell each other by how much. Behind the last pass
+ * the rows go through shared memory to the lanes in which the Gram wants them. Numbers are doubles
+ * whatever the precision of M and A. */
+#include "kernels/dense/dense_nonneg_rows.h"
+
+#include "kernels/dense/row_tile.cuh"
+#include "kernels/shared/nonneg.h"
+
+namespace
+{
+
+constexpr int MOST_WARPS = 4; /* in a thread block */
+
+template <typename Real> struct nonneg_args {
+    const Real *m;
+    Real *a;
+    matrix_shape shape;
+    bool fit_rows;
+    const double *weights;
+    double *partial;
+    const int *halt;
+};
+
+template <typename Real, int WIDTH>
+struct nonneg_tile_of : row_tile<Real, WIDTH, WIDTH <= 32 ? 4 : 2> {
+    using T = row_tile<Real, WIDTH, WIDTH <= 32 ? 4 : 2>;
+    static constexpr int GROUPS = WIDTH / 8;              /* of 8 columns                       */
+    static constexpr bool SUMS = WIDTH <= 48;             /* registers have room for the Gram   */
+    static constexpr int M_STAGES = WIDTH <= 48 ? 2 : 1;  /* tiles of M in shared memory        */
+    static constexpr int OPERANDS = GROUPS * GROUPS * 32; /* double2's of W as operands,        */
+    static constexpr int TURNS = GROUPS * 4 * 2 * 4;      /* and of what a column tells a group */
+    static constexpr int FIXED = (OPERANDS + TURNS) * 16 + ROWS_BEHIND * WIDTH * 8;
+    static constexpr int OF_A_WARP = (M_STAGES + 1) * T::STAGE * 16;
+    static constexpr int RESIDENT = WIDTH == 16 ? 4 : 2; /* thread blocks on a multiprocessor */
+};
+
+/* Shared memory of a thread block. */
+template <typename S> struct nonneg_shared {
+    double2 *operands; /* [group][inner group][lane]: -W, for T = M + B (-W)', where, within a
+                        * group, a column hears of later ones only: earlier ones tell it in turn */
+    double2 *turns;    /* [group][turn][column of the lane's two][lane of a quad]: -W, by which a
+                        * lane's column changes with the two columns of lane `turn`          */
+    double *behind;    /* ROWS_BEHIND rows                                                   */
+};
+
+template <typename S>
+__device__ void load_weights(const nonneg_shared<S> &to, const double *weights)
+{
+    constexpr int W = S::WIDTH;
+    for (int n = (int)threadIdx.x; n < S::OPERANDS; n += (int)blockDim.x) {
+        const int lane = n % 32, inner = n / 32 % S::GROUPS, group = n / 32 / S::GROUPS;
+        const int row = lane / 4, column = 2 * (lane % 4);
+        const double *w = weights + (8 * group + row) * W + 8 * inner + column;
+        to.operands[n] = make_double2(inner == group && column < row ? 0 : -w[0],
+                                      inner == group && column + 1 < row ? 0 : -w[1]);
+    }
+    for (int n = (int)threadIdx.x; n < S::TURNS; n += (int)blockDim.x) {
+        const int quad = n % 4, half = n / 4 % 2, turn = n / 8 % 4, group = n / 32;
+        const double *w = weights + (8 * group + 2 * quad + half) * W + 8 * group + 2 * turn;
+        to.turns[n] = make_double2(-w[0], -w[1]);
+    }
+    for (int n = (int)threadIdx.x; n < ROWS_BEHIND * W; n += (int)blockDim.x)
+        to.behind[n] = weights[W * W + n];
+}
+
+/* The lane's two entries of a row behind W, of a group of columns. */
+template <typename S>
+__device__ __forceinline__ double2 behind(const nonneg_shared<S> &shared, int row, int group,
+                                          uint32_t lane)
+{
+    return *(const double2 *)&shared.behind[row * S::WIDTH + 8 * group + 2 * (lane % 4)];
+}
+
+/* The lane's two entries of a staged row, each multiplied by its scale. */
+template <typename S>
+__device__ __forceinline__ double2 scaled(vector<typename S::Real> *stage, int octet, int group,
+                                          uint32_t lane, double2 scale)
+{
+    const pair<typename S::Real> p =
+        *staged_pair<S>(stage, octet, lane / 4, 8 * (uint32_t)group + 2 * (lane % 4));
+    return make_double2((double)p.x[0] * scale.x, (double)p.x[1] * scale.y);
+}
+
+/* t, of a group of columns, += what the columns of group k say. */
+template <typename S>
+__device__ __forceinline__ void
+add_group(double (&t)[S::OCTETS][2], const double (&b)[S::OCTETS][S::GROUPS][2],
+          const nonneg_shared<S> &shared, int group, int k, uint32_t lane)
+{
+    const double2 w = shared.operands[(group * S::GROUPS + k) * 32 + (int)lane];
+#pragma unroll
+    for (int o = 0; o < S::OCTETS; o += 2) {
+        double c[4] = {t[o][0], t[o][1], t[o + 1][0], t[o + 1][1]};
+        multiply_add(c, b[o][k][0], b[o + 1][k][0], b[o][k][1], b[o + 1][k][1], w.x, w.y);
+        t[o][0] = c[0];
+        t[o][1] = c[1];
+        t[o + 1][0] = c[2];
+        t[o + 1][1] = c[3];
+    }
+}
+
+/* The eight columns of a group in turn; t: what their entries would be without floor, by what all
+ * but the earlier columns of the group say. */
+template <typename S>
+__device__ __forceinline__ void take_turns(double (&b)[S::OCTETS][S::GROUPS][2],
+                                           double (&t)[S::OCTETS][2],
+                                           const nonneg_shared<S> &shared, int group, uint32_t lane)
+{
+    const double2 least = behind(shared, LEAST, group, lane);
+#pragma unroll
+    for (int turn = 0; turn < 4; turn++) {
+        const double2 *w = shared.turns + (group * 4 + turn) * 8 + lane % 4;
+        const double2 first = w[0], second = w[4];
+        const bool own = lane % 4 == turn;
+#pragma unroll
+        for (int o = 0; o < S::OCTETS; o++) {
+            double x = t[o][0] < least.x ? least.x : t[o][0]; /* a NaN stays */
+            const double told = fma(second.x, x, t[o][1]);
+            double y = told < least.y ? least.y : told;
+            if (own) {
+                b[o][group][0] = x;
+                b[o][group][1] = y;
+            }
+            if (turn == 3)
+                continue;
+            x = __shfl_sync(0xffffffffu, x, turn, 4);
+            y = __shfl_sync(0xffffffffu, y, turn, 4);
+            t[o][0] = fma(first.x, x, fma(first.y, y, t[o][0]));
+            t[o][1] = fma(second.x, x, fma(second.y, y, t[o][1]));
+        }
+    }
+}
+
+template <typename S>
+__device__ __forceinline__ void pass(double (&b)[S::OCTETS][S::GROUPS][2],
+                                     vector<typename S::Real> *m, const nonneg_shared<S> &shared,
+                                     uint32_t lane)
+{
+#pragma unroll
+    for (int j = 0; j < S::GROUPS; j++) {
+        const double2 scale = behind(shared, SCALE_OF_M, j, lane);
+        double t[S::OCTETS][2];
+#pragma unroll
+        for (int o = 0; o < S::OCTETS; o++) {
+            const double2 x = scaled<S>(m, o, j, lane, scale);
+            t[o][0] = x.x;
+            t[o][1] = x.y;
+        }
+#pragma unroll
+        for (int k = 0; k < S::GROUPS; k++)
+            add_group<S>(t, b, shared, j, k, lane);
+        take_turns<S>(b, t, shared, j, lane);
+    }
+}
+
+/* The sum over a quad, which all of its lanes get. */
+__device__ __forceinline__ double quad_sum(double x)
+{
+    x += __shfl_xor_sync(0xffffffffu, x, 1);
+    return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+/* Multiplies each row b by m b' / (b V b'), or by 0. */
+template <typename S>
+__device__ __forceinline__ void fit_rows(double (&b)[S::OCTETS][S::GROUPS][2],
+                                         vector<typename S::Real> *m,
+                                         const nonneg_shared<S> &shared, uint32_t lane)
+{
+    double inner[S::OCTETS] = {}, square[S::OCTETS] = {};
+#pragma unroll
+    for (int o = 0; o < S::OCTETS; o++)
+#pragma unroll
+        for (int k = 0; k < S::GROUPS; k++)
+#pragma unroll
+            for (int e = 0; e < 2; e++) /* a start of negative weights */
+                b[o][k][e] = b[o][k][e] < 0 ? 0 : b[o][k][e];
+#pragma unroll
+    for (int j = 0; j < S::GROUPS; j++) {
+        const double2 scale = behind(shared, SCALE_OF_M, j, lane);
+        const double2 diagonal = behind(shared, DIAGONAL, j, lane);
+        double t[S::OCTETS][2] = {};
+#pragma unroll
+        for (int k = 0; k < S::GROUPS; k++)
+            add_group<S>(t, b, shared, j, k, lane);
+        add_group<S>(t, b, shared, j, j, lane); /* of which only half has been added */
+#pragma unroll
+        for (int o = 0; o < S::OCTETS; o++) {
+            const double2 x = scaled<S>(m, o, j, lane, scale);
+            const double v = b[o][j][0] * diagonal.x, w = b[o][j][1] * diagonal.y;
+            inner[o] += v * x.x + w * x.y;
+            square[o] += v * (b[o][j][0] - t[o][0]) + w * (b[o][j][1] - t[o][1]);
+        }
+    }
+#pragma unroll
+    for (int o = 0; o < S::OCTETS; o++) {
+        const double i = quad_sum(inner[o]), s = quad_sum(square[o]);
+        const double alpha = i > 0 && s > 0 ? i / s : 0;
+#pragma unroll
+        for (int k = 0; k < S::GROUPS; k++)
+#pragma unroll
+            for (int e = 0; e < 2; e++)
+                b[o][k][e] *= alpha;
+    }
+}
+
+/* Puts the rows where M's were; rows beyond the end become zero. inner += the product of both. */
+template <typename S>
+__device__ __forceinline__ void
+put_rows(const double (&b)[S::OCTETS][S::GROUPS][2], vector<typename S::Real> *stage,
+         double (&inner)[S::GROUPS][2], uint64_t first, uint64_t rows, uint32_t lane)
+{
+    using Real = typename S::Real;
+#pragma unroll
+    for (int o = 0; o < S::OCTETS; o++) {
+        const bool inside = first + 8 * o + lane / 4 < rows;
+#pragma unroll
+        for (int k = 0; k < S::GROUPS; k++) {
+            pair<Real> *at = staged_pair<S>(stage, o, lane / 4, 8 * (uint32_t)k + 2 * (lane % 4));
+            const pair<Real> m = *at;
+            const pair<Real> x = {
+                {inside ? (Real)b[o][k][0] : Real(0), inside ? (Real)b[o][k][1] : Real(0)}};
+            inner[k][0] += (double)m.x[0] * (double)x.x[0];
+            inner[k][1] += (double)m.x[1] * (double)x.x[1];
+            *at = x;
+        }
+    }
+}
+
+/* A' of an octet of staged rows, in the lanes in which store_octet and add_gram want it. */
+template <typename S>
+__device__ __forceinline__ void
+turn_octet(double (&c)[S::BLOCKS][4], vector<typename S::Real> *stage, int octet, uint32_t lane)
+{
+#pragma unroll
+    for (int b = 0; b < S::BLOCKS; b++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const pair<typename S::Real> p = *staged_pair<S>(
+                stage, octet, 2 * (lane % 4) + (uint32_t)i, 16 * (uint32_t)b + 2 * (lane / 4));
+            c[b][i] = (double)p.x[0];
+            c[b][2 + i] = (double)p.x[1];
+        }
+}
+
+/* inner, of the lane's two columns of every 8, as leave_partial wants it. */
+template <typename S>
+__device__ void turn_inner(double (&to)[S::BLOCKS][2], double (&inner)[S::GROUPS][2], uint32_t lane)
+{
+    for (int k = 0; k < S::GROUPS; k++)
+        for (int e = 0; e < 2; e++)
+            for (int step = 4; step < 32; step *= 2)
+                inner[k][e] += __shfl_xor_sync(0xffffffffu, inner[k][e], step);
+    for (int b = 0; b < S::BLOCKS; b++)
+        for (int e = 0; e < 2; e++) {
+            const int from = (int)(lane / 4 % 4);
+            const double low = __shfl_sync(0xffffffffu, inner[2 * b][e], from);
+            const double high = __shfl_sync(0xffffffffu, inner[2 * b + 1][e], from);
+            to[b][e] = lane % 4 ? 0 : lane < 16 ? low : high;
+        }
+}
+
+/* What a warp sums over its rows. */
+template <typename S> struct row_sums {
+    double gram[S::SUMS ? S::GRAM_TILES : 1][4];
+    double inner[S::GROUPS][2];
+};
+
+/* One tile of rows, of which `first` is the first. */
+template <typename S>
+__device__ __forceinline__ void
+update_tile(const nonneg_args<typename S::Real> &args, double (&b)[S::OCTETS][S::GROUPS][2],
+            vector<typename S::Real> *m, const nonneg_shared<S> &shared, row_sums<S> &sums,
+            uint64_t first, uint32_t lane)
+{
+    if (args.fit_rows)
+        fit_rows<S>(b, m, shared, lane);
+#pragma unroll 1
+    for (int i = 0; i < NONNEG_PASSES; i++)
+        pass<S>(b, m, shared, lane);
+    put_rows<S>(b, m, sums.inner, first, args.shape.rows, lane);
+    __syncwarp();
+#pragma unroll
+    for (int o = 0; o < S::OCTETS; o++) {
+        double c[S::BLOCKS][4];
+        turn_octet<S>(c, m, o, lane);
+        store_octet<S>(args.a, args.shape, c, first + 8 * o, lane);
+        if constexpr (S::SUMS)
+            add_gram<S::BLOCKS>(sums.gram, c);
+    }
+    __syncwarp(); /* all lanes have read what is overwritten next */
+}
+
+extern __shared__ __align__(16) unsigned char shared_bytes[];
+
+template <typename Real, int WIDTH>
+__global__ void __launch_bounds__(32 * MOST_WARPS, (nonneg_tile_of<Real, WIDTH>::RESIDENT))
+    nonneg_kernel(const nonneg_args<Real> args)
+{
+    using S = nonneg_tile_of<Real, WIDTH>;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    nonneg_shared<S> shared;
+    shared.operands = (double2 *)shared_bytes;
+    shared.turns = shared.operands + S::OPERANDS;
+    shared.behind = (double *)(shared.turns + S::TURNS);
+    vector<Real> *a_stage = (vector<Real> *)(shared_bytes + S::FIXED + warp * S::OF_A_WARP);
+    vector<Real> *m_stages = a_stage + S::STAGE;
+    const uint64_t tiles = (args.shape.rows + S::ROWS - 1) / S::ROWS;
+    const uint64_t step = (uint64_t)gridDim.x * warps;
+    uint64_t tile = (uint64_t)blockIdx.x * warps + warp;
+    if (args.halt && *args.halt)
+        return;
+
+    for (int s = 0; s < S::M_STAGES; s++) {
+        if (s == 0)
+            fetch<S>(a_stage, args.a, args.shape, tile, lane);
+        fetch<S>(m_stages + s * S::STAGE, args.m, args.shape, tile + (uint64_t)s * step, lane);
+        stage_commit();
+    }
+    load_weights<S>(shared, args.weights);
+    __syncthreads();
+
+    row_sums<S> sums = {};
+    for (int s = 0; tile < tiles; tile += step, s = s + 1 < S::M_STAGES ? s + 1 : 0) {
+        vector<Real> *m = m_stages + s * S::STAGE;
+        double b[S::OCTETS][S::GROUPS][2];
+        stage_wait<S::M_STAGES - 1>();
+        __syncwarp();
+#pragma unroll
+        for (int k = 0; k < S::GROUPS; k++) {
+            const double2 scale = behind(shared, SCALE_OF_A, k, lane);
+#pragma unroll
+            for (int o = 0; o < S::OCTETS; o++) {
+                const double2 x = scaled<S>(a_stage, o, k, lane, scale);
+                b[o][k][0] = x.x;
+                b[o][k][1] = x.y;
+            }
+        }
+        __syncwarp();
+        fetch<S>(a_stage, args.a, args.shape, tile + step, lane);
+        if (S::M_STAGES > 1)
+            stage_commit();
+        update_tile<S>(args, b, m, shared, sums, tile * S::ROWS, lane);
+        fetch<S>(m, args.m, args.shape, tile + S::M_STAGES * step, lane);
+        stage_commit();
+    }
+    stage_wait<0>();
+    if constexpr (S::SUMS) {
+        double inner[S::BLOCKS][2];
+        turn_inner<S>(inner, sums.inner, lane);
+        leave_partial<S>((double *)shared_bytes, args.partial, sums.gram, inner);
+    }
+}
+
+template <typename Real> struct nonneg_kernel_choice {
+    void (*kernel)(const nonneg_args<Real>);
+    int fixed, of_a_warp, rows, resident; /* bytes; rows in a tile; thread blocks               */
+    uint32_t column_blocks;               /* 0: the kernel leaves no sums                       */
+};
+
+template <typename Real, int WIDTH> nonneg_kernel_choice<Real> choice()
+{
+    using S = nonneg_tile_of<Real, WIDTH>;
+    static_assert(!S::SUMS || S::PARTIAL * 8 <= S::FIXED + S::OF_A_WARP,
+                  "the thread block's sum reuses the memory");
+    return {nonneg_kernel<Real, WIDTH>,       S::FIXED, S::OF_A_WARP, S::ROWS, S::RESIDENT,
+            S::SUMS ? (uint32_t)S::BLOCKS : 0};
+}
+
+template <typename Real> nonneg_kernel_choice<Real> choose(uint32_t width)
+{
+    return width == 16   ? choice<Real, 16>()
+           : width == 32 ? choice<Real, 32>()
+           : width == 48 ? choice<Real, 48>()
+                         : choice<Real, 64>();
+}
+
+/* *warps = as many in a thread block as its shared memory has room for; allows that much. */
+template <typename Real> cudaError_t fit_warps(const nonneg_kernel_choice<Real> &chosen, int *warps)
+{
+    int device, most;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (error != cudaSuccess)
+        return error;
+    *warps = MOST_WARPS;
+    while (*warps > 1 && chosen.fixed + *warps * chosen.of_a_warp > most)
+        --*warps;
+    return cudaFuncSetAttribute(chosen.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                chosen.fixed + *warps * chosen.of_a_warp);
+}
+
+template <typename Real>
+cudaError_t launch(const struct dense_nonneg_args *args, const struct dense_streams *streams)
+{
+    const auto chosen = choose<Real>(nonneg_width(args->rank));
+    int warps;
+    cudaError_t error = fit_warps(chosen, &warps);
+    if (error != cudaSuccess)
+        return error;
+    const uint64_t in_block = (uint64_t)chosen.rows * (uint64_t)warps;
+    const uint64_t enough = args->rows ? (args->rows + in_block - 1) / in_block : 1;
+    uint64_t blocks = (uint64_t)args->processors * (uint64_t)chosen.resident;
+    blocks = blocks < args->blocks ? blocks : args->blocks;
+    blocks = blocks < enough ? blocks : enough;
+    const nonneg_args<Real> typed = {(const Real *)args->m,
+                                     (Real *)args->a,
+                                     {args->rows, args->ld, args->rank},
+                                     args->fit_rows != 0,
+                                     args->weights,
+                                     args->partial,
+                                     args->halt};
+    chosen.kernel<<<(uint32_t)blocks, (uint32_t)warps * 32,
+                    (size_t)(chosen.fixed + warps * chosen.of_a_warp), streams->pass>>>(typed);
+    error = cudaGetLastError();
+    if (error == cudaSuccess && streams->sums != streams->pass) {
+        error = cudaEventRecord(streams->passed, streams->pass);
+        if (error == cudaSuccess)
+            error = cudaStreamWaitEvent(streams->sums, streams->passed, 0);
+    }
+    if (error != cudaSuccess || chosen.column_blocks == 0)
+        return error;
+    return dense_sum_tiles(args->partial, (uint32_t)blocks, chosen.column_blocks, args->rank,
+                           args->raw, args->inner, args->halt, streams->sums);
+}
+
+} // namespace
+
+cudaError_t dense_nonneg_tiles(const struct dense_nonneg_args *args, enum precision precision,
+                               const struct dense_streams *streams)
+{
+    return precision == PRECISION_SINGLE ? launch<float>(args, streams)
+                                         : launch<double>(args, streams);
+}
