@@ -7,7 +7,7 @@
 #   make fuzz            each reader on damaged input, FUZZ_SECONDS (20) each, with clang
 #   make kill            kills KILLS (300) runs that save checkpoints, and checks what is left
 #   make check-gpu       the tests of every operation on the GPU; fails without one
-#   make install         to PREFIX (/usr/local), below DESTDIR; make uninstall takes it away again
+#   make install         to PREFIX (/usr/local), below DESTDIR, stripped; make uninstall takes it away again
 #   make deb             a Debian package of this build, in build/
 #   make format clean
 
@@ -200,12 +200,13 @@ INSTALLED_share/doc/blco     := LICENSE
 FOLDERS     := $(sort $(patsubst INSTALLED_%,%,$(filter INSTALLED_%,$(.VARIABLES))))
 OWN_FOLDERS := lib/blco share/blco/loaders share/blco/slurm share/blco/schema share/blco share/doc/blco
 PROGRAMS    := bin share/blco share/blco/slurm
+STRIPPED    := bin lib/blco
 INTO         = $(DESTDIR)$(PREFIX)
 # Completion of words, which the program writes: SHELL:FILE.
 COMPLETIONS := bash:share/bash-completion/completions/blco zsh:share/zsh/site-functions/_blco
 
 define install_files
-install -D -m $(if $(filter $1,$(PROGRAMS)),755,644) -t '$(INTO)/$1' $(INSTALLED_$1)
+install -D $(if $(filter $1,$(STRIPPED)),-s )-m $(if $(filter $1,$(PROGRAMS)),755,644) -t '$(INTO)/$1' $(INSTALLED_$1)
 
 endef
 
