@@ -7,7 +7,7 @@
 #   make fuzz            each reader on damaged input, FUZZ_SECONDS (20) each, with clang
 #   make kill            kills KILLS (300) runs that save checkpoints, and checks what is left
 #   make check-gpu       the tests of every operation on the GPU; fails without one
-#   make install         to PREFIX (/usr/local), below DESTDIR; make uninstall takes it away again
+#   make install         to PREFIX (/usr/local), below DESTDIR, stripped; make uninstall takes it away again
 #   make deb             a Debian package of this build, in build/
 #   make format clean
 
@@ -75,10 +75,16 @@ ifeq ($(VARIANT),cuda)
                  awk '$$1 >= 70 && !seen[int($$1 / 10)]++')
   GENCODE   := $(if $(ARCH),-arch=$(ARCH),$(foreach a,$(MAJORS),-gencode arch=compute_$a,code=sm_$a) \
                  -gencode arch=compute_$(lastword $(MAJORS)),code=compute_$(lastword $(MAJORS)))
-  NVCCFLAGS := -O3 -lineinfo -std=c++17 -Xcompiler -Wall,-Wextra -Werror all-warnings $(GENCODE) -I.
+  # All device code is compressed, in the way that is nvcc's default: every driver of its CUDA reads that.
+  # LINEINFO=1 adds the source lines that profilers show, which makes the device code four times as large.
+  NVCCFLAGS := -O3 $(if $(LINEINFO),-lineinfo) -std=c++17 -Xfatbin -compress-all -Xcompiler -Wall,-Wextra \
+               -Werror all-warnings $(GENCODE) -I.
   CFLAGS    += -isystem $(CUDA_HOME)/include
   GPU_TESTS := $(patsubst %.c,$O/%,$(shell find tests -name 'gpu_*.c'))
-  LIBS      += -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcusolver -lcublas -lcudart -lstdc++
+  # The CUDA runtime becomes a part of the program, which loads the driver, cuBLAS, cuSOLVER and NCCL
+  # when it needs them: from where the loader looks, which is also where this build has them.
+  LIBS      := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -Wl,--exclude-libs,libcudart_static.a \
+               -lcudart_static $(LIBS) -lrt -lstdc++
 endif
 
 OBJECTS    := $(SOURCES:%.c=$O/%.o) $(KERNELS:%.cu=$O/%.o)
@@ -194,12 +200,13 @@ INSTALLED_share/doc/blco     := LICENSE
 FOLDERS     := $(sort $(patsubst INSTALLED_%,%,$(filter INSTALLED_%,$(.VARIABLES))))
 OWN_FOLDERS := lib/blco share/blco/loaders share/blco/slurm share/blco/schema share/blco share/doc/blco
 PROGRAMS    := bin share/blco share/blco/slurm
+STRIPPED    := bin lib/blco
 INTO         = $(DESTDIR)$(PREFIX)
 # Completion of words, which the program writes: SHELL:FILE.
 COMPLETIONS := bash:share/bash-completion/completions/blco zsh:share/zsh/site-functions/_blco
 
 define install_files
-install -D -m $(if $(filter $1,$(PROGRAMS)),755,644) -t '$(INTO)/$1' $(INSTALLED_$1)
+install -D $(if $(filter $1,$(STRIPPED)),-s )-m $(if $(filter $1,$(PROGRAMS)),755,644) -t '$(INTO)/$1' $(INSTALLED_$1)
 
 endef
 

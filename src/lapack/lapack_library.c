@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/shared_library.h"
+
 /* Bytes: the libraries take about 50 MiB of address space and OpenBLAS's work buffer takes 128 MiB;
  * the rest is room to spare. */
 #define ROOM ((size_t)256 << 20)
@@ -37,22 +39,18 @@ static void *open_library(const char *name, int flags, struct error *error)
     return handle;
 }
 
-static void find_symbols(void *handle, struct error *error)
+static void find_functions(void *handle, struct error *error)
 {
-    const struct {
-        void *function; /* the address of a member of `library` */
-        const char *name;
-    } symbols[] = {
+    const struct library_function functions[] = {
         {&library.dpotrf, "LAPACKE_dpotrf"},
         {&library.dpocon_work, "LAPACKE_dpocon_work"},
         {&library.dtrtri, "LAPACKE_dtrtri"},
         {&library.dsyevd_work, "LAPACKE_dsyevd_work"},
     };
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        *(void **)symbols[i].function = dlsym(handle, symbols[i].name);
-        if (!*(void **)symbols[i].function)
-            error_set(error, STATUS_INTERNAL, "LAPACKE has no %s", symbols[i].name);
-    }
+    const char *missing =
+        shared_library_bind(handle, functions, sizeof functions / sizeof *functions);
+    if (missing)
+        error_set(error, STATUS_INTERNAL, "LAPACKE has no %s", missing);
 }
 
 /* Makes OpenBLAS take its work buffer now, while there is memory for it. */
@@ -77,7 +75,7 @@ static void load(void)
     if (lapacke && !dlsym(lapacke, "LAPACKE_dpotrf"))
         lapacke = open_library("liblapacke.so.3", RTLD_LOCAL, &failure);
     if (lapacke)
-        find_symbols(lapacke, &failure);
+        find_functions(lapacke, &failure);
     if (failure.status == STATUS_OK)
         take_buffer(&failure);
 }

@@ -35,6 +35,15 @@ package() {
     [ ! -e "$(dirname "$BLCO")/blco-mpi.so" ] || [[ $(dpkg-deb -f "$file" Suggests) == *mpi* ]]
 }
 
+@test "make-deb: what is loaded for large ranks on GPUs is recommended only" {
+    file=$(package)
+    [ "$(dpkg-deb -f "$file" Package)" = blco-cuda ] || skip "a build without CUDA"
+    [[ $(dpkg-deb -f "$file" Depends) != *libcu* ]]
+    [[ $(dpkg-deb -f "$file" Recommends) == *libcublas*libcusolver* ]]
+    [[ $(dpkg-deb -f "$file" Suggests) == *libnccl2* ]]
+    [ "$(stat -c %s root/usr/bin/blco)" -lt 30000000 ]
+}
+
 @test "make-deb: the same build gives the same bytes" {
     export SOURCE_DATE_EPOCH=1700000000
     mkdir a b

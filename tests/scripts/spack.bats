@@ -30,7 +30,7 @@ make_says() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n -B -C "$ROOT" "$@"
     run -1 grep -E 'nvcc|mpicc' build
     # shellcheck disable=SC2046
     make_says $(sed -n 's/^install //p' said) >install
-    grep -qE "install -D -m 755 -t '?/p/bin'? build/blco" install
+    grep -qE "install -D -s -m 755 -t '?/p/bin'? build/blco" install
     recipe "~cuda+mpi"
     # shellcheck disable=SC2046
     make_says $(sed -n 's/^build //p' said) >build

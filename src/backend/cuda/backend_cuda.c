@@ -6,6 +6,7 @@
 #include "backend/backend_kind.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/cuda/device_state.h"
@@ -27,6 +28,9 @@
 static enum status available(struct error *error)
 {
     int count = 0;
+    /* Drivers before CUDA 12.2 load all device code at once unless told otherwise ("Lazy Loading"
+     * in the CUDA C++ Programming Guide). */
+    setenv("CUDA_MODULE_LOADING", "LAZY", 0);
     cudaError_t code = cudaGetDeviceCount(&count);
     if (code == cudaErrorInsufficientDriver)
         return error_set(error, STATUS_INPUT,

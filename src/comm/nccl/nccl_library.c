@@ -1,22 +1,17 @@
 #include "comm/nccl/nccl_library.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
+
+#include "base/shared_library.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct nccl_library library;
 static struct error failure;
 
-/* Where a function goes, and its name. */
-struct symbol {
-    void *function; /* the address of a member of `library` */
-    const char *name;
-};
-
-static void find_symbols(void *handle)
+static void find_functions(void *handle)
 {
-    const struct symbol symbols[] = {
+    const struct library_function functions[] = {
         {&library.ncclGetUniqueId, "ncclGetUniqueId"},
         {&library.ncclCommInitRank, "ncclCommInitRank"},
         {&library.ncclCommDestroy, "ncclCommDestroy"},
@@ -28,13 +23,11 @@ static void find_symbols(void *handle)
         {&library.ncclGetErrorString, "ncclGetErrorString"},
         {&library.ncclGetLastError, "ncclGetLastError"},
     };
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        *(void **)symbols[i].function = dlsym(handle, symbols[i].name);
-        if (!*(void **)symbols[i].function)
-            error_set(&failure, STATUS_INPUT,
-                      "libnccl.so.2 has no %s: NCCL 2.18 or later is needed for several GPUs",
-                      symbols[i].name);
-    }
+    const char *missing =
+        shared_library_bind(handle, functions, sizeof functions / sizeof *functions);
+    if (missing)
+        error_set(&failure, STATUS_INPUT,
+                  "libnccl.so.2 has no %s: NCCL 2.18 or later is needed for several GPUs", missing);
 }
 
 /* Unless the environment says otherwise: NVLink multicast (NVLS) stays off, since blco is tested
@@ -44,14 +37,13 @@ static void load(void)
 {
     setenv("NCCL_NVLS_ENABLE", "0", 0);
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
-    void *handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    const struct shared_library nccl = {
+        .file = "libnccl.so.2",
+        .need = "several GPUs need NCCL",
+        .remedy = "install libnccl2, or name its folder in LD_LIBRARY_PATH"};
+    void *handle = shared_library_open(&nccl, &failure);
     if (handle)
-        find_symbols(handle);
-    else
-        error_set(&failure, STATUS_INPUT,
-                  "several GPUs need NCCL, which cannot be loaded (%s): install libnccl2, or name "
-                  "its folder in LD_LIBRARY_PATH",
-                  dlerror());
+        find_functions(handle);
 }
 
 const struct nccl_library *nccl_library(struct error *error)

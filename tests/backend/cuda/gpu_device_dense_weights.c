@@ -83,16 +83,29 @@ static void solve_unit_matrix(struct device_dense *d, const double *w, uint64_t 
     memory_free(m);
 }
 
+static void modes_upload(struct modes *p)
+{
+    for (int m = 0; m < p->order; m++) {
+        p->dgram[m] = uploaded(p->gram[m], p->rank * p->rank * sizeof(double));
+        p->dnorm[m] = uploaded(p->norm[m], p->rank * sizeof(double));
+    }
+}
+
+static void modes_leave_device(struct modes *p)
+{
+    for (int m = 0; m < p->order; m++) {
+        good(cudaFree(p->dgram[m]));
+        good(cudaFree(p->dnorm[m]));
+    }
+}
+
 /* p->w, computed twice: the same to the bit. */
 static void weigh(struct device_dense *d, struct modes *p)
 {
     struct error error = {0};
     const size_t bytes = p->rank * p->rank * sizeof(double);
     double *first = host_array(p->rank * p->rank, sizeof *first);
-    for (int m = 0; m < p->order; m++) {
-        p->dgram[m] = uploaded(p->gram[m], bytes);
-        p->dnorm[m] = uploaded(p->norm[m], p->rank * sizeof(double));
-    }
+    modes_upload(p);
     for (int run = 0; run < 2; run++) {
         double *w = uploaded(NULL, bytes);
         ok(device_dense_weights(d, p->order, p->mode, (const double *const *)p->dgram,
@@ -102,10 +115,7 @@ static void weigh(struct device_dense *d, struct modes *p)
         good(cudaFree(w));
     }
     assert_memory_equal(first, p->w, bytes);
-    for (int m = 0; m < p->order; m++) {
-        good(cudaFree(p->dgram[m]));
-        good(cudaFree(p->dnorm[m]));
-    }
+    modes_leave_device(p);
     memory_free(first);
 }
 
@@ -220,6 +230,39 @@ static void test_weights_not_finite(void **state)
         }
 }
 
+/* A singular V of a small rank takes memory of the host: where that is refused, an error, and the
+ * next attempt works. */
+static void test_weights_refused(void **state)
+{
+    (void)state;
+    struct device_dense *d;
+    struct error error = {0};
+    struct modes p;
+    int failures = 0;
+    ok(device_dense_open(&d, 0, 8, 8, PRECISION_DOUBLE, &error), &error);
+    modes_make(&p, 8, 4, 3, 0);
+    modes_upload(&p);
+    double *w = uploaded(NULL, 8 * 8 * sizeof *w);
+    for (int fired = 1; fired; failures += fired) {
+        error = (struct error){0};
+        memory_hook_set(failures);
+        enum status status =
+            device_dense_weights(d, p.order, p.mode, (const double *const *)p.dgram,
+                                 (const double *const *)p.dnorm, 0, w, 0, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        assert_true(device_dense_singular(d));
+    }
+    assert_in_range(failures, 1, 10);
+    good(cudaFree(w));
+    modes_leave_device(&p);
+    weigh(d, &p);
+    check_weights(&p);
+    modes_free(&p);
+    device_dense_close(d);
+}
+
 /* ---- normalise ------------------------------------------------------------------------------- */
 
 static void normalise(struct device_dense *d, const double *raw, uint64_t rank, double *norm,
@@ -301,6 +344,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_weights_not_finite),
+        cmocka_unit_test(test_weights_refused),
         cmocka_unit_test(test_normalise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

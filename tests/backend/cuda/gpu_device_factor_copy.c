@@ -85,12 +85,48 @@ static void test_error(void **state)
     check_transfers(7, 100, PRECISION_DOUBLE);
 }
 
+/* Sends zeros of as many bytes; that works, whatever memory is refused. */
+static void send_zeros(struct device_staging *s, uint64_t bytes)
+{
+    struct error error = {0};
+    uint64_t rows = bytes / sizeof(double);
+    double *host = memory_zeros(rows, sizeof *host, &error);
+    void *a = uploaded(NULL, bytes);
+    assert_non_null(host);
+    ok(device_factor_upload(s, host, a, rows, 1, 1, PRECISION_DOUBLE, &error), &error);
+    good(cudaDeviceSynchronize());
+    good(cudaFree(a));
+    memory_free(host);
+}
+
+/* A short array takes one slot, a long one takes all; where memory is refused, none is added. */
+static void test_slots(void **state)
+{
+    (void)state;
+    for (int refused = 0; refused < 2; refused++) {
+        struct device_staging s;
+        struct error error = {0};
+        ok(device_staging_open(&s, 0, NULL, &error), &error);
+        const int most = s.most;
+        send_zeros(&s, DEVICE_STAGING_BYTES / 2);
+        assert_int_equal(s.slots, 1);
+        /* of send_zeros' own array the hook knows, and after it the second slot is refused */
+        memory_hook_set(refused ? 1 : -1);
+        send_zeros(&s, 40 * DEVICE_STAGING_BYTES);
+        assert_int_equal(memory_hook_fired(), refused && most > 1);
+        memory_hook_set(-1);
+        assert_int_equal(s.slots, refused ? 1 : most);
+        device_staging_close(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_transfers),
         cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_error),
+        cmocka_unit_test(test_slots),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

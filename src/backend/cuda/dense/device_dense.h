@@ -1,4 +1,5 @@
-/* The dense steps of ALS on the device, by cuBLAS, cuSOLVER and kernels of kernels/dense.
+/* The dense steps of ALS on the device, by kernels of kernels/dense and, for ranks above 64, by
+ * cuBLAS and cuSOLVER, which are loaded when such a rank is opened.
  *
  * Factor matrices are kept as the solve leaves them: A_n (I_n x ld, row-major, `ld` entries a row,
  * the columns from R on zero) is not rescaled; its column norms live in `norm` and every use of a
@@ -21,7 +22,8 @@ struct device_dense; /* library handles and arrays for one pair of streams */
 
 /* On the device of this number, which is the calling thread's, for rank R and rows of ld entries (a
  * multiple of 16 bytes). precision: of factors and M (Grams, V and norms are double). The caller
- * closes *d. STATUS_INPUT where R is too large for a GPU; STATUS_MEMORY. */
+ * closes *d. STATUS_INPUT where R is too large for a GPU, or needs a library that is not there;
+ * STATUS_MEMORY. */
 enum status device_dense_open(struct device_dense **d, int device, uint64_t rank, uint64_t ld,
                               enum precision precision, struct error *error);
 void device_dense_close(struct device_dense *d);

@@ -5,34 +5,34 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "base/memory.h"
+#include "lapack/symmetric_eigen.h"
 
 /* Where the flags are in their array. */
 enum { FLAG_STATUS, FLAG_INFO, FLAG_COUNT };
 
-/* Starts cuSOLVER, which takes long and is needed only for large R and singular V. */
+/* Loads and starts cuSOLVER, which takes long and is needed only for large R. */
 static enum status solver_open(struct device_dense_weights *d, struct error *error)
 {
-    if (d->work)
-        return STATUS_OK;
     const int n = (int)d->rank;
     int cholesky = 0, inverse = 0, eigen = 0;
-    enum status status = STATUS_OK;
-    if (!d->solver)
-        status = cusolver_status(memory_hook_fails() ? CUSOLVER_STATUS_ALLOC_FAILED
-                                                     : cusolverDnCreate(&d->solver),
-                                 "starting cuSOLVER", error);
+    d->cusolver = cusolver_library(error);
+    if (!d->cusolver)
+        return error->status;
+    enum status status = cusolver_status(memory_hook_fails() ? CUSOLVER_STATUS_ALLOC_FAILED
+                                                             : d->cusolver->create(&d->solver),
+                                         "starting cuSOLVER", error);
     if (status == STATUS_OK)
-        status = cusolver_status(cusolverDnDpotrf_bufferSize(d->solver, CUBLAS_FILL_MODE_LOWER, n,
-                                                             d->factor, n, &cholesky),
-                                 "Cholesky", error);
+        status = cusolver_status(
+            d->cusolver->dpotrf_room(d->solver, CUBLAS_FILL_MODE_LOWER, n, d->factor, n, &cholesky),
+            "Cholesky", error);
     if (status == STATUS_OK)
-        status = cusolver_status(cusolverDnDpotri_bufferSize(d->solver, CUBLAS_FILL_MODE_LOWER, n,
-                                                             d->factor, n, &inverse),
-                                 "inverse", error);
+        status = cusolver_status(
+            d->cusolver->dpotri_room(d->solver, CUBLAS_FILL_MODE_LOWER, n, d->factor, n, &inverse),
+            "inverse", error);
     if (status == STATUS_OK)
-        status = cusolver_status(cusolverDnDsyevd_bufferSize(d->solver, CUSOLVER_EIG_MODE_VECTOR,
-                                                             CUBLAS_FILL_MODE_LOWER, n, d->factor,
-                                                             n, d->values, &eigen),
+        status = cusolver_status(d->cusolver->dsyevd_room(d->solver, CUSOLVER_EIG_MODE_VECTOR,
+                                                          CUBLAS_FILL_MODE_LOWER, n, d->factor, n,
+                                                          d->values, &eigen),
                                  "eigendecomposition", error);
     if (status != STATUS_OK)
         return status;
@@ -66,13 +66,14 @@ enum status device_dense_weights_open(struct device_dense_weights *d, uint32_t r
 void device_dense_weights_close(struct device_dense_weights *d)
 {
     if (d->solver)
-        cusolverDnDestroy(d->solver);
+        d->cusolver->destroy(d->solver);
     device_free(d->v);
     device_free(d->factor);
     device_free(d->values);
     device_free(d->flags);
     device_free(d->work);
     device_pinned_free(d->host_flags);
+    memory_free(d->host_v);
     *d = (struct device_dense_weights){0};
 }
 
@@ -111,21 +112,22 @@ static enum status weights_by_cholesky(struct device_dense_weights *d,
 {
     const int n = (int)d->rank;
     int *status_flag = d->flags + FLAG_STATUS, *info = d->flags + FLAG_INFO;
-    enum status status = cusolver_status(cusolverDnSetStream(d->solver, stream), "cuSOLVER", error);
+    enum status status =
+        cusolver_status(d->cusolver->set_stream(d->solver, stream), "cuSOLVER", error);
     if (status == STATUS_OK)
         status = cuda_status(dense_weights_hadamard(modes, ridge, d->v, d->factor, stream),
                              "Hadamard product", error);
     if (status == STATUS_OK)
-        status = cusolver_status(cusolverDnDpotrf(d->solver, CUBLAS_FILL_MODE_LOWER, n, d->factor,
-                                                  n, d->work, d->work_size, info),
+        status = cusolver_status(d->cusolver->dpotrf(d->solver, CUBLAS_FILL_MODE_LOWER, n,
+                                                     d->factor, n, d->work, d->work_size, info),
                                  "Cholesky", error);
     if (status == STATUS_OK)
         status = cuda_status(dense_weights_check(d->v, d->factor, d->rank, least_pivot(d), info,
                                                  status_flag, stream),
                              "Cholesky", error);
     if (status == STATUS_OK)
-        status = cusolver_status(cusolverDnDpotri(d->solver, CUBLAS_FILL_MODE_LOWER, n, d->factor,
-                                                  n, d->work, d->work_size, info),
+        status = cusolver_status(d->cusolver->dpotri(d->solver, CUBLAS_FILL_MODE_LOWER, n,
+                                                     d->factor, n, d->work, d->work_size, info),
                                  "inverse", error);
     if (status == STATUS_OK)
         status = cuda_status(dense_weights_finish(modes, d->factor, status_flag, w, stream),
@@ -133,35 +135,67 @@ static enum status weights_by_cholesky(struct device_dense_weights *d,
     return status;
 }
 
-/* W from the eigendecomposition of the V that is in d->v. */
-static enum status weights_by_eigenvalues(struct device_dense_weights *d,
-                                          const struct dense_modes *modes, double *w,
-                                          cudaStream_t stream, struct error *error)
+/* factor, values = eigenvectors and eigenvalues of v, by cuSOLVER. Waits for the stream. */
+static enum status decompose_large(struct device_dense_weights *d, cudaStream_t stream,
+                                   struct error *error)
 {
     const int n = (int)d->rank;
     const uint64_t bytes = (uint64_t)d->rank * d->rank * sizeof(double);
-    enum status status = solver_open(d, error);
-    if (status == STATUS_OK)
-        status = cusolver_status(cusolverDnSetStream(d->solver, stream), "cuSOLVER", error);
+    enum status status =
+        cusolver_status(d->cusolver->set_stream(d->solver, stream), "cuSOLVER", error);
     if (status == STATUS_OK)
         status =
             cuda_status(cudaMemcpyAsync(d->factor, d->v, bytes, cudaMemcpyDeviceToDevice, stream),
                         "eigendecomposition", error);
     if (status == STATUS_OK)
-        status = cusolver_status(
-            cusolverDnDsyevd(d->solver, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n,
-                             d->factor, n, d->values, d->work, d->work_size, d->flags + FLAG_INFO),
-            "eigendecomposition", error);
-    if (status == STATUS_OK)
-        status = cuda_status(dense_weights_eigenvectors(modes, d->v, d->factor, d->values,
-                                                        eigenvalue_tolerance(d), w, stream),
-                             "eigenvectors", error);
+        status =
+            cusolver_status(d->cusolver->dsyevd(d->solver, CUSOLVER_EIG_MODE_VECTOR,
+                                                CUBLAS_FILL_MODE_LOWER, n, d->factor, n, d->values,
+                                                d->work, d->work_size, d->flags + FLAG_INFO),
+                            "eigendecomposition", error);
     if (status == STATUS_OK)
         status = read_flags(d, stream, error);
     if (status == STATUS_OK && d->host_flags[FLAG_INFO] != 0)
         return error_set(error, STATUS_NUMERICAL,
                          "the eigendecomposition of the Grams' product does not converge");
     return status;
+}
+
+/* The same by LAPACK on the host: for a small V, loading cuSOLVER would take longer than the rest
+ * of a short run. Waits for the stream. */
+static enum status decompose_small(struct device_dense_weights *d, cudaStream_t stream,
+                                   struct error *error)
+{
+    const uint64_t n = d->rank, bytes = n * n * sizeof(double);
+    if (!d->host_v)
+        d->host_v = memory_array(n * n + n, sizeof *d->host_v, error);
+    if (!d->host_v)
+        return error->status;
+    double *values = d->host_v + n * n;
+    cudaError_t code = cudaMemcpyAsync(d->host_v, d->v, bytes, cudaMemcpyDeviceToHost, stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(stream);
+    if (cuda_status(code, "weights", error) != STATUS_OK ||
+        symmetric_eigen(d->host_v, n, values, error) != STATUS_OK)
+        return error->status;
+    code = cudaMemcpyAsync(d->factor, d->host_v, bytes, cudaMemcpyHostToDevice, stream);
+    if (code == cudaSuccess)
+        code =
+            cudaMemcpyAsync(d->values, values, n * sizeof *values, cudaMemcpyHostToDevice, stream);
+    return cuda_status(code, "weights", error);
+}
+
+/* W from the eigendecomposition of the V that is in d->v. */
+static enum status weights_by_eigenvalues(struct device_dense_weights *d,
+                                          const struct dense_modes *modes, double *w,
+                                          cudaStream_t stream, struct error *error)
+{
+    const bool is_large = d->rank > DENSE_WEIGHTS_SMALL;
+    if ((is_large ? decompose_large : decompose_small)(d, stream, error) != STATUS_OK)
+        return error->status;
+    return cuda_status(dense_weights_eigenvectors(modes, d->v, d->factor, d->values,
+                                                  eigenvalue_tolerance(d), w, stream),
+                       "eigenvectors", error);
 }
 
 enum status device_dense_weights_compute(struct device_dense_weights *d,

@@ -5,15 +5,15 @@
 #define BLCO_DEVICE_DENSE_WEIGHTS_H
 
 #include <cuda_runtime.h>
-#include <cusolverDn.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backend/cuda/dense/cusolver_library.h"
 #include "base/error.h"
 #include "kernels/dense/dense_weights.h"
 #include "kernels/shared/precision.h"
 
-/* All arrays are in device memory, but for host_flags; all are owned. */
+/* All arrays are in device memory, but for host_flags and host_v; all are owned. */
 struct device_dense_weights {
     uint32_t rank;
     enum precision precision; /* of factors and M                                */
@@ -23,12 +23,15 @@ struct device_dense_weights {
     int *host_flags;          /* (2), pinned                                     */
     bool by_eigenvectors;     /* the last W is to be followed by V's eigenvectors, in factor */
     struct dense_halt halt; /* stops later steps, where weights do not wait; code: of the last W */
-    cusolverDnHandle_t solver; /* opened when needed                              */
-    double *work;              /* (work_size) for cuSOLVER                        */
+    const struct cusolver_library *cusolver; /* NULL where R is small                    */
+    cusolverDnHandle_t solver;               /* likewise                                 */
+    double *work;                            /* (work_size) for cuSOLVER                 */
     int work_size;
+    double *host_v; /* (R x R + R): V and its eigenvalues, for small R; host; NULL at first */
 };
 
-/* The caller closes *d, also after a failure. STATUS_MEMORY. */
+/* The caller closes *d, also after a failure. STATUS_MEMORY; STATUS_INPUT where R is large and
+ * there is no cuSOLVER. */
 enum status device_dense_weights_open(struct device_dense_weights *d, uint32_t rank,
                                       enum precision precision, struct error *error);
 
@@ -36,7 +39,7 @@ enum status device_dense_weights_open(struct device_dense_weights *d, uint32_t r
 void device_dense_weights_close(struct device_dense_weights *d);
 
 /* w (R x R, device) = W as device_dense_weights says. Waits for the stream, unless there is a halt.
- * STATUS_NUMERICAL where the eigendecomposition does not converge. */
+ * STATUS_NUMERICAL where the eigendecomposition does not converge; errors of lapack_library. */
 enum status device_dense_weights_compute(struct device_dense_weights *d,
                                          const struct dense_modes *modes, double ridge, double *w,
                                          cudaStream_t stream, struct error *error);

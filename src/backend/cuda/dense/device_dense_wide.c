@@ -24,9 +24,12 @@ enum status device_dense_wide_open(struct device_dense_wide *w, uint64_t rank, u
     w->part_rows = PANEL_BYTES / (sizeof(double) * ld * w->parts) + 1;
 
     const uint64_t panel = w->parts * w->part_rows * ld;
-    enum status status =
-        cublas_status(memory_hook_fails() ? CUBLAS_STATUS_ALLOC_FAILED : cublasCreate(&w->blas),
-                      "starting cuBLAS", error);
+    w->cublas = cublas_library(error);
+    if (!w->cublas)
+        return error->status;
+    enum status status = cublas_status(memory_hook_fails() ? CUBLAS_STATUS_ALLOC_FAILED
+                                                           : w->cublas->create(&w->blas),
+                                       "starting cuBLAS", error);
     if (status == STATUS_OK)
         status = device_array_into(&w->weights, rank * ld, sizeof *w->weights, error);
     if (status == STATUS_OK)
@@ -44,7 +47,7 @@ enum status device_dense_wide_open(struct device_dense_wide *w, uint64_t rank, u
 void device_dense_wide_close(struct device_dense_wide *w)
 {
     if (w->blas)
-        cublasDestroy(w->blas);
+        w->cublas->destroy(w->blas);
     device_free(w->weights);
     device_free(w->grams);
     device_free(w->m);
@@ -62,16 +65,16 @@ static enum status add_grams(struct device_dense_wide *w, const double *a, uint6
     const long long step = (long long)(w->part_rows * w->ld);
     enum status status = STATUS_OK;
     if (full)
-        status = cublas_status(cublasDgemmStridedBatched(w->blas, CUBLAS_OP_N, CUBLAS_OP_T, rank,
-                                                         rank, (int)w->part_rows, &one, a, ld, step,
-                                                         a, ld, step, &one, w->grams, rank,
-                                                         (long long)(w->rank * w->rank), (int)full),
+        status = cublas_status(w->cublas->dgemm_strided_batched(
+                                   w->blas, CUBLAS_OP_N, CUBLAS_OP_T, rank, rank, (int)w->part_rows,
+                                   &one, a, ld, step, a, ld, step, &one, w->grams, rank,
+                                   (long long)(w->rank * w->rank), (int)full),
                                "Gram", error);
     if (status == STATUS_OK && rest) {
         const double *last = a + full * w->part_rows * w->ld;
-        status = cublas_status(cublasDgemm(w->blas, CUBLAS_OP_N, CUBLAS_OP_T, rank, rank, (int)rest,
-                                           &one, last, ld, last, ld, &one,
-                                           w->grams + full * w->rank * w->rank, rank),
+        status = cublas_status(w->cublas->dgemm(w->blas, CUBLAS_OP_N, CUBLAS_OP_T, rank, rank,
+                                                (int)rest, &one, last, ld, last, ld, &one,
+                                                w->grams + full * w->rank * w->rank, rank),
                                "Gram", error);
     }
     return status;
@@ -92,9 +95,9 @@ static enum status solve_panel(struct device_dense_wide *w, const void *m, void 
         status = cuda_status(dense_widen((const float *)m + from, w->m, entries, stream),
                              "widening M", error);
     if (status == STATUS_OK)
-        status = cublas_status(cublasDgemm(w->blas, CUBLAS_OP_N, CUBLAS_OP_N, (int)w->ld, (int)rows,
-                                           (int)w->rank, &one, w->weights, (int)w->ld, in,
-                                           (int)w->ld, &zero, out, (int)w->ld),
+        status = cublas_status(w->cublas->dgemm(w->blas, CUBLAS_OP_N, CUBLAS_OP_N, (int)w->ld,
+                                                (int)rows, (int)w->rank, &one, w->weights,
+                                                (int)w->ld, in, (int)w->ld, &zero, out, (int)w->ld),
                                "solve", error);
     if (status == STATUS_OK && single)
         status = cuda_status(dense_narrow(w->a, (float *)a + from, entries, stream), "narrowing A",
@@ -123,7 +126,7 @@ static enum status by_panels(struct device_dense_wide *w, const void *m, void *t
                              struct error *error)
 {
     const uint64_t panel = w->parts * w->part_rows;
-    enum status status = cublas_status(cublasSetStream(w->blas, stream), "cuBLAS", error);
+    enum status status = cublas_status(w->cublas->set_stream(w->blas, stream), "cuBLAS", error);
     if (status == STATUS_OK)
         status = cuda_status(
             cudaMemsetAsync(w->grams, 0, w->parts * w->rank * w->rank * sizeof(double), stream),

@@ -3,14 +3,15 @@
 #ifndef BLCO_DEVICE_DENSE_WIDE_H
 #define BLCO_DEVICE_DENSE_WIDE_H
 
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "backend/cuda/dense/cublas_library.h"
 #include "base/error.h"
 #include "kernels/shared/precision.h"
 
 struct device_dense_wide {
+    const struct cublas_library *cublas;
     cublasHandle_t blas; /* owned */
     uint64_t rank, ld;
     enum precision precision;
@@ -22,7 +23,8 @@ struct device_dense_wide {
                          * precision; device, owned */
 };
 
-/* The caller closes *w, also after a failure. STATUS_MEMORY. */
+/* The caller closes *w, also after a failure. STATUS_MEMORY;
+ * STATUS_INPUT without cuBLAS. */
 enum status device_dense_wide_open(struct device_dense_wide *w, uint64_t rank, uint64_t ld,
                                    enum precision precision, struct error *error);
 void device_dense_wide_close(struct device_dense_wide *w);

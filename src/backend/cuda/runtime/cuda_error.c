@@ -47,33 +47,3 @@ enum status cuda_status(cudaError_t code, const char *what, struct error *error)
     return error_set(error, STATUS_INTERNAL, "%s: the GPU answered %s: %s", what,
                      cudaGetErrorName(code), cudaGetErrorString(code));
 }
-
-/* A library's call counts as an answer of the GPU. Where it fails since the GPU is lost, every call
- * says so, even one that frees nothing. */
-static bool gpu_fails(bool library_fails, const char *what, struct error *error)
-{
-    return cuda_status(library_fails ? cudaFree(NULL) : cudaSuccess, what, error) != STATUS_OK;
-}
-
-enum status cublas_status(cublasStatus_t code, const char *what, struct error *error)
-{
-    if (gpu_fails(code != CUBLAS_STATUS_SUCCESS, what, error))
-        return error->status;
-    if (code == CUBLAS_STATUS_SUCCESS)
-        return STATUS_OK;
-    if (code == CUBLAS_STATUS_ALLOC_FAILED)
-        return error_set(error, STATUS_MEMORY, "%s: cuBLAS is out of memory", what);
-    return error_set(error, STATUS_INTERNAL, "%s: cuBLAS answered %s: %s", what,
-                     cublasGetStatusName(code), cublasGetStatusString(code));
-}
-
-enum status cusolver_status(cusolverStatus_t code, const char *what, struct error *error)
-{
-    if (gpu_fails(code != CUSOLVER_STATUS_SUCCESS, what, error))
-        return error->status;
-    if (code == CUSOLVER_STATUS_SUCCESS)
-        return STATUS_OK;
-    if (code == CUSOLVER_STATUS_ALLOC_FAILED)
-        return error_set(error, STATUS_MEMORY, "%s: cuSOLVER is out of memory", what);
-    return error_set(error, STATUS_INTERNAL, "%s: cuSOLVER answered status %d", what, (int)code);
-}

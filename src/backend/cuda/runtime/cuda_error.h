@@ -1,10 +1,8 @@
-/* Errors of the CUDA libraries as a status and a sentence. */
+/* Errors of the CUDA runtime as a status and a sentence. */
 #ifndef BLCO_CUDA_ERROR_H
 #define BLCO_CUDA_ERROR_H
 
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
-#include <cusolverDn.h>
 
 #include "base/error.h"
 
@@ -12,9 +10,5 @@
  * what was being done ("sorting the nonzeros"). cuda_status clears an error that does not break the
  * context from the runtime, so that the next kernel launch does not report it again. */
 enum status cuda_status(cudaError_t code, const char *what, struct error *error);
-
-enum status cublas_status(cublasStatus_t code, const char *what, struct error *error);
-
-enum status cusolver_status(cusolverStatus_t code, const char *what, struct error *error);
 
 #endif

@@ -12,6 +12,36 @@
 #define SLOT_PARTS    4
 #define SMALLEST_PART ((uint64_t)32 << 10) /* bytes */
 
+/* Bytes of an array for each slot that is opened for it: copying and converting them takes one
+ * thread less time than pinning another slot. */
+#define SLOT_SHARE ((uint64_t)1 << 20)
+
+static void close_slot(struct device_staging_slot *slot)
+{
+    for (int b = 0; b < 2; b++)
+        device_event_destroy(slot->moved[b]);
+    device_pinned_free(slot->buffer[0]);
+    *slot = (struct device_staging_slot){0};
+}
+
+static enum status open_slot(struct device_staging *s, struct error *error)
+{
+    struct device_staging_slot slot = {0};
+    slot.buffer[0] = device_pinned_array(2, DEVICE_STAGING_BYTES, error);
+    if (!slot.buffer[0])
+        return error->status;
+    slot.buffer[1] = slot.buffer[0] + DEVICE_STAGING_BYTES;
+    cudaError_t code = device_event_create(&slot.moved[0]);
+    if (code == cudaSuccess)
+        code = device_event_create(&slot.moved[1]);
+    if (code != cudaSuccess) {
+        close_slot(&slot);
+        return cuda_status(code, "opening the staging buffers", error);
+    }
+    s->slot[s->slots++] = slot;
+    return STATUS_OK;
+}
+
 enum status device_staging_open(struct device_staging *s, int device, cudaStream_t stream,
                                 struct error *error)
 {
@@ -19,18 +49,17 @@ enum status device_staging_open(struct device_staging *s, int device, cudaStream
     s->device = device;
     s->stream = stream;
     int threads = omp_get_max_threads();
-    s->slots = threads < DEVICE_STAGING_SLOTS ? threads : DEVICE_STAGING_SLOTS;
-    s->pinned = device_pinned_array((uint64_t)s->slots * 2, DEVICE_STAGING_BYTES, error);
-    if (!s->pinned)
-        return error->status;
-    for (int b = 0; b < 2 * s->slots; b++) {
-        struct device_staging_slot *slot = &s->slot[b / 2];
-        slot->buffer[b % 2] = s->pinned + (size_t)b * DEVICE_STAGING_BYTES;
-        cudaError_t code = device_event_create(&slot->moved[b % 2]);
-        if (code != cudaSuccess)
-            return cuda_status(code, "opening the staging buffers", error);
-    }
-    return STATUS_OK;
+    s->most = threads < DEVICE_STAGING_SLOTS ? threads : DEVICE_STAGING_SLOTS;
+    return open_slot(s, error);
+}
+
+/* Opens as many slots as pay for an array of `bytes`; goes without where there is no memory. */
+static void open_slots(struct device_staging *s, uint64_t bytes)
+{
+    struct error ignored = {0};
+    while (s->slots < s->most && bytes / SLOT_SHARE >= (uint64_t)s->slots)
+        if (open_slot(s, &ignored) != STATUS_OK)
+            s->most = s->slots;
 }
 
 /* What the threads share while an array is moved. */
@@ -53,9 +82,10 @@ static uint64_t part_of(uint64_t count, size_t size, int slots)
     return part < most ? part : most;
 }
 
-static struct transfer transfer_of(const struct device_staging *s, const void *device,
-                                   uint64_t count, size_t size)
+static struct transfer begin_transfer(struct device_staging *s, const void *device, uint64_t count,
+                                      size_t size)
 {
+    open_slots(s, count * size);
     return (struct transfer){.number = s->device,
                              .stream = s->stream,
                              .device = (char *)device,
@@ -137,7 +167,7 @@ static cudaError_t fetch_parts(struct transfer *t, struct device_staging_slot *s
 enum status device_staging_send(struct device_staging *s, void *to, uint64_t count, size_t size,
                                 device_staging_write *write, const void *host, struct error *error)
 {
-    struct transfer t = transfer_of(s, to, count, size);
+    struct transfer t = begin_transfer(s, to, count, size);
 #pragma omp parallel num_threads(s->slots)
     note_error(&t, send_parts(&t, &s->slot[omp_get_thread_num()], write, host));
     return cuda_status((cudaError_t)t.code, "copying to the GPU", error);
@@ -147,7 +177,7 @@ enum status device_staging_fetch(struct device_staging *s, const void *from, uin
                                  size_t size, device_staging_read *read, void *host,
                                  struct error *error)
 {
-    struct transfer t = transfer_of(s, from, count, size);
+    struct transfer t = begin_transfer(s, from, count, size);
 #pragma omp parallel num_threads(s->slots)
     note_error(&t, fetch_parts(&t, &s->slot[omp_get_thread_num()], read, host));
     return cuda_status((cudaError_t)t.code, "copying from the GPU", error);
@@ -155,10 +185,9 @@ enum status device_staging_fetch(struct device_staging *s, const void *from, uin
 
 void device_staging_close(struct device_staging *s)
 {
-    if (s->pinned)
+    if (s->slots > 0)
         (void)cudaStreamSynchronize(s->stream);
-    for (int b = 0; b < 2 * DEVICE_STAGING_SLOTS; b++)
-        device_event_destroy(s->slot[b / 2].moved[b % 2]);
-    device_pinned_free(s->pinned);
+    for (int k = 0; k < s->slots; k++)
+        close_slot(&s->slot[k]);
     memset(s, 0, sizeof *s);
 }

@@ -1,7 +1,8 @@
 /* Copies between host and device arrays at the rate of the bus, converted on their way. An array is
  * cut into parts, which are handed out to the threads in order. A thread has a slot of two pinned
  * buffers: it converts a part in one of them while the copy engine moves the part before from or to
- * the other. No thread waits for another. */
+ * the other. No thread waits for another. Pinning memory takes longer than a short copy: there is
+ * one slot at first, and more come with the first long arrays, where there is memory for them. */
 #ifndef BLCO_DEVICE_STAGING_H
 #define BLCO_DEVICE_STAGING_H
 
@@ -18,15 +19,15 @@
 
 /* A thread's. */
 struct device_staging_slot {
-    char *buffer[2];      /* (DEVICE_STAGING_BYTES) each, part of struct device_staging's pinned */
-    cudaEvent_t moved[2]; /* the last copy from or to each of them; owned                        */
+    char *buffer[2];      /* (DEVICE_STAGING_BYTES) each, of one array; pinned host, owned */
+    cudaEvent_t moved[2]; /* the last copy from or to each of them; owned                  */
 };
 
 struct device_staging {
     int device; /* number of the device that `stream` is on */
     cudaStream_t stream;
-    char *pinned; /* (slots x 2 x DEVICE_STAGING_BYTES): all buffers; pinned host, owned */
-    int slots;
+    int most;  /* slots: one for each thread, or as many as there is memory for */
+    int slots; /* that are open */
     struct device_staging_slot slot[DEVICE_STAGING_SLOTS];
 };
 

@@ -27,7 +27,7 @@ class Blco(MakefilePackage, CudaPackage):
     depends_on("pkgconfig", type="build")
     depends_on("isa-l")
     # OpenBLAS and NCCL are loaded by name when they are needed: as libraries that are linked, they are
-    # in the program's search path.
+    # in the program's search path. So is the folder of CUDA, which has cuBLAS and cuSOLVER.
     depends_on("openblas@0.3.10:")
     depends_on("nccl@2.18:", when="+cuda")
     depends_on("mpi", when="+mpi")
