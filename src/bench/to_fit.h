@@ -11,6 +11,9 @@
 #define TO_FIT_LEVELS 3
 #define TO_FIT_GAPS   2
 
+#define TO_FIT_REPEATS 30  /* what is usual for `repeats` of struct to_fit_request */
+#define TO_FIT_SECONDS 0.5 /* longer runs are not repeated                         */
+
 extern const double to_fit_level[TO_FIT_LEVELS]; /* how near to the best fit: 1e-3, 1e-4, 1e-6 */
 extern const double to_fit_gap[TO_FIT_GAPS];     /* by which answers differ: 1e-3, 1e-4        */
 
@@ -51,6 +54,8 @@ struct to_fit_request {
     uint64_t seed;
     int iterations;             /* of a run, at most: 1 to FIT_TRACE_MOST                       */
     double tolerance;           /* ways.h                                                       */
+    int repeats;                /* how often a run is made, at most, until all have taken
+                                 * TO_FIT_SECONDS: the least seconds count; 1 or more           */
     struct tensor_input *input; /* of one rank that is alone; borrowed; NULL: several ranks     */
     struct comm *comm;          /* of several: this rank's end; this and all below is borrowed  */
     const char *path;           /* of the tensor                                                */

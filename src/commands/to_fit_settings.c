@@ -77,4 +77,5 @@ void to_fit_settings_apply(const struct to_fit_settings *s, struct to_fit_reques
     request->seed = s->seed;
     request->iterations = s->iterations;
     request->tolerance = s->tolerance;
+    request->repeats = TO_FIT_REPEATS;
 }

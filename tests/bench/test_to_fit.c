@@ -31,7 +31,8 @@ static struct to_fit_request make_request(const struct backend_kind *kind)
                                    .starts = STARTS,
                                    .seed = SEED,
                                    .iterations = ITERATIONS,
-                                   .tolerance = 1e-6};
+                                   .tolerance = 1e-6,
+                                   .repeats = 2};
 }
 
 static enum status measure_alone(struct to_fit *t, struct to_fit_request request,
@@ -201,6 +202,49 @@ static void test_failing_allocations(void **state)
     coo_free(&x);
 }
 
+static struct backend_ops counting;
+static int calls;
+
+static enum status counting_mttkrp(void *state, int mode, struct error *error)
+{
+    calls++;
+    return backend_host.ops->mttkrp(state, mode, error);
+}
+
+/* A short run is made as often as that; what it comes to stays. */
+static void test_repeats(void **state)
+{
+    (void)state;
+    struct coo x;
+    struct backend_kind kind = backend_host;
+    struct to_fit once, often;
+    struct error error = {0};
+    struct to_fit_request request = make_request(&kind);
+    make_tensor(&x);
+    counting = *backend_host.ops;
+    counting.mttkrp = counting_mttkrp;
+    kind.ops = &counting;
+    request.tolerance = 0;
+    request.repeats = 1;
+    calls = 0;
+    assert_int_equal(measure_alone(&once, request, &x, &error), STATUS_OK);
+    int of_once = calls;
+    request.repeats = 4;
+    calls = 0;
+    assert_int_equal(measure_alone(&often, request, &x, &error), STATUS_OK);
+    assert_int_equal(calls - of_once, 3 * STARTS * ITERATIONS * 3); /* modes */
+    for (int s = 0; s < STARTS; s++) {
+        const struct to_fit_run *a = &once.way[0].run[s], *b = &often.way[0].run[s];
+        assert_int_equal(b->iterations, ITERATIONS);
+        assert_true(b->fit == a->fit);
+        for (int i = 1; i < ITERATIONS; i++)
+            assert_true(b->trace.seconds[i] >= b->trace.seconds[i - 1]);
+    }
+    to_fit_free(&once);
+    to_fit_free(&often);
+    coo_free(&x);
+}
+
 /* A tolerance that rounding hides ends no run in single precision. */
 static void test_options_of_ways(void **state)
 {
@@ -219,6 +263,7 @@ int main(void)
         ON_ALL(test_ranks),
         cmocka_unit_test(test_absent),
         cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_repeats),
         cmocka_unit_test(test_options_of_ways),
     };
     return cmocka_run_group_tests_name("to_fit", tests, NULL, NULL);
