@@ -164,8 +164,7 @@ static enum status go(struct to_fit *t, struct to_fit_way *way, const struct to_
                       struct progress *progress, struct error *error)
 {
     struct place p = {0};
-    struct backend_options options = q->options;
-    options.precision = way->way->precision;
+    struct backend_options options = way_backend(way->way, &q->options);
     options.iterations = (uint64_t)q->iterations;
     enum status status = q->input ? open_alone(&p, q, &options, progress, error)
                                   : open_part(&p, q, &options, progress, error);

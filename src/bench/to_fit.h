@@ -49,7 +49,7 @@ struct to_fit_way {
 
 struct to_fit_request {
     const struct backend_kind *kind;
-    struct backend_options options; /* of all ways, but for the precision                       */
+    struct backend_options options; /* of all ways, but for what makes a way                    */
     int starts;                     /* 1 or more, of the seeds `seed`, `seed` + 1, ...          */
     uint64_t seed;
     int iterations;             /* of a run, at most: 1 to FIT_TRACE_MOST                       */

@@ -6,14 +6,20 @@ const struct way ways[] = {{"plain, double", PRECISION_DOUBLE},
                            {"plain, single", PRECISION_SINGLE},
                            {NULL, PRECISION_DOUBLE}};
 
+struct backend_options way_backend(const struct way *way, const struct backend_options *options)
+{
+    struct backend_options of = *options;
+    of.precision = way->precision;
+    return of;
+}
+
 bool way_possible(const struct way *way, const struct backend_kind *kind,
                   const struct backend_options *options)
 {
     const struct plan_tensor smallest = {.shape = {1, {1}}, .nnz = 1};
-    struct backend_options of = *options;
+    const struct backend_options of = way_backend(way, options);
     struct plan_request request;
     struct error unused = {0};
-    of.precision = way->precision;
     return kind->request(&request, &smallest, &of, &unused) == STATUS_OK;
 }
 

@@ -12,6 +12,9 @@ struct way {
 /* The first way is the one that the others are compared with. A NULL name ends the table. */
 extern const struct way ways[];
 
+/* What a backend that goes this way is opened with: *options, but for what makes the way. */
+struct backend_options way_backend(const struct way *way, const struct backend_options *options);
+
 /* Whether this kind of backend can go this way, for these options. */
 bool way_possible(const struct way *way, const struct backend_kind *kind,
                   const struct backend_options *options);

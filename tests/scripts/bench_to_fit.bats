@@ -43,6 +43,15 @@ Chip, 3 threads, all runs, compared with plain, double (medians; runs with more 
 END
 }
 
+@test "bench-to-fit: one way alone" {
+    command -v python3 >/dev/null || skip "python3 is not installed"
+    made_up x 4
+    python3 -c 'import json; r = json.load(open("x.json")); del r["to_fit"]["ways"][1]; json.dump(r, open("x.json", "w"))'
+    run -0 "$ROOT/scripts/bench-to-fit" --summary x.json
+    [ "$(grep -c '^| x | 4 | ' <<<"$output")" -eq 1 ]
+    [ "${lines[-1]}" = 'Only one way was gone: plain, double.' ]
+}
+
 @test "bench-to-fit: several records are summed up, machines apart" {
     command -v python3 >/dev/null || skip "python3 is not installed"
     made_up x 4
@@ -63,7 +72,6 @@ END
     [ "$(ls records)" = $'collinear-50-r5.json\ncollinear-50-r6.json\nplanted-r2.json\nplanted-r3.json' ]
     [ "$(grep -cE '^\| planted \| [23] \| plain, double \| ' <<<"$output")" -eq 2 ]
     [ "$(grep -cE '^\| collinear-50 \| [56] \| plain, double \| ' <<<"$output")" -eq 2 ]
-    grep -qx 'Only one way was gone: plain, double.' <<<"$output"
     run -0 "$ROOT/scripts/bench-to-fit" --summary records/planted-r3.json
     grep -qF '| planted | 3 | plain, double | ' <<<"$output"
 }
