@@ -108,6 +108,13 @@ static enum status repeat_run(struct place *p, const struct way *way,
     return error->status;
 }
 
+/* Where more fits than the last one were computed from the residual, they were those that rounding
+ * could have hidden, and they replaced the others in the trace. */
+static double fits_off_by(const struct fit_trust *trust)
+{
+    return trust->checks == 1 ? trust->error : 0;
+}
+
 static enum status make_run(struct place *p, const struct way *way, const struct to_fit_request *q,
                             struct to_fit_run *run, struct error *error)
 {
@@ -120,7 +127,7 @@ static enum status make_run(struct place *p, const struct way *way, const struct
         return error_prefix(error, "%s, seed %ju: ", way->name, (uintmax_t)run->seed);
     run->iterations = result.iterations;
     run->fit = result.fit;
-    run->off_by = result.trust.error;
+    run->off_by = fits_off_by(&result.trust);
     run->stop = result.stop;
     run->seconds = trace ? trace->seconds[trace->count - 1] : result.seconds;
     return STATUS_OK;

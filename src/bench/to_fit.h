@@ -23,7 +23,7 @@ struct to_fit_run {
     int iterations; /* that were made, lost ones included                                  */
     double seconds; /* until the last one had ended                                        */
     double fit;     /* that the run ended with, computed from the residual                 */
-    double off_by;  /* the most by which fits of the run are known to have been off        */
+    double off_by; /* by which the last fit of the iterations was off; 0 where it is not known    */
     enum cpals_stop stop;
     int reached[TO_FIT_LEVELS];            /* iterations until the level was reached; 0: never  */
     double reached_seconds[TO_FIT_LEVELS]; /* likewise; INFINITY: never                         */
@@ -84,8 +84,7 @@ enum status to_fit_measure(struct to_fit *t, const struct to_fit_request *reques
 
 /* Fills in t->best, which levels the runs reached, and the summaries, from fits and traces. A run
  * reaches a level with the first iteration whose fit is within the level of the best one; where
- * the fits of a run are known to have been off by more than a level, the run never reaches it.
- * STATUS_MEMORY. */
+ * run->off_by is more than a level, the run never reaches it. STATUS_MEMORY. */
 enum status to_fit_settle(struct to_fit *t, struct error *error);
 
 /* Accepts an empty *t. */
