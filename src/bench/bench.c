@@ -7,11 +7,11 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "bench/bench_reference.h"
+#include "bench/bench_settle.h"
 
-#define SEED        1
-#define MOST_WARMUP 1000 /* calls, at most, while a mode is still trying kernels */
-#define BATCH       16   /* calls that are queued before their times are read    */
-#define STAGE       "measuring"
+#define SEED  1
+#define BATCH 16 /* calls that are queued before their times are read    */
+#define STAGE "measuring"
 
 double bench_tolerance(enum precision precision, enum conflict conflict, uint64_t nnz)
 {
@@ -37,7 +37,7 @@ static enum status warm_up(struct backend *b, int mode, struct bench_series *s, 
 {
     enum status status = STATUS_OK;
     bool settled = false;
-    for (int call = 0; call < MOST_WARMUP && !settled && status == STATUS_OK; call++) {
+    for (int call = 0; call < BENCH_MOST_WARMUP && !settled && status == STATUS_OK; call++) {
         status = backend_mttkrp(b, mode, error);
         settled = backend_describe(b, mode, s->variant, sizeof s->variant);
     }
@@ -116,23 +116,6 @@ static enum status measure_modes(struct run *run, struct backend *b, struct benc
     return status;
 }
 
-/* Makes iterations until the backend has settled on the kernels of all modes. */
-static enum status settle(struct backend *b, struct backend_fit *fit, struct error *error)
-{
-    char text[96];
-    enum status status = STATUS_OK;
-    int trying = 1; /* on any rank */
-    for (int sweep = 0; sweep < MOST_WARMUP && trying && status == STATUS_OK; sweep++) {
-        status = cpals_sweep(b, fit, error);
-        trying = 0;
-        for (int n = 0; n < b->order; n++)
-            trying |= !backend_describe(b, n, text, sizeof text);
-        if (status == STATUS_OK)
-            status = comm_agree(b->ranks->all, &trying, error);
-    }
-    return status;
-}
-
 /* Verifies MTTKRP of all modes for the start, with the kernels that were chosen. */
 static enum status check_sweep(struct run *run, struct backend *b, struct error *error)
 {
@@ -195,7 +178,7 @@ static enum status run_als(struct run *run, struct backend *b, struct error *err
     if (status == STATUS_OK)
         status = backend_load(b, &run->start, error);
     if (status == STATUS_OK)
-        status = settle(b, &als->fit, error);
+        status = bench_settle(b, &als->fit, error);
     if (status == STATUS_OK)
         status = check_sweep(run, b, error);
     if (status == STATUS_OK)

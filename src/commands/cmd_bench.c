@@ -9,39 +9,45 @@
 #include "bench/bench.h"
 #include "bench/bench_record.h"
 #include "bench/bench_table.h"
+#include "bench/to_fit_show.h"
 #include "comm/comm_team.h"
 #include "commands/cmd_common.h"
 #include "commands/kept_arguments.h"
 #include "commands/rank_place.h"
+#include "commands/to_fit_settings.h"
 #include "formats/tensor_input.h"
 #include "record/run_record.h"
 
 #define MAX_SAMPLES 1000000
 
-enum { KEY_SAMPLES = CMD_KEY_OWN, KEY_JSON, KEY_ALS };
-
 static const struct cli_option bench_options[] = {
     {"rank", 'r', "R", "number of components (required)"},
-    {"samples", KEY_SAMPLES, "N",
+    {"samples", BENCH_KEY_SAMPLES, "N",
      "time each MTTKRP and iteration N times (20; MTTKRP\nup to 100 times while that takes less "
      "than 0.2 s)"},
-    {"als", KEY_ALS, NULL, "measure iterations of ALS only"},
-    {"json", KEY_JSON, "FILE", "write a record with every sample"},
+    {"als", BENCH_KEY_ALS, NULL, "measure iterations of ALS only"},
+    {"json", BENCH_KEY_JSON, "FILE", "write a record with every sample"},
     {NULL, 0, NULL, NULL}};
 
-const struct cli_section cmd_bench_sections[] = {
-    {"Benchmark", bench_options},     {"Input", cmd_input_options},
-    {"Machine", cmd_machine_options}, {"Several GPUs", cmd_ranks_options},
-    {"General", cmd_general_options}, {NULL, NULL}};
+const struct cli_section cmd_bench_sections[] = {{"Benchmark", bench_options},
+                                                 {"Time to the answer", to_fit_options},
+                                                 {"Input", cmd_input_options},
+                                                 {"Machine", cmd_machine_options},
+                                                 {"Several GPUs", cmd_ranks_options},
+                                                 {"General", cmd_general_options},
+                                                 {NULL, NULL}};
 
 void cmd_bench_help(FILE *stream)
 {
     fprintf(stream,
-            "Usage: blco bench TENSOR -r RANK [OPTION]...\n\n"
+            "Usage: blco bench TENSOR -r RANK [OPTION]...\n"
+            "       blco bench TENSOR -r RANK --to-fit [--starts N] [-i N] [OPTION]...\n\n"
             "Measures MTTKRP for each mode and each conflict resolution (or that of\n"
             "--conflict), and iterations of ALS, against limits of the machine that are\n"
             "measured in the same run. Results are verified before they are timed. On\n"
             "several GPUs, iterations of ALS only, with a table of what each GPU did.\n"
+            "With --to-fit: seconds and iterations of each way of ALS from the same starts\n"
+            "until the fit is within 1e-3, 1e-4 and 1e-6 of the best.\n"
             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
     cli_help(stream, cmd_bench_sections);
     fprintf(stream, "\nExit codes: 0 done, 1 a result is wrong, 2 usage or input, 3 memory, "
@@ -53,10 +59,12 @@ struct job {
     const char *tensor, *json;
     struct kept_arguments arguments; /* for the record */
     int threads;
+    struct to_fit_settings to_fit;
     struct bench_request request;
     struct tensor_input input;
     struct bench_result result; /* of several ranks: rank 0's                  */
     struct bench_ranks ranks;   /* where there are several                     */
+    struct to_fit fits;         /* with --to-fit, instead of these two; rank 0's */
     struct outfile file;
     struct progress progress;
 };
@@ -64,13 +72,16 @@ struct job {
 static enum status set_option(void *settings, int key, const char *text, struct error *error)
 {
     struct job *job = settings;
+    bool taken;
+    if (to_fit_settings_note(&job->to_fit, key, text, &taken, error) != STATUS_OK || taken)
+        return error->status;
     switch (key) {
-    case KEY_SAMPLES:
+    case BENCH_KEY_SAMPLES:
         return cli_unsigned("--samples", text, 1, MAX_SAMPLES, &job->request.samples, error);
-    case KEY_ALS:
+    case BENCH_KEY_ALS:
         job->request.als_only = true;
         return STATUS_OK;
-    case KEY_JSON:
+    case BENCH_KEY_JSON:
         job->json = text;
         return STATUS_OK;
     default:
@@ -84,6 +95,8 @@ static enum status prepare(struct job *job, struct error *error)
     struct error why_not = {0};
     if (job->common.options.rank == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
+    if (to_fit_settings_check(&job->to_fit, error) != STATUS_OK)
+        return error->status;
     if (cmd_choose_backend(&job->common, &job->request.kind, &why_not, error) != STATUS_OK)
         return error->status;
     if (cmd_check_parts(&job->common.ranks, job->common.gpus.count, "GPUs", error) != STATUS_OK)
@@ -99,6 +112,34 @@ static enum status prepare(struct job *job, struct error *error)
     return STATUS_OK;
 }
 
+static struct to_fit_request to_fit_request(const struct job *job)
+{
+    struct to_fit_request request = {.kind = job->request.kind,
+                                     .options = job->common.options,
+                                     .path = job->tensor,
+                                     .tns = &job->common.tns};
+    to_fit_settings_apply(&job->to_fit, &request);
+    return request;
+}
+
+/* With --to-fit, one rank of several. */
+static enum status measure_fits(struct job *job, struct comm *c, const struct rank_request *split,
+                                const struct bench_request *request, struct error *error)
+{
+    struct to_fit fits;
+    struct to_fit_request of = to_fit_request(job);
+    of.options.device = request->options.device;
+    of.comm = c;
+    of.split = split;
+    of.devices = request->devices;
+    to_fit_measure(&fits, &of, c->rank == 0 ? &job->progress : NULL, error);
+    if (error->status == STATUS_OK && c->rank == 0)
+        job->fits = fits;
+    else
+        to_fit_free(&fits);
+    return error->status;
+}
+
 /* One rank of several, a thread of this process. */
 static enum status measure_rank(struct comm *c, void *context, struct error *error)
 {
@@ -110,9 +151,13 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
     if (rank_places(place, c, &job->common, request.kind, error) == STATUS_OK) {
         const struct rank_request split = rank_split(&job->common, request.kind, place, c);
         request.options.device = place[c->rank].device;
-        if (rank_meet(&request.devices, request.kind, place, c, error) == STATUS_OK)
-            bench_run_ranks(&ranks, &result, c, job->tensor, &job->common.tns, &split, &request,
-                            c->rank == 0 ? &job->progress : NULL, error);
+        if (rank_meet(&request.devices, request.kind, place, c, error) == STATUS_OK) {
+            if (job->to_fit.wanted)
+                measure_fits(job, c, &split, &request, error);
+            else
+                bench_run_ranks(&ranks, &result, c, job->tensor, &job->common.tns, &split, &request,
+                                c->rank == 0 ? &job->progress : NULL, error);
+        }
         if (request.devices)
             request.kind->leave(request.devices);
     }
@@ -134,6 +179,11 @@ static enum status measure(struct job *job, struct error *error)
     if (tensor_input_open(&job->input, job->tensor, &job->common.tns, &job->progress, error) !=
         STATUS_OK)
         return error->status;
+    if (job->to_fit.wanted) {
+        struct to_fit_request request = to_fit_request(job);
+        request.input = &job->input;
+        return to_fit_measure(&job->fits, &request, &job->progress, error);
+    }
     job->request.input = &job->input;
     return bench_run(&job->result, &job->request, &job->progress, error);
 }
@@ -147,8 +197,13 @@ static enum status write_record(struct job *job, struct error *error)
     json_object(&j, NULL);
     run_record_machine(&j, "bench", job->arguments.count, job->arguments.text, job->request.kind,
                        job->common.options.device, job->threads, error);
-    bench_record(&j, job->tensor, &job->request, &job->result,
-                 job->ranks.ranks > 0 ? &job->ranks : NULL);
+    if (job->to_fit.wanted) {
+        const struct to_fit_request request = to_fit_request(job);
+        to_fit_record(&j, job->tensor, &request, &job->fits);
+    } else {
+        bench_record(&j, job->tensor, &job->request, &job->result,
+                     job->ranks.ranks > 0 ? &job->ranks : NULL);
+    }
     json_end(&j);
     if (error->status == STATUS_OK && outfile_write(&job->file, j.text, j.used, error) == STATUS_OK)
         outfile_commit(&job->file, error);
@@ -156,7 +211,25 @@ static enum status write_record(struct job *job, struct error *error)
     return error->status;
 }
 
-static enum status show_head(const struct job *job, struct error *error)
+static void show_tensor(const struct job *job)
+{
+    const struct shape *shape = job->to_fit.wanted ? &job->fits.shape
+                                : job->ranks.ranks ? &job->ranks.shape
+                                                   : &job->result.shape;
+    uint64_t nnz = job->to_fit.wanted ? job->fits.nnz
+                   : job->ranks.ranks ? job->ranks.nnz
+                                      : job->result.nnz;
+    cmd_print_tensor(job->tensor);
+    printf("lengths      ");
+    cmd_print_lengths(shape);
+    printf("\nnonzeros     %ju\nrank         %ju", (uintmax_t)nnz,
+           (uintmax_t)job->common.options.rank);
+    if (!job->to_fit.wanted)
+        printf(", %s precision", precision_name(job->common.options.precision));
+    printf("\n");
+}
+
+static enum status show_machine(const struct job *job, struct error *error)
 {
     const struct backend_kind *kind = job->request.kind;
     struct backend_device device;
@@ -164,26 +237,34 @@ static enum status show_head(const struct job *job, struct error *error)
     if (kind->device && kind->device(job->common.options.device, &device, error) != STATUS_OK)
         return error->status;
     run_record_processor(processor, sizeof processor);
-    cmd_print_tensor(job->tensor);
-    printf("lengths      ");
-    cmd_print_lengths(job->ranks.ranks ? &job->ranks.shape : &job->result.shape);
-    printf("\nnonzeros     %ju\nrank         %ju, %s precision\n",
-           (uintmax_t)(job->ranks.ranks ? job->ranks.nnz : job->result.nnz),
-           (uintmax_t)job->common.options.rank, precision_name(job->common.options.precision));
     printf("program      blco %s, backend %s\n", version_text, kind->name);
     if (kind->device)
         printf("device       %s; driver %s; runtime %s\n", device.name, device.driver,
                device.runtime);
     printf("processor    %s, %d thread%s\n", processor, job->threads, job->threads == 1 ? "" : "s");
-    printf("verified by  %s\n", job->result.reference);
     return STATUS_OK;
 }
 
 static void show_tables(const struct job *job)
 {
+    if (job->to_fit.wanted) {
+        printf("runs         at most %d iterations, tolerance %g, seeds from %ju\n",
+               job->to_fit.iterations, job->to_fit.tolerance, (uintmax_t)job->to_fit.seed);
+        to_fit_table(stdout, &job->fits);
+        return;
+    }
+    printf("verified by  %s\n", job->result.reference);
     bench_table(stdout, &job->result);
     if (job->ranks.ranks > 0)
         bench_table_ranks(stdout, &job->ranks, job->result.shape.order);
+}
+
+static enum status show(const struct job *job, struct error *error)
+{
+    show_tensor(job);
+    if (show_machine(job, error) == STATUS_OK)
+        show_tables(job);
+    return error->status;
 }
 
 static enum status run(struct job *job, struct error *error)
@@ -191,9 +272,9 @@ static enum status run(struct job *job, struct error *error)
     progress_init(&job->progress, job->common.quiet ? NULL : stderr);
     if (prepare(job, error) == STATUS_OK && measure(job, error) == STATUS_OK &&
         write_record(job, error) == STATUS_OK) {
-        progress_done(&job->progress, "done");
-        if (show_head(job, error) == STATUS_OK)
-            show_tables(job);
+        if (!job->to_fit.wanted)
+            progress_done(&job->progress, "done");
+        show(job, error);
     }
     progress_clear(&job->progress);
     return error->status;
@@ -201,7 +282,7 @@ static enum status run(struct job *job, struct error *error)
 
 int cmd_bench(int argc, char **argv, struct error *error)
 {
-    struct job job = {.file = {.fd = -1}};
+    struct job job = {.file = {.fd = -1}, .to_fit = to_fit_settings_default()};
     int first;
     cmd_common_init(&job.common);
     if (kept_arguments_copy(&job.arguments, argc, argv, error) == STATUS_OK &&
@@ -212,6 +293,7 @@ int cmd_bench(int argc, char **argv, struct error *error)
     outfile_discard(&job.file);
     bench_free(&job.result);
     bench_ranks_free(&job.ranks);
+    to_fit_free(&job.fits);
     tensor_input_close(&job.input);
     kept_arguments_free(&job.arguments);
     return (int)error->status;

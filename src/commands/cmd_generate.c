@@ -32,6 +32,7 @@ enum {
     KEY_LIST,
     KEY_PLANTED_RANK,
     KEY_NOISE,
+    KEY_COLLINEARITY,
     KEY_SEED,
     KEY_HEADER,
     KEY_FORCE
@@ -62,6 +63,8 @@ static const struct cli_option model_options[] = {
     {"planted-rank", KEY_PLANTED_RANK, "R", "instead of skew: a tensor of R sparse components"},
     {"noise", KEY_NOISE, "S",
      "norm of Gaussian noise on the nonzeros, relative\nto the model's (0)"},
+    {"collinearity", KEY_COLLINEARITY, "C",
+     "components on the same indices instead, with this\ncosine of any two columns: 0 to 0.9999"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_option output_options[] = {
@@ -85,7 +88,8 @@ void cmd_generate_help(FILE *stream)
             "Usage: blco generate OUT --dims LIST --nnz N [--skew LIST] [--fibers SPEC]\n"
             "                         [--runs SPEC]\n"
             "       blco generate OUT --preset NAME [--scale X]\n"
-            "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n\n"
+            "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n"
+            "                         [--collinearity C]\n\n"
             "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
             "to standard output. The same arguments give the same file whatever the number\n"
             "of threads and the memory. A skewed tensor may be larger than memory.\n");
@@ -97,9 +101,9 @@ void cmd_generate_help(FILE *stream)
 struct settings {
     struct cmd_common common;
     uint64_t nnz, rank, seed;
-    double scale, noise;
+    double scale, noise, collinearity;
     const char *preset, *skew, *fibers, *runs;
-    bool list, has_scale, has_noise, force;
+    bool list, has_scale, has_noise, collinear, force;
     struct text_output text;
 };
 
@@ -139,6 +143,9 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     case KEY_NOISE:
         s->has_noise = true;
         return cli_nonnegative("--noise", text, &s->noise, error);
+    case KEY_COLLINEARITY:
+        s->collinear = true;
+        return cli_nonnegative("--collinearity", text, &s->collinearity, error);
     case KEY_SEED:
         return cli_unsigned("--seed", text, 0, CMD_MAX_SEED, &s->seed, error);
     case KEY_HEADER:
@@ -189,6 +196,8 @@ static enum status make_spec(const struct settings *s, struct generate_spec *spe
         return error_set(error, STATUS_INPUT, "--scale goes with --preset only");
     if (s->has_noise && !s->rank)
         return error_set(error, STATUS_INPUT, "--noise goes with --planted-rank only");
+    if (s->collinear && !s->rank)
+        return error_set(error, STATUS_INPUT, "--collinearity goes with --planted-rank only");
     if (s->rank && (s->skew || s->fibers || s->runs))
         return error_set(error, STATUS_INPUT,
                          "--planted-rank does not go with --skew, --fibers or --runs");
@@ -245,8 +254,12 @@ static enum status write_planted(const struct settings *s, const struct generate
     struct external_sort sort;
     struct external_sort_report written = {0};
     uint64_t memory = cmd_host_memory(&s->common);
-    struct generate_plant plant = {
-        .shape = spec->shape, .nnz = spec->nnz, .rank = s->rank, .noise = s->noise};
+    struct generate_plant plant = {.shape = spec->shape,
+                                   .nnz = spec->nnz,
+                                   .rank = s->rank,
+                                   .noise = s->noise,
+                                   .collinear = s->collinear,
+                                   .collinearity = s->collinearity};
     external_sort_init(&sort);
     if (generate_planted(&x, &plant, s->seed, memory, progress, error) == STATUS_OK) {
         *nnz = x.nnz;

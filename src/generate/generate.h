@@ -67,16 +67,21 @@ struct generate_plant {
     struct shape shape;
     uint64_t nnz; /* wanted; the tensor has about as many */
     uint64_t rank;
-    double noise; /* norm of the noise on the nonzeros, relative to the model's */
+    double noise;   /* norm of the noise on the nonzeros, relative to the model's            */
+    bool collinear; /* instead of sparse components: dense ones on the same indices ...       */
+    double collinearity; /* ... the cosine of any two columns of a factor matrix: 0 to
+                          * COLLINEAR_MOST                                                        */
 };
 
 /* Makes a sum of `rank` outer products of sparse positive vectors: all places where the sum is not
  * zero, in lexicographic order, so that the tensor, zeros included, has this rank (without noise).
  * The number of nonzeros is near `nnz`: what supports of the same shape, overlapping at random,
  * give. The components share some of each mode's indices, fewer the sparser the tensor; slices of
- * the other indices are empty. All nonzeros are in memory at once. The caller frees *x, which is
- * empty on failure. STATUS_INPUT; STATUS_MEMORY, before anything is made, if `memory` bytes do not
- * hold the nonzeros and what sorting them takes. */
+ * the other indices are empty. Where plant->collinear, the components have all their indices in
+ * common, as many of each mode as the rank or more, columns of unit norm and entries of either
+ * sign. All nonzeros are in memory at once. The caller frees *x, which is empty on failure.
+ * STATUS_INPUT; STATUS_MEMORY, before anything is made, if `memory` bytes do not hold the nonzeros
+ * and what sorting them takes. */
 enum status generate_planted(struct coo *x, const struct generate_plant *plant, uint64_t seed,
                              uint64_t memory, struct progress *progress, struct error *error);
 

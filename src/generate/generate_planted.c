@@ -3,16 +3,19 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/random_counter.h"
+#include "base/memory.h"
+#include "base/random_normal.h"
 #include "base/random_stream.h"
+#include "generate/collinear_columns.h"
 #include "generate/coordinate_keys.h"
 #include "generate/permutation.h"
 #include "model/ktensor.h"
 
 /* Random streams: the first of the two numbers that name a stream. Those of the modes' factor
  * matrices count upwards from 0. */
-#define STREAM_NOISE   UINT64_MAX
-#define STREAM_SUPPORT (UINT64_MAX - 1 - MAX_ORDER)
+#define STREAM_NOISE     UINT64_MAX
+#define STREAM_SUPPORT   (UINT64_MAX - 1 - MAX_ORDER)
+#define STREAM_COLLINEAR (STREAM_SUPPORT - MAX_ORDER)
 
 /* The share of the core's places that are nonzero. From random starts ALS seldom finds components
  * that hardly meet each other; with this overlap it finds most of them. */
@@ -26,6 +29,7 @@ struct supports {
     uint64_t core[MAX_ORDER]; /* number of each mode's indices that are in the core   */
     uint64_t side[MAX_ORDER]; /* number of each mode's indices that one component has */
     uint64_t places;          /* of one support: the product of its sides             */
+    uint64_t count;           /* of supports: one for each component, or one for all  */
 };
 
 static double product(const uint64_t *side, int order)
@@ -80,32 +84,64 @@ static enum status check_plant(const struct generate_plant *plant, double places
                          (uintmax_t)plant->nnz, places);
     if (!(plant->noise >= 0 && isfinite(plant->noise)))
         return error_set(error, STATUS_INPUT, "noise %g, expected 0 or more", plant->noise);
+    if (!(plant->collinearity >= 0 && plant->collinearity <= COLLINEAR_MOST))
+        return error_set(error, STATUS_INPUT, "collinearity %g, expected 0 to %g",
+                         plant->collinearity, COLLINEAR_MOST);
+    return STATUS_OK;
+}
+
+/* All components have the whole core. */
+static enum status plan_common_support(struct supports *s, const struct generate_plant *plant,
+                                       struct error *error)
+{
+    fit_box(plant->shape.dims, plant->shape.order, (double)plant->nnz * (1 + 1e-9), s->core);
+    memcpy(s->side, s->core, sizeof s->side);
+    s->count = 1;
+    for (int n = 0; n < plant->shape.order; n++)
+        if (s->core[n] < plant->rank)
+            return error_set(error, STATUS_INPUT,
+                             "mode %d: a block of %ju nonzeros has %ju of its indices, expected "
+                             "the rank, %ju, or more: ask for more nonzeros, or a longer mode",
+                             n + 1, (uintmax_t)plant->nnz, (uintmax_t)s->core[n],
+                             (uintmax_t)plant->rank);
     return STATUS_OK;
 }
 
 /* Supports overlap at random: if a place of the core is in one support with probability p, a share
  * of 1 - (1-p)^R of the core is in at least one of R supports. */
+static void plan_overlapping_supports(struct supports *s, const struct generate_plant *plant)
+{
+    double nnz = (double)plant->nnz, rounding = 1 + 1e-9;
+    fit_box(plant->shape.dims, plant->shape.order, nnz / CORE_DENSITY * rounding, s->core);
+    double core = product(s->core, plant->shape.order);
+    double p = nnz < core ? -expm1(log1p(-nnz / core) / (double)plant->rank) : 1;
+    fit_box(s->core, plant->shape.order, p * core * rounding, s->side);
+    s->count = plant->rank;
+}
+
 static enum status plan_supports(struct supports *s, const struct generate_plant *plant,
                                  uint64_t memory, struct error *error)
 {
     if (key_layout_create(&s->layout, &plant->shape, error) != STATUS_OK ||
         check_plant(plant, (double)key_layout_places(&s->layout), error) != STATUS_OK)
         return error->status;
-    double nnz = (double)plant->nnz, rounding = 1 + 1e-9;
-    fit_box(plant->shape.dims, plant->shape.order, nnz / CORE_DENSITY * rounding, s->core);
-    double core = product(s->core, plant->shape.order);
-    double p = nnz < core ? -expm1(log1p(-nnz / core) / (double)plant->rank) : 1;
-    fit_box(s->core, plant->shape.order, p * core * rounding, s->side);
-    double places = product(s->side, plant->shape.order), listed = places * (double)plant->rank;
+    if (!plant->collinear)
+        plan_overlapping_supports(s, plant);
+    else if (plan_common_support(s, plant, error) != STATUS_OK)
+        return error->status;
+    double places = product(s->side, plant->shape.order), listed = places * (double)s->count;
     if (listed > (double)MAX_NNZ)
         return error_set(error, STATUS_INPUT,
                          "%ju overlapping blocks of %.0f nonzeros are more than %ju",
-                         (uintmax_t)plant->rank, places, (uintmax_t)MAX_NNZ);
+                         (uintmax_t)s->count, places, (uintmax_t)MAX_NNZ);
     s->places = (uint64_t)places;
-    double factors = 0;
-    for (int n = 0; n < plant->shape.order; n++)
-        factors += (double)plant->shape.dims[n] * (double)plant->rank * sizeof(double);
-    return coordinate_keys_check_memory(plant->shape.order, listed, factors, memory, error);
+    double factors = 0, most = 0; /* numbers of all factor matrices, of the columns of one */
+    for (int n = 0; n < plant->shape.order; n++) {
+        factors += (double)plant->shape.dims[n] * (double)plant->rank;
+        most = fmax(most, plant->collinear ? (double)s->core[n] * (double)plant->rank : 0);
+    }
+    return coordinate_keys_check_memory(plant->shape.order, listed,
+                                        (factors + most) * sizeof(double), memory, error);
 }
 
 /* The indices of a mode that a component has: the first side[n] of a permutation of the core. */
@@ -150,11 +186,40 @@ static void set_factor(struct ktensor *k, const struct supports *s, int mode, ui
     }
 }
 
-/* Lists the places of all supports; a place in several supports is listed several times. */
-static void list_supports(const struct supports *s, uint64_t rank, uint64_t seed,
-                          struct coordinate_keys *keys)
+/* The same with columns of any two of which the cosine is `cosine`. STATUS_MEMORY. */
+static enum status set_collinear_factor(struct ktensor *k, const struct supports *s, int mode,
+                                        double cosine, uint64_t seed, struct error *error)
 {
-    for (uint64_t r = 0; r < rank; r++) {
+    uint64_t rows = s->core[mode];
+    const struct mode_support m = mode_support_create(s, mode, 0, seed);
+    double *column = memory_array(rows * k->rank, sizeof *column, error);
+    if (!column)
+        return error->status;
+    collinear_columns(column, rows, k->rank, cosine, seed, STREAM_COLLINEAR + (uint64_t)mode);
+    memset(k->factor[mode], 0, k->shape.dims[mode] * k->rank * sizeof *column);
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t r = 0; r < k->rank; r++)
+            k->factor[mode][support_index(&m, i) * k->rank + r] = column[r * rows + i];
+    memory_free(column);
+    return STATUS_OK;
+}
+
+static enum status set_factors(struct ktensor *k, const struct supports *s,
+                               const struct generate_plant *plant, uint64_t seed,
+                               struct error *error)
+{
+    for (int n = 0; n < k->shape.order && error->status == STATUS_OK; n++)
+        if (plant->collinear)
+            set_collinear_factor(k, s, n, plant->collinearity, seed, error);
+        else
+            set_factor(k, s, n, seed);
+    return error->status;
+}
+
+/* Lists the places of all supports; a place in several supports is listed several times. */
+static void list_supports(const struct supports *s, uint64_t seed, struct coordinate_keys *keys)
+{
+    for (uint64_t r = 0; r < s->count; r++) {
         struct mode_support m[MAX_ORDER];
         for (int n = 0; n < s->layout.shape.order; n++)
             m[n] = mode_support_create(s, n, r, seed);
@@ -170,12 +235,12 @@ static void list_supports(const struct supports *s, uint64_t rank, uint64_t seed
     }
 }
 
-static enum status find_places(const struct supports *s, uint64_t rank, uint64_t seed,
+static enum status find_places(const struct supports *s, uint64_t seed,
                                struct coordinate_keys *keys, struct error *error)
 {
-    if (coordinate_keys_create(keys, rank * s->places, error) != STATUS_OK)
+    if (coordinate_keys_create(keys, s->count * s->places, error) != STATUS_OK)
         return error->status;
-    list_supports(s, rank, seed, keys);
+    list_supports(s, seed, keys);
     if (coordinate_keys_sort(keys, s->layout.bits, error) == STATUS_OK)
         coordinate_keys_unique(keys);
     return error->status;
@@ -197,17 +262,13 @@ static void set_values(const struct ktensor *k, struct coo *x)
     }
 }
 
-/* Adds Gaussian noise (Box and Muller 1958), scaled to `noise` times the norm of x. */
+/* Adds Gaussian noise, scaled to `noise` times the norm of x. */
 static void add_noise(struct coo *x, double noise, uint64_t seed)
 {
     double scale = noise * sqrt(coo_norm_sq(x) / (double)x->nnz);
 #pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < x->nnz; i++) {
-        uint64_t word[2];
-        random_words(seed, STREAM_NOISE, i, word);
-        double radius = sqrt(-2 * log(random_inner(word[0])));
-        x->value[i] += scale * radius * cos(2 * acos(-1) * random_uniform(word[1]));
-    }
+    for (uint64_t i = 0; i < x->nnz; i++)
+        x->value[i] += scale * random_normal(seed, STREAM_NOISE, i);
 }
 
 enum status generate_planted(struct coo *x, const struct generate_plant *plant, uint64_t seed,
@@ -220,12 +281,14 @@ enum status generate_planted(struct coo *x, const struct generate_plant *plant, 
     if (plan_supports(&supports, plant, memory, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "planting a model of rank %ju", (uintmax_t)plant->rank);
-    if (find_places(&supports, plant->rank, seed, &keys, error) != STATUS_OK ||
+    if (find_places(&supports, seed, &keys, error) != STATUS_OK ||
         ktensor_create(&model, &plant->shape, plant->rank, error) != STATUS_OK ||
         coordinate_keys_to_coo(&keys, &supports.layout, x, error) != STATUS_OK)
         goto done;
-    for (int n = 0; n < plant->shape.order; n++)
-        set_factor(&model, &supports, n, seed);
+    if (set_factors(&model, &supports, plant, seed, error) != STATUS_OK) {
+        coo_free(x);
+        goto done;
+    }
     set_values(&model, x);
     if (plant->noise > 0)
         add_noise(x, plant->noise, seed);

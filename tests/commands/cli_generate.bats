@@ -78,6 +78,19 @@ load cli_helpers
     awk -v fit="$(fit)" 'BEGIN { exit !(fit > 0.85 && fit < 0.95) }'
 }
 
+@test "planted collinear columns are found again, and meet at the angle that was asked for" {
+    "$BLCO" generate x.tns -q --dims 15,12,14 --nnz 2520 --planted-rank 3 --collinearity 0.6 --noise 0.001
+    [ "$(wc -l <x.tns)" -eq 2520 ]
+    cpd x.tns -r 3 --init normal -i 2000 --tol 1e-10 -o m
+    near "$(fit)" 0.999 0.0002
+    for mode in 1 2 3; do # the cosines of the columns, which have unit norm
+        awk -v mode=$mode 'NF == 3 && ++row > 0 { for (i = 1; i <= 3; i++) for (j = 1; j < i; j++) sum[i, j] += $i * $j }
+            END { for (pair in sum) { c = sum[pair] < 0 ? -sum[pair] : sum[pair]; n++
+                      if (c < 0.59 || c > 0.61) { print "mode " mode ": cosine " c; exit 1 } }
+                  exit !(n == 3) }' m.mode$mode.mat
+    done
+}
+
 @test "refused arguments" {
     size=(--dims 4,4 --nnz 3)
     fails 2 "no output file given" generate "${size[@]}"
@@ -90,6 +103,10 @@ load cli_helpers
     fails 2 "--scale goes with --preset only" generate x.tns "${size[@]}" --scale 2
     fails 2 "expected a number above 0" generate x.tns --preset uber --scale 0
     fails 2 "--noise goes with --planted-rank only" generate x.tns "${size[@]}" --noise 1
+    fails 2 "--collinearity goes with --planted-rank only" generate x.tns "${size[@]}" --collinearity 0.5
+    fails 2 "collinearity 1, expected 0 to 0.9999" generate x.tns "${size[@]}" --planted-rank 2 --collinearity 1
+    fails 2 "mode 2: a block of 3 nonzeros has 1 of its indices, expected the rank, 2, or more" \
+        generate x.tns "${size[@]}" --planted-rank 2 --collinearity 0.5
     fails 2 "--planted-rank does not go with" generate x.tns "${size[@]}" --planted-rank 2 --skew 1,1
     fails 2 "3 nonzeros of rank 4" generate x.tns "${size[@]}" --planted-rank 4
     for skew in 1 1,2,3 1, ,1 1,x -1,0 1,even, 1e400,1; do

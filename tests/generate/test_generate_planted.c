@@ -37,7 +37,7 @@ static void check_lexicographic(const struct coo *x)
     }
 }
 
-static const struct generate_plant plant = {{4, {40, 30, 20, 25}}, 60000, 6, 0.2};
+static const struct generate_plant plant = {{4, {40, 30, 20, 25}}, 60000, 6, 0.2, false, 0};
 
 static void test_threads_do_not_matter(void **state)
 {
@@ -106,11 +106,11 @@ static int unfolding_rank(const struct coo *x, int mode)
 static void test_planted_rank(void **state)
 {
     (void)state;
-    static const struct generate_plant plants[] = {{{3, {20, 14, 16}}, 900, 4, 0},
-                                                   {{3, {9, 8, 7}}, 504, 5, 0},
-                                                   {{4, {8, 6, 7, 5}}, 300, 3, 0},
-                                                   {{2, {30, 40}}, 200, 2, 0},
-                                                   {{3, {12, 9, 10}}, 300, 1, 0}};
+    static const struct generate_plant plants[] = {{{3, {20, 14, 16}}, 900, 4, 0, false, 0},
+                                                   {{3, {9, 8, 7}}, 504, 5, 0, false, 0},
+                                                   {{4, {8, 6, 7, 5}}, 300, 3, 0, false, 0},
+                                                   {{2, {30, 40}}, 200, 2, 0, false, 0},
+                                                   {{3, {12, 9, 10}}, 300, 1, 0, false, 0}};
     for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
         struct coo x = planted(&plants[i], 4);
         check_lexicographic(&x);
@@ -147,12 +147,91 @@ static void test_planted_noise(void **state)
     coo_free(&y);
 }
 
+/* ||X_(n) X_(n)'||^2 of the mode's unfolding, and the squared norm of x. */
+static void unfolding_squares(const struct coo *x, int mode, double *product_sq, double *norm_sq)
+{
+    uint64_t rows = x->shape.dims[mode], columns = 1;
+    for (int n = 0; n < x->shape.order; n++)
+        columns *= n == mode ? 1 : x->shape.dims[n];
+    double *a = calloc(rows * columns, sizeof *a);
+    assert_non_null(a);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        uint64_t column = 0;
+        for (int n = 0; n < x->shape.order; n++)
+            column = n == mode ? column : column * x->shape.dims[n] + x->index[n][i];
+        a[x->index[mode][i] * columns + column] = x->value[i];
+    }
+    *product_sq = *norm_sq = 0;
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t j = 0; j < rows; j++) {
+            double sum = 0;
+            for (uint64_t c = 0; c < columns; c++)
+                sum += a[i * columns + c] * a[j * columns + c];
+            *product_sq += sum * sum;
+            *norm_sq += i == j ? sum : 0;
+        }
+    free(a);
+}
+
+/* With Grams (1 - c) I + c 1 1' of all N modes, X_(n) X_(n)' has the eigenvalues
+ * (1 - c) (1 - c^(N-1)), R - 1 times, and (1 + (R-1) c) (1 + (R-1) c^(N-1)). */
+static void test_collinear(void **state)
+{
+    (void)state;
+    static const double cosines[] = {0, 0.5, 0.95};
+    static const struct generate_plant shapes[] = {
+        {{3, {12, 9, 10}}, 1080, 4, 0, false, 0},  {{3, {40, 30, 20}}, 1000, 5, 0, false, 0},
+        {{4, {6, 5, 7, 8}}, 1680, 5, 0, false, 0}, {{2, {20, 30}}, 300, 3, 0, false, 0},
+        {{3, {9, 9, 9}}, 729, 1, 0, false, 0},     {{3, {3, 3, 3}}, 27, 3, 0, false, 0}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        for (size_t c = 0; c < sizeof cosines / sizeof *cosines; c++) {
+            struct generate_plant of = shapes[i];
+            of.collinear = true;
+            of.collinearity = cosines[c];
+            struct coo x = planted(&of, 8);
+            double others = (double)of.rank - 1;
+            double power = pow(cosines[c], x.shape.order - 1);
+            double low = (1 - cosines[c]) * (1 - power);
+            double high = (1 + others * cosines[c]) * (1 + others * power);
+            check_lexicographic(&x);
+            check_near((double)x.nnz / (double)of.nnz, 1, 0.1);
+            for (int n = 0; n < x.shape.order; n++) {
+                double product_sq, norm_sq;
+                unfolding_squares(&x, n, &product_sq, &norm_sq);
+                check_near(norm_sq / (others * low + high), 1, 1e-12);
+                check_near(product_sq / (others * low * low + high * high), 1, 1e-12);
+                if (cosines[c] < 0.9)
+                    assert_int_equal(unfolding_rank(&x, n), of.rank);
+            }
+            coo_free(&x);
+        }
+}
+
+static void test_collinear_noise(void **state)
+{
+    (void)state;
+    struct generate_plant of = {{3, {40, 40, 40}}, 64000, 5, 0, true, 0.9};
+    struct coo x = planted(&of, 2);
+    of.noise = 0.05;
+    struct coo y = planted(&of, 2);
+    double noise = 0;
+    assert_int_equal(x.nnz, 64000);
+    for (uint64_t i = 0; i < x.nnz; i++)
+        noise += (y.value[i] - x.value[i]) * (y.value[i] - x.value[i]);
+    check_near(sqrt(noise / coo_norm_sq(&x)), 0.05, 0.001);
+    coo_free(&x);
+    coo_free(&y);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
     static const struct generate_plant plants[] = {
-        {{2, {3, 3}}, 10, 1, 0}, {{2, {30, 30}}, 3, 4, 0},      {{2, {30, 30}}, 30, 0, 0},
-        {{2, {3, 3}}, 5, 1, -1}, {{2, {3, 3}}, 5, 1, INFINITY}, {{1, {3}}, MAX_NNZ + 1, 1, 0}};
+        {{2, {3, 3}}, 10, 1, 0, false, 0},       {{2, {30, 30}}, 3, 4, 0, false, 0},
+        {{2, {30, 30}}, 30, 0, 0, false, 0},     {{2, {3, 3}}, 5, 1, -1, false, 0},
+        {{2, {3, 3}}, 5, 1, INFINITY, false, 0}, {{1, {3}}, MAX_NNZ + 1, 1, 0, false, 0},
+        {{2, {30, 30}}, 900, 3, 0, true, 1},     {{2, {30, 30}}, 900, 3, 0, true, -0.1},
+        {{2, {30, 30}}, 900, 3, 0, true, NAN},   {{2, {30, 4}}, 120, 5, 0, true, 0.5}};
     struct coo x;
     for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
         struct error error = {0};
@@ -165,13 +244,14 @@ static void test_refused(void **state)
 static void test_allocation_failures(void **state)
 {
     (void)state;
-    static const struct generate_plant small = {{3, {8, 7, 6}}, 90, 2, 0.1};
+    static const struct generate_plant smalls[] = {{{3, {8, 7, 6}}, 90, 2, 0.1, false, 0},
+                                                   {{3, {8, 7, 6}}, 90, 2, 0.1, true, 0.5}};
     int fired = 1;
-    for (long k = 0; fired; k++) {
+    for (long k = 0, of = 0; of < 2; k = fired ? k + 1 : 0, of += !fired) {
         struct error error = {0};
         struct coo x = {0};
         memory_hook_set(k);
-        enum status status = generate_planted(&x, &small, 1, UINT64_MAX, NULL, &error);
+        enum status status = generate_planted(&x, &smalls[of], 1, UINT64_MAX, NULL, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
@@ -187,6 +267,8 @@ int main(void)
         cmocka_unit_test(test_seeds_differ),
         cmocka_unit_test(test_planted_rank),
         cmocka_unit_test(test_planted_noise),
+        cmocka_unit_test(test_collinear),
+        cmocka_unit_test(test_collinear_noise),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_allocation_failures),
     };

@@ -1,0 +1,19 @@
+#include "bench/bench_settle.h"
+
+#include "als/cpals.h"
+
+enum status bench_settle(struct backend *b, struct backend_fit *fit, struct error *error)
+{
+    char text[96];
+    enum status status = STATUS_OK;
+    int trying = 1; /* on any rank */
+    for (int sweep = 0; sweep < BENCH_MOST_WARMUP && trying && status == STATUS_OK; sweep++) {
+        status = cpals_sweep(b, fit, error);
+        trying = 0;
+        for (int n = 0; n < b->order; n++)
+            trying |= !backend_describe(b, n, text, sizeof text);
+        if (status == STATUS_OK)
+            status = comm_agree(b->ranks->all, &trying, error);
+    }
+    return status;
+}

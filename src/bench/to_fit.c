@@ -1,0 +1,231 @@
+#include "bench/to_fit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "bench/bench_settle.h"
+#include "model/ktensor_start.h"
+
+#define WARM_ITERATIONS 12 /* of the throw-away run: enough for whatever begins later to begin */
+
+/* What one way works on: a backend, and of several ranks this rank's part. */
+struct place {
+    struct backend b;
+    struct rank_tensor part;
+    struct backend_ranks ranks;
+    struct ktensor start; /* of the rows that are here */
+};
+
+static enum status open_alone(struct place *p, const struct to_fit_request *q,
+                              const struct backend_options *options, struct progress *progress,
+                              struct error *error)
+{
+    if (backend_prepare(&p->b, q->kind, q->input, options, NULL, progress, error) != STATUS_OK ||
+        backend_open_prepared(&p->b, q->input, options, progress, error) != STATUS_OK)
+        return error->status;
+    return ktensor_create(&p->start, &q->input->x.shape, options->rank, error);
+}
+
+static enum status open_part(struct place *p, const struct to_fit_request *q,
+                             const struct backend_options *options, struct progress *progress,
+                             struct error *error)
+{
+    if (rank_tensor_open(&p->part, q->comm, q->path, q->tns, q->split, progress, error) !=
+            STATUS_OK ||
+        backend_ranks_open(&p->ranks, q->comm, &p->part.grid, error) != STATUS_OK)
+        return error->status;
+    p->ranks.devices = q->devices;
+    if (backend_prepare_part(&p->b, q->kind, &p->part, &p->ranks, options, progress, error) !=
+        STATUS_OK)
+        return error->status;
+    backend_open_part(&p->b, &p->part, &p->ranks, options, progress, error);
+    rank_tensor_free_nonzeros(&p->part);
+    return error->status == STATUS_OK
+               ? ktensor_create_part(&p->start, &p->ranks.part, options->rank, error)
+               : error->status;
+}
+
+static void close_place(struct place *p)
+{
+    ktensor_free(&p->start);
+    backend_close(&p->b);
+    backend_ranks_close(&p->ranks);
+    rank_tensor_close(&p->part);
+}
+
+static void make_start(struct place *p, uint64_t seed)
+{
+    const struct ktensor_start start = {.init = KTENSOR_RANDOM, .seed = seed};
+    const struct shape *whole = p->ranks.all ? &p->ranks.part.whole : &p->start.shape;
+    ktensor_begin(&p->start, whole, &start, p->b.rules.nonneg);
+}
+
+/* Kernels are chosen, libraries loaded, and what is built late is built. */
+static enum status warm_up(struct place *p, const struct way *way, const struct to_fit_request *q,
+                           struct error *error)
+{
+    struct backend_fit fit;
+    struct cpals_result result;
+    const struct cpals_options options = way_options(way, WARM_ITERATIONS, 0, NULL);
+    make_start(p, q->seed);
+    if (backend_load(&p->b, &p->start, error) != STATUS_OK ||
+        bench_settle(&p->b, &fit, error) != STATUS_OK)
+        return error->status;
+    return cpals_iterate(&p->b, &p->start, &options, NULL, &result, error);
+}
+
+/* The least seconds of each iteration count: whatever else the machine does makes an iteration
+ * longer. */
+static void take_least(struct fit_trace *trace, const struct fit_trace *again)
+{
+    for (size_t i = 0; i < trace->count && i < again->count; i++)
+        trace->seconds[i] = fmin(trace->seconds[i], again->seconds[i]);
+}
+
+/* Makes the run that has taken `taken` seconds again, where it was so short that its time says
+ * little. */
+static enum status repeat_run(struct place *p, const struct way *way,
+                              const struct to_fit_request *q, struct fit_trace *trace, double taken,
+                              struct error *error)
+{
+    struct fit_trace again = {0};
+    const struct cpals_options options =
+        way_options(way, q->iterations, q->tolerance, trace ? &again : NULL);
+    for (int runs = 1; error->status == STATUS_OK; runs++) {
+        struct cpals_result result;
+        int go_on = taken < TO_FIT_SECONDS && runs < q->repeats; /* on any rank */
+        if (comm_agree(p->b.ranks->all, &go_on, error) != STATUS_OK || !go_on)
+            break;
+        if (cpals_iterate(&p->b, &p->start, &options, NULL, &result, error) != STATUS_OK)
+            break;
+        if (trace)
+            take_least(trace, &again);
+        taken += result.seconds;
+    }
+    fit_trace_free(&again);
+    return error->status;
+}
+
+/* Where more fits than the last one were computed from the residual, they were those that rounding
+ * could have hidden, and they replaced the others in the trace. */
+static double fits_off_by(const struct fit_trust *trust)
+{
+    return trust->checks == 1 ? trust->error : 0;
+}
+
+static enum status make_run(struct place *p, const struct way *way, const struct to_fit_request *q,
+                            struct to_fit_run *run, struct error *error)
+{
+    struct cpals_result result;
+    struct fit_trace *trace = q->input || q->comm->rank == 0 ? &run->trace : NULL;
+    const struct cpals_options options = way_options(way, q->iterations, q->tolerance, trace);
+    make_start(p, run->seed);
+    if (cpals_iterate(&p->b, &p->start, &options, NULL, &result, error) != STATUS_OK ||
+        repeat_run(p, way, q, trace, result.seconds, error) != STATUS_OK)
+        return error_prefix(error, "%s, seed %ju: ", way->name, (uintmax_t)run->seed);
+    run->iterations = result.iterations;
+    run->fit = result.fit;
+    run->off_by = fits_off_by(&result.trust);
+    run->stop = result.stop;
+    run->seconds = trace ? trace->seconds[trace->count - 1] : result.seconds;
+    return STATUS_OK;
+}
+
+static enum status make_runs(struct place *p, struct to_fit *t, struct to_fit_way *way,
+                             const struct to_fit_request *q, struct progress *progress,
+                             struct error *error)
+{
+    double start = clock_now();
+    progress_stage(progress, "%s", way->way->name);
+    way->open_seconds = p->b.seconds[OP_OPEN][0];
+    enum status status = warm_up(p, way->way, q, error);
+    for (int s = 0; s < t->starts && status == STATUS_OK; s++) {
+        progress_update(progress, (double)s / t->starts, "start %d of %d", s + 1, t->starts);
+        status = make_run(p, way->way, q, &way->run[s], error);
+    }
+    backend_built(&p->b, &way->built); /* some orderings are built later */
+    if (status == STATUS_OK)
+        progress_done(progress, "%d run%s, %.2f s", t->starts, t->starts == 1 ? "" : "s",
+                      clock_now() - start);
+    return status;
+}
+
+/* What the tensor is, as far as opening tells. */
+static void describe(struct to_fit *t, const struct place *p, const struct to_fit_request *q)
+{
+    if (q->input) {
+        t->shape = q->input->x.shape;
+        t->nnz = q->input->x.nnz;
+        return;
+    }
+    t->shape = p->part.shape;
+    t->nnz = p->part.nnz;
+    t->ranks = q->comm->size;
+    memcpy(t->parts, p->part.grid.parts, sizeof t->parts);
+}
+
+/* Before the backend closes, whoever may wait for this rank learns of its failure. */
+static enum status go(struct to_fit *t, struct to_fit_way *way, const struct to_fit_request *q,
+                      struct progress *progress, struct error *error)
+{
+    struct place p = {0};
+    struct backend_options options = way_backend(way->way, &q->options);
+    options.iterations = (uint64_t)q->iterations;
+    enum status status = q->input ? open_alone(&p, q, &options, progress, error)
+                                  : open_part(&p, q, &options, progress, error);
+    if (status == STATUS_OK) {
+        describe(t, &p, q);
+        make_runs(&p, t, way, q, progress, error);
+    }
+    if (error->status != STATUS_OK && q->comm)
+        comm_abort(q->comm, error);
+    close_place(&p);
+    return error->status;
+}
+
+static enum status create(struct to_fit *t, const struct to_fit_request *q, struct error *error)
+{
+    size_t starts = (size_t)q->starts;
+    int count = 0;
+    while (ways[count].name)
+        count++;
+    t->starts = q->starts;
+    t->best = memory_zeros(starts, sizeof *t->best, error);
+    t->way = memory_zeros((size_t)count, sizeof *t->way, error);
+    for (int w = 0; w < count && error->status == STATUS_OK; w++) {
+        if (!way_possible(&ways[w], q->kind, &q->options))
+            continue;
+        struct to_fit_way *way = &t->way[t->ways++];
+        way->way = &ways[w];
+        way->run = memory_zeros(starts, sizeof *way->run, error);
+        for (size_t s = 0; way->run && s < starts; s++)
+            way->run[s].seed = q->seed + s;
+    }
+    if (error->status != STATUS_OK && q->comm)
+        comm_abort(q->comm, error);
+    return error->status;
+}
+
+enum status to_fit_measure(struct to_fit *t, const struct to_fit_request *request,
+                           struct progress *progress, struct error *error)
+{
+    *t = (struct to_fit){0};
+    enum status status = create(t, request, error);
+    for (int w = 0; w < t->ways && status == STATUS_OK; w++)
+        status = go(t, &t->way[w], request, progress, error);
+    return status == STATUS_OK ? to_fit_settle(t, error) : status;
+}
+
+void to_fit_free(struct to_fit *t)
+{
+    for (int w = 0; w < t->ways; w++) {
+        for (int s = 0; t->way[w].run && s < t->starts; s++)
+            fit_trace_free(&t->way[w].run[s].trace);
+        memory_free(t->way[w].run);
+    }
+    memory_free(t->way);
+    memory_free(t->best);
+    *t = (struct to_fit){0};
+}

@@ -1,0 +1,93 @@
+/* Measures how long each way of ALS (ways.h) takes to come near the best fit: all ways run from the
+ * same starts, and each run is measured against the best fit that any way ends with from its seed.
+ * Implemented in to_fit.c (the runs) and to_fit_reach.c (what follows from their traces). */
+#ifndef BLCO_TO_FIT_H
+#define BLCO_TO_FIT_H
+
+#include "bench/ways.h"
+#include "formats/tensor_input.h"
+#include "ranks/rank_tensor.h"
+
+#define TO_FIT_LEVELS 3
+#define TO_FIT_GAPS   2
+
+#define TO_FIT_REPEATS 30  /* what is usual for `repeats` of struct to_fit_request */
+#define TO_FIT_SECONDS 0.5 /* longer runs are not repeated                         */
+
+extern const double to_fit_level[TO_FIT_LEVELS]; /* how near to the best fit: 1e-3, 1e-4, 1e-6 */
+extern const double to_fit_gap[TO_FIT_GAPS];     /* by which answers differ: 1e-3, 1e-4        */
+
+/* What one run has come to. */
+struct to_fit_run {
+    uint64_t seed;
+    int iterations; /* that were made, lost ones included                                  */
+    double seconds; /* until the last one had ended                                        */
+    double fit;     /* that the run ended with, computed from the residual                 */
+    double off_by; /* by which the last fit of the iterations was off; 0 where it is not known    */
+    enum cpals_stop stop;
+    int reached[TO_FIT_LEVELS];            /* iterations until the level was reached; 0: never  */
+    double reached_seconds[TO_FIT_LEVELS]; /* likewise; INFINITY: never                         */
+    struct fit_trace trace; /* of every iteration; of several ranks, rank 0's; owned            */
+};
+
+/* What the runs of one way come to. A median may be INFINITY: half of the runs or more never. */
+struct to_fit_summary {
+    double iterations[TO_FIT_LEVELS], seconds[TO_FIT_LEVELS]; /* medians of the runs          */
+    int never[TO_FIT_LEVELS]; /* runs that did not reach the level                             */
+    int worse[TO_FIT_GAPS];   /* runs that ended with a fit lower by more than the gap than that
+                               * of the first way from the same seed                           */
+    int better[TO_FIT_GAPS];  /* likewise, higher                                              */
+};
+
+struct to_fit_way {
+    const struct way *way;
+    double open_seconds; /* of opening the backend                        */
+    struct backend_built built;
+    struct to_fit_run *run; /* (starts); owned                            */
+    struct to_fit_summary summary;
+};
+
+struct to_fit_request {
+    const struct backend_kind *kind;
+    struct backend_options options; /* of all ways, but for what makes a way                    */
+    int starts;                     /* 1 or more, of the seeds `seed`, `seed` + 1, ...          */
+    uint64_t seed;
+    int iterations;             /* of a run, at most: 1 to FIT_TRACE_MOST                       */
+    double tolerance;           /* ways.h                                                       */
+    int repeats;                /* how often a run is made, at most, until all have taken
+                                 * TO_FIT_SECONDS: the least seconds count; 1 or more           */
+    struct tensor_input *input; /* of one rank that is alone; borrowed; NULL: several ranks     */
+    struct comm *comm;          /* of several: this rank's end; this and all below is borrowed  */
+    const char *path;           /* of the tensor                                                */
+    const struct tns_options *tns;
+    const struct rank_request *split;
+    struct device_comm *devices; /* struct backend_ranks; may be NULL */
+};
+
+struct to_fit {
+    struct shape shape; /* of the whole tensor                                           */
+    uint64_t nnz;
+    int ranks;            /* 0: one rank alone                                           */
+    int parts[MAX_ORDER]; /* of the grid of several ranks                                */
+    int starts, ways;
+    struct to_fit_way *way; /* (ways): those that the backend can go, in their order; owned */
+    double *best;           /* (starts): the best fit of the runs of each seed; owned      */
+};
+
+/* Goes all ways that the backend can go, one after the other; each opens a backend of its own. Not
+ * timed: reading, opening, loading the start, and a throw-away run, in which kernels are chosen.
+ * Of several ranks every rank calls it, and rank 0's *t is filled in. `progress` may be NULL. The
+ * caller frees *t with to_fit_free, after a failure too. Errors as backend_open, rank_tensor_open
+ * and cpals_run. */
+enum status to_fit_measure(struct to_fit *t, const struct to_fit_request *request,
+                           struct progress *progress, struct error *error);
+
+/* Fills in t->best, which levels the runs reached, and the summaries, from fits and traces. A run
+ * reaches a level with the first iteration whose fit is within the level of the best one; where
+ * run->off_by is more than a level, the run never reaches it. STATUS_MEMORY. */
+enum status to_fit_settle(struct to_fit *t, struct error *error);
+
+/* Accepts an empty *t. */
+void to_fit_free(struct to_fit *t);
+
+#endif

@@ -1,0 +1,34 @@
+#include "bench/ways.h"
+
+#include <limits.h>
+
+const struct way ways[] = {{"plain, double", PRECISION_DOUBLE},
+                           {"plain, single", PRECISION_SINGLE},
+                           {NULL, PRECISION_DOUBLE}};
+
+struct backend_options way_backend(const struct way *way, const struct backend_options *options)
+{
+    struct backend_options of = *options;
+    of.precision = way->precision;
+    return of;
+}
+
+bool way_possible(const struct way *way, const struct backend_kind *kind,
+                  const struct backend_options *options)
+{
+    const struct plan_tensor smallest = {.shape = {1, {1}}, .nnz = 1};
+    const struct backend_options of = way_backend(way, options);
+    struct plan_request request;
+    struct error unused = {0};
+    return kind->request(&request, &smallest, &of, &unused) == STATUS_OK;
+}
+
+struct cpals_options way_options(const struct way *way, int iterations, double tolerance,
+                                 struct fit_trace *trace)
+{
+    bool drowned = way->precision == PRECISION_SINGLE && tolerance < WAY_LEAST_TOLERANCE;
+    return (struct cpals_options){.max_iterations = iterations,
+                                  .tolerance = drowned ? 0 : tolerance,
+                                  .check_every = INT_MAX, /* the last one only */
+                                  .trace = trace};
+}

@@ -1,0 +1,30 @@
+/* The ways in which `blco bench --to-fit` lets ALS come to an answer. */
+#ifndef BLCO_WAYS_H
+#define BLCO_WAYS_H
+
+#include "als/cpals.h"
+
+struct way {
+    const char *name; /* "plain, double" */
+    enum precision precision;
+};
+
+/* The first way is the one that the others are compared with. A NULL name ends the table. */
+extern const struct way ways[];
+
+/* What a backend that goes this way is opened with: *options, but for what makes the way. */
+struct backend_options way_backend(const struct way *way, const struct backend_options *options);
+
+/* Whether this kind of backend can go this way, for these options. */
+bool way_possible(const struct way *way, const struct backend_kind *kind,
+                  const struct backend_options *options);
+
+/* The options of a run that goes this way, for `iterations` iterations at most, or until one
+ * changes the fit by less than `tolerance`. The last fit of the run is computed from the residual.
+ * In single precision a tolerance below WAY_LEAST_TOLERANCE counts as 0: rounding is larger, and
+ * each iteration would take a residual. `trace` may be NULL. */
+#define WAY_LEAST_TOLERANCE 1e-5
+struct cpals_options way_options(const struct way *way, int iterations, double tolerance,
+                                 struct fit_trace *trace);
+
+#endif
