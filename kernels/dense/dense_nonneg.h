@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "kernels/dense/dense_modes.h"
+#include "kernels/dense/dense_nonneg_args.h"
 #include "kernels/dense/dense_solve.h"
 #include "kernels/shared/precision.h"
 
@@ -32,25 +33,8 @@ cudaError_t dense_nonneg_prepare(const struct dense_modes *modes, double ridge,
  * for them. */
 int dense_nonneg_sums(uint32_t rank);
 
-/* The rows of A (rows x ld), in place, from those of M (rows x ld). Columns R to ld of M are
- * ignored, those of A become zero. The fields from `partial` to `inner` are those of
- * dense_solve_args; they are used where dense_nonneg_sums. */
-struct dense_nonneg_args {
-    const void *m;
-    void *a;
-    uint64_t rows;
-    uint32_t ld, rank;
-    int fit_rows;          /* begin by multiplying each row by the number that fits best */
-    const double *weights; /* of dense_nonneg_prepare                                    */
-    uint32_t processors;   /* multiprocessors of the device                              */
-    double *partial;
-    uint32_t blocks;
-    double *raw;
-    double *inner;
-    const int *halt; /* nothing is done where this is not 0; may be NULL           */
-};
-
-/* As dense_solve: the next pass must wait for the sums of this one. */
+/* The rows of A, in place, from those of M. As after dense_solve, the next pass must wait for the
+ * sums of this one. */
 cudaError_t dense_nonneg(const struct dense_nonneg_args *args, enum precision precision,
                          const struct dense_streams *streams);
 

@@ -1,12 +1,13 @@
-/* The kernels behind dense_nonneg: rows of up to 64 entries by matrix instructions
- * (dense_nonneg_tiles.cu), longer ones by sums over lanes (dense_nonneg_wide.cu). */
+/* The kernels behind dense_nonneg. Implemented in dense_nonneg_tiles.cu (rows of up to 64 entries,
+ * by matrix instructions) and dense_nonneg_wide.cu (longer ones, by sums over lanes). */
 #ifndef BLCO_DENSE_NONNEG_ROWS_H
 #define BLCO_DENSE_NONNEG_ROWS_H
 
 #include <cuda_runtime.h>
 
-#include "kernels/dense/dense_nonneg.h"
+#include "kernels/dense/dense_nonneg_args.h"
 #include "kernels/dense/dense_solve.h"
+#include "kernels/shared/precision.h"
 
 /* Where the weights are in their array: W (width x width), and behind it rows of `width`. */
 enum { SCALE_OF_M, SCALE_OF_A, LEAST, DIAGONAL, ROWS_BEHIND };
