@@ -16,11 +16,16 @@
 #include "commands/cpd_signals.h"
 #include "commands/cpd_starts.h"
 
-/* Reads the start that --init names. */
+/* Reads the start that --init names; with --fix, what is fixed must be there. */
 static enum status read_start(struct cpd_job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
-    if (!s->init_stem || ktensor_read(&job->start, s->init_stem, 0, error) != STATUS_OK)
+    const bool *fixed = s->common.options.rules.fixed;
+    if (s->init_stem && mode_rules_any(fixed))
+        ktensor_read_some(&job->start, s->init_stem, fixed, error);
+    else if (s->init_stem)
+        ktensor_read(&job->start, s->init_stem, 0, error);
+    if (error->status != STATUS_OK || !s->init_stem)
         return error->status;
     if (job->start.rank != s->common.options.rank)
         return error_set(

@@ -82,8 +82,10 @@ static void show_grid(struct work *w)
     progress_note(w->progress,
                   "%d ranks, grid %s, the fullest has %.1f %% more nonzeros than the mean",
                   t->grid.ranks, name, 100 * (t->cost.imbalance > 0 ? t->cost.imbalance : 0));
-    if (w->progress)
+    if (w->progress) {
         cpd_note_shape(w->job, &t->shape);
+        cpd_note_start(w->job, &t->shape);
+    }
 }
 
 /* Ranks of one host share the memory that may be used evenly, unless the user says how much a rank
