@@ -157,11 +157,10 @@ static enum status check_last(struct backend *b, const struct cpals_options *opt
 
 const char *cpals_stop_text(enum cpals_stop stop)
 {
-    static const char *const text[] = {[CPALS_GOES_ON] = "not stopped",
-                                       [CPALS_CONVERGED] = "converged",
-                                       [CPALS_ITERATIONS] = "iteration limit",
-                                       [CPALS_INTERRUPTED] = "interrupted",
-                                       [CPALS_TIME_LIMIT] = "time limit"};
+    static const char *const text[] = {
+        [CPALS_GOES_ON] = "not stopped",        [CPALS_CONVERGED] = "converged",
+        [CPALS_ITERATIONS] = "iteration limit", [CPALS_INTERRUPTED] = "interrupted",
+        [CPALS_TIME_LIMIT] = "time limit",      [CPALS_BREAKDOWN] = "numerical breakdown"};
     return text[stop];
 }
 

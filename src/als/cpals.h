@@ -35,7 +35,8 @@ enum cpals_stop {
     CPALS_CONVERGED,
     CPALS_ITERATIONS,
     CPALS_INTERRUPTED,
-    CPALS_TIME_LIMIT
+    CPALS_TIME_LIMIT,
+    CPALS_BREAKDOWN /* of one start of several (starts.h)                                   */
 };
 
 /* Why a run has stopped, in words: "iteration limit". */
@@ -53,6 +54,7 @@ struct cpals_result {
     double seconds;         /* of loading the factors and of all iterations        */
     int saved;              /* the iteration of the last checkpoint, or 0          */
     struct error not_saved; /* why the last checkpoint was not written; else empty */
+    struct error breakdown; /* CPALS_BREAKDOWN: why there is no model; else empty  */
 };
 
 /* One iteration: updates every mode of a loaded backend in turn; *fit = the fit of the new model.

@@ -18,8 +18,9 @@ void cpd_core_text(const struct core_consistency *core, char *text, size_t size)
 /* The core consistency, or why it is not known; nothing where it was not asked for. */
 void cpd_tell_core(struct progress *progress, const struct core_consistency *core);
 
-/* A table of the ranks with bars for fit and core consistency, and the rank that they suggest.
- * `more`: not all ranks that were asked for are in outcome (count). */
+/* A table of the ranks with bars for fit and core consistency, and the rank that they suggest;
+ * nothing where no rank has a model. `more`: not all ranks that were asked for are in outcome
+ * (count). */
 void cpd_tell_ranks(struct progress *progress, const struct rank_outcome *outcome, int count,
                     bool more);
 

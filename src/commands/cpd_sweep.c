@@ -20,6 +20,11 @@ static void draw(char *text, double part)
 static void show_outcome(struct progress *progress, const struct rank_outcome *o)
 {
     char fit[BAR + 1], core[BAR + 1] = "", percent[32] = "-", agree[32] = "";
+    if (o->failure.status != STATUS_OK) {
+        progress_note(progress, "%7ju         - failed: %s", (uintmax_t)o->rank,
+                      o->failure.message);
+        return;
+    }
     draw(fit, o->fit);
     if (o->core.state == CORE_KNOWN) {
         draw(core, o->core.percent / 100);
@@ -31,11 +36,28 @@ static void show_outcome(struct progress *progress, const struct rank_outcome *o
                   BAR, core, agree);
 }
 
+/* Whether some rank has had several starts to compare. */
+static bool any_agreement(const struct rank_outcome *outcome, int count)
+{
+    int i = 0;
+    while (i < count && outcome[i].agreement.others <= 0)
+        i++;
+    return i < count;
+}
+
+static bool any_model(const struct rank_outcome *outcome, int count)
+{
+    int i = 0;
+    while (i < count && outcome[i].failure.status != STATUS_OK)
+        i++;
+    return i < count;
+}
+
 /* A choice of rank 1, whose core consistency is always 100, says nothing. */
 static void suggest(struct progress *progress, const struct rank_outcome *outcome, int count)
 {
     int choice = rank_choice(outcome, count);
-    const char *agree = outcome[0].agreement.others > 0
+    const char *agree = any_agreement(outcome, count)
                             ? " and with which at least half of the other starts agree"
                             : "";
     if (choice < 0 || outcome[choice].rank == 1)
@@ -53,9 +75,10 @@ static void suggest(struct progress *progress, const struct rank_outcome *outcom
 void cpd_tell_ranks(struct progress *progress, const struct rank_outcome *outcome, int count,
                     bool more)
 {
-    bool starts = outcome[0].agreement.others > 0;
+    if (!any_model(outcome, count))
+        return;
     progress_note(progress, "   rank       fit 0 to 1                    core 0 to 100%s",
-                  starts ? "             starts that agree" : "");
+                  any_agreement(outcome, count) ? "             starts that agree" : "");
     for (int i = 0; i < count; i++)
         show_outcome(progress, &outcome[i]);
     if (more)
