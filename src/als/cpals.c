@@ -212,8 +212,9 @@ enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals
     memcpy(k->fixed, b->rules.fixed, sizeof k->fixed);
     if (!wants_core(options, result))
         return STATUS_OK;
-    return core_consistency(&result->core, b, k, options->interrupted, options->deadline, progress,
-                            error);
+    return core_consistency(&result->core, b, k,
+                            options->core_passes ? options->core_passes : CORE_PASSES,
+                            options->interrupted, options->deadline, progress, error);
 }
 
 enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_options *options,

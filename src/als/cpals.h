@@ -28,6 +28,7 @@ struct cpals_options {
                               * is with several ranks but on rank 0 (cpals_run_rank sees to it) */
     bool core_consistency; /* compute it behind the last iteration, unless the run was ended ... */
     double core_above;     /* ... where the fit is above this                                  */
+    uint64_t core_passes;  /* estimate it where it takes more MTTKRPs than these; 0: CORE_PASSES */
 };
 
 enum cpals_stop {

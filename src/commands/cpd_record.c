@@ -124,6 +124,8 @@ static void put_result(struct json *j, const struct cpals_result *r)
     put_health(j, &r->health);
     if (r->core.state == CORE_KNOWN)
         json_number(j, "core_consistency", r->core.percent);
+    if (r->core.state == CORE_KNOWN && r->core.estimated)
+        json_number(j, "core_consistency_error", r->core.error);
     json_end(j);
 }
 

@@ -60,26 +60,23 @@ void cpd_tell_starts(struct progress *progress, const struct starts *s)
         explain(progress, s);
 }
 
-void cpd_core_text(const struct core_consistency *core, char *text, size_t size)
-{
-    snprintf(text, size, core->percent > -1000 ? "%.1f" : "%.1e", core->percent);
-}
-
 void cpd_tell_core(struct progress *progress, const struct core_consistency *core)
 {
     static const char *const why[CORE_STATES] = {
         [CORE_FEW_MODES] = "it takes three modes or more",
         [CORE_ZERO] = "a component is zero",
+        [CORE_OVERFLOW] = "its numbers are more than a double holds",
         [CORE_ENDED] = "the run was ended before",
     };
-    char text[32];
+    char text[CORE_TEXT];
     if (core->state == CORE_KNOWN) {
-        cpd_core_text(core, text, sizeof text);
-        progress_note(progress, "core consistency %s", text);
+        core_consistency_text(core, text, sizeof text);
+        progress_note(progress, "core consistency %s%s", text,
+                      core->estimated ? " (estimated, with its standard error)" : "");
     }
     if (core->state == CORE_TOO_LARGE)
         progress_note(progress,
-                      "core consistency not known: it would take more than %d MTTKRPs at this rank",
+                      "core consistency not known: it is computed for %d components at most",
                       CORE_PASSES);
     else if (core->state == CORE_DEPENDENT)
         progress_note(progress, "core consistency not known: the columns of mode %d are dependent",

@@ -12,9 +12,6 @@
  * for. */
 void cpd_tell_starts(struct progress *progress, const struct starts *starts);
 
-/* A core consistency that is known, in text (size). Far below 0 its digits mean nothing. */
-void cpd_core_text(const struct core_consistency *core, char *text, size_t size);
-
 /* The core consistency, or why it is not known; nothing where it was not asked for. */
 void cpd_tell_core(struct progress *progress, const struct core_consistency *core);
 

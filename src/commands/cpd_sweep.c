@@ -19,7 +19,7 @@ static void draw(char *text, double part)
 
 static void show_outcome(struct progress *progress, const struct rank_outcome *o)
 {
-    char fit[BAR + 1], core[BAR + 1] = "", percent[32] = "-", agree[32] = "";
+    char fit[BAR + 1], core[BAR + 1] = "", percent[CORE_TEXT] = "-", agree[32] = "";
     if (o->failure.status != STATUS_OK) {
         progress_note(progress, "%7ju         - failed: %s", (uintmax_t)o->rank,
                       o->failure.message);
@@ -28,11 +28,11 @@ static void show_outcome(struct progress *progress, const struct rank_outcome *o
     draw(fit, o->fit);
     if (o->core.state == CORE_KNOWN) {
         draw(core, o->core.percent / 100);
-        cpd_core_text(&o->core, percent, sizeof percent);
+        core_consistency_text(&o->core, percent, sizeof percent);
     }
     if (o->agreement.others > 0)
         snprintf(agree, sizeof agree, "%d of %d", o->agreement.agree, o->agreement.others);
-    progress_note(progress, "%7ju %9.6f %s %9s %-*s %s", (uintmax_t)o->rank, o->fit, fit, percent,
+    progress_note(progress, "%7ju %9.6f %s %10s %-*s %s", (uintmax_t)o->rank, o->fit, fit, percent,
                   BAR, core, agree);
 }
 
@@ -77,7 +77,7 @@ void cpd_tell_ranks(struct progress *progress, const struct rank_outcome *outcom
 {
     if (!any_model(outcome, count))
         return;
-    progress_note(progress, "   rank       fit 0 to 1                    core 0 to 100%s",
+    progress_note(progress, "   rank       fit 0 to 1                     core 0 to 100%s",
                   any_agreement(outcome, count) ? "             starts that agree" : "");
     for (int i = 0; i < count; i++)
         show_outcome(progress, &outcome[i]);

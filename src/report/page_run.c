@@ -151,6 +151,20 @@ static void put_model(FILE *to, const struct page *page)
     end_fact(to);
 }
 
+/* "98.5", or of an estimate "87.2 &#177; 3.1, estimated" */
+static void put_core(FILE *to, const struct page *page)
+{
+    double core = page_number_at(page, "result", "core_consistency");
+    double error = page_number_at(page, "result", "core_consistency_error");
+    if (!isfinite(core))
+        return;
+    begin_fact(to, "Core consistency");
+    fprintf(to, core > -1000 ? "%.1f" : "%.1e", core);
+    if (isfinite(error))
+        fprintf(to, " &#177; %.2g, estimated", error);
+    end_fact(to);
+}
+
 static void put_fit(FILE *to, const struct page *page)
 {
     double fit = page_number_at(page, "result", "fit"),
@@ -161,12 +175,7 @@ static void put_fit(FILE *to, const struct page *page)
         end_fact(to);
     }
     put_iterations(to, page);
-    double core = page_number_at(page, "result", "core_consistency");
-    if (isfinite(core)) {
-        begin_fact(to, "Core consistency");
-        fprintf(to, core > -1000 ? "%.1f" : "%.1e", core);
-        end_fact(to);
-    }
+    put_core(to, page);
 }
 
 static void put_notes(FILE *to, const struct page *page)

@@ -63,6 +63,23 @@ column() { awk -v seed="$1" -v c="$2" '/ seed iterations /{ on = 1; next } on &&
     grep -qx 'core consistency not known: the columns of mode 1 are dependent' messages
 }
 
+@test "a core consistency of many MTTKRPs is estimated, with its standard error" {
+    "$BLCO" generate -q x.tns --dims 14,13,12,14,13 --nnz 370000 --planted-rank 11 --seed 4
+    cpd x.tns -r 11 -i 200 --tol 1e-9 -o m --record m.json --core-consistency
+    grep -qx 'core consistency 100.0 +- 0.0 (estimated, with its standard error)' messages
+    grep -q '"core_consistency_error": ' m.json
+    "$BLCO" report -q m
+    grep -qE '<td>100.0 &#177; [0-9.e-]+, estimated</td>' m.html
+    "$BLCO" generate -q y.tns --dims 14,14,14,14,14 --nnz 4000 --seed 4
+    cpd y.tns -r 10:11 -i 3 --nowrite
+    grep -qE '^ +10 +[0-9.]+ [#.]{20} +-[0-9.]+(e\+[0-9]+)? ' messages
+    grep -qE '^ +11 +[0-9.]+ [#.]{20} +-[0-9.e+]+ \+- [0-9.e+]+ ' messages
+    needs_mpirun
+    expected=$(sed -n 's/^core consistency \(.* +- .*\) (estim.*/\1/p' messages)
+    processes 2 "$BLCO" cpd y.tns -r 11 -i 3 --nowrite --core-consistency 2>messages
+    [ "$(sed -n 's/^core consistency \(.* +- .*\) (estim.*/\1/p' messages)" = "$expected" ] && [ "$expected" ]
+}
+
 @test "several ranks: a model of each, a table, and a suggestion" {
     three
     cpd x.tns -r 1:5:2 -i 300 --tol 1e-7 --starts 2 -o m --format npy
