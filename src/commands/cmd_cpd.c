@@ -212,7 +212,8 @@ static enum status run_ranks(struct cpd_job *job, struct comm *world, struct err
         end_rank(job);
     }
     if (job->outcomes > 0)
-        cpd_tell_ranks(&job->progress, job->outcome, job->outcomes, job->outcomes < ranks);
+        cpd_tell_ranks(&job->progress, job->outcome, job->outcomes, job->outcomes < ranks,
+                       s->nowrite ? NULL : s->base_stem);
     if (error->status == STATUS_OK)
         *error = breakdown;
     return error->status;

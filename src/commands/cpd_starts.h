@@ -17,8 +17,8 @@ void cpd_tell_core(struct progress *progress, const struct core_consistency *cor
 
 /* A table of the ranks with bars for fit and core consistency, and the rank that they suggest;
  * nothing where no rank has a model. `more`: not all ranks that were asked for are in outcome
- * (count). */
+ * (count). The models have the stems `stem`.r8, ...; NULL: they were not written. */
 void cpd_tell_ranks(struct progress *progress, const struct rank_outcome *outcome, int count,
-                    bool more);
+                    bool more, const char *stem);
 
 #endif

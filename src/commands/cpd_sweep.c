@@ -54,7 +54,8 @@ static bool any_model(const struct rank_outcome *outcome, int count)
 }
 
 /* A choice of rank 1, whose core consistency is always 100, says nothing. */
-static void suggest(struct progress *progress, const struct rank_outcome *outcome, int count)
+static void suggest(struct progress *progress, const struct rank_outcome *outcome, int count,
+                    const char *stem)
 {
     int choice = rank_choice(outcome, count);
     const char *agree = any_agreement(outcome, count)
@@ -70,10 +71,13 @@ static void suggest(struct progress *progress, const struct rank_outcome *outcom
                       "or more%s%s",
                       (uintmax_t)outcome[choice].rank, RANK_CHOICE_CORE, agree,
                       choice == count - 1 ? "; larger ones may do as well" : "");
+    if (stem && choice >= 0 && outcome[choice].rank > 1)
+        progress_note(progress, "the names of its files begin with %s.r%ju", stem,
+                      (uintmax_t)outcome[choice].rank);
 }
 
 void cpd_tell_ranks(struct progress *progress, const struct rank_outcome *outcome, int count,
-                    bool more)
+                    bool more, const char *stem)
 {
     if (!any_model(outcome, count))
         return;
@@ -83,5 +87,5 @@ void cpd_tell_ranks(struct progress *progress, const struct rank_outcome *outcom
         show_outcome(progress, &outcome[i]);
     if (more)
         progress_note(progress, "not all ranks were tried before the end of the run");
-    suggest(progress, outcome, count);
+    suggest(progress, outcome, count, stem);
 }

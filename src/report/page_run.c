@@ -336,7 +336,7 @@ static void put_ranks(FILE *to, const struct page *page)
     if (!each || each->count == 0)
         return;
     fputs(
-        "<div class=\"wide\"><table><caption>The ranks, and their seconds of moving rows and "
+        "<div class=\"wide below\"><table><caption>The ranks, and their seconds of moving rows and "
         "sums</caption>\n<thead>"
         "<tr><th scope=\"col\" class=\"n\">Rank</th><th scope=\"col\">Host</th><th scope=\"col\" "
         "class=\"n\">GPU</th><th scope=\"col\" class=\"n\">Threads</th><th scope=\"col\" "
@@ -355,6 +355,7 @@ void page_times(FILE *to, const struct page *page)
         return;
     fputs("<section>\n<h2>Time</h2>\n<div class=\"modes\">\n", to);
     put_stages(to, page, stages);
+    fputs("</div>\n", to);
     put_ranks(to, page);
-    fputs("</div>\n</section>\n", to);
+    fputs("</section>\n", to);
 }

@@ -55,7 +55,7 @@ void page_starts(FILE *to, const struct page *page)
           "model of each start, and how alike it is to the best one: a score of 1 is the same "
           "model</caption>\n<thead><tr><th scope=\"col\" class=\"n\">Seed</th><th scope=\"col\" "
           "class=\"n\">Iterations</th><th scope=\"col\" class=\"n\">Fit</th><th scope=\"col\" "
-          "class=\"n\">Score with the best</th></tr></thead>\n<tbody>",
+          "class=\"n\">Score</th></tr></thead>\n<tbody>",
           to);
     for (const struct json_value *s = json_first(page->record, starts); s;
          s = json_next(page->record, s))

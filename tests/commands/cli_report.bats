@@ -133,6 +133,7 @@ END
     cpd "$DATA/ucb-admissions.tns" -r 2 --starts 3 --core-consistency -o m --record m.json -q
     page m
     sound m.html
+    grep -qF '<div class="wide"><table><caption>The model of each start' m.html # as narrow as a phone
     [ "$(grep -o '<strong>the best</strong>' m.html | wc -l)" -eq 1 ]
     grep -qF '<th scope="row">Core consistency</th><td>100.0</td>' m.html
     sed 's/"score_with_best": 1$/"score_with_best": null, "breakdown": "a <b> NaN"/' m.json >broken.json

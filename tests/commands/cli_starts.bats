@@ -91,6 +91,9 @@ column() { awk -v seed="$1" -v c="$2" '/ seed iterations /{ on = 1; next } on &&
     [ "$(ls m.* | grep -vc lock)" -eq 12 ]
     [ "$(grep -c '^reading ' messages)" -eq 1 ]
     grep -q '^rank 3 is suggested: the largest of these with a core consistency of 80 or more and with' messages
+    grep -qx 'the names of its files begin with m.r3' messages
+    cpd x.tns -r 1:3 -i 9 --nowrite
+    ! grep -q 'names of its files' messages
     cpd x.tns -r 3 -i 300 --tol 1e-7 --starts 2 -o alone --format npy
     for file in mode1 mode2 mode3 lambda; do cmp m.r3.$file.npy alone.$file.npy; done
 }
