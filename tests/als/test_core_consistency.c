@@ -322,8 +322,10 @@ static void test_ends(void **state)
 static void test_estimate(void **state)
 {
     static const struct tensor_case cases[] = {
-        {4, {9, 12, 7, 20}, 900, 0},  {4, {30, 31, 32, 33}, 3000, 1},
-        {5, {6, 5, 8, 4, 7}, 600, 0}, {6, {5, 4, 5, 4, 5, 4}, 900, 0},
+        {4, {9, 12, 7, 20}, 900, 0},
+        {4, {30, 31, 32, 33}, 3000, 1},
+        {5, {6, 5, 8, 4, 7}, 600, 0},
+        {6, {5, 4, 5, 4, 5, 4}, 900, 0},
     };
     static const uint64_t ranks[] = {6, 20, 4, 3};
     use_ranks(state);
@@ -346,6 +348,37 @@ static void test_estimate(void **state)
                      core.error);
         assert_true(core.error <
                     1.5 / 8 * sqrt(pow(3, cases[c].order - 2) - 1) * (100 - exact.percent));
+        coo_free(&x);
+    }
+}
+
+/* A core that no double holds, and an M that none holds, leave the core consistency unknown. */
+static void test_overflow(void **state)
+{
+    const struct backend_kind *kind = backend_of(state);
+    static const double sizes[] = {1, 1e290};
+    for (int i = 0; i < 4; i++) {
+        struct error error = {0};
+        struct backend b;
+        struct coo x;
+        struct ktensor k;
+        struct backend_fit fit;
+        struct core_consistency core;
+        naive_random_coo(&x, &(struct shape){3, {8, 9, 10}}, 200, 1, 0);
+        for (size_t e = 0; e < x.nnz; e++)
+            x.value[e] *= sizes[i % 2];
+        open_backend(&b, kind, &x, 2, CONFLICT_AUTO);
+        create_model(&k, &x, 2, 1);
+        assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
+        assert_int_equal(cpals_sweep(&b, &fit, &error), STATUS_OK);
+        assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
+        k.lambda[1] = 1e-300;
+        assert_int_equal(
+            core_consistency(&core, &b, &k, i < 2 ? CORE_PASSES : 1, NULL, 0, NULL, &error),
+            STATUS_OK);
+        assert_int_equal(core.state, CORE_OVERFLOW);
+        backend_close(&b);
+        ktensor_free(&k);
         coo_free(&x);
     }
 }
@@ -403,6 +436,7 @@ int main(void)
         ON_RANKS(test_when),
         ON_ALL(test_ends),
         ON_RANKS(test_estimate),
+        ON_ALL(test_overflow),
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_too_large),
         ON_RANKS(test_failing_allocations),
