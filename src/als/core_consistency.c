@@ -1,8 +1,10 @@
 #include "als/core_consistency.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "als/core_probes.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "lapack/symmetric_eigen.h"
@@ -16,13 +18,21 @@
 struct core {
     struct backend *b;
     uint64_t rank;
-    struct ktensor inverse; /* the matrices B, of the rows that are here; lambda one */
-    int output;             /* the mode of the MTTKRPs: the shortest                 */
-    int fixed;              /* whose columns stay: the longest of the others         */
-    double *m;              /* (rows here of `output` x R)                           */
-    double *product;        /* (R x R and one): entries of G; ranks that are to end  */
-    double squares;         /* of the entries of G so far, their sum                 */
-    double diagonal;        /* the sum of G's superdiagonal                          */
+    struct ktensor inverse;   /* the matrices B, of the rows that are here; lambda one */
+    int output;               /* the mode of the MTTKRPs: the shortest                 */
+    int fixed;                /* whose columns stay: the longest of the others         */
+    double *m;                /* (rows here of `output` x R)                           */
+    double *product;          /* (R x R and one): entries of G; ranks that are to end  */
+    double *whole[MAX_ORDER]; /* of an estimate: the matrices B of the modes that are probed, while
+                               * `inverse` has them multiplied by signs; else NULL */
+    double *signs;            /* likewise (R x R): signs of one mode                  */
+    double *expected;         /* likewise (R): what T has where G of a probe is T     */
+};
+
+/* What ends the computation early. */
+struct limits {
+    const volatile sig_atomic_t *interrupted; /* may be NULL      */
+    double deadline;                          /* 0: there is none */
 };
 
 uint64_t core_consistency_passes(int order, uint64_t rank)
@@ -91,25 +101,29 @@ static enum status invert(struct core *c, const struct ktensor *k, struct core_c
     return error->status;
 }
 
-/* Adds the R^2 entries of G that the matrices B give as they stand; those on the superdiagonal are
- * the first ones. *stop: some rank is to end. */
-static enum status add_entries(struct core *c, bool first, bool ends, bool *stop,
-                               struct error *error)
+/* product (R x R) = B' M of the output mode, for what the backend has. M that no double holds makes
+ * the product NaN, on every rank. *stop: some rank is to end. */
+static enum status multiply(struct core *c, const struct limits *limits, bool *stop,
+                            struct error *error)
 {
     const struct ktensor *k = &c->inverse;
-    uint64_t rank = c->rank, square = rank * rank;
-    if (backend_mttkrp(c->b, c->output, error) != STATUS_OK ||
-        backend_fetch(c->b, c->output, c->m, error) != STATUS_OK ||
-        factor_columns_products(k->factor[c->output], rank, c->m, rank, k->shape.dims[c->output],
-                                c->product, error) != STATUS_OK)
+    uint64_t rank = c->rank, square = rank * rank, rows = k->shape.dims[c->output];
+    bool ends = (limits->interrupted && *limits->interrupted) ||
+                (limits->deadline > 0 && clock_now() >= limits->deadline);
+    if (backend_mttkrp(c->b, c->output, error) != STATUS_OK)
+        return error->status;
+    if (backend_fetch(c->b, c->output, c->m, error) == STATUS_NUMERICAL) {
+        *error = (struct error){0};
+        for (uint64_t e = 0; e < rows * rank; e++)
+            c->m[e] = NAN;
+    }
+    if (error->status != STATUS_OK ||
+        factor_columns_products(k->factor[c->output], rank, c->m, rank, rows, c->product, error) !=
+            STATUS_OK)
         return error->status;
     c->product[square] = ends;
     if (comm_sum(c->b->ranks->all, c->product, square + 1, error) != STATUS_OK)
         return error->status;
-    for (uint64_t i = 0; i < square; i++)
-        c->squares += c->product[i] * c->product[i];
-    for (uint64_t r = 0; first && r < rank; r++)
-        c->diagonal += c->product[r * rank + r];
     *stop = c->product[square] > 0;
     return STATUS_OK;
 }
@@ -129,25 +143,106 @@ static enum status rotate(struct core *c, uint64_t pass, struct error *error)
     return error->status;
 }
 
+static void take_misfit(struct core_consistency *core, double misfit, double error)
+{
+    core->percent = 100 * (1 - misfit);
+    core->error = 100 * error;
+    if (!isfinite(core->percent) || !isfinite(core->error))
+        *core = (struct core_consistency){.state = CORE_OVERFLOW};
+}
+
+/* ||G - T||^2 from all entries of G: ||G||^2 - 2 sum of the superdiagonal + R. The entries on the
+ * superdiagonal come with the first product. */
 static enum status sum_entries(struct core *c, struct core_consistency *core,
-                               const volatile sig_atomic_t *interrupted, double deadline,
-                               struct progress *progress, struct error *error)
+                               const struct limits *limits, struct progress *progress,
+                               struct error *error)
 {
     uint64_t passes = core_consistency_passes(c->b->order, c->rank);
+    double squares = 0, diagonal = 0, rank = (double)c->rank;
     bool stop = false;
     for (uint64_t pass = 0; pass < passes && !stop; pass++) {
-        bool ends = (interrupted && *interrupted) || (deadline > 0 && clock_now() >= deadline);
-        if (add_entries(c, pass == 0, ends, &stop, error) != STATUS_OK ||
-            rotate(c, pass, error) != STATUS_OK)
+        if (multiply(c, limits, &stop, error) != STATUS_OK || rotate(c, pass, error) != STATUS_OK)
             return error->status;
+        for (uint64_t i = 0; i < c->rank * c->rank; i++)
+            squares += c->product[i] * c->product[i];
+        for (uint64_t r = 0; pass == 0 && r < c->rank; r++)
+            diagonal += c->product[r * c->rank + r];
         progress_update(progress, (double)(pass + 1) / (double)passes, "MTTKRP %ju of %ju",
                         (uintmax_t)pass + 1, (uintmax_t)passes);
     }
-    double rank = (double)c->rank;
     if (stop)
         core->state = CORE_ENDED;
     else
-        core->percent = 100 * (1 - (c->squares - 2 * c->diagonal + rank) / rank);
+        take_misfit(core, (squares - 2 * diagonal + rank) / rank, 0);
+    return STATUS_OK;
+}
+
+static bool is_probed(const struct core *c, int n)
+{
+    return n != c->output && n != c->fixed;
+}
+
+/* Room for the matrices B that signs multiply. */
+static enum status create_probes(struct core *c, struct error *error)
+{
+    c->signs = memory_array(c->rank, c->rank * sizeof *c->signs, error);
+    c->expected = memory_array(c->rank, sizeof *c->expected, error);
+    for (int n = 0; n < c->b->order && error->status == STATUS_OK; n++) {
+        if (!is_probed(c, n))
+            continue;
+        c->whole[n] = c->inverse.factor[n];
+        c->inverse.factor[n] =
+            memory_array(c->inverse.shape.dims[n], c->rank * sizeof *c->m, error);
+    }
+    return error->status;
+}
+
+/* Column r of each probed mode becomes B times signs of its own. Of T, which has ones where all
+ * indices are r, the product of the signs r is left. */
+static enum status load_probe(struct core *c, uint64_t probe, struct error *error)
+{
+    for (uint64_t r = 0; r < c->rank; r++)
+        c->expected[r] = 1;
+    for (int n = 0; n < c->b->order; n++) {
+        if (!is_probed(c, n))
+            continue;
+        core_probes_signs(c->signs, c->rank, n, probe);
+        factor_columns_multiply(c->whole[n], c->inverse.shape.dims[n], c->rank, c->signs,
+                                c->inverse.factor[n]);
+        for (uint64_t r = 0; r < c->rank; r++)
+            c->expected[r] *= c->signs[r * c->rank + r];
+    }
+    return backend_load(c->b, &c->inverse, error);
+}
+
+/* ||G - T||^2 as the mean of what probes give. */
+static enum status estimate(struct core *c, struct core_consistency *core,
+                            const struct limits *limits, struct progress *progress,
+                            struct error *error)
+{
+    struct core_mean misfit = {0};
+    double rank = (double)c->rank;
+    bool stop = false;
+    if (create_probes(c, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t probe = 0; probe < CORE_PROBES && !stop; probe++) {
+        double squares = 0;
+        if (load_probe(c, probe, error) != STATUS_OK ||
+            multiply(c, limits, &stop, error) != STATUS_OK)
+            return error->status;
+        for (uint64_t r = 0; r < c->rank; r++)
+            c->product[r * c->rank + r] -= c->expected[r];
+        for (uint64_t i = 0; i < c->rank * c->rank; i++)
+            squares += c->product[i] * c->product[i];
+        core_mean_add(&misfit, squares);
+        progress_update(progress, (double)(probe + 1) / CORE_PROBES, "probe %ju of %d",
+                        (uintmax_t)probe + 1, CORE_PROBES);
+    }
+    core->estimated = true;
+    if (stop)
+        core->state = CORE_ENDED;
+    else
+        take_misfit(core, misfit.mean / rank, core_mean_error(&misfit) / rank);
     return STATUS_OK;
 }
 
@@ -162,28 +257,61 @@ static enum status create(struct core *c, const struct ktensor *k, struct error 
     return error->status;
 }
 
-enum status core_consistency(struct core_consistency *core, struct backend *b,
-                             const struct ktensor *k, const volatile sig_atomic_t *interrupted,
-                             double deadline, struct progress *progress, struct error *error)
+static void free_core(struct core *c)
 {
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(c->whole[n]);
+    memory_free(c->signs);
+    memory_free(c->expected);
+    ktensor_free(&c->inverse);
+    memory_free(c->m);
+    memory_free(c->product);
+}
+
+void core_consistency_text(const struct core_consistency *core, char *text, size_t size)
+{
+    if (!core->estimated)
+        snprintf(text, size, core->percent > -1000 ? "%.1f" : "%.1e", core->percent);
+    else if (core->percent > -1000 && core->error < 1000)
+        snprintf(text, size, core->error < 1 ? "%.1f +- %.1f" : "%.0f +- %.0f", core->percent,
+                 core->error);
+    else
+        snprintf(text, size, "%.1e +- %.0e", core->percent, core->error);
+}
+
+static void tell(const struct core_consistency *core, struct progress *progress)
+{
+    char text[CORE_TEXT] = "not known";
+    if (core->state == CORE_KNOWN)
+        core_consistency_text(core, text, sizeof text);
+    progress_done(progress, "%s", text);
+}
+
+enum status core_consistency(struct core_consistency *core, struct backend *b,
+                             const struct ktensor *k, uint64_t most,
+                             const volatile sig_atomic_t *interrupted, double deadline,
+                             struct progress *progress, struct error *error)
+{
+    const struct limits limits = {interrupted, deadline};
     struct core c = {.b = b, .rank = k->rank};
+    bool exact = core_consistency_passes(b->order, k->rank) <= most;
     *core = (struct core_consistency){.state = CORE_KNOWN};
     if (b->order < 3)
         core->state = CORE_FEW_MODES;
-    else if (core_consistency_passes(b->order, k->rank) > CORE_PASSES)
+    else if (!exact && k->rank > CORE_PASSES)
         core->state = CORE_TOO_LARGE;
     if (core->state != CORE_KNOWN)
         return STATUS_OK;
     progress_stage(progress, "core consistency");
     if (create(&c, k, error) == STATUS_OK && invert(&c, k, core, error) == STATUS_OK &&
-        core->state == CORE_KNOWN && backend_load(b, &c.inverse, error) == STATUS_OK)
-        sum_entries(&c, core, interrupted, deadline, progress, error);
-    if (error->status == STATUS_OK && core->state == CORE_KNOWN)
-        progress_done(progress, "%.4g", core->percent);
-    else if (error->status == STATUS_OK)
-        progress_done(progress, "not known");
-    ktensor_free(&c.inverse);
-    memory_free(c.m);
-    memory_free(c.product);
+        core->state == CORE_KNOWN) {
+        if (!exact)
+            estimate(&c, core, &limits, progress, error);
+        else if (backend_load(b, &c.inverse, error) == STATUS_OK)
+            sum_entries(&c, core, &limits, progress, error);
+    }
+    if (error->status == STATUS_OK)
+        tell(core, progress);
+    free_core(&c);
     return error->status;
 }

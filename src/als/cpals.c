@@ -157,11 +157,10 @@ static enum status check_last(struct backend *b, const struct cpals_options *opt
 
 const char *cpals_stop_text(enum cpals_stop stop)
 {
-    static const char *const text[] = {[CPALS_GOES_ON] = "not stopped",
-                                       [CPALS_CONVERGED] = "converged",
-                                       [CPALS_ITERATIONS] = "iteration limit",
-                                       [CPALS_INTERRUPTED] = "interrupted",
-                                       [CPALS_TIME_LIMIT] = "time limit"};
+    static const char *const text[] = {
+        [CPALS_GOES_ON] = "not stopped",        [CPALS_CONVERGED] = "converged",
+        [CPALS_ITERATIONS] = "iteration limit", [CPALS_INTERRUPTED] = "interrupted",
+        [CPALS_TIME_LIMIT] = "time limit",      [CPALS_BREAKDOWN] = "numerical breakdown"};
     return text[stop];
 }
 
@@ -213,8 +212,9 @@ enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals
     memcpy(k->fixed, b->rules.fixed, sizeof k->fixed);
     if (!wants_core(options, result))
         return STATUS_OK;
-    return core_consistency(&result->core, b, k, options->interrupted, options->deadline, progress,
-                            error);
+    return core_consistency(&result->core, b, k,
+                            options->core_passes ? options->core_passes : CORE_PASSES,
+                            options->interrupted, options->deadline, progress, error);
 }
 
 enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_options *options,

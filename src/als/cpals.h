@@ -28,6 +28,7 @@ struct cpals_options {
                               * is with several ranks but on rank 0 (cpals_run_rank sees to it) */
     bool core_consistency; /* compute it behind the last iteration, unless the run was ended ... */
     double core_above;     /* ... where the fit is above this                                  */
+    uint64_t core_passes;  /* estimate it where it takes more MTTKRPs than these; 0: CORE_PASSES */
 };
 
 enum cpals_stop {
@@ -35,7 +36,8 @@ enum cpals_stop {
     CPALS_CONVERGED,
     CPALS_ITERATIONS,
     CPALS_INTERRUPTED,
-    CPALS_TIME_LIMIT
+    CPALS_TIME_LIMIT,
+    CPALS_BREAKDOWN /* of one start of several (starts.h)                                   */
 };
 
 /* Why a run has stopped, in words: "iteration limit". */
@@ -53,6 +55,7 @@ struct cpals_result {
     double seconds;         /* of loading the factors and of all iterations        */
     int saved;              /* the iteration of the last checkpoint, or 0          */
     struct error not_saved; /* why the last checkpoint was not written; else empty */
+    struct error breakdown; /* CPALS_BREAKDOWN: why there is no model; else empty  */
 };
 
 /* One iteration: updates every mode of a loaded backend in turn; *fit = the fit of the new model.

@@ -75,22 +75,34 @@ static struct fit_trace *trace_of(const struct work *w)
     return w->ranks.all->rank == 0 ? w->setting->als.trace : NULL;
 }
 
-/* The next start, to this rank's rows of its model. */
+/* The next start, to this rank's rows of its model. A numerical breakdown is that of all ranks at
+ * the same step: they find it in sums of all ranks, which have the same bits. */
 static enum status iterate(struct work *w, struct error *error)
 {
     const struct cpals_setting *s = w->setting;
     struct cpals_options als = starts_options(&w->starts, &s->als);
-    struct cpals_result result;
+    struct cpals_result result = {0};
     als.trace = trace_of(w);
-    if (make_start(w, error) != STATUS_OK)
-        return error->status;
-    double before = backend_ranks_seconds(&w->ranks);
-    if (cpals_iterate(&w->b, &w->part, &als, s->progress, &result, error) == STATUS_OK) {
+    if (make_start(w, error) == STATUS_OK) {
+        double before = backend_ranks_seconds(&w->ranks);
+        cpals_iterate(&w->b, &w->part, &als, s->progress, &result, error);
         w->communication += backend_ranks_seconds(&w->ranks) - before;
-        if (cpals_store(&w->b, &w->part, &als, s->progress, &result, error) == STATUS_OK)
-            starts_note(&w->starts, &result, als.trace);
     }
+    if (error->status == STATUS_OK &&
+        cpals_store(&w->b, &w->part, &als, s->progress, &result, error) == STATUS_OK)
+        starts_note(&w->starts, &result, als.trace);
+    else
+        starts_note_breakdown(&w->starts, &result, s->progress, error);
     return error->status;
+}
+
+/* The model of the start made last, unless there is none. */
+static enum status collect_last(struct work *w, struct ktensor *model, struct error *error)
+{
+    int last = w->starts.made - 1;
+    if (last < 0 || w->starts.start[last].result.stop == CPALS_BREAKDOWN)
+        return STATUS_OK;
+    return collect(&model[last], &w->part, &w->ranks, w->setting->spread, error);
 }
 
 /* All starts; the last one's model stays in w->part, until the backend has made room. */
@@ -98,8 +110,7 @@ static enum status iterate_all(struct work *w, struct ktensor *model, struct ran
                                struct error *error)
 {
     while (starts_go_on(&w->starts)) {
-        if (w->starts.made > 0 && collect(&model[w->starts.made - 1], &w->part, &w->ranks,
-                                          w->setting->spread, error) != STATUS_OK)
+        if (collect_last(w, model, error) != STATUS_OK)
             return error->status;
         ktensor_free(&w->part);
         if (iterate(w, error) != STATUS_OK)
@@ -139,11 +150,13 @@ enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,
     if (backend_prepare_part(&w.b, setting->kind, t, &w.ranks, &setting->options, setting->progress,
                              error) == STATUS_OK) {
         if (decompose(&w, t, model, report, error) == STATUS_OK)
-            collect(&model[w.starts.made - 1], &w.part, &w.ranks, setting->spread, error);
+            collect_last(&w, model, error);
         for (int i = 0; error->status == STATUS_OK && i < w.starts.asked; i++)
             result[i] = w.starts.start[i].result;
         if (error->status != STATUS_OK) /* the other ranks may be anywhere */
             comm_abort(c, error);
+        else if (starts_check(&w.starts, error) != STATUS_OK)
+            comm_settle(c, error);
     }
     starts_free(&w.starts);
     ktensor_free(&w.part);

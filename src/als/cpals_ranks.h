@@ -30,14 +30,16 @@ struct rank_report {
 
 /* Decomposes the tensor of which *t is this rank's part; every rank of c calls it. The nonzeros of
  * t are freed as soon as the backend is open; grid and part stay. model and result have a place for
- * each start: those that were made have iterations. *model, empty at first, receives the model,
+ * each start: those that were made have another stop than CPALS_GOES_ON, and those that broke down
+ * have no model. *model, empty at first, receives the model,
  * arranged (ktensor_arrange). Where setting->spread, *model is each rank's own: rank k
  * of P gets rows I_n * k / P to I_n * (k + 1) / P - 1 of mode n, and no rank has the whole.
  * Otherwise the model is whole: of ranks that share memory (struct comm) in the one *model that all
  * of them pass; else in that of rank 0, while the models of the others get no rows. The caller
  * frees the models when all ranks that share it have returned, after a failure too. A failure is
- * settled (comm_settle), where a part does not fit into memory, or has ended the other ranks
- * (comm_abort). Errors as cpals_run; a failure of another rank is returned as that rank's. */
+ * settled (comm_settle), where a part does not fit into memory or no start came to a model, or has
+ * ended the other ranks (comm_abort). Errors as cpals_run; a failure of another rank is returned as
+ * that rank's. */
 enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,
                            const struct cpals_setting *setting, struct ktensor *model,
                            struct cpals_result *result, struct rank_report *report,

@@ -14,6 +14,7 @@ struct rank_outcome {
     double fit; /* of the best start                                                           */
     struct core_consistency core; /* likewise                                                  */
     struct starts_agreement agreement;
+    struct error failure; /* why there is no model; else empty                                 */
 };
 
 /* The place in outcome (count) of the largest rank whose core consistency is known and

@@ -1,5 +1,7 @@
 #include "als/starts.h"
 
+#include <math.h>
+
 #include "als/nvecs.h"
 #include "base/memory.h"
 #include "model/ktensor_start.h"
@@ -34,11 +36,39 @@ void starts_free(struct starts *s)
 void starts_note(struct starts *s, const struct cpals_result *result, struct fit_trace *trace)
 {
     s->start[s->made].result = *result;
-    if (result->fit > s->start[s->best].result.fit)
+    if (s->modelled == 0 || result->fit > s->start[s->best].result.fit)
         s->best = s->made;
+    s->modelled++;
     if (trace && s->best == s->made)
         fit_trace_swap(trace, &s->trace);
     s->made++;
+}
+
+bool starts_note_breakdown(struct starts *s, const struct cpals_result *result,
+                           struct progress *progress, struct error *error)
+{
+    struct cpals_result *noted = &s->start[s->made].result;
+    if (error->status != STATUS_NUMERICAL)
+        return false;
+    *noted = *result;
+    noted->stop = CPALS_BREAKDOWN;
+    noted->breakdown = *error;
+    *error = (struct error){0};
+    ktensor_free(&s->model[s->made++]);
+    if (s->asked > 1)
+        progress_done(progress, "start %d broke down: %s", s->made, noted->breakdown.message);
+    return true;
+}
+
+enum status starts_check(const struct starts *s, struct error *error)
+{
+    if (s->made == 0 || s->modelled > 0)
+        return STATUS_OK;
+    const char *why = s->start[0].result.breakdown.message;
+    if (s->asked == 1)
+        return error_set(error, STATUS_NUMERICAL, "%s", why);
+    return error_set(error, STATUS_NUMERICAL, "no start of %d came to a model; start 1: %s",
+                     s->made, why);
 }
 
 void starts_give_trace(struct starts *s, struct fit_trace *trace)
@@ -61,35 +91,41 @@ bool starts_go_on(const struct starts *s)
 struct cpals_options starts_options(const struct starts *s, const struct cpals_options *options)
 {
     struct cpals_options of = *options;
-    if (s->made > 0)
+    if (s->modelled > 0)
         of.core_above = s->start[s->best].result.fit;
     return of;
+}
+
+/* What the next start begins with. */
+static enum status begin(struct starts *s, struct backend *b, const struct ktensor *like,
+                         const struct starts_kind *kind, struct progress *progress,
+                         struct error *error)
+{
+    struct ktensor *k = &s->model[s->made];
+    const struct ktensor_start start = {.init = kind->init, .seed = s->start[s->made].seed};
+    if (s->made == 0)
+        return kind->nvecs ? nvecs_start(k, b, start.seed, progress, error) : STATUS_OK;
+    if (ktensor_create(k, &like->shape, like->rank, error) == STATUS_OK)
+        ktensor_begin(k, &k->shape, &start, b->rules.nonneg);
+    return error->status;
 }
 
 enum status starts_run(struct starts *s, struct backend *b, const struct starts_kind *kind,
                        const struct cpals_options *options, struct progress *progress,
                        struct error *error)
 {
-    const struct ktensor *first = &s->model[0];
+    const struct ktensor like = {.shape = s->model[0].shape, .rank = s->model[0].rank};
     while (starts_go_on(s)) {
-        struct ktensor *k = &s->model[s->made];
-        struct cpals_result result;
+        struct cpals_result result = {0};
         const struct cpals_options of = starts_options(s, options);
-        if (s->made > 0) {
-            if (ktensor_create(k, &first->shape, first->rank, error) != STATUS_OK)
-                return error->status;
-            const struct ktensor_start start = {.init = kind->init, .seed = s->start[s->made].seed};
-            ktensor_begin(k, &k->shape, &start, b->rules.nonneg);
-        } else if (kind->nvecs &&
-                   nvecs_start(k, b, s->start[0].seed, progress, error) != STATUS_OK) {
-            return error->status;
-        }
-        if (cpals_run(b, k, &of, progress, &result, error) != STATUS_OK)
+        if (begin(s, b, &like, kind, progress, error) == STATUS_OK &&
+            cpals_run(b, &s->model[s->made], &of, progress, &result, error) == STATUS_OK)
+            starts_note(s, &result, options->trace);
+        else if (!starts_note_breakdown(s, &result, progress, error))
             return s->asked > 1 ? error_prefix(error, "start %d: ", s->made + 1) : error->status;
-        starts_note(s, &result, options->trace);
     }
     starts_give_trace(s, options->trace);
-    return STATUS_OK;
+    return starts_check(s, error);
 }
 
 enum status starts_settle(struct starts *s, struct ktensor *best, struct error *error)
@@ -97,7 +133,7 @@ enum status starts_settle(struct starts *s, struct ktensor *best, struct error *
     struct ktensor *of = &s->model[s->best];
     s->start[s->best].score = 1;
     for (int i = 0; i < s->made && error->status == STATUS_OK; i++)
-        if (i != s->best)
+        if (i != s->best && s->start[i].result.stop != CPALS_BREAKDOWN)
             ktensor_score(&s->model[i], of, 0, &s->start[i].score, NULL, error);
     *best = *of;
     *of = (struct ktensor){0};
@@ -107,12 +143,14 @@ enum status starts_settle(struct starts *s, struct ktensor *best, struct error *
 
 struct starts_agreement starts_agreement(const struct starts *s)
 {
-    struct starts_agreement a = {.others = s->made - 1};
+    struct starts_agreement a = {.others = s->modelled - 1};
     double fit = s->start[s->best].result.fit;
     for (int i = 0; i < s->made; i++) {
+        if (i == s->best || s->start[i].result.stop == CPALS_BREAKDOWN)
+            continue;
         bool same = s->start[i].score >= STARTS_SAME;
-        a.agree += i != s->best && same;
-        a.different += !same && s->start[i].result.fit > fit - STARTS_EQUAL_FIT;
+        a.agree += same;
+        a.different += !same && s->start[i].result.fit > fit - STARTS_EQUAL_FIT * fabs(fit);
     }
     return a;
 }

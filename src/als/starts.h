@@ -10,22 +10,23 @@
  * Methodology 2, 2006, on the cosine of two columns; here of all modes together). */
 #define STARTS_SAME 0.95
 
-/* Fits that differ by less count as equally good. */
+/* Fits that differ by less than this part of the best one count as equally good. */
 #define STARTS_EQUAL_FIT 1e-3
 
 /* What one start has come to. */
 struct start_outcome {
     uint64_t seed;
-    struct cpals_result result;
+    struct cpals_result result; /* stop CPALS_BREAKDOWN: there is no model                     */
     double score; /* factor match score of its model with the best one, without weights; 1 for the
                    * best itself                                                               */
 };
 
 struct starts {
-    int asked; /* starts that are to be made                                        */
-    int made;  /* of these, the first so many were made: fewer after a signal or at the
-                * time limit                                                        */
-    int best;  /* the one of the highest fit                                        */
+    int asked;    /* starts that are to be made                                        */
+    int made;     /* of these, the first so many were made: fewer after a signal or at the
+                   * time limit                                                        */
+    int modelled; /* of those made, how many came to a model: the others broke down    */
+    int best;     /* the one of the highest fit of those that came to a model          */
     struct start_outcome *start; /* (asked); owned */
     struct ktensor *model;  /* (asked): the models, arranged (ktensor_arrange), until the best is
                              * taken; owned                                                    */
@@ -50,6 +51,16 @@ void starts_free(struct starts *s);
  * trace, which may be NULL, in exchange for another. */
 void starts_note(struct starts *s, const struct cpals_result *result, struct fit_trace *trace);
 
+/* Where *error is a numerical breakdown, the start under way ends with *result: notes that, tells
+ * it where there are several starts, makes *error empty and returns true. The backend can be loaded
+ * again. */
+bool starts_note_breakdown(struct starts *s, const struct cpals_result *result,
+                           struct progress *progress, struct error *error);
+
+/* STATUS_NUMERICAL, with the reason of the first start, where starts were made and none came to a
+ * model. */
+enum status starts_check(const struct starts *s, struct error *error);
+
 /* Behind the last start: gives the trace of the best one back, unless `trace` is NULL. */
 void starts_give_trace(struct starts *s, struct fit_trace *trace);
 
@@ -70,13 +81,15 @@ struct starts_kind {
 };
 
 /* Makes the starts, one after the other, each as cpals_run does. The model of the first is what it
- * begins with, unless kind->nvecs; the others begin with random factor matrices. Errors as
- * ktensor_create, nvecs_start and cpals_run. */
+ * begins with, unless kind->nvecs; the others begin with random factor matrices. A start that
+ * breaks down has no model, and the next one follows. Errors as starts_check, ktensor_create,
+ * nvecs_start and cpals_run. */
 enum status starts_run(struct starts *s, struct backend *b, const struct starts_kind *kind,
                        const struct cpals_options *options, struct progress *progress,
                        struct error *error);
 
-/* Fills in the scores and moves the best model to *best; the others are freed. STATUS_MEMORY. */
+/* Fills in the scores and moves the best model to *best; the others are freed. Some start came to
+ * a model. STATUS_MEMORY. */
 enum status starts_settle(struct starts *s, struct ktensor *best, struct error *error);
 
 /* Of starts with scores. */

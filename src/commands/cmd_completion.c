@@ -28,7 +28,7 @@ int cmd_completion(int argc, char **argv, struct error *error)
         cmd_common_answered(&common, cmd_completion_help))
         return (int)error->status;
     if (cli_single_operand(argc, argv, first, "shell", &shell, error) == STATUS_OK &&
-        cli_choice("completion", shell, names, &choice, error) == STATUS_OK)
+        cli_choice("shell", shell, names, &choice, error) == STATUS_OK)
         (choice == 0 ? completion_bash : completion_zsh)(stdout);
     return (int)error->status;
 }

@@ -16,11 +16,16 @@
 #include "commands/cpd_signals.h"
 #include "commands/cpd_starts.h"
 
-/* Reads the start that --init names. */
+/* Reads the start that --init names; with --fix, what is fixed must be there. */
 static enum status read_start(struct cpd_job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
-    if (!s->init_stem || ktensor_read(&job->start, s->init_stem, 0, error) != STATUS_OK)
+    const bool *fixed = s->common.options.rules.fixed;
+    if (s->init_stem && mode_rules_any(fixed))
+        ktensor_read_some(&job->start, s->init_stem, fixed, error);
+    else if (s->init_stem)
+        ktensor_read(&job->start, s->init_stem, 0, error);
+    if (error->status != STATUS_OK || !s->init_stem)
         return error->status;
     if (job->start.rank != s->common.options.rank)
         return error_set(
@@ -155,26 +160,43 @@ static enum status run_process(struct cpd_job *job, struct error *error)
     return status == STATUS_OK ? finish(job, NULL, error) : status;
 }
 
-/* Notes what the present one of several ranks has come to, and frees what it has. */
+/* Of several ranks, notes what the present one has come to. Where it broke down, which is no reason
+ * against the next one, *error moves to *breakdown, which has the first such. */
+static void note_rank(struct cpd_job *job, struct error *breakdown, struct error *error)
+{
+    struct rank_outcome of = {.rank = job->settings.common.options.rank, .failure = *error};
+    if (!job->outcome)
+        return;
+    if (error->status == STATUS_OK) {
+        of.fit = job->result.fit;
+        of.core = job->result.core;
+        of.agreement = starts_agreement(&job->starts);
+    }
+    job->outcome[job->outcomes++] = of;
+    if (error->status != STATUS_NUMERICAL)
+        return;
+    if (error->message[0])
+        error_prefix(error, "-r %ju: ", (uintmax_t)of.rank);
+    if (breakdown->status == STATUS_OK)
+        *breakdown = *error;
+    *error = (struct error){0};
+}
+
+/* Frees what the present rank has. */
 static void end_rank(struct cpd_job *job)
 {
-    const struct starts *s = &job->starts;
-    if (job->outcome && s->made > 0)
-        job->outcome[job->outcomes++] =
-            (struct rank_outcome){.rank = job->settings.common.options.rank,
-                                  .fit = job->result.fit,
-                                  .core = job->result.core,
-                                  .agreement = starts_agreement(s)};
     cpd_output_close(job);
     cpd_record_close(job);
     starts_free(&job->starts);
     ktensor_free(&job->model);
 }
 
-/* Decomposes with one rank of -r after the other; a signal and the time limit end all. */
+/* Decomposes with one rank of -r after the other; a signal and the time limit end all. A rank that
+ * breaks down has no model, and the next one follows. */
 static enum status run_ranks(struct cpd_job *job, struct comm *world, struct error *error)
 {
     struct cpd_settings *s = &job->settings;
+    struct error breakdown = {0};
     int ranks = rank_range_count(&s->ranks);
     bool ended = false;
     if (ranks > 1)
@@ -185,11 +207,15 @@ static enum status run_ranks(struct cpd_job *job, struct comm *world, struct err
         if (cpd_settings_take_rank(s, s->ranks.first + (uint64_t)i * s->ranks.step, error) ==
             STATUS_OK)
             world ? run_processes(job, world, error) : run_process(job, error);
-        ended = error->status == STATUS_OK && starts_ended(&job->starts);
+        ended = starts_ended(&job->starts);
+        note_rank(job, &breakdown, error);
         end_rank(job);
     }
     if (job->outcomes > 0)
-        cpd_tell_ranks(&job->progress, job->outcome, job->outcomes, job->outcomes < ranks);
+        cpd_tell_ranks(&job->progress, job->outcome, job->outcomes, job->outcomes < ranks,
+                       s->nowrite ? NULL : s->base_stem);
+    if (error->status == STATUS_OK)
+        *error = breakdown;
     return error->status;
 }
 

@@ -39,9 +39,8 @@ void cmd_report_help(FILE *stream)
                     "run,\nthe fit after each iteration, weights, and each component in each "
                     "mode.\nThe page is one file and needs no network.\n");
     cli_help(stream, cmd_report_sections);
-    fprintf(
-        stream,
-        "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n");
+    fprintf(stream,
+            "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n");
 }
 
 struct job {

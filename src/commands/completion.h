@@ -20,7 +20,8 @@ void completion_zsh(FILE *stream);
 struct completion {
     char words[COMPLETION_ROOM]; /* separated by spaces; none where it is free        */
     bool list;                   /* several of the words, separated by commas        */
-    bool files, folders;         /* the name of a file, or the beginning of names; of a folder */
+    bool files, folders;         /* the name of a file; of a folder                    */
+    bool models;                 /* the stem of a model, or a .ktns file              */
 };
 
 /* *c = what may follow the option. */

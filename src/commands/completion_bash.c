@@ -14,6 +14,7 @@ static const char helpers[] =
     "# Folders, and files whose names begin with $1 and end in one of the others; any where there "
     "is "
     "none.\n"
+    "# With ktns also the stems of models.\n"
     "_blco_files() {\n"
     "    local name ending word=$1\n"
     "    shift\n"
@@ -22,6 +23,8 @@ static const char helpers[] =
     "        [[ $# -eq 0 || -d $name ]] && COMPREPLY+=(\"$name\") && continue\n"
     "        for ending in \"$@\"; do\n"
     "            [[ $name == *.\"$ending\" ]] && COMPREPLY+=(\"$name\") && break\n"
+    "            [[ $ending == ktns && $name == \"$word\"*.mode1.@(mat|npy) ]] &&\n"
+    "                COMPREPLY+=(\"${name%.mode1.*}\")\n"
     "        done\n"
     "    done < <(compgen -f -- \"$word\")\n"
     "}\n"
@@ -80,11 +83,13 @@ static void print_argument(FILE *stream, const struct cli_option *o)
     print_pattern(stream, o);
     if (c.files)
         fprintf(stream, "_blco_files \"$word\"; ");
+    if (c.models)
+        fprintf(stream, "_blco_files \"$word\" ktns; ");
     if (c.folders)
         fprintf(stream, "_blco_folders \"$word\"; ");
     if (c.words[0])
-        fprintf(stream, "%s \"$word\" '%s'%s; ", c.files ? "_blco_more" : "_blco_words", c.words,
-                c.list ? " list" : "");
+        fprintf(stream, "%s \"$word\" '%s'%s; ", c.files || c.models ? "_blco_more" : "_blco_words",
+                c.words, c.list ? " list" : "");
     fprintf(stream, "return ;;\n");
 }
 

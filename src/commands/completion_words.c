@@ -15,7 +15,7 @@ static const struct {
     {"sharing", "auto off", false},
     {"on", "gpus processors", false},
     {"header", "none dims sptensor", false},
-    {"init", "random normal", false},
+    {"init", "random normal nvecs", false},
     {"format", "text npy ktns", true},
 };
 
@@ -40,9 +40,9 @@ static void add_alternatives(struct completion *c, const char *argument)
 
 void completion_of(struct completion *c, const struct cli_option *option)
 {
-    *c = (struct completion){.files = strcmp(option->argument, "FILE") == 0 ||
-                                      strcmp(option->argument, "STEM") == 0 ||
-                                      strcmp(option->argument, "START") == 0,
+    *c = (struct completion){.files = strcmp(option->argument, "FILE") == 0,
+                             .models = strcmp(option->argument, "STEM") == 0 ||
+                                       strcmp(option->argument, "START") == 0,
                              .folders = strcmp(option->argument, "DIR") == 0};
     add_alternatives(c, option->argument);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -4,6 +4,9 @@
 #include "commands/command_table.h"
 #include "commands/completion.h"
 
+/* The names of the models' files without .mode1.mat. */
+#define STEMS "compadd -- $PREFIX*.mode1.(mat|npy)(N\\:r\\:r)"
+
 /* Text between single quotes, in a place where `special` are to be escaped, too. */
 static void print_quoted(FILE *stream, const char *text, const char *special)
 {
@@ -26,8 +29,10 @@ static void print_argument(FILE *stream, const struct cli_option *o)
     fprintf(stream, ":");
     if (c.list)
         fprintf(stream, "_values -s , word %s", c.words);
-    else if (c.words[0] && c.files)
-        fprintf(stream, "{compadd %s; _files}", c.words);
+    else if (c.words[0] && c.models)
+        fprintf(stream, "{compadd %s; " STEMS "; _path_files -/ -g \"*.ktns(-.)\"}", c.words);
+    else if (c.models)
+        fprintf(stream, "{" STEMS "; _path_files -/ -g \"*.ktns(-.)\"}");
     else if (c.words[0])
         fprintf(stream, "(%s)", c.words);
     else if (c.files)
@@ -54,9 +59,13 @@ static void print_option(FILE *stream, const struct cli_option *o)
     fprintf(stream, "' \\\n");
 }
 
-/* 'tns tns.gz' as _files takes it: "*.(tns|tns.gz)". */
+/* 'tns tns.gz' as _files takes it: "*.(tns|tns.gz)"; with ktns also the stems of models. */
 static void print_operands(FILE *stream, const char *endings)
 {
+    if (strcmp(endings, "ktns") == 0) {
+        fprintf(stream, "            '*:model:{" STEMS "; _path_files -/ -g \"*.ktns(-.)\"}' \\\n");
+        return;
+    }
     fprintf(stream, "            '*:file:_files -g \"*.(");
     for (; *endings; endings++)
         fputc(*endings == ' ' ? '|' : *endings, stream);

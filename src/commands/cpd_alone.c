@@ -45,6 +45,7 @@ static enum status plan_and_read(struct alone *a, struct error *error)
         cpd_checkpoint_check_shape(job, &x->shape, x->nnz, error) != STATUS_OK ||
         try_last_rank(job, error) != STATUS_OK)
         return error->status;
+    cpd_note_start(job, &x->shape);
     return backend_prepare(&a->backend, job->kind, &job->input, &job->settings.common.options, NULL,
                            &job->progress, error);
 }

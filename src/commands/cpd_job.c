@@ -32,6 +32,31 @@ void cpd_note_shape(struct cpd_job *job, const struct shape *shape)
     job->progress.kept = NULL;
 }
 
+/* Fills `why` (size) where mode n starts at random although a model was given. */
+static bool starts_at_random(const struct shape *start, int n, uint64_t length, char *why,
+                             size_t size)
+{
+    uint64_t rows = n < start->order ? start->dims[n] : 0;
+    if (rows == 0)
+        snprintf(why, size, "has no file of this mode");
+    else
+        snprintf(why, size, "has %ju row%s, the tensor %ju", (uintmax_t)rows, rows == 1 ? "" : "s",
+                 (uintmax_t)length);
+    return rows != length;
+}
+
+void cpd_note_start(struct cpd_job *job, const struct shape *shape)
+{
+    const struct cpd_settings *s = &job->settings;
+    char why[96];
+    keep_notes(job);
+    for (int n = 0; s->init_stem && n < shape->order; n++)
+        if (starts_at_random(&job->start.shape, n, shape->dims[n], why, sizeof why))
+            progress_note(&job->progress, "mode %d starts at random (seed %ju): --init %s %s",
+                          n + 1, (uintmax_t)s->seed, s->init_stem, why);
+    job->progress.kept = NULL;
+}
+
 void cpd_note_advice(struct cpd_job *job)
 {
     keep_notes(job);
@@ -59,19 +84,28 @@ bool cpd_last_rank(const struct cpd_job *job)
     return job->settings.common.options.rank == job->settings.ranks.last;
 }
 
-/* With --fix, modes that are not fixed may have other lengths. */
+/* With --fix, modes that are not fixed may have other lengths, or be missing. */
 static enum status check_lengths(const struct cpd_job *job, const struct shape *shape,
                                  struct error *error)
 {
     const struct mode_rules *rules = &job->settings.common.options.rules;
     const struct shape *start = &job->start.shape;
+    const char *stem = job->settings.init_stem;
     bool may_differ = mode_rules_any(rules->fixed);
-    for (int n = 0; n < start->order; n++)
-        if (start->dims[n] != shape->dims[n] && (!may_differ || rules->fixed[n]))
+    if (start->order > shape->order || (start->order < shape->order && !may_differ))
+        return error_set(error, STATUS_INPUT, "--init %s: %d mode%s, but the tensor has %d", stem,
+                         start->order, start->order == 1 ? "" : "s", shape->order);
+    for (int n = 0; n < shape->order; n++) {
+        if (start->dims[n] == shape->dims[n] || (may_differ && !rules->fixed[n]))
+            continue;
+        if (n >= start->order)
             return error_set(error, STATUS_INPUT,
-                             "--init %s: mode %d has %ju rows, but the tensor's has length %ju",
-                             job->settings.init_stem, n + 1, (uintmax_t)start->dims[n],
-                             (uintmax_t)shape->dims[n]);
+                             "--init %s: no file of mode %d, which --fix names", stem, n + 1);
+        return error_set(error, STATUS_INPUT,
+                         "--init %s: mode %d has %ju rows, but the tensor's has length %ju%s", stem,
+                         n + 1, (uintmax_t)start->dims[n], (uintmax_t)shape->dims[n],
+                         start->dims[n] > shape->dims[n] ? ": --dims can lengthen it" : "");
+    }
     return STATUS_OK;
 }
 
@@ -96,9 +130,6 @@ enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape
     const struct shape *start = &job->start.shape;
     if (cpd_settings_check_order(s, shape->order, error) != STATUS_OK || !s->init_stem)
         return error->status;
-    if (start->order != shape->order)
-        return error_set(error, STATUS_INPUT, "--init %s: %d mode%s, but the tensor has %d",
-                         s->init_stem, start->order, start->order == 1 ? "" : "s", shape->order);
     check_lengths(job, shape, error);
     for (int n = 0; n < start->order && error->status == STATUS_OK; n++)
         if (s->common.options.rules.nonneg[n] && start->dims[n] == shape->dims[n])

@@ -63,6 +63,10 @@ struct cpd_job {
 void cpd_note_shape(struct cpd_job *job, const struct shape *shape);
 void cpd_note_advice(struct cpd_job *job);
 
+/* Names the modes that the model of --init does not have as the tensor needs them, a record, too;
+ * after cpd_check_start. */
+void cpd_note_start(struct cpd_job *job, const struct shape *shape);
+
 struct cpals_options cpd_als_options(struct cpd_job *job);
 
 /* Frees what the job owns. */
@@ -79,7 +83,8 @@ void cpd_catch_signals(void);
 bool cpd_last_rank(const struct cpd_job *job);
 
 /* Refuses modes that the tensor does not have, and a start (--init) whose shape is not that of the
- * tensor or that has a negative entry where --nonneg allows none. STATUS_INPUT. */
+ * tensor (with --fix, in the modes that are fixed) or that has a negative entry where --nonneg
+ * allows none. STATUS_INPUT. */
 enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape,
                             struct error *error);
 

@@ -22,7 +22,7 @@ struct work {
     struct cpd_telling *telling; /* (ranks) in the end; owned             */
     struct device_comm *devices; /* owned                              */
     struct rank_tensor tensor;
-    struct cpals_result *result; /* (starts): those that were made have iterations; owned */
+    struct cpals_result *result; /* (starts): those that were made have a stop; owned */
 };
 
 /* Whether the job is this rank's own; threads of one process leave the job to rank 0. */
@@ -82,8 +82,10 @@ static void show_grid(struct work *w)
     progress_note(w->progress,
                   "%d ranks, grid %s, the fullest has %.1f %% more nonzeros than the mean",
                   t->grid.ranks, name, 100 * (t->cost.imbalance > 0 ? t->cost.imbalance : 0));
-    if (w->progress)
+    if (w->progress) {
         cpd_note_shape(w->job, &t->shape);
+        cpd_note_start(w->job, &t->shape);
+    }
 }
 
 /* Ranks of one host share the memory that may be used evenly, unless the user says how much a rank
@@ -121,8 +123,12 @@ static enum status decompose(struct work *w, struct error *error)
 static void hand_over(struct work *w)
 {
     struct cpd_job *job = w->job;
-    for (int i = 0; owns_job(w) && i < job->starts.asked && w->result[i].iterations > 0; i++)
-        starts_note(&job->starts, &w->result[i], NULL);
+    for (int i = 0; owns_job(w) && i < job->starts.asked; i++) {
+        struct error breakdown = w->result[i].breakdown;
+        if (w->result[i].stop != CPALS_GOES_ON &&
+            !starts_note_breakdown(&job->starts, &w->result[i], NULL, &breakdown))
+            starts_note(&job->starts, &w->result[i], NULL);
+    }
     if (w->comm->rank > 0)
         return;
     job->times.read = w->tensor.read_seconds;

@@ -1,5 +1,6 @@
 #include "commands/cpd_record.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -102,7 +103,8 @@ static void put_health(struct json *j, const struct model_health *h)
 static const char *const stops[] = {[CPALS_CONVERGED] = "converged",
                                     [CPALS_ITERATIONS] = "iteration_limit",
                                     [CPALS_INTERRUPTED] = "interrupted",
-                                    [CPALS_TIME_LIMIT] = "time_limit"};
+                                    [CPALS_TIME_LIMIT] = "time_limit",
+                                    [CPALS_BREAKDOWN] = "breakdown"};
 
 static void put_result(struct json *j, const struct cpals_result *r)
 {
@@ -122,6 +124,8 @@ static void put_result(struct json *j, const struct cpals_result *r)
     put_health(j, &r->health);
     if (r->core.state == CORE_KNOWN)
         json_number(j, "core_consistency", r->core.percent);
+    if (r->core.state == CORE_KNOWN && r->core.estimated)
+        json_number(j, "core_consistency_error", r->core.error);
     json_end(j);
 }
 
@@ -132,10 +136,13 @@ static void put_starts(struct json *j, const struct starts *s)
         const struct start_outcome *of = &s->start[i];
         json_object(j, NULL);
         json_unsigned(j, "seed", of->seed);
-        json_number(j, "fit", of->result.fit);
+        bool model = of->result.stop != CPALS_BREAKDOWN;
+        json_number(j, "fit", model ? of->result.fit : NAN);
         json_unsigned(j, "iterations", (uint64_t)of->result.iterations);
         json_string(j, "stop", stops[of->result.stop]);
-        json_number(j, "score_with_best", of->score);
+        json_number(j, "score_with_best", model ? of->score : NAN);
+        if (!model)
+            json_string(j, "breakdown", of->result.breakdown.message);
         json_end(j);
     }
     json_end(j);

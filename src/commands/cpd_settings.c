@@ -57,9 +57,8 @@ static const struct cli_option model_options[] = {
     {"nonneg", KEY_NONNEG, "[MODES]",
      "keep the factor matrices of these modes, as 1,3,\nnonnegative; without a list: of all modes"},
     {"fix", KEY_FIX, "MODES",
-     "keep the factor matrices of these modes as --init\nSTEM gives them; other modes begin at "
-     "random "
-     "where\nSTEM's have another length"},
+     "keep the factor matrices of these modes as --init\nSTEM gives them; other modes start at "
+     "random\nwhere STEM's have another length, or no file"},
     {NULL, 0, NULL, NULL}};
 
 static const struct cli_option output_options[] = {

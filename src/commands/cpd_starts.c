@@ -3,31 +3,39 @@
 #include <stdint.h>
 #include <stdio.h>
 
+static void show_start(struct progress *progress, const struct start_outcome *of, bool best)
+{
+    if (of->result.stop == CPALS_BREAKDOWN)
+        progress_note(progress, "  %18ju %10d %11s %6s  broke down: %s", (uintmax_t)of->seed,
+                      of->result.iterations, "-", "-", of->result.breakdown.message);
+    else
+        progress_note(progress, "  %18ju %10d %11.9f %6.4f  %s%s", (uintmax_t)of->seed,
+                      of->result.iterations, of->result.fit, of->score,
+                      cpals_stop_text(of->result.stop), best ? ", best" : "");
+}
+
 static void show_table(struct progress *progress, const struct starts *s)
 {
     progress_note(progress, "                seed iterations         fit  score");
-    for (int i = 0; i < s->made; i++) {
-        const struct start_outcome *of = &s->start[i];
-        progress_note(progress, "  %18ju %10d %11.9f %6.4f  %s%s", (uintmax_t)of->seed,
-                      of->result.iterations, of->result.fit, of->score,
-                      cpals_stop_text(of->result.stop), i == s->best ? ", best" : "");
-    }
+    for (int i = 0; i < s->made; i++)
+        show_start(progress, &s->start[i], i == s->best);
 }
 
 /* What the scores mean, the gravest first. */
-static void explain(struct progress *progress, const struct starts_agreement *a)
+static void explain(struct progress *progress, const struct starts *s)
 {
+    const struct starts_agreement of = starts_agreement(s), *a = &of;
     if (a->agree == a->others)
         progress_note(progress,
-                      "all starts lead to the same components (score %.2f or more): others would "
+                      "all starts%s lead to the same components (score %.2f or more): others would "
                       "hardly find better ones",
-                      STARTS_SAME);
+                      s->modelled < s->made ? " that came to a model" : "", STARTS_SAME);
     else if (a->different > 0)
         progress_note(progress,
-                      "warning: %d of %d other starts fit as well (within %g) with other "
+                      "warning: %d of %d other starts fit as well (within %g %%) with other "
                       "components: the components of this rank are not unique; try a lower rank, "
                       "or a smaller --tol",
-                      a->different, a->others, STARTS_EQUAL_FIT);
+                      a->different, a->others, 100 * STARTS_EQUAL_FIT);
     else if (a->agree > 0)
         progress_note(progress,
                       "%d of %d other starts lead to the components of the best (score %.2f or "
@@ -48,15 +56,8 @@ void cpd_tell_starts(struct progress *progress, const struct starts *s)
     if (s->made < s->asked)
         progress_note(progress, "%d of %d starts were begun before the end of the run", s->made,
                       s->asked);
-    if (s->made > 1) {
-        const struct starts_agreement a = starts_agreement(s);
-        explain(progress, &a);
-    }
-}
-
-void cpd_core_text(const struct core_consistency *core, char *text, size_t size)
-{
-    snprintf(text, size, core->percent > -1000 ? "%.1f" : "%.1e", core->percent);
+    if (s->modelled > 1)
+        explain(progress, s);
 }
 
 void cpd_tell_core(struct progress *progress, const struct core_consistency *core)
@@ -64,16 +65,18 @@ void cpd_tell_core(struct progress *progress, const struct core_consistency *cor
     static const char *const why[CORE_STATES] = {
         [CORE_FEW_MODES] = "it takes three modes or more",
         [CORE_ZERO] = "a component is zero",
+        [CORE_OVERFLOW] = "its numbers are more than a double holds",
         [CORE_ENDED] = "the run was ended before",
     };
-    char text[32];
+    char text[CORE_TEXT];
     if (core->state == CORE_KNOWN) {
-        cpd_core_text(core, text, sizeof text);
-        progress_note(progress, "core consistency %s", text);
+        core_consistency_text(core, text, sizeof text);
+        progress_note(progress, "core consistency %s%s", text,
+                      core->estimated ? " (estimated, with its standard error)" : "");
     }
     if (core->state == CORE_TOO_LARGE)
         progress_note(progress,
-                      "core consistency not known: it would take more than %d MTTKRPs at this rank",
+                      "core consistency not known: it is computed for %d components at most",
                       CORE_PASSES);
     else if (core->state == CORE_DEPENDENT)
         progress_note(progress, "core consistency not known: the columns of mode %d are dependent",

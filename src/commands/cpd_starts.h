@@ -12,15 +12,13 @@
  * for. */
 void cpd_tell_starts(struct progress *progress, const struct starts *starts);
 
-/* A core consistency that is known, in text (size). Far below 0 its digits mean nothing. */
-void cpd_core_text(const struct core_consistency *core, char *text, size_t size);
-
 /* The core consistency, or why it is not known; nothing where it was not asked for. */
 void cpd_tell_core(struct progress *progress, const struct core_consistency *core);
 
-/* A table of the ranks with bars for fit and core consistency, and the rank that they suggest.
- * `more`: not all ranks that were asked for are in outcome (count). */
+/* A table of the ranks with bars for fit and core consistency, and the rank that they suggest;
+ * nothing where no rank has a model. `more`: not all ranks that were asked for are in outcome
+ * (count). The models have the stems `stem`.r8, ...; NULL: they were not written. */
 void cpd_tell_ranks(struct progress *progress, const struct rank_outcome *outcome, int count,
-                    bool more);
+                    bool more, const char *stem);
 
 #endif

@@ -3,6 +3,8 @@
 #ifndef BLCO_KTENSOR_IO_H
 #define BLCO_KTENSOR_IO_H
 
+#include <stdbool.h>
+
 #include "base/stem_lock.h"
 #include "model/ktensor.h"
 
@@ -46,5 +48,11 @@ enum status ktensor_writable(const char *stem, int order, unsigned formats, stru
  * lambda is all one if it has no file. The caller frees *k with ktensor_free; *k is empty on
  * failure. STATUS_INPUT, with file and text line in the message; STATUS_MEMORY. */
 enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct error *error);
+
+/* Reads what there is of a model, of any number of modes. Where its matrices have a file each, all
+ * but those of the modes `needed` (MAX_ORDER) may be missing: a missing mode has length 0 in *k,
+ * whose order is the number of the last mode with a file. Everything else as ktensor_read. */
+enum status ktensor_read_some(struct ktensor *k, const char *stem, const bool *needed,
+                              struct error *error);
 
 #endif

@@ -77,6 +77,7 @@ static bool exists(const char *path)
 /* The files of a stem: what the log of the stem's lock says of them, and the first one of them. */
 struct stem_files {
     const char *stem;
+    const bool *needed; /* (MAX_ORDER) the modes that must have a file; NULL: all, with no gap */
     char *log;          /* owned */
     char *first;        /* its path, or NULL; owned */
     struct stat opened; /* the first file, before the others were opened */
@@ -116,27 +117,36 @@ static enum status check_unchanged(const struct stem_files *files, struct error 
     return error->status;
 }
 
-/* Opens STEM.mode1.EXT ... and STEM.lambda.EXT. *order is the number of modes that have a file, 0
- * if there is no STEM.mode1.EXT. */
+/* Opens STEM.mode1.EXT ..., up to the first that is missing, or all that there are, where some may
+ * be missing. *order is the number of the last mode that has a file, 0 if there is none. */
+static enum status open_modes(struct matrix_file *mode, int *order, struct stem_files *files,
+                              bool npy, struct error *error)
+{
+    char suffix[32], *path = NULL;
+    *order = 0;
+    for (int n = 0; n < MAX_ORDER && (n == 0 || path || files->needed); n++) {
+        snprintf(suffix, sizeof suffix, "mode%d.%s", n + 1, npy ? "npy" : "mat");
+        if (find_file(&path, files, suffix, error) != STATUS_OK ||
+            (path && matrix_file_open(&mode[n], path, npy, error) != STATUS_OK))
+            return error->status;
+        if (path)
+            *order = n + 1;
+    }
+    for (int n = 0; files->needed && n < *order; n++)
+        if (files->needed[n] && !mode[n].path)
+            return error_set(error, STATUS_INPUT, "%s: no file of mode %d: %s.mode%d.%s expected",
+                             files->stem, n + 1, files->stem, n + 1, npy ? "npy" : "mat");
+    return STATUS_OK;
+}
+
+/* Opens the files of the modes (open_modes) and STEM.lambda.EXT. */
 static enum status open_matrix_files(struct matrix_file *mode, struct matrix_file *lambda,
                                      int *order, struct stem_files *files, bool npy,
                                      struct error *error)
 {
-    const char *extension = npy ? "npy" : "mat";
-    char suffix[32], *path;
-    for (*order = 0; *order < MAX_ORDER; ++*order) {
-        snprintf(suffix, sizeof suffix, "mode%d.%s", *order + 1, extension);
-        if (find_file(&path, files, suffix, error) != STATUS_OK)
-            return error->status;
-        if (!path)
-            break;
-        if (matrix_file_open(&mode[*order], path, npy, error) != STATUS_OK)
-            return error->status;
-    }
-    if (*order == 0)
-        return STATUS_OK;
-    snprintf(suffix, sizeof suffix, "lambda.%s", extension);
-    if (find_file(&path, files, suffix, error) != STATUS_OK ||
+    char *path;
+    if (open_modes(mode, order, files, npy, error) != STATUS_OK || *order == 0 ||
+        find_file(&path, files, npy ? "lambda.npy" : "lambda.mat", error) != STATUS_OK ||
         (path && matrix_file_open(lambda, path, npy, error) != STATUS_OK))
         return error->status;
     return check_unchanged(files, error);
@@ -150,23 +160,29 @@ static enum status check_order(const char *name, int order, int expected, struct
                      expected);
 }
 
+/* Refuses matrices of different numbers of columns; *rank = the number of all. */
 static enum status check_shapes(const struct matrix_file *mode, const struct matrix_file *lambda,
-                                int order, struct error *error)
+                                int order, uint64_t *rank, struct error *error)
 {
+    const struct matrix_file *first = NULL;
     for (int n = 0; n < order; n++) {
-        if (mode[n].cols != mode[0].cols)
+        if (!mode[n].path)
+            continue;
+        first = first ? first : &mode[n];
+        if (mode[n].cols != first->cols)
             return error_set(error, STATUS_INPUT,
                              "%s: %" PRIu64 " columns, expected %" PRIu64 " as in %s", mode[n].path,
-                             mode[n].cols, mode[0].cols, mode[0].path);
+                             mode[n].cols, first->cols, first->path);
         if (mode[n].rows > MAX_LENGTH)
             return error_set(error, STATUS_INPUT, "%s: %" PRIu64 " rows, expected at most %" PRIu64,
                              mode[n].path, mode[n].rows, (uint64_t)MAX_LENGTH);
     }
-    if (lambda->path && (lambda->rows != mode[0].cols || lambda->cols != 1))
+    *rank = first->cols;
+    if (lambda->path && (lambda->rows != *rank || lambda->cols != 1))
         return error_set(error, STATUS_INPUT,
                          "%s: %" PRIu64 " x %" PRIu64 " numbers, expected %" PRIu64
                          " x 1, one for each column of %s",
-                         lambda->path, lambda->rows, lambda->cols, mode[0].cols, mode[0].path);
+                         lambda->path, lambda->rows, lambda->cols, *rank, first->path);
     return STATUS_OK;
 }
 
@@ -175,19 +191,19 @@ static enum status read_matrices(struct ktensor *k, struct stem_files *files, bo
                                  int expected, struct error *error)
 {
     struct matrix_file mode[MAX_ORDER] = {0}, lambda = {0};
-    uint64_t dims[MAX_ORDER];
+    uint64_t dims[MAX_ORDER], rank = 0;
     int order = 0;
     if (open_matrix_files(mode, &lambda, &order, files, npy, error) != STATUS_OK || order == 0)
         goto end;
     if (check_order(files->stem, order, expected, error) != STATUS_OK ||
-        check_shapes(mode, &lambda, order, error) != STATUS_OK)
+        check_shapes(mode, &lambda, order, &rank, error) != STATUS_OK)
         goto end;
     for (int n = 0; n < order; n++)
         dims[n] = mode[n].rows;
-    if (ktensor_create(k, SHAPE(order, dims), mode[0].cols, error) != STATUS_OK)
+    if (ktensor_create(k, SHAPE(order, dims), rank, error) != STATUS_OK)
         goto end;
     for (int n = 0; n < order; n++)
-        if (matrix_file_read(&mode[n], k->factor[n], error) != STATUS_OK)
+        if (mode[n].path && matrix_file_read(&mode[n], k->factor[n], error) != STATUS_OK)
             goto end;
     if (lambda.path)
         matrix_file_read(&lambda, k->lambda, error);
@@ -341,9 +357,10 @@ static bool ends_with(const char *text, const char *suffix)
     return length >= tail && strcmp(text + length - tail, suffix) == 0;
 }
 
-enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct error *error)
+static enum status read_stem(struct ktensor *k, const char *stem, int order, const bool *needed,
+                             struct error *error)
 {
-    struct stem_files files = {.stem = stem};
+    struct stem_files files = {.stem = stem, .needed = needed};
     *k = (struct ktensor){0};
     if (ends_with(stem, ".ktns"))
         read_ktns(k, stem, order, error);
@@ -354,4 +371,15 @@ enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct 
     if (error->status != STATUS_OK)
         ktensor_free(k);
     return error->status;
+}
+
+enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct error *error)
+{
+    return read_stem(k, stem, order, NULL, error);
+}
+
+enum status ktensor_read_some(struct ktensor *k, const char *stem, const bool *needed,
+                              struct error *error)
+{
+    return read_stem(k, stem, 0, needed, error);
 }

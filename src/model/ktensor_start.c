@@ -31,7 +31,7 @@ void ktensor_begin(struct ktensor *k, const struct shape *whole, const struct kt
 {
     bool given[MAX_ORDER] = {false}, all = true;
     for (int n = 0; n < k->shape.order; n++) {
-        given[n] = s->from && s->from->shape.dims[n] == whole->dims[n];
+        given[n] = s->from && n < s->from->shape.order && s->from->shape.dims[n] == whole->dims[n];
         all = all && given[n];
     }
     if (!all)

@@ -6,6 +6,7 @@
 #include "report/html.h"
 #include "report/page_components.h"
 #include "report/page_run.h"
+#include "report/page_starts.h"
 
 static const char style[] =
     ":root{--paper:#fff;--ink:#1b1f24;--soft:#57606a;--rule:#d8dee4;--line:#0a58a8}\n"
@@ -35,6 +36,8 @@ static const char style[] =
     ".wide .bar{padding-right:.9rem}\n"
     ".wide tbody td,.wide thead th{max-width:16rem;min-width:max-content}\n"
     ".wide td{white-space:nowrap;overflow:hidden;text-overflow:ellipsis}\n"
+    ".wide tbody .why{max-width:24rem;white-space:normal}\n"
+    ".below{margin-top:1.5rem}\n"
     "@media(max-width:40rem){body{padding:1rem}.wide .bar{display:none}}\n"
     ".bar svg{display:block;width:100%;height:.9rem;margin:.25rem 0;overflow:visible}\n"
     ".pair{display:grid;column-gap:2.5rem;grid-template-columns:"

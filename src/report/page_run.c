@@ -7,27 +7,8 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "report/html.h"
+#include "report/page_record.h"
 #include "report/plot.h"
-
-/* --- reading the record --- */
-
-/* The value at a path of names, "result" "fit"; NULL where it is not there. */
-static const struct json_value *at(const struct page *page, const char *object, const char *name)
-{
-    const struct json_tree *record = page->record;
-    const struct json_value *value = record ? json_member(record, &record->value[0], object) : NULL;
-    return name ? json_member(record, value, name) : value;
-}
-
-static const char *text_at(const struct page *page, const char *object, const char *name)
-{
-    return json_text_of(at(page, object, name));
-}
-
-static double number_at(const struct page *page, const char *object, const char *name)
-{
-    return json_number_of(at(page, object, name));
-}
 
 /* The numbers of an array become value[0..count); what is no number is NaN. */
 static enum status take_numbers(const struct json_tree *record, const struct json_value *array,
@@ -77,8 +58,8 @@ static void put_iterations(FILE *to, const struct page *page)
         {"iteration_limit", "stopped at the limit of iterations"},
         {"interrupted", "interrupted by a signal"},
         {"time_limit", "stopped at the time limit"}};
-    const char *stop = text_at(page, "result", "stop");
-    double iterations = number_at(page, "result", "iterations");
+    const char *stop = page_text_at(page, "result", "stop");
+    double iterations = page_number_at(page, "result", "iterations");
     if (!isfinite(iterations))
         return;
     begin_fact(to, "Iterations");
@@ -91,8 +72,8 @@ static void put_iterations(FILE *to, const struct page *page)
 
 static void put_time(FILE *to, const struct page *page)
 {
-    double total = number_at(page, "seconds", "total");
-    double iterations = number_at(page, "seconds", "iterations");
+    double total = page_number_at(page, "seconds", "total");
+    double iterations = page_number_at(page, "seconds", "iterations");
     if (!isfinite(total) || !isfinite(iterations))
         return;
     begin_fact(to, "Time");
@@ -105,11 +86,11 @@ static void put_time(FILE *to, const struct page *page)
 /* "backend cuda: NVIDIA H200, 2 ranks" */
 static void put_machine(FILE *to, const struct page *page)
 {
-    const char *backend = text_at(page, "backend", NULL);
-    const char *device = text_at(page, "device", "name");
-    const char *processor = text_at(page, "processor", NULL);
-    double threads = json_number_of(at(page, "threads", NULL));
-    double ranks = number_at(page, "ranks", "count");
+    const char *backend = page_text_at(page, "backend", NULL);
+    const char *device = page_text_at(page, "device", "name");
+    const char *processor = page_text_at(page, "processor", NULL);
+    double threads = json_number_of(page_at(page, "threads", NULL));
+    double ranks = page_number_at(page, "ranks", "count");
     begin_fact(to, "Machine");
     html_text(to, device ? device : processor ? processor : "unknown", HTML_LABEL);
     if (!device && isfinite(threads))
@@ -126,7 +107,7 @@ static void put_machine(FILE *to, const struct page *page)
 static void put_memory(FILE *to, const struct page *page)
 {
     char size[NUMBER_SIZE_TEXT];
-    double peak = number_at(page, "memory", "peak_bytes");
+    double peak = page_number_at(page, "memory", "peak_bytes");
     if (peak >= 0 && peak < 0x1p63)
         put_fact(to, "Peak memory", number_size((uint64_t)peak, size));
 }
@@ -134,7 +115,7 @@ static void put_memory(FILE *to, const struct page *page)
 /* The arguments, those with blanks in quotes. */
 static void put_command(FILE *to, const struct page *page)
 {
-    const struct json_value *command = at(page, "command", NULL);
+    const struct json_value *command = page_at(page, "command", NULL);
     if (!command)
         return;
     begin_fact(to, "Command");
@@ -159,7 +140,7 @@ static void put_model(FILE *to, const struct page *page)
     for (int n = 0; n < k->shape.order; n++)
         fprintf(to, "%s%" PRIu64, n > 0 ? " &#215; " : "", k->shape.dims[n]);
     end_fact(to);
-    double nonzeros = number_at(page, "tensor", "nonzeros");
+    double nonzeros = page_number_at(page, "tensor", "nonzeros");
     if (isfinite(nonzeros)) {
         begin_fact(to, "Nonzeros");
         fprintf(to, "%.0f", nonzeros);
@@ -170,20 +151,36 @@ static void put_model(FILE *to, const struct page *page)
     end_fact(to);
 }
 
+/* "98.5", or of an estimate "87.2 &#177; 3.1, estimated" */
+static void put_core(FILE *to, const struct page *page)
+{
+    double core = page_number_at(page, "result", "core_consistency");
+    double error = page_number_at(page, "result", "core_consistency_error");
+    if (!isfinite(core))
+        return;
+    begin_fact(to, "Core consistency");
+    fprintf(to, core > -1000 ? "%.1f" : "%.1e", core);
+    if (isfinite(error))
+        fprintf(to, " &#177; %.2g, estimated", error);
+    end_fact(to);
+}
+
 static void put_fit(FILE *to, const struct page *page)
 {
-    double fit = number_at(page, "result", "fit"), change = number_at(page, "result", "change");
+    double fit = page_number_at(page, "result", "fit"),
+           change = page_number_at(page, "result", "change");
     if (isfinite(fit) && isfinite(change)) {
         begin_fact(to, "Fit");
         fprintf(to, "<strong>%.9g</strong>, last change %.1e", fit, change);
         end_fact(to);
     }
     put_iterations(to, page);
+    put_core(to, page);
 }
 
 static void put_notes(FILE *to, const struct page *page)
 {
-    const struct json_value *notes = at(page, "notes", NULL);
+    const struct json_value *notes = page_at(page, "notes", NULL);
     const struct json_value *note = notes ? json_first(page->record, notes) : NULL;
     if (!note)
         return;
@@ -199,7 +196,8 @@ static void put_notes(FILE *to, const struct page *page)
 
 static void put_program(FILE *to, const struct page *page)
 {
-    const char *version = text_at(page, "version", NULL), *commit = text_at(page, "commit", NULL);
+    const char *version = page_text_at(page, "version", NULL),
+               *commit = page_text_at(page, "commit", NULL);
     if (!version)
         return;
     begin_fact(to, "Program");
@@ -219,14 +217,14 @@ void page_run(FILE *to, const struct page *page)
         "<section>\n<h2>The run</h2>\n<table class=\"facts\"><caption>What was run, and what came "
         "of it</caption><tbody>\n",
         to);
-    put_fact(to, "Tensor", text_at(page, "tensor", "name"));
+    put_fact(to, "Tensor", page_text_at(page, "tensor", "name"));
     put_model(to, page);
     if (page->record) {
         put_fit(to, page);
         put_time(to, page);
         put_machine(to, page);
         put_memory(to, page);
-        put_fact(to, "Date", text_at(page, "date", NULL));
+        put_fact(to, "Date", page_text_at(page, "date", NULL));
         put_program(to, page);
         put_command(to, page);
     } else {
@@ -242,8 +240,8 @@ void page_run(FILE *to, const struct page *page)
 static void plot_fits(FILE *to, const struct page *page, const double *fit, size_t count,
                       const struct profile *p)
 {
-    double number = number_at(page, "trace", "first_iteration");
-    double every = number_at(page, "trace", "every");
+    double number = page_number_at(page, "trace", "first_iteration");
+    double every = page_number_at(page, "trace", "every");
     char first[48], last[48], about[256];
     struct plot_line plot = {.title = "Fit after each iteration",
                              .about = about,
@@ -274,7 +272,7 @@ static void plot_fits(FILE *to, const struct page *page, const double *fit, size
 
 enum status page_fits(FILE *to, const struct page *page, struct error *error)
 {
-    const struct json_value *array = at(page, "trace", "fit");
+    const struct json_value *array = page_at(page, "trace", "fit");
     double *fit = NULL;
     struct profile p = {0};
     if (!array || array->count < 2)
@@ -288,42 +286,6 @@ enum status page_fits(FILE *to, const struct page *page, struct error *error)
     profile_free(&p);
     memory_free(fit);
     return error->status;
-}
-
-/* --- starts --- */
-
-static void put_start(FILE *to, const struct page *page, const struct json_value *start)
-{
-    static const char *const names[] = {"seed", "iterations", "fit", "score_with_best"};
-    fputs("<tr>", to);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        double x = json_number_of(json_member(page->record, start, names[i]));
-        fputs(i == 0 ? "<th scope=\"row\" class=\"n\">" : "<td class=\"n\">", to);
-        if (isfinite(x))
-            fprintf(to, i < 2 ? "%.0f" : "%.6f", x);
-        else
-            html_number(to, x);
-        fputs(i == 0 ? "</th>" : "</td>", to);
-    }
-    fputs("</tr>\n", to);
-}
-
-void page_starts(FILE *to, const struct page *page)
-{
-    const struct json_value *starts = at(page, "starts", NULL);
-    if (!starts || starts->count < 2)
-        return;
-    fputs(
-        "<section>\n<h2>Agreement of the starts</h2>\n<table><caption>The model of each start, and "
-        "how alike it is to the best one: a score of 1 is the same model</caption>\n<thead><tr>"
-        "<th scope=\"col\" class=\"n\">Seed</th><th scope=\"col\" class=\"n\">Iterations</th>"
-        "<th scope=\"col\" class=\"n\">Fit</th><th scope=\"col\" class=\"n\">Score with the "
-        "best</th></tr></thead>\n<tbody>",
-        to);
-    for (const struct json_value *s = json_first(page->record, starts); s;
-         s = json_next(page->record, s))
-        put_start(to, page, s);
-    fputs("</tbody></table>\n</section>\n", to);
 }
 
 /* --- times --- */
@@ -369,12 +331,13 @@ static void put_rank(FILE *to, const struct page *page, const struct json_value 
 
 static void put_ranks(FILE *to, const struct page *page)
 {
-    const struct json_value *each = at(page, "ranks", "each");
+    const struct json_value *each = page_at(page, "ranks", "each");
     int number = 0;
     if (!each || each->count == 0)
         return;
     fputs(
-        "<table><caption>The ranks, and their seconds of moving rows and sums</caption>\n<thead>"
+        "<div class=\"wide below\"><table><caption>The ranks, and their seconds of moving rows and "
+        "sums</caption>\n<thead>"
         "<tr><th scope=\"col\" class=\"n\">Rank</th><th scope=\"col\">Host</th><th scope=\"col\" "
         "class=\"n\">GPU</th><th scope=\"col\" class=\"n\">Threads</th><th scope=\"col\" "
         "class=\"n\">Nonzeros</th><th scope=\"col\" class=\"n\">Moving</th></tr></thead>\n<tbody>",
@@ -382,16 +345,17 @@ static void put_ranks(FILE *to, const struct page *page)
     for (const struct json_value *r = json_first(page->record, each); r;
          r = json_next(page->record, r))
         put_rank(to, page, r, number++);
-    fputs("</tbody></table>\n", to);
+    fputs("</tbody></table></div>\n", to);
 }
 
 void page_times(FILE *to, const struct page *page)
 {
-    const struct json_value *stages = at(page, "seconds", "stages");
+    const struct json_value *stages = page_at(page, "seconds", "stages");
     if (!stages || stages->count == 0)
         return;
     fputs("<section>\n<h2>Time</h2>\n<div class=\"modes\">\n", to);
     put_stages(to, page, stages);
+    fputs("</div>\n", to);
     put_ranks(to, page);
-    fputs("</div>\n</section>\n", to);
+    fputs("</section>\n", to);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -35,9 +36,11 @@ static enum status run_starts(const struct coo *x, const struct backend_options 
     t.setting.start.seed = seed;
     t.setting.starts = count;
     if (run_together(&t, under_test.ranks, error) == STATUS_OK)
-        for (int i = 0; i < count && t.results[i].iterations > 0; i++) {
+        for (int i = 0; i < count && t.results[i].stop != CPALS_GOES_ON; i++) {
+            struct error breakdown = t.results[i].breakdown;
             s->model[i] = t.models[i];
-            starts_note(s, &t.results[i], NULL);
+            if (!starts_note_breakdown(s, &t.results[i], NULL, &breakdown))
+                starts_note(s, &t.results[i], NULL);
         }
     return error->status;
 }
@@ -151,6 +154,78 @@ static void test_ended(void **state)
     coo_free(&x);
 }
 
+/* a o a o b + a o b o a + b o a o a, whose two components of a model cancel each other: their
+ * weights are 2.2 to 2.3 after thirty iterations from the seeds 1 to 5 and 7, and 3.0 from seed 6.
+ * The values are so large that no double holds 2.6 times as much. */
+static void create_near_overflow(struct coo *x)
+{
+    static const uint32_t at[3][3] = {{0, 0, 1}, {0, 1, 0}, {1, 0, 0}};
+    struct error error = {0};
+    assert_int_equal(coo_create(x, &(struct shape){3, {2, 2, 2}}, 3, &error), STATUS_OK);
+    for (int i = 0; i < 3; i++) {
+        x->value[i] = DBL_MAX / 2.6;
+        for (int n = 0; n < 3; n++)
+            x->index[n][i] = at[i][n];
+    }
+}
+
+/* A start that breaks down has no model and does not count; the others are as they would be. */
+static void test_breakdown(void **state)
+{
+    use_ranks(state);
+    const struct backend_options options = {.rank = 2};
+    const struct cpals_options als = {.max_iterations = 30};
+    struct coo x;
+    create_near_overflow(&x);
+    for (uint64_t seed = 5; seed <= 6; seed++) { /* the second start breaks down, or the first */
+        struct error error = {0};
+        struct starts s;
+        struct ktensor best;
+        int bad = (int)(6 - seed);
+        if (run_starts(&x, &options, &als, 3, seed, &s, &error) != STATUS_OK)
+            fail_msg("%s", error.message);
+        assert_int_equal(s.made, 3);
+        assert_int_equal(s.modelled, 2);
+        for (int i = 0; i < 3; i++) {
+            const struct cpals_result *r = &s.start[i].result;
+            assert_int_equal(r->stop, i == bad ? CPALS_BREAKDOWN : CPALS_ITERATIONS);
+            assert_int_equal(r->breakdown.status, i == bad ? STATUS_NUMERICAL : STATUS_OK);
+            assert_true((s.model[i].lambda == NULL) == (i == bad));
+        }
+        assert_non_null(strstr(s.start[bad].result.breakdown.message, "a weight of the model"));
+        assert_true(s.best != bad);
+        assert_int_equal(starts_settle(&s, &best, &error), STATUS_OK);
+        assert_true(isfinite(best.lambda[0]) && best.lambda[0] > DBL_MAX / 2.6);
+        assert_int_equal(starts_agreement(&s).others, 1);
+        ktensor_free(&best);
+        starts_free(&s);
+    }
+    coo_free(&x);
+}
+
+/* Where no start comes to a model, the first one's reason is the failure. */
+static void test_all_break_down(void **state)
+{
+    use_ranks(state);
+    const struct backend_options options = {.rank = 3};
+    const struct cpals_options als = {.max_iterations = 30};
+    struct coo x;
+    create_near_overflow(&x);
+    for (size_t i = 0; i < x.nnz; i++)
+        x.value[i] *= 2; /* beyond the weights of any model of rank 2 or 3 */
+    for (int count = 1; count <= 2; count++) {
+        struct error error = {0};
+        struct starts s;
+        assert_int_equal(run_starts(&x, &options, &als, count, 1, &s, &error), STATUS_NUMERICAL);
+        const char *from =
+            count == 1 ? "a weight of" : "no start of 2 came to a model; start 1: a weight of";
+        if (strncmp(error.message, from, strlen(from)) != 0)
+            fail_msg("%s", error.message);
+        starts_free(&s);
+    }
+    coo_free(&x);
+}
+
 /* What scores and fits say, straight from a table. */
 static void test_agreement_counts(void **state)
 {
@@ -171,6 +246,29 @@ static void test_agreement_counts(void **state)
     assert_int_equal(a.others, 3);
     assert_int_equal(a.agree, 1);
     assert_int_equal(a.different, 1);
+    starts_free(&s);
+}
+
+/* Whether fits are equally good depends on how good they are; a start that broke down says nothing.
+ */
+static void test_agreement_of_small_fits(void **state)
+{
+    (void)state;
+    struct error error = {0}, breakdown = {.status = STATUS_NUMERICAL, .message = "NaN"};
+    struct starts s;
+    static const double fit[] = {0.0039, 0.0035, 0.003899};
+    assert_int_equal(starts_create(&s, 4, 1, &error), STATUS_OK);
+    assert_true(starts_note_breakdown(&s, &(struct cpals_result){.fit = 0.5}, NULL, &breakdown));
+    assert_int_equal(breakdown.status, STATUS_OK);
+    for (int i = 0; i < 3; i++)
+        starts_note(&s, &(struct cpals_result){.fit = fit[i], .stop = CPALS_CONVERGED}, NULL);
+    assert_int_equal(s.best, 1);
+    const struct starts_agreement a = starts_agreement(&s);
+    assert_int_equal(a.others, 2);
+    assert_int_equal(a.agree, 0);
+    assert_int_equal(a.different, 1);
+    assert_false(starts_note_breakdown(&s, &(struct cpals_result){0}, NULL,
+                                       &(struct error){.status = STATUS_MEMORY}));
     starts_free(&s);
 }
 
@@ -209,7 +307,10 @@ int main(void)
         ON_RANKS(test_each_start_is_a_run),
         ON_RANKS(test_agreement),
         ON_RANKS(test_ended),
+        ON_RANKS(test_breakdown),
+        ON_RANKS(test_all_break_down),
         cmocka_unit_test(test_agreement_counts),
+        cmocka_unit_test(test_agreement_of_small_fits),
         ON_RANKS(test_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

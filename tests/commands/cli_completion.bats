@@ -33,7 +33,7 @@ offers() {
 
 @test "completion: arguments" {
     fails 2 "no shell given" completion
-    fails 2 "completion: 'fish', expected bash or zsh" completion fish
+    fails 2 "blco completion: shell: 'fish', expected bash or zsh" completion fish
     run -0 "$BLCO" help completion
     [[ $output == "Usage: blco completion bash|zsh"* ]]
     run -0 "$BLCO" help
@@ -88,7 +88,19 @@ offers() {
     offers "folder random.mode1.mat run.ck x.tns" blco cpd --resume ''
     offers "run.ck" blco cpd x.tns --checkpoint ru
     offers "folder" blco cpd x.tns --rescue ''
-    offers "random random.mode1.mat" blco cpd x.tns --init ra
+    offers "random random" blco cpd x.tns --init ra # the word and the stem
+    offers "nvecs" blco cpd x.tns --init nv
+}
+
+@test "completion: bash completes the stems of models" {
+    mkdir folder
+    touch a.mode1.mat a.mode2.mat a.lambda.mat b.r4.mode1.npy folder/c.mode1.mat c.ktns a.tns a.json
+    offers "a b.r4 c.ktns folder" blco top ''
+    offers "a b.r4 c.ktns folder" blco compare a ''
+    offers "b.r4" blco report b
+    offers "folder/c" blco report folder/
+    offers "" blco report a.mode # the stem does not begin so
+    offers "a" blco cpd x.tns -o a
 }
 
 @test "completion: the words that are offered are those that options take" {
@@ -132,6 +144,12 @@ in_zsh() {
     in_zsh $'selft\t--backend hos\t' "selftest --backend host"
     in_zsh $'cpd ten\t--time\t2h' "cpd tensor.tns --time-limit=2h"
     in_zsh $'cpd --precis\tdou\t -r 3' "cpd --precision=double -r 3"
+    mkdir models
+    touch models/old.mode1.mat models/old.mode2.mat other.mode1.npy
+    in_zsh $'report oth\t-q' "report other -q"
+    in_zsh $'top models/o\t' "top models/old"
+    in_zsh $'cpd --init=nv\t -r 3' "cpd --init=nvecs -r 3"
+    in_zsh $'cpd --init=oth\t -r 3' "cpd --init=other -r 3"
 }
 
 @test "make install puts completion where the shells find it" {

@@ -69,6 +69,49 @@ no_minus() { ! grep -qE '(^| )-' "$@"; }
     near "$(fit)" 1 1e-3
 }
 
+# project STEM MODE: the planted tensor, whose mode MODE is to be found anew, fits as well as it did.
+project() {
+    local fixed=1,2,3
+    fixed=${fixed//$2,/}
+    cpd x.tns -r 3 -i 300 --tol 1e-13 --nonneg --init "$1" --fix "${fixed//,$2/}" -o "new$2" --record new.json
+    grep -qx "mode $2 starts at random (seed 1): --init $1 has no file of this mode" messages
+    grep -q "\"mode $2 starts at random (seed 1): --init $1 has no file of this mode\"" new.json
+    near "$(fit)" 1 1e-3
+    [ "$(wc -l <"new$2.mode$2.mat")" -eq "$(wc -l <"old.mode$2.mat")" ]
+}
+
+@test "--fix: modes that are not fixed may have no file, or another length" {
+    planted
+    cpd x.tns -r 3 -i 2000 --tol 1e-13 --seed 2 --nonneg -o old --format text,npy
+    for mode in 1 2 3; do
+        for file in old.*; do cp "$file" "a${file#old}"; done
+        rm a.mode$mode.npy
+        project a $mode
+        rm a.*.npy a.mode$mode.mat
+        project a $mode
+    done
+    awk '$1 <= 4' x.tns >few.tns
+    cpd few.tns -r 3 -i 300 --nonneg --init old --fix 2,3 --seed 5 --nowrite
+    grep -qx 'mode 1 starts at random (seed 5): --init old has 9 rows, the tensor 4' messages
+    cp old.mode3.mat a.mode3.mat && rm a.mode2.mat
+    fails 2 "a: no file of mode 2: a.mode2.mat expected" cpd x.tns -r 3 --init a --fix 1,2 --nowrite
+    cp old.mode2.mat a.mode2.mat && mv a.mode3.mat a3
+    fails 2 "--init a: no file of mode 3, which --fix names" cpd -q x.tns -r 3 --init a --fix 1,3 --nowrite
+    rm a.mode2.mat && mv a3 a.mode3.mat
+    fails 2 "--init a: 1 mode, but the tensor has 3" cpd -q x.tns -r 3 --init a --nowrite
+    cpd x.tns -r 3 -i 300 --nonneg --init a --fix 1 --nowrite
+    [ "$(grep -c 'starts at random' messages)" -eq 1 ]
+    cp old.mode3.mat a.mode4.mat
+    fails 2 "--init a: 4 modes, but the tensor has 3" cpd -q x.tns -r 3 --init a --fix 1 --nowrite
+    rm a.mode[1-4].mat
+    fails 2 "a: no model of that name" cpd -q x.tns -r 3 --init a --fix 1 --nowrite
+    needs_mpirun
+    rm old.mode2.*
+    processes 2 "$BLCO" cpd x.tns -r 3 -i 300 --tol 1e-13 --nonneg --init old --fix 1,3 --nowrite 2>messages || cat messages
+    near "$(fit)" 1 1e-3
+    grep -qx 'mode 2 starts at random (seed 1): --init old has no file of this mode' messages
+}
+
 @test "--fix with checkpoints: the same modes go on" {
     planted
     cpd x.tns -r 3 -i 4 --nonneg -o start
@@ -108,7 +151,7 @@ no_minus() { ! grep -qE '(^| )-' "$@"; }
     fails 2 "--init m: mode 2, row 3, column 2: -0.25, but --nonneg expects 0 or more" \
         cpd -q x.tns -r 2 --nowrite --nonneg 2 --init m
     awk '$2 <= 5' x.tns >y.tns
-    fails 2 "--init m: mode 2 has 8 rows, but the tensor's has length 5" cpd -q y.tns -r 2 --nowrite --init m
+    fails 2 "--init m: mode 2 has 8 rows, but the tensor's has length 5: --dims can lengthen it" cpd -q y.tns -r 2 --nowrite --init m
     fails 2 "--init m: mode 2 has 8 rows, but the tensor's has length 5" \
         cpd -q y.tns -r 2 --nowrite --init m --fix 2
 }

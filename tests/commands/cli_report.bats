@@ -129,6 +129,21 @@ END
     grep -qF ', 2 ranks, backend host' m.html
 }
 
+@test "the best of several starts, a start that broke down, and the core consistency" {
+    cpd "$DATA/ucb-admissions.tns" -r 2 --starts 3 --core-consistency -o m --record m.json -q
+    page m
+    sound m.html
+    grep -qF '<div class="wide"><table><caption>The model of each start' m.html # as narrow as a phone
+    [ "$(grep -o '<strong>the best</strong>' m.html | wc -l)" -eq 1 ]
+    grep -qF '<th scope="row">Core consistency</th><td>100.0</td>' m.html
+    sed 's/"score_with_best": 1$/"score_with_best": null, "breakdown": "a <b> NaN"/' m.json >broken.json
+    cmp -s m.json broken.json && return 1
+    mv broken.json m.json
+    page m
+    sound m.html
+    grep -qF '<td colspan="2" class="why">broke down: a &lt;b&gt; NaN</td>' m.html
+}
+
 @test "records that lack most, and models of odd numbers" {
     printf 'ktensor\n2\n2 30\n2\n1 0\nmatrix\n2\n2 2\n0 0\n0 0\nmatrix\n2\n30 2\n' >z.ktns
     for ((i = 0; i < 30; i++)); do echo 3 1e-320; done >>z.ktns

@@ -63,6 +63,23 @@ column() { awk -v seed="$1" -v c="$2" '/ seed iterations /{ on = 1; next } on &&
     grep -qx 'core consistency not known: the columns of mode 1 are dependent' messages
 }
 
+@test "a core consistency of many MTTKRPs is estimated, with its standard error" {
+    "$BLCO" generate -q x.tns --dims 14,13,12,14,13 --nnz 370000 --planted-rank 11 --seed 4
+    cpd x.tns -r 11 -i 200 --tol 1e-9 -o m --record m.json --core-consistency
+    grep -qx 'core consistency 100.0 +- 0.0 (estimated, with its standard error)' messages
+    grep -q '"core_consistency_error": ' m.json
+    "$BLCO" report -q m
+    grep -qE '<td>100.0 &#177; [0-9.e-]+, estimated</td>' m.html
+    "$BLCO" generate -q y.tns --dims 14,14,14,14,14 --nnz 4000 --seed 4
+    cpd y.tns -r 10:11 -i 3 --nowrite
+    grep -qE '^ +10 +[0-9.]+ [#.]{20} +-[0-9.]+(e\+[0-9]+)? ' messages
+    grep -qE '^ +11 +[0-9.]+ [#.]{20} +-[0-9.e+]+ \+- [0-9.e+]+ ' messages
+    needs_mpirun
+    expected=$(sed -n 's/^core consistency \(.* +- .*\) (estim.*/\1/p' messages)
+    processes 2 "$BLCO" cpd y.tns -r 11 -i 3 --nowrite --core-consistency 2>messages
+    [ "$(sed -n 's/^core consistency \(.* +- .*\) (estim.*/\1/p' messages)" = "$expected" ] && [ "$expected" ]
+}
+
 @test "several ranks: a model of each, a table, and a suggestion" {
     three
     cpd x.tns --backend host -r 1:5:2 -i 300 --tol 1e-7 --starts 2 -o m --format npy
@@ -74,6 +91,9 @@ column() { awk -v seed="$1" -v c="$2" '/ seed iterations /{ on = 1; next } on &&
     [ "$(ls m.* | grep -vc lock)" -eq 12 ]
     [ "$(grep -c '^reading ' messages)" -eq 1 ]
     grep -q '^rank 3 is suggested: the largest of these with a core consistency of 80 or more and with' messages
+    grep -qx 'the names of its files begin with m.r3' messages
+    cpd x.tns -r 1:3 -i 9 --nowrite
+    ! grep -q 'names of its files' messages
     cpd x.tns --backend host -r 3 -i 300 --tol 1e-7 --starts 2 -o alone --format npy
     for file in mode1 mode2 mode3 lambda; do cmp m.r3.$file.npy alone.$file.npy; done
 }
@@ -109,6 +129,52 @@ column() { awk -v seed="$1" -v c="$2" '/ seed iterations /{ on = 1; next } on &&
     wait $pid || code=$?
     [ $code -eq 143 ]
     [ -s s.lambda.mat ]
+}
+
+# Two components cancel each other. From the seeds 1 to 5 and 7 their weights stay below 2.6 times a
+# value, from seed 6 they do not, nor do those of three components from seed 1. A double holds 2.6
+# values.
+near_overflow() { printf '1 1 2 %s\n1 2 1 %s\n2 1 1 %s\n' 6.9e307 6.9e307 6.9e307 >x.tns; }
+
+@test "a start that breaks down does not lose the others" {
+    near_overflow
+    cpd x.tns -r 2 -i 30 --tol 0 --seed 5 --starts 3 -o m --record m.json
+    [ -s m.lambda.mat ]
+    [ "$(grep -c '^start 2 broke down: a weight of the model is more than a double holds' messages)" -eq 1 ]
+    grep -qE '^ +6 +30 +- +-  broke down: a weight of' messages
+    grep -q '^all starts that came to a model lead to the same components' messages
+    grep -q '"stop": "breakdown"' m.json && grep -q '"breakdown": "a weight of the model' m.json
+    "$BLCO" report -q m
+    grep -q 'broke down' m.html
+    fails 4 "a weight of the model" cpd -q x.tns -r 2 -i 30 --tol 0 --seed 6 -o one
+    sed 's/6.9e307/1.38e308/' x.tns >larger.tns
+    fails 4 "no start of 2 came to a model; start 1: a weight of the model" \
+        cpd -q larger.tns -r 3 -i 30 --tol 0 --starts 2 -o one
+    [ ! -e one.lambda.mat ]
+    needs_mpirun
+    processes 2 "$BLCO" cpd x.tns -r 2 -i 30 --tol 0 --seed 5 --starts 3 -o two 2>messages
+    [ -s two.lambda.mat ]
+    grep -qE '^ +6 +30 +- +-  broke down: a weight of' messages
+}
+
+@test "a rank that breaks down does not lose the others, and is told" {
+    near_overflow
+    code=0
+    "$BLCO" cpd x.tns -r 1:3 -i 30 --tol 0 -o m 2>messages || code=$?
+    [ $code -eq 4 ]
+    [ -s m.r1.lambda.mat ] && [ -s m.r2.lambda.mat ] && [ ! -e m.r3.lambda.mat ]
+    grep -qE '^ +2 +0.96[0-9]+ #' messages
+    grep -qE '^ +3 +- failed: a weight of the model' messages
+    [ "$(tail -n 1 messages)" = "blco cpd: -r 3: $(sed -n 's/^ *3 *- failed: //p' messages)" ]
+    cpd x.tns -r 1:2 -i 30 --tol 0 --starts 3 --seed 4 -o n
+    [ -s n.r2.lambda.mat ]
+    grep -qE '^ +2 +0.96[0-9]+ .* 1 of 1$' messages
+    needs_mpirun
+    code=0
+    processes 2 "$BLCO" cpd x.tns -r 1:3:2 -i 30 --tol 0 -o two 2>messages || code=$?
+    [ $code -eq 4 ] && [ -s two.r1.lambda.mat ] && [ ! -e two.r3.lambda.mat ]
+    grep -qE '^ +3 +- failed: a weight of the model' messages
+    [ "$(grep -c '^blco cpd: -r 3: a weight of the model' messages)" -eq 1 ]
 }
 
 @test "a start from singular vectors, alone, the first of several, and by several processes" {

@@ -297,6 +297,33 @@ static void test_bad_npy(void **state)
     ktensor_free(&k);
 }
 
+/* Mode 1 of the small model is missing. */
+static void test_missing_mode(void **state)
+{
+    (void)state;
+    const bool second[MAX_ORDER] = {[1] = true}, first[MAX_ORDER] = {[0] = true};
+    struct ktensor k, small = model_small();
+    struct error error = {0};
+    model_write(&small, KTENSOR_NPY);
+    remove(scratch_path("m.mode1.npy"));
+    assert_int_equal(ktensor_read_some(&k, scratch_path("m"), second, &error), STATUS_OK);
+    assert_int_equal(k.shape.order, 2);
+    assert_int_equal(k.shape.dims[0], 0);
+    assert_int_equal(k.shape.dims[1], small.shape.dims[1]);
+    assert_int_equal(k.rank, small.rank);
+    assert_memory_equal(k.lambda, small.lambda, small.rank * sizeof *k.lambda);
+    assert_memory_equal(k.factor[1], small.factor[1],
+                        small.shape.dims[1] * small.rank * sizeof *k.lambda);
+    ktensor_free(&k);
+    assert_int_equal(ktensor_read_some(&k, scratch_path("m"), first, &error), STATUS_INPUT);
+    assert_non_null(strstr(error.message, "m: no file of mode 1: "));
+    assert_null(k.lambda);
+    error = (struct error){0};
+    assert_int_equal(ktensor_read(&k, scratch_path("m"), 0, &error), STATUS_INPUT);
+    assert_non_null(strstr(error.message, "no model of that name"));
+    ktensor_free(&small);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, scratch_make, scratch_remove)
 
 int main(void)
@@ -304,7 +331,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_foreign_text),   TEST(test_where_it_looks), TEST(test_bad_text),
         TEST(test_first_bad_line), TEST(test_bad_ktns),       TEST(test_foreign_npy),
-        TEST(test_bad_npy),
+        TEST(test_bad_npy),        TEST(test_missing_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

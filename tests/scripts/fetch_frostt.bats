@@ -81,6 +81,23 @@ fetch() {
     [ "$(grep -c GET log)" -eq 1 ]
 }
 
+@test "fetch-frostt: a connection that ends early leaves what came, and each run goes on from there" {
+    files
+    serve --cut
+    bytes=$(stat -c %s served/matrix-multiplication/matmul_2-2-2.tns.gz)
+    for ((came = 40; came < bytes; came += 40)); do
+        fetch matmul_2-2-2
+        [ "$status" -eq 1 ]
+        [[ $output == *"the download failed; start the same command again to go on"* ]]
+        [ "$(stat -c %s matmul_2-2-2.tns.gz.part)" -eq "$came" ]
+    done
+    fetch matmul_2-2-2
+    [ "$status" -eq 0 ]
+    cmp matmul_2-2-2.tns.gz served/matrix-multiplication/matmul_2-2-2.tns.gz
+    sed -n 's/^GET .* //p' log >from
+    seq 0 40 $((bytes - 1)) | cmp - from
+}
+
 @test "fetch-frostt: a server that sends whole files only" {
     files
     serve --whole

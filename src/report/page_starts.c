@@ -1,0 +1,64 @@
+#include "report/page_starts.h"
+
+#include <math.h>
+
+#include "report/html.h"
+#include "report/page_record.h"
+
+static void put_cell(FILE *to, double x, const char *format)
+{
+    fputs("<td class=\"n\">", to);
+    if (isfinite(x))
+        fprintf(to, format, x);
+    else
+        html_number(to, x);
+    fputs("</td>", to);
+}
+
+/* The cells of fit and score, or, of a start without a model, why there is none. */
+static void put_outcome(FILE *to, const struct page *page, const struct json_value *start)
+{
+    const char *breakdown = json_text_of(json_member(page->record, start, "breakdown"));
+    double fit = json_number_of(json_member(page->record, start, "fit"));
+    double score = json_number_of(json_member(page->record, start, "score_with_best"));
+    if (breakdown) {
+        fputs("<td colspan=\"2\" class=\"why\">broke down: ", to);
+        html_text(to, breakdown, HTML_LINE);
+        fputs("</td>", to);
+        return;
+    }
+    put_cell(to, fit, "%.6f");
+    if (score == 1 && fit == page_number_at(page, "result", "fit"))
+        fputs("<td class=\"n\"><strong>the best</strong></td>", to);
+    else
+        put_cell(to, score, "%.6f");
+}
+
+static void put_start(FILE *to, const struct page *page, const struct json_value *start)
+{
+    double seed = json_number_of(json_member(page->record, start, "seed"));
+    fputs("<tr><th scope=\"row\" class=\"n\">", to);
+    if (isfinite(seed))
+        fprintf(to, "%.0f", seed);
+    fputs("</th>", to);
+    put_cell(to, json_number_of(json_member(page->record, start, "iterations")), "%.0f");
+    put_outcome(to, page, start);
+    fputs("</tr>\n", to);
+}
+
+void page_starts(FILE *to, const struct page *page)
+{
+    const struct json_value *starts = page_at(page, "starts", NULL);
+    if (!starts || starts->count < 2)
+        return;
+    fputs("<section>\n<h2>Agreement of the starts</h2>\n<div class=\"wide\"><table><caption>The "
+          "model of each start, and how alike it is to the best one: a score of 1 is the same "
+          "model</caption>\n<thead><tr><th scope=\"col\" class=\"n\">Seed</th><th scope=\"col\" "
+          "class=\"n\">Iterations</th><th scope=\"col\" class=\"n\">Fit</th><th scope=\"col\" "
+          "class=\"n\">Score</th></tr></thead>\n<tbody>",
+          to);
+    for (const struct json_value *s = json_first(page->record, starts); s;
+         s = json_next(page->record, s))
+        put_start(to, page, s);
+    fputs("</tbody></table></div>\n</section>\n", to);
+}
