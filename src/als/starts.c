@@ -2,7 +2,6 @@
 
 #include "als/nvecs.h"
 #include "base/memory.h"
-#include "model/ktensor_start.h"
 
 enum status starts_create(struct starts *s, int asked, uint64_t seed, struct error *error)
 {
@@ -74,16 +73,15 @@ enum status starts_run(struct starts *s, struct backend *b, const struct starts_
     while (starts_go_on(s)) {
         struct ktensor *k = &s->model[s->made];
         struct cpals_result result;
-        const struct cpals_options of = starts_options(s, options);
-        if (s->made > 0) {
-            if (ktensor_create(k, &first->shape, first->rank, error) != STATUS_OK)
-                return error->status;
-            const struct ktensor_start start = {.init = kind->init, .seed = s->start[s->made].seed};
-            ktensor_begin(k, &k->shape, &start, b->rules.nonneg);
-        } else if (kind->nvecs &&
-                   nvecs_start(k, b, s->start[0].seed, progress, error) != STATUS_OK) {
+        struct cpals_options of = starts_options(s, options);
+        const struct ktensor_start random = {.init = kind->init, .seed = s->start[s->made].seed};
+        if (s->made > 0)
+            of.random = &random;
+        if (s->made > 0 && ktensor_create(k, &first->shape, first->rank, error) != STATUS_OK)
             return error->status;
-        }
+        if (s->made == 0 && kind->nvecs &&
+            nvecs_start(k, b, s->start[0].seed, progress, error) != STATUS_OK)
+            return error->status;
         if (cpals_run(b, k, &of, progress, &result, error) != STATUS_OK)
             return s->asked > 1 ? error_prefix(error, "start %d: ", s->made + 1) : error->status;
         starts_note(s, &result, options->trace);

@@ -84,17 +84,25 @@ static enum status load_scaled(struct backend *b, const struct ktensor *k,
     return status;
 }
 
-/* Operations that are still queued are booked first, as of backend_residual. */
-enum status backend_resume(struct backend *b, const struct ktensor *k,
-                           const struct carried *carried, struct error *error)
+/* Another model is to come. Operations that are still queued are booked first, as of
+ * backend_residual. */
+static enum status forget_model(struct backend *b, bool resumes, struct error *error)
 {
     if (b->stamps > 0 && collect(b, error) != STATUS_OK)
         return error->status;
-    double start = clock_now();
     b->m_mode = b->updated_mode = -1;
     b->rotated = false;
     for (int n = 0; n < b->order; n++)
-        b->at_floor[n] = carried && b->rules.nonneg[n] && !b->rules.fixed[n];
+        b->at_floor[n] = resumes && b->rules.nonneg[n] && !b->rules.fixed[n];
+    return STATUS_OK;
+}
+
+enum status backend_resume(struct backend *b, const struct ktensor *k,
+                           const struct carried *carried, struct error *error)
+{
+    if (forget_model(b, carried != NULL, error) != STATUS_OK)
+        return error->status;
+    double start = clock_now();
     enum status status = b->exponent ? load_scaled(b, k, carried, error)
                                      : b->kind->ops->load(b->state, k, carried, error);
     return account(b, OP_LOAD, 0, start, status, error);
@@ -103,6 +111,16 @@ enum status backend_resume(struct backend *b, const struct ktensor *k,
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)
 {
     return backend_resume(b, k, NULL, error);
+}
+
+enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_t seed,
+                              struct error *error)
+{
+    if (forget_model(b, false, error) != STATUS_OK)
+        return error->status;
+    double start = clock_now();
+    enum status status = backend_random_start(b, init, seed, error);
+    return account(b, OP_LOAD, 0, start, status, error);
 }
 
 enum status backend_mttkrp(struct backend *b, int mode, struct error *error)
@@ -179,10 +197,26 @@ enum status backend_store(struct backend *b, struct ktensor *k, struct error *er
 {
     if (backend_save(b, k, NULL, error) != STATUS_OK)
         return error->status;
-    for (int n = 0; n < b->order; n++)
-        if (b->at_floor[n])
-            nonneg_zeros(k, n, b->ranks->part.whole.dims[n], b->plan.request.precision);
-    return STATUS_OK;
+    double *bound = memory_array(k->rank, sizeof *bound, error);
+    for (int n = 0; bound && n < b->order; n++)
+        if (b->at_floor[n]) {
+            nonneg_bounds(k->lambda, k->rank, b->ranks->part.whole.dims[n],
+                          b->plan.request.precision, bound);
+            nonneg_zeros(k, n, bound);
+        }
+    memory_free(bound);
+    return error->status;
+}
+
+enum status backend_store_arranged(struct backend *b, struct ktensor *k, struct error *error)
+{
+    if (!b->kind->ops->columns)
+        return backend_store(b, k, error) == STATUS_OK ? backend_arrange(b, k, error)
+                                                       : error->status;
+    double start = clock_now();
+    b->m_mode = b->updated_mode = -1;
+    enum status status = backend_arranged_rows(b, k, error);
+    return account(b, OP_STORE, 0, start, status, error);
 }
 
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error)

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/random_counter.h"
+#include "kernels/shared/random_counter.h"
 #include "base/random_stream.h"
 #include "generate/coordinate_keys.h"
 #include "generate/permutation.h"
