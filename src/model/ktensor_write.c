@@ -117,14 +117,6 @@ static enum status write_text(struct outfile *f, size_t *position, const char *t
     return outfile_write_at(f, text, length, offset, error);
 }
 
-static enum status write_npy(struct outfile *f, const double *a, uint64_t rows, uint64_t cols,
-                             struct error *error)
-{
-    if (npy_write_header(f, rows, cols, error) == STATUS_OK)
-        npy_write_rows(f, rows, cols, a, 0, rows, error);
-    return error->status;
-}
-
 /* Writes the `ktensor` text of Tensor Toolbox. */
 static enum status write_ktns(struct outfile *f, const struct ktensor *k, struct error *error)
 {
@@ -154,18 +146,36 @@ struct target {
     int n;
 };
 
+/* A file of text. */
 static enum status write_target(const struct target *t, struct outfile *f, const struct ktensor *k,
                                 struct error *error)
 {
     bool lambda = t->n == k->shape.order;
-    const double *a = lambda ? k->lambda : k->factor[t->n];
-    uint64_t rows = lambda ? k->rank : k->shape.dims[t->n];
     size_t position = 0;
-    if (t->format == KTENSOR_TEXT)
-        return write_matrix(f, &position, a, rows, lambda ? 1 : k->rank, error);
-    if (t->format == KTENSOR_NPY)
-        return write_npy(f, a, rows, lambda ? 0 : k->rank, error);
-    return write_ktns(f, k, error);
+    if (t->format == KTENSOR_KTNS)
+        return write_ktns(f, k, error);
+    return lambda
+               ? write_matrix(f, &position, k->lambda, k->rank, 1, error)
+               : write_matrix(f, &position, k->factor[t->n], k->shape.dims[t->n], k->rank, error);
+}
+
+/* Writes all arrays at once. */
+static enum status write_npy(const struct target *target, struct outfile *file, int count,
+                             const struct ktensor *k, struct error *error)
+{
+    struct outfile_extent extent[MAX_ORDER + 1];
+    int extents = 0;
+    for (int i = 0; i < count; i++) {
+        bool lambda = target[i].n == k->shape.order;
+        const double *a = lambda ? k->lambda : k->factor[target[i].n];
+        uint64_t rows = lambda ? k->rank : k->shape.dims[target[i].n], cols = lambda ? 0 : k->rank;
+        if (target[i].format != KTENSOR_NPY)
+            continue;
+        if (npy_write_header(&file[i], rows, cols, error) != STATUS_OK)
+            return error->status;
+        extent[extents++] = npy_extent(&file[i], rows, cols, a, 0, rows);
+    }
+    return outfile_write_extents(extent, extents, error);
 }
 
 static char *target_name(const struct target *t, int order, const char *stem, struct error *error)
@@ -217,8 +227,11 @@ enum status ktensor_write(const struct ktensor *k, struct stem_lock *lock, unsig
         if (outfile_open(&file[i], files->path[i], error) != STATUS_OK)
             goto end;
     for (int i = 0; i < count; i++)
-        if (write_target(&target[i], &file[i], k, error) != STATUS_OK)
+        if (target[i].format != KTENSOR_NPY &&
+            write_target(&target[i], &file[i], k, error) != STATUS_OK)
             goto end;
+    if (write_npy(target, file, count, k, error) != STATUS_OK)
+        goto end;
     if (outfile_set_replace(lock, file, count, error) == STATUS_OK)
         outfile_set_keep(lock, file, count);
 end:
