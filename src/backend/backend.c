@@ -36,14 +36,15 @@ static enum status collect(struct backend *b, struct error *error)
 }
 
 /* Books the operation that has returned `status`. Where operations are queued, its time is the time
- * between stamps in the queue. Stamps are read after a fit, a store or a rotation, when the host
- * has waited for the queue anyway, before a load, or when their numbers run out. */
+ * between stamps in the queue. Stamps are read after a fit or a rotation, when the host has waited
+ * for the queue anyway, before an operation that ends when its call returns (a load, a residual, a
+ * store), or when their numbers run out. */
 static enum status account(struct backend *b, enum operation op, int mode, double start,
                            enum status status, struct error *error)
 {
     const struct backend_ops *ops = b->kind->ops;
     b->calls[op][mode]++;
-    if (op == OP_LOAD || op == OP_RESIDUAL || !ops->stamp) {
+    if (op == OP_LOAD || op == OP_RESIDUAL || op == OP_STORE || !ops->stamp) {
         b->seconds[op][mode] += clock_now() - start;
         return status == STATUS_OK && ops->stamp ? ops->stamp(b->state, 0, error) : status;
     }
@@ -53,7 +54,7 @@ static enum status account(struct backend *b, enum operation op, int mode, doubl
     b->stamped[b->stamps].op = op;
     b->stamped[b->stamps].mode = mode;
     status = ops->stamp(b->state, b->stamps, error);
-    if (status == STATUS_OK && (op == OP_FIT || op == OP_STORE || b->stamps == BACKEND_STAMPS - 1))
+    if (status == STATUS_OK && (op == OP_FIT || b->stamps == BACKEND_STAMPS - 1))
         status = collect(b, error);
     return status;
 }
@@ -186,6 +187,8 @@ enum status backend_weights(struct backend *b, double *lambda, struct error *err
 enum status backend_save(struct backend *b, struct ktensor *k, struct carried *carried,
                          struct error *error)
 {
+    if (b->stamps > 0 && collect(b, error) != STATUS_OK)
+        return error->status;
     double start = clock_now();
     enum status status = b->kind->ops->store(b->state, k, carried, error);
     if (status == STATUS_OK && b->exponent)
@@ -213,6 +216,8 @@ enum status backend_store_arranged(struct backend *b, struct ktensor *k, struct 
     if (!b->kind->ops->columns)
         return backend_store(b, k, error) == STATUS_OK ? backend_arrange(b, k, error)
                                                        : error->status;
+    if (b->stamps > 0 && collect(b, error) != STATUS_OK)
+        return error->status;
     double start = clock_now();
     b->m_mode = b->updated_mode = -1;
     enum status status = backend_arranged_rows(b, k, error);
