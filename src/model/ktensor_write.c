@@ -17,6 +17,9 @@
 /* So many numbers, or one row, a thread formats before it writes them. */
 #define SECTION_NUMBERS 16384
 
+/* So many bytes of a file the disk is told to begin with at a time. */
+#define SYNC_BYTES ((size_t)8 << 20)
+
 /* Formats each row of a (rows x cols) as a text line, numbers separated by blanks. Returns the end
  * of the text. */
 static char *format_rows(const double *a, uint64_t rows, uint64_t cols, char *text)
@@ -59,6 +62,15 @@ static size_t place_section(struct matrix_writer *w, uint64_t section, size_t le
     return offset;
 }
 
+/* Where a section that was written is the last to begin in its SYNC_BYTES, the disk begins with
+ * these. */
+static void begin_sync(const struct matrix_writer *w, size_t length, size_t offset)
+{
+    size_t first = offset / SYNC_BYTES;
+    if (first != (offset + length) / SYNC_BYTES)
+        outfile_begin_sync(w->file, SYNC_BYTES, first * SYNC_BYTES);
+}
+
 static void write_sections(struct matrix_writer *w, char *buffer)
 {
     for (;;) {
@@ -76,6 +88,7 @@ static void write_sections(struct matrix_writer *w, char *buffer)
 #pragma omp critical(ktensor_write)
             error_set(w->error, failure.status, "%s", failure.message);
         }
+        begin_sync(w, length, offset);
     }
 }
 
