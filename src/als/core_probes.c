@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "base/random_counter.h"
+#include "kernels/shared/random_counter.h"
 #include "tensor/shape.h"
 
 #define SEED   UINT64_C(0x636F7265) /* no seed of a start matters here */

@@ -1,7 +1,6 @@
 #include "als/cpals.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/clock.h"
 
@@ -96,15 +95,17 @@ static enum status settle_stop(struct backend *b, const struct cpals_options *op
     return STATUS_OK;
 }
 
-/* Loads the start: a model, or what a checkpoint has kept of a run. */
+/* Loads the start: a random model, the model k, or what a checkpoint has kept of a run. */
 static enum status load_start(struct backend *b, const struct ktensor *k,
                               const struct cpals_options *options, struct cpals_result *result,
                               struct error *error)
 {
     const struct checkpoint *from = options->resume;
     *result = (struct cpals_result){0};
+    const struct ktensor_start *random = options->random;
     if (!from)
-        return backend_load(b, k, error);
+        return random ? backend_randomise(b, random->init, random->seed, error)
+                      : backend_load(b, k, error);
     result->iterations = from->about.iterations;
     result->fit = from->about.fit;
     result->change = from->about.change;
@@ -206,22 +207,20 @@ static bool wants_core(const struct cpals_options *options, const struct cpals_r
 enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                         struct progress *progress, struct cpals_result *result, struct error *error)
 {
-    if (backend_store(b, k, error) != STATUS_OK)
-        return error->status;
-    memcpy(k->nonneg, b->rules.nonneg, sizeof k->nonneg);
-    memcpy(k->fixed, b->rules.fixed, sizeof k->fixed);
     if (!wants_core(options, result))
-        return STATUS_OK;
-    return core_consistency(&result->core, b, k,
-                            options->core_passes ? options->core_passes : CORE_PASSES,
-                            options->interrupted, options->deadline, progress, error);
+        return backend_store_arranged(b, k, error);
+    if (backend_store(b, k, error) != STATUS_OK ||
+        core_consistency(&result->core, b, k,
+                         options->core_passes ? options->core_passes : CORE_PASSES,
+                         options->interrupted, options->deadline, progress, error) != STATUS_OK)
+        return error->status;
+    return backend_arrange(b, k, error);
 }
 
 enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                       struct progress *progress, struct cpals_result *result, struct error *error)
 {
-    if (cpals_iterate(b, k, options, progress, result, error) != STATUS_OK ||
-        cpals_store(b, k, options, progress, result, error) != STATUS_OK)
-        return error->status;
-    return ktensor_arrange(k, error);
+    if (cpals_iterate(b, k, options, progress, result, error) == STATUS_OK)
+        cpals_store(b, k, options, progress, result, error);
+    return error->status;
 }

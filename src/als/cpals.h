@@ -11,6 +11,7 @@
 #include "als/fit_trust.h"
 #include "als/model_health.h"
 #include "backend/backend.h"
+#include "model/ktensor_start.h"
 
 struct cpals_options {
     int max_iterations; /* 1 or more */
@@ -24,6 +25,9 @@ struct cpals_options {
     const struct checkpoint_options *saving; /* checkpoints to write; borrowed; may be NULL   */
     const struct checkpoint *resume; /* go on from this one, which counts for the iterations, too;
                                       * borrowed; may be NULL                                 */
+    const struct ktensor_start *random; /* where not NULL, the run starts from the random model that
+                                         * this tells, which the backend makes, and not from k;
+                                         * borrowed. NULL where the run resumes               */
     struct fit_trace *trace; /* receives the fit of each iteration; borrowed; may be NULL, and
                               * is with several ranks but on rank 0 (cpals_run_rank sees to it) */
     bool core_consistency; /* compute it behind the last iteration, unless the run was ended ... */
@@ -62,25 +66,26 @@ struct cpals_result {
  * Errors as backend_mttkrp, backend_update and backend_fit. */
 enum status cpals_sweep(struct backend *b, struct backend_fit *fit, struct error *error);
 
-/* Loads k and iterates, until the options say to stop; the model stays in the backend. To resume, k
- * has the model of the checkpoint, whose scales and Grams are loaded, too. On several ranks each
- * rank calls cpals_iterate with the rows that are here, and all stop after the same iteration.
- * `progress`, which may be NULL, is told the result. */
+/* Loads k, or begins with options->random, and iterates, until the options say to stop; the model
+ * stays in the backend. To resume, k has the model of the checkpoint, whose scales and Grams are
+ * loaded, too. On several ranks each rank calls cpals_iterate with the rows that are here, and all
+ * stop after the same iteration. `progress`, which may be NULL, is told the result. */
 enum status cpals_iterate(struct backend *b, const struct ktensor *k,
                           const struct cpals_options *options, struct progress *progress,
                           struct cpals_result *result, struct error *error);
 
-/* Copies the model into k (backend_store); then computes the core consistency, where the options
- * ask for that, after which the model is no more in the backend. Every rank calls it. Errors of
- * backend_store and core_consistency. */
+/* Copies the model into k, arranged (backend_store_arranged). Where the options ask for the core
+ * consistency, it is computed before, after which the model is no more in the backend. Every rank
+ * calls it. Errors of backend_store_arranged and core_consistency. */
 enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                         struct progress *progress, struct cpals_result *result,
                         struct error *error);
 
-/* Runs ALS on an open backend, from the model in k, which has the backend's shape and rank, and
- * leaves the arranged result (ktensor_arrange) in k. `progress` may be NULL. STATUS_NUMERICAL, with
- * iteration and mode in the message, STATUS_MEMORY, and errors of the operations (backend.h). After
- * a failure the numbers in k are undefined; the caller still frees k. */
+/* Runs ALS on an open backend, from options->random or else the model in k, which has the backend's
+ * shape and rank, and leaves the arranged result (ktensor_arrange) in k. `progress` may be NULL.
+ * STATUS_NUMERICAL, with iteration and mode in the message, STATUS_MEMORY, and errors of the
+ * operations (backend.h). After a failure the numbers in k are undefined; the caller still frees k.
+ */
 enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                       struct progress *progress, struct cpals_result *result, struct error *error);
 

@@ -5,7 +5,6 @@
 #include "als/model_share.h"
 #include "als/model_spread.h"
 #include "als/nvecs.h"
-#include "ranks/model_arrange.h"
 
 /* Afterwards the backend has its own copy of the nonzeros. */
 static enum status open_part(struct backend *b, struct rank_tensor *t, struct backend_ranks *ranks,
@@ -29,20 +28,13 @@ static void tell(struct rank_report *report, struct backend *b, double communica
     memcpy(report->operation, b->seconds, sizeof report->operation);
 }
 
-/* The rows that the ranks have solved become the arranged model. */
+/* The rows that the ranks have solved, and which are arranged, become the model. */
 static enum status collect(struct ktensor *model, struct ktensor *part,
                            const struct backend_ranks *ranks, bool spread, struct error *error)
 {
     if (ranks->all->shares_memory && !spread)
         return model_share(model, part, ranks, error);
-    if (model_spread(model, part, ranks, spread, error) != STATUS_OK)
-        return error->status;
-    memcpy(model->nonneg, part->nonneg, sizeof model->nonneg);
-    memcpy(model->fixed, part->fixed, sizeof model->fixed);
-    const struct ktensor_rows all = ktensor_rows_all(model);
-    return spread                  ? model_arrange_together(model, &all, ranks->all, error)
-           : ranks->all->rank == 0 ? ktensor_arrange(model, error)
-                                   : STATUS_OK;
+    return model_spread(model, part, ranks, spread, error);
 }
 
 /* What goes along with the starts on one rank. */
@@ -55,17 +47,22 @@ struct work {
     double communication; /* struct rank_report                                        */
 };
 
-static enum status make_start(struct work *w, struct error *error)
+/* Room for the model, and the start in it, unless als->random begins with *start. */
+static enum status make_start(struct work *w, struct ktensor_start *start,
+                              struct cpals_options *als, struct error *error)
 {
     const struct cpals_setting *s = w->setting;
-    uint64_t seed = w->starts.start[w->starts.made].seed;
+    *start = s->start;
+    start->seed = w->starts.start[w->starts.made].seed;
+    als->random = NULL;
     if (ktensor_create_part(&w->part, &w->ranks.part, s->options.rank, error) != STATUS_OK)
         return error->status;
     if (s->nvecs && w->starts.made == 0)
-        return nvecs_start(&w->part, &w->b, seed, s->progress, error);
-    struct ktensor_start start = s->start;
-    start.seed = seed;
-    ktensor_begin(&w->part, &w->ranks.part.whole, &start, s->options.rules.nonneg);
+        return nvecs_start(&w->part, &w->b, start->seed, s->progress, error);
+    if (start->from)
+        ktensor_begin(&w->part, &w->ranks.part.whole, start, s->options.rules.nonneg);
+    else
+        als->random = start;
     return STATUS_OK;
 }
 
@@ -82,8 +79,9 @@ static enum status iterate(struct work *w, struct error *error)
     const struct cpals_setting *s = w->setting;
     struct cpals_options als = starts_options(&w->starts, &s->als);
     struct cpals_result result = {0};
+    struct ktensor_start start;
     als.trace = trace_of(w);
-    if (make_start(w, error) == STATUS_OK) {
+    if (make_start(w, &start, &als, error) == STATUS_OK) {
         double before = backend_ranks_seconds(&w->ranks);
         cpals_iterate(&w->b, &w->part, &als, s->progress, &result, error);
         w->communication += backend_ranks_seconds(&w->ranks) - before;

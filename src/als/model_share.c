@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ranks/model_arrange.h"
-#include "ranks/share.h"
 
 /* Copies the rows of mode n that this rank has solved, which are nobody else's. */
 static void copy_rows(struct ktensor *whole, const struct ktensor *part,
@@ -20,25 +18,6 @@ static void copy_rows(struct ktensor *whole, const struct ktensor *part,
     }
 }
 
-/* Each rank arranges consecutive rows of the whole, in place. Every rank needs a lambda of its own:
- * rank 0 has that of the whole, the others have that of their part. */
-static enum status arrange(struct ktensor *whole, const struct ktensor *part, struct comm *c,
-                           struct error *error)
-{
-    struct ktensor rows = *whole;
-    memcpy(rows.nonneg, part->nonneg, sizeof rows.nonneg);
-    memcpy(rows.fixed, part->fixed, sizeof rows.fixed);
-    rows.lambda = c->rank == 0 ? whole->lambda : part->lambda;
-    for (int n = 0; n < rows.shape.order; n++) {
-        uint64_t length = whole->shape.dims[n];
-        rows.first[n] = share_begin(length, c->rank, c->size);
-        rows.shape.dims[n] = share_begin(length, c->rank + 1, c->size) - rows.first[n];
-        rows.factor[n] += rows.first[n] * rows.rank;
-    }
-    const struct ktensor_rows all = ktensor_rows_all(&rows);
-    return model_arrange_together(&rows, &all, c, error);
-}
-
 enum status model_share(struct ktensor *whole, struct ktensor *part,
                         const struct backend_ranks *ranks, struct error *error)
 {
@@ -52,7 +31,5 @@ enum status model_share(struct ktensor *whole, struct ktensor *part,
         memory_free(part->factor[n]);
         part->factor[n] = NULL;
     }
-    if (comm_agree_error(c, error) == STATUS_OK)
-        arrange(whole, part, c, error);
     return comm_agree_error(c, error); /* the whole is complete when the last rank is done */
 }

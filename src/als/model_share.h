@@ -7,11 +7,10 @@
 
 /* For ranks that share memory (struct comm): *whole, the same on all ranks and empty at first,
  * becomes the model of which *part has the rows that are here, each row from the rank that has
- * solved the row, arranged (ktensor_arrange, norms but for rounding). All ranks copy and arrange
- * with all their OpenMP threads. The factor matrices of *part are freed one by one as soon as they
- * are copied; the model must not be used afterwards. Every rank calls it. The caller frees *whole
- * when all ranks have returned, after a failure too, in which *whole is undefined but for being a
- * model to free. STATUS_MEMORY, and failures of other ranks. */
+ * solved the row. All ranks copy with all their OpenMP threads. The factor matrices of *part are
+ * freed one by one as soon as they are copied; the model must not be used afterwards. Every rank
+ * calls it. The caller frees *whole when all ranks have returned, after a failure too, in which
+ * *whole is undefined but for being a model to free. STATUS_MEMORY, and failures of other ranks. */
 enum status model_share(struct ktensor *whole, struct ktensor *part,
                         const struct backend_ranks *ranks, struct error *error);
 

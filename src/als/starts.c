@@ -4,7 +4,6 @@
 
 #include "als/nvecs.h"
 #include "base/memory.h"
-#include "model/ktensor_start.h"
 
 enum status starts_create(struct starts *s, int asked, uint64_t seed, struct error *error)
 {
@@ -96,18 +95,15 @@ struct cpals_options starts_options(const struct starts *s, const struct cpals_o
     return of;
 }
 
-/* What the next start begins with. */
-static enum status begin(struct starts *s, struct backend *b, const struct ktensor *like,
-                         const struct starts_kind *kind, struct progress *progress,
-                         struct error *error)
+/* Room for the model of the next start; the first has it, and what it begins with, too. */
+static enum status make_room(struct starts *s, struct backend *b, const struct ktensor *like,
+                             const struct starts_kind *kind, struct progress *progress,
+                             struct error *error)
 {
     struct ktensor *k = &s->model[s->made];
-    const struct ktensor_start start = {.init = kind->init, .seed = s->start[s->made].seed};
-    if (s->made == 0)
-        return kind->nvecs ? nvecs_start(k, b, start.seed, progress, error) : STATUS_OK;
-    if (ktensor_create(k, &like->shape, like->rank, error) == STATUS_OK)
-        ktensor_begin(k, &k->shape, &start, b->rules.nonneg);
-    return error->status;
+    if (s->made > 0)
+        return ktensor_create(k, &like->shape, like->rank, error);
+    return kind->nvecs ? nvecs_start(k, b, s->start[0].seed, progress, error) : STATUS_OK;
 }
 
 enum status starts_run(struct starts *s, struct backend *b, const struct starts_kind *kind,
@@ -117,8 +113,11 @@ enum status starts_run(struct starts *s, struct backend *b, const struct starts_
     const struct ktensor like = {.shape = s->model[0].shape, .rank = s->model[0].rank};
     while (starts_go_on(s)) {
         struct cpals_result result = {0};
-        const struct cpals_options of = starts_options(s, options);
-        if (begin(s, b, &like, kind, progress, error) == STATUS_OK &&
+        struct cpals_options of = starts_options(s, options);
+        const struct ktensor_start random = {.init = kind->init, .seed = s->start[s->made].seed};
+        if (s->made > 0)
+            of.random = &random;
+        if (make_room(s, b, &like, kind, progress, error) == STATUS_OK &&
             cpals_run(b, &s->model[s->made], &of, progress, &result, error) == STATUS_OK)
             starts_note(s, &result, options->trace);
         else if (!starts_note_breakdown(s, &result, progress, error))

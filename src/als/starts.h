@@ -80,8 +80,8 @@ struct starts_kind {
     bool nvecs; /* the first start begins with approximate singular vectors instead (nvecs.h) */
 };
 
-/* Makes the starts, one after the other, each as cpals_run does. The model of the first is what it
- * begins with, unless kind->nvecs; the others begin with random factor matrices. A start that
+/* Makes the starts, one after the other, each as cpals_run does. The first begins with its model,
+ * unless kind->nvecs or options->random; the others begin with random factor matrices. A start that
  * breaks down has no model, and the next one follows. Errors as starts_check, ktensor_create,
  * nvecs_start and cpals_run. */
 enum status starts_run(struct starts *s, struct backend *b, const struct starts_kind *kind,

@@ -36,14 +36,15 @@ static enum status collect(struct backend *b, struct error *error)
 }
 
 /* Books the operation that has returned `status`. Where operations are queued, its time is the time
- * between stamps in the queue. Stamps are read after a fit, a store or a rotation, when the host
- * has waited for the queue anyway, before a load, or when their numbers run out. */
+ * between stamps in the queue. Stamps are read after a fit or a rotation, when the host has waited
+ * for the queue anyway, before an operation that ends when its call returns (a load, a residual, a
+ * store), or when their numbers run out. */
 static enum status account(struct backend *b, enum operation op, int mode, double start,
                            enum status status, struct error *error)
 {
     const struct backend_ops *ops = b->kind->ops;
     b->calls[op][mode]++;
-    if (op == OP_LOAD || op == OP_RESIDUAL || !ops->stamp) {
+    if (op == OP_LOAD || op == OP_RESIDUAL || op == OP_STORE || !ops->stamp) {
         b->seconds[op][mode] += clock_now() - start;
         return status == STATUS_OK && ops->stamp ? ops->stamp(b->state, 0, error) : status;
     }
@@ -53,7 +54,7 @@ static enum status account(struct backend *b, enum operation op, int mode, doubl
     b->stamped[b->stamps].op = op;
     b->stamped[b->stamps].mode = mode;
     status = ops->stamp(b->state, b->stamps, error);
-    if (status == STATUS_OK && (op == OP_FIT || op == OP_STORE || b->stamps == BACKEND_STAMPS - 1))
+    if (status == STATUS_OK && (op == OP_FIT || b->stamps == BACKEND_STAMPS - 1))
         status = collect(b, error);
     return status;
 }
@@ -84,17 +85,25 @@ static enum status load_scaled(struct backend *b, const struct ktensor *k,
     return status;
 }
 
-/* Operations that are still queued are booked first, as of backend_residual. */
-enum status backend_resume(struct backend *b, const struct ktensor *k,
-                           const struct carried *carried, struct error *error)
+/* Another model is to come. Operations that are still queued are booked first, as of
+ * backend_residual. */
+static enum status forget_model(struct backend *b, bool resumes, struct error *error)
 {
     if (b->stamps > 0 && collect(b, error) != STATUS_OK)
         return error->status;
-    double start = clock_now();
     b->m_mode = b->updated_mode = -1;
     b->rotated = false;
     for (int n = 0; n < b->order; n++)
-        b->at_floor[n] = carried && b->rules.nonneg[n] && !b->rules.fixed[n];
+        b->at_floor[n] = resumes && b->rules.nonneg[n] && !b->rules.fixed[n];
+    return STATUS_OK;
+}
+
+enum status backend_resume(struct backend *b, const struct ktensor *k,
+                           const struct carried *carried, struct error *error)
+{
+    if (forget_model(b, carried != NULL, error) != STATUS_OK)
+        return error->status;
+    double start = clock_now();
     enum status status = b->exponent ? load_scaled(b, k, carried, error)
                                      : b->kind->ops->load(b->state, k, carried, error);
     return account(b, OP_LOAD, 0, start, status, error);
@@ -103,6 +112,16 @@ enum status backend_resume(struct backend *b, const struct ktensor *k,
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)
 {
     return backend_resume(b, k, NULL, error);
+}
+
+enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_t seed,
+                              struct error *error)
+{
+    if (forget_model(b, false, error) != STATUS_OK)
+        return error->status;
+    double start = clock_now();
+    enum status status = backend_random_start(b, init, seed, error);
+    return account(b, OP_LOAD, 0, start, status, error);
 }
 
 enum status backend_mttkrp(struct backend *b, int mode, struct error *error)
@@ -168,6 +187,8 @@ enum status backend_weights(struct backend *b, double *lambda, struct error *err
 enum status backend_save(struct backend *b, struct ktensor *k, struct carried *carried,
                          struct error *error)
 {
+    if (b->stamps > 0 && collect(b, error) != STATUS_OK)
+        return error->status;
     double start = clock_now();
     enum status status = b->kind->ops->store(b->state, k, carried, error);
     if (status == STATUS_OK && b->exponent)
@@ -179,10 +200,28 @@ enum status backend_store(struct backend *b, struct ktensor *k, struct error *er
 {
     if (backend_save(b, k, NULL, error) != STATUS_OK)
         return error->status;
-    for (int n = 0; n < b->order; n++)
-        if (b->at_floor[n])
-            nonneg_zeros(k, n, b->ranks->part.whole.dims[n], b->plan.request.precision);
-    return STATUS_OK;
+    double *bound = memory_array(k->rank, sizeof *bound, error);
+    for (int n = 0; bound && n < b->order; n++)
+        if (b->at_floor[n]) {
+            nonneg_bounds(k->lambda, k->rank, b->ranks->part.whole.dims[n],
+                          b->plan.request.precision, bound);
+            nonneg_zeros(k, n, bound);
+        }
+    memory_free(bound);
+    return error->status;
+}
+
+enum status backend_store_arranged(struct backend *b, struct ktensor *k, struct error *error)
+{
+    if (!b->kind->ops->columns)
+        return backend_store(b, k, error) == STATUS_OK ? backend_arrange(b, k, error)
+                                                       : error->status;
+    if (b->stamps > 0 && collect(b, error) != STATUS_OK)
+        return error->status;
+    double start = clock_now();
+    b->m_mode = b->updated_mode = -1;
+    enum status status = backend_arranged_rows(b, k, error);
+    return account(b, OP_STORE, 0, start, status, error);
 }
 
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error)

@@ -1,8 +1,8 @@
 /* The seam between the ALS loop and the machine: an open backend and its operations. The backend
  * owns every array (orderings of the tensor, factor matrices, Grams, M); the loop speaks of modes
  * only, which count from zero. Every operation goes through backend.c, where its time is taken.
- * Implemented in backend_open.c (from a tensor to an open backend, and how long that takes) and
- * backend.c.
+ * Implemented in backend_open.c (from a tensor to an open backend, and how long that takes),
+ * backend.c, backend_start.c (the random start) and backend_arrange.c (the arranged model).
  *
  * Beside the errors that a function names, a GPU can cause STATUS_MEMORY and STATUS_INTERNAL in
  * every function that returns a status. */
@@ -101,6 +101,11 @@ enum status backend_open_part(struct backend *b, const struct rank_tensor *t,
  * backend. Its model then is [lambda; A_1, ..., A_N] as given: backend_store returns the same. */
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error);
 
+/* backend_load of the random model of ktensor_randomise, without signs where a mode is to be
+ * nonnegative: the same bits, but where the backend can, made by the backend itself. */
+enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_t seed,
+                              struct error *error);
+
 /* Brings back what backend_save has handed out, perhaps of another backend or another number of
  * ranks: k has the factor matrices as they stand (carried.h), the scales are not zero. The
  * operations that follow give what they would have given then: on the host, with the ranks and the
@@ -143,6 +148,15 @@ enum status backend_weights(struct backend *b, double *lambda, struct error *err
  * of nonnegative factors are written as such (nonneg_zeros.h). */
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error);
 
+/* backend_store in the standard form of the whole model (ktensor_arrange; of all ranks), of which k
+ * has the rows of ranks->part. Where the backend can, it finds the form, and the rows come out
+ * arranged. The backend keeps its model, but the next operation must be a load or an MTTKRP. Every
+ * rank calls it. STATUS_MEMORY. */
+enum status backend_store_arranged(struct backend *b, struct ktensor *k, struct error *error);
+
+/* Arranges what backend_store has copied into k in this way. Every rank calls it. STATUS_MEMORY. */
+enum status backend_arrange(struct backend *b, struct ktensor *k, struct error *error);
+
 /* Copies what the next iteration begins with into k and carried, which have the backend's shape and
  * rank: lambda, the factor matrices as they stand, scales and Grams. The backend's own state is
  * left as it is. To be called between iterations. */
@@ -178,6 +192,13 @@ enum status backend_time_mttkrp(struct backend *b, int mode, uint64_t count, dou
 
 /* Sets the booked seconds and calls of all operations to zero. */
 void backend_restart_clock(struct backend *b);
+
+/* What backend_randomise and backend_store_arranged do beside the account of time; for backend.c.
+ * The start is made by the backend, or where it makes no numbers of this kind, on the host.
+ * Arranged rows are those of a backend that measures columns. */
+enum status backend_random_start(struct backend *b, enum ktensor_init init, uint64_t seed,
+                                 struct error *error);
+enum status backend_arranged_rows(struct backend *b, struct ktensor *k, struct error *error);
 
 /* Frees all that the backend owns. Accepts a closed or zeroed *b. */
 void backend_close(struct backend *b);

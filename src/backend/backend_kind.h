@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "kernels/shared/precision.h"
 #include "base/progress.h"
+#include "model/arrangement.h"
 #include "model/carried.h"
 #include "model/ktensor.h"
 #include "model/mode_rules.h"
@@ -81,11 +82,21 @@ struct tensor_source {
     double norm_sq;              /* ||X||^2; 0 with a file, whose norm only opening it tells */
 };
 
+/* Entries that count as zeros: an entry x of unit column r of mode n where bound[n] is not NULL and
+ * x lambda[r] <= bound[n][r] (nonneg_zeros.h). In the backend's order. */
+struct backend_zeros {
+    const double *lambda;           /* (R) */
+    const double *bound[MAX_ORDER]; /* (R) */
+};
+
 /* The operations on the `state` that open has made. The functions that return a status fill *error;
  * backend.h says what each operation does, at the function that calls it. */
 struct backend_ops {
     enum status (*load)(void *state, const struct ktensor *k, const struct carried *carried,
                         struct error *error); /* carried: NULL, or as backend_resume has it */
+    enum status (*randomise)(void *state, enum ktensor_init init, uint64_t seed, double weight,
+                             struct error *error); /* every component gets this weight */
+    bool makes_normal; /* `randomise` makes KTENSOR_NORMAL, too, with the host's bits */
     enum status (*mttkrp)(void *state, int mode, struct error *error);
     enum status (*update)(void *state, int mode, struct error *error);
     enum status (*fit)(void *state, int mode, struct backend_fit *fit, struct error *error);
@@ -104,6 +115,15 @@ struct backend_ops {
      * until the queue has passed stamp `to` and gives the seconds since it passed stamp `from`. */
     enum status (*stamp)(void *state, int number, struct error *error);
     enum status (*elapsed)(void *state, int from, int to, double *seconds, struct error *error);
+
+    /* The two steps of backend_store_arranged, both NULL where the host arranges what `store` has
+     * given. columns: column (R) = what the rows of `mode` that this rank solves tell of the unit
+     * columns, in the backend's order. store_arranged: the factor matrices into k in the form that
+     * *a says. What is M may be lost. */
+    enum status (*columns)(void *state, int mode, const struct backend_zeros *zeros,
+                           struct column *column, struct error *error);
+    enum status (*store_arranged)(void *state, struct ktensor *k, const struct backend_zeros *zeros,
+                                  const struct arrangement *a, struct error *error);
 
     /* describe is NULL where a mode is computed in one way only, bus_bytes where there is no bus.
      */

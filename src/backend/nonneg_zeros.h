@@ -5,9 +5,13 @@
 #include "kernels/shared/precision.h"
 #include "model/ktensor.h"
 
-/* Writes 0 for the entries of mode n that stand at the floor (kernels/shared/nonneg.h), or so near
- * that rounding hides them. k has unit columns and lambda as the update of a mode has left them;
- * `rows` are those of the whole factor matrix. precision: of the update. */
-void nonneg_zeros(struct ktensor *k, int n, uint64_t rows, enum precision precision);
+/* bound (R): an entry x of unit column r stands at the floor (kernels/shared/nonneg.h), or so near
+ * that rounding hides it, where x lambda[r] <= bound[r]. lambda (R) as the update of a mode has
+ * left it; `rows` are those of the whole factor matrix. precision: of the update. */
+void nonneg_bounds(const double *lambda, uint64_t rank, uint64_t rows, enum precision precision,
+                   double *bound);
+
+/* Writes 0 for these entries of mode n of k, which has unit columns and that lambda. */
+void nonneg_zeros(struct ktensor *k, int n, const double *bound);
 
 #endif

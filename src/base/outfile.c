@@ -265,6 +265,11 @@ enum status outfile_resize(struct outfile *f, size_t size, struct error *error)
     return result == 0 ? STATUS_OK : cannot_write(f->path, strerror(errno), error);
 }
 
+void outfile_begin_sync(struct outfile *f, size_t size, size_t offset)
+{
+    (void)sync_file_range(f->fd, (off_t)offset, (off_t)size, SYNC_FILE_RANGE_WRITE);
+}
+
 enum status outfile_sync(struct outfile *f, struct error *error)
 {
     int result;

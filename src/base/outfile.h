@@ -64,6 +64,10 @@ enum status outfile_read_at(const struct outfile *f, void *bytes, size_t size, s
 /* Makes the file `size` bytes long; bytes that were not there are zero. STATUS_OUTPUT. */
 enum status outfile_resize(struct outfile *f, size_t size, struct error *error);
 
+/* Lets the disk begin with `size` bytes at `offset`, and does not wait: a hint, so that a later
+ * sync finds less to do. */
+void outfile_begin_sync(struct outfile *f, size_t size, size_t offset);
+
 /* Brings the bytes that were written here onto the disk. STATUS_OUTPUT. */
 enum status outfile_sync(struct outfile *f, struct error *error);
 

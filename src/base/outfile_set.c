@@ -166,6 +166,8 @@ static void save_old(const struct outfile *files, int count)
 static enum status replace_all(struct stem_lock *lock, struct outfile *files, int count,
                                struct error *error)
 {
+    for (int i = 0; i < count; i++) /* the disk has all of them to do at once */
+        outfile_begin_sync(&files[i], 0, 0);
     for (int i = 0; i < count; i++)
         if (outfile_complete(&files[i], error) != STATUS_OK)
             return error->status;

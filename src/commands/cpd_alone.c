@@ -60,7 +60,8 @@ static enum status identify(struct alone *a, struct error *error)
     return cpd_checkpoint_identify(job, &job->tensor, error);
 }
 
-/* The start becomes the first model; that of a checkpoint, which is only mapped, is copied. */
+/* The first model, which is the start where one is given; that of a checkpoint, which is only
+ * mapped, is copied. Otherwise the model has room for the result. */
 static enum status make_start(struct alone *a, struct error *error)
 {
     struct cpd_job *job = a->job;
@@ -72,7 +73,8 @@ static enum status make_start(struct alone *a, struct error *error)
         job->start = (struct ktensor){0};
     } else if (ktensor_create(first, shape, s->common.options.rank, error) == STATUS_OK) {
         const struct ktensor_start start = cpd_start(job);
-        ktensor_begin(first, shape, &start, s->common.options.rules.nonneg);
+        if (start.from)
+            ktensor_begin(first, shape, &start, s->common.options.rules.nonneg);
     }
     return error->status;
 }
@@ -92,7 +94,9 @@ static enum status decompose(struct alone *a, struct error *error)
 {
     struct cpd_job *job = a->job;
     const struct cpd_settings *s = &job->settings;
-    const struct cpals_options options = cpd_als_options(job);
+    struct cpals_options options = cpd_als_options(job);
+    const struct ktensor_start start = cpd_start(job);
+    options.random = start.from || s->init.nvecs ? NULL : &start;
     progress_stage(&job->progress, "building");
     if (backend_open_prepared(&a->backend, &job->input, &s->common.options, &job->progress,
                               error) != STATUS_OK)

@@ -2,15 +2,8 @@
 
 #include "base/machine.h"
 #include "base/number.h"
+#include "model/ktensor_io.h"
 #include "ranks/model_write.h"
-
-static uint64_t model_bytes(const struct shape *shape, uint64_t rank)
-{
-    uint64_t rows = 1; /* lambda */
-    for (int n = 0; n < shape->order; n++)
-        rows += shape->dims[n];
-    return rows * rank * sizeof(double);
-}
 
 /* Whether rank 0 has room for the whole model beside the parts, of which the ranks of one host are
  * taken to have as much as rank 0. Nonzeros, which take memory now, are gone by then. */
@@ -18,7 +11,7 @@ static bool whole_fits(const struct cpd_settings *s, const struct comm *c,
                        const struct rank_tensor *t, uint64_t *budget)
 {
     uint64_t rank = s->common.options.rank, sharers = 1;
-    uint64_t part = model_bytes(&t->part.here, rank), given = s->common.options.host_memory;
+    uint64_t part = ktensor_bytes(&t->part.here, rank), given = s->common.options.host_memory;
     *budget = given;
     if (given == 0) {
         uint64_t nonzeros = t->x.nnz * (4 * (uint64_t)t->shape.order + sizeof(double));
@@ -27,7 +20,7 @@ static bool whole_fits(const struct cpd_settings *s, const struct comm *c,
         if (*budget < UINT64_MAX / 2)
             *budget += (uint64_t)(MACHINE_MEMORY_SHARE * (double)(sharers * nonzeros));
     }
-    return model_bytes(&t->shape, rank) * (uint64_t)s->starts + sharers * part <= *budget;
+    return ktensor_bytes(&t->shape, rank) * (uint64_t)s->starts + sharers * part <= *budget;
 }
 
 /* Refuses what needs the whole model on one rank. */
@@ -68,7 +61,7 @@ enum status cpd_choose_together(struct cpd_job *job, struct comm *c, const struc
         comm_broadcast(c, 0, &budget, sizeof budget, error) != STATUS_OK || !together)
         return error->status;
     job->together = true;
-    if (check_settings(s, model_bytes(&t->shape, s->common.options.rank), budget, error) !=
+    if (check_settings(s, ktensor_bytes(&t->shape, s->common.options.rank), budget, error) !=
             STATUS_OK ||
         s->nowrite)
         return error->status;

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/vector_clones.h"
+#include "kernels/shared/column_scale.h"
 
 /* The rows of a portion of the work. The number depends on the shape alone. It is small enough for
  * the portion to stay in cache over two passes, and large enough for the partial results to be
@@ -34,13 +35,6 @@ static struct partial partial_at(double *partials, uint64_t portion, uint64_t ra
     return (struct partial){base, base + rank, base + 2 * rank};
 }
 
-/* 2^-e for 2^e <= |x| < 2^(e+1); finite for any finite x. */
-static double scale_of(double x)
-{
-    int exponent = x == 0 ? 0 : ilogb(x);
-    return ldexp(1, exponent < -1000 ? 1000 : -exponent);
-}
-
 static void sum_portion(const double *a, uint64_t rows, uint64_t rank, struct partial p)
 {
     memset(p.largest, 0, rank * sizeof *p.largest);
@@ -51,7 +45,7 @@ static void sum_portion(const double *a, uint64_t rows, uint64_t rank, struct pa
             p.largest[r] = fabs(x) > fabs(p.largest[r]) ? x : p.largest[r];
         }
     for (uint64_t r = 0; r < rank; r++)
-        p.scale[r] = scale_of(p.largest[r]);
+        p.scale[r] = column_scale(p.largest[r]);
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t r = 0; r < rank; r++) {
             double x = a[i * rank + r] * p.scale[r];
@@ -63,7 +57,7 @@ static void sum_portion(const double *a, uint64_t rows, uint64_t rank, struct pa
  * of the ratio overflows. */
 static double rescaled_sum(const struct column *c, double scale)
 {
-    double ratio = scale / scale_of(c->largest);
+    double ratio = scale / column_scale(c->largest);
     return c->sum == 0 ? 0 : c->sum * ratio * ratio;
 }
 
@@ -72,36 +66,83 @@ void column_add(struct column *to, const struct column *from)
     double difference = fabs(from->largest) - fabs(to->largest);
     const struct column *large =
         difference > 0 || (difference == 0 && from->first < to->first) ? from : to;
-    double scale = scale_of(large->largest);
+    double scale = column_scale(large->largest);
     *to = (struct column){large->largest, rescaled_sum(to, scale) + rescaled_sum(from, scale),
                           large->first};
 }
 
 double column_norm(const struct column *c)
 {
-    return sqrt(c->sum) / scale_of(c->largest);
+    return sqrt(c->sum) / column_scale(c->largest);
+}
+
+/* Of entries of equal magnitude the one in the row of the lowest number counts: first (R) = that
+ * row's number. */
+static void settle_ties(const double *a, uint64_t rows, uint64_t rank, const uint64_t *row,
+                        struct partial p, uint64_t *first)
+{
+    for (uint64_t r = 0; r < rank; r++)
+        first[r] = UINT64_MAX;
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t r = 0; r < rank; r++) {
+            double x = a[i * rank + r];
+            if (fabs(x) == fabs(p.largest[r]) && row[i] < first[r]) {
+                p.largest[r] = x;
+                first[r] = row[i];
+            }
+        }
+}
+
+/* Rows that lie in portions, and what the portions tell. */
+struct portions {
+    const double *a;     /* (rows x R)                                                         */
+    const uint64_t *row; /* (rows): their numbers, or NULL: they are `first` and so on         */
+    uint64_t rows, rank, first;
+    uint64_t step;    /* rows of a portion         */
+    double *partials; /* (portions x 3 x R)        */
+    uint64_t *firsts; /* (portions x R), with `row` */
+};
+
+static void measure_portion(const struct portions *q, uint64_t s)
+{
+    uint64_t begin = s * q->step, rows = least(q->step, q->rows - begin);
+    const double *a = q->a + begin * q->rank;
+    struct partial p = partial_at(q->partials, s, q->rank);
+    sum_portion(a, rows, q->rank, p);
+    if (q->row)
+        settle_ties(a, rows, q->rank, q->row + begin, p, q->firsts + s * q->rank);
+}
+
+static void add_portion(const struct portions *q, uint64_t s, struct column *column)
+{
+    struct partial p = partial_at(q->partials, s, q->rank);
+    for (uint64_t r = 0; r < q->rank; r++) {
+        uint64_t first = q->row ? q->firsts[s * q->rank + r] : q->first + s * q->step;
+        column_add(&column[r], &(struct column){p.largest[r], p.sum[r], first});
+    }
 }
 
 enum status factor_columns_measure(const double *a, uint64_t rows, uint64_t rank, uint64_t first,
-                                   struct column *column, struct error *error)
+                                   const uint64_t *row, struct column *column, struct error *error)
 {
-    uint64_t step = portion_rows(rank), portions = (rows + step - 1) / step;
-    double *partials = memory_array(portions * 3, rank * sizeof *partials, error);
-    if (!partials)
-        return error->status;
+    uint64_t step = portion_rows(rank), count = (rows + step - 1) / step;
+    struct portions q = {
+        .a = a, .row = row, .rows = rows, .rank = rank, .first = first, .step = step};
+    q.partials = memory_array(count * 3, rank * sizeof *q.partials, error);
+    if (q.partials && row)
+        q.firsts = memory_array(count, rank * sizeof *q.firsts, error);
+    if (error->status == STATUS_OK) {
 #pragma omp parallel for schedule(static)
-    for (uint64_t s = 0; s < portions; s++)
-        sum_portion(a + s * step * rank, least(step, rows - s * step), rank,
-                    partial_at(partials, s, rank));
-    for (uint64_t r = 0; r < rank; r++)
-        column[r] = (struct column){0, 0, first};
-    for (uint64_t s = 0; s < portions; s++) {
-        struct partial p = partial_at(partials, s, rank);
+        for (uint64_t s = 0; s < count; s++)
+            measure_portion(&q, s);
         for (uint64_t r = 0; r < rank; r++)
-            column_add(&column[r], &(struct column){p.largest[r], p.sum[r], first + s * step});
+            column[r] = (struct column){0, 0, row ? UINT64_MAX : first};
+        for (uint64_t s = 0; s < count; s++)
+            add_portion(&q, s, column);
     }
-    memory_free(partials);
-    return STATUS_OK;
+    memory_free(q.partials);
+    memory_free(q.firsts);
+    return error->status;
 }
 
 #define TILE 8 /* columns of A that are multiplied in one pass over B */

@@ -15,13 +15,13 @@ struct column {
     uint64_t first; /* the first of the rows, or of those among them that have `largest`   */
 };
 
-/* column (R) = what A (rows x R), the rows `first` and so on of a matrix, tells of each column.
- * STATUS_MEMORY. */
+/* column (R) = what A (rows x R), the rows `first` and so on of a matrix, or where `row` is not
+ * NULL the rows row[0], ..., row[rows - 1], tells of each column. STATUS_MEMORY. */
 enum status factor_columns_measure(const double *a, uint64_t rows, uint64_t rank, uint64_t first,
-                                   struct column *column, struct error *error);
+                                   const uint64_t *row, struct column *column, struct error *error);
 
-/* *to = what the rows of both tell; no row is in both, and either has its rows before the other's.
- */
+/* *to = what the rows of both tell; no row is in both. Of equals the lower `first` counts, so
+ * either has its rows before the other's, or both `first` are rows that have `largest`. */
 void column_add(struct column *to, const struct column *from);
 
 /* The 2-norm of the column in these rows. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/random_counter.h"
+#include "kernels/shared/random_counter.h"
 
 enum status ktensor_create(struct ktensor *k, const struct shape *shape, uint64_t rank,
                            struct error *error)
@@ -68,7 +68,7 @@ static void randomise_row(double *row, uint64_t rank, enum ktensor_init init, ui
     for (uint64_t r = 0; r < rank; r += 2) {
         uint64_t word[2];
         double pair[2];
-        random_words(seed, (uint64_t)n << 56 | r / 2, i, word);
+        random_model_words(seed, n, r / 2, i, word);
         if (init == KTENSOR_NORMAL) {
             normal_pair(word, pair);
         } else {
@@ -81,19 +81,27 @@ static void randomise_row(double *row, uint64_t rank, enum ktensor_init init, ui
     }
 }
 
+void ktensor_random_rows(double *a, const struct part *part, int n, uint64_t rank,
+                         enum ktensor_init init, uint64_t seed)
+{
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < part->here.dims[n]; i++) {
+        uint64_t row = part->row[n] ? part->row[n][i] : part->first[n] + i;
+        if (row == NO_ROW)
+            memset(a + i * rank, 0, rank * sizeof *a);
+        else
+            randomise_row(a + i * rank, rank, init, seed, n, row);
+    }
+}
+
 void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed)
 {
+    struct part part = {.here = k->shape};
     for (uint64_t r = 0; r < k->rank; r++)
         k->lambda[r] = 1;
     for (int n = 0; n < k->shape.order; n++) {
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < k->shape.dims[n]; i++) {
-            uint64_t row = ktensor_row(k, n, i);
-            double *to = k->factor[n] + i * k->rank;
-            if (row == NO_ROW)
-                memset(to, 0, k->rank * sizeof *to);
-            else
-                randomise_row(to, k->rank, init, seed, n, row);
-        }
+        part.first[n] = k->first[n];
+        part.row[n] = k->row[n];
+        ktensor_random_rows(k->factor[n], &part, n, k->rank, init, seed);
     }
 }

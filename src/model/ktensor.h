@@ -48,6 +48,11 @@ enum ktensor_init { KTENSOR_RANDOM, KTENSOR_NORMAL };
  * that are NO_ROW become zero. */
 void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed);
 
+/* The same for one mode: a (part->here.dims[n] x R) receives the rows of factor matrix n that are
+ * here. */
+void ktensor_random_rows(double *a, const struct part *part, int n, uint64_t rank,
+                         enum ktensor_init init, uint64_t seed);
+
 /* Brings the model into its standard form, which stands for the same tensor: columns of unit 2-norm
  * (a zero column stays zero and makes its lambda zero), lambda >= 0 in descending order, and signs
  * flipped in pairs so that every column's entry of largest magnitude is positive in as many modes

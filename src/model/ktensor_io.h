@@ -1,5 +1,5 @@
 /* Reads and writes the files of a model, which appear all or not at all. Implemented in
- * ktensor_read.c and ktensor_write.c. */
+ * ktensor_read.c, ktensor_write.c and ktensor_size.c. */
 #ifndef BLCO_KTENSOR_IO_H
 #define BLCO_KTENSOR_IO_H
 
@@ -28,6 +28,11 @@ struct ktensor_files {
  * with ktensor_files_free, after a failure too. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status ktensor_write(const struct ktensor *k, struct stem_lock *lock, unsigned formats,
                           struct ktensor_files *files, struct error *error);
+
+/* Bytes of all numbers of a model as .npy files hold them, and bytes that the files of text among
+ * the formats will take, estimated from some of the numbers. */
+uint64_t ktensor_bytes(const struct shape *shape, uint64_t rank);
+uint64_t ktensor_text_bytes(const struct ktensor *k, unsigned formats);
 
 /* *files = the names that ktensor_write gives the files of a model of this order, in the order of
  * writing. The caller frees *files, after a failure too. STATUS_MEMORY. */

@@ -72,7 +72,7 @@ static enum status side_take_mode(struct side *s, int n, struct error *error)
     memory_free(s->scaled);
     s->scaled = NULL;
     s->factor = k->factor[n];
-    if (factor_columns_measure(s->factor, k->shape.dims[n], k->rank, 0, s->column, error) !=
+    if (factor_columns_measure(s->factor, k->shape.dims[n], k->rank, 0, NULL, s->column, error) !=
         STATUS_OK)
         return error->status;
     for (uint64_t r = 0; r < k->rank; r++) {

@@ -18,12 +18,16 @@ static void copy_rows(struct ktensor *k, const struct ktensor *whole, int n)
     }
 }
 
+void entries_drop_signs(double *a, uint64_t count)
+{
+#pragma omp parallel for schedule(static)
+    for (uint64_t e = 0; e < count; e++)
+        a[e] = fabs(a[e]);
+}
+
 void ktensor_drop_signs(struct ktensor *k, int n)
 {
-    uint64_t entries = k->shape.dims[n] * k->rank;
-#pragma omp parallel for schedule(static)
-    for (uint64_t e = 0; e < entries; e++)
-        k->factor[n][e] = fabs(k->factor[n][e]);
+    entries_drop_signs(k->factor[n], k->shape.dims[n] * k->rank);
 }
 
 void ktensor_begin(struct ktensor *k, const struct shape *whole, const struct ktensor_start *s,

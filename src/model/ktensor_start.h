@@ -22,4 +22,7 @@ void ktensor_begin(struct ktensor *k, const struct shape *whole, const struct kt
 /* The entries of mode n become their magnitudes. */
 void ktensor_drop_signs(struct ktensor *k, int n);
 
+/* a[0..count) = the magnitudes of its entries. */
+void entries_drop_signs(double *a, uint64_t count);
+
 #endif

@@ -17,6 +17,9 @@
 /* So many numbers, or one row, a thread formats before it writes them. */
 #define SECTION_NUMBERS 16384
 
+/* So many bytes of a file the disk is told to begin with at a time. */
+#define SYNC_BYTES ((size_t)8 << 20)
+
 /* Formats each row of a (rows x cols) as a text line, numbers separated by blanks. Returns the end
  * of the text. */
 static char *format_rows(const double *a, uint64_t rows, uint64_t cols, char *text)
@@ -59,6 +62,15 @@ static size_t place_section(struct matrix_writer *w, uint64_t section, size_t le
     return offset;
 }
 
+/* Where a section that was written is the last to begin in its SYNC_BYTES, the disk begins with
+ * these. */
+static void begin_sync(const struct matrix_writer *w, size_t length, size_t offset)
+{
+    size_t first = offset / SYNC_BYTES;
+    if (first != (offset + length) / SYNC_BYTES)
+        outfile_begin_sync(w->file, SYNC_BYTES, first * SYNC_BYTES);
+}
+
 static void write_sections(struct matrix_writer *w, char *buffer)
 {
     for (;;) {
@@ -76,6 +88,7 @@ static void write_sections(struct matrix_writer *w, char *buffer)
 #pragma omp critical(ktensor_write)
             error_set(w->error, failure.status, "%s", failure.message);
         }
+        begin_sync(w, length, offset);
     }
 }
 
@@ -117,14 +130,6 @@ static enum status write_text(struct outfile *f, size_t *position, const char *t
     return outfile_write_at(f, text, length, offset, error);
 }
 
-static enum status write_npy(struct outfile *f, const double *a, uint64_t rows, uint64_t cols,
-                             struct error *error)
-{
-    if (npy_write_header(f, rows, cols, error) == STATUS_OK)
-        npy_write_rows(f, rows, cols, a, 0, rows, error);
-    return error->status;
-}
-
 /* Writes the `ktensor` text of Tensor Toolbox. */
 static enum status write_ktns(struct outfile *f, const struct ktensor *k, struct error *error)
 {
@@ -154,18 +159,36 @@ struct target {
     int n;
 };
 
+/* A file of text. */
 static enum status write_target(const struct target *t, struct outfile *f, const struct ktensor *k,
                                 struct error *error)
 {
     bool lambda = t->n == k->shape.order;
-    const double *a = lambda ? k->lambda : k->factor[t->n];
-    uint64_t rows = lambda ? k->rank : k->shape.dims[t->n];
     size_t position = 0;
-    if (t->format == KTENSOR_TEXT)
-        return write_matrix(f, &position, a, rows, lambda ? 1 : k->rank, error);
-    if (t->format == KTENSOR_NPY)
-        return write_npy(f, a, rows, lambda ? 0 : k->rank, error);
-    return write_ktns(f, k, error);
+    if (t->format == KTENSOR_KTNS)
+        return write_ktns(f, k, error);
+    return lambda
+               ? write_matrix(f, &position, k->lambda, k->rank, 1, error)
+               : write_matrix(f, &position, k->factor[t->n], k->shape.dims[t->n], k->rank, error);
+}
+
+/* Writes all arrays at once. */
+static enum status write_npy(const struct target *target, struct outfile *file, int count,
+                             const struct ktensor *k, struct error *error)
+{
+    struct outfile_extent extent[MAX_ORDER + 1];
+    int extents = 0;
+    for (int i = 0; i < count; i++) {
+        bool lambda = target[i].n == k->shape.order;
+        const double *a = lambda ? k->lambda : k->factor[target[i].n];
+        uint64_t rows = lambda ? k->rank : k->shape.dims[target[i].n], cols = lambda ? 0 : k->rank;
+        if (target[i].format != KTENSOR_NPY)
+            continue;
+        if (npy_write_header(&file[i], rows, cols, error) != STATUS_OK)
+            return error->status;
+        extent[extents++] = npy_extent(&file[i], rows, cols, a, 0, rows);
+    }
+    return outfile_write_extents(extent, extents, error);
 }
 
 static char *target_name(const struct target *t, int order, const char *stem, struct error *error)
@@ -217,8 +240,11 @@ enum status ktensor_write(const struct ktensor *k, struct stem_lock *lock, unsig
         if (outfile_open(&file[i], files->path[i], error) != STATUS_OK)
             goto end;
     for (int i = 0; i < count; i++)
-        if (write_target(&target[i], &file[i], k, error) != STATUS_OK)
+        if (target[i].format != KTENSOR_NPY &&
+            write_target(&target[i], &file[i], k, error) != STATUS_OK)
             goto end;
+    if (write_npy(target, file, count, k, error) != STATUS_OK)
+        goto end;
     if (outfile_set_replace(lock, file, count, error) == STATUS_OK)
         outfile_set_keep(lock, file, count);
 end:

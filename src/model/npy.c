@@ -53,12 +53,15 @@ enum status npy_write_header(struct outfile *f, uint64_t rows, uint64_t cols, st
     return outfile_write_at(f, header, size, 0, error);
 }
 
-enum status npy_write_rows(struct outfile *f, uint64_t rows, uint64_t cols, const double *a,
-                           uint64_t first, uint64_t count, struct error *error)
+struct outfile_extent npy_extent(struct outfile *f, uint64_t rows, uint64_t cols, const double *a,
+                                 uint64_t first, uint64_t count)
 {
     char header[HEADER_MAX];
-    size_t offset = make_header(rows, cols, header) + array_bytes(first, cols);
-    return outfile_write_at(f, a, array_bytes(count, cols), offset, error);
+    return (struct outfile_extent){.file = f,
+                                   .bytes = a,
+                                   .size = array_bytes(count, cols),
+                                   .offset =
+                                       make_header(rows, cols, header) + array_bytes(first, cols)};
 }
 
 /* The rest of the header's text, a Python dictionary, that has not been read yet. */

@@ -6,16 +6,16 @@
 
 #include "base/error.h"
 #include "base/filemap.h"
-#include "base/outfile.h"
+#include "base/outfile_extents.h"
 
 /* Writes the header (format 1.0) of an array of shape (rows, cols), or (rows,) if cols is 0, in C
  * order, and gives the file its whole size. STATUS_OUTPUT. */
 enum status npy_write_header(struct outfile *f, uint64_t rows, uint64_t cols, struct error *error);
 
-/* Writes the rows first to first + count - 1 of that array, a (count x cols), to their place in the
- * file. Threads and processes may write different rows at once. STATUS_OUTPUT. */
-enum status npy_write_rows(struct outfile *f, uint64_t rows, uint64_t cols, const double *a,
-                           uint64_t first, uint64_t count, struct error *error);
+/* The rows first to first + count - 1 of that array, a (count x cols), and their place in the file,
+ * for outfile_write_extents. Several processes may write different rows of one file. */
+struct outfile_extent npy_extent(struct outfile *f, uint64_t rows, uint64_t cols, const double *a,
+                                 uint64_t first, uint64_t count);
 
 struct npy {
     struct filemap map;

@@ -50,11 +50,13 @@ static enum status all_gather_columns(struct comm *c, struct column *column, con
     return comm_all_gather(c, (double *)(void *)column, &rows, error);
 }
 
-static enum status combine(void *context, struct column *column, uint64_t count,
-                           struct error *error)
+enum status model_columns_together(void *comm, struct column *column, uint64_t count,
+                                   struct error *error)
 {
-    struct comm *c = context;
+    struct comm *c = comm;
     struct merging m = {0};
+    if (c->size == 1)
+        return STATUS_OK;
     if (merging_create(&m, c, count, error) == STATUS_OK &&
         comm_exchange(c, column, m.send, m.brought, m.receive, error) == STATUS_OK) {
         if (m.count > 0)
@@ -71,7 +73,7 @@ static enum status combine(void *context, struct column *column, uint64_t count,
 enum status model_arrange_together(struct ktensor *part, const struct ktensor_rows *own,
                                    struct comm *c, struct error *error)
 {
-    if (ktensor_arrange_part(part, own, combine, c, error) != STATUS_OK)
+    if (ktensor_arrange_part(part, own, model_columns_together, c, error) != STATUS_OK)
         comm_abort(c, error);
     return error->status;
 }

@@ -13,4 +13,10 @@
 enum status model_arrange_together(struct ktensor *part, const struct ktensor_rows *own,
                                    struct comm *c, struct error *error);
 
+/* column[0..count), what this rank's own rows tell, becomes what all rows of the model tell, with
+ * the same bits on all ranks; a ktensor_combine, for ranks that arrange the rows otherwise. Every
+ * rank of `comm`, a struct comm, calls it. STATUS_MEMORY, and what another rank fails with. */
+enum status model_columns_together(void *comm, struct column *column, uint64_t count,
+                                   struct error *error);
+
 #endif

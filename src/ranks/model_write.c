@@ -43,9 +43,11 @@ static enum status write_header_and_lambda(struct outfile *file, const struct kt
     for (int n = 0; n < whole->order; n++)
         if (npy_write_header(&file[n], whole->dims[n], part->rank, error) != STATUS_OK)
             return error->status;
-    if (npy_write_header(lambda, part->rank, 0, error) == STATUS_OK)
-        npy_write_rows(lambda, part->rank, 0, part->lambda, 0, part->rank, error);
-    return error->status;
+    if (npy_write_header(lambda, part->rank, 0, error) != STATUS_OK)
+        return error->status;
+    const struct outfile_extent weights =
+        npy_extent(lambda, part->rank, 0, part->lambda, 0, part->rank);
+    return outfile_write_extents(&weights, 1, error);
 }
 
 /* Writes what is this rank's to write, down to the disk. */
@@ -55,11 +57,13 @@ static enum status write_own(struct outfile *file, const struct ktensor *part,
 {
     if (rank == 0 && write_header_and_lambda(file, part, whole, error) != STATUS_OK)
         return error->status;
+    struct outfile_extent rows[MAX_ORDER];
     for (int n = 0; n < whole->order; n++)
-        if (npy_write_rows(&file[n], whole->dims[n], part->rank,
-                           part->factor[n] + own->first[n] * part->rank,
-                           part->first[n] + own->first[n], own->count[n], error) != STATUS_OK)
-            return error->status;
+        rows[n] = npy_extent(&file[n], whole->dims[n], part->rank,
+                             part->factor[n] + own->first[n] * part->rank,
+                             part->first[n] + own->first[n], own->count[n]);
+    if (outfile_write_extents(rows, whole->order, error) != STATUS_OK)
+        return error->status;
     for (int i = 0; i <= whole->order; i++)
         if (outfile_sync(&file[i], error) != STATUS_OK)
             return error->status;

@@ -169,21 +169,18 @@ static void check_share(const struct ktensor *model, enum layout layout, int siz
 {
     struct owner o[MOST_RANKS];
     struct error error[MOST_RANKS] = {{0}};
-    struct ktensor whole = {0}, expected = model_copy(model);
+    struct ktensor whole = {0};
     make_owners(o, model, layout, size);
     for (int k = 0; k < size; k++)
         o[k].whole = &whole;
     assert_true(run_rank_threads(size, share, o, sizeof *o, error));
     assert_all_well(error, size);
-    assert_int_equal(ktensor_arrange(&expected, error), STATUS_OK);
     assert_true(shape_equal(&whole.shape, &model->shape));
-    for (uint64_t r = 0; r < model->rank; r++)
-        assert_true(fabs(whole.lambda[r] - expected.lambda[r]) <= 1e-13 * expected.lambda[0]);
+    assert_memory_equal(whole.lambda, model->lambda, model->rank * sizeof *model->lambda);
     for (int n = 0; n < model->shape.order; n++)
-        for (uint64_t i = 0; i < model->shape.dims[n] * model->rank; i++)
-            assert_true(fabs(whole.factor[n][i] - expected.factor[n][i]) <= 1e-13);
+        assert_memory_equal(whole.factor[n], model->factor[n],
+                            model->shape.dims[n] * model->rank * sizeof(double));
     ktensor_free(&whole);
-    ktensor_free(&expected);
     free_owners(o, size);
 }
 
@@ -217,7 +214,7 @@ static void test_rounds(void **state)
 }
 
 /* Whichever allocation fails, all ranks end alike and nothing is lost. */
-static void check_failures(rank_work *work)
+static void check_failures(rank_work *work, int allocations)
 {
     struct ktensor model = model_random(3, (uint64_t[]){9, 1, 30}, 3, 1);
     int failures = 0;
@@ -240,15 +237,15 @@ static void check_failures(rank_work *work)
         ktensor_free(&whole);
         free_owners(o, 4);
     }
-    assert_true(failures > 20);
+    assert_true(failures >= allocations);
     ktensor_free(&model);
 }
 
 static void test_failing_allocations(void **state)
 {
     (void)state;
-    check_failures(spread);
-    check_failures(share);
+    check_failures(spread, 21);
+    check_failures(share, 4); /* lambda and three factor matrices, on rank 0 */
 }
 
 int main(void)

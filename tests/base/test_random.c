@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/random_counter.h"
+#include "kernels/shared/random_counter.h"
 #include "base/random_stream.h"
 
 /* The known answers that the authors of Philox publish with their library. */

@@ -105,6 +105,8 @@ static enum status open_small_matrices(struct device_state *s, struct error *err
             status = device_array_into(&s->norm[n], s->rank, sizeof(double), error);
     }
     if (status == STATUS_OK)
+        status = device_columns_open(&s->columns, s->device, s->rank, error);
+    if (status == STATUS_OK)
         status = device_array_into(&s->weights, square, sizeof(double), error);
     if (status == STATUS_OK)
         status = device_array_into(&s->raw, square, sizeof(double), error);
@@ -151,6 +153,7 @@ static void close_device(void *state)
     device_sweep_close(&s->sweep);
     device_dense_close(s->dense);
     memory_free(s->loaded);
+    device_columns_close(&s->columns);
     device_free(s->weights);
     device_free(s->raw);
     device_free(s->inner);
@@ -267,6 +270,7 @@ static enum status measure_rates(const struct shape *shape, const struct backend
 }
 
 static const struct backend_ops operations = {.load = device_state_load,
+                                              .randomise = device_state_randomise,
                                               .mttkrp = device_state_mttkrp,
                                               .update = device_state_update,
                                               .fit = device_state_fit,
@@ -281,6 +285,8 @@ static const struct backend_ops operations = {.load = device_state_load,
                                               .stamp = stamp,
                                               .elapsed = elapsed,
                                               .describe = describe,
+                                              .columns = device_state_columns,
+                                              .store_arranged = device_state_store_arranged,
                                               .bus_bytes = bus_bytes};
 
 const struct backend_kind backend_cuda = {.name = "cuda",

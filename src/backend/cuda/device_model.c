@@ -7,6 +7,7 @@
 #include "backend/cuda/runtime/device_factor_copy.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "base/memory.h"
+#include "kernels/dense/dense_random.h"
 
 /* The Gram of the factor as it stands, from the rows that this rank solves. */
 static enum status make_gram(struct device_state *s, int n, struct error *error)
@@ -35,17 +36,13 @@ static void norms_of(const struct device_state *s, int n, const struct carried *
         norm[r] = carried ? 1 / carried->scale[(uint64_t)n * s->rank + r] : 1;
 }
 
-/* Factor matrix n, its norms and its Gram; without `carried` the Gram of this rank's rows. */
-static enum status load_mode(struct device_state *s, int n, const struct ktensor *k,
-                             const struct carried *carried, double *norm, struct error *error)
+/* The norms and the Gram of factor matrix n; without `carried` the Gram of this rank's rows. */
+static enum status load_norms(struct device_state *s, int n, const struct carried *carried,
+                              double *norm, struct error *error)
 {
     uint64_t square = s->rank * s->rank;
     norms_of(s, n, carried, norm);
-    enum status status =
-        device_factor_upload(&s->staging, k->factor[n], s->sweep.factors.factor[n],
-                             k->shape.dims[n], s->rank, s->ld, s->sweep.factors.precision, error);
-    if (status == STATUS_OK && !carried)
-        status = make_gram(s, n, error);
+    enum status status = carried ? STATUS_OK : make_gram(s, n, error);
     if (status == STATUS_OK && carried)
         status = cuda_status(cudaMemcpyAsync(s->gram[n], carried->gram + (uint64_t)n * square,
                                              square * sizeof *s->gram[n], cudaMemcpyHostToDevice,
@@ -60,12 +57,65 @@ static enum status load_mode(struct device_state *s, int n, const struct ktensor
                : status;
 }
 
-/* The start counts as it stands: norms one, Grams of the columns as given. Its lambda counts until
- * the first update. */
-enum status device_state_load(void *state, const struct ktensor *k, const struct carried *carried,
-                              struct error *error)
+static bool write_numbers(const void *from, uint64_t first, uint64_t count, void *to)
 {
-    struct device_state *s = state;
+    memcpy(to, (const uint64_t *)from + first, count * sizeof(uint64_t));
+    return true;
+}
+
+enum status device_state_send_rows(struct device_state *s, int n, const uint64_t **row,
+                                   struct error *error)
+{
+    const struct part *part = &s->ranks.ranks->part;
+    void *m = s->sweep.factors.m; /* a row of M takes more bytes than a number */
+    *row = NULL;
+    if (!part->row[n])
+        return STATUS_OK;
+    device_state_restart(s);
+    *row = m;
+    return device_staging_send(&s->staging, m, part->here.dims[n], sizeof **row, write_numbers,
+                               part->row[n], error);
+}
+
+/* Where a model comes from: the host's *k, with what is carried, or random numbers. */
+struct origin {
+    const struct ktensor *k;
+    const struct carried *carried;
+    uint64_t seed; /* where k is NULL */
+};
+
+static enum status make_rows(struct device_state *s, int n, uint64_t seed, struct error *error)
+{
+    const struct part *part = &s->ranks.ranks->part;
+    const struct device_factors *f = &s->sweep.factors;
+    struct dense_random_args args = {.a = f->factor[n],
+                                     .rows = part->here.dims[n],
+                                     .ld = (uint32_t)s->ld,
+                                     .rank = (uint32_t)s->rank,
+                                     .mode = n,
+                                     .seed = seed,
+                                     .first = part->first[n]};
+    _Static_assert(DENSE_NO_ROW == NO_ROW, "rows of zeros have one number");
+    if (device_state_send_rows(s, n, &args.row, error) != STATUS_OK)
+        return error->status;
+    return cuda_status(dense_random(&args, f->precision, s->stream), "the random start", error);
+}
+
+static enum status load_mode(struct device_state *s, int n, const struct origin *from, double *norm,
+                             struct error *error)
+{
+    enum status status =
+        from->k ? device_factor_upload(&s->staging, from->k->factor[n], s->sweep.factors.factor[n],
+                                       from->k->shape.dims[n], s->rank, s->ld,
+                                       s->sweep.factors.precision, error)
+                : make_rows(s, n, from->seed, error);
+    return status == STATUS_OK ? load_norms(s, n, from->carried, norm, error) : status;
+}
+
+/* The start counts as it stands: norms one, Grams of the columns as given. Its lambda, which is in
+ * s->loaded, counts until the first update. */
+static enum status load(struct device_state *s, const struct origin *from, struct error *error)
+{
     double *norm = memory_array(s->rank, sizeof *norm, error);
     if (!norm)
         return error->status;
@@ -73,15 +123,14 @@ enum status device_state_load(void *state, const struct ktensor *k, const struct
     if (status == STATUS_OK)
         status = cuda_status(cudaMemset(s->scalars, 0, sizeof *s->scalars), "the result", error);
     for (int n = 0; n < s->order && status == STATUS_OK; n++)
-        status = load_mode(s, n, k, carried, norm, error);
-    if (status == STATUS_OK && !carried)
+        status = load_mode(s, n, from, norm, error);
+    if (status == STATUS_OK && !from->carried)
         status = sum_grams(s, error);
-    memcpy(s->loaded, k->lambda, s->rank * sizeof *s->loaded);
     if (status == STATUS_OK)
         status = cuda_status(
             cudaMemcpy(s->start, s->loaded, s->rank * sizeof *s->start, cudaMemcpyHostToDevice),
             "lambda", error);
-    s->weights_fit = carried != NULL;
+    s->weights_fit = from->carried != NULL;
     s->last_mode = -1;
     device_state_restart(s);
     for (int n = 0; n < s->order; n++)
@@ -90,9 +139,28 @@ enum status device_state_load(void *state, const struct ktensor *k, const struct
     return status;
 }
 
-/* Column norms of mode n as factors that undo them; 1 for a zero column. */
-static enum status inverse_norms(const struct device_state *s, int n, double *scale,
-                                 struct error *error)
+enum status device_state_load(void *state, const struct ktensor *k, const struct carried *carried,
+                              struct error *error)
+{
+    struct device_state *s = state;
+    memcpy(s->loaded, k->lambda, s->rank * sizeof *s->loaded);
+    return load(s, &(struct origin){.k = k, .carried = carried}, error);
+}
+
+/* Numbers that are uniform are never negative. */
+enum status device_state_randomise(void *state, enum ktensor_init init, uint64_t seed,
+                                   double weight, struct error *error)
+{
+    struct device_state *s = state;
+    if (init != KTENSOR_RANDOM)
+        return error_set(error, STATUS_INTERNAL, "a start that the GPU does not make");
+    for (uint64_t r = 0; r < s->rank; r++)
+        s->loaded[r] = weight;
+    return load(s, &(struct origin){.seed = seed}, error);
+}
+
+enum status device_state_scales(const struct device_state *s, int n, double *scale,
+                                struct error *error)
 {
     enum status status =
         cuda_status(cudaMemcpy(scale, s->norm[n], s->rank * sizeof *scale, cudaMemcpyDeviceToHost),
@@ -118,7 +186,7 @@ static enum status store_mode(struct device_state *s, int n, struct ktensor *k,
                               struct carried *carried, double *scale, struct error *error)
 {
     uint64_t square = s->rank * s->rank;
-    enum status status = inverse_norms(s, n, scale, error);
+    enum status status = device_state_scales(s, n, scale, error);
     if (status == STATUS_OK)
         status = device_factor_download(&s->staging, s->sweep.factors.factor[n], k->factor[n],
                                         k->shape.dims[n], s->rank, s->ld,
@@ -188,7 +256,7 @@ enum status device_state_fetch(void *state, int mode, double *m, struct error *e
     for (int n = 0; n < s->order && status == STATUS_OK; n++) {
         if (n == mode)
             continue;
-        status = inverse_norms(s, n, one, error);
+        status = device_state_scales(s, n, one, error);
         for (uint64_t r = 0; r < s->rank; r++)
             scale[r] *= one[r];
     }

@@ -1,11 +1,13 @@
 /* What the CUDA backend keeps, and the operations of an iteration. Implemented in backend_cuda.c
- * (what it keeps), device_model.c (the model's way there and back), device_update.c (the steps of
- * an iteration) and device_residual.c (the residual). */
+ * (what it keeps), device_model.c (the model's way there and back), device_arrange.c (arranged on
+ * its way back), device_update.c (the steps of an iteration) and device_residual.c (the residual).
+ */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 
 #include "backend/backend_kind.h"
 #include "backend/cuda/dense/device_dense.h"
+#include "backend/cuda/dense/device_dense_columns.h"
 #include "backend/cuda/device_ranks.h"
 #include "backend/cuda/device_sweep.h"
 #include "backend/cuda/runtime/device_staging.h"
@@ -40,8 +42,9 @@ struct device_state {
     struct device_sweep sweep; /* tensor, factors and M */
     struct device_dense *dense;
     struct device_ranks ranks;
-    double *gram[MAX_ORDER];        /* (R x R), of unit columns                      */
-    double *norm[MAX_ORDER];        /* (R), of the columns as they stand             */
+    double *gram[MAX_ORDER]; /* (R x R), of unit columns                      */
+    double *norm[MAX_ORDER]; /* (R), of the columns as they stand             */
+    struct device_columns columns;
     double *weights;                /* (R x R): A_n = M weights                      */
     double *raw;                    /* (R x R): A_n' A_n before normalisation        */
     double *inner;                  /* (R): diagonal of M' A, of the rows of all ranks */
@@ -65,8 +68,15 @@ struct device_state {
 /* As in struct backend_ops. */
 enum status device_state_load(void *state, const struct ktensor *k, const struct carried *carried,
                               struct error *error);
+enum status device_state_randomise(void *state, enum ktensor_init init, uint64_t seed,
+                                   double weight, struct error *error);
 enum status device_state_store(void *state, struct ktensor *k, struct carried *carried,
                                struct error *error);
+enum status device_state_columns(void *state, int mode, const struct backend_zeros *zeros,
+                                 struct column *column, struct error *error);
+enum status device_state_store_arranged(void *state, struct ktensor *k,
+                                        const struct backend_zeros *zeros,
+                                        const struct arrangement *a, struct error *error);
 enum status device_state_fetch(void *state, int mode, double *m, struct error *error);
 enum status device_state_rotate(void *state, int mode, struct error *error);
 enum status device_state_mttkrp(void *state, int mode, struct error *error);
@@ -78,6 +88,15 @@ enum status device_state_weights(void *state, double *lambda, struct error *erro
 
 /* Where row `row` of an array (rows x ld) of factors' entries begins. */
 void *device_state_row(const struct device_state *s, void *array, uint64_t row);
+
+/* *row (device) = the numbers of the rows of mode n that are here, in the place of M, which is
+ * lost; NULL where rows keep their order. Asynchronous. */
+enum status device_state_send_rows(struct device_state *s, int n, const uint64_t **row,
+                                   struct error *error);
+
+/* scale (R) = what gives the columns of factor matrix n unit length; 1 for a zero column. */
+enum status device_state_scales(const struct device_state *s, int n, double *scale,
+                                struct error *error);
 
 /* Nothing has been asked for: the factors are what counts. */
 void device_state_restart(struct device_state *s);

@@ -119,6 +119,8 @@ static enum status measure_rates(const struct shape *shape, const struct backend
 }
 
 static const struct backend_ops operations = {.load = host_state_load,
+                                              .randomise = host_state_randomise,
+                                              .makes_normal = true,
                                               .mttkrp = host_state_mttkrp,
                                               .update = host_state_update,
                                               .fit = host_state_fit,

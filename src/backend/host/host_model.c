@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/host/host_dense.h"
+#include "model/ktensor_start.h"
 
 void host_state_fill(double *x, uint64_t n, double value)
 {
@@ -62,6 +63,24 @@ enum status host_state_load(void *state, const struct ktensor *k, const struct c
         }
         memcpy(h->scale[n], carried->scale + (uint64_t)n * row, row * sizeof *h->scale[n]);
         memcpy(h->gram[n], carried->gram + (uint64_t)n * square, square * sizeof *h->gram[n]);
+    }
+    return error->status;
+}
+
+enum status host_state_randomise(void *state, enum ktensor_init init, uint64_t seed, double weight,
+                                 struct error *error)
+{
+    struct host_state *h = state;
+    const struct part *part = &h->ranks->part;
+    host_state_fill(h->lambda, h->rank, weight);
+    h->weights_fit = false;
+    for (int n = 0; n < h->shape.order && error->status == STATUS_OK; n++) {
+        host_state_fill(h->scale[n], h->rank, 1.0);
+        host_state_changed(h, n);
+        ktensor_random_rows(h->factor[n], part, n, h->rank, init, seed);
+        if (h->rules.nonneg[n])
+            entries_drop_signs(h->factor[n], part->here.dims[n] * h->rank);
+        make_gram(h, n, error);
     }
     return error->status;
 }

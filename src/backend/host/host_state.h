@@ -45,6 +45,8 @@ void host_state_scale_of_m(struct host_state *h, int mode);
 /* The operations of struct backend_ops, on a struct host_state. */
 enum status host_state_load(void *state, const struct ktensor *k, const struct carried *carried,
                             struct error *error);
+enum status host_state_randomise(void *state, enum ktensor_init init, uint64_t seed, double weight,
+                                 struct error *error);
 enum status host_state_store(void *state, struct ktensor *k, struct carried *carried,
                              struct error *error);
 enum status host_state_fetch(void *state, int mode, double *m, struct error *error);

@@ -65,6 +65,56 @@ static void test_transfers(void **state)
                 check_transfers(ranks[r], lengths[l], precision);
 }
 
+/* Columns in another order, multiplied, small entries as zeros, divided: the host's bits. */
+static void check_columns(uint64_t rank, uint64_t rows, enum precision precision, bool zeros)
+{
+    const uint64_t ld = row_length(rank, precision, 1);
+    uint64_t seed = rank + rows, wrong = 0;
+    struct error error = {0};
+    void *host = random_matrix(rows, rank, ld, precision, seed);
+    void *a = uploaded(host, rows * ld * precision_bytes(precision));
+    double *back = host_array(rows * rank, sizeof *back), *of = host_array(4 * rank, sizeof *of);
+    uint64_t *from = host_array(rank, sizeof *from);
+    for (uint64_t r = 0; r < rank; r++) {
+        from[r] = (r * 7 + 3) % rank; /* a permutation, but for multiples of 7 */
+        for (int what = 0; what < 4; what++)
+            of[(uint64_t)what * rank + r] = 2 + random_entry(&seed);
+    }
+    const struct device_factor_columns how = {.from = from,
+                                              .scale = of,
+                                              .weight = of + rank,
+                                              .bound = zeros ? of + 2 * rank : NULL,
+                                              .divisor = of + 3 * rank};
+    ok(device_factor_download_columns(&staging, a, back, rows, rank, ld, precision, &how, &error),
+       &error);
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t r = 0; r < rank; r++) {
+            double x = entry(host, i * ld + from[r], precision) * of[r];
+            if (zeros && x * of[rank + r] <= of[2 * rank + r])
+                x = 0;
+            wrong += back[i * rank + r] != x / of[3 * rank + r];
+        }
+    assert_int_equal(wrong, 0);
+    good(cudaFree(a));
+    memory_free(host);
+    memory_free(back);
+    memory_free(of);
+    memory_free(from);
+}
+
+static void test_columns(void **state)
+{
+    (void)state;
+    static const uint64_t lengths[] = {1, 31, 70001};
+    for (uint64_t r = 0; r < COUNT(ranks); r++)
+        for (uint64_t l = 0; l < COUNT(lengths); l++)
+            for (int zeros = 0; zeros < 2; zeros++) {
+                check_columns(ranks[r], lengths[l], PRECISION_DOUBLE, zeros);
+                check_columns(ranks[r], lengths[l], PRECISION_SINGLE, zeros);
+            }
+    check_columns(32768, 40, PRECISION_DOUBLE, true);
+}
+
 /* A row that does not fit into a staging buffer, and many parts for every thread. */
 static void test_long_rows(void **state)
 {
@@ -124,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_columns),
         cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_error),
         cmocka_unit_test(test_slots),

@@ -1,18 +1,24 @@
 /* Random bits to real numbers of the unit interval: random_uniform and random_inner, for the words
- * of random_counter.h and of random_stream.h. */
+ * of random_counter.h and of random_stream.h. The same bits on the host and on the device. */
 #ifndef BLCO_RANDOM_UNIT_H
 #define BLCO_RANDOM_UNIT_H
 
 #include <stdint.h>
 
+#ifdef __CUDACC__
+#define RANDOM_FUNCTION static __host__ __device__ __forceinline__
+#else
+#define RANDOM_FUNCTION static inline
+#endif
+
 /* Uniform on [0, 1): the upper 53 bits. */
-static inline double random_uniform(uint64_t bits)
+RANDOM_FUNCTION double random_uniform(uint64_t bits)
 {
     return (double)(bits >> 11) * 0x1p-53;
 }
 
 /* Uniform on (0, 1), for logarithms: the upper 52 bits and a half. */
-static inline double random_inner(uint64_t bits)
+RANDOM_FUNCTION double random_inner(uint64_t bits)
 {
     return ((double)(bits >> 12) + 0.5) * 0x1p-52;
 }

@@ -1,0 +1,99 @@
+#include "kernels/dense/dense_columns.h"
+
+#include "kernels/shared/column_scale.h"
+
+namespace
+{
+
+constexpr int COLUMNS = 32, ROWS = 8; /* of a thread block: a thread has one column */
+
+__device__ __forceinline__ uint64_t row_number(const dense_columns_args &args, uint64_t i)
+{
+    return args.row ? args.row[i] : args.first + i;
+}
+
+/* The column that a thread block's column of threads has. */
+struct own_column {
+    double scale, weight, bound;
+};
+
+template <typename Real>
+__device__ __forceinline__ double entry_of(const Real *a, uint64_t at, const own_column &column)
+{
+    const double x = (double)a[at] * column.scale;
+    return x * column.weight <= column.bound ? 0 : x;
+}
+
+/* Whether an entry counts before the largest so far. */
+__device__ __forceinline__ bool comes_first(double x, uint64_t row, double largest,
+                                            uint64_t largest_row)
+{
+    const double difference = fabs(x) - fabs(largest);
+    return difference > 0 || (difference == 0 && row < largest_row);
+}
+
+/* Two passes over the thread block's rows: the sums need the largest entries. */
+template <typename Real>
+__global__ void __launch_bounds__(COLUMNS *ROWS) columns_kernel(const dense_columns_args args)
+{
+    __shared__ double shared_largest[ROWS][COLUMNS], shared_sum[ROWS][COLUMNS];
+    __shared__ uint64_t shared_row[ROWS][COLUMNS];
+    const uint32_t c = blockIdx.y * COLUMNS + threadIdx.x;
+    const uint64_t begin = (uint64_t)blockIdx.x * ROWS + threadIdx.y;
+    const uint64_t step = (uint64_t)gridDim.x * ROWS, end = c < args.rank ? args.rows : 0;
+    const Real *a = (const Real *)args.a + c;
+    own_column own = {0, 0, 0};
+    if (c < args.rank)
+        own = {args.scale[c], args.weight[c], args.bound[c]};
+
+    double largest = 0;
+    uint64_t row = UINT64_MAX;
+#pragma unroll 4
+    for (uint64_t i = begin; i < end; i += step) {
+        const double x = entry_of(a, i * args.ld, own);
+        if (fabs(x) >= fabs(largest)) {
+            const uint64_t number = row_number(args, i);
+            if (comes_first(x, number, largest, row)) {
+                largest = x;
+                row = number;
+            }
+        }
+    }
+    shared_largest[threadIdx.y][threadIdx.x] = largest;
+    shared_row[threadIdx.y][threadIdx.x] = row;
+    __syncthreads();
+    for (int y = 0; y < ROWS; y++)
+        if (comes_first(shared_largest[y][threadIdx.x], shared_row[y][threadIdx.x], largest, row)) {
+            largest = shared_largest[y][threadIdx.x];
+            row = shared_row[y][threadIdx.x];
+        }
+
+    const double scale = column_scale(largest);
+    double sum = 0;
+#pragma unroll 4
+    for (uint64_t i = begin; i < end; i += step) {
+        const double x = entry_of(a, i * args.ld, own) * scale;
+        sum += x * x;
+    }
+    shared_sum[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y == 0 && c < args.rank) {
+        for (int y = 1; y < ROWS; y++)
+            sum += shared_sum[y][threadIdx.x];
+        args.partial[(uint64_t)blockIdx.x * args.rank + c] = {largest, sum, row};
+    }
+}
+
+} // namespace
+
+extern "C" cudaError_t dense_columns(const struct dense_columns_args *args,
+                                     enum precision precision, cudaStream_t stream)
+{
+    const dim3 blocks(args->blocks, (args->rank + COLUMNS - 1) / COLUMNS);
+    const dim3 threads(COLUMNS, ROWS);
+    if (precision == PRECISION_SINGLE)
+        columns_kernel<float><<<blocks, threads, 0, stream>>>(*args);
+    else
+        columns_kernel<double><<<blocks, threads, 0, stream>>>(*args);
+    return cudaGetLastError();
+}

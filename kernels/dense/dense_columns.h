@@ -1,0 +1,42 @@
+/* What the columns of a factor matrix tell: the entry of largest magnitude and the sum of squares
+ * of each. Device pointers only; nothing of src/ is known here. Asynchronous; the launch's error is
+ * returned. Results repeat bit for bit on one device. */
+#ifndef BLCO_DENSE_COLUMNS_H
+#define BLCO_DENSE_COLUMNS_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "kernels/shared/precision.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What some rows tell of a column. */
+struct dense_column {
+    double largest; /* of the entries, with its sign; of equals, that of the lowest row number */
+    double sum;     /* of the squares of the entries times column_scale(largest)               */
+    uint64_t row;   /* the number of the row that has `largest`; UINT64_MAX without rows       */
+};
+
+struct dense_columns_args {
+    const void *a; /* (rows x ld) */
+    uint64_t rows;
+    uint32_t ld, rank;
+    const double *scale; /* (R): the entries are those of A times this ...                     */
+    const double *weight, *bound; /* (R): ... or 0 where such an entry times its weight is not
+                                   * above its bound                                           */
+    uint64_t first;               /* row i has the number first + i ...                        */
+    const uint64_t *row;          /* (rows): ... or row[i], where this is not NULL             */
+    struct dense_column *partial; /* (blocks x R): of the rows of each thread block            */
+    uint32_t blocks;              /* 1 or more */
+};
+
+cudaError_t dense_columns(const struct dense_columns_args *args, enum precision precision,
+                          cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
