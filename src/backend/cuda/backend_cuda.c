@@ -68,6 +68,8 @@ static enum status make_request(struct plan_request *request, const struct plan_
 {
     uint64_t available, all;
     int processors;
+    if (options->momentum)
+        return error_set(error, STATUS_INPUT, "momentum on a GPU: the host backend expected");
     if (device_memory_free(options->device, &available, &all, error) != STATUS_OK ||
         device_attribute(options->device, cudaDevAttrMultiProcessorCount, &processors, error) !=
             STATUS_OK)

@@ -246,11 +246,11 @@ enum status device_state_fit(void *state, int mode, struct backend_fit *fit, str
     if (r->bad)
         return error_set(error, STATUS_NUMERICAL,
                          "mode %d: the factor has an entry that is not finite", r->bad);
-    const struct backend_fit_terms terms = {.norm_sq = s->sweep.orderings.norm_sq,
-                                            .inner = r->fit.inner,
-                                            .model_sq = r->fit.model_sq,
-                                            .inner_size = r->fit.inner_size,
-                                            .model_size = r->fit.model_size,
-                                            .epsilon = epsilon_of_inner(s, mode)};
+    const struct fit_terms terms = {.norm_sq = s->sweep.orderings.norm_sq,
+                                    .inner = r->fit.inner,
+                                    .model_sq = r->fit.model_sq,
+                                    .inner_size = r->fit.inner_size,
+                                    .model_size = r->fit.model_size,
+                                    .epsilon = epsilon_of_inner(s, mode)};
     return backend_fit_of(fit, &terms, mode + 1, error);
 }

@@ -35,8 +35,7 @@ static void copy_rows(double *to, const double *from, uint64_t rows, uint64_t ra
             to[i * rank + r] = from[i * rank + r] * scale[r];
 }
 
-/* G_n of the factor as it stands: what each rank has from its own rows, summed. */
-static enum status make_gram(struct host_state *h, int n, struct error *error)
+enum status host_state_make_gram(struct host_state *h, int n, struct error *error)
 {
     const struct backend_rows *rows = &h->ranks->mode[n];
     const double *own = h->factor[n] + rows->first * h->rank;
@@ -57,7 +56,7 @@ enum status host_state_load(void *state, const struct ktensor *k, const struct c
         host_state_changed(h, n);
         copy_rows(h->factor[n], k->factor[n], h->shape.dims[n], row, h->scale[n]);
         if (!carried) {
-            make_gram(h, n, error);
+            host_state_make_gram(h, n, error);
             continue;
         }
         memcpy(h->scale[n], carried->scale + (uint64_t)n * row, row * sizeof *h->scale[n]);
