@@ -31,6 +31,7 @@ struct example {
 static void example_create(struct example *e, int order, uint64_t rank)
 {
     struct error error = {0};
+    e->second = (struct checkpoint_second){0};
     e->about = (struct checkpoint_about){
         .tensor = {.shape = shape_of(order, dims), .nnz = 300, .hash = 0x123456789abcdef0},
         .rank = rank,
