@@ -320,6 +320,25 @@ static void test_flows(void **state)
     coo_free(&x);
 }
 
+/* Rows that are longer than what a GPU keeps in registers. */
+static void test_many_components(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    struct ktensor k;
+    struct fit_trace trace;
+    const struct backend_options options = {
+        .rank = 70, .momentum = true, .rules = same_ridge(0.01)};
+    const struct cpals_options als = {.max_iterations = 12};
+    naive_random_coo(&x, SHAPE(3, middling), 3000, 2, 0);
+    struct cpals_result result = run_traced(&x, &options, als, &trace, &k);
+    assert_true(trace.fit[11] > trace.fit[5]);
+    assert_true(fabsl(naive_fit(&x, &k) - (long double)result.fit) < 1e-10L);
+    fit_trace_free(&trace);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
 static void test_failing_allocations(void **state)
 {
     use_ranks(state);
@@ -345,6 +364,10 @@ int main(void)
         ON_RANKS(test_exact_model),
         ON_RANKS(test_zero_component),
         ON_ALL(test_flows),
+        ON_RANKS_OF(test_many_components, backend_host, 1),
+        ON_RANKS_OF(test_many_components, backend_host, 3),
+        ON_RANKS_OF(test_many_components, backend_cuda, 1),
+        ON_RANKS_OF(test_many_components, backend_cuda, MOST_RANKS),
         ON_RANKS_OF(test_failing_allocations, backend_host, 1),
         ON_RANKS_OF(test_failing_allocations, backend_host, 2),
     };

@@ -76,13 +76,13 @@ enum status device_state_load(void *state, const struct ktensor *k, const struct
         status = load_mode(s, n, k, carried, norm, error);
     if (status == STATUS_OK && !carried)
         status = sum_grams(s, error);
-    memcpy(s->loaded, k->lambda, s->rank * sizeof *s->loaded);
     if (status == STATUS_OK)
         status = cuda_status(
-            cudaMemcpy(s->start, s->loaded, s->rank * sizeof *s->start, cudaMemcpyHostToDevice),
+            cudaMemcpy(s->start, k->lambda, s->rank * sizeof *s->start, cudaMemcpyHostToDevice),
             "lambda", error);
     s->weights_fit = carried != NULL;
     s->last_mode = -1;
+    device_momentum_restart(&s->momentum);
     device_state_restart(s);
     for (int n = 0; n < s->order; n++)
         device_sweep_changed(&s->sweep, n);
@@ -104,12 +104,8 @@ static enum status inverse_norms(const struct device_state *s, int n, double *sc
 
 static enum status copy_lambda(const struct device_state *s, double *lambda, struct error *error)
 {
-    size_t bytes = s->rank * sizeof *lambda;
-    if (s->last_mode < 0) {
-        memcpy(lambda, s->loaded, bytes);
-        return STATUS_OK;
-    }
-    return cuda_status(cudaMemcpy(lambda, s->norm[s->last_mode], bytes, cudaMemcpyDeviceToHost),
+    const double *from = s->last_mode < 0 ? s->start : s->norm[s->last_mode];
+    return cuda_status(cudaMemcpy(lambda, from, s->rank * sizeof *lambda, cudaMemcpyDeviceToHost),
                        "lambda", error);
 }
 
@@ -141,6 +137,7 @@ enum status device_state_store(void *state, struct ktensor *k, struct carried *c
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
         status = device_state_settle(s, error);
+    device_momentum_set_aside(s);
     if (status == STATUS_OK)
         status = copy_lambda(s, k->lambda, error);
     for (int n = 0; n < s->order && status == STATUS_OK; n++)
@@ -155,6 +152,7 @@ enum status device_state_gram(void *state, int mode, double *gram, struct error 
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
         status = device_state_settle(s, error);
+    device_momentum_set_aside(s);
     return status == STATUS_OK
                ? cuda_status(cudaMemcpy(gram, s->gram[mode], s->rank * s->rank * sizeof *gram,
                                         cudaMemcpyDeviceToHost),
@@ -168,6 +166,7 @@ enum status device_state_weights(void *state, double *lambda, struct error *erro
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
         status = device_state_settle(s, error);
+    device_momentum_set_aside(s);
     return status == STATUS_OK ? copy_lambda(s, lambda, error) : status;
 }
 
