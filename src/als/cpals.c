@@ -65,7 +65,8 @@ static enum status keep_sweep(struct run *run, struct backend_fit *fit, struct e
         return error->status;
     result->change = fit->value - result->fit;
     result->fit = fit->value;
-    fit_trust_note(&result->trust, fit, result->change);
+    bool slack = result->change < 0 && -result->change <= momentum_slack(&run->momentum);
+    fit_trust_note(&result->trust, fit, slack ? 0 : result->change);
     momentum_note(&run->momentum, changed_little(result, options));
     return STATUS_OK;
 }

@@ -61,6 +61,11 @@ bool momentum_keeps(struct momentum_run *m, const struct backend_fit *fit)
     return !m->state.taken_back;
 }
 
+double momentum_slack(const struct momentum_run *m)
+{
+    return m->on ? m->state.fall : 0;
+}
+
 void momentum_note(struct momentum_run *m, bool small)
 {
     m->small = small ? m->small + 1 : 0;

@@ -30,6 +30,9 @@ enum status momentum_begin(struct momentum_run *m, struct backend *b, const stru
 /* After a sweep: false where it is to be taken back. */
 bool momentum_keeps(struct momentum_run *m, const struct backend_fit *fit);
 
+/* By how much the fit of a sweep that is kept may fall, beside rounding; 0 without momentum. */
+double momentum_slack(const struct momentum_run *m);
+
 /* Notes whether a sweep that was kept has changed the fit by little only. */
 void momentum_note(struct momentum_run *m, bool small);
 

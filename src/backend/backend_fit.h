@@ -9,7 +9,8 @@
 struct backend_fit {
     double value;
     double noise;     /* by which rounding may have changed `value`, about              */
-    double objective; /* the same with the last step's ridge (struct fit_numbers)       */
+    double objective; /* the same with the last step's ridge (struct fit_numbers), which a GPU
+                       * counts with momentum only                                      */
 };
 
 /* *fit from the terms (fit_of_terms). STATUS_NUMERICAL, with the (one-based) mode, where the
