@@ -44,9 +44,8 @@ static const struct cli_option model_options[] = {
      "over "
      "the nonzeros\n(0: only where rounding could pass for convergence)"},
     {"accelerate", KEY_ACCELERATE, "HOW",
-     "off, momentum (fewer iterations where they go a long\nway; a second array for modes), or "
-     "auto, "
-     "which is off (auto)"},
+     "off, momentum (fewer iterations where many are\nneeded; more memory) or auto, which is off "
+     "(auto)"},
     {"seed", KEY_SEED, "N", "seed of the random start (1)"},
     {"starts", KEY_STARTS, "N",
      "N random starts, of the seeds that follow; the best\ncounts, and how far the others agree is "
