@@ -115,7 +115,8 @@ static void test_every_end(void **state)
     struct coo x;
     int before = 0, ended_taken_back = 0;
     double best = 0;
-    const int step = under_test.kind->devices && under_test.ranks > 1 ? 5 : 1; /* meet slowly */
+    const double between_runs = under_test.kind == &backend_host ? 1e-12 : 1e-8; /* sums vary */
+    const int step = under_test.kind->devices && under_test.ranks > 1 ? 5 : 1;   /* meet slowly */
     naive_random_coo(&x, SHAPE(3, small), 400, 2, 0);
     for (int limit = 1; limit <= SWEEPS; limit += step) {
         struct ktensor k;
@@ -125,7 +126,7 @@ static void test_every_end(void **state)
         assert_int_equal(result.iterations, limit);
         assert_never_falls(&trace);
         assert_true(trace.fit[trace.count - 1] == result.fit);
-        assert_true(result.fit >= best - 1e-12);
+        assert_true(result.fit >= best - between_runs);
         assert_true(fabsl(naive_fit(&x, &k) - (long double)result.fit) < 1e-11L);
         assert_int_equal(result.trust.falls, 0);
         ended_taken_back += result.restarts > before;
