@@ -14,6 +14,7 @@ struct writing {
     struct checkpoint_about about;
     struct ktensor rows; /* consecutive rows of the factor matrices as they stand */
     struct carried carried;
+    struct checkpoint_second second;
     struct error error;
     pthread_t thread;
     atomic_bool is_done;
@@ -24,6 +25,7 @@ static void writing_free(struct writing *w)
     if (w) {
         ktensor_free(&w->rows);
         carried_free(&w->carried);
+        checkpoint_second_free(&w->second);
     }
     memory_free(w);
 }
@@ -50,24 +52,38 @@ bool saver_is_due(const struct saver *s, int iterations)
            (o->seconds > 0 && clock_now() - s->last >= wait);
 }
 
-/* Copies the state of b: of several ranks each gets consecutive rows of all. */
-static enum status take_state(struct writing *w, struct backend *b, struct error *error)
+/* *rows, *carried = what the backend hands out: of several ranks each gets consecutive rows of all.
+ */
+static enum status take_rows(struct ktensor *rows, struct carried *carried, struct backend *b,
+                             uint64_t rank, struct error *error)
 {
-    uint64_t rank = w->about.rank;
     struct comm *c = b->ranks->all;
     struct ktensor part = {0};
     ktensor_create_part(&part, &b->ranks->part, rank, error);
-    carried_create(&w->carried, b->order, rank, error);
+    carried_create(carried, b->order, rank, error);
     if (comm_agree_error(c, error) == STATUS_OK) {
-        backend_save(b, &part, &w->carried, error);
+        backend_save(b, &part, carried, error);
         comm_agree_error(c, error);
     }
     if (c->size == 1 || error->status != STATUS_OK) {
-        w->rows = part;
+        *rows = part;
         return error->status;
     }
-    model_spread(&w->rows, &part, b->ranks, true, error);
+    model_spread(rows, &part, b->ranks, true, error);
     ktensor_free(&part);
+    return error->status;
+}
+
+/* Copies the state of b. Second factor matrices take the place of the others for a while. */
+static enum status take_state(struct writing *w, struct backend *b, struct error *error)
+{
+    uint64_t rank = w->about.rank;
+    if (take_rows(&w->rows, &w->carried, b, rank, error) != STATUS_OK ||
+        !w->about.momentum.extrapolated)
+        return error->status;
+    backend_trade(b);
+    take_rows(&w->second.rows, &w->second.carried, b, rank, error);
+    backend_trade(b);
     return error->status;
 }
 
@@ -77,8 +93,8 @@ static enum status write_alone(struct writing *w, struct error *error)
     struct checkpoint_pieces pieces = {0};
     if (outfile_open(&file, w->path, error) != STATUS_OK)
         return error->status;
-    if (checkpoint_write_rows(&file, &w->about, &w->rows, &w->carried, &pieces, error) ==
-            STATUS_OK &&
+    if (checkpoint_write_rows(&file, &w->about, &w->rows, &w->carried, &w->second, &pieces,
+                              error) == STATUS_OK &&
         checkpoint_write_directory(&file, &w->about, &pieces, error) == STATUS_OK)
         outfile_commit(&file, error);
     memory_free(pieces.piece);
@@ -154,7 +170,7 @@ void saver_save(struct saver *s, struct backend *b, const struct checkpoint_abou
         write_beside(s, w);
     } else {
         if (error.status == STATUS_OK)
-            checkpoint_write_together(w->path, about, &w->rows, &w->carried, c, &error);
+            checkpoint_write_together(w->path, about, &w->rows, &w->carried, &w->second, c, &error);
         note_end(s, &error, about->iterations);
         writing_free(w);
     }

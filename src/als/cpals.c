@@ -27,29 +27,65 @@ enum status cpals_sweep(struct backend *b, struct backend_fit *fit, struct error
     return backend_fit(b, mode_rules_last(&b->rules, b->order), fit, error);
 }
 
-/* What the run is to do after the iterations so far, as far as they say. */
-static enum cpals_stop stop_after(const struct cpals_result *result,
-                                  const struct cpals_options *options)
+/* What goes along with a run. */
+struct run {
+    struct backend *b;
+    const struct cpals_options *options;
+    struct saver saver;
+    struct weight_history weights;
+    struct momentum_run momentum;
+    struct progress *progress;
+    struct cpals_result *result;
+};
+
+static bool changed_little(const struct cpals_result *result, const struct cpals_options *options)
 {
-    if (result->iterations > 1 && fabs(result->change) < options->tolerance)
+    return result->iterations > 1 && fabs(result->change) < options->tolerance;
+}
+
+/* What the run is to do after the iterations so far, as far as they say. */
+static enum cpals_stop stop_after(const struct run *run)
+{
+    const struct cpals_result *result = run->result;
+    const struct cpals_options *options = run->options;
+    if (changed_little(result, options) && momentum_may_stop(&run->momentum))
         return CPALS_CONVERGED;
     return result->iterations >= options->max_iterations ? CPALS_ITERATIONS : CPALS_GOES_ON;
 }
 
-/* One sweep; *fit = its fit, from the residual where the options or rounding ask for that. */
-static enum status iterate(struct backend *b, const struct cpals_options *options, int i,
-                           struct cpals_result *result, struct error *error)
+/* Takes the fit of a sweep for that of the model, from the residual where the options or rounding
+ * ask for that. */
+static enum status keep_sweep(struct run *run, struct backend_fit *fit, struct error *error)
+{
+    const struct cpals_options *options = run->options;
+    struct cpals_result *result = run->result;
+    bool due = options->check_every > 0 && result->iterations % options->check_every == 0;
+    if (fit_trust_check(&result->trust, run->b, due, options->tolerance, fit, error) != STATUS_OK)
+        return error->status;
+    result->change = fit->value - result->fit;
+    result->fit = fit->value;
+    bool slack = result->change < 0 && -result->change <= momentum_slack(&run->momentum);
+    fit_trust_note(&result->trust, fit, slack ? 0 : result->change);
+    momentum_note(&run->momentum, changed_little(result, options));
+    return STATUS_OK;
+}
+
+/* One sweep. The fit after one that is taken back is that of the sweep before. */
+static enum status iterate(struct run *run, struct error *error)
 {
     struct backend_fit fit;
-    bool due = options->check_every > 0 && i % options->check_every == 0;
-    if (cpals_sweep(b, &fit, error) != STATUS_OK ||
-        fit_trust_check(&result->trust, b, due, options->tolerance, &fit, error) != STATUS_OK)
-        return error_prefix(error, "iteration %d: ", i);
-    result->change = fit.value - result->fit;
-    result->fit = fit.value;
-    result->iterations = i;
-    fit_trust_note(&result->trust, &fit, result->change);
-    return fit_trace_note(options->trace, fit.value, error);
+    struct cpals_result *result = run->result;
+    result->iterations++;
+    if (cpals_sweep(run->b, &fit, error) != STATUS_OK)
+        return error_prefix(error, "iteration %d: ", result->iterations);
+    if (!momentum_keeps(&run->momentum, &fit)) {
+        result->change = fit.value - result->fit;
+        result->trust.exact = false;
+        result->restarts++;
+    } else if (keep_sweep(run, &fit, error) != STATUS_OK) {
+        return error_prefix(error, "iteration %d: ", result->iterations);
+    }
+    return fit_trace_note(run->options->trace, result->fit, error);
 }
 
 /* What a rank wants after an iteration: of all ranks' wishes the largest counts. */
@@ -65,24 +101,27 @@ static int wish_of(const struct cpals_options *options, const struct saver *save
     return saver_is_due(saver, iterations) ? WISH_CHECKPOINT : WISH_NONE;
 }
 
-static void save(struct saver *saver, struct backend *b, const struct cpals_options *options,
-                 const struct cpals_result *result)
+static void save(struct run *run)
 {
-    struct checkpoint_about about = options->saving->about;
+    struct checkpoint_about about = run->options->saving->about;
+    const struct cpals_result *result = run->result;
     about.iterations = result->iterations;
     about.fit = result->fit;
     about.change = result->change;
-    saver_save(saver, b, &about, result->stop != CPALS_GOES_ON);
+    momentum_tell(&run->momentum, &about);
+    saver_save(&run->saver, run->b, &about, result->stop != CPALS_GOES_ON);
 }
 
-/* Settles, alike on all ranks, whether the run stops, and saves what is to be saved. */
-static enum status settle_stop(struct backend *b, const struct cpals_options *options,
-                               struct saver *saver, struct cpals_result *result,
-                               struct error *error)
+/* Settles, alike on all ranks, whether the run stops, and saves what is to be saved: what the next
+ * iteration would begin with, unless the run has converged. */
+static enum status settle_stop(struct run *run, struct error *error)
 {
-    int wish = wish_of(options, saver, result->iterations);
-    result->stop = stop_after(result, options);
-    if (result->stop != CPALS_CONVERGED && comm_agree(b->ranks->all, &wish, error) != STATUS_OK)
+    const struct cpals_options *options = run->options;
+    struct cpals_result *result = run->result;
+    int wish = wish_of(options, &run->saver, result->iterations);
+    result->stop = stop_after(run);
+    if (result->stop != CPALS_CONVERGED &&
+        comm_agree(run->b->ranks->all, &wish, error) != STATUS_OK)
         return error->status;
     if (result->stop != CPALS_CONVERGED && wish > WISH_SIGNAL) {
         result->interrupted = wish - WISH_SIGNAL;
@@ -90,38 +129,29 @@ static enum status settle_stop(struct backend *b, const struct cpals_options *op
     } else if (result->stop == CPALS_GOES_ON && wish == WISH_TIME_LIMIT) {
         result->stop = CPALS_TIME_LIMIT;
     }
+    if (momentum_go_on(&run->momentum, run->b, result->stop == CPALS_CONVERGED, error) != STATUS_OK)
+        return error->status;
     if (options->saving && (wish == WISH_CHECKPOINT || result->stop != CPALS_GOES_ON))
-        save(saver, b, options, result);
+        save(run);
     return STATUS_OK;
 }
 
 /* Loads the start: a random model, the model k, or what a checkpoint has kept of a run. */
-static enum status load_start(struct backend *b, const struct ktensor *k,
-                              const struct cpals_options *options, struct cpals_result *result,
-                              struct error *error)
+static enum status load_start(struct run *run, const struct ktensor *k, struct error *error)
 {
-    const struct checkpoint *from = options->resume;
+    const struct checkpoint *from = run->options->resume;
+    struct cpals_result *result = run->result;
     *result = (struct cpals_result){0};
-    const struct ktensor_start *random = options->random;
-    if (!from)
-        return random ? backend_randomise(b, random->init, random->seed, error)
-                      : backend_load(b, k, error);
+    if (momentum_begin(&run->momentum, run->b, k, run->options->random, from, error) != STATUS_OK ||
+        !from)
+        return error->status;
     result->iterations = from->about.iterations;
     result->fit = from->about.fit;
     result->change = from->about.change;
-    result->stop = stop_after(result, options);
-    return backend_resume(b, k, &from->carried, error);
+    result->restarts = from->about.momentum.restarts;
+    result->stop = stop_after(run);
+    return STATUS_OK;
 }
-
-/* What goes along with a run. */
-struct run {
-    struct backend *b;
-    const struct cpals_options *options;
-    struct saver saver;
-    struct weight_history weights;
-    struct progress *progress;
-    struct cpals_result *result;
-};
 
 /* Iterates until the options say to stop. */
 static enum status iterate_all(struct run *run, struct error *error)
@@ -129,16 +159,31 @@ static enum status iterate_all(struct run *run, struct error *error)
     const struct cpals_options *options = run->options;
     struct cpals_result *result = run->result;
     while (result->stop == CPALS_GOES_ON) {
-        int i = result->iterations + 1;
-        if (iterate(run->b, options, i, result, error) != STATUS_OK ||
-            weight_history_note(&run->weights, run->b, i, error) != STATUS_OK)
+        if (iterate(run, error) != STATUS_OK)
+            return error->status;
+        int i = result->iterations;
+        if (weight_history_note(&run->weights, run->b, i, error) != STATUS_OK)
             return error->status;
         progress_update(run->progress, (double)i / options->max_iterations,
                         "iteration %d of %d, fit %.6f, change %.1e", i, options->max_iterations,
                         result->fit, result->change);
-        if (settle_stop(run->b, options, &run->saver, result, error) != STATUS_OK)
+        if (settle_stop(run, error) != STATUS_OK)
             return error->status;
     }
+    return STATUS_OK;
+}
+
+/* The model of the last sweep that was kept becomes that of the backend. */
+static enum status end_momentum(struct run *run, struct error *error)
+{
+    struct cpals_result *result = run->result;
+    struct backend_fit fit;
+    bool again;
+    if (momentum_end(&run->momentum, run->b, &fit, &again, error) != STATUS_OK || !again)
+        return error->status;
+    result->change = fit.value - result->fit;
+    result->fit = fit.value;
+    fit_trace_correct(run->options->trace, fit.value);
     return STATUS_OK;
 }
 
@@ -146,7 +191,7 @@ static enum status iterate_all(struct run *run, struct error *error)
 static enum status check_last(struct backend *b, const struct cpals_options *options,
                               struct cpals_result *result, struct error *error)
 {
-    struct backend_fit fit = {result->fit, result->trust.noise};
+    struct backend_fit fit = {.value = result->fit, .noise = result->trust.noise};
     bool due = options->check_every > 0 && !result->trust.exact;
     if (!due || fit_trust_check(&result->trust, b, due, 0, &fit, error) != STATUS_OK)
         return error->status;
@@ -179,14 +224,15 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
     double start = clock_now();
     progress_stage(progress, "decomposing");
     if (weight_history_create(&run.weights, k->rank, error) == STATUS_OK &&
-        load_start(b, k, options, result, error) == STATUS_OK) {
+        load_start(&run, k, error) == STATUS_OK) {
         saver_open(&run.saver, options->saving, result->iterations, progress);
         fit_trace_begin(options->trace, result->iterations + 1);
         iterate_all(&run, error);
         saver_close(&run.saver);
         result->saved = run.saver.saved;
         result->not_saved = run.saver.error;
-        if (error->status == STATUS_OK && check_last(b, options, result, error) == STATUS_OK) {
+        if (error->status == STATUS_OK && end_momentum(&run, error) == STATUS_OK &&
+            check_last(b, options, result, error) == STATUS_OK) {
             result->seconds = clock_now() - start;
             model_health(&result->health, b, &run.weights, result->iterations, error);
         }

@@ -10,6 +10,7 @@
 #include "als/fit_trace.h"
 #include "als/fit_trust.h"
 #include "als/model_health.h"
+#include "als/momentum.h"
 #include "backend/backend.h"
 #include "model/ktensor_start.h"
 
@@ -51,6 +52,7 @@ struct cpals_result {
     int iterations;               /* that were made, those before a resumed checkpoint included */
     double fit;                   /* 1 - ||X - model|| / ||X|| after the last iteration  */
     double change;                /* of the fit in the last iteration                    */
+    int restarts;                 /* iterations that momentum lost: they were taken back  */
     struct fit_trust trust;       /* how far the fits can be trusted         */
     struct model_health health;   /* of the model after the last iteration   */
     struct core_consistency core; /* likewise, where it was asked for          */

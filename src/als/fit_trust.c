@@ -15,7 +15,7 @@ enum status fit_trust_check(struct fit_trust *t, struct backend *b, bool due, do
         return error->status;
     t->checks++;
     t->error = fmax(t->error, fabs(fit->value - exact));
-    *fit = (struct backend_fit){exact, DBL_EPSILON};
+    *fit = (struct backend_fit){exact, DBL_EPSILON, exact};
     return STATUS_OK;
 }
 

@@ -158,6 +158,34 @@ enum status backend_fit(struct backend *b, int mode, struct backend_fit *fit, st
     return account(b, OP_FIT, mode, start, status, error);
 }
 
+enum status backend_accelerate(struct backend *b, const struct momentum *m, struct error *error)
+{
+    if (m && !b->momentum)
+        return error_set(error, STATUS_INTERNAL, "momentum, but no second factor matrices");
+    const struct backend_ops *ops = b->kind->ops;
+    return ops->accelerate ? ops->accelerate(b->state, m, error) : STATUS_OK;
+}
+
+enum status backend_extrapolate(struct backend *b, const struct momentum_step *step,
+                                struct error *error)
+{
+    double start = clock_now();
+    if (!b->momentum || b->updated_mode < 0)
+        return error_set(error, STATUS_INTERNAL, "an extrapolation without a sweep before");
+    int mode = b->updated_mode;
+    b->m_mode = b->updated_mode = -1;
+    enum status status = b->kind->ops->extrapolate(b->state, step, error);
+    if (!b->kind->ops->stamp)
+        b->seconds[OP_FIT][mode] += clock_now() - start;
+    return status;
+}
+
+void backend_trade(struct backend *b)
+{
+    b->m_mode = b->updated_mode = -1;
+    b->kind->ops->trade(b->state);
+}
+
 /* Operations that are still queued are booked first: this one ends when its call returns. */
 enum status backend_residual(struct backend *b, double *fit, struct error *error)
 {

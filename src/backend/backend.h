@@ -17,13 +17,15 @@ struct rank_tensor;
 /* What time is booked for. */
 enum operation { OP_OPEN, OP_LOAD, OP_MTTKRP, OP_UPDATE, OP_FIT, OP_RESIDUAL, OP_STORE, OP_COUNT };
 
-/* An open backend. Callers read plan, order, rules, ranks, seconds and calls only. */
+/* An open backend. Callers read plan, order, rules, momentum, ranks, seconds and
+ * calls only. */
 struct backend {
     const struct backend_kind *kind;
     void *state;      /* made by kind->open; owned                                       */
     struct plan plan; /* made before opening; backend_built tells which one was followed */
     int order;
     struct mode_rules rules;           /* of the options */
+    bool momentum;                     /* likewise       */
     const struct backend_ranks *ranks; /* this rank's place among all that work together       */
     struct backend_ranks alone;        /* that place, where there is one rank; owned           */
     struct comm *self;                 /* likewise                                             */
@@ -136,6 +138,24 @@ enum status backend_fit(struct backend *b, int mode, struct backend_fit *fit, st
  * (backend_residual.h). Of single precision, for the tensor as rounded to single. STATUS_MEMORY;
  * STATUS_NUMERICAL where the residual is not finite. */
 enum status backend_residual(struct backend *b, double *fit, struct error *error);
+
+/* With options.momentum. Until the next load, *m counts for what the sweeps leave to each other,
+ * and backend_fit may prepare the next sweep as momentum_next decides; NULL: no more. */
+enum status backend_accelerate(struct backend *b, const struct momentum *m, struct error *error);
+
+/* After backend_accelerate and a fit: makes the step that momentum_next gives for that fit. A_n are
+ * the unit columns of the factor matrices, S_n those that the last step has left as the second ones
+ * of the modes that count for the next sweep (mode_rules_begins). Of these modes A_n becomes Y_n =
+ * now A_n + before S_n, without its negative entries where the mode is nonnegative, and S_n the A_n
+ * before; a step that takes back lets them trade places, and lambda is that of S_n. No MTTKRP may
+ * come between the fit and this. Its time is booked as the fit's. */
+enum status backend_extrapolate(struct backend *b, const struct momentum_step *step,
+                                struct error *error);
+
+/* With options.momentum, between sweeps: factor matrices and second ones trade places, with scales,
+ * Grams and lambda; so that those of the model before the last step are the factor matrices, or to
+ * save or load second ones. No time is booked. */
+void backend_trade(struct backend *b);
 
 /* gram (R x R) = the inner products of the unit columns of factor matrix `mode`; a zero column has
  * zeros. No time is booked. */

@@ -10,6 +10,7 @@
 #include "backend/backend_ranks.h"
 #include "backend/backend_residual.h"
 #include "base/error.h"
+#include "kernels/shared/momentum_step.h"
 #include "kernels/shared/precision.h"
 #include "base/progress.h"
 #include "model/arrangement.h"
@@ -30,12 +31,13 @@ struct backend_options {
     enum precision precision;
     bool no_sharing;         /* no partial products shared between modes (mode_groups.h)          */
     struct mode_rules rules; /* what is asked of the factor matrices                          */
-    uint64_t iterations;     /* of ALS, at most; 0: not known. More of them pay for orderings that
-                              * take longer to build                                              */
-    int device;              /* the number of the device to work on, where the kind has several   */
-    uint64_t memory;         /* bytes of device memory that may be used; 0: 15/16 of what is free */
-    uint64_t host_memory;    /* bytes of host memory that may be used; 0: MACHINE_MEMORY_SHARE of
-                              * what is available                                                 */
+    bool momentum; /* sweeps may be extrapolated (backend_extrapolate): a second array for modes */
+    uint64_t iterations;  /* of ALS, at most; 0: not known. More of them pay for orderings that
+                           * take longer to build                                              */
+    int device;           /* the number of the device to work on, where the kind has several   */
+    uint64_t memory;      /* bytes of device memory that may be used; 0: 15/16 of what is free */
+    uint64_t host_memory; /* bytes of host memory that may be used; 0: MACHINE_MEMORY_SHARE of
+                           * what is available                                                 */
 };
 
 /* How fast the machine moves rows of R entries, measured. */
@@ -101,6 +103,8 @@ struct backend_ops {
     enum status (*update)(void *state, int mode, struct error *error);
     enum status (*fit)(void *state, int mode, struct backend_fit *fit, struct error *error);
     enum status (*residual)(void *state, struct backend_residual *r, struct error *error);
+    enum status (*extrapolate)(void *state, const struct momentum_step *step, struct error *error);
+    void (*trade)(void *state);
     enum status (*gram)(void *state, int mode, double *gram, struct error *error);
     enum status (*weights)(void *state, double *lambda, struct error *error);
     enum status (*store)(void *state, struct ktensor *k, struct carried *carried,
@@ -124,6 +128,10 @@ struct backend_ops {
                            struct column *column, struct error *error);
     enum status (*store_arranged)(void *state, struct ktensor *k, const struct backend_zeros *zeros,
                                   const struct arrangement *a, struct error *error);
+
+    /* NULL where `extrapolate` does all. Otherwise `fit` decides on the next sweep as momentum_next
+     * does, on the device, and prepares it; `extrapolate` only takes that. */
+    enum status (*accelerate)(void *state, const struct momentum *m, struct error *error);
 
     /* describe is NULL where a mode is computed in one way only, bus_bytes where there is no bus.
      */

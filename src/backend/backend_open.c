@@ -31,6 +31,8 @@ enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
     struct plan_request request;
     if (kind->request(&request, tensor, options, error) != STATUS_OK)
         return error->status;
+    for (int n = 0; options->momentum && n < tensor->shape.order; n++)
+        request.second[n] = mode_rules_begins(&options->rules, tensor->shape.order, n);
     if (forced)
         request.forced = *forced;
     plan_make(plan, &request);
@@ -84,6 +86,7 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     b->kind = kind;
     b->order = tensor->shape.order;
     b->rules = options->rules;
+    b->momentum = options->momentum;
     b->m_mode = b->updated_mode = -1;
     enum status status = backend_plan(&b->plan, kind, tensor, options, forced, error);
     if (status == STATUS_OK && !b->plan.fits)

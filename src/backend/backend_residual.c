@@ -70,6 +70,6 @@ enum status backend_residual_fit(struct backend_residual *r, struct comm *c, dou
     struct double_double residual_sq = dd_add(r->nonzeros, model_sq(r));
     if (!isfinite(residual_sq.high))
         return error_set(error, STATUS_NUMERICAL, "the squared residual is %g", residual_sq.high);
-    *fit = backend_fit_value(residual_sq.high, r->norm_sq);
+    *fit = fit_of_residual(residual_sq.high, r->norm_sq);
     return STATUS_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/filemap.h"
 #include "base/outfile.h"
 #include "checkpoint/checkpoint_format.h"
+#include "kernels/shared/momentum_step.h"
 #include "kernels/shared/precision.h"
 #include "model/carried.h"
 #include "model/ktensor.h"
@@ -30,6 +31,9 @@ struct checkpoint_about {
     enum checkpoint_init init; /* how the run began           */
     int iterations;            /* that were made              */
     double fit, change;        /* after the last of them, and from the one before */
+    bool has_momentum;         /* the iterations were accelerated                 */
+    struct momentum momentum;  /* where they were                                 */
+    int small_changes;         /* iterations in a row that changed the fit by little, likewise */
 };
 
 /* A checkpoint that was read. Arrays are in the map, not to be written to. */
@@ -40,6 +44,9 @@ struct checkpoint {
     uint64_t crc;           /* of the header, which has the others: tells checkpoints apart */
     struct ktensor model;   /* lambda, and the factor matrices as they stand (carried.h)    */
     struct carried carried; /* scales and Grams                                             */
+    struct ktensor second;  /* where about.momentum.extrapolated: the model after the last
+                             * iteration, in place of what the next one begins with         */
+    struct carried second_carried;
 };
 
 /* Maps the file and checks it, but of the pieces' checksums only those of a share: of `shares`
@@ -69,12 +76,23 @@ struct checkpoint_pieces {
     uint64_t count;
 };
 
+/* What a checkpoint has twice where about.momentum.extrapolated. */
+struct checkpoint_second {
+    struct ktensor rows; /* lambda is the other one's */
+    struct carried carried;
+};
+
+/* Accepts an empty one. */
+void checkpoint_second_free(struct checkpoint_second *s);
+
 /* Writes, at their places, the rows of the factor matrices that *rows has, which are consecutive
- * (rows->row is NULL), and with `carried`, which may be NULL, lambda, scales and Grams, too. The
- * caller frees pieces->piece with memory_free; *pieces is empty on failure. STATUS_OUTPUT,
- * STATUS_MEMORY. */
+ * (rows->row is NULL), and with `carried`, which may be NULL, lambda, scales and Grams, too.
+ * Likewise those of `second`, which is not read unless about->momentum.extrapolated. The caller
+ * frees pieces->piece with memory_free; *pieces is empty on failure. STATUS_OUTPUT, STATUS_MEMORY.
+ */
 enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_about *about,
                                   const struct ktensor *rows, const struct carried *carried,
+                                  const struct checkpoint_second *second,
                                   struct checkpoint_pieces *pieces, struct error *error);
 
 /* Writes header and directory. *pieces are all pieces of the file, in any order, in which they do

@@ -3,7 +3,8 @@
  *   header      the first page
  *   matrices    from the second page on, without a gap; rows of R doubles: lambda (1 row); of each
  *               mode the scales (1 row); of each mode the Gram (R rows); of each mode the factor
- *               matrix as it stands (I_n rows)
+ *               matrix as it stands (I_n rows); where the next iteration begins with extrapolated
+ *               factor matrices, then the same of the model, but for lambda
  *   more        sections of kinds that this version does not know
  *   directory   to the end of the file: the pieces, which are consecutive rows of one matrix, or a
  *               whole section of another kind, in the order of the file, each with its checksum */
@@ -20,7 +21,8 @@
     "BCPT\r\n\x1a" /* damaged by a transfer as text */
 #define CHECKPOINT_MAGIC_BYTES 8
 #define CHECKPOINT_BYTE_ORDER  UINT32_C(0x01020304)
-#define CHECKPOINT_VERSION     2
+#define CHECKPOINT_VERSION     3
+#define CHECKPOINT_OLDEST      2 /* that is read: it ends at header_crc */
 #define CHECKPOINT_PAGE        4096
 
 struct checkpoint_header {
@@ -41,11 +43,20 @@ struct checkpoint_header {
     double fit, change;      /* after the last iteration, and from the one before */
     double ridge[MAX_ORDER]; /* of each mode */
     uint64_t seed;
-    uint32_t init;   /* enum checkpoint_init */
-    uint32_t nonneg; /* bit n: mode n + 1 is nonnegative */
-    uint32_t fixed;  /* bit n: mode n + 1 is fixed */
-    uint32_t unused;
+    uint32_t init;       /* enum checkpoint_init */
+    uint32_t nonneg;     /* bit n: mode n + 1 is nonnegative */
+    uint32_t fixed;      /* bit n: mode n + 1 is fixed */
+    uint32_t momentum;   /* bits of enum checkpoint_momentum */
     uint64_t header_crc; /* of the first page, with 0 in place of this field */
+    double momentum_t, momentum_objective, momentum_noise; /* kernels/shared/momentum_step.h */
+    uint32_t restarts;
+    uint32_t small_changes; /* iterations in a row that changed the fit by little */
+};
+
+enum checkpoint_momentum {
+    CHECKPOINT_MOMENTUM = 1,
+    CHECKPOINT_EXTRAPOLATED = 2,
+    CHECKPOINT_TAKEN_BACK = 4
 };
 
 /* What an unknown kind of piece is. */
@@ -67,10 +78,13 @@ enum checkpoint_kind {
     CHECKPOINT_LAMBDA = 1,
     CHECKPOINT_SCALE = 2,
     CHECKPOINT_GRAM = 3,
-    CHECKPOINT_FACTOR = 4
+    CHECKPOINT_FACTOR = 4,
+    CHECKPOINT_SECOND_SCALE = 5,
+    CHECKPOINT_SECOND_GRAM = 6,
+    CHECKPOINT_SECOND_FACTOR = 7
 };
 
-_Static_assert(sizeof(struct checkpoint_header) == 392, "the header has no padding");
+_Static_assert(sizeof(struct checkpoint_header) == 424, "the header has no padding");
 _Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
 
 /* A matrix of the file. */
@@ -85,12 +99,14 @@ struct checkpoint_layout {
     uint64_t row_bytes;
     uint64_t end; /* of the last matrix */
     int count;
-    struct checkpoint_matrix matrix[3 * MAX_ORDER + 1];
+    struct checkpoint_matrix matrix[6 * MAX_ORDER + 1];
 };
 
-/* *l = where the matrices of a model of this shape and rank R are. False where the file would be
+/* *l = where the matrices of a model of this shape and rank R are; `second`: with those that are
+ * there twice. False where the file would be
  * larger than files can be. Implemented in checkpoint_layout.c. */
-bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, uint64_t rank);
+bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, uint64_t rank,
+                       bool second);
 
 /* The checksum of the first page, with 0 in place of the checksum itself. */
 uint64_t checkpoint_page_crc(const void *page);

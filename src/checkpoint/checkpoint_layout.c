@@ -16,22 +16,32 @@ static bool add(struct checkpoint_layout *l, enum checkpoint_kind kind, int mode
     return true;
 }
 
-bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, uint64_t rank)
+/* Adds scales, Grams and factor matrices, of these kinds. */
+static bool add_modes(struct checkpoint_layout *l, const struct shape *shape, uint64_t rank,
+                      enum checkpoint_kind scale, enum checkpoint_kind gram,
+                      enum checkpoint_kind factor)
 {
-    *l = (struct checkpoint_layout){.end = CHECKPOINT_PAGE};
-    if (__builtin_mul_overflow(rank, sizeof(double), &l->row_bytes) ||
-        !add(l, CHECKPOINT_LAMBDA, -1, 1))
-        return false;
     for (int n = 0; n < shape->order; n++)
-        if (!add(l, CHECKPOINT_SCALE, n, 1))
+        if (!add(l, scale, n, 1))
             return false;
     for (int n = 0; n < shape->order; n++)
-        if (!add(l, CHECKPOINT_GRAM, n, rank))
+        if (!add(l, gram, n, rank))
             return false;
     for (int n = 0; n < shape->order; n++)
-        if (!add(l, CHECKPOINT_FACTOR, n, shape->dims[n]))
+        if (!add(l, factor, n, shape->dims[n]))
             return false;
     return true;
+}
+
+bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, uint64_t rank,
+                       bool second)
+{
+    *l = (struct checkpoint_layout){.end = CHECKPOINT_PAGE};
+    return !__builtin_mul_overflow(rank, sizeof(double), &l->row_bytes) &&
+           add(l, CHECKPOINT_LAMBDA, -1, 1) &&
+           add_modes(l, shape, rank, CHECKPOINT_SCALE, CHECKPOINT_GRAM, CHECKPOINT_FACTOR) &&
+           (!second || add_modes(l, shape, rank, CHECKPOINT_SECOND_SCALE, CHECKPOINT_SECOND_GRAM,
+                                 CHECKPOINT_SECOND_FACTOR));
 }
 
 uint64_t checkpoint_page_crc(const void *page)

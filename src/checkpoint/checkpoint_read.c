@@ -34,16 +34,29 @@ static enum status check_version(const struct checkpoint *c, struct error *error
     if (h->byte_order == __builtin_bswap32(CHECKPOINT_BYTE_ORDER))
         return error_set(error, STATUS_INPUT,
                          "%s: written by a machine with another byte order than this one", c->name);
-    if (h->byte_order == CHECKPOINT_BYTE_ORDER && h->version != CHECKPOINT_VERSION)
+    if (h->byte_order == CHECKPOINT_BYTE_ORDER &&
+        (h->version < CHECKPOINT_OLDEST || h->version > CHECKPOINT_VERSION))
         return error_set(error, STATUS_INPUT,
-                         "%s: version %u of the format, but this blco reads version %d only",
-                         c->name, h->version, CHECKPOINT_VERSION);
+                         "%s: version %u of the format, but this blco reads versions %d to %d",
+                         c->name, h->version, CHECKPOINT_OLDEST, CHECKPOINT_VERSION);
     if (h->byte_order != CHECKPOINT_BYTE_ORDER || h->header_crc != checkpoint_page_crc(map->bytes))
         return damaged(c, "the header's checksum is wrong", error);
     if (h->file_bytes > map->size)
         return error_set(error, STATUS_INPUT, "%s: cut off: %zu bytes, expected %ju", c->name,
                          map->size, (uintmax_t)h->file_bytes);
     return STATUS_OK;
+}
+
+/* Of version 2, whose page has zeros there, the same. */
+static bool has_possible_momentum(const struct checkpoint_header *h)
+{
+    const uint32_t all = CHECKPOINT_MOMENTUM | CHECKPOINT_EXTRAPOLATED | CHECKPOINT_TAKEN_BACK;
+    if (h->version == CHECKPOINT_OLDEST || !(h->momentum & CHECKPOINT_MOMENTUM))
+        return h->momentum == 0;
+    return !(h->momentum & ~all) && h->momentum != all && h->momentum_t >= 1 &&
+           isfinite(h->momentum_t) && isfinite(h->momentum_objective) && h->momentum_noise >= 0 &&
+           isfinite(h->momentum_noise) && h->restarts <= h->iterations &&
+           h->small_changes <= h->iterations;
 }
 
 /* Whether a header with a good checksum has possible values that do not contradict each other. */
@@ -54,7 +67,7 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
     if (h->order < 1 || h->order > MAX_ORDER || h->nnz < 1 || h->nnz > MAX_NNZ || h->rank < 1 ||
         h->iterations < 1 || h->iterations > INT_MAX || h->precision > 1 ||
         h->init > CHECKPOINT_FROM_NVECS || !isfinite(h->fit) || !isfinite(h->change) ||
-        h->nonneg >> h->order || h->fixed >> h->order)
+        h->nonneg >> h->order || h->fixed >> h->order || !has_possible_momentum(h))
         return false;
     for (uint32_t n = 0; n < MAX_ORDER; n++)
         if (!(h->ridge[n] >= 0) || !isfinite(h->ridge[n]) || (n >= h->order && h->ridge[n] != 0))
@@ -62,8 +75,9 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
     for (uint32_t n = 0; n < h->order; n++)
         if (h->dims[n] < 1 || h->dims[n] > MAX_LENGTH)
             return false;
-    return checkpoint_layout(l, SHAPE((int)h->order, h->dims), h->rank) && h->file_bytes == size &&
-           h->directory_offset >= l->end && h->directory_offset <= size &&
+    bool second = h->momentum & CHECKPOINT_EXTRAPOLATED;
+    return checkpoint_layout(l, SHAPE((int)h->order, h->dims), h->rank, second) &&
+           h->file_bytes == size && h->directory_offset >= l->end && h->directory_offset <= size &&
            h->directory_offset % 8 == 0 &&
            (size - h->directory_offset) / sizeof(struct checkpoint_piece) == h->pieces &&
            (size - h->directory_offset) % sizeof(struct checkpoint_piece) == 0;
@@ -138,6 +152,23 @@ static double *doubles_at(const struct checkpoint *c, uint64_t offset)
     return (double *)(uintptr_t)(c->map.bytes + offset);
 }
 
+static void fill_momentum(struct checkpoint_about *a, const struct checkpoint_header *h)
+{
+    a->has_momentum = h->momentum & CHECKPOINT_MOMENTUM;
+    if (!a->has_momentum)
+        return;
+    a->momentum = (struct momentum){.t = h->momentum_t,
+                                    .objective = h->momentum_objective,
+                                    .noise = h->momentum_noise,
+                                    .fall = a->precision == PRECISION_SINGLE ? MOMENTUM_FALL_SINGLE
+                                                                             : MOMENTUM_FALL_DOUBLE,
+                                    .sweeps = a->iterations,
+                                    .restarts = (int)h->restarts,
+                                    .extrapolated = (h->momentum & CHECKPOINT_EXTRAPOLATED) != 0,
+                                    .taken_back = (h->momentum & CHECKPOINT_TAKEN_BACK) != 0};
+    a->small_changes = (int)h->small_changes;
+}
+
 static void fill_about(struct checkpoint *c)
 {
     const struct checkpoint_header *h = header_of(c);
@@ -154,17 +185,19 @@ static void fill_about(struct checkpoint *c)
     memcpy(c->about.rules.ridge, h->ridge, sizeof h->ridge);
     mode_rules_flags(c->about.rules.nonneg, h->nonneg);
     mode_rules_flags(c->about.rules.fixed, h->fixed);
+    fill_momentum(&c->about, h);
 }
 
 /* Matrices of one kind follow each other, so that the first is where all of them begin. */
 static void find_arrays(struct checkpoint *c, const struct checkpoint_layout *l)
 {
     c->model = (struct ktensor){.shape = c->about.tensor.shape, .rank = c->about.rank};
+    c->second = c->model;
     for (int i = l->count - 1; i >= 0; i--) {
         double *rows = doubles_at(c, l->matrix[i].offset);
         switch (l->matrix[i].kind) {
         case CHECKPOINT_LAMBDA:
-            c->model.lambda = rows;
+            c->model.lambda = c->second.lambda = rows;
             break;
         case CHECKPOINT_SCALE:
             c->carried.scale = rows;
@@ -174,6 +207,15 @@ static void find_arrays(struct checkpoint *c, const struct checkpoint_layout *l)
             break;
         case CHECKPOINT_FACTOR:
             c->model.factor[l->matrix[i].mode] = rows;
+            break;
+        case CHECKPOINT_SECOND_SCALE:
+            c->second_carried.scale = rows;
+            break;
+        case CHECKPOINT_SECOND_GRAM:
+            c->second_carried.gram = rows;
+            break;
+        case CHECKPOINT_SECOND_FACTOR:
+            c->second.factor[l->matrix[i].mode] = rows;
             break;
         }
     }

@@ -14,18 +14,44 @@ struct source {
     uint64_t first, count;
 };
 
-static struct source source_of(const struct checkpoint_matrix *m, const struct ktensor *rows,
-                               const struct carried *carried)
+/* What is written: `carried` and `second` as checkpoint_write_rows has them. */
+struct state {
+    const struct ktensor *rows;
+    const struct carried *carried;
+    const struct checkpoint_second *second;
+};
+
+static struct source rows_of(const struct ktensor *rows, int mode)
 {
-    uint64_t rank = rows->rank, mode = m->mode < 0 ? 0 : (uint64_t)m->mode;
-    if (m->kind == CHECKPOINT_FACTOR)
-        return (struct source){rows->factor[mode], rows->first[mode], rows->shape.dims[mode]};
-    if (!carried)
-        return (struct source){0};
-    const double *all = m->kind == CHECKPOINT_LAMBDA  ? rows->lambda
-                        : m->kind == CHECKPOINT_SCALE ? carried->scale + mode * rank
-                                                      : carried->gram + mode * rank * rank;
-    return (struct source){all, 0, m->rows};
+    return (struct source){rows->factor[mode], rows->first[mode], rows->shape.dims[mode]};
+}
+
+static struct source source_of(const struct checkpoint_matrix *m, const struct state *s)
+{
+    uint64_t rank = s->rows->rank, mode = m->mode < 0 ? 0 : (uint64_t)m->mode;
+    const double *all = NULL;
+    switch (m->kind) {
+    case CHECKPOINT_FACTOR:
+        return rows_of(s->rows, m->mode);
+    case CHECKPOINT_SECOND_FACTOR:
+        return rows_of(&s->second->rows, m->mode);
+    case CHECKPOINT_LAMBDA:
+        all = s->rows->lambda;
+        break;
+    case CHECKPOINT_SCALE:
+        all = s->carried ? s->carried->scale + mode * rank : NULL;
+        break;
+    case CHECKPOINT_GRAM:
+        all = s->carried ? s->carried->gram + mode * rank * rank : NULL;
+        break;
+    case CHECKPOINT_SECOND_SCALE:
+        all = s->second->carried.scale + mode * rank;
+        break;
+    case CHECKPOINT_SECOND_GRAM:
+        all = s->second->carried.gram + mode * rank * rank;
+        break;
+    }
+    return s->carried ? (struct source){all, 0, m->rows} : (struct source){0};
 }
 
 static uint64_t rows_of_piece(const struct checkpoint_layout *l)
@@ -34,12 +60,11 @@ static uint64_t rows_of_piece(const struct checkpoint_layout *l)
 }
 
 static enum status allocate(struct checkpoint_pieces *pieces, const struct checkpoint_layout *l,
-                            const struct ktensor *rows, const struct carried *carried,
-                            struct error *error)
+                            const struct state *state, struct error *error)
 {
     uint64_t count = 0, most = rows_of_piece(l);
     for (int i = 0; i < l->count; i++)
-        count += (source_of(&l->matrix[i], rows, carried).count + most - 1) / most;
+        count += (source_of(&l->matrix[i], state).count + most - 1) / most;
     pieces->piece = memory_zeros(count, sizeof *pieces->piece, error);
     return error->status;
 }
@@ -69,16 +94,18 @@ static enum status write_matrix(struct outfile *f, const struct checkpoint_layou
 
 enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_about *about,
                                   const struct ktensor *rows, const struct carried *carried,
+                                  const struct checkpoint_second *second,
                                   struct checkpoint_pieces *pieces, struct error *error)
 {
     struct checkpoint_layout l;
+    const struct state state = {rows, carried, second};
     *pieces = (struct checkpoint_pieces){0};
-    if (!checkpoint_layout(&l, &about->tensor.shape, about->rank))
+    if (!checkpoint_layout(&l, &about->tensor.shape, about->rank, about->momentum.extrapolated))
         return error_set(error, STATUS_OUTPUT, "%s: cannot be written: larger than files can be",
                          f->path);
-    allocate(pieces, &l, rows, carried, error);
+    allocate(pieces, &l, &state, error);
     for (int i = 0; i < l.count && error->status == STATUS_OK; i++) {
-        struct source s = source_of(&l.matrix[i], rows, carried);
+        struct source s = source_of(&l.matrix[i], &state);
         write_matrix(f, &l, &l.matrix[i], &s, pieces, error);
     }
     if (error->status != STATUS_OK) {
@@ -88,10 +115,33 @@ enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_abo
     return error->status;
 }
 
+void checkpoint_second_free(struct checkpoint_second *s)
+{
+    ktensor_free(&s->rows);
+    carried_free(&s->carried);
+}
+
 static int compare_places(const void *left, const void *right)
 {
     const struct checkpoint_piece *a = left, *b = right;
     return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+static void put_momentum(struct checkpoint_header *h, const struct checkpoint_about *a)
+{
+    const struct momentum *m = &a->momentum;
+    if (!a->has_momentum)
+        return;
+    h->momentum = CHECKPOINT_MOMENTUM;
+    if (m->extrapolated)
+        h->momentum |= CHECKPOINT_EXTRAPOLATED;
+    if (m->taken_back)
+        h->momentum |= CHECKPOINT_TAKEN_BACK;
+    h->momentum_t = m->t;
+    h->momentum_objective = m->objective;
+    h->momentum_noise = m->noise;
+    h->restarts = (uint32_t)m->restarts;
+    h->small_changes = (uint32_t)a->small_changes;
 }
 
 static struct checkpoint_header make_header(const struct checkpoint_about *a)
@@ -112,6 +162,7 @@ static struct checkpoint_header make_header(const struct checkpoint_about *a)
     memcpy(h.ridge, a->rules.ridge, (size_t)h.order * sizeof *h.ridge);
     h.nonneg = mode_rules_bits(a->rules.nonneg) & modes;
     h.fixed = mode_rules_bits(a->rules.fixed) & modes;
+    put_momentum(&h, a);
     memcpy(h.magic, CHECKPOINT_MAGIC, CHECKPOINT_MAGIC_BYTES);
     memcpy(h.dims, a->tensor.shape.dims, (size_t)h.order * sizeof *h.dims);
     return h;

@@ -9,6 +9,7 @@ static const struct {
     const char *option, *words;
     bool list;
 } known[] = {
+    {"accelerate", "auto off momentum", false},
     {"backend", "auto cuda host", false},
     {"conflict", "auto ordered hierarchical register atomic", false},
     {"precision", "double single", false},

@@ -95,6 +95,10 @@ void cpd_checkpoint_note_resumed(struct cpd_job *job)
         return;
     progress_note(&job->progress, "resuming %s: %d iteration%s, fit %.9f", job->settings.resume,
                   a->iterations, a->iterations == 1 ? "" : "s", a->fit);
+    if (a->has_momentum != job->settings.common.options.momentum)
+        progress_note(&job->progress,
+                      "warning: the iterations before had --accelerate %s, the next have %s",
+                      a->has_momentum ? "momentum" : "off", a->has_momentum ? "off" : "momentum");
     const double *ridge = job->settings.common.options.rules.ridge;
     for (int n = 0; n < a->tensor.shape.order; n++)
         if (a->rules.ridge[n] != ridge[n])

@@ -75,6 +75,7 @@ static void put_options(struct json *j, const struct cpd_settings *s, int order)
     json_unsigned(j, "iterations", (uint64_t)s->iterations);
     json_number(j, "tolerance", s->tolerance);
     json_unsigned(j, "check_every", (uint64_t)s->check_every);
+    json_string(j, "accelerate", s->common.options.momentum ? "momentum" : "off");
     json_unsigned(j, "seed", s->seed);
     json_unsigned(j, "starts", (uint64_t)s->starts);
     json_string(j, "init", s->init_stem ? s->init_stem : s->resume ? NULL : init);
@@ -106,7 +107,7 @@ static const char *const stops[] = {[CPALS_CONVERGED] = "converged",
                                     [CPALS_TIME_LIMIT] = "time_limit",
                                     [CPALS_BREAKDOWN] = "breakdown"};
 
-static void put_result(struct json *j, const struct cpals_result *r)
+static void put_result(struct json *j, const struct cpals_result *r, bool momentum)
 {
     json_object(j, "result");
     json_number(j, "fit", r->fit);
@@ -121,6 +122,10 @@ static void put_result(struct json *j, const struct cpals_result *r)
     json_number(j, "checks_off_by", r->trust.error);
     json_unsigned(j, "falls", (uint64_t)r->trust.falls);
     json_number(j, "largest_fall", r->trust.fall);
+    if (momentum) { /* each restart takes one iteration back */
+        json_unsigned(j, "restarts", (uint64_t)r->restarts);
+        json_unsigned(j, "iterations_lost", (uint64_t)r->restarts);
+    }
     put_health(j, &r->health);
     if (r->core.state == CORE_KNOWN)
         json_number(j, "core_consistency", r->core.percent);
@@ -258,7 +263,7 @@ static void put_record(struct json *j, struct cpd_job *job, struct error *error)
         put_ranks(j, &job->ranks, order);
     else
         put_built(j, job);
-    put_result(j, &job->result);
+    put_result(j, &job->result, job->settings.common.options.momentum);
     if (job->starts.asked > 1)
         put_starts(j, &job->starts);
     put_trace(j, &job->trace);

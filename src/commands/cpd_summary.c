@@ -54,6 +54,10 @@ void cpd_summarise(struct progress *progress, const struct cpals_result *result,
     progress_note(progress, "fit %.9f after %d iteration%s, %s (last change %.1e)", result->fit,
                   result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
                   result->change);
+    if (result->restarts > 0)
+        progress_note(progress, "momentum: %d restart%s, %d iteration%s lost", result->restarts,
+                      result->restarts == 1 ? "" : "s", result->restarts,
+                      result->restarts == 1 ? "" : "s");
     show_times(progress, times, order, all_times);
     if (times->communication > 0)
         progress_note(progress, "moving rows and sums among ranks took %.1f %% of the iterations",

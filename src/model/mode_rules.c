@@ -24,6 +24,11 @@ int mode_rules_first(const struct mode_rules *r, int order)
     return n;
 }
 
+bool mode_rules_begins(const struct mode_rules *r, int order, int n)
+{
+    return !r->fixed[n] && (n != mode_rules_first(r, order) || r->nonneg[n]);
+}
+
 bool mode_rules_any(const bool *flag)
 {
     return mode_rules_bits(flag) != 0;

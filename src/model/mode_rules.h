@@ -22,6 +22,11 @@ int mode_rules_last(const struct mode_rules *r, int order);
 /* The first of `order` modes that is updated; `order` where all are fixed. */
 int mode_rules_first(const struct mode_rules *r, int order);
 
+/* Whether the factor matrix of mode n counts for what a sweep over `order` modes comes to: not
+ * where it stays, nor where it is the first to be solved for, but nonnegative ones are solved for
+ * from what they are. */
+bool mode_rules_begins(const struct mode_rules *r, int order, int n);
+
 /* Whether one of the flags (MAX_ORDER) is set. */
 bool mode_rules_any(const bool *flag);
 

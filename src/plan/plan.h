@@ -40,6 +40,7 @@ struct plan_request {
     enum conflict conflict; /* of all modes, or CONFLICT_AUTO                */
     bool share;             /* modes may share partial products              */
     uint64_t iterations;    /* of ALS, at most; 0: not known                 */
+    bool second[MAX_ORDER]; /* [n]: mode n has a second factor matrix        */
 
     /* What the machine has. */
     uint64_t row_bytes;   /* bytes of a factor matrix's row, padding included                    */
@@ -61,7 +62,7 @@ struct plan {
     bool alto;                         /* an alto ordering is built                         */
     int replicas;                      /* number of orderings `mode n` that are built       */
     uint64_t tensor_bytes;             /* of one ordering, not packed, at most              */
-    uint64_t factor_bytes;             /* factors, M, Grams                                 */
+    uint64_t factor_bytes;             /* factors, second ones, M, Grams                    */
     uint64_t copy_bytes;               /* of the largest set of copies for `hierarchical`   */
     uint64_t total_bytes;              /* of all that takes from request.budget             */
     bool fits;                         /* both budgets have room                            */

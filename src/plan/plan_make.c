@@ -5,19 +5,20 @@
 
 #define NONZEROS_OF_A_BLOCK 4096 /* on average, at least: blco_build aims at that */
 
-/* Bytes of the factors, of an M as large as the largest factor, and, in double precision, of the
- * Grams and V. */
+/* Bytes of the factors, of second ones, of an M as large as the largest factor, and, in double
+ * precision, of the Grams and V. */
 static uint64_t factor_bytes(const struct plan_request *r)
 {
-    uint64_t sum = 0, largest = 0;
+    uint64_t sum = 0, largest = 0, grams = 1; /* V */
     for (int n = 0; n < r->tensor.shape.order; n++) {
         uint64_t size = plan_factor_size(r, n);
-        sum = plan_add(sum, size);
+        uint64_t matrices = r->second[n] ? 2 : 1;
+        sum = plan_add(sum, plan_multiply(matrices, size));
         largest = size > largest ? size : largest;
+        grams += matrices;
     }
-    uint64_t grams = plan_multiply(plan_multiply(r->rank, r->rank),
-                                   (uint64_t)(r->tensor.shape.order + 1) * sizeof(double));
-    return plan_add(plan_add(sum, largest), grams);
+    uint64_t square = plan_multiply(r->rank, r->rank);
+    return plan_add(plan_add(sum, largest), plan_multiply(square, grams * sizeof(double)));
 }
 
 static uint64_t tensor_bytes(const struct plan_request *r)

@@ -151,6 +151,33 @@ static void test_amino_acids_best(void **state)
     coo_free(&x);
 }
 
+/* With momentum, a third of the iterations leads nearer to the best fit than without. */
+static void test_amino_acids_momentum(void **state)
+{
+    use_ranks(state);
+    struct error error = {0};
+    struct coo x;
+    struct ktensor k;
+    struct fit_trace trace = {0};
+    struct cpals_result result;
+    const struct backend_options machine = {.rank = 3, .momentum = true};
+    const struct cpals_options options = {
+        .max_iterations = 500, .tolerance = 1e-7, .trace = &trace};
+    size_t sweeps = 0;
+    load_amino_acids(&x);
+    start_amino_acids(&k, &x);
+    assert_int_equal(run_from(&x, &k, &machine, &options, &result, &error), STATUS_OK);
+    assert_int_equal(result.stop, CPALS_CONVERGED);
+    assert_true(fabs(result.fit - 0.974951483) < 1e-6);
+    assert_true(fabsl(naive_fit(&x, &k) - (long double)result.fit) < 1e-11L);
+    while (sweeps < trace.count && trace.fit[sweeps] < 0.974951483 - 1e-6)
+        sweeps++;
+    assert_true(sweeps + 1 < 35);
+    fit_trace_free(&trace);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
 /* Rank R keeps the R largest entries of a superdiagonal tensor. */
 static void test_superdiagonal(void **state)
 {
@@ -239,10 +266,10 @@ static void test_planted_sparse(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_RANKS(test_amino_acids),           ON_RANKS(test_amino_acids_first_fits),
-        ON_RANKS(test_amino_acids_best),      ON_RANKS(test_superdiagonal),
-        ON_RANKS(test_matrix_multiplication), ON_RANKS(test_planted_dense),
-        ON_RANKS(test_planted_sparse),
+        ON_RANKS(test_amino_acids),          ON_RANKS(test_amino_acids_first_fits),
+        ON_RANKS(test_amino_acids_momentum), ON_RANKS(test_amino_acids_best),
+        ON_RANKS(test_superdiagonal),        ON_RANKS(test_matrix_multiplication),
+        ON_RANKS(test_planted_dense),        ON_RANKS(test_planted_sparse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

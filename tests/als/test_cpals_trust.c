@@ -189,7 +189,7 @@ static void test_note(void **state)
                 {.5 - 1e-12, 0, 4, .089}};
     struct fit_trust trust = {0};
     for (size_t i = 0; i < sizeof fits / sizeof *fits; i++) {
-        const struct backend_fit fit = {fits[i].value, fits[i].noise};
+        const struct backend_fit fit = {.value = fits[i].value, .noise = fits[i].noise};
         fit_trust_note(&trust, &fit, i ? fits[i].value - fits[i - 1].value : fits[i].value);
         assert_int_equal(trust.falls, fits[i].falls);
         assert_true(fabs(trust.fall - fits[i].fall) < 1e-12);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include <math.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -14,7 +15,8 @@
 #include "checkpoint/checkpoint.h"
 #include "support/scratch.h"
 
-#define ROOM 65536
+#define ROOM        65536
+#define MOST_PIECES 128
 
 static const uint64_t dims[] = {7, 1, 50};
 
@@ -23,11 +25,13 @@ struct example {
     struct checkpoint_about about;
     struct ktensor model;
     struct carried carried;
+    struct checkpoint_second second; /* where about.momentum.extrapolated */
 };
 
 static void example_create(struct example *e, int order, uint64_t rank)
 {
     struct error error = {0};
+    e->second = (struct checkpoint_second){0};
     e->about = (struct checkpoint_about){
         .tensor = {.shape = shape_of(order, dims), .nnz = 300, .hash = 0x123456789abcdef0},
         .rank = rank,
@@ -57,6 +61,31 @@ static void example_free(struct example *e)
 {
     ktensor_free(&e->model);
     carried_free(&e->carried);
+    checkpoint_second_free(&e->second);
+}
+
+/* The next iteration begins with extrapolated factor matrices. */
+static void example_extrapolate(struct example *e)
+{
+    struct error error = {0};
+    uint64_t rank = e->about.rank, order = (uint64_t)e->about.tensor.shape.order;
+    e->about.has_momentum = true;
+    e->about.momentum = (struct momentum){.t = 2.5,
+                                          .objective = 0.625,
+                                          .noise = 1e-15,
+                                          .fall = MOMENTUM_FALL_SINGLE,
+                                          .sweeps = e->about.iterations,
+                                          .restarts = 3,
+                                          .extrapolated = 1};
+    e->about.small_changes = 1;
+    assert_int_equal(ktensor_create(&e->second.rows, &e->about.tensor.shape, rank, &error),
+                     STATUS_OK);
+    assert_int_equal(carried_create(&e->second.carried, (int)order, rank, &error), STATUS_OK);
+    ktensor_randomise(&e->second.rows, KTENSOR_NORMAL, 6);
+    for (uint64_t i = 0; i < order * rank; i++)
+        e->second.carried.scale[i] = 4000 + (double)i;
+    for (uint64_t i = 0; i < order * rank * rank; i++)
+        e->second.carried.gram[i] = 5000 + (double)i;
 }
 
 /* The rows of the model that part `part` of `parts` has; borrowed. */
@@ -76,16 +105,18 @@ static enum status write_parts(const struct example *e, const char *path, uint64
                                struct error *error)
 {
     struct outfile f;
-    struct checkpoint_piece piece[64];
+    struct checkpoint_piece piece[MOST_PIECES];
     struct checkpoint_pieces own, all = {.piece = piece};
     if (outfile_open(&f, path, error) != STATUS_OK)
         return error->status;
     for (uint64_t p = parts; p-- > 0 && error->status == STATUS_OK;) {
         const struct ktensor rows = rows_of(&e->model, p, parts);
-        if (checkpoint_write_rows(&f, &e->about, &rows, p == 0 ? &e->carried : NULL, &own, error) !=
-            STATUS_OK)
+        const struct checkpoint_second second = {rows_of(&e->second.rows, p, parts),
+                                                 e->second.carried};
+        if (checkpoint_write_rows(&f, &e->about, &rows, p == 0 ? &e->carried : NULL, &second, &own,
+                                  error) != STATUS_OK)
             break;
-        assert_true(all.count + own.count <= 64);
+        assert_true(all.count + own.count <= MOST_PIECES);
         memcpy(all.piece + all.count, own.piece, own.count * sizeof *piece);
         all.count += own.count;
         memory_free(own.piece);
@@ -125,6 +156,15 @@ static void assert_reads(const char *path, const struct example *e)
                 memcmp(&a->rules, &b->rules, sizeof a->rules) == 0 && a->seed == b->seed &&
                 a->init == b->init && a->iterations == b->iterations && a->fit == b->fit &&
                 a->change == b->change);
+    assert_true(a->has_momentum == b->has_momentum && a->small_changes == b->small_changes &&
+                memcmp(&a->momentum, &b->momentum, sizeof a->momentum) == 0);
+    for (uint64_t n = 0; n < order && a->momentum.extrapolated; n++)
+        assert_doubles(c.second.factor[n], e->second.rows.factor[n], e->model.shape.dims[n] * rank);
+    if (a->momentum.extrapolated) {
+        assert_doubles(c.second.lambda, e->model.lambda, rank);
+        assert_doubles(c.second_carried.scale, e->second.carried.scale, order * rank);
+        assert_doubles(c.second_carried.gram, e->second.carried.gram, order * rank * rank);
+    }
     assert_doubles(c.model.lambda, e->model.lambda, rank);
     assert_doubles(c.carried.scale, e->carried.scale, order * rank);
     assert_doubles(c.carried.gram, e->carried.gram, order * rank * rank);
@@ -141,6 +181,8 @@ static void test_round_trip(void **state)
             for (uint64_t parts = 1; parts <= 9; parts += 4) {
                 struct example e;
                 example_create(&e, order, rank);
+                assert_reads(write_example(&e, parts), &e);
+                example_extrapolate(&e);
                 assert_reads(write_example(&e, parts), &e);
                 example_free(&e);
             }
@@ -213,7 +255,7 @@ static const char *change(const struct example *e,
 {
     static char bytes[ROOM];
     struct checkpoint_header h;
-    static struct checkpoint_piece piece[64];
+    static struct checkpoint_piece piece[MOST_PIECES];
     long size = scratch_read(write_example(e, 1), bytes, ROOM);
     memcpy(&h, bytes, sizeof h);
     memcpy(piece, bytes + h.directory_offset, h.pieces * sizeof *piece);
@@ -246,7 +288,8 @@ CHANGE(many_pieces, h->pieces = UINT64_C(1) << 60)
 CHANGE(directory_behind, h->directory_offset = UINT64_MAX - 7)
 CHANGE(no_iterations, h->iterations = 0)
 CHANGE(many_iterations, h->iterations = UINT64_MAX)
-CHANGE(newer, h->version = 3)
+CHANGE(newer, h->version = 4)
+CHANGE(oldest, h->version = 2)
 CHANGE(older, h->version = 1)
 CHANGE(mode_nonneg, h->nonneg = 8)
 CHANGE(mode_fixed, h->fixed = 8)
@@ -259,6 +302,16 @@ CHANGE(piece_of_none, p[2].rows = 0)
 CHANGE(piece_of_mode, p[2].mode = 9)
 CHANGE(unknown_piece, p[2].kind = 99)
 CHANGE(newer_piece, p[2].version = 2)
+CHANGE(no_momentum, h->momentum = CHECKPOINT_EXTRAPOLATED)
+CHANGE(old_momentum, (h->version = 2, h->momentum = CHECKPOINT_MOMENTUM))
+CHANGE(both_ends, h->momentum |= CHECKPOINT_EXTRAPOLATED | CHECKPOINT_TAKEN_BACK)
+CHANGE(more_momentum, h->momentum |= 8)
+CHANGE(small_t, h->momentum_t = 0.5)
+CHANGE(no_objective, h->momentum_objective = NAN)
+CHANGE(negative_noise, h->momentum_noise = -1)
+CHANGE(many_restarts, h->restarts = 13)
+CHANGE(many_changes, h->small_changes = 13)
+CHANGE(one_model, h->momentum = CHECKPOINT_MOMENTUM)
 
 static void test_contradictions(void **state)
 {
@@ -280,8 +333,8 @@ static void test_contradictions(void **state)
                  {directory_behind, "contradicts itself"},
                  {no_iterations, "contradicts itself"},
                  {many_iterations, "contradicts itself"},
-                 {newer, "version 3 of the format, but this blco reads version 2 only"},
-                 {older, "version 1 of the format, but this blco reads version 2 only"},
+                 {newer, "version 4 of the format, but this blco reads versions 2 to 3"},
+                 {older, "version 1 of the format, but this blco reads versions 2 to 3"},
                  {mode_nonneg, "contradicts itself"},
                  {mode_fixed, "contradicts itself"},
                  {mode_ridge, "contradicts itself"},
@@ -295,6 +348,24 @@ static void test_contradictions(void **state)
                  {newer_piece, "do not fit together"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_refused(change(&e, cases[i].to), cases[i].why);
+    example_free(&e);
+}
+
+static void test_momentum(void **state)
+{
+    (void)state;
+    static void (*const wrong[])(struct checkpoint_header *, struct checkpoint_piece *) = {
+        no_momentum,  old_momentum,   both_ends,     more_momentum, small_t,
+        no_objective, negative_noise, many_restarts, many_changes};
+    struct example e;
+    example_create(&e, 3, 2);
+    assert_reads(change(&e, oldest), &e);
+    assert_refused(change(&e, no_momentum), "contradicts itself");
+    example_extrapolate(&e);
+    assert_reads(change(&e, nothing), &e);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_refused(change(&e, wrong[i]), "contradicts itself");
+    assert_refused(change(&e, one_model), "a section of kind 5");
     example_free(&e);
 }
 
@@ -396,12 +467,10 @@ static void test_failing_allocations(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {IN_FOLDER(test_round_trip),
-                                       IN_FOLDER(test_many_pieces),
-                                       IN_FOLDER(test_damage),
-                                       IN_FOLDER(test_contradictions),
-                                       IN_FOLDER(test_unknown_sections),
-                                       IN_FOLDER(test_another_run),
-                                       IN_FOLDER(test_failing_allocations)};
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_round_trip),  IN_FOLDER(test_many_pieces),
+        IN_FOLDER(test_damage),      IN_FOLDER(test_contradictions),
+        IN_FOLDER(test_momentum),    IN_FOLDER(test_unknown_sections),
+        IN_FOLDER(test_another_run), IN_FOLDER(test_failing_allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ static void make_file(const uint8_t *data, size_t size, uint8_t *file, size_t *l
     ktensor_randomise(&k, KTENSOR_NORMAL, size);
     memset(carried.scale, 1, (size_t)order * rank * sizeof(double));
     memset(carried.gram, 2, (size_t)order * rank * rank * sizeof(double));
-    if (checkpoint_write_rows(&f, &about, &k, &carried, &pieces, &error) != STATUS_OK ||
+    if (checkpoint_write_rows(&f, &about, &k, &carried, NULL, &pieces, &error) != STATUS_OK ||
         checkpoint_write_directory(&f, &about, &pieces, &error) != STATUS_OK)
         abort();
     *length = (size_t)lseek(fd, 0, SEEK_END);

@@ -118,8 +118,6 @@ static enum status open_small_matrices(struct device_state *s, struct error *err
         status = device_array_into(&s->scalars, 1, sizeof *s->scalars, error);
     if (status == STATUS_OK)
         s->result = device_pinned_array(1, sizeof *s->result, error);
-    if (s->result)
-        s->loaded = memory_array(s->rank, sizeof *s->loaded, error);
     return error->status;
 }
 
@@ -150,9 +148,9 @@ static void close_device(void *state)
         device_free(s->gram[n]);
         device_free(s->norm[n]);
     }
+    device_momentum_close(&s->momentum);
     device_sweep_close(&s->sweep);
     device_dense_close(s->dense);
-    memory_free(s->loaded);
     device_columns_close(&s->columns);
     device_free(s->weights);
     device_free(s->raw);
@@ -201,6 +199,8 @@ static enum status open_device(void **state, const struct tensor_source *source,
         status = device_dense_open_nonneg(s->dense, s->device, error);
     if (status == STATUS_OK)
         status = device_ranks_open(&s->ranks, source->ranks, s->device, error);
+    if (status == STATUS_OK && options->momentum)
+        status = device_momentum_open(s, error);
     if (status != STATUS_OK) {
         close_device(s);
         return status;
@@ -275,6 +275,9 @@ static const struct backend_ops operations = {.load = device_state_load,
                                               .update = device_state_update,
                                               .fit = device_state_fit,
                                               .residual = device_state_residual,
+                                              .extrapolate = device_state_extrapolate,
+                                              .trade = device_state_trade,
+                                              .accelerate = device_state_accelerate,
                                               .gram = device_state_gram,
                                               .weights = device_state_weights,
                                               .store = device_state_store,

@@ -81,7 +81,8 @@ enum status device_state_send_rows(struct device_state *s, int n, const uint64_t
 struct origin {
     const struct ktensor *k;
     const struct carried *carried;
-    uint64_t seed; /* where k is NULL */
+    uint64_t seed; /* where k is NULL, as below: the seed, and the weight of every component */
+    double weight;
 };
 
 static enum status make_rows(struct device_state *s, int n, uint64_t seed, struct error *error)
@@ -113,7 +114,7 @@ static enum status load_mode(struct device_state *s, int n, const struct origin 
 }
 
 /* The start counts as it stands: norms one, Grams of the columns as given. Its lambda, which is in
- * s->loaded, counts until the first update. */
+ * s->start, counts until the first update. */
 static enum status load(struct device_state *s, const struct origin *from, struct error *error)
 {
     double *norm = memory_array(s->rank, sizeof *norm, error);
@@ -126,12 +127,15 @@ static enum status load(struct device_state *s, const struct origin *from, struc
         status = load_mode(s, n, from, norm, error);
     if (status == STATUS_OK && !from->carried)
         status = sum_grams(s, error);
+    for (uint64_t r = 0; r < s->rank; r++)
+        norm[r] = from->k ? from->k->lambda[r] : from->weight;
     if (status == STATUS_OK)
         status = cuda_status(
-            cudaMemcpy(s->start, s->loaded, s->rank * sizeof *s->start, cudaMemcpyHostToDevice),
+            cudaMemcpy(s->start, norm, s->rank * sizeof *s->start, cudaMemcpyHostToDevice),
             "lambda", error);
     s->weights_fit = from->carried != NULL;
     s->last_mode = -1;
+    device_momentum_restart(&s->momentum);
     device_state_restart(s);
     for (int n = 0; n < s->order; n++)
         device_sweep_changed(&s->sweep, n);
@@ -143,7 +147,6 @@ enum status device_state_load(void *state, const struct ktensor *k, const struct
                               struct error *error)
 {
     struct device_state *s = state;
-    memcpy(s->loaded, k->lambda, s->rank * sizeof *s->loaded);
     return load(s, &(struct origin){.k = k, .carried = carried}, error);
 }
 
@@ -154,9 +157,7 @@ enum status device_state_randomise(void *state, enum ktensor_init init, uint64_t
     struct device_state *s = state;
     if (init != KTENSOR_RANDOM)
         return error_set(error, STATUS_INTERNAL, "a start that the GPU does not make");
-    for (uint64_t r = 0; r < s->rank; r++)
-        s->loaded[r] = weight;
-    return load(s, &(struct origin){.seed = seed}, error);
+    return load(s, &(struct origin){.seed = seed, .weight = weight}, error);
 }
 
 enum status device_state_scales(const struct device_state *s, int n, double *scale,
@@ -172,12 +173,8 @@ enum status device_state_scales(const struct device_state *s, int n, double *sca
 
 static enum status copy_lambda(const struct device_state *s, double *lambda, struct error *error)
 {
-    size_t bytes = s->rank * sizeof *lambda;
-    if (s->last_mode < 0) {
-        memcpy(lambda, s->loaded, bytes);
-        return STATUS_OK;
-    }
-    return cuda_status(cudaMemcpy(lambda, s->norm[s->last_mode], bytes, cudaMemcpyDeviceToHost),
+    const double *from = s->last_mode < 0 ? s->start : s->norm[s->last_mode];
+    return cuda_status(cudaMemcpy(lambda, from, s->rank * sizeof *lambda, cudaMemcpyDeviceToHost),
                        "lambda", error);
 }
 
@@ -209,6 +206,7 @@ enum status device_state_store(void *state, struct ktensor *k, struct carried *c
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
         status = device_state_settle(s, error);
+    device_momentum_set_aside(s);
     if (status == STATUS_OK)
         status = copy_lambda(s, k->lambda, error);
     for (int n = 0; n < s->order && status == STATUS_OK; n++)
@@ -223,6 +221,7 @@ enum status device_state_gram(void *state, int mode, double *gram, struct error 
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
         status = device_state_settle(s, error);
+    device_momentum_set_aside(s);
     return status == STATUS_OK
                ? cuda_status(cudaMemcpy(gram, s->gram[mode], s->rank * s->rank * sizeof *gram,
                                         cudaMemcpyDeviceToHost),
@@ -236,6 +235,7 @@ enum status device_state_weights(void *state, double *lambda, struct error *erro
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
         status = device_state_settle(s, error);
+    device_momentum_set_aside(s);
     return status == STATUS_OK ? copy_lambda(s, lambda, error) : status;
 }
 

@@ -1,7 +1,7 @@
 /* What the CUDA backend keeps, and the operations of an iteration. Implemented in backend_cuda.c
  * (what it keeps), device_model.c (the model's way there and back), device_arrange.c (arranged on
- * its way back), device_update.c (the steps of an iteration) and device_residual.c (the residual).
- */
+ * its way back), device_update.c (the steps of an iteration), device_momentum.c (what the next one
+ * begins with) and device_residual.c (the residual). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 
@@ -11,10 +11,12 @@
 #include "backend/cuda/device_ranks.h"
 #include "backend/cuda/device_sweep.h"
 #include "backend/cuda/runtime/device_staging.h"
+#include "kernels/dense/dense_momentum.h"
 
 /* What comes back to the host in an iteration. */
 struct device_scalars {
     struct dense_fit_terms fit;
+    struct dense_momentum momentum;
     int bad;  /* first mode (one-based) with a norm that is not finite, or 0 */
     int halt; /* which solve since the host last waited was not done, nor anything after
                * it; or 0 */
@@ -29,16 +31,32 @@ struct device_queued {
 
 #define DEVICE_MOST_QUEUED 64 /* between two times that the host waits */
 
+/* A step to what the next sweep begins with is queued behind the fit (device_momentum.c). */
+struct device_momentum {
+    bool on;
+    enum {
+        STEP_NONE,   /* no step waits to be asked for                                 */
+        STEP_QUEUED, /* one does, and its Y are the factor matrices                   */
+        STEP_ASIDE   /* one does, but the model of the sweep is the factor matrices   */
+    } waiting;
+    struct device_second { /* of modes that have a second factor matrix; device, owned */
+        void *factor;
+        double *gram, *norm;
+    } second[MAX_ORDER];
+    cudaEvent_t decided, extrapolated; /* on `side`; on `stream` */
+};
+
 struct device_state {
     int device; /* its number: every entry makes it the calling thread's (device_use) */
     int order;
     uint64_t rank;
     uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
     struct mode_rules rules;
-    double *loaded;            /* (R) lambda of the model that was loaded; host, owned       */
-    double *start;             /* (R) the same; device, owned                                */
-    bool weights_fit;          /* that lambda comes from an update                           */
-    int last_mode;             /* the one updated last, whose norms are lambda; -1: none yet */
+    double *start;    /* (R) lambda of the model that was loaded, or of the last
+                       * sweep that momentum has kept; device, owned                */
+    bool weights_fit; /* that lambda comes from an update                           */
+    int last_mode;    /* the one updated last, whose norms are lambda; -1: `start` is */
+    struct device_momentum momentum;
     struct device_sweep sweep; /* tensor, factors and M */
     struct device_dense *dense;
     struct device_ranks ranks;
@@ -83,6 +101,10 @@ enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);
 enum status device_state_fit(void *state, int mode, struct backend_fit *fit, struct error *error);
 enum status device_state_residual(void *state, struct backend_residual *r, struct error *error);
+enum status device_state_accelerate(void *state, const struct momentum *m, struct error *error);
+enum status device_state_extrapolate(void *state, const struct momentum_step *step,
+                                     struct error *error);
+void device_state_trade(void *state);
 enum status device_state_gram(void *state, int mode, double *gram, struct error *error);
 enum status device_state_weights(void *state, double *lambda, struct error *error);
 
@@ -97,6 +119,25 @@ enum status device_state_send_rows(struct device_state *s, int n, const uint64_t
 /* scale (R) = what gives the columns of factor matrix n unit length; 1 for a zero column. */
 enum status device_state_scales(const struct device_state *s, int n, double *scale,
                                 struct error *error);
+/* Allocates the second factor matrices that the plan asks for. STATUS_MEMORY. */
+enum status device_momentum_open(struct device_state *s, struct error *error);
+
+/* Accepts what is open in part. */
+void device_momentum_close(struct device_momentum *m);
+
+/* No steps come before the model that is loaded. */
+void device_momentum_restart(struct device_momentum *m);
+
+/* Queues the decision and the step behind the fit of `mode`, the mode updated last, whose <X, Y>
+ * has the relative error epsilon. */
+enum status device_momentum_queue(struct device_state *s, int mode, double epsilon,
+                                  struct error *error);
+
+/* While a step waits, makes the model of the last sweep the factor matrices. */
+void device_momentum_set_aside(struct device_state *s);
+
+/* A step that waits is not asked for any more. An MTTKRP that was begun early is of no use then. */
+void device_momentum_drop(struct device_state *s);
 
 /* Nothing has been asked for: the factors are what counts. */
 void device_state_restart(struct device_state *s);

@@ -140,8 +140,10 @@ static enum status wait_for_scalars(struct device_state *s, bool *repeated, stru
     if (status == STATUS_OK)
         status = device_ranks_wait(&s->ranks, s->side, error);
     *repeated = status == STATUS_OK && s->result->halt != 0;
-    if (*repeated)
+    if (*repeated) {
+        device_momentum_drop(s); /* whose kernels have done nothing */
         status = repeat_updates(s, s->result->halt, error);
+    }
     s->count = 0;
     s->runs_ahead = device_dense_run_ahead(s->dense, s->careful > 0 ? NULL : &s->scalars->halt);
     return status;
@@ -166,6 +168,7 @@ enum status device_state_mttkrp(void *state, int mode, struct error *error)
 {
     struct device_state *s = state;
     enum status status = device_use(s->device, error);
+    device_momentum_drop(s);
     if (status == STATUS_OK)
         status = note_mttkrp(s, mode, error);
     if (s->m_early && s->m_mode == mode)
@@ -234,6 +237,8 @@ enum status device_state_fit(void *state, int mode, struct backend_fit *fit, str
         return error->status;
     while (repeated) {
         enum status status = queue_fit(s, mode, error);
+        if (status == STATUS_OK && s->momentum.on)
+            status = device_momentum_queue(s, mode, epsilon_of_inner(s, mode), error);
         if (status == STATUS_OK)
             status = begin_next_sweep(s, error);
         if (status == STATUS_OK)
@@ -242,15 +247,17 @@ enum status device_state_fit(void *state, int mode, struct backend_fit *fit, str
             return status;
     }
 
+    s->weights_fit = true;
     const struct device_scalars *r = s->result;
     if (r->bad)
         return error_set(error, STATUS_NUMERICAL,
                          "mode %d: the factor has an entry that is not finite", r->bad);
-    const struct backend_fit_terms terms = {.norm_sq = s->sweep.orderings.norm_sq,
-                                            .inner = r->fit.inner,
-                                            .model_sq = r->fit.model_sq,
-                                            .inner_size = r->fit.inner_size,
-                                            .model_size = r->fit.model_size,
-                                            .epsilon = epsilon_of_inner(s, mode)};
+    const struct fit_terms terms = {.norm_sq = s->sweep.orderings.norm_sq,
+                                    .inner = r->fit.inner,
+                                    .model_sq = r->fit.model_sq,
+                                    .inner_size = r->fit.inner_size,
+                                    .model_size = r->fit.model_size,
+                                    .epsilon = epsilon_of_inner(s, mode),
+                                    .penalty = s->momentum.on ? r->momentum.penalty : 0};
     return backend_fit_of(fit, &terms, mode + 1, error);
 }

@@ -42,7 +42,11 @@ static void close_host(void *state)
         memory_free(h->factor[n]);
         memory_free(h->gram[n]);
         memory_free(h->scale[n]);
+        memory_free(h->second[n].factor);
+        memory_free(h->second[n].gram);
+        memory_free(h->second[n].scale);
     }
+    memory_free(h->second_lambda);
     host_sweep_close(&h->sweep);
     memory_free(h->v);
     memory_free(h->m);
@@ -50,6 +54,21 @@ static void close_host(void *state)
     memory_free(h->row);
     memory_free(h->column);
     memory_free(h);
+}
+
+static enum status allocate_second(struct host_state *h, struct error *error)
+{
+    uint64_t row = h->rank * sizeof(double);
+    for (int n = 0; n < h->shape.order && error->status == STATUS_OK; n++) {
+        struct host_second *second = &h->second[n];
+        if (!h->built.plan.request.second[n])
+            continue;
+        second->factor = memory_array(h->shape.dims[n], row, error);
+        second->gram = memory_array(h->rank + 1, row, error);
+        second->scale = memory_array(1, row, error);
+    }
+    h->second_lambda = memory_array(1, row, error);
+    return error->status;
 }
 
 static enum status allocate_matrices(struct host_state *h, struct error *error)
@@ -93,6 +112,8 @@ static enum status open_host(void **state, const struct tensor_source *source,
         h->is_empty ? STATUS_OK : host_sweep_open(&h->sweep, x, plan, progress, error);
     if (status == STATUS_OK)
         status = allocate_matrices(h, error);
+    if (status == STATUS_OK && options->momentum)
+        status = allocate_second(h, error);
     if (status != STATUS_OK) {
         close_host(h);
         return status;
@@ -125,6 +146,8 @@ static const struct backend_ops operations = {.load = host_state_load,
                                               .update = host_state_update,
                                               .fit = host_state_fit,
                                               .residual = host_state_residual,
+                                              .extrapolate = host_state_extrapolate,
+                                              .trade = host_state_trade,
                                               .gram = host_state_gram,
                                               .weights = host_state_weights,
                                               .store = host_state_store,

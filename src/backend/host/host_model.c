@@ -36,8 +36,7 @@ static void copy_rows(double *to, const double *from, uint64_t rows, uint64_t ra
             to[i * rank + r] = from[i * rank + r] * scale[r];
 }
 
-/* G_n of the factor as it stands: what each rank has from its own rows, summed. */
-static enum status make_gram(struct host_state *h, int n, struct error *error)
+enum status host_state_make_gram(struct host_state *h, int n, struct error *error)
 {
     const struct backend_rows *rows = &h->ranks->mode[n];
     const double *own = h->factor[n] + rows->first * h->rank;
@@ -58,7 +57,7 @@ enum status host_state_load(void *state, const struct ktensor *k, const struct c
         host_state_changed(h, n);
         copy_rows(h->factor[n], k->factor[n], h->shape.dims[n], row, h->scale[n]);
         if (!carried) {
-            make_gram(h, n, error);
+            host_state_make_gram(h, n, error);
             continue;
         }
         memcpy(h->scale[n], carried->scale + (uint64_t)n * row, row * sizeof *h->scale[n]);
@@ -80,7 +79,7 @@ enum status host_state_randomise(void *state, enum ktensor_init init, uint64_t s
         ktensor_random_rows(h->factor[n], part, n, h->rank, init, seed);
         if (h->rules.nonneg[n])
             entries_drop_signs(h->factor[n], part->here.dims[n] * h->rank);
-        make_gram(h, n, error);
+        host_state_make_gram(h, n, error);
     }
     return error->status;
 }

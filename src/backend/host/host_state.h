@@ -1,6 +1,6 @@
 /* What the host backend keeps, and the operations of an iteration. Implemented in backend_host.c
- * (what it keeps), host_model.c (the model's way there and back) and host_update.c (the steps of an
- * iteration). */
+ * (what it keeps), host_model.c (the model's way there and back), host_update.c (the steps of an
+ * iteration) and host_momentum.c (what the next sweep begins with). */
 #ifndef BLCO_HOST_STATE_H
 #define BLCO_HOST_STATE_H
 
@@ -23,10 +23,14 @@ struct host_state {
     bool weights_fit; /* an update has made lambda since the model was loaded, or the run before */
     struct backend_built built;
     struct host_sweep sweep;
-    double *factor[MAX_ORDER];     /* (I_n x R); owned, as all arrays below               */
-    double *gram[MAX_ORDER];       /* (R x R); behind the Gram (R): of each column of the
-                                    * factor, the inner product with the same column of M  */
-    double *scale[MAX_ORDER];      /* (R): see above                                      */
+    double *factor[MAX_ORDER]; /* (I_n x R); owned, as all arrays below               */
+    double *gram[MAX_ORDER];   /* (R x R); behind the Gram (R): of each column of the
+                                * factor, the inner product with the same column of M  */
+    double *scale[MAX_ORDER];  /* (R): see above                                      */
+    struct host_second {       /* of modes that have a second factor matrix, the same */
+        double *factor, *gram, *scale;
+    } second[MAX_ORDER];
+    double *second_lambda;         /* (R), likewise                                       */
     double *v;                     /* (R x R)                                             */
     double *m;                     /* (longest mode x R)                                  */
     double *lambda, *row, *column; /* (R); row and column are scratch                     */
@@ -38,6 +42,12 @@ void host_state_fill(double *x, uint64_t n, double value);
 
 /* The factor matrix of mode n has changed. */
 void host_state_changed(struct host_state *h, int n);
+
+/* G_n of the factor as it stands: what each rank has from its own rows, summed. */
+enum status host_state_make_gram(struct host_state *h, int n, struct error *error);
+
+/* G_n = diag(scale) G_n diag(scale). */
+void host_state_scale_gram(struct host_state *h, int n, const double *scale);
 
 /* h->row = what the columns of h->m lack: the product of the other modes' scales. */
 void host_state_scale_of_m(struct host_state *h, int mode);
@@ -56,6 +66,9 @@ enum status host_state_weights(void *state, double *lambda, struct error *error)
 enum status host_state_mttkrp(void *state, int mode, struct error *error);
 enum status host_state_update(void *state, int mode, struct error *error);
 enum status host_state_fit(void *state, int mode, struct backend_fit *fit, struct error *error);
+enum status host_state_extrapolate(void *state, const struct momentum_step *step,
+                                   struct error *error);
+void host_state_trade(void *state);
 enum status host_state_residual(void *state, struct backend_residual *r, struct error *error);
 
 #endif

@@ -38,12 +38,11 @@ static void hadamard(struct host_state *h, int mode)
     }
 }
 
-/* G_mode = diag(scale) G_mode diag(scale). */
-static void scale_gram(struct host_state *h, int mode, const double *scale)
+void host_state_scale_gram(struct host_state *h, int n, const double *scale)
 {
     for (uint64_t i = 0; i < h->rank; i++)
         for (uint64_t j = 0; j < h->rank; j++)
-            h->gram[mode][i * h->rank + j] = h->gram[mode][i * h->rank + j] * scale[i] * scale[j];
+            h->gram[n][i * h->rank + j] = h->gram[n][i * h->rank + j] * scale[i] * scale[j];
 }
 
 /* column[r] = about 1 / lambda[r], in the expectation that the new norm is near the last one: a
@@ -96,7 +95,7 @@ static void take_solution(struct host_state *h, int mode)
         h->inner += term;
         h->inner_size += fabs(term);
     }
-    scale_gram(h, mode, h->scale[mode]);
+    host_state_scale_gram(h, mode, h->scale[mode]);
 }
 
 static enum status solve(struct host_state *h, int mode, struct error *error)
@@ -145,7 +144,7 @@ static enum status normalise(struct host_state *h, int mode, struct error *error
         scale[r] *= h->row[r];
         near = near && scale[r] > 1.0 / FAR && scale[r] < FAR;
     }
-    scale_gram(h, mode, h->row);
+    host_state_scale_gram(h, mode, h->row);
     if (!near) {
         host_state_changed(h, mode);
         host_dense_scale_columns(h->factor[mode], h->shape.dims[mode], h->rank, scale);
@@ -165,10 +164,10 @@ enum status host_state_update(void *state, int mode, struct error *error)
 enum status host_state_fit(void *state, int mode, struct backend_fit *value, struct error *error)
 {
     struct host_state *h = state;
-    struct backend_fit_terms terms = {.norm_sq = h->norm_sq,
-                                      .inner = h->inner,
-                                      .inner_size = h->inner_size,
-                                      .epsilon = DBL_EPSILON};
+    struct fit_terms terms = {.norm_sq = h->norm_sq,
+                              .inner = h->inner,
+                              .inner_size = h->inner_size,
+                              .epsilon = DBL_EPSILON};
     hadamard(h, -1);
     for (uint64_t i = 0; i < h->rank; i++)
         for (uint64_t j = 0; j < h->rank; j++) {
@@ -176,6 +175,8 @@ enum status host_state_fit(void *state, int mode, struct backend_fit *value, str
             terms.model_sq += term;
             terms.model_size += fabs(term);
         }
+    for (uint64_t i = 0; i < h->rank; i++)
+        terms.penalty += h->rules.ridge[mode] * h->lambda[i] * h->lambda[i];
     return backend_fit_of(value, &terms, mode + 1, error);
 }
 

@@ -1,0 +1,121 @@
+#include "als/momentum.h"
+
+#include "model/ktensor_start.h"
+
+#define SMALL_CHANGES 2 /* in a row that end a run: after one, momentum may still gather */
+
+bool acceleration_has_momentum(enum acceleration a)
+{
+    return a == ACCELERATE_MOMENTUM;
+}
+
+/* The second factor matrices of a checkpoint, which are the model's, as those of the backend. */
+static enum status load_model(struct backend *b, const struct checkpoint *from, struct error *error)
+{
+    struct ktensor k;
+    const struct ktensor_start start = {.from = &from->second};
+    if (ktensor_create_part(&k, &b->ranks->part, from->about.rank, error) != STATUS_OK)
+        return error->status;
+    ktensor_begin(&k, &b->ranks->part.whole, &start, b->rules.nonneg);
+    enum status status = backend_resume(b, &k, &from->second_carried, error);
+    ktensor_free(&k);
+    return status;
+}
+
+static enum status resume(struct momentum_run *m, struct backend *b, const struct ktensor *k,
+                          const struct checkpoint *from, struct error *error)
+{
+    const struct checkpoint_about *about = &from->about;
+    bool extrapolated = about->momentum.extrapolated;
+    if (m->on && about->has_momentum) {
+        m->state = about->momentum;
+        m->small = about->small_changes;
+    } else {
+        m->state.sweeps = about->iterations;
+    }
+    if (extrapolated && load_model(b, from, error) != STATUS_OK)
+        return error->status;
+    if (extrapolated && !m->on)
+        return STATUS_OK;
+    if (extrapolated)
+        backend_trade(b);
+    return backend_resume(b, k, &from->carried, error);
+}
+
+static enum status load_start(struct backend *b, const struct ktensor *k,
+                              const struct ktensor_start *random, struct error *error)
+{
+    return random ? backend_randomise(b, random->init, random->seed, error)
+                  : backend_load(b, k, error);
+}
+
+enum status momentum_begin(struct momentum_run *m, struct backend *b, const struct ktensor *k,
+                           const struct ktensor_start *random, const struct checkpoint *from,
+                           struct error *error)
+{
+    bool is_single = b->plan.request.precision == PRECISION_SINGLE;
+    *m = (struct momentum_run){
+        .on = b->momentum,
+        .state = momentum_start(is_single ? MOMENTUM_FALL_SINGLE : MOMENTUM_FALL_DOUBLE, 0)};
+    enum status status = from ? resume(m, b, k, from, error) : load_start(b, k, random, error);
+    return status == STATUS_OK && m->on ? backend_accelerate(b, &m->state, error) : status;
+}
+
+bool momentum_keeps(struct momentum_run *m, const struct backend_fit *fit)
+{
+    if (!m->on)
+        return true;
+    m->step = momentum_next(&m->state, fit->objective, fit->noise);
+    return !m->state.taken_back;
+}
+
+double momentum_slack(const struct momentum_run *m)
+{
+    return m->on ? m->state.fall : 0;
+}
+
+void momentum_note(struct momentum_run *m, bool small)
+{
+    m->small = small ? m->small + 1 : 0;
+}
+
+bool momentum_may_stop(const struct momentum_run *m)
+{
+    return !m->on || m->small >= SMALL_CHANGES;
+}
+
+enum status momentum_go_on(struct momentum_run *m, struct backend *b, bool converged,
+                           struct error *error)
+{
+    if (!m->on)
+        return STATUS_OK;
+    if (!converged)
+        return backend_extrapolate(b, &m->step, error);
+    m->state.t = 1;
+    m->state.extrapolated = 0;
+    return STATUS_OK;
+}
+
+void momentum_tell(const struct momentum_run *m, struct checkpoint_about *about)
+{
+    about->has_momentum = m->on;
+    about->momentum = m->on ? m->state : (struct momentum){0};
+    about->small_changes = m->on ? m->small : 0;
+}
+
+enum status momentum_end(struct momentum_run *m, struct backend *b, struct backend_fit *fit,
+                         bool *again, struct error *error)
+{
+    int first = mode_rules_first(&b->rules, b->order);
+    *again = m->on && m->state.taken_back;
+    if (!m->on || backend_accelerate(b, NULL, error) != STATUS_OK)
+        return error->status;
+    if (m->state.extrapolated)
+        backend_trade(b);
+    if (!*again)
+        return STATUS_OK;
+    if (backend_mttkrp(b, first, error) != STATUS_OK ||
+        backend_update(b, first, error) != STATUS_OK)
+        return error->status;
+    return backend_fit(b, first, fit, error);
+}

@@ -1,0 +1,58 @@
+/* Whether the sweeps of a run are accelerated, and what that takes between two of them
+ * (kernels/shared/momentum_step.h has the decision). */
+#ifndef BLCO_MOMENTUM_H
+#define BLCO_MOMENTUM_H
+
+#include "backend/backend.h"
+#include "checkpoint/checkpoint.h"
+#include "model/ktensor_start.h"
+
+/* What the user asks for. */
+enum acceleration { ACCELERATE_AUTO, ACCELERATE_OFF, ACCELERATE_MOMENTUM };
+
+/* Whether this means momentum. */
+bool acceleration_has_momentum(enum acceleration a);
+
+/* The momentum of a run on one backend. Where that was opened without, `on` is false and the
+ * functions below do nothing. */
+struct momentum_run {
+    bool on;
+    struct momentum state;
+    struct momentum_step step; /* with which the next sweep begins                       */
+    int small;                 /* sweeps in a row that have changed the fit by little    */
+};
+
+/* Loads the model in k, or a random start where `random` is not NULL, and begins; or goes on from a
+ * checkpoint, whose model k has. A checkpoint of a run without momentum begins, and a run without
+ * goes on from the model of one with momentum. Errors as backend_resume; STATUS_MEMORY. */
+enum status momentum_begin(struct momentum_run *m, struct backend *b, const struct ktensor *k,
+                           const struct ktensor_start *random, const struct checkpoint *from,
+                           struct error *error);
+
+/* After a sweep: false where it is to be taken back. */
+bool momentum_keeps(struct momentum_run *m, const struct backend_fit *fit);
+
+/* By how much the fit of a sweep that is kept may fall, beside rounding; 0 without momentum. */
+double momentum_slack(const struct momentum_run *m);
+
+/* Notes whether a sweep that was kept has changed the fit by little only. */
+void momentum_note(struct momentum_run *m, bool small);
+
+/* Whether a little change of the last sweep ends the run: one alone does without momentum. */
+bool momentum_may_stop(const struct momentum_run *m);
+
+/* After a sweep: prepares the next one; or, where the run has converged, leaves the model as it is.
+ * Errors of backend_extrapolate. */
+enum status momentum_go_on(struct momentum_run *m, struct backend *b, bool converged,
+                           struct error *error);
+
+/* What a checkpoint says of it, into *about. */
+void momentum_tell(const struct momentum_run *m, struct checkpoint_about *about);
+
+/* Behind the last sweep: the model becomes the factor matrices again. Where that sweep was taken
+ * back, its first mode and the weights are still those of what was taken back: the first mode is
+ * solved for once more, and *fit is that of the model; `again` tells. */
+enum status momentum_end(struct momentum_run *m, struct backend *b, struct backend_fit *fit,
+                         bool *again, struct error *error);
+
+#endif

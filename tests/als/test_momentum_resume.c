@@ -1,0 +1,224 @@
+/* An accelerated run that stops after any iteration goes on from its checkpoint as if it had never
+ * stopped: on the host to the bit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "support/rank_runs.h"
+#include "support/scratch.h"
+
+#define ITERATIONS 24
+
+static const uint64_t dims[] = {9, 8, 7};
+
+static struct checkpoint_options save_to(const char *path, const struct coo *x,
+                                         const struct backend_options *options)
+{
+    return (struct checkpoint_options){
+        .path = path,
+        .about = {.tensor = {.shape = x->shape, .nnz = x->nnz, .hash = fingerprint_hash(x, NULL)},
+                  .rank = options->rank,
+                  .precision = options->precision,
+                  .rules = options->rules}};
+}
+
+static void read_checkpoint(struct checkpoint *c, const char *path)
+{
+    struct error error = {0};
+    if (checkpoint_open(c, path, 0, 1, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+}
+
+/* Goes on from the checkpoint at `path`; the caller frees *k. */
+static struct cpals_result go_on(const struct coo *x, const struct backend_options *options,
+                                 const char *path, int iterations, struct ktensor *k)
+{
+    struct error error = {0};
+    struct checkpoint c;
+    struct cpals_result result;
+    read_checkpoint(&c, path);
+    const struct ktensor_start start = {.from = &c.model};
+    assert_int_equal(ktensor_create(k, &x->shape, options->rank, &error), STATUS_OK);
+    ktensor_begin(k, &x->shape, &start, options->rules.nonneg);
+    const struct cpals_options als = {.max_iterations = iterations, .resume = &c};
+    if (run_from(x, k, options, &als, &result, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    checkpoint_close(&c);
+    return result;
+}
+
+static void assert_same(const struct ktensor *a, const struct ktensor *b, bool bits)
+{
+    for (uint64_t r = 0; r < a->rank; r++)
+        assert_true(bits ? a->lambda[r] == b->lambda[r]
+                         : fabs(a->lambda[r] - b->lambda[r]) <= 1e-6 * fabs(a->lambda[r]));
+    for (int n = 0; n < a->shape.order; n++)
+        for (uint64_t i = 0; i < a->shape.dims[n] * a->rank; i++)
+            assert_true(bits ? a->factor[n][i] == b->factor[n][i]
+                             : fabs(a->factor[n][i] - b->factor[n][i]) <= 1e-6);
+}
+
+/* Stops after `stop` iterations, and goes on with `other` ranks: to the same end, and at once to
+ * where the run stopped. */
+static void check_stop(const struct coo *x, const struct backend_options *options, int stop,
+                       int other, const struct cpals_result *unstopped, const struct ktensor *whole)
+{
+    struct ktensor k, stopped;
+    const char *path = scratch_path("checkpoint");
+    const int ranks = under_test.ranks;
+    const bool bits = under_test.kind == &backend_host && other == ranks;
+    struct checkpoint_options saving = save_to(path, x, options);
+    const struct cpals_options als = {.max_iterations = stop, .saving = &saving};
+    struct cpals_result first = run_random(x, options, 3, &als, &stopped);
+    assert_int_equal(first.saved, stop);
+    under_test.ranks = other;
+    struct cpals_result again = go_on(x, options, path, stop, &k);
+    assert_true(bits ? again.fit == first.fit : fabs(again.fit - first.fit) < 1e-9);
+    assert_int_equal(again.restarts, first.restarts);
+    assert_same(&k, &stopped, bits);
+    ktensor_free(&k);
+    struct cpals_result result = go_on(x, options, path, ITERATIONS, &k);
+    assert_int_equal(result.iterations, ITERATIONS);
+    assert_int_equal(result.restarts, unstopped->restarts);
+    assert_true(bits ? result.fit == unstopped->fit : fabs(result.fit - unstopped->fit) < 1e-9);
+    assert_same(&k, whole, bits);
+    under_test.ranks = ranks;
+    ktensor_free(&k);
+    ktensor_free(&stopped);
+}
+
+static void check_every_stop(const struct coo *x, const struct backend_options *options)
+{
+    struct ktensor whole;
+    const struct cpals_options als = {.max_iterations = ITERATIONS};
+    struct cpals_result unstopped = run_random(x, options, 3, &als, &whole);
+    const int step = under_test.ranks > 1 ? 5 : 1; /* ranks meet slowly */
+    for (int stop = 1; stop <= ITERATIONS; stop += step)
+        check_stop(x, options, stop, under_test.ranks, &unstopped, &whole);
+    check_stop(x, options, 9, 1, &unstopped, &whole);
+    ktensor_free(&whole);
+}
+
+/* Plain sweeps, extrapolated ones, ones that are taken back and those behind them. */
+static void test_every_iteration(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    struct ktensor k;
+    const struct cpals_options als = {.max_iterations = ITERATIONS};
+    const struct backend_options options = {.rank = 4, .momentum = true};
+    naive_random_coo(&x, SHAPE(3, dims), 400, 2, 0);
+    struct cpals_result result = run_random(&x, &options, 3, &als, &k);
+    assert_true(result.restarts > 0);
+    ktensor_free(&k);
+    check_every_stop(&x, &options);
+    coo_free(&x);
+}
+
+static void test_rules(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    naive_random_coo(&x, SHAPE(3, dims), 300, 7, 0);
+    check_every_stop(&x, &(struct backend_options){
+                             .rank = 3,
+                             .momentum = true,
+                             .rules = {.ridge = {0.1, 0.1, 0.1}, .nonneg = {true, false, true}}});
+    check_every_stop(&x, &(struct backend_options){
+                             .rank = 3, .momentum = true, .rules = {.fixed = {false, true}}});
+    coo_free(&x);
+}
+
+/* Without momentum the run goes on from the model, with momentum from one that had none. */
+static void test_other_acceleration(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    const char *path = scratch_path("checkpoint");
+    naive_random_coo(&x, SHAPE(3, dims), 400, 2, 0);
+    for (int momentum = 0; momentum < 2; momentum++)
+        for (int stop = 4; stop <= 20; stop += 4) {
+            struct ktensor k;
+            struct checkpoint c;
+            struct backend_options options = {.rank = 4, .momentum = momentum == 1};
+            struct checkpoint_options saving = save_to(path, &x, &options);
+            const struct cpals_options als = {.max_iterations = stop, .saving = &saving};
+            double fit = run_random(&x, &options, 3, &als, &k).fit;
+            ktensor_free(&k);
+            read_checkpoint(&c, path);
+            assert_true(c.about.has_momentum == options.momentum);
+            bool taken_back = c.about.momentum.taken_back;
+            checkpoint_close(&c);
+            options.momentum = !options.momentum;
+            if (!taken_back) {
+                struct cpals_result at_once = go_on(&x, &options, path, stop, &k);
+                assert_true(at_once.fit == fit);
+                assert_true(fabsl(naive_fit(&x, &k) - (long double)fit) < 1e-11L);
+                ktensor_free(&k);
+            }
+            struct cpals_result later = go_on(&x, &options, path, stop + 8, &k);
+            assert_true(later.fit > fit - 1e-12);
+            assert_true(fabsl(naive_fit(&x, &k) - (long double)later.fit) < 1e-11L);
+            ktensor_free(&k);
+        }
+    coo_free(&x);
+}
+
+/* Wherever memory runs out, the run ends or goes on without that checkpoint. */
+static void test_failing_allocations(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    struct ktensor k;
+    int ended = 0, went_on = 0;
+    const struct backend_options options = {.rank = 2, .momentum = true, .host_memory = 1 << 28};
+    naive_random_coo(&x, SHAPE(3, dims), 100, 1, 0);
+    struct checkpoint_options saving = save_to(scratch_path("checkpoint"), &x, &options);
+    saving.iterations = 3;
+    const struct cpals_options als = {.max_iterations = 9, .saving = &saving};
+    double fit = run_random(&x, &options, 3, &als, &k).fit;
+    for (long i = 0, fired = 1; fired; i += 3) {
+        struct error error = {0};
+        struct cpals_result result;
+        ktensor_randomise(&k, KTENSOR_RANDOM, 3);
+        memory_hook_set(i);
+        enum status status = run_from(&x, &k, &options, &als, &result, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        ended += status != STATUS_OK;
+        went_on += status == STATUS_OK && fired;
+        assert_true(status == STATUS_OK ? result.fit == fit : status == STATUS_MEMORY);
+    }
+    assert_true(ended > 0 && went_on > 0);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+#define IN_FOLDER_OF(test, kind, ranks)                                                            \
+    {                                                                                              \
+#test "_" #kind "_" #ranks, test, scratch_make, scratch_remove, &(struct ranked)           \
+        {                                                                                          \
+            &kind, ranks                                                                           \
+        }                                                                                          \
+    }
+#define IN_FOLDER(test)                                                                            \
+    IN_FOLDER_OF(test, backend_host, 1), IN_FOLDER_OF(test, backend_host, 2),                      \
+        IN_FOLDER_OF(test, backend_host, 3), IN_FOLDER_OF(test, backend_cuda, 1),                  \
+        IN_FOLDER_OF(test, backend_cuda, MOST_RANKS)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {IN_FOLDER(test_every_iteration), IN_FOLDER(test_rules),
+                                       IN_FOLDER(test_other_acceleration),
+                                       IN_FOLDER_OF(test_failing_allocations, backend_host, 1),
+                                       IN_FOLDER_OF(test_failing_allocations, backend_host, 2)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
