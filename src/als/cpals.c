@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/page_touch.h"
 
 /* The least-squares step of mode n: A_n changes, all other factor matrices stay. */
 static enum status update_mode(struct backend *b, int n, struct error *error)
@@ -34,6 +35,7 @@ struct run {
     struct saver saver;
     struct weight_history weights;
     struct momentum_run momentum;
+    struct page_touch pages;
     struct progress *progress;
     struct cpals_result *result;
 };
@@ -153,6 +155,18 @@ static enum status load_start(struct run *run, const struct ktensor *k, struct e
     return STATUS_OK;
 }
 
+/* The model is written once the device is done, and the host has nothing to do until then. */
+static void touch_model(struct run *run, const struct ktensor *k)
+{
+    page_touch_begin(&run->pages);
+    if (!run->options->random || !run->b->kind->devices)
+        return;
+    for (int n = 0; n < k->shape.order; n++)
+        page_touch_add(&run->pages, k->factor[n],
+                       k->shape.dims[n] * k->rank * sizeof *k->factor[n]);
+    page_touch_start(&run->pages);
+}
+
 /* Iterates until the options say to stop. */
 static enum status iterate_all(struct run *run, struct error *error)
 {
@@ -223,6 +237,7 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
     struct run run = {.b = b, .options = options, .progress = progress, .result = result};
     double start = clock_now();
     progress_stage(progress, "decomposing");
+    touch_model(&run, k);
     if (weight_history_create(&run.weights, k->rank, error) == STATUS_OK &&
         load_start(&run, k, error) == STATUS_OK) {
         saver_open(&run.saver, options->saving, result->iterations, progress);
@@ -237,6 +252,7 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
             model_health(&result->health, b, &run.weights, result->iterations, error);
         }
     }
+    page_touch_end(&run.pages);
     weight_history_free(&run.weights);
     if (error->status == STATUS_OK)
         tell(result, progress);

@@ -59,14 +59,15 @@ static inline void naive_update(const struct coo *x, struct ktensor *k,
                                 const struct mode_rules *rules, int n, bool is_first)
 {
     uint64_t rows = k->shape.dims[n], rank = k->rank;
-    long double *m = calloc(2 * rows * rank + rank * rank, sizeof *m);
-    long double *b = m + rows * rank, *v = b + rows * rank;
+    long double *m = calloc(2 * rows * rank + rank * rank + rank, sizeof *m);
+    long double *b = m + rows * rank, *v = b + rows * rank, *least = v + rank * rank;
+    naive_floors(least, &nonneg_floor_double, k->lambda, rows, rank);
     naive_mttkrp(x, k, n, m);
     naive_v(k, n, rules->ridge[n], v);
     for (uint64_t e = 0; e < rows * rank; e++)
         b[e] = (long double)k->factor[n][e] * k->lambda[e % rank];
     if (rules->nonneg[n])
-        naive_hals(b, m, v, rows, rank, NONNEG_PASSES, is_first);
+        naive_hals(b, m, v, least, rows, rank, NONNEG_PASSES, is_first);
     else
         naive_solve(b, m, v, rows, rank);
     naive_unit_columns(k, n, b, k->lambda);
