@@ -128,7 +128,8 @@ enum status backend_update(struct backend *b, int mode, struct error *error);
 enum status backend_fit(struct backend *b, int mode, struct backend_fit *fit, struct error *error);
 
 /* *fit = the same of the model as it stands, from a pass over the nonzeros, to all digits
- * (backend_residual.h). Of single precision, for the tensor as rounded to single. STATUS_MEMORY;
+ * (backend_residual.h). On a device with values of single
+ * precision, for the tensor as rounded to that. STATUS_MEMORY;
  * STATUS_NUMERICAL where the residual is not finite. */
 enum status backend_residual(struct backend *b, double *fit, struct error *error);
 

@@ -21,8 +21,8 @@ enum status backend_fit_of(struct backend_fit *fit, const struct backend_fit_ter
         ROUNDINGS * (DBL_EPSILON * (t->norm_sq + t->model_size) + 2 * t->epsilon * t->inner_size);
     double least_sq = residual_sq > 0 ? residual_sq : 0;
     fit->value = backend_fit_value(residual_sq, t->norm_sq);
-    fit->noise = backend_fit_value(least_sq, t->norm_sq) -
-                 backend_fit_value(least_sq + noise_sq, t->norm_sq);
+    fit->noise = fmax(fit->value - backend_fit_value(least_sq + noise_sq, t->norm_sq),
+                      backend_fit_value(least_sq - noise_sq, t->norm_sq) - fit->value);
     /* the difference above loses what is below the epsilon of 1 */
     double slope = noise_sq / (2 * sqrt(least_sq + noise_sq) * sqrt(t->norm_sq));
     if (slope > fit->noise)

@@ -114,13 +114,6 @@ load cli_helpers
     fails 2 "is not the name of a file" cpd "$DATA/" -r 2
 }
 
-@test "options that the host cannot take are refused before the tensor is read" {
-    fails 2 "the host backend computes in double precision only" \
-        cpd absent.tns -r 2 --backend host --precision single
-    fails 2 "the host backend computes in double precision only" \
-        info absent.tns --backend host --precision single
-}
-
 @test "an output folder that cannot be written is found before the tensor is read" {
     fails 5 "no/such/folder" cpd absent.tns -r 2 -o no/such/folder/x
     fails 5 "/dev/null/x" cpd absent.tns -r 2 -o /dev/null/x
