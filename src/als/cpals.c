@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "als/precision_switch.h"
 #include "base/clock.h"
 
 /* The least-squares step of mode n: A_n changes, all other factor matrices stay. */
@@ -28,11 +29,13 @@ enum status cpals_sweep(struct backend *b, struct backend_fit *fit, struct error
     return backend_fit(b, mode_rules_last(&b->rules, b->order), fit, error);
 }
 
-/* What the run is to do after the iterations so far, as far as they say. */
+/* What the run is to do after the iterations so far, as far as they say. The changes from no fit to
+ * the first one, from one in single precision to one in double, and within single do not count. */
 static enum cpals_stop stop_after(const struct cpals_result *result,
                                   const struct cpals_options *options)
 {
-    if (result->iterations > 1 && fabs(result->change) < options->tolerance)
+    if (result->iterations - result->single_iterations > 1 &&
+        fabs(result->change) < options->tolerance)
         return CPALS_CONVERGED;
     return result->iterations >= options->max_iterations ? CPALS_ITERATIONS : CPALS_GOES_ON;
 }
@@ -43,12 +46,15 @@ static enum status iterate(struct backend *b, const struct cpals_options *option
 {
     struct backend_fit fit;
     bool due = options->check_every > 0 && i % options->check_every == 0;
+    bool first = precision_is_first(b); /* no such iteration stops the run */
     if (cpals_sweep(b, &fit, error) != STATUS_OK ||
-        fit_trust_check(&result->trust, b, due, options->tolerance, &fit, error) != STATUS_OK)
+        fit_trust_check(&result->trust, b, due, first ? 0 : options->tolerance, &fit, error) !=
+            STATUS_OK)
         return error_prefix(error, "iteration %d: ", i);
     result->change = fit.value - result->fit;
     result->fit = fit.value;
     result->iterations = i;
+    result->single_iterations += first;
     fit_trust_note(&result->trust, &fit, result->change);
     return fit_trace_note(options->trace, fit.value, error);
 }
@@ -73,6 +79,8 @@ static void save(struct saver *saver, struct backend *b, const struct cpals_opti
     about.iterations = result->iterations;
     about.fit = result->fit;
     about.change = result->change;
+    about.single_iterations = result->single_iterations;
+    about.factors = b->precision;
     saver_save(saver, b, &about, result->stop != CPALS_GOES_ON);
 }
 
@@ -104,10 +112,11 @@ static enum status load_start(struct backend *b, const struct ktensor *k,
     const struct checkpoint *from = options->resume;
     *result = (struct cpals_result){0};
     if (!from)
-        return backend_load(b, k, error);
+        return backend_begin(b, k, error);
     result->iterations = from->about.iterations;
     result->fit = from->about.fit;
     result->change = from->about.change;
+    result->single_iterations = from->about.single_iterations;
     result->stop = stop_after(result, options);
     return backend_resume(b, k, &from->carried, error);
 }
@@ -130,7 +139,8 @@ static enum status iterate_all(struct run *run, struct error *error)
     while (result->stop == CPALS_GOES_ON) {
         int i = result->iterations + 1;
         if (iterate(run->b, options, i, result, error) != STATUS_OK ||
-            weight_history_note(&run->weights, run->b, i, error) != STATUS_OK)
+            weight_history_note(&run->weights, run->b, i, error) != STATUS_OK ||
+            precision_switch(run->b, options, result, error) != STATUS_OK)
             return error->status;
         progress_update(run->progress, (double)i / options->max_iterations,
                         "iteration %d of %d, fit %.6f, change %.1e", i, options->max_iterations,
@@ -182,7 +192,8 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
         load_start(b, k, options, result, error) == STATUS_OK) {
         saver_open(&run.saver, options->saving, result->iterations, progress);
         fit_trace_begin(options->trace, result->iterations + 1);
-        iterate_all(&run, error);
+        if (precision_switch(b, options, result, error) == STATUS_OK)
+            iterate_all(&run, error);
         saver_close(&run.saver);
         result->saved = run.saver.saved;
         result->not_saved = run.saver.error;

@@ -84,25 +84,61 @@ static enum status load_scaled(struct backend *b, const struct ktensor *k,
     return status;
 }
 
+/* Entries of factor matrices get another precision, where they have not that one. */
+static enum status set_precision(struct backend *b, enum precision precision, bool keep,
+                                 struct error *error)
+{
+    if (b->precision == precision)
+        return STATUS_OK;
+    enum status status = b->kind->ops->set_precision(b->state, precision, keep, error);
+    if (status == STATUS_OK)
+        b->precision = precision;
+    return status;
+}
+
 /* Operations that are still queued are booked first, as of backend_residual. */
-enum status backend_resume(struct backend *b, const struct ktensor *k,
-                           const struct carried *carried, struct error *error)
+static enum status load(struct backend *b, const struct ktensor *k, const struct carried *carried,
+                        enum precision precision, struct error *error)
 {
     if (b->stamps > 0 && collect(b, error) != STATUS_OK)
         return error->status;
     double start = clock_now();
     b->m_mode = b->updated_mode = -1;
     b->rotated = false;
-    for (int n = 0; n < b->order; n++)
+    for (int n = 0; n < b->order; n++) {
         b->at_floor[n] = carried && b->rules.nonneg[n] && !b->rules.fixed[n];
-    enum status status = b->exponent ? load_scaled(b, k, carried, error)
-                                     : b->kind->ops->load(b->state, k, carried, error);
+        b->floor_of[n] = precision;
+    }
+    enum status status = set_precision(b, precision, false, error);
+    if (status == STATUS_OK)
+        status = b->exponent ? load_scaled(b, k, carried, error)
+                             : b->kind->ops->load(b->state, k, carried, error);
     return account(b, OP_LOAD, 0, start, status, error);
+}
+
+enum status backend_resume(struct backend *b, const struct ktensor *k,
+                           const struct carried *carried, struct error *error)
+{
+    return load(b, k, carried, b->single_first ? carried->precision : b->precision, error);
 }
 
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)
 {
-    return backend_resume(b, k, NULL, error);
+    return load(b, k, NULL, b->single_first ? PRECISION_DOUBLE : b->precision, error);
+}
+
+enum status backend_begin(struct backend *b, const struct ktensor *k, struct error *error)
+{
+    return load(b, k, NULL, b->single_first ? PRECISION_SINGLE : b->precision, error);
+}
+
+enum status backend_widen(struct backend *b, struct error *error)
+{
+    if (b->stamps > 0 && collect(b, error) != STATUS_OK)
+        return error->status;
+    double start = clock_now();
+    b->m_mode = b->updated_mode = -1;
+    return account(b, OP_LOAD, 0, start, set_precision(b, PRECISION_DOUBLE, true, error), error);
 }
 
 enum status backend_mttkrp(struct backend *b, int mode, struct error *error)
@@ -126,6 +162,7 @@ enum status backend_update(struct backend *b, int mode, struct error *error)
     b->m_mode = -1;
     b->updated_mode = mode;
     b->at_floor[mode] = b->rules.nonneg[mode];
+    b->floor_of[mode] = b->precision;
     enum status status = b->kind->ops->update(b->state, mode, error);
     return account(b, OP_UPDATE, mode, start, status, error);
 }
@@ -170,6 +207,8 @@ enum status backend_save(struct backend *b, struct ktensor *k, struct carried *c
 {
     double start = clock_now();
     enum status status = b->kind->ops->store(b->state, k, carried, error);
+    if (carried)
+        carried->precision = b->precision;
     if (status == STATUS_OK && b->exponent)
         status = value_scale_undo(k->lambda, k->rank, b->exponent, error);
     return account(b, OP_STORE, 0, start, status, error);
@@ -181,7 +220,7 @@ enum status backend_store(struct backend *b, struct ktensor *k, struct error *er
         return error->status;
     for (int n = 0; n < b->order; n++)
         if (b->at_floor[n])
-            nonneg_zeros(k, n, b->ranks->part.whole.dims[n], b->plan.request.precision);
+            nonneg_zeros(k, n, b->ranks->part.whole.dims[n], b->floor_of[n]);
     return STATUS_OK;
 }
 

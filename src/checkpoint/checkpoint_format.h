@@ -20,7 +20,8 @@
     "BCPT\r\n\x1a" /* damaged by a transfer as text */
 #define CHECKPOINT_MAGIC_BYTES 8
 #define CHECKPOINT_BYTE_ORDER  UINT32_C(0x01020304)
-#define CHECKPOINT_VERSION     2
+#define CHECKPOINT_VERSION     3
+#define CHECKPOINT_OLDEST      2 /* that is read: its run began and ended in one precision */
 #define CHECKPOINT_PAGE        4096
 
 struct checkpoint_header {
@@ -32,7 +33,7 @@ struct checkpoint_header {
     uint64_t pieces;
     uint64_t directory_crc; /* CRC-64 (ECMA, reflected) of the directory */
     uint32_t order;
-    uint32_t precision; /* 0: double, 1: single; numbers are doubles in either case */
+    uint32_t precision; /* enum checkpoint_precision; numbers are doubles in any case */
     uint64_t dims[MAX_ORDER];
     uint64_t nnz;
     uint64_t hash; /* of the nonzeros, fingerprint.h */
@@ -41,11 +42,20 @@ struct checkpoint_header {
     double fit, change;      /* after the last iteration, and from the one before */
     double ridge[MAX_ORDER]; /* of each mode */
     uint64_t seed;
-    uint32_t init;   /* enum checkpoint_init */
-    uint32_t nonneg; /* bit n: mode n + 1 is nonnegative */
-    uint32_t fixed;  /* bit n: mode n + 1 is fixed */
-    uint32_t unused;
-    uint64_t header_crc; /* of the first page, with 0 in place of this field */
+    uint32_t init;              /* enum checkpoint_init */
+    uint32_t nonneg;            /* bit n: mode n + 1 is nonnegative */
+    uint32_t fixed;             /* bit n: mode n + 1 is fixed */
+    uint32_t single_iterations; /* of a run that began in single precision, to go on in double:
+                                 * its iterations in single                                */
+    uint64_t header_crc;        /* of the first page, with 0 in place of this field */
+};
+
+/* Of the run. */
+enum checkpoint_precision {
+    CHECKPOINT_DOUBLE,
+    CHECKPOINT_SINGLE,
+    CHECKPOINT_AUTO_SINGLE, /* single first, then double; still single ... */
+    CHECKPOINT_AUTO_DOUBLE  /* ... already double                          */
 };
 
 /* What an unknown kind of piece is. */

@@ -246,7 +246,13 @@ CHANGE(many_pieces, h->pieces = UINT64_C(1) << 60)
 CHANGE(directory_behind, h->directory_offset = UINT64_MAX - 7)
 CHANGE(no_iterations, h->iterations = 0)
 CHANGE(many_iterations, h->iterations = UINT64_MAX)
-CHANGE(newer, h->version = 3)
+CHANGE(newer, h->version = 4)
+CHANGE(of_version_2, h->version = 2)
+CHANGE(single_of_single, h->single_iterations = 1)
+CHANGE(no_precision, h->precision = 4)
+CHANGE(auto_of_version_2, (h->version = 2, h->precision = CHECKPOINT_AUTO_DOUBLE))
+CHANGE(still_single, h->precision = CHECKPOINT_AUTO_SINGLE)
+CHANGE(many_single, (h->precision = CHECKPOINT_AUTO_DOUBLE, h->single_iterations = 13))
 CHANGE(older, h->version = 1)
 CHANGE(mode_nonneg, h->nonneg = 8)
 CHANGE(mode_fixed, h->fixed = 8)
@@ -266,6 +272,7 @@ static void test_contradictions(void **state)
     struct example e;
     example_create(&e, 3, 2);
     assert_reads(change(&e, nothing), &e);
+    assert_reads(change(&e, of_version_2), &e);
     static const struct {
         void (*to)(struct checkpoint_header *, struct checkpoint_piece *);
         const char *why;
@@ -280,8 +287,13 @@ static void test_contradictions(void **state)
                  {directory_behind, "contradicts itself"},
                  {no_iterations, "contradicts itself"},
                  {many_iterations, "contradicts itself"},
-                 {newer, "version 3 of the format, but this blco reads version 2 only"},
-                 {older, "version 1 of the format, but this blco reads version 2 only"},
+                 {newer, "version 4 of the format, but this blco reads versions 2 to 3"},
+                 {older, "version 1 of the format, but this blco reads versions 2 to 3"},
+                 {single_of_single, "contradicts itself"},
+                 {no_precision, "contradicts itself"},
+                 {auto_of_version_2, "contradicts itself"},
+                 {still_single, "contradicts itself"},
+                 {many_single, "contradicts itself"},
                  {mode_nonneg, "contradicts itself"},
                  {mode_fixed, "contradicts itself"},
                  {mode_ridge, "contradicts itself"},
@@ -345,7 +357,8 @@ static void test_another_run(void **state)
     const struct shape *s = &e.about.tensor.shape;
     const struct mode_rules *rules = &e.about.rules;
     struct mode_rules other = {.nonneg = {true, false, true}, .fixed = {false, true}};
-    assert_int_equal(checkpoint_check_run(&c, 2, PRECISION_SINGLE, rules, &error), STATUS_OK);
+    assert_int_equal(checkpoint_check_run(&c, 2, PRECISION_SINGLE, false, rules, &error),
+                     STATUS_OK);
     assert_int_equal(checkpoint_check_shape(&c, s, 300, &error), STATUS_OK);
     assert_int_equal(checkpoint_check_hash(&c, e.about.tensor.hash, &error), STATUS_OK);
 #define REFUSES(call, why)                                                                         \
@@ -354,12 +367,14 @@ static void test_another_run(void **state)
         assert_int_equal(call, STATUS_INPUT);                                                      \
         assert_non_null(strstr(error.message, why));                                               \
     } while (0)
-    REFUSES(checkpoint_check_run(&c, 3, PRECISION_SINGLE, rules, &error), "of rank 2, but -r is 3");
-    REFUSES(checkpoint_check_run(&c, 2, PRECISION_DOUBLE, rules, &error), "single precision");
-    REFUSES(checkpoint_check_run(&c, 2, PRECISION_SINGLE, &other, &error),
+    REFUSES(checkpoint_check_run(&c, 3, PRECISION_SINGLE, false, rules, &error),
+            "of rank 2, but -r is 3");
+    REFUSES(checkpoint_check_run(&c, 2, PRECISION_DOUBLE, false, rules, &error),
+            "single precision");
+    REFUSES(checkpoint_check_run(&c, 2, PRECISION_SINGLE, false, &other, &error),
             "other modes of --nonneg: 1, but this run has 1,3");
     other = (struct mode_rules){.nonneg = {true}};
-    REFUSES(checkpoint_check_run(&c, 2, PRECISION_SINGLE, &other, &error),
+    REFUSES(checkpoint_check_run(&c, 2, PRECISION_SINGLE, false, &other, &error),
             "other modes of --fix: 2, but this run has none");
     REFUSES(checkpoint_check_shape(&c, SHAPE(2, dims), 300, &error), "3 modes, this one 2");
     REFUSES(checkpoint_check_shape(&c, s, 301, &error), "300 nonzeros, this one 301");

@@ -53,7 +53,8 @@ static void close_host(void *state)
     memory_free(h);
 }
 
-static enum status allocate_matrices(struct host_state *h, struct error *error)
+/* in_single: iterations may have single precision. */
+static enum status allocate_matrices(struct host_state *h, bool in_single, struct error *error)
 {
     const uint64_t row = h->rank * sizeof(double);
     const uint64_t entries = h->rank * precision_bytes(h->sweep.precision);
@@ -66,7 +67,7 @@ static enum status allocate_matrices(struct host_state *h, struct error *error)
     }
     h->v = memory_array(h->rank, row, error);
     h->m = memory_array(h->longest, entries, error);
-    if (h->ranks->all->size > 1 && h->sweep.precision == PRECISION_SINGLE)
+    if (h->ranks->all->size > 1 && in_single)
         h->sent = memory_array(h->longest, row, error);
     h->lambda = memory_array(1, row, error);
     h->row = memory_array(1, row, error);
@@ -97,7 +98,8 @@ static enum status open_host(void **state, const struct tensor_source *source,
         h->is_empty ? STATUS_OK : host_sweep_open(&h->sweep, x, plan, progress, error);
     h->sweep.precision = options->precision;
     if (status == STATUS_OK)
-        status = allocate_matrices(h, error);
+        status = allocate_matrices(
+            h, options->single_first || options->precision == PRECISION_SINGLE, error);
     if (status != STATUS_OK) {
         close_host(h);
         return status;
@@ -134,7 +136,8 @@ static const struct backend_ops operations = {.load = host_state_load,
                                               .fetch = host_state_fetch,
                                               .rotate = host_state_rotate,
                                               .built = tell_built,
-                                              .close = close_host};
+                                              .close = close_host,
+                                              .set_precision = host_state_set_precision};
 
 const struct backend_kind backend_host = {.name = "host",
                                           .available = available,

@@ -115,6 +115,34 @@ enum status host_state_fetch(void *state, int mode, double *m, struct error *err
     return STATUS_OK;
 }
 
+/* The doubles come into M's room first, since they take twice the room of the floats. */
+static void widen(struct host_state *h, int n)
+{
+    const uint64_t rank = h->rank, rows = h->shape.dims[n];
+    double *to = h->factor[n], *wide = h->m;
+#pragma omp parallel for schedule(static) if (rows * rank > 65536)
+    for (uint64_t i = 0; i < rows; i++)
+        host_entries_read(wide + i * rank, host_entry_of(h->factor[n], i * rank, PRECISION_SINGLE),
+                          rank, PRECISION_SINGLE);
+#pragma omp parallel for schedule(static) if (rows * rank > 65536)
+    for (uint64_t i = 0; i < rows; i++)
+        memcpy(to + i * rank, wide + i * rank, rank * sizeof *to);
+}
+
+enum status host_state_set_precision(void *state, enum precision precision, bool keep,
+                                     struct error *error)
+{
+    (void)error;
+    struct host_state *h = state;
+    for (int n = 0; n < h->shape.order; n++) {
+        if (keep)
+            widen(h, n);
+        host_state_changed(h, n);
+    }
+    h->sweep.precision = precision;
+    return STATUS_OK;
+}
+
 /* The last of the R entries becomes the first. */
 static void rotate_row(void *row, uint64_t rank, enum precision precision)
 {

@@ -1,9 +1,10 @@
 /* The MTTKRP kernel of the host: goes through consecutive nonzeros of a block for one tile of
  * columns, sums a row of M in registers while the output row stays the same, and stores or adds
  * the sum when it changes. Implemented in host_row_sums.c and, once for each SIMD width, in
- * host_row_sums_simd*.c, each of which includes host_row_sums_simd_body.h. Entries are doubles, or
- * floats. A sum of floats is as near as that of doubles, but for some hundred roundings: after so
- * many nonzeros of a row, what they come to is added to a sum in double precision. */
+ * host_row_sums_simd*.c and, of floats, host_row_sums_single*.c, each of which includes
+ * host_row_sums_simd_body.h. Entries are doubles, or floats. A sum of floats is as near as that of
+ * doubles, but for some hundred roundings: after so many nonzeros of a row, what they come to is
+ * added to a sum in double precision. */
 #ifndef BLCO_HOST_ROW_SUMS_H
 #define BLCO_HOST_ROW_SUMS_H
 

@@ -54,6 +54,8 @@ enum status host_state_load(void *state, const struct ktensor *k, const struct c
 enum status host_state_store(void *state, struct ktensor *k, struct carried *carried,
                              struct error *error);
 enum status host_state_fetch(void *state, int mode, double *m, struct error *error);
+enum status host_state_set_precision(void *state, enum precision precision, bool keep,
+                                     struct error *error);
 enum status host_state_rotate(void *state, int mode, struct error *error);
 enum status host_state_gram(void *state, int mode, double *gram, struct error *error);
 enum status host_state_weights(void *state, double *lambda, struct error *error);
