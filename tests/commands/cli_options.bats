@@ -103,7 +103,7 @@ load cli_helpers
 
 @test "names" {
     fails 2 "--conflict: 'none', expected auto, ordered" cpd a.tns -r 2 --conflict none
-    fails 2 "--precision: 'half', expected double or single" cpd a.tns -r 2 --precision half
+    fails 2 "--precision: 'half', expected double, single or auto" cpd a.tns -r 2 --precision half
     fails 2 "--backend: 'gpu', expected auto, cuda or host" cpd a.tns -r 2 --backend gpu
     for bad in txt text,,npy text, '' ,text texts; do
         fails 2 "--format: '$bad', expected text, npy, ktns" cpd a.tns -r 2 --format "$bad"

@@ -1,6 +1,7 @@
 /* What the CUDA backend keeps, and the operations of an iteration. Implemented in backend_cuda.c
  * (what it keeps), device_model.c (the model's way there and back), device_update.c (the steps of
- * an iteration) and device_residual.c (the residual). */
+ * an iteration), device_residual.c (the residual) and device_precision.c (from single precision to
+ * double). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 
@@ -33,12 +34,14 @@ struct device_state {
     uint64_t rank;
     uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
     struct mode_rules rules;
-    double *loaded;            /* (R) lambda of the model that was loaded; host, owned       */
-    double *start;             /* (R) the same; device, owned                                */
-    bool weights_fit;          /* that lambda comes from an update                           */
-    int last_mode;             /* the one updated last, whose norms are lambda; -1: none yet */
-    struct device_sweep sweep; /* tensor, factors and M */
-    struct device_dense *dense;
+    double *loaded;             /* (R) lambda of the model that was loaded; host, owned       */
+    double *start;              /* (R) the same; device, owned                                */
+    bool weights_fit;           /* that lambda comes from an update                           */
+    int last_mode;              /* the one updated last, whose norms are lambda; -1: none yet */
+    struct device_sweep sweep;  /* tensor, factors and M */
+    struct device_dense *dense; /* of the precision that the factors have now */
+    struct device_dense
+        *dense_of[2]; /* by precision; NULL where the factors never have it; owned */
     struct device_ranks ranks;
     double *gram[MAX_ORDER];        /* (R x R), of unit columns                      */
     double *norm[MAX_ORDER];        /* (R), of the columns as they stand             */
@@ -68,6 +71,8 @@ enum status device_state_load(void *state, const struct ktensor *k, const struct
 enum status device_state_store(void *state, struct ktensor *k, struct carried *carried,
                                struct error *error);
 enum status device_state_fetch(void *state, int mode, double *m, struct error *error);
+enum status device_state_set_precision(void *state, enum precision precision, bool keep,
+                                       struct error *error);
 enum status device_state_rotate(void *state, int mode, struct error *error);
 enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);
