@@ -59,6 +59,18 @@ static enum status iterate(struct backend *b, const struct cpals_options *option
     return fit_trace_note(options->trace, fit.value, error);
 }
 
+/* From single precision to double, where that is due after the iterations so far. */
+static enum status switch_precision(struct backend *b, const struct cpals_options *options,
+                                    const struct cpals_result *result, struct error *error)
+{
+    const struct precision_progress run = {.iterations = result->iterations,
+                                           .most = options->max_iterations,
+                                           .change = result->change,
+                                           .noise = result->trust.noise,
+                                           .tolerance = options->tolerance};
+    return precision_switch(b, &run, error);
+}
+
 /* What a rank wants after an iteration: of all ranks' wishes the largest counts. */
 enum wish { WISH_NONE, WISH_CHECKPOINT, WISH_TIME_LIMIT, WISH_SIGNAL /* + the signal's number */ };
 
@@ -140,7 +152,7 @@ static enum status iterate_all(struct run *run, struct error *error)
         int i = result->iterations + 1;
         if (iterate(run->b, options, i, result, error) != STATUS_OK ||
             weight_history_note(&run->weights, run->b, i, error) != STATUS_OK ||
-            precision_switch(run->b, options, result, error) != STATUS_OK)
+            switch_precision(run->b, options, result, error) != STATUS_OK)
             return error->status;
         progress_update(run->progress, (double)i / options->max_iterations,
                         "iteration %d of %d, fit %.6f, change %.1e", i, options->max_iterations,
@@ -192,7 +204,7 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
         load_start(b, k, options, result, error) == STATUS_OK) {
         saver_open(&run.saver, options->saving, result->iterations, progress);
         fit_trace_begin(options->trace, result->iterations + 1);
-        if (precision_switch(b, options, result, error) == STATUS_OK)
+        if (switch_precision(b, options, result, error) == STATUS_OK)
             iterate_all(&run, error);
         saver_close(&run.saver);
         result->saved = run.saver.saved;

@@ -8,16 +8,21 @@
 /* Smaller changes of the fit are not told from rounding in single precision. */
 #define SINGLE_RESOLVES 1e-6
 
-struct cpals_options;
-struct cpals_result;
+/* How far a run has come, and what it asks for. */
+struct precision_progress {
+    int iterations, most; /* that were made; that are allowed                      */
+    double change;        /* of the fit in the last one                            */
+    double noise;         /* by which rounding may have changed that fit           */
+    double tolerance;     /* the change that ends the run                          */
+};
 
 /* Whether the iterations of b are still those in single precision that others in double follow. */
 bool precision_is_first(const struct backend *b);
 
-/* Between two iterations: the backend goes on in double where that is due after those of *result.
+/* Between two iterations: the backend goes on in double where that is due after those of *run.
  * All ranks do so after the same iteration, since their fits are the same. Errors of backend_widen.
  */
-enum status precision_switch(struct backend *b, const struct cpals_options *options,
-                             const struct cpals_result *result, struct error *error);
+enum status precision_switch(struct backend *b, const struct precision_progress *run,
+                             struct error *error);
 
 #endif
