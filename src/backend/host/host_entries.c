@@ -2,7 +2,10 @@
 
 #include <string.h>
 
-void host_entries_read(double *to, const void *from, uint64_t n, enum precision precision)
+#include "base/vector_clones.h"
+
+VECTOR_CLONES void host_entries_read(double *to, const void *from, uint64_t n,
+                                     enum precision precision)
 {
     if (precision == PRECISION_DOUBLE) {
         memcpy(to, from, n * sizeof *to);
@@ -12,7 +15,8 @@ void host_entries_read(double *to, const void *from, uint64_t n, enum precision 
         to[i] = (double)((const float *)from)[i];
 }
 
-void host_entries_write(void *to, const double *from, uint64_t n, enum precision precision)
+VECTOR_CLONES void host_entries_write(void *to, const double *from, uint64_t n,
+                                      enum precision precision)
 {
     if (precision == PRECISION_DOUBLE) {
         memcpy(to, from, n * sizeof *from);
