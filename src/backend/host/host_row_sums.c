@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "backend/host/simd_width.h"
@@ -37,7 +38,8 @@ static const struct host_row_sums_kernels *const kernels[] = {
 #endif
 };
 static const struct host_row_sums_kernels *const single_kernels[] = {
-    &host_row_sums_single1, &host_row_sums_single2,  &host_row_sums_single4,
+    &host_row_sums_single1, NULL, /* two floats are no vector of their own */
+    &host_row_sums_single4,
 #if SIMD_X86
     &host_row_sums_single8, &host_row_sums_single16,
 #endif

@@ -70,14 +70,15 @@ void host_row_sums_end(struct host_row_sums *s);
 typedef void host_row_sums_kernel(struct host_row_sums *s, uint64_t first, uint64_t last);
 
 struct host_row_sums_kernels {
-    /* by distant, order (3, 4, 5, any), overlap, vectors of a tile - 1 */
+    /* by distant, order (3, 4, 5, any), overlap (NULL for vectors of one column, and for one
+     * vector), vectors of a tile - 1 */
     host_row_sums_kernel *kernel[2][4][2][4];
 };
 
 extern const struct host_row_sums_kernels host_row_sums_simd1, host_row_sums_simd2,
     host_row_sums_simd4, host_row_sums_simd8;
-extern const struct host_row_sums_kernels host_row_sums_single1, host_row_sums_single2,
-    host_row_sums_single4, host_row_sums_single8, host_row_sums_single16;
+extern const struct host_row_sums_kernels host_row_sums_single1, host_row_sums_single4,
+    host_row_sums_single8, host_row_sums_single16;
 
 /* Zeroes the tile of rows [from, to) of M, which no nonzero has. */
 void host_row_sums_zero(const struct host_row_sums *s, uint64_t from, uint64_t to);

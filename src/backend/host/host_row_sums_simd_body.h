@@ -222,9 +222,17 @@ INLINE void row_sums_body(struct host_row_sums *s, uint64_t first, uint64_t last
     KERNEL(name##_2, others, 2, true, distant)                                                     \
     KERNEL(name##_3, others, 3, true, distant)                                                     \
     KERNEL(name##_4, others, 4, true, distant)                                                     \
+    OVERLAPS(name, others, distant)
+#if SIMD_WIDTH == 1
+#define OVERLAPS(name, others, distant)
+#define OVERLAP_ROW(name) NULL, NULL, NULL, NULL
+#else
+#define OVERLAPS(name, others, distant)                                                            \
     KERNEL(name##_2_overlap, others, 2, false, distant)                                            \
     KERNEL(name##_3_overlap, others, 3, false, distant)                                            \
     KERNEL(name##_4_overlap, others, 4, false, distant)
+#define OVERLAP_ROW(name) NULL, name##_2_overlap, name##_3_overlap, name##_4_overlap
+#endif
 
 KERNELS(order_3, 2, false)
 KERNELS(order_4, 3, false)
@@ -239,7 +247,7 @@ KERNELS(distant_any, s->others, true)
     {                                                                                              \
         {name##_1, name##_2, name##_3, name##_4},                                                  \
         {                                                                                          \
-            NULL, name##_2_overlap, name##_3_overlap, name##_4_overlap                             \
+            OVERLAP_ROW(name)                                                                      \
         }                                                                                          \
     }
 #ifdef SIMD_SINGLE

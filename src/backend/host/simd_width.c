@@ -25,7 +25,7 @@ uint64_t simd_width(uint64_t width, enum precision precision)
     uint64_t simd = doubles * (sizeof(double) / precision_bytes(precision));
     while (simd > width)
         simd /= 2;
-    return simd;
+    return precision == PRECISION_SINGLE && simd == 2 ? 1 : simd;
 }
 
 /* As few tiles as possible, about equally wide, so that none has only a few columns. */

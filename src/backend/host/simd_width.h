@@ -19,8 +19,8 @@
 /* Vectors of a tile, at most. */
 #define SIMD_TILE_VECTORS 4
 
-/* The largest SIMD width that a tile of `width` columns fills: 8, 4, 2 or 1 doubles; 16, 8, 4, 2 or
- * 1 floats. */
+/* The largest SIMD width that a tile of `width` columns fills: 8, 4, 2 or 1 doubles; 16, 8, 4 or 1
+ * floats. */
 uint64_t simd_width(uint64_t width, enum precision precision);
 
 /* Columns of the next tile where `left` columns remain. */
