@@ -31,11 +31,19 @@ __device__ __forceinline__ uint32_t coordinate(const mttkrp_field &f, index_word
 /* In global memory, from the chunk's first nonzero on. */
 template <typename T, int GATHERS> struct global_chunk {
     const uint64_t *index[2];
-    const T *value;
+    const void *value; /* of type T, or doubles */
+    bool wide;         /* they are doubles      */
 
-    __device__ __forceinline__ global_chunk from(uint32_t i) const
+    __device__ __forceinline__ global_chunk from(uint64_t i) const
     {
-        return {{index[0] + i, index[1] ? index[1] + i : nullptr}, value + i};
+        return {{index[0] + i, index[1] ? index[1] + i : nullptr}, value_from(i), wide};
+    }
+    __device__ __forceinline__ const void *value_from(uint64_t i) const
+    {
+        if constexpr (sizeof(T) < sizeof(double))
+            if (wide)
+                return static_cast<const double *>(value) + i;
+        return static_cast<const T *>(value) + i;
     }
     __device__ __forceinline__ index_words<GATHERS> index_at(uint32_t i) const
     {
@@ -47,7 +55,10 @@ template <typename T, int GATHERS> struct global_chunk {
     }
     __device__ __forceinline__ T value_at(uint32_t i) const
     {
-        return __ldg(value + i);
+        if constexpr (sizeof(T) < sizeof(double))
+            if (wide)
+                return static_cast<T>(__ldg(static_cast<const double *>(value) + i));
+        return __ldg(static_cast<const T *>(value) + i);
     }
 };
 

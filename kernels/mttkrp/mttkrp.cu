@@ -208,8 +208,8 @@ __global__ void __launch_bounds__(threads<PATH>, (resident<GATHERS, PATH>))
 
     const uint32_t *position = PATH == MTTKRP_SORTED && a.position ? a.position + c.first : nullptr;
     uint64_t first = position ? 0 : c.first;
-    global_chunk<T, GATHERS> from{{a.index[0] + first, a.index[1] ? a.index[1] + first : nullptr},
-                                  static_cast<const T *>(a.value) + first};
+    const global_chunk<T, GATHERS> all{{a.index[0], a.index[1]}, a.value, a.wide_values != 0};
+    const global_chunk<T, GATHERS> from = all.from(first);
     if constexpr (PATH == MTTKRP_SORTED) {
         shared_chunk<T, GATHERS> sorted{shared.index, shared.value};
         sort_by_row<T, GATHERS>(sorted, shared.sort, from, position, c.count, a.output);

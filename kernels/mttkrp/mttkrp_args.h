@@ -40,7 +40,7 @@ enum mttkrp_path {
 
 struct mttkrp_args {
     const uint64_t *index[2];         /* (nnz) each; [1] NULL where the index is one word  */
-    const void *value;                /* (nnz), of `precision`                             */
+    const void *value;                /* (nnz), of `precision`, or doubles                 */
     const struct mttkrp_chunk *chunk; /* (chunks)                                          */
     uint64_t chunks;
     const uint32_t *base; /* (blocks x MAX_ORDER); NULL where all bits are zero */
@@ -58,7 +58,8 @@ struct mttkrp_args {
     const uint32_t *unshared;
     /* (nnz) MTTKRP_SORTED: the order in which chunks take the nonzeros; NULL: as they stand. */
     const uint32_t *position;
-    enum precision precision; /* of value, tables and M */
+    enum precision precision; /* of value, tables and M ... */
+    int wide_values;          /* ... but values are doubles in any case */
     enum mttkrp_path path;
 };
 

@@ -43,6 +43,12 @@ __device__ double_double model_part(const residual_args &a, uint64_t i, uint32_t
     return sum;
 }
 
+template <typename T> __device__ double value_at(const residual_args &a, uint64_t i)
+{
+    return a.wide_values ? static_cast<const double *>(a.value)[i]
+                         : static_cast<double>(static_cast<const T *>(a.value)[i]);
+}
+
 /* The nonzeros of a chunk that the thread's lane group has. All lanes of a warp make the same
  * number of steps, for the shuffles' sake. */
 template <typename T>
@@ -56,8 +62,7 @@ __device__ double_double chunk_sum(const residual_args &a, const mttkrp_chunk &c
         const uint64_t i = chunk.first + min(at, chunk.count - 1);
         double_double m = group_sum(model_part<T>(a, i, chunk.block, lane, lanes), lanes);
         if (at < chunk.count && lane == 0)
-            sum =
-                dd_add(sum, dd_misfit(static_cast<double>(static_cast<const T *>(a.value)[i]), m));
+            sum = dd_add(sum, dd_misfit(value_at<T>(a, i), m));
     }
     return sum;
 }

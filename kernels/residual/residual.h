@@ -32,8 +32,9 @@ struct residual_args {
     struct residual_mode mode[MAX_ORDER];
     const double *weight; /* (R): the model's value is sum_r weight[r] prod_n rows_n(i_n, r) */
     uint32_t rank;
-    uint32_t vectors; /* 16-byte vectors in a row of a factor matrix */
-    enum precision precision;
+    uint32_t vectors;         /* 16-byte vectors in a row of a factor matrix */
+    enum precision precision; /* of value and rows ...                       */
+    int wide_values;          /* ... but values are doubles in any case      */
 };
 
 #define RESIDUAL_BLOCKS 1024 /* thread blocks, each with a sum of its own */

@@ -49,9 +49,11 @@ ROUNDED_FUNCTION struct fit_numbers fit_of_terms(const struct fit_terms *t)
     fit.value = fit_of_residual(residual_sq, t->norm_sq);
     fit.objective =
         t->penalty == 0 ? fit.value : fit_of_residual(residual_sq + t->penalty, t->norm_sq);
-    fit.noise =
-        fit_of_residual(least_sq, t->norm_sq) - fit_of_residual(least_sq + noise_sq, t->norm_sq);
-    /* the difference above loses what is below the epsilon of 1 */
+    fit.noise = fit.value - fit_of_residual(least_sq + noise_sq, t->norm_sq);
+    double upwards = fit_of_residual(least_sq - noise_sq, t->norm_sq) - fit.value;
+    if (upwards > fit.noise)
+        fit.noise = upwards;
+    /* the differences above lose what is below the epsilon of 1 */
     double slope = noise_sq / (2 * sqrt(least_sq + noise_sq) * sqrt(t->norm_sq));
     if (slope > fit.noise)
         fit.noise = slope;

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "als/precision_switch.h"
 #include "base/clock.h"
 #include "base/page_touch.h"
 
@@ -40,9 +41,12 @@ struct run {
     struct cpals_result *result;
 };
 
+/* The changes from no fit to the first one, from one in single precision to one in double, and
+ * within single do not count. */
 static bool changed_little(const struct cpals_result *result, const struct cpals_options *options)
 {
-    return result->iterations > 1 && fabs(result->change) < options->tolerance;
+    return result->iterations - result->single_iterations > 1 &&
+           fabs(result->change) < options->tolerance;
 }
 
 /* What the run is to do after the iterations so far, as far as they say. */
@@ -62,7 +66,8 @@ static enum status keep_sweep(struct run *run, struct backend_fit *fit, struct e
     const struct cpals_options *options = run->options;
     struct cpals_result *result = run->result;
     bool due = options->check_every > 0 && result->iterations % options->check_every == 0;
-    if (fit_trust_check(&result->trust, run->b, due, options->tolerance, fit, error) != STATUS_OK)
+    double small = precision_is_first(run->b) ? 0 : options->tolerance; /* that ends no run */
+    if (fit_trust_check(&result->trust, run->b, due, small, fit, error) != STATUS_OK)
         return error->status;
     result->change = fit->value - result->fit;
     result->fit = fit->value;
@@ -78,6 +83,7 @@ static enum status iterate(struct run *run, struct error *error)
     struct backend_fit fit;
     struct cpals_result *result = run->result;
     result->iterations++;
+    result->single_iterations += precision_is_first(run->b);
     if (cpals_sweep(run->b, &fit, error) != STATUS_OK)
         return error_prefix(error, "iteration %d: ", result->iterations);
     if (!momentum_keeps(&run->momentum, &fit)) {
@@ -88,6 +94,23 @@ static enum status iterate(struct run *run, struct error *error)
         return error_prefix(error, "iteration %d: ", result->iterations);
     }
     return fit_trace_note(run->options->trace, result->fit, error);
+}
+
+/* From single precision to double, where that is due after the iterations so far; momentum begins
+ * anew then. */
+static enum status switch_precision(struct run *run, struct error *error)
+{
+    const struct cpals_result *result = run->result;
+    const struct precision_progress made = {.iterations = result->iterations,
+                                            .most = run->options->max_iterations,
+                                            .change = result->change,
+                                            .noise = result->trust.noise,
+                                            .tolerance = run->options->tolerance};
+    if (!precision_is_due(run->b, &made) ||
+        momentum_pause(&run->momentum, run->b, error) != STATUS_OK ||
+        backend_widen(run->b, error) != STATUS_OK)
+        return error->status;
+    return momentum_restart(&run->momentum, run->b, error);
 }
 
 /* What a rank wants after an iteration: of all ranks' wishes the largest counts. */
@@ -110,6 +133,8 @@ static void save(struct run *run)
     about.iterations = result->iterations;
     about.fit = result->fit;
     about.change = result->change;
+    about.single_iterations = result->single_iterations;
+    about.factors = run->b->precision;
     momentum_tell(&run->momentum, &about);
     saver_save(&run->saver, run->b, &about, result->stop != CPALS_GOES_ON);
 }
@@ -150,6 +175,7 @@ static enum status load_start(struct run *run, const struct ktensor *k, struct e
     result->iterations = from->about.iterations;
     result->fit = from->about.fit;
     result->change = from->about.change;
+    result->single_iterations = from->about.single_iterations;
     result->restarts = from->about.momentum.restarts;
     result->stop = stop_after(run);
     return STATUS_OK;
@@ -176,7 +202,8 @@ static enum status iterate_all(struct run *run, struct error *error)
         if (iterate(run, error) != STATUS_OK)
             return error->status;
         int i = result->iterations;
-        if (weight_history_note(&run->weights, run->b, i, error) != STATUS_OK)
+        if (weight_history_note(&run->weights, run->b, i, error) != STATUS_OK ||
+            switch_precision(run, error) != STATUS_OK)
             return error->status;
         progress_update(run->progress, (double)i / options->max_iterations,
                         "iteration %d of %d, fit %.6f, change %.1e", i, options->max_iterations,
@@ -242,7 +269,8 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
         load_start(&run, k, error) == STATUS_OK) {
         saver_open(&run.saver, options->saving, result->iterations, progress);
         fit_trace_begin(options->trace, result->iterations + 1);
-        iterate_all(&run, error);
+        if (switch_precision(&run, error) == STATUS_OK)
+            iterate_all(&run, error);
         saver_close(&run.saver);
         result->saved = run.saver.saved;
         result->not_saved = run.saver.error;

@@ -50,6 +50,8 @@ const char *cpals_stop_text(enum cpals_stop stop);
 
 struct cpals_result {
     int iterations;               /* that were made, those before a resumed checkpoint included */
+    int single_iterations;        /* of these, the first so many ran in single precision, of a run
+                                   * that goes on in double                               */
     double fit;                   /* 1 - ||X - model|| / ||X|| after the last iteration  */
     double change;                /* of the fit in the last iteration                    */
     int restarts;                 /* iterations that momentum lost: they were taken back  */

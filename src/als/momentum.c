@@ -9,6 +9,13 @@ bool acceleration_has_momentum(enum acceleration a)
     return a == ACCELERATE_MOMENTUM;
 }
 
+/* From now on, with what falls count in the precision of the factor matrices. */
+static enum status accelerate(struct momentum_run *m, struct backend *b, struct error *error)
+{
+    m->state.fall = b->precision == PRECISION_SINGLE ? MOMENTUM_FALL_SINGLE : MOMENTUM_FALL_DOUBLE;
+    return m->on ? backend_accelerate(b, &m->state, error) : STATUS_OK;
+}
+
 /* The second factor matrices of a checkpoint, which are the model's, as those of the backend. */
 static enum status load_model(struct backend *b, const struct checkpoint *from, struct error *error)
 {
@@ -37,6 +44,7 @@ static enum status resume(struct momentum_run *m, struct backend *b, const struc
         return error->status;
     if (extrapolated && !m->on)
         return STATUS_OK;
+    m->stepped = extrapolated;
     if (extrapolated)
         backend_trade(b);
     return backend_resume(b, k, &from->carried, error);
@@ -46,19 +54,16 @@ static enum status load_start(struct backend *b, const struct ktensor *k,
                               const struct ktensor_start *random, struct error *error)
 {
     return random ? backend_randomise(b, random->init, random->seed, error)
-                  : backend_load(b, k, error);
+                  : backend_begin(b, k, error);
 }
 
 enum status momentum_begin(struct momentum_run *m, struct backend *b, const struct ktensor *k,
                            const struct ktensor_start *random, const struct checkpoint *from,
                            struct error *error)
 {
-    bool is_single = b->plan.request.precision == PRECISION_SINGLE;
-    *m = (struct momentum_run){
-        .on = b->momentum,
-        .state = momentum_start(is_single ? MOMENTUM_FALL_SINGLE : MOMENTUM_FALL_DOUBLE, 0)};
+    *m = (struct momentum_run){.on = b->momentum, .state = momentum_start(0, 0)};
     enum status status = from ? resume(m, b, k, from, error) : load_start(b, k, random, error);
-    return status == STATUS_OK && m->on ? backend_accelerate(b, &m->state, error) : status;
+    return status == STATUS_OK ? accelerate(m, b, error) : status;
 }
 
 bool momentum_keeps(struct momentum_run *m, const struct backend_fit *fit)
@@ -66,6 +71,7 @@ bool momentum_keeps(struct momentum_run *m, const struct backend_fit *fit)
     if (!m->on)
         return true;
     m->step = momentum_next(&m->state, fit->objective, fit->noise);
+    m->stepped = false;
     return !m->state.taken_back;
 }
 
@@ -87,13 +93,37 @@ bool momentum_may_stop(const struct momentum_run *m)
 enum status momentum_go_on(struct momentum_run *m, struct backend *b, bool converged,
                            struct error *error)
 {
-    if (!m->on)
+    bool again = m->begins_anew;
+    m->begins_anew = false;
+    if (!m->on || again)
         return STATUS_OK;
+    m->stepped = !converged;
     if (!converged)
         return backend_extrapolate(b, &m->step, error);
     m->state.t = 1;
     m->state.extrapolated = 0;
     return STATUS_OK;
+}
+
+enum status momentum_pause(struct momentum_run *m, struct backend *b, struct error *error)
+{
+    if (!m->on)
+        return STATUS_OK;
+    if (m->state.taken_back && !m->stepped && backend_extrapolate(b, &m->step, error) != STATUS_OK)
+        return error->status;
+    if (backend_accelerate(b, NULL, error) != STATUS_OK)
+        return error->status;
+    if (m->stepped && m->state.extrapolated)
+        backend_trade(b);
+    return STATUS_OK;
+}
+
+enum status momentum_restart(struct momentum_run *m, struct backend *b, struct error *error)
+{
+    m->state.t = 1;
+    m->state.extrapolated = m->state.taken_back = 0;
+    m->begins_anew = true;
+    return accelerate(m, b, error);
 }
 
 void momentum_tell(const struct momentum_run *m, struct checkpoint_about *about)

@@ -20,6 +20,8 @@ struct momentum_run {
     struct momentum state;
     struct momentum_step step; /* with which the next sweep begins                       */
     int small;                 /* sweeps in a row that have changed the fit by little    */
+    bool stepped;              /* it was made                                            */
+    bool begins_anew;          /* the next sweep begins with the model, as the first did */
 };
 
 /* Loads the model in k, or a random start where `random` is not NULL, and begins; or goes on from a
@@ -45,6 +47,11 @@ bool momentum_may_stop(const struct momentum_run *m);
  * Errors of backend_extrapolate. */
 enum status momentum_go_on(struct momentum_run *m, struct backend *b, bool converged,
                            struct error *error);
+
+/* Between two sweeps: the model becomes the factor matrices, so that it can change its form; then
+ * the sequence begins anew. Errors of backend_accelerate and backend_extrapolate. */
+enum status momentum_pause(struct momentum_run *m, struct backend *b, struct error *error);
+enum status momentum_restart(struct momentum_run *m, struct backend *b, struct error *error);
 
 /* What a checkpoint says of it, into *about. */
 void momentum_tell(const struct momentum_run *m, struct checkpoint_about *about);

@@ -85,23 +85,38 @@ static enum status load_scaled(struct backend *b, const struct ktensor *k,
     return status;
 }
 
-/* Another model is to come. Operations that are still queued are booked first, as of
- * backend_residual. */
-static enum status forget_model(struct backend *b, bool resumes, struct error *error)
+/* Entries of factor matrices get another precision, where they have not that one. */
+static enum status set_precision(struct backend *b, enum precision precision, bool keep,
+                                 struct error *error)
+{
+    if (b->precision == precision)
+        return STATUS_OK;
+    enum status status = b->kind->ops->set_precision(b->state, precision, keep, error);
+    if (status == STATUS_OK)
+        b->precision = precision;
+    return status;
+}
+
+/* Another model is to come, of entries of this precision. Operations that are still queued are
+ * booked first, as of backend_residual. */
+static enum status forget_model(struct backend *b, bool resumes, enum precision precision,
+                                struct error *error)
 {
     if (b->stamps > 0 && collect(b, error) != STATUS_OK)
         return error->status;
     b->m_mode = b->updated_mode = -1;
     b->rotated = false;
-    for (int n = 0; n < b->order; n++)
+    for (int n = 0; n < b->order; n++) {
         b->at_floor[n] = resumes && b->rules.nonneg[n] && !b->rules.fixed[n];
-    return STATUS_OK;
+        b->floor_of[n] = precision;
+    }
+    return set_precision(b, precision, false, error);
 }
 
-enum status backend_resume(struct backend *b, const struct ktensor *k,
-                           const struct carried *carried, struct error *error)
+static enum status load(struct backend *b, const struct ktensor *k, const struct carried *carried,
+                        enum precision precision, struct error *error)
 {
-    if (forget_model(b, carried != NULL, error) != STATUS_OK)
+    if (forget_model(b, carried != NULL, precision, error) != STATUS_OK)
         return error->status;
     double start = clock_now();
     enum status status = b->exponent ? load_scaled(b, k, carried, error)
@@ -109,15 +124,36 @@ enum status backend_resume(struct backend *b, const struct ktensor *k,
     return account(b, OP_LOAD, 0, start, status, error);
 }
 
+enum status backend_resume(struct backend *b, const struct ktensor *k,
+                           const struct carried *carried, struct error *error)
+{
+    return load(b, k, carried, b->single_first ? carried->precision : b->precision, error);
+}
+
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)
 {
-    return backend_resume(b, k, NULL, error);
+    return load(b, k, NULL, b->single_first ? PRECISION_DOUBLE : b->precision, error);
+}
+
+enum status backend_begin(struct backend *b, const struct ktensor *k, struct error *error)
+{
+    return load(b, k, NULL, b->single_first ? PRECISION_SINGLE : b->precision, error);
+}
+
+enum status backend_widen(struct backend *b, struct error *error)
+{
+    if (b->stamps > 0 && collect(b, error) != STATUS_OK)
+        return error->status;
+    double start = clock_now();
+    b->m_mode = b->updated_mode = -1;
+    return account(b, OP_LOAD, 0, start, set_precision(b, PRECISION_DOUBLE, true, error), error);
 }
 
 enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_t seed,
                               struct error *error)
 {
-    if (forget_model(b, false, error) != STATUS_OK)
+    const enum precision first = b->single_first ? PRECISION_SINGLE : b->precision;
+    if (forget_model(b, false, first, error) != STATUS_OK)
         return error->status;
     double start = clock_now();
     enum status status = backend_random_start(b, init, seed, error);
@@ -145,6 +181,7 @@ enum status backend_update(struct backend *b, int mode, struct error *error)
     b->m_mode = -1;
     b->updated_mode = mode;
     b->at_floor[mode] = b->rules.nonneg[mode];
+    b->floor_of[mode] = b->precision;
     enum status status = b->kind->ops->update(b->state, mode, error);
     return account(b, OP_UPDATE, mode, start, status, error);
 }
@@ -219,6 +256,8 @@ enum status backend_save(struct backend *b, struct ktensor *k, struct carried *c
         return error->status;
     double start = clock_now();
     enum status status = b->kind->ops->store(b->state, k, carried, error);
+    if (carried)
+        carried->precision = b->precision;
     if (status == STATUS_OK && b->exponent)
         status = value_scale_undo(k->lambda, k->rank, b->exponent, error);
     return account(b, OP_STORE, 0, start, status, error);
@@ -231,8 +270,7 @@ enum status backend_store(struct backend *b, struct ktensor *k, struct error *er
     double *bound = memory_array(k->rank, sizeof *bound, error);
     for (int n = 0; bound && n < b->order; n++)
         if (b->at_floor[n]) {
-            nonneg_bounds(k->lambda, k->rank, b->ranks->part.whole.dims[n],
-                          b->plan.request.precision, bound);
+            nonneg_bounds(k->lambda, k->rank, b->ranks->part.whole.dims[n], b->floor_of[n], bound);
             nonneg_zeros(k, n, bound);
         }
     memory_free(bound);

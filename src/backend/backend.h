@@ -29,11 +29,15 @@ struct backend {
     const struct backend_ranks *ranks; /* this rank's place among all that work together       */
     struct backend_ranks alone;        /* that place, where there is one rank; owned           */
     struct comm *self;                 /* likewise                                             */
+    bool single_first;        /* of the options                                                */
+    enum precision precision; /* of the factor matrices as they stand                          */
     int exponent; /* the backend works on the tensor divided by 2^exponent (value_scale.h)     */
     bool rotated; /* the Grams are not those of the factor matrices as they stand */
     int m_mode;   /* of the last MTTKRP; -1: there is none, or an update has used its M */
-    bool at_floor[MAX_ORDER]; /* an update may have left entries at the floor (nonneg_zeros.h) */
-    int updated_mode;         /* of the last update, as long as no MTTKRP came after it; else -1 */
+    bool
+        at_floor[MAX_ORDER]; /* an update may have left entries at the floor (nonneg_zeros.h) ... */
+    enum precision floor_of[MAX_ORDER]; /* ... of this precision                              */
+    int updated_mode; /* of the last update, as long as no MTTKRP came after it; else -1 */
     double seconds[OP_COUNT][MAX_ORDER]; /* booked; operations without a mode use [0] */
     uint64_t calls[OP_COUNT][MAX_ORDER]; /* booked likewise                           */
     int stamps; /* the number of the last stamp; the time since stamp 0 is not booked yet */
@@ -103,10 +107,19 @@ enum status backend_open_part(struct backend *b, const struct rank_tensor *t,
  * backend. Its model then is [lambda; A_1, ..., A_N] as given: backend_store returns the same. */
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error);
 
-/* backend_load of the random model of ktensor_randomise, without signs where a mode is to be
+/* The same at the beginning of a run of ALS: where the options say `single_first`, the factor
+ * matrices have single precision until backend_widen. */
+enum status backend_begin(struct backend *b, const struct ktensor *k, struct error *error);
+
+/* backend_begin with the random model of ktensor_randomise, without signs where a mode is to be
  * nonnegative: the same bits, but where the backend can, made by the backend itself. */
 enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_t seed,
                               struct error *error);
+
+/* The factor matrices, of single precision, become ones of double precision that are equal. To be
+ * called between iterations, of a backend of `single_first`; without effect where they are double.
+ * Its time is booked as that of a load. */
+enum status backend_widen(struct backend *b, struct error *error);
 
 /* Brings back what backend_save has handed out, perhaps of another backend or another number of
  * ranks: k has the factor matrices as they stand (carried.h), the scales are not zero. The
@@ -135,8 +148,8 @@ enum status backend_update(struct backend *b, int mode, struct error *error);
 enum status backend_fit(struct backend *b, int mode, struct backend_fit *fit, struct error *error);
 
 /* *fit = the same of the model as it stands, from a pass over the nonzeros, to all digits
- * (backend_residual.h). Of single precision, for the tensor as rounded to single. STATUS_MEMORY;
- * STATUS_NUMERICAL where the residual is not finite. */
+ * (backend_residual.h). On a device whose precision is single, for the tensor as rounded to that.
+ * STATUS_MEMORY; STATUS_NUMERICAL where the residual is not finite. */
 enum status backend_residual(struct backend *b, double *fit, struct error *error);
 
 /* With options.momentum. Until the next load, *m counts for what the sweeps leave to each other,

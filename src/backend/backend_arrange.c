@@ -35,13 +35,13 @@ static enum status fetch_weights(struct backend *b, double *lambda, struct error
 /* bound (N x R): room. */
 static struct backend_zeros zeros_of(const struct backend *b, const double *lambda, double *bound)
 {
-    const struct plan_request *request = &b->plan.request;
+    const uint64_t rank = b->plan.request.rank;
     struct backend_zeros zeros = {.lambda = lambda};
     for (int n = 0; n < b->order; n++) {
-        double *of = bound + (uint64_t)n * request->rank;
+        double *of = bound + (uint64_t)n * rank;
         if (!b->at_floor[n])
             continue;
-        nonneg_bounds(lambda, request->rank, b->ranks->part.whole.dims[n], request->precision, of);
+        nonneg_bounds(lambda, rank, b->ranks->part.whole.dims[n], b->floor_of[n], of);
         zeros.bound[n] = of;
     }
     return zeros;

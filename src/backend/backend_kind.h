@@ -29,7 +29,9 @@ struct backend_options {
     uint64_t rank;
     enum conflict conflict;
     enum precision precision;
-    bool no_sharing;         /* no partial products shared between modes (mode_groups.h)          */
+    bool single_first; /* runs of ALS begin in single precision, until backend_widen; `precision` is
+                        * double, and room is made for that                                  */
+    bool no_sharing;   /* no partial products shared between modes (mode_groups.h)          */
     struct mode_rules rules; /* what is asked of the factor matrices                          */
     bool momentum; /* sweeps may be extrapolated (backend_extrapolate): a second array for modes */
     uint64_t iterations;  /* of ALS, at most; 0: not known. More of them pay for orderings that
@@ -113,6 +115,12 @@ struct backend_ops {
     enum status (*rotate)(void *state, int mode, struct error *error);
     void (*built)(void *state, struct backend_built *built);
     void (*close)(void *state);
+
+    /* Entries of factor matrices have this precision from now on; of a backend of `single_first`
+     * only. Where `keep`, the factor matrices that are there are widened; otherwise others are
+     * about to be loaded. No M is there any more. */
+    enum status (*set_precision)(void *state, enum precision precision, bool keep,
+                                 struct error *error);
 
     /* NULL where an operation is done when its call returns. Otherwise operations are queued: stamp
      * puts stamp `number`, from 0 to BACKEND_STAMPS - 1, at the end of the queue; elapsed waits

@@ -87,6 +87,8 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     b->order = tensor->shape.order;
     b->rules = options->rules;
     b->momentum = options->momentum;
+    b->single_first = options->single_first;
+    b->precision = options->precision;
     b->m_mode = b->updated_mode = -1;
     enum status status = backend_plan(&b->plan, kind, tensor, options, forced, error);
     if (status == STATUS_OK && !b->plan.fits)
@@ -142,7 +144,8 @@ static enum status build(struct backend *b, const struct tensor_source *source,
         status = stand_alone(b, &known, error);
     b->ranks = known.ranks;
     if (status == STATUS_OK && !source->file)
-        status = take_norm(b, &known, &scaled, options->precision, error);
+        status = take_norm(b, &known, &scaled,
+                           options->single_first ? PRECISION_SINGLE : options->precision, error);
     if (status == STATUS_OK)
         status = b->kind->open(&b->state, &known, &b->plan, options, progress, error);
     memory_free(scaled.value);

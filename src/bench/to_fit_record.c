@@ -59,7 +59,9 @@ static void put_way(struct json *j, const struct to_fit_way *way, int starts)
     const struct to_fit_summary *s = &way->summary;
     json_object(j, NULL);
     json_string(j, "name", way->way->name);
-    json_string(j, "precision", precision_name(way->way->precision));
+    json_string(j, "precision",
+                way->way->single_first ? "auto" : precision_name(way->way->precision));
+    json_string(j, "accelerate", way->way->momentum ? "momentum" : "off");
     json_number(j, "open_seconds", way->open_seconds);
     json_object(j, "built");
     run_record_built(j, &way->built);

@@ -2,14 +2,20 @@
 
 #include <limits.h>
 
-const struct way ways[] = {{"plain, double", PRECISION_DOUBLE},
-                           {"plain, single", PRECISION_SINGLE},
-                           {NULL, PRECISION_DOUBLE}};
+const struct way ways[] = {
+    {"plain, double", .precision = PRECISION_DOUBLE},
+    {"plain, auto", .precision = PRECISION_DOUBLE, .single_first = true},
+    {"plain, single", .precision = PRECISION_SINGLE},
+    {"momentum, double", .precision = PRECISION_DOUBLE, .momentum = true},
+    {"momentum, auto", .precision = PRECISION_DOUBLE, .single_first = true, .momentum = true},
+    {NULL, .precision = PRECISION_DOUBLE}};
 
 struct backend_options way_backend(const struct way *way, const struct backend_options *options)
 {
     struct backend_options of = *options;
     of.precision = way->precision;
+    of.single_first = way->single_first;
+    of.momentum = way->momentum;
     return of;
 }
 

@@ -7,6 +7,8 @@
 struct way {
     const char *name; /* "plain, double" */
     enum precision precision;
+    bool single_first; /* --precision auto        */
+    bool momentum;     /* --accelerate momentum   */
 };
 
 /* The first way is the one that the others are compared with. A NULL name ends the table. */

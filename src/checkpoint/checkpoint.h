@@ -26,6 +26,7 @@ struct checkpoint_about {
     struct fingerprint tensor;
     uint64_t rank; /* R */
     enum precision precision;
+    bool single_first; /* the run began in single precision, to go on in double */
     struct mode_rules rules;
     uint64_t seed;             /* for information, as is init */
     enum checkpoint_init init; /* how the run began           */
@@ -34,6 +35,8 @@ struct checkpoint_about {
     bool has_momentum;         /* the iterations were accelerated                 */
     struct momentum momentum;  /* where they were                                 */
     int small_changes;         /* iterations in a row that changed the fit by little, likewise */
+    int single_iterations;     /* of those, in single precision, where single_first */
+    enum precision factors;    /* of the factor matrices as they stand              */
 };
 
 /* A checkpoint that was read. Arrays are in the map, not to be written to. */
@@ -61,8 +64,8 @@ enum status checkpoint_open(struct checkpoint *c, const char *path, int share, i
  * nonnegative or fixed modes (the ridge may differ); of another shape or number of nonzeros; of
  * other nonzeros. */
 enum status checkpoint_check_run(const struct checkpoint *c, uint64_t rank,
-                                 enum precision precision, const struct mode_rules *rules,
-                                 struct error *error);
+                                 enum precision precision, bool single_first,
+                                 const struct mode_rules *rules, struct error *error);
 enum status checkpoint_check_shape(const struct checkpoint *c, const struct shape *shape,
                                    uint64_t nnz, struct error *error);
 enum status checkpoint_check_hash(const struct checkpoint *c, uint64_t hash, struct error *error);

@@ -27,17 +27,18 @@ static enum status check_modes(const struct checkpoint *c, const char *option, c
 }
 
 enum status checkpoint_check_run(const struct checkpoint *c, uint64_t rank,
-                                 enum precision precision, const struct mode_rules *rules,
-                                 struct error *error)
+                                 enum precision precision, bool single_first,
+                                 const struct mode_rules *rules, struct error *error)
 {
     const struct checkpoint_about *a = &c->about;
     if (a->rank != rank)
         return error_set(error, STATUS_INPUT, "%s: a checkpoint of rank %ju, but -r is %ju",
                          c->name, (uintmax_t)a->rank, (uintmax_t)rank);
-    if (a->precision != precision)
+    if (a->precision != precision || a->single_first != single_first)
         return error_set(error, STATUS_INPUT,
                          "%s: a checkpoint in %s precision, but this run has %s", c->name,
-                         precision_name(a->precision), precision_name(precision));
+                         precision_of_run(a->precision, a->single_first),
+                         precision_of_run(precision, single_first));
     if (check_modes(c, "--nonneg", a->rules.nonneg, rules->nonneg, error) == STATUS_OK)
         check_modes(c, "--fix", a->rules.fixed, rules->fixed, error);
     return error->status;

@@ -34,7 +34,7 @@ struct checkpoint_header {
     uint64_t pieces;
     uint64_t directory_crc; /* CRC-64 (ECMA, reflected) of the directory */
     uint32_t order;
-    uint32_t precision; /* 0: double, 1: single; numbers are doubles in either case */
+    uint32_t precision; /* enum checkpoint_precision; numbers are doubles in any case */
     uint64_t dims[MAX_ORDER];
     uint64_t nnz;
     uint64_t hash; /* of the nonzeros, fingerprint.h */
@@ -50,13 +50,23 @@ struct checkpoint_header {
     uint64_t header_crc; /* of the first page, with 0 in place of this field */
     double momentum_t, momentum_objective, momentum_noise; /* kernels/shared/momentum_step.h */
     uint32_t restarts;
-    uint32_t small_changes; /* iterations in a row that changed the fit by little */
+    uint32_t small_changes;     /* iterations in a row that changed the fit by little */
+    uint64_t single_iterations; /* of a run that began in single precision, to go on in double:
+                                 * its iterations in single                                */
 };
 
 enum checkpoint_momentum {
     CHECKPOINT_MOMENTUM = 1,
     CHECKPOINT_EXTRAPOLATED = 2,
     CHECKPOINT_TAKEN_BACK = 4
+};
+
+/* Of the run. */
+enum checkpoint_precision {
+    CHECKPOINT_DOUBLE,
+    CHECKPOINT_SINGLE,
+    CHECKPOINT_AUTO_SINGLE, /* single first, then double; still single ... */
+    CHECKPOINT_AUTO_DOUBLE  /* ... already double                          */
 };
 
 /* What an unknown kind of piece is. */
@@ -84,7 +94,7 @@ enum checkpoint_kind {
     CHECKPOINT_SECOND_FACTOR = 7
 };
 
-_Static_assert(sizeof(struct checkpoint_header) == 424, "the header has no padding");
+_Static_assert(sizeof(struct checkpoint_header) == 432, "the header has no padding");
 _Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
 
 /* A matrix of the file. */

@@ -59,13 +59,23 @@ static bool has_possible_momentum(const struct checkpoint_header *h)
            h->small_changes <= h->iterations;
 }
 
+/* Whether the precision is one of the version, with a possible number of single iterations. */
+static bool precision_is_possible(const struct checkpoint_header *h)
+{
+    bool is_auto = h->precision == CHECKPOINT_AUTO_SINGLE || h->precision == CHECKPOINT_AUTO_DOUBLE;
+    if (!is_auto)
+        return h->precision <= CHECKPOINT_SINGLE && h->single_iterations == 0;
+    return h->version > CHECKPOINT_OLDEST && h->single_iterations <= h->iterations &&
+           (h->precision == CHECKPOINT_AUTO_DOUBLE || h->single_iterations == h->iterations);
+}
+
 /* Whether a header with a good checksum has possible values that do not contradict each other. */
 static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *l)
 {
     const struct checkpoint_header *h = header_of(c);
     uint64_t size = c->map.size;
     if (h->order < 1 || h->order > MAX_ORDER || h->nnz < 1 || h->nnz > MAX_NNZ || h->rank < 1 ||
-        h->iterations < 1 || h->iterations > INT_MAX || h->precision > 1 ||
+        h->iterations < 1 || h->iterations > INT_MAX || !precision_is_possible(h) ||
         h->init > CHECKPOINT_FROM_NVECS || !isfinite(h->fit) || !isfinite(h->change) ||
         h->nonneg >> h->order || h->fixed >> h->order || !has_possible_momentum(h))
         return false;
@@ -176,7 +186,12 @@ static void fill_about(struct checkpoint *c)
     c->about = (struct checkpoint_about){
         .tensor = {.shape = shape_of((int)h->order, h->dims), .nnz = h->nnz, .hash = h->hash},
         .rank = h->rank,
-        .precision = h->precision == 0 ? PRECISION_DOUBLE : PRECISION_SINGLE,
+        .precision = h->precision == CHECKPOINT_SINGLE ? PRECISION_SINGLE : PRECISION_DOUBLE,
+        .single_first = h->precision >= CHECKPOINT_AUTO_SINGLE,
+        .factors = h->precision == CHECKPOINT_SINGLE || h->precision == CHECKPOINT_AUTO_SINGLE
+                       ? PRECISION_SINGLE
+                       : PRECISION_DOUBLE,
+        .single_iterations = (int)h->single_iterations,
         .seed = h->seed,
         .init = (enum checkpoint_init)h->init,
         .iterations = (int)h->iterations,
@@ -186,6 +201,7 @@ static void fill_about(struct checkpoint *c)
     mode_rules_flags(c->about.rules.nonneg, h->nonneg);
     mode_rules_flags(c->about.rules.fixed, h->fixed);
     fill_momentum(&c->about, h);
+    c->carried.precision = c->second_carried.precision = c->about.factors;
 }
 
 /* Matrices of one kind follow each other, so that the first is where all of them begin. */

@@ -144,12 +144,20 @@ static void put_momentum(struct checkpoint_header *h, const struct checkpoint_ab
     h->small_changes = (uint32_t)a->small_changes;
 }
 
+static uint32_t precision_of(const struct checkpoint_about *a)
+{
+    if (a->single_first)
+        return a->factors == PRECISION_SINGLE ? CHECKPOINT_AUTO_SINGLE : CHECKPOINT_AUTO_DOUBLE;
+    return a->precision == PRECISION_SINGLE ? CHECKPOINT_SINGLE : CHECKPOINT_DOUBLE;
+}
+
 static struct checkpoint_header make_header(const struct checkpoint_about *a)
 {
     struct checkpoint_header h = {.byte_order = CHECKPOINT_BYTE_ORDER,
                                   .version = CHECKPOINT_VERSION,
                                   .order = (uint32_t)a->tensor.shape.order,
-                                  .precision = a->precision == PRECISION_DOUBLE ? 0 : 1,
+                                  .precision = precision_of(a),
+                                  .single_iterations = (uint32_t)a->single_iterations,
                                   .nnz = a->tensor.nnz,
                                   .hash = a->tensor.hash,
                                   .rank = a->rank,

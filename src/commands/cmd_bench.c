@@ -95,6 +95,10 @@ static enum status prepare(struct job *job, struct error *error)
     struct error why_not = {0};
     if (job->common.options.rank == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
+    if (job->common.options.single_first)
+        return error_set(error, STATUS_INPUT,
+                         "--precision: 'auto', expected double or single: a measurement has one "
+                         "precision");
     if (to_fit_settings_check(&job->to_fit, error) != STATUS_OK)
         return error->status;
     if (cmd_choose_backend(&job->common, &job->request.kind, &why_not, error) != STATUS_OK)

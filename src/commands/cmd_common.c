@@ -37,7 +37,8 @@ const struct cli_option cmd_machine_options[] = {
     {"conflict", CMD_KEY_CONFLICT, "NAME",
      "how additions to one output row are kept apart:\nauto, ordered, hierarchical, register, "
      "atomic (auto)"},
-    {"precision", CMD_KEY_PRECISION, "NAME", "double or single (double)"},
+    {"precision", CMD_KEY_PRECISION, "NAME",
+     "double, single, or auto, which begins in single (double)"},
     {"sharing", CMD_KEY_SHARING, "NAME",
      "whether neighbouring modes share partial products:\nauto or off (auto)"},
     {NULL, 0, NULL, NULL}};
@@ -85,11 +86,13 @@ static enum status set_conflict(struct cmd_common *common, const char *text, str
 
 static enum status set_precision(struct cmd_common *common, const char *text, struct error *error)
 {
+    enum { AUTO = PRECISION_SINGLE + 1 };
     static const char *const names[] = {
-        [PRECISION_DOUBLE] = "double", [PRECISION_SINGLE] = "single", NULL};
+        [PRECISION_DOUBLE] = "double", [PRECISION_SINGLE] = "single", [AUTO] = "auto", NULL};
     int choice = 0;
     cli_choice("--precision", text, names, &choice, error);
-    common->options.precision = (enum precision)choice;
+    common->options.single_first = choice == AUTO;
+    common->options.precision = choice == AUTO ? PRECISION_DOUBLE : (enum precision)choice;
     return error->status;
 }
 

@@ -99,6 +99,7 @@ static enum status prepare(struct cpd_job *job, struct error *error)
         return error->status;
     progress_note(&job->progress, "blco %s: %s, rank %ju, seed %ju", version_text, job->machine,
                   (uintmax_t)s->common.options.rank, (uintmax_t)s->seed);
+    cpd_warn_precision(&job->progress, &s->common.options, s->tolerance);
     cpd_checkpoint_note_resumed(job);
     return STATUS_OK;
 }

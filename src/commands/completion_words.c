@@ -12,7 +12,7 @@ static const struct {
     {"accelerate", "auto off momentum", false},
     {"backend", "auto cuda host", false},
     {"conflict", "auto ordered hierarchical register atomic", false},
-    {"precision", "double single", false},
+    {"precision", "double single auto", false},
     {"sharing", "auto off", false},
     {"on", "gpus processors", false},
     {"header", "none dims sptensor", false},

@@ -41,6 +41,7 @@ static void fill_saving(struct cpd_job *job)
                                     .asked = &cpd_asked,
                                     .about = {.rank = s->common.options.rank,
                                               .precision = s->common.options.precision,
+                                              .single_first = s->common.options.single_first,
                                               .rules = s->common.options.rules,
                                               .seed = s->resume ? job->resume.about.seed : s->seed,
                                               .init = init_of(job)}};
@@ -55,7 +56,8 @@ enum status cpd_checkpoint_prepare(struct cpd_job *job, struct error *error)
         (checkpoint_open(&job->resume, s->resume, comm_world_rank(), comm_world_size(), error) !=
              STATUS_OK ||
          checkpoint_check_run(&job->resume, s->common.options.rank, s->common.options.precision,
-                              &s->common.options.rules, error) != STATUS_OK))
+                              s->common.options.single_first, &s->common.options.rules,
+                              error) != STATUS_OK))
         return error->status;
     fill_saving(job);
     return STATUS_OK;

@@ -113,6 +113,7 @@ static void put_result(struct json *j, const struct cpals_result *r, bool moment
     json_number(j, "fit", r->fit);
     json_number(j, "change", r->change);
     json_unsigned(j, "iterations", (uint64_t)r->iterations);
+    json_unsigned(j, "single_iterations", (uint64_t)r->single_iterations);
     json_string(j, "stop", stops[r->stop]);
     if (r->interrupted)
         json_unsigned(j, "signal", (uint64_t)r->interrupted);

@@ -1,5 +1,6 @@
 #include "commands/cpd_summary.h"
 
+#include "als/precision_switch.h"
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/memory.h"
@@ -16,6 +17,16 @@ void cpd_warn_shape(struct progress *progress, const struct shape *shape, uint64
                           "warning: rank %ju is larger than mode %d (length %ju): its columns "
                           "cannot be independent",
                           (uintmax_t)rank, n + 1, (uintmax_t)shape->dims[n]);
+}
+
+void cpd_warn_precision(struct progress *progress, const struct backend_options *options,
+                        double tolerance)
+{
+    if (options->precision == PRECISION_SINGLE && tolerance > 0 && tolerance < SINGLE_RESOLVES)
+        progress_note(progress,
+                      "warning: --tol %g is below %g, what single precision resolves: "
+                      "--precision auto ends in double precision",
+                      tolerance, SINGLE_RESOLVES);
 }
 
 #define SHORT_STAGE 0.01 /* of the total: a stage that is shown only where all are */
@@ -58,6 +69,9 @@ void cpd_summarise(struct progress *progress, const struct cpals_result *result,
         progress_note(progress, "momentum: %d restart%s, %d iteration%s lost", result->restarts,
                       result->restarts == 1 ? "" : "s", result->restarts,
                       result->restarts == 1 ? "" : "s");
+    if (result->single_iterations > 0)
+        progress_note(progress, "%d of these iterations ran in single precision",
+                      result->single_iterations);
     show_times(progress, times, order, all_times);
     if (times->communication > 0)
         progress_note(progress, "moving rows and sums among ranks took %.1f %% of the iterations",

@@ -18,4 +18,8 @@ void cpd_summarise(struct progress *progress, const struct cpals_result *result,
                    const struct cpd_times *times, int order, bool all_times,
                    const struct ktensor_files *files);
 
+/* Warns where changes of the fit are asked for that single precision does not resolve. */
+void cpd_warn_precision(struct progress *progress, const struct backend_options *options,
+                        double tolerance);
+
 #endif

@@ -6,11 +6,13 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "kernels/shared/precision.h"
 
 /* With it goes a model of factor matrices as they stand: A_n = factor[n] diag(scale n). */
 struct carried {
-    double *scale; /* (order x R)                        */
-    double *gram;  /* (order x R x R), of A_n: symmetric */
+    double *scale;            /* (order x R)                        */
+    double *gram;             /* (order x R x R), of A_n: symmetric */
+    enum precision precision; /* that the factor matrices have in the backend */
 };
 
 /* The arrays are uninitialised. The caller frees *c with carried_free; *c is empty on failure.

@@ -20,7 +20,7 @@ static const struct {
     {"tensor files: text, gzip, .blco", check_tensor_files, NO_BACKEND | FILES},
     {"model files: text, npy, ktns", check_model_files, NO_BACKEND | FILES},
     {"MTTKRP, double precision", check_mttkrp_double, ALONE},
-    {"MTTKRP, single precision", check_mttkrp_single, DEVICE},
+    {"MTTKRP, single precision", check_mttkrp_single, ALONE},
     {"MTTKRP of a streamed tensor", check_mttkrp_streamed, DEVICE},
     {"2x2 matrix multiplication, rank 1", check_multiplication, ALONE | TOGETHER},
     {"2x2 matrix multiplication, rank 7", check_strassen, ALONE | TOGETHER},

@@ -15,8 +15,8 @@ typedef enum status selftest_check(const struct selftest_place *p, struct findin
  * of a model, read back to the last bit. */
 selftest_check check_ordering, check_tensor_files, check_model_files;
 
-/* On a backend alone: MTTKRP of each mode with each conflict resolution against the definition; on
- * a device also in single precision, and of a tensor that flows to the device in batches. */
+/* On a backend alone: MTTKRP of each mode with each conflict resolution against the definition, in
+ * both precisions; on a device also of a tensor that flows to the device in batches. */
 selftest_check check_mttkrp_double, check_mttkrp_single, check_mttkrp_streamed;
 
 /* ALS: best fits of the matrix multiplication tensor (rank 1, and 7 from near Strassen's model) and

@@ -400,7 +400,7 @@ static void test_choose(void **state)
 }
 
 /* Tensors that are dense enough for modes to share partial products: the same fit with and without
- * them, and streamed, on every backend, and in single precision where there is one. */
+ * them, and streamed, on every backend, and in single precision. */
 static void test_sharing(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
@@ -422,8 +422,7 @@ static void test_sharing(void **state)
         setting.options.no_sharing = true;
         assert_true(fabs(fit_after_sweeps(kind, &x, &k, &setting) - reference) < 1e-10);
         setting.options.precision = PRECISION_SINGLE;
-        if (kind != &backend_host)
-            assert_true(fabs(fit_after_sweeps(kind, &x, &k, &setting) - reference) < 1e-4);
+        assert_true(fabs(fit_after_sweeps(kind, &x, &k, &setting) - reference) < 1e-4);
         for (enum flow flow = IN_BATCHES; flow < FLOWS; flow++) {
             struct setting streamed = {{.rank = 5}, {0}};
             if (set_flow(&streamed, flow, kind, &x))
@@ -432,17 +431,6 @@ static void test_sharing(void **state)
         ktensor_free(&k);
         coo_free(&x);
     }
-}
-
-static void test_host_is_double_only(void **state)
-{
-    (void)state;
-    struct error error = {0};
-    struct backend_options options = {.rank = 2, .precision = PRECISION_SINGLE};
-    const struct plan_tensor tensor = {.shape = {1, {3}}, .nnz = 1};
-    struct plan plan;
-    assert_int_equal(backend_plan(&plan, &backend_host, &tensor, &options, NULL, &error),
-                     STATUS_INPUT);
 }
 
 static void test_operation_names(void **state)
@@ -465,7 +453,6 @@ int main(void)
         ON_ALL(test_allocation_fails),
         ON_ALL(test_sharing),
         cmocka_unit_test(test_choose),
-        cmocka_unit_test(test_host_is_double_only),
         cmocka_unit_test(test_operation_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

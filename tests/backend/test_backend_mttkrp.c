@@ -294,7 +294,7 @@ int main(void)
         ON_ALL(test_mttkrp_modes_of_length_one),
         ON_ALL(test_mttkrp_hot_and_empty_rows),
         ON_ALL(test_mttkrp_long_lines),
-        ON(test_single, backend_cuda),
+        ON_ALL(test_single),
         ON(test_streamed, backend_cuda),
         ON(test_streamed_from_file, backend_cuda),
         ON(test_decoded_from_file, backend_cuda),

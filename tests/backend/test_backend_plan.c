@@ -129,8 +129,7 @@ static void test_rank_of_a_plan(void **state)
             const struct backend_options options = {.rank = rank, .precision = (enum precision)p};
             struct error error = {0};
             struct plan plan;
-            if (backend_plan(&plan, kind, &tensor, &options, NULL, &error) != STATUS_OK)
-                continue; /* the host has no single precision */
+            assert_int_equal(backend_plan(&plan, kind, &tensor, &options, NULL, &error), STATUS_OK);
             assert_int_equal(plan.request.rank, rank);
             assert_int_equal(plan.request.precision, p);
             assert_in_range(plan.request.row_bytes, rank * precision_bytes(plan.request.precision),

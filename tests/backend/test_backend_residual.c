@@ -139,9 +139,7 @@ static void test_residual(void **state)
                 for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++)
                     check_residual(kind, &shapes[s], ranks[r], conflicts[c], flow,
                                    PRECISION_DOUBLE);
-            if (kind->devices) /* the host has no single precision */
-                check_residual(kind, &shapes[s], ranks[r], CONFLICT_AUTO, IN_MEMORY,
-                               PRECISION_SINGLE);
+            check_residual(kind, &shapes[s], ranks[r], CONFLICT_AUTO, IN_MEMORY, PRECISION_SINGLE);
         }
 }
 

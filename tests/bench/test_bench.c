@@ -392,7 +392,7 @@ static void test_rates_of_the_host(void **state)
     const uint64_t dims[] = {1, 5000};
     struct error error = {0};
     struct backend_rates rates;
-    assert_int_equal(host_rates(SHAPE(2, dims), 3, &rates, &error), STATUS_OK);
+    assert_int_equal(host_rates(SHAPE(2, dims), 3, PRECISION_SINGLE, &rates, &error), STATUS_OK);
     assert_true(rates.copy_bytes_per_second > 1e6);
     assert_true(rates.upload_bytes_per_second == 0);
     for (int n = 0; n < 2; n++) {
@@ -404,7 +404,8 @@ static void test_rates_of_the_host(void **state)
     for (long k = 0; k < 3; k++) { /* two arrays to copy, one table */
         error = (struct error){0};
         memory_hook_set(k);
-        assert_int_equal(host_rates(SHAPE(2, dims), 3, &rates, &error), STATUS_MEMORY);
+        assert_int_equal(host_rates(SHAPE(2, dims), 3, PRECISION_SINGLE, &rates, &error),
+                         STATUS_MEMORY);
         memory_hook_set(-1);
     }
 }

@@ -290,6 +290,11 @@ CHANGE(no_iterations, h->iterations = 0)
 CHANGE(many_iterations, h->iterations = UINT64_MAX)
 CHANGE(newer, h->version = 4)
 CHANGE(oldest, h->version = 2)
+CHANGE(single_of_single, h->single_iterations = 1)
+CHANGE(no_precision, h->precision = 4)
+CHANGE(auto_of_version_2, (h->version = 2, h->precision = CHECKPOINT_AUTO_DOUBLE))
+CHANGE(still_single, h->precision = CHECKPOINT_AUTO_SINGLE)
+CHANGE(many_single, (h->precision = CHECKPOINT_AUTO_DOUBLE, h->single_iterations = 13))
 CHANGE(older, h->version = 1)
 CHANGE(mode_nonneg, h->nonneg = 8)
 CHANGE(mode_fixed, h->fixed = 8)
@@ -319,6 +324,7 @@ static void test_contradictions(void **state)
     struct example e;
     example_create(&e, 3, 2);
     assert_reads(change(&e, nothing), &e);
+    assert_reads(change(&e, oldest), &e);
     static const struct {
         void (*to)(struct checkpoint_header *, struct checkpoint_piece *);
         const char *why;
@@ -335,6 +341,11 @@ static void test_contradictions(void **state)
                  {many_iterations, "contradicts itself"},
                  {newer, "version 4 of the format, but this blco reads versions 2 to 3"},
                  {older, "version 1 of the format, but this blco reads versions 2 to 3"},
+                 {single_of_single, "contradicts itself"},
+                 {no_precision, "contradicts itself"},
+                 {auto_of_version_2, "contradicts itself"},
+                 {still_single, "contradicts itself"},
+                 {many_single, "contradicts itself"},
                  {mode_nonneg, "contradicts itself"},
                  {mode_fixed, "contradicts itself"},
                  {mode_ridge, "contradicts itself"},
@@ -416,7 +427,8 @@ static void test_another_run(void **state)
     const struct shape *s = &e.about.tensor.shape;
     const struct mode_rules *rules = &e.about.rules;
     struct mode_rules other = {.nonneg = {true, false, true}, .fixed = {false, true}};
-    assert_int_equal(checkpoint_check_run(&c, 2, PRECISION_SINGLE, rules, &error), STATUS_OK);
+    assert_int_equal(checkpoint_check_run(&c, 2, PRECISION_SINGLE, false, rules, &error),
+                     STATUS_OK);
     assert_int_equal(checkpoint_check_shape(&c, s, 300, &error), STATUS_OK);
     assert_int_equal(checkpoint_check_hash(&c, e.about.tensor.hash, &error), STATUS_OK);
 #define REFUSES(call, why)                                                                         \
@@ -425,12 +437,14 @@ static void test_another_run(void **state)
         assert_int_equal(call, STATUS_INPUT);                                                      \
         assert_non_null(strstr(error.message, why));                                               \
     } while (0)
-    REFUSES(checkpoint_check_run(&c, 3, PRECISION_SINGLE, rules, &error), "of rank 2, but -r is 3");
-    REFUSES(checkpoint_check_run(&c, 2, PRECISION_DOUBLE, rules, &error), "single precision");
-    REFUSES(checkpoint_check_run(&c, 2, PRECISION_SINGLE, &other, &error),
+    REFUSES(checkpoint_check_run(&c, 3, PRECISION_SINGLE, false, rules, &error),
+            "of rank 2, but -r is 3");
+    REFUSES(checkpoint_check_run(&c, 2, PRECISION_DOUBLE, false, rules, &error),
+            "single precision");
+    REFUSES(checkpoint_check_run(&c, 2, PRECISION_SINGLE, false, &other, &error),
             "other modes of --nonneg: 1, but this run has 1,3");
     other = (struct mode_rules){.nonneg = {true}};
-    REFUSES(checkpoint_check_run(&c, 2, PRECISION_SINGLE, &other, &error),
+    REFUSES(checkpoint_check_run(&c, 2, PRECISION_SINGLE, false, &other, &error),
             "other modes of --fix: 2, but this run has none");
     REFUSES(checkpoint_check_shape(&c, SHAPE(2, dims), 300, &error), "3 modes, this one 2");
     REFUSES(checkpoint_check_shape(&c, s, 301, &error), "300 nonzeros, this one 301");

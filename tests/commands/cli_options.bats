@@ -103,7 +103,7 @@ load cli_helpers
 
 @test "names" {
     fails 2 "--conflict: 'none', expected auto, ordered" cpd a.tns -r 2 --conflict none
-    fails 2 "--precision: 'half', expected double or single" cpd a.tns -r 2 --precision half
+    fails 2 "--precision: 'half', expected double, single or auto" cpd a.tns -r 2 --precision half
     fails 2 "--backend: 'gpu', expected auto, cuda or host" cpd a.tns -r 2 --backend gpu
     for bad in txt text,,npy text, '' ,text texts; do
         fails 2 "--format: '$bad', expected text, npy, ktns" cpd a.tns -r 2 --format "$bad"
@@ -112,13 +112,6 @@ load cli_helpers
     fails 2 "--stem: 'folder/', expected" cpd a.tns -r 2 -o folder/
     fails 2 "standard input has no name" cpd - -r 2
     fails 2 "is not the name of a file" cpd "$DATA/" -r 2
-}
-
-@test "options that the host cannot take are refused before the tensor is read" {
-    fails 2 "the host backend computes in double precision only" \
-        cpd absent.tns -r 2 --backend host --precision single
-    fails 2 "the host backend computes in double precision only" \
-        info absent.tns --backend host --precision single
 }
 
 @test "an output folder that cannot be written is found before the tensor is read" {

@@ -9,11 +9,11 @@ lines() { grep -c "^$1  " <<<"$output"; }
 @test "selftest: every check passes on the host, alone and on ranks" {
     mkdir folder
     TMPDIR=$PWD/folder run -0 --separate-stderr "$BLCO" selftest --backend host
-    [ -z "$stderr" ] && [ "$(lines FAIL)" -eq 0 ] && [ "$(lines PASS)" -eq 22 ]
+    [ -z "$stderr" ] && [ "$(lines FAIL)" -eq 0 ] && [ "$(lines PASS)" -eq 23 ]
     for place in "host " "host, 2 ranks" "host, 3 ranks"; do
         grep -q "^PASS  superdiagonal, ranks 1 to 4 *$place" <<<"$output"
     done
-    [[ ${lines[-1]} =~ ^22\ checks\ passed,\ 0\ failed,\ in\ [0-9.]+\ s$ ]]
+    [[ ${lines[-1]} =~ ^23\ checks\ passed,\ 0\ failed,\ in\ [0-9.]+\ s$ ]]
     [ -z "$(ls -A folder)" ]
 }
 
@@ -46,7 +46,7 @@ lines() { grep -c "^$1  " <<<"$output"; }
     [ "$status" -eq 1 ]
     [ "$(lines PASS)" -eq 0 ] && [ "$(lines FAIL)" -ge 2 ]
     grep -q '^FAIL  tensor files: text, gzip, .blco .* s: .*File too large' <<<"$output"
-    grep -qE '^blco selftest: [0-9]+ of 22 checks failed$' message
+    grep -qE '^blco selftest: [0-9]+ of 23 checks failed$' message
 }
 
 @test "selftest takes no argument" {

@@ -123,7 +123,7 @@ static void refuses_names_that_it_does_not_know(void **state)
         int key;
         const char *message;
     } cases[] = {{CMD_KEY_BACKEND, "--backend: 'x', expected auto, cuda or host"},
-                 {CMD_KEY_PRECISION, "--precision: 'x', expected double or single"},
+                 {CMD_KEY_PRECISION, "--precision: 'x', expected double, single or auto"},
                  {CMD_KEY_SHARING, "--sharing: 'x', expected auto or off"},
                  {CMD_KEY_CONFLICT,
                   "--conflict: 'x', expected auto, ordered, hierarchical, register or atomic"},

@@ -76,7 +76,7 @@ static void *invert(void *failures)
             for (int j = 0; j < RANK; j++)
                 v[i * RANK + j] = is_singular ? 1.0 : i == j ? 2.0 : 0.0;
         struct host_dense_inverse p;
-        if (host_dense_inverse_create(&p, v, RANK, &error) == STATUS_OK)
+        if (host_dense_inverse_create(&p, v, RANK, PRECISION_DOUBLE, &error) == STATUS_OK)
             *(int *)failures += p.rank_of_v != (is_singular ? 1 : RANK);
         host_dense_inverse_free(&p);
     }

@@ -52,9 +52,9 @@ static enum status available(struct error *error)
 }
 
 /* Bytes of a factor's row: whole vectors. */
-static uint64_t padded_row(const struct backend_options *options)
+static uint64_t padded_row(uint64_t rank, enum precision precision)
 {
-    uint64_t bytes = options->rank * precision_bytes(options->precision);
+    uint64_t bytes = rank * precision_bytes(precision);
     return (bytes + VECTOR_BYTES - 1) / VECTOR_BYTES * VECTOR_BYTES;
 }
 
@@ -83,7 +83,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
                               .conflict = options->conflict,
                               .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
                               .iterations = options->iterations,
-                              .row_bytes = padded_row(options),
+                              .row_bytes = padded_row(options->rank, options->precision),
                               .budget = available - available / 16,
                               .copies = OUTPUT_COPIES,
                               .short_mode = (uint64_t)processors,
@@ -150,7 +150,8 @@ static void close_device(void *state)
     }
     device_momentum_close(&s->momentum);
     device_sweep_close(&s->sweep);
-    device_dense_close(s->dense);
+    for (int p = 0; p < 2; p++)
+        device_dense_close(s->dense_of[p]);
     device_columns_close(&s->columns);
     device_free(s->weights);
     device_free(s->raw);
@@ -167,6 +168,17 @@ static void close_device(void *state)
     device_queue_destroy(s->side);
     device_queue_destroy(s->stream);
     memory_free(s);
+}
+
+/* For factors of this precision. */
+static enum status open_dense(struct device_state *s, enum precision precision, struct error *error)
+{
+    struct device_dense **dense = &s->dense_of[precision];
+    const uint64_t ld = padded_row(s->rank, precision) / precision_bytes(precision);
+    enum status status = device_dense_open(dense, s->device, s->rank, ld, precision, error);
+    return status == STATUS_OK && mode_rules_any(s->rules.nonneg)
+               ? device_dense_open_nonneg(*dense, s->device, error)
+               : status;
 }
 
 static enum status open_device(void **state, const struct tensor_source *source,
@@ -188,15 +200,16 @@ static enum status open_device(void **state, const struct tensor_source *source,
         status = open_streams(s, error);
     if (status == STATUS_OK)
         status = device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error);
+    s->sweep.factors.wide_values = options->single_first;
     if (status == STATUS_OK && source->file)
         status = backend_check_norm(s->sweep.orderings.norm_sq, source->file_name, error);
     if (status == STATUS_OK)
         status = open_small_matrices(s, error);
     if (status == STATUS_OK)
-        status = device_dense_open(&s->dense, s->device, s->rank, s->ld, s->sweep.factors.precision,
-                                   error);
-    if (status == STATUS_OK && mode_rules_any(s->rules.nonneg))
-        status = device_dense_open_nonneg(s->dense, s->device, error);
+        status = open_dense(s, options->precision, error);
+    if (status == STATUS_OK && options->single_first)
+        status = open_dense(s, PRECISION_SINGLE, error);
+    s->dense = s->dense_of[options->precision];
     if (status == STATUS_OK)
         status = device_ranks_open(&s->ranks, source->ranks, s->device, error);
     if (status == STATUS_OK && options->momentum)
@@ -259,13 +272,13 @@ static uint64_t bus_bytes(void *state, int mode)
 static enum status measure_rates(const struct shape *shape, const struct backend_options *options,
                                  struct backend_rates *rates, struct error *error)
 {
-    struct device_rates_request request = {.device = options->device,
-                                           .shape = shape,
-                                           .row_bytes =
-                                               options->rank * precision_bytes(options->precision),
-                                           .vectors = padded_row(options) / VECTOR_BYTES,
-                                           .precision = options->precision,
-                                           .memory = options->memory};
+    struct device_rates_request request = {
+        .device = options->device,
+        .shape = shape,
+        .row_bytes = options->rank * precision_bytes(options->precision),
+        .vectors = padded_row(options->rank, options->precision) / VECTOR_BYTES,
+        .precision = options->precision,
+        .memory = options->memory};
     return device_rates(&request, rates, error);
 }
 
@@ -290,7 +303,8 @@ static const struct backend_ops operations = {.load = device_state_load,
                                               .describe = describe,
                                               .columns = device_state_columns,
                                               .store_arranged = device_state_store_arranged,
-                                              .bus_bytes = bus_bytes};
+                                              .bus_bytes = bus_bytes,
+                                              .set_precision = device_state_set_precision};
 
 const struct backend_kind backend_cuda = {.name = "cuda",
                                           .takes_parts = true,

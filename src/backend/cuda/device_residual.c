@@ -94,7 +94,8 @@ static enum status queue_nonzeros(struct device_state *s, const double *weight,
                                  .weight = weight,
                                  .rank = (uint32_t)s->rank,
                                  .vectors = f->vectors,
-                                 .precision = f->precision};
+                                 .precision = f->precision,
+                                 .wide_values = f->wide_values && !o->plan.streamed};
     for (int n = 0; n < s->order; n++)
         args.mode[n].rows = f->factor[n];
     return o->plan.streamed ? device_stream_residual(&o->stream, &args, sum, s->stream, error)

@@ -1,7 +1,8 @@
 /* What the CUDA backend keeps, and the operations of an iteration. Implemented in backend_cuda.c
  * (what it keeps), device_model.c (the model's way there and back), device_arrange.c (arranged on
  * its way back), device_update.c (the steps of an iteration), device_momentum.c (what the next one
- * begins with) and device_residual.c (the residual). */
+ * begins with), device_residual.c (the residual) and device_precision.c (from single precision to
+ * double). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 
@@ -57,8 +58,10 @@ struct device_state {
     bool weights_fit; /* that lambda comes from an update                           */
     int last_mode;    /* the one updated last, whose norms are lambda; -1: `start` is */
     struct device_momentum momentum;
-    struct device_sweep sweep; /* tensor, factors and M */
-    struct device_dense *dense;
+    struct device_sweep sweep;        /* tensor, factors and M */
+    struct device_dense *dense;       /* of the precision that the factors have now            */
+    struct device_dense *dense_of[2]; /* by precision; NULL where the factors never have it;
+                                       * owned                                              */
     struct device_ranks ranks;
     double *gram[MAX_ORDER]; /* (R x R), of unit columns                      */
     double *norm[MAX_ORDER]; /* (R), of the columns as they stand             */
@@ -96,6 +99,8 @@ enum status device_state_store_arranged(void *state, struct ktensor *k,
                                         const struct backend_zeros *zeros,
                                         const struct arrangement *a, struct error *error);
 enum status device_state_fetch(void *state, int mode, double *m, struct error *error);
+enum status device_state_set_precision(void *state, enum precision precision, bool keep,
+                                       struct error *error);
 enum status device_state_rotate(void *state, int mode, struct error *error);
 enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);

@@ -132,6 +132,18 @@ void device_sweep_changed(struct device_sweep *s, int mode)
     sweep_changed(&s->orderings.sweep, mode);
 }
 
+void device_sweep_set_precision(struct device_sweep *s, enum precision precision, uint32_t vectors)
+{
+    s->factors.precision = precision;
+    s->factors.vectors = vectors;
+    s->orderings.stream.precision = precision;
+    sweep_restart(&s->orderings.sweep);
+    for (int n = 0; n < MAX_ORDER; n++) {
+        device_mttkrp_restart(&s->reduced[n]);
+        device_mttkrp_restart(&s->within[n]);
+    }
+}
+
 /* The products of a group's factors, a row per tuple. */
 static enum status make_products(struct device_sweep *s, int group, cudaStream_t stream,
                                  struct error *error)

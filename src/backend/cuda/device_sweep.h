@@ -44,4 +44,8 @@ uint64_t device_sweep_bus_bytes(const struct device_sweep *s, int mode);
 /* The factor of `mode` has changed. */
 void device_sweep_changed(struct device_sweep *s, int mode);
 
+/* From now on the factors have this precision, and rows of so many vectors, for which there is
+ * room; the fastest kernel variants are found anew. */
+void device_sweep_set_precision(struct device_sweep *s, enum precision precision, uint32_t vectors);
+
 #endif

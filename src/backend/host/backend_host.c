@@ -17,15 +17,15 @@ static enum status available(struct error *error)
 static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
                                 const struct backend_options *options, struct error *error)
 {
-    if (options->precision != PRECISION_DOUBLE)
-        return error_set(error, STATUS_INPUT, "the host backend computes in double precision only");
+    (void)error;
     *request =
         (struct plan_request){.tensor = *tensor,
                               .rank = options->rank,
+                              .precision = options->precision,
                               .conflict = options->conflict,
                               .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
                               .iterations = options->iterations,
-                              .row_bytes = options->rank * sizeof(double),
+                              .row_bytes = options->rank * precision_bytes(options->precision),
                               .budget = machine_memory_budget(options->host_memory),
                               .copies = (uint64_t)omp_get_max_threads()};
     /* Private copies of M pay while merging them costs less than the nonzeros themselves. */
@@ -50,6 +50,7 @@ static void close_host(void *state)
     host_sweep_close(&h->sweep);
     memory_free(h->v);
     memory_free(h->m);
+    memory_free(h->sent);
     memory_free(h->lambda);
     memory_free(h->row);
     memory_free(h->column);
@@ -58,12 +59,13 @@ static void close_host(void *state)
 
 static enum status allocate_second(struct host_state *h, struct error *error)
 {
-    uint64_t row = h->rank * sizeof(double);
+    const uint64_t row = h->rank * sizeof(double);
+    const uint64_t entries = h->rank * precision_bytes(h->sweep.precision);
     for (int n = 0; n < h->shape.order && error->status == STATUS_OK; n++) {
         struct host_second *second = &h->second[n];
         if (!h->built.plan.request.second[n])
             continue;
-        second->factor = memory_array(h->shape.dims[n], row, error);
+        second->factor = memory_array(h->shape.dims[n], entries, error);
         second->gram = memory_array(h->rank + 1, row, error);
         second->scale = memory_array(1, row, error);
     }
@@ -71,18 +73,22 @@ static enum status allocate_second(struct host_state *h, struct error *error)
     return error->status;
 }
 
-static enum status allocate_matrices(struct host_state *h, struct error *error)
+/* in_single: iterations may have single precision. */
+static enum status allocate_matrices(struct host_state *h, bool in_single, struct error *error)
 {
-    uint64_t row = h->rank * sizeof(double);
+    const uint64_t row = h->rank * sizeof(double);
+    const uint64_t entries = h->rank * precision_bytes(h->sweep.precision);
     for (int n = 0; n < h->shape.order; n++) {
-        h->factor[n] = memory_array(h->shape.dims[n], row, error);
+        h->factor[n] = memory_array(h->shape.dims[n], entries, error);
         h->gram[n] = memory_array(h->rank + 1, row, error);
         h->scale[n] = memory_array(1, row, error);
         if (!h->factor[n] || !h->gram[n] || !h->scale[n])
             return error->status;
     }
     h->v = memory_array(h->rank, row, error);
-    h->m = memory_array(h->longest, row, error);
+    h->m = memory_array(h->longest, entries, error);
+    if (h->ranks->all->size > 1 && in_single)
+        h->sent = memory_array(h->longest, row, error);
     h->lambda = memory_array(1, row, error);
     h->row = memory_array(1, row, error);
     h->column = memory_array(1, row, error);
@@ -110,8 +116,10 @@ static enum status open_host(void **state, const struct tensor_source *source,
 
     enum status status =
         h->is_empty ? STATUS_OK : host_sweep_open(&h->sweep, x, plan, progress, error);
+    h->sweep.precision = options->precision;
     if (status == STATUS_OK)
-        status = allocate_matrices(h, error);
+        status = allocate_matrices(
+            h, options->single_first || options->precision == PRECISION_SINGLE, error);
     if (status == STATUS_OK && options->momentum)
         status = allocate_second(h, error);
     if (status != STATUS_OK) {
@@ -136,7 +144,7 @@ static void tell_built(void *state, struct backend_built *built)
 static enum status measure_rates(const struct shape *shape, const struct backend_options *options,
                                  struct backend_rates *rates, struct error *error)
 {
-    return host_rates(shape, options->rank, rates, error);
+    return host_rates(shape, options->rank, options->precision, rates, error);
 }
 
 static const struct backend_ops operations = {.load = host_state_load,
@@ -154,7 +162,8 @@ static const struct backend_ops operations = {.load = host_state_load,
                                               .fetch = host_state_fetch,
                                               .rotate = host_state_rotate,
                                               .built = tell_built,
-                                              .close = close_host};
+                                              .close = close_host,
+                                              .set_precision = host_state_set_precision};
 
 const struct backend_kind backend_host = {.name = "host",
                                           .available = available,

@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include "backend/host/host_dense_simd.h"
+#include "backend/host/host_entries.h"
 #include "base/memory.h"
 
 #define MAX_PARTS        64
@@ -81,43 +82,68 @@ struct row_step {
     const struct host_dense_inverse *inverse; /* NULL where nonneg is not */
     const struct host_nonneg *nonneg;
     uint64_t rank;
+    enum precision precision; /* of the entries of M and A */
 };
 
 /* The new rows of a panel (rows x R), in `buffer` of step_room doubles. */
-static const double *step_panel(const struct row_step *step, const double *m, const double *a,
-                                uint64_t rows, double *buffer)
+static double *step_panel(const struct row_step *step, const double *m, const double *a,
+                          uint64_t rows, double *buffer)
 {
     uint64_t rank = step->rank, panel = panel_rows(rank) * rank;
-    const double *x = m;
     if (step->nonneg) {
         host_nonneg_rows(step->nonneg, m, a, buffer, rows, buffer + panel);
         return buffer;
     }
-    for (int f = 0; f < step->inverse->factors; f++) {
-        host_dense_times_square(x, step->inverse->factor[f], buffer, rows, rank);
-        x = buffer;
-        buffer += panel;
-    }
-    return x;
+    host_dense_times_square(m, step->inverse->factor[0], buffer, rows, rank);
+    if (step->inverse->factors == 1)
+        return buffer;
+    host_dense_times_square(buffer, step->inverse->factor[1], buffer + panel, rows, rank);
+    return buffer + panel;
 }
 
-/* Doubles of `buffer`. */
+/* Doubles of the buffer of step_panel. */
 static uint64_t step_room(const struct row_step *step)
 {
     uint64_t panel = panel_rows(step->rank) * step->rank;
     return panel + (step->nonneg ? host_nonneg_room(step->rank) : panel);
 }
 
+/* Doubles of the buffer of update_panel: before step_panel's, panels of M and A as doubles. */
+static uint64_t update_room(const struct row_step *step)
+{
+    uint64_t panel = panel_rows(step->rank) * step->rank;
+    return step_room(step) + (step->precision == PRECISION_SINGLE ? 2 * panel : 0);
+}
+
+/* A panel (entries) as doubles: those of `from`, or a copy in `buffer`. */
+static const double *as_doubles(const void *from, double *buffer, uint64_t entries,
+                                enum precision precision)
+{
+    if (precision == PRECISION_DOUBLE)
+        return from;
+    host_entries_read(buffer, from, entries, precision);
+    return buffer;
+}
+
 /* A panel of A (rows x R) from M's, by way of `buffer`, since A and M may be the same array; its
- * part of G and `inner` is added. */
-static void update_panel(const struct row_step *step, const double *m, double *a, uint64_t rows,
+ * part of G and `inner` is added. Of a rounded A, what is stored counts. */
+static void update_panel(const struct row_step *step, const void *m, void *a, uint64_t rows,
                          double *g, double *inner, double *buffer)
 {
-    uint64_t rank = step->rank;
-    const double *x = step_panel(step, m, a, rows, buffer);
+    const uint64_t rank = step->rank, entries = rows * rank;
+    const bool single = step->precision == PRECISION_SINGLE;
+    double *of_m = buffer, *of_a = of_m + panel_rows(rank) * rank;
+    double *room = single ? of_a + panel_rows(rank) * rank : buffer;
+    const double *from = as_doubles(m, of_m, entries, step->precision);
+    const double *old = step->nonneg ? as_doubles(a, of_a, entries, step->precision) : NULL;
+    double *x = step_panel(step, from, old, rows, room);
+    if (single) {
+        for (uint64_t i = 0; i < entries; i++)
+            x[i] = (double)(float)x[i];
+    }
     add_gram(x, g, rows, rank);
-    add_inner(m, x, inner, rows, rank);
-    memcpy(a, x, rows * rank * sizeof *a);
+    add_inner(from, x, inner, rows, rank);
+    host_entries_write(a, x, entries, step->precision);
 }
 
 /* Adds the parts' sums, `stride` numbers each, to the first part's. */
@@ -135,32 +161,44 @@ static void store_gram(double *g, const double *upper, uint64_t rank)
             g[i * rank + j] = g[j * rank + i] = upper[i * rank + j];
 }
 
-enum status host_dense_gram(const double *a, uint64_t rows, uint64_t rank, double *g,
-                            struct error *error)
+/* The Gram of rows of A, in panels, added to g. `buffer` has room for a panel of doubles. */
+static void add_part_gram(const void *a, uint64_t first, uint64_t end, uint64_t rank,
+                          enum precision precision, double *g, double *buffer)
+{
+    const uint64_t most = panel_rows(rank);
+    for (uint64_t i = first; i < end; i += most) {
+        uint64_t rows = end - i < most ? end - i : most;
+        const void *panel = host_entry_of(a, i * rank, precision);
+        add_gram(as_doubles(panel, buffer, rows * rank, precision), g, rows, rank);
+    }
+}
+
+enum status host_dense_gram(const void *a, uint64_t rows, uint64_t rank, enum precision precision,
+                            double *g, struct error *error)
 {
     struct parts s = cut(rows, least_part_rows(rank));
     uint64_t stride = rank * rank;
-    double *sums = memory_zeros(s.count, stride * sizeof *sums, error);
+    uint64_t room = precision == PRECISION_SINGLE ? panel_rows(rank) * rank : 0;
+    double *sums = memory_zeros(s.count, (stride + room) * sizeof *sums, error);
     if (!sums)
         return error->status;
 #pragma omp parallel for schedule(dynamic) if (s.count > 1)
-    for (uint64_t k = 0; k < s.count; k++) {
-        uint64_t end = part_begin(&s, k + 1), most = panel_rows(rank);
-        for (uint64_t i = part_begin(&s, k); i < end; i += most)
-            add_gram(a + i * rank, sums + k * stride, end - i < most ? end - i : most, rank);
-    }
+    for (uint64_t k = 0; k < s.count; k++)
+        add_part_gram(a, part_begin(&s, k), part_begin(&s, k + 1), rank, precision,
+                      sums + k * stride, sums + s.count * stride + k * room);
     sum_parts(sums, s.count, stride);
     store_gram(g, sums, rank);
     memory_free(sums);
     return STATUS_OK;
 }
 
-static enum status update(const struct row_step *step, const double *m, double *a, uint64_t rows,
+static enum status update(const struct row_step *step, const struct host_dense_rows *rows,
                           double *g, double *inner, struct error *error)
 {
+    const enum precision precision = rows->precision;
     uint64_t rank = step->rank, most = panel_rows(rank);
-    struct parts s = cut(rows, least_part_rows(rank));
-    uint64_t stride = rank * rank + rank, room = step_room(step);
+    struct parts s = cut(rows->rows, least_part_rows(rank));
+    uint64_t stride = rank * rank + rank, room = update_room(step);
     double *sums = memory_zeros(s.count, stride * sizeof *sums, error);
     double *buffer =
         sums ? memory_array((size_t)omp_get_max_threads(), room * sizeof *buffer, error) : NULL;
@@ -171,8 +209,9 @@ static enum status update(const struct row_step *step, const double *m, double *
             double *gram_sum = sums + k * stride, *inner_sum = gram_sum + rank * rank;
             uint64_t end = part_begin(&s, k + 1);
             for (uint64_t i = part_begin(&s, k); i < end; i += most)
-                update_panel(step, m + i * rank, a + i * rank, end - i < most ? end - i : most,
-                             gram_sum, inner_sum, own);
+                update_panel(step, host_entry_of(rows->m, i * rank, precision),
+                             host_entry(rows->a, i * rank, precision),
+                             end - i < most ? end - i : most, gram_sum, inner_sum, own);
         }
         sum_parts(sums, s.count, stride);
         store_gram(g, sums, rank);
@@ -183,24 +222,32 @@ static enum status update(const struct row_step *step, const double *m, double *
     return error->status;
 }
 
-enum status host_dense_update(const struct host_dense_inverse *inverse, const double *m, double *a,
-                              uint64_t rows, double *g, double *inner, struct error *error)
+enum status host_dense_update(const struct host_dense_inverse *inverse,
+                              const struct host_dense_rows *rows, double *g, double *inner,
+                              struct error *error)
 {
-    const struct row_step step = {.inverse = inverse, .rank = inverse->rank};
-    return update(&step, m, a, rows, g, inner, error);
+    const struct row_step step = {
+        .inverse = inverse, .rank = inverse->rank, .precision = rows->precision};
+    return update(&step, rows, g, inner, error);
 }
 
-enum status host_dense_update_nonneg(const struct host_nonneg *nonneg, const double *m, double *a,
-                                     uint64_t rows, double *g, double *inner, struct error *error)
+enum status host_dense_update_nonneg(const struct host_nonneg *nonneg,
+                                     const struct host_dense_rows *rows, double *g, double *inner,
+                                     struct error *error)
 {
-    const struct row_step step = {.nonneg = nonneg, .rank = nonneg->rank};
-    return update(&step, m, a, rows, g, inner, error);
+    const struct row_step step = {
+        .nonneg = nonneg, .rank = nonneg->rank, .precision = rows->precision};
+    return update(&step, rows, g, inner, error);
 }
 
-void host_dense_scale_columns(double *a, uint64_t rows, uint64_t rank, const double *scale)
+void host_dense_scale_columns(void *a, uint64_t rows, uint64_t rank, enum precision precision,
+                              const double *scale)
 {
 #pragma omp parallel for schedule(static) if (rows > least_part_rows(rank))
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t r = 0; r < rank; r++)
-            a[i * rank + r] *= scale[r];
+            if (precision == PRECISION_SINGLE)
+                ((float *)a)[i * rank + r] *= (float)scale[r];
+            else
+                ((double *)a)[i * rank + r] *= scale[r];
 }

@@ -105,7 +105,8 @@ static void keep_zeros(double *v, uint64_t kept, const double *diagonal, uint64_
 }
 
 /* factor[0] = V^+ by eigendecomposition, by way of factor[1]; V is destroyed. */
-static enum status pseudoinverse(struct host_dense_inverse *p, double *v, struct error *error)
+static enum status pseudoinverse(struct host_dense_inverse *p, double *v, double epsilon,
+                                 struct error *error)
 {
     uint64_t rank = p->rank;
     double *w = memory_array(rank, sizeof *w, error);
@@ -113,7 +114,7 @@ static enum status pseudoinverse(struct host_dense_inverse *p, double *v, struct
         p->factor[1][r] = v[r * rank + r];
     if (!w || symmetric_eigen(v, rank, w, error) != STATUS_OK)
         goto done;
-    double least = (double)rank * DBL_EPSILON * w[rank - 1]; /* ascending: the last is largest */
+    double least = (double)rank * epsilon * w[rank - 1]; /* ascending: the last is largest */
     uint64_t kept = 0;
     while (kept < rank && w[rank - 1 - kept] > least && w[rank - 1 - kept] > 0.0)
         kept++;
@@ -134,8 +135,9 @@ done:
 }
 
 enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, uint64_t rank,
-                                      struct error *error)
+                                      enum precision precision, struct error *error)
 {
+    const double epsilon = precision == PRECISION_SINGLE ? (double)FLT_EPSILON : DBL_EPSILON;
     *p = (struct host_dense_inverse){.rank = rank};
     if (!all_finite(v, rank * rank))
         return error_set(error, STATUS_NUMERICAL,
@@ -151,10 +153,10 @@ enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, u
     /* In 1-norms the reciprocal condition number is at most R times that in 2-norms, so a V that
      * passes has no eigenvalue that the pseudoinverse would drop. */
     if (error->status == STATUS_OK) {
-        if (reciprocal > (double)rank * (double)rank * DBL_EPSILON)
+        if (reciprocal > (double)rank * (double)rank * epsilon)
             invert_factors(lapack, p, reciprocal > WELL_CONDITIONED, v, error);
         else
-            pseudoinverse(p, v, error);
+            pseudoinverse(p, v, epsilon, error);
     }
     if (error->status != STATUS_OK)
         host_dense_inverse_free(p);

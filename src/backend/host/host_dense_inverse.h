@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "kernels/shared/precision.h"
 
 /* V^+ = factor[0] where V is well conditioned or singular. Otherwise V^+ = factor[0] factor[1], the
  * inverses of V's Cholesky factors: V^-1 itself would carry noise into the rows. */
@@ -17,10 +18,12 @@ struct host_dense_inverse {
 
 /* *p = V^+ of symmetric positive semidefinite V (R x R, destroyed): by Cholesky, or, where V is not
  * numerically positive definite, by eigendecomposition, with eigenvalues up to R * eps * (largest)
- * taken as zero. STATUS_NUMERICAL where V is not finite or the eigendecomposition fails,
- * STATUS_MEMORY. On failure *p is empty. The caller frees *p with host_dense_inverse_free. */
+ * taken as zero; eps is that of the precision in which the rows are stored, for smaller ones stand
+ * beside the rounding of the rows. STATUS_NUMERICAL where V is not finite or the eigendecomposition
+ * fails, STATUS_MEMORY. On failure *p is empty. The caller frees *p with host_dense_inverse_free.
+ */
 enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, uint64_t rank,
-                                      struct error *error);
+                                      enum precision precision, struct error *error);
 
 /* V^+ = diag(row) V^+ diag(column), with row and column (R) each. */
 void host_dense_inverse_scale(struct host_dense_inverse *p, const double *row,

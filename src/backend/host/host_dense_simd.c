@@ -15,8 +15,8 @@ static const struct host_dense_tiles *const tiles[] = {
 void host_dense_multiply(const struct host_dense_product *p, bool upper)
 {
     for (uint64_t column = 0, width; column < p->rank; column += width) {
-        width = simd_tile_width(p->rank - column);
-        uint64_t simd = simd_width(width), vectors = (width + simd - 1) / simd;
+        width = simd_tile_width(p->rank - column, PRECISION_DOUBLE);
+        uint64_t simd = simd_width(width, PRECISION_DOUBLE), vectors = (width + simd - 1) / simd;
         struct host_dense_product part = *p;
         if (upper && part.rows > column + width)
             part.rows = column + width;

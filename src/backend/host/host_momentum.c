@@ -4,6 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "backend/host/host_entries.h"
+#include "base/memory.h"
+
+#define PIECE 64 /* entries of a row that are worked on at a time */
+
 static void swap(double **a, double **b)
 {
     double *of_a = *a;
@@ -13,7 +18,9 @@ static void swap(double **a, double **b)
 
 static void trade_mode(struct host_state *h, int n)
 {
-    swap(&h->factor[n], &h->second[n].factor);
+    void *factor = h->factor[n];
+    h->factor[n] = h->second[n].factor;
+    h->second[n].factor = factor;
     swap(&h->gram[n], &h->second[n].gram);
     swap(&h->scale[n], &h->second[n].scale);
     host_state_changed(h, n);
@@ -31,24 +38,42 @@ void host_state_trade(void *state)
 static void copy_mode(struct host_state *h, int n)
 {
     struct host_second *second = &h->second[n];
-    uint64_t rows = h->shape.dims[n], rank = h->rank;
+    uint64_t rank = h->rank;
     memcpy(second->scale, h->scale[n], rank * sizeof(double));
     memcpy(second->gram, h->gram[n], rank * rank * sizeof(double));
-#pragma omp parallel for schedule(static) if (rows * rank > 65536)
-    for (uint64_t i = 0; i < rows; i++)
-        memcpy(second->factor + i * rank, h->factor[n] + i * rank, rank * sizeof(double));
+    memory_copy(second->factor, h->factor[n],
+                h->shape.dims[n] * rank * precision_bytes(h->sweep.precision));
 }
 
-/* s (rows x R) = a diag(now) + s diag(before); where `clip`, without its negative entries. */
-static void combine(double *s, const double *a, uint64_t rows, uint64_t rank, const double *now,
-                    const double *before, bool clip)
+/* What a row of Y is made of. */
+struct combination {
+    const double *now, *before; /* (R) */
+    bool clip;                  /* negative entries become zero */
+};
+
+static double combined(const struct combination *c, uint64_t r, double a, double s)
 {
+    double y = c->now[r] * a + c->before[r] * s;
+    return c->clip && y < 0 ? 0 : y; /* a NaN stays */
+}
+
+/* s (rows x R) = a diag(now) + s diag(before). */
+static void combine(const struct host_state *h, void *s, const void *a, uint64_t rows,
+                    const struct combination *c)
+{
+    const enum precision precision = h->sweep.precision;
+    const uint64_t rank = h->rank;
 #pragma omp parallel for schedule(static) if (rows * rank > 65536)
     for (uint64_t i = 0; i < rows; i++)
-        for (uint64_t r = 0; r < rank; r++) {
-            uint64_t e = i * rank + r;
-            double y = now[r] * a[e] + before[r] * s[e];
-            s[e] = clip && y < 0 ? 0 : y; /* a NaN stays */
+        for (uint64_t first = 0; first < rank; first += PIECE) {
+            double of_a[PIECE], of_s[PIECE];
+            const uint64_t e = i * rank + first,
+                           count = rank - first < PIECE ? rank - first : PIECE;
+            host_entries_read(of_a, host_entry_of(a, e, precision), count, precision);
+            host_entries_read(of_s, host_entry_of(s, e, precision), count, precision);
+            for (uint64_t k = 0; k < count; k++)
+                of_s[k] = combined(c, first + k, of_a[k], of_s[k]);
+            host_entries_write(host_entry(s, e, precision), of_s, count, precision);
         }
 }
 
@@ -75,8 +100,8 @@ static enum status extrapolate_mode(struct host_state *h, int n, const struct mo
         now[r] = is_zero ? 0 : step->now * h->scale[n][r];
         before[r] = is_zero ? 0 : step->before * h->second[n].scale[r];
     }
-    combine(h->second[n].factor, h->factor[n], h->shape.dims[n], h->rank, now, before,
-            h->rules.nonneg[n]);
+    const struct combination c = {now, before, h->rules.nonneg[n]};
+    combine(h, h->second[n].factor, h->factor[n], h->shape.dims[n], &c);
     trade_mode(h, n);
     return measure_mode(h, n, error);
 }

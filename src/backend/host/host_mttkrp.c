@@ -71,7 +71,7 @@ enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int
     p->x = x;
     p->mode = mode;
     p->conflict = conflict;
-    p->near_entries = NEAR_CACHES * machine_core_cache() / sizeof(double);
+    p->near_bytes = NEAR_CACHES * machine_core_cache();
     for (int n = 0; n < x->shape.order; n++)
         p->other_rows += n == mode ? 0 : x->shape.dims[n];
     p->nruns = runs;
@@ -114,7 +114,7 @@ static void sum_run_tile(struct host_row_sums *s, const struct blco *x, int mode
         for (int n = 0, k = 0; n < x->shape.order; n++) {
             if (n == mode)
                 continue;
-            const double *rows = s->other[k].rows;
+            const void *rows = s->other[k].rows;
             s->other[k] = operand_of(x, n, b);
             s->other[k++].rows = rows;
         }
@@ -126,32 +126,36 @@ static void sum_run_tile(struct host_row_sums *s, const struct blco *x, int mode
 
 /* All tiles of columns of a run; *s says where the run's rows go. */
 static void sum_run_tiles(struct host_row_sums *s, const struct host_mttkrp *p,
-                          const struct host_run *run, double *const *factor)
+                          const struct host_run *run, const struct host_rows *rows)
 {
     s->others = p->x->shape.order - 1;
     s->value = p->x->value;
-    s->distant = p->other_rows * s->rank > p->near_entries;
+    s->rank = rows->rank;
+    s->precision = rows->precision;
+    s->distant = p->other_rows * s->rank * precision_bytes(s->precision) > p->near_bytes;
     for (s->column = 0; s->column < s->rank; s->column += s->width) {
-        s->width = simd_tile_width(s->rank - s->column);
+        s->width = simd_tile_width(s->rank - s->column, s->precision);
         for (int n = 0, k = 0; n < p->x->shape.order; n++)
             if (n != p->mode)
-                s->other[k++].rows = factor[n] + s->column;
+                s->other[k++].rows = host_entry_of(rows->of[n], s->column, s->precision);
         sum_run_tile(s, p->x, p->mode, run);
     }
 }
 
-static void zero_rows(double *m, uint64_t rows, uint64_t rank)
+static void zero_rows(void *m, uint64_t count, const struct host_rows *rows)
 {
-#pragma omp parallel for schedule(static) if (rows * rank > 65536)
-    for (uint64_t i = 0; i < rows; i++)
-        memset(m + i * rank, 0, rank * sizeof *m);
+    const uint64_t rank = rows->rank;
+#pragma omp parallel for schedule(static) if (count * rank > 65536)
+    for (uint64_t i = 0; i < count; i++)
+        host_entries_zero(host_entry(m, i * rank, rows->precision), rank, rows->precision);
 }
 
 /* Adds the runs' first and last rows to M, in the order of the runs. */
-static void add_boundaries(const struct host_mttkrp *p, uint64_t rank, double *m,
-                           const double *scratch)
+static void add_boundaries(const struct host_mttkrp *p, const struct host_rows *rows, void *m,
+                           const void *scratch)
 {
-    uint64_t parts = (rank + BOUNDARY_COLUMNS - 1) / BOUNDARY_COLUMNS;
+    const enum precision precision = rows->precision;
+    const uint64_t rank = rows->rank, parts = (rank + BOUNDARY_COLUMNS - 1) / BOUNDARY_COLUMNS;
 #pragma omp parallel for schedule(static) if (parts > 1)
     for (uint64_t k = 0; k < parts; k++) {
         uint64_t column = k * BOUNDARY_COLUMNS, width = least_of(rank - column, BOUNDARY_COLUMNS);
@@ -161,95 +165,96 @@ static void add_boundaries(const struct host_mttkrp *p, uint64_t rank, double *m
             if (e % 2 == 1 && run->high == run->low)
                 continue;
             uint64_t row = e % 2 == 0 ? run->low : run->high;
-            double *to = m + row * rank + column;
-            const double *from = scratch + (run->scratch + e % 2) * rank + column;
+            uint64_t from = (run->scratch + e % 2) * rank + column;
+            void *to = host_entry(m, row * rank + column, precision);
             if (row >= fresh)
-                memset(to, 0, width * sizeof *to);
+                host_entries_zero(to, width, precision);
             fresh = row + 1;
-            for (uint64_t r = 0; r < width; r++)
-                to[r] += from[r];
+            host_entries_add(to, host_entry_of(scratch, from, precision), width, precision);
         }
     }
 }
 
 /* A run stores the rows between its first and its last, which no other run has, and zeroes the rows
  * without nonzeros up to the next run's first row; its own first and last row go to scratch. */
-static void mttkrp_ordered(const struct host_mttkrp *p, uint64_t rank, double *const *factor,
-                           double *m, double *scratch)
+static void mttkrp_ordered(const struct host_mttkrp *p, const struct host_rows *rows, void *m,
+                           void *scratch)
 {
-    uint64_t rows = p->x->shape.dims[p->mode];
+    const uint64_t length = p->x->shape.dims[p->mode], rank = rows->rank;
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
         const struct host_run *run = &p->run[k];
-        double *boundary = scratch + run->scratch * rank;
+        uint64_t boundary = run->scratch * rank;
         struct host_row_sums s = {.sink = HOST_ROW_STORE,
-                                  .rank = rank,
                                   .m = m,
                                   .low = run->low,
                                   .high = run->high,
-                                  .low_row = boundary,
-                                  .high_row = boundary + rank,
+                                  .low_row = host_entry(scratch, boundary, rows->precision),
+                                  .high_row = host_entry(scratch, boundary + rank, rows->precision),
                                   .zero_from = k == 0 ? 0 : run->low,
-                                  .zero_to = k + 1 < p->nruns ? p->run[k + 1].low : rows};
-        sum_run_tiles(&s, p, run, factor);
+                                  .zero_to = k + 1 < p->nruns ? p->run[k + 1].low : length};
+        sum_run_tiles(&s, p, run, rows);
     }
-    add_boundaries(p, rank, m, scratch);
+    add_boundaries(p, rows, m, scratch);
 }
 
-/* Every run adds into a private window, and the windows are summed row by row. */
-static void mttkrp_windows(const struct host_mttkrp *p, uint64_t rank, double *const *factor,
-                           double *m, double *scratch)
+/* M = the sum of the runs' private windows. */
+static void merge_windows(const struct host_mttkrp *p, const struct host_rows *rows, void *m,
+                          const void *scratch)
 {
-    zero_rows(scratch, p->scratch_rows, rank);
-#pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
-    for (uint64_t k = 0; k < p->nruns; k++) {
-        const struct host_run *run = &p->run[k];
-        struct host_row_sums s = {.sink = HOST_ROW_ADD,
-                                  .rank = rank,
-                                  .m = scratch + run->scratch * rank,
-                                  .low = run->low};
-        sum_run_tiles(&s, p, run, factor);
-    }
-    uint64_t rows = p->x->shape.dims[p->mode];
+    const enum precision precision = rows->precision;
+    const uint64_t length = p->x->shape.dims[p->mode], rank = rows->rank;
 #pragma omp parallel for schedule(static) if (p->nruns > 1)
-    for (uint64_t i = 0; i < rows; i++) {
-        double *to = m + i * rank;
-        memset(to, 0, rank * sizeof *to);
+    for (uint64_t i = 0; i < length; i++) {
+        void *to = host_entry(m, i * rank, precision);
+        host_entries_zero(to, rank, precision);
         for (uint64_t k = 0; k < p->nruns; k++) {
             const struct host_run *run = &p->run[k];
-            if (i < run->low || i > run->high)
-                continue;
-            const double *from = scratch + (run->scratch + i - run->low) * rank;
-            for (uint64_t r = 0; r < rank; r++)
-                to[r] += from[r];
+            uint64_t from = (run->scratch + i - run->low) * rank;
+            if (i >= run->low && i <= run->high)
+                host_entries_add(to, host_entry_of(scratch, from, precision), rank, precision);
         }
     }
 }
 
-/* Neighbouring nonzeros of a row are summed and added as one; the baseline adds each by itself. */
-static void mttkrp_atomic(const struct host_mttkrp *p, uint64_t rank, double *const *factor,
-                          double *m)
+/* Every run adds into a private window, and the windows are summed row by row. */
+static void mttkrp_windows(const struct host_mttkrp *p, const struct host_rows *rows, void *m,
+                           void *scratch)
 {
-    zero_rows(m, p->x->shape.dims[p->mode], rank);
+    zero_rows(scratch, p->scratch_rows, rows);
+#pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
+    for (uint64_t k = 0; k < p->nruns; k++) {
+        const struct host_run *run = &p->run[k];
+        struct host_row_sums s = {
+            .sink = HOST_ROW_ADD,
+            .m = host_entry(scratch, run->scratch * rows->rank, rows->precision),
+            .low = run->low};
+        sum_run_tiles(&s, p, run, rows);
+    }
+    merge_windows(p, rows, m, scratch);
+}
+
+/* Neighbouring nonzeros of a row are summed and added as one; the baseline adds each by itself. */
+static void mttkrp_atomic(const struct host_mttkrp *p, const struct host_rows *rows, void *m)
+{
+    zero_rows(m, p->x->shape.dims[p->mode], rows);
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
         struct host_row_sums s = {.sink = p->conflict == CONFLICT_ATOMIC ? HOST_ROW_ATOMIC_EACH
                                                                          : HOST_ROW_ATOMIC,
-                                  .rank = rank,
                                   .m = m};
-        sum_run_tiles(&s, p, &p->run[k], factor);
+        sum_run_tiles(&s, p, &p->run[k], rows);
     }
 }
 
-void host_mttkrp(const struct host_mttkrp *p, uint64_t rank, double *const *factor, double *m,
-                 double *scratch)
+void host_mttkrp(const struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch)
 {
     if (p->nruns == 0)
-        zero_rows(m, p->x->shape.dims[p->mode], rank);
+        zero_rows(m, p->x->shape.dims[p->mode], rows);
     else if (p->conflict == CONFLICT_ORDERED)
-        mttkrp_ordered(p, rank, factor, m, scratch);
+        mttkrp_ordered(p, rows, m, scratch);
     else if (p->conflict == CONFLICT_HIERARCHICAL)
-        mttkrp_windows(p, rank, factor, m, scratch);
+        mttkrp_windows(p, rows, m, scratch);
     else
-        mttkrp_atomic(p, rank, factor, m);
+        mttkrp_atomic(p, rows, m);
 }

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "backend/host/host_entries.h"
 #include "base/error.h"
 #include "plan/conflict.h"
 #include "tensor/blco.h"
@@ -24,9 +25,9 @@ struct host_mttkrp {
     enum conflict conflict; /* ORDERED: x is in the ordering of `mode`              */
     uint64_t nruns;
     struct host_run *run;  /* (nruns); owned                                       */
-    uint64_t scratch_rows; /* rows of R doubles that host_mttkrp needs as scratch  */
+    uint64_t scratch_rows; /* rows of R entries that host_mttkrp needs as scratch  */
     uint64_t other_rows;   /* rows of the other modes' factors together            */
-    uint64_t near_entries; /* factors of so many doubles are as good as in cache   */
+    uint64_t near_bytes;   /* factors of so many bytes are as good as in cache     */
 };
 
 /* Prepares mode `mode` of x, which must stay as it is while *p is in use. `copies` is the number of
@@ -35,10 +36,17 @@ struct host_mttkrp {
 enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int mode,
                                 enum conflict conflict, uint64_t copies, struct error *error);
 
-/* m (I_mode x R) from factor[n] (I_n x R) for n != mode; scratch (scratch_rows x R) is overwritten.
- * With ORDERED and HIERARCHICAL the result does not depend on the number of threads. */
-void host_mttkrp(const struct host_mttkrp *p, uint64_t rank, double *const *factor, double *m,
-                 double *scratch);
+/* The rows that are multiplied; borrowed. */
+struct host_rows {
+    uint64_t rank;                 /* R                                                     */
+    enum precision precision;      /* of these entries, and of M's                          */
+    const void *of[MAX_ORDER + 1]; /* (I_n x R) of each mode n                              */
+};
+
+/* m (I_mode x R) from rows->of[n] for n != mode; scratch (scratch_rows x R) is overwritten. Entries
+ * of both have the precision of the rows. With ORDERED and HIERARCHICAL the result does not depend
+ * on the number of threads. */
+void host_mttkrp(const struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch);
 
 /* Accepts an empty *p. */
 void host_mttkrp_free(struct host_mttkrp *p);

@@ -39,7 +39,8 @@ static enum status fill_weights(struct host_nonneg *p, const struct host_nonneg_
 
 static void fill_scales(struct host_nonneg *p, const struct host_nonneg_start *start)
 {
-    const struct nonneg_floor *floor = &nonneg_floor_double;
+    const struct nonneg_floor *floor =
+        start->precision == PRECISION_SINGLE ? &nonneg_floor_single : &nonneg_floor_double;
     double most = 0, share = floor->floor / sqrt((double)start->rows);
     for (uint64_t r = 0; r < p->rank; r++)
         most = fmax(most, fabs(start->lambda[r]));
@@ -84,7 +85,7 @@ void host_nonneg_rows(const struct host_nonneg *p, const double *m, const double
 {
     host_nonneg_panel *panel = host_nonneg_simd2;
 #if SIMD_X86
-    uint64_t simd = simd_width(8);
+    uint64_t simd = simd_width(8, PRECISION_DOUBLE);
     panel = simd == 8 ? host_nonneg_simd8 : simd == 4 ? host_nonneg_simd4 : panel;
 #endif
     panel(p, m, a, x, rows, scratch);

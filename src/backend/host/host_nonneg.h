@@ -8,16 +8,18 @@
 
 #include "backend/host/host_nonneg_simd.h"
 #include "base/error.h"
+#include "kernels/shared/precision.h"
 
 /* What an update begins with. Arrays are borrowed. */
 struct host_nonneg_start {
-    const double *v;      /* (R x R), the ridge included                                      */
-    const double *m;      /* (R): what the columns of M lack                                  */
-    const double *a;      /* (R): what the columns of the old A lack to be unit columns       */
-    const double *lambda; /* (R)                                                              */
-    const double *out;    /* (R): what the columns of B are to be multiplied by               */
-    uint64_t rows;        /* of the whole factor matrix                                       */
-    bool fit_rows;        /* the weights say nothing yet                                      */
+    const double *v;          /* (R x R), the ridge included                                      */
+    const double *m;          /* (R): what the columns of M lack                                  */
+    const double *a;          /* (R): what the columns of the old A lack to be unit columns       */
+    const double *lambda;     /* (R)                                                              */
+    const double *out;        /* (R): what the columns of B are to be multiplied by               */
+    uint64_t rows;            /* of the whole factor matrix                                       */
+    bool fit_rows;            /* the weights say nothing yet                                      */
+    enum precision precision; /* of the entries of M and A */
 };
 
 /* The caller frees *p with host_nonneg_free; it is empty on failure. STATUS_NUMERICAL where V is

@@ -96,9 +96,11 @@ static double rate_of(row_work work, double *table, uint64_t rows, uint64_t rank
     return best;
 }
 
-static enum status measure_modes(const struct shape *shape, uint64_t rank,
+static enum status measure_modes(const struct shape *shape, uint64_t rank, enum precision precision,
                                  struct backend_rates *rates, struct error *error)
 {
+    const uint64_t row_bytes = rank * precision_bytes(precision);
+    const uint64_t doubles = (row_bytes + sizeof(double) - 1) / sizeof(double);
     uint64_t longest = 1, most = TABLE_BYTES / sizeof(double) / rank;
     for (int n = 0; n < shape->order; n++)
         longest = shape->dims[n] > longest ? shape->dims[n] : longest;
@@ -121,7 +123,7 @@ static enum status measure_modes(const struct shape *shape, uint64_t rank,
         }
         uint64_t rows = shape->dims[n] < longest ? shape->dims[n] : longest;
         rates->gather_bytes_per_second[n] =
-            rate_of(gather_rows, table, rows, rank) * (double)rank * (double)sizeof(double);
+            rate_of(gather_rows, table, rows, doubles) * (double)row_bytes;
         rates->atomic_rows_per_second[n] = rate_of(add_rows_atomically, table, rows, rank);
     }
     memory_free(table);
@@ -151,11 +153,11 @@ static enum status measure_copy(struct backend_rates *rates, struct error *error
     return error->status;
 }
 
-enum status host_rates(const struct shape *shape, uint64_t rank, struct backend_rates *rates,
-                       struct error *error)
+enum status host_rates(const struct shape *shape, uint64_t rank, enum precision precision,
+                       struct backend_rates *rates, struct error *error)
 {
     *rates = (struct backend_rates){0};
     if (measure_copy(rates, error) == STATUS_OK)
-        measure_modes(shape, rank, rates, error);
+        measure_modes(shape, rank, precision, rates, error);
     return error->status;
 }

@@ -1,5 +1,6 @@
 #include "backend/host/host_residual.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "backend/host/host_residual_simd.h"
@@ -14,15 +15,18 @@
 #define MOST_SUMS     (UINT64_C(1) << 20) /* entries of all parts' Grams */
 
 /* Rows of a few columns would leave half of the widest vectors empty. */
-static const struct host_residual_kernels *kernels(uint64_t rank)
+static const struct host_residual_kernels *kernels(uint64_t rank, enum precision precision)
 {
+    const bool single = precision == PRECISION_SINGLE;
 #if SIMD_X86
-    uint64_t simd = simd_width(8);
+    uint64_t simd = simd_width(8, PRECISION_DOUBLE);
+    if (simd == 8 && rank > 4)
+        return single ? &host_residual_single8 : &host_residual_simd8;
     if (simd >= 4)
-        return simd == 8 && rank > 4 ? &host_residual_simd8 : &host_residual_simd4;
+        return single ? &host_residual_single4 : &host_residual_simd4;
 #endif
     (void)rank;
-    return &host_residual_simd1;
+    return single ? &host_residual_single1 : &host_residual_simd1;
 }
 
 static uint64_t least_of(uint64_t a, uint64_t b)
@@ -58,16 +62,17 @@ static struct double_double part_sum(const struct host_residual_block *model,
                                      uint64_t first, uint64_t last)
 {
     struct host_residual_block p = *model;
+    const struct host_residual_kernels *kernel = kernels(p.rank, s->precision);
     struct double_double sum = {0, 0};
     for (uint64_t b = blco_block_of(x, first), end; first < last; b++, first = end) {
         end = least_of(last, x->block[b].first + x->block[b].count);
         enter_block(&p, s, x, b);
-        sum = dd_add(sum, kernels(p.rank)->nonzeros(&p, first, end));
+        sum = dd_add(sum, kernel->nonzeros(&p, first, end));
     }
     return sum;
 }
 
-struct double_double host_residual_nonzeros(const struct host_sweep *s, double *const *factor,
+struct double_double host_residual_nonzeros(const struct host_sweep *s, void *const *factor,
                                             const double *weight)
 {
     const struct blco *x = any_ordering(s);
@@ -100,8 +105,9 @@ static uint64_t gram_parts(uint64_t rows, uint64_t rank)
     return parts < 1 ? 1 : parts;
 }
 
-enum status host_residual_gram(const double *a, uint64_t rows, uint64_t rank,
-                               struct double_double *gram, struct error *error)
+enum status host_residual_gram(const void *a, uint64_t rows, uint64_t rank,
+                               enum precision precision, struct double_double *gram,
+                               struct error *error)
 {
     uint64_t parts = gram_parts(rows, rank), size = rank * rank, step = (rows + parts - 1) / parts;
     struct double_double *sums = memory_zeros(parts, size * sizeof *sums, error);
@@ -111,8 +117,9 @@ enum status host_residual_gram(const double *a, uint64_t rows, uint64_t rank,
     for (uint64_t k = 0; k < parts; k++)
         for (uint64_t i = 0; i < rank; i++) {
             uint64_t first = least_of(rows, k * step);
-            kernels(rank)->gram_row(a + first * rank, least_of(step, rows - first), rank, i,
-                                    sums + k * size + i * rank);
+            kernels(rank, precision)
+                ->gram_row(host_entry_of(a, first * rank, precision), least_of(step, rows - first),
+                           rank, i, sums + k * size + i * rank);
         }
     memcpy(gram, sums, size * sizeof *gram);
     for (uint64_t k = 1; k < parts; k++)

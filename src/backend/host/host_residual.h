@@ -8,12 +8,13 @@
 
 /* The sum over all nonzeros x of x (x - 2 m), where m = sum over r of weight[r] times the product
  * of the rows of factor[n] (I_n x R): a pass over one of the orderings. By all OpenMP threads. */
-struct double_double host_residual_nonzeros(const struct host_sweep *s, double *const *factor,
+struct double_double host_residual_nonzeros(const struct host_sweep *s, void *const *factor,
                                             const double *weight);
 
 /* gram (R x R): its entries (i, j) with i <= j = A'A of A (rows x R). By all OpenMP threads.
  * STATUS_MEMORY. */
-enum status host_residual_gram(const double *a, uint64_t rows, uint64_t rank,
-                               struct double_double *gram, struct error *error);
+enum status host_residual_gram(const void *a, uint64_t rows, uint64_t rank,
+                               enum precision precision, struct double_double *gram,
+                               struct error *error);
 
 #endif

@@ -1,5 +1,6 @@
 /* The inner loops of host_residual.c, in twice the digits of a double. Implemented in
- * host_residual_simd*.c, once for each kind of processor; each of them includes
+ * host_residual_simd*.c and, for entries that are floats, host_residual_single*.c, once for each
+ * kind of processor; each of them includes
  * host_residual_simd_body.h. */
 #ifndef BLCO_HOST_RESIDUAL_SIMD_H
 #define BLCO_HOST_RESIDUAL_SIMD_H
@@ -23,11 +24,13 @@ struct host_residual_kernels {
     struct double_double (*nonzeros)(const struct host_residual_block *p, uint64_t first,
                                      uint64_t last);
     /* row (R): entry j >= i becomes the inner product of the columns i and j of A (rows x R). */
-    void (*gram_row)(const double *a, uint64_t rows, uint64_t rank, uint64_t i,
+    void (*gram_row)(const void *a, uint64_t rows, uint64_t rank, uint64_t i,
                      struct double_double *row);
 };
 
 extern const struct host_residual_kernels host_residual_simd1, host_residual_simd4,
     host_residual_simd8;
+extern const struct host_residual_kernels host_residual_single1, host_residual_single4,
+    host_residual_single8;
 
 #endif

@@ -1,4 +1,5 @@
-/* The body of the inner loops of the residual: each host_residual_simdL*.c defines SIMD_WIDTH, vec
+/* The body of the inner loops of the residual: each host_residual_simdL*.c and
+ * host_residual_singleL*.c defines SIMD_SINGLE where entries are floats, SIMD_WIDTH, vec
  * (SIMD_WIDTH doubles) and fused(a, b, c), which is a b + c rounded once, says for which
  * processors, and includes this file once; no other file does. */
 #include <string.h>
@@ -12,16 +13,29 @@ struct wide {
     vec high, low;
 };
 
-/* The first `width` doubles of `from`, then zeros. */
-INLINE vec load(const double *from, uint64_t width)
+#ifdef SIMD_SINGLE
+typedef float entry;
+#else
+typedef double entry;
+#endif
+
+/* The first `width` entries of `from`, then zeros. */
+INLINE vec load(const entry *from, uint64_t width)
 {
     vec x;
     double part[SIMD_WIDTH] = {0};
-    if (width >= SIMD_WIDTH) {
-        memcpy(&x, from, sizeof x);
-        return x;
-    }
-    for (uint64_t w = 0; w < width; w++)
+    for (uint64_t w = 0; w < SIMD_WIDTH && w < width; w++)
+        part[w] = (double)from[w];
+    memcpy(&x, part, sizeof x);
+    return x;
+}
+
+/* The first `width` weights of `from`, then zeros. */
+INLINE vec load_weights(const double *from, uint64_t width)
+{
+    vec x;
+    double part[SIMD_WIDTH] = {0};
+    for (uint64_t w = 0; w < SIMD_WIDTH && w < width; w++)
         part[w] = from[w];
     memcpy(&x, part, sizeof x);
     return x;
@@ -57,15 +71,16 @@ INLINE struct double_double total(const struct wide *x)
 
 static struct double_double model_at(const struct host_residual_block *p, uint64_t i)
 {
-    const double *row[MAX_ORDER];
+    const entry *row[MAX_ORDER];
     struct wide sum = {0};
     for (int n = 0; n < p->order; n++) {
         uint64_t at = host_row_coordinate(&p->mode[n], i);
-        row[n] = p->mode[n].rows + (p->coordinate[n] ? p->coordinate[n][at] : at) * p->rank;
+        row[n] = (const entry *)p->mode[n].rows +
+                 (p->coordinate[n] ? p->coordinate[n][at] : at) * p->rank;
     }
     for (uint64_t r = 0; r < p->rank; r += SIMD_WIDTH) {
         uint64_t width = p->rank - r;
-        struct wide product = {.high = load(p->weight + r, width)};
+        struct wide product = {.high = load_weights(p->weight + r, width)};
         for (int n = 0; n < p->order; n++)
             product = times(product, load(row[n] + r, width));
         sum = sum_of(sum, product);
@@ -82,14 +97,15 @@ static struct double_double nonzeros(const struct host_residual_block *p, uint64
     return sum;
 }
 
-static void gram_row(const double *a, uint64_t rows, uint64_t rank, uint64_t i,
+static void gram_row(const void *matrix, uint64_t rows, uint64_t rank, uint64_t i,
                      struct double_double *row)
 {
+    const entry *a = matrix;
     for (uint64_t j = i; j < rank; j += SIMD_WIDTH) {
         struct wide sum = {0};
         double high[SIMD_WIDTH], low[SIMD_WIDTH];
         for (uint64_t k = 0; k < rows; k++) {
-            struct wide x = {.high = (vec){0} + a[k * rank + i]};
+            struct wide x = {.high = (vec){0} + (double)a[k * rank + i]};
             sum = sum_of(sum, times(x, load(a + k * rank + j, rank - j)));
         }
         memcpy(high, &sum.high, sizeof high);
@@ -99,7 +115,11 @@ static void gram_row(const double *a, uint64_t rows, uint64_t rank, uint64_t i,
     }
 }
 
-#define KERNELS_OF(width)   host_residual_simd##width
+#ifdef SIMD_SINGLE
+#define KERNELS_OF(width) host_residual_single##width
+#else
+#define KERNELS_OF(width) host_residual_simd##width
+#endif
 #define KERNELS_NAME(width) KERNELS_OF(width)
 
 const struct host_residual_kernels KERNELS_NAME(SIMD_WIDTH) = {nonzeros, gram_row};

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "backend/host/simd_width.h"
@@ -9,7 +10,8 @@
 void host_row_sums_zero(const struct host_row_sums *s, uint64_t from, uint64_t to)
 {
     for (uint64_t i = from; i < to; i++)
-        memset(s->m + i * s->rank + s->column, 0, s->width * sizeof *s->m);
+        host_entries_zero(host_entry(s->m, i * s->rank + s->column, s->precision), s->width,
+                          s->precision);
 }
 
 #define LOCKS 4096
@@ -35,13 +37,22 @@ static const struct host_row_sums_kernels *const kernels[] = {
     &host_row_sums_simd8,
 #endif
 };
+static const struct host_row_sums_kernels *const single_kernels[] = {
+    &host_row_sums_single1, NULL, /* two floats are no vector of their own */
+    &host_row_sums_single4,
+#if SIMD_X86
+    &host_row_sums_single8, &host_row_sums_single16,
+#endif
+};
 
 void host_row_sums_add(struct host_row_sums *s, uint64_t first, uint64_t last)
 {
     int order = s->others >= 2 && s->others <= 4 ? s->others - 2 : 3;
-    uint64_t simd = simd_width(s->width), vectors = (s->width + simd - 1) / simd;
+    uint64_t simd = simd_width(s->width, s->precision), vectors = (s->width + simd - 1) / simd;
     bool overlap = s->width % simd != 0;
-    kernels[__builtin_ctzll(simd)]->kernel[s->distant][order][overlap][vectors - 1](s, first, last);
+    const struct host_row_sums_kernels *const *of =
+        s->precision == PRECISION_SINGLE ? single_kernels : kernels;
+    of[__builtin_ctzll(simd)]->kernel[s->distant][order][overlap][vectors - 1](s, first, last);
 }
 
 void host_row_sums_begin(struct host_row_sums *s, uint64_t row)
@@ -56,15 +67,18 @@ void host_row_sums_begin(struct host_row_sums *s, uint64_t row)
 void host_row_sums_end(struct host_row_sums *s)
 {
     if (s->sink == HOST_ROW_STORE) {
-        memcpy(host_row_store(s, s->row), s->sum, s->width * sizeof *s->sum);
+        host_entries_write(host_row_store(s, s->row), s->sum, s->width, s->precision);
         host_row_sums_zero(s, s->row + 1, s->zero_to);
         return;
     }
-    double *to = s->m + (s->row - s->low) * s->rank + s->column;
+    void *to = host_row_added(s, s->row);
     if (s->sink != HOST_ROW_ADD)
         host_row_lock(s->row);
-    for (uint64_t r = 0; r < s->width; r++)
-        to[r] += s->sum[r];
+    if (s->precision == PRECISION_SINGLE)
+        for (uint64_t r = 0; r < s->width; r++)
+            ((float *)to)[r] += (float)s->sum[r];
+    else
+        host_entries_add(to, s->sum, s->width, PRECISION_DOUBLE);
     if (s->sink != HOST_ROW_ADD)
         host_row_unlock(s->row);
 }

@@ -1,22 +1,26 @@
 /* The MTTKRP kernel of the host: goes through consecutive nonzeros of a block for one tile of
  * columns, sums a row of M in registers while the output row stays the same, and stores or adds
  * the sum when it changes. Implemented in host_row_sums.c and, once for each SIMD width, in
- * host_row_sums_simd*.c, each of which includes host_row_sums_simd_body.h. */
+ * host_row_sums_simd*.c and, of floats, host_row_sums_single*.c, each of which includes
+ * host_row_sums_simd_body.h. Entries are doubles, or floats. A sum of floats is as near as that of
+ * doubles, but for some hundred roundings: after so many nonzeros of a row, what they come to is
+ * added to a sum in double precision. */
 #ifndef BLCO_HOST_ROW_SUMS_H
 #define BLCO_HOST_ROW_SUMS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backend/host/host_entries.h"
 #include "tensor/coo.h"
 
-#define HOST_ROW_SUMS_MAX_TILE 32 /* columns: SIMD_TILE_VECTORS vectors of 8 */
+#define HOST_ROW_SUMS_MAX_TILE 64 /* columns: SIMD_TILE_VECTORS vectors of 16 */
 
 /* One mode of a block: where its coordinate stands in the index words, and its factor's rows. */
 struct host_row_operand {
     const uint64_t *word; /* (nnz); not owned                                             */
     uint64_t mask, base;
-    const double *rows; /* the factor from the tile's first column on; NULL for the target */
+    const void *rows; /* the factor from the tile's first column on; NULL for the target */
     int shift;
 };
 
@@ -34,12 +38,13 @@ struct host_row_sums {
     int others; /* order - 1 */
     struct host_row_operand target, other[MAX_ORDER - 1];
     const double *value;         /* (nnz)                                                   */
+    enum precision precision;    /* of entries                                              */
     uint64_t rank;               /* R, the stride of every row                              */
     uint64_t column, width;      /* the tile: columns [column, column + width)              */
     bool distant;                /* the operands' rows are too many for the cache: prefetch */
-    double *m;                   /* M, or the private window: rows of R                     */
+    void *m;                     /* M, or the private window: rows of R                     */
     uint64_t low, high;          /* STORE: the sums of these two rows go to low_row, high_row */
-    double *low_row, *high_row;  /* (R) each                                                */
+    void *low_row, *high_row;    /* (R) each                                                */
     uint64_t zero_from, zero_to; /* STORE: empty rows in [zero_from, zero_to) become zero   */
     uint64_t row;                /* the present row ...                                     */
     double sum[HOST_ROW_SUMS_MAX_TILE]; /* ... and its sum, (width)                         */
@@ -65,12 +70,15 @@ void host_row_sums_end(struct host_row_sums *s);
 typedef void host_row_sums_kernel(struct host_row_sums *s, uint64_t first, uint64_t last);
 
 struct host_row_sums_kernels {
-    /* by distant, order (3, 4, 5, any), overlap, vectors of a tile - 1 */
+    /* by distant, order (3, 4, 5, any), overlap (NULL for vectors of one column, and for one
+     * vector), vectors of a tile - 1 */
     host_row_sums_kernel *kernel[2][4][2][4];
 };
 
 extern const struct host_row_sums_kernels host_row_sums_simd1, host_row_sums_simd2,
     host_row_sums_simd4, host_row_sums_simd8;
+extern const struct host_row_sums_kernels host_row_sums_single1, host_row_sums_single4,
+    host_row_sums_single8, host_row_sums_single16;
 
 /* Zeroes the tile of rows [from, to) of M, which no nonzero has. */
 void host_row_sums_zero(const struct host_row_sums *s, uint64_t from, uint64_t to);
@@ -81,10 +89,17 @@ void host_row_lock(uint64_t row);
 void host_row_unlock(uint64_t row);
 
 /* STORE: where the tile of this row's sum goes. */
-static inline double *host_row_store(const struct host_row_sums *s, uint64_t row)
+static inline void *host_row_store(const struct host_row_sums *s, uint64_t row)
 {
-    double *to = row == s->low ? s->low_row : row == s->high ? s->high_row : s->m + row * s->rank;
-    return to + s->column;
+    if (row == s->low || row == s->high)
+        return host_entry(row == s->low ? s->low_row : s->high_row, s->column, s->precision);
+    return host_entry(s->m, row * s->rank + s->column, s->precision);
+}
+
+/* Otherwise: where it is added. */
+static inline void *host_row_added(const struct host_row_sums *s, uint64_t row)
+{
+    return host_entry(s->m, (row - s->low) * s->rank + s->column, s->precision);
 }
 
 #endif

@@ -1,5 +1,6 @@
-/* The body of the MTTKRP kernels: each host_row_sums_simdL*.c defines SIMD_WIDTH (doubles in a
- * vector), says for which processors, and includes this file once; no other file does.
+/* The body of the MTTKRP kernels: each host_row_sums_simdL*.c and host_row_sums_singleL*.c defines
+ * SIMD_WIDTH (entries in a vector) and, for floats, SIMD_SINGLE, says for which processors, and
+ * includes this file once; no other file does.
  *
  * Columns that two vectors of a tile share are computed twice, alike, and stored or added once.
  * Products and sums are rounded alike for every SIMD_WIDTH. */
@@ -18,19 +19,19 @@ INLINE void put_row(const struct host_row_sums *s, const struct tile *t, uint64_
                     const vec *sum, int vectors)
 {
     if (s->sink == HOST_ROW_STORE) {
-        double *to = host_row_store(s, row);
+        entry *to = host_row_store(s, row);
         for (int v = 0; v < vectors; v++)
             store(to + column_of(t->last, v, vectors), sum[v]);
         return;
     }
-    double *to = s->m + (row - s->low) * s->rank + s->column;
+    entry *to = host_row_added(s, row);
     if (s->sink != HOST_ROW_ADD)
         host_row_lock(row);
     for (int v = 0; v < vectors; v++) {
         vec x = sum[v];
         if (v + 1 == vectors)
             x = (vec)((vec_bits)x & t->fresh);
-        double *p = to + column_of(t->last, v, vectors);
+        entry *p = to + column_of(t->last, v, vectors);
         store(p, load(p) + x);
     }
     if (s->sink != HOST_ROW_ADD)
@@ -40,24 +41,24 @@ INLINE void put_row(const struct host_row_sums *s, const struct tile *t, uint64_
 /* Nonzeros are decoded some at a time, in loops that vectorise. Where the operands' rows are
  * too many for the cache, they are prefetched AHEAD nonzeros before their use. */
 #define AHEAD              32
-#define CACHE_LINE         8 /* doubles */
+#define CACHE_LINE         (64 / ENTRY_BYTES) /* entries */
 #define DECODE_NNZ         128
 #define DISTANT_DECODE_NNZ 256
 
 /* Up to `most` decoded nonzeros: DECODE_NNZ, or DISTANT_DECODE_NNZ where distant. Arrays as compact
  * as `most` allows show in the time. */
 struct decoded {
-    const double *at[(MAX_ORDER - 1) * DISTANT_DECODE_NNZ]; /* (others x most): operands' rows */
-    uint64_t row[DISTANT_DECODE_NNZ];                       /* (most): rows of M */
+    const entry *at[(MAX_ORDER - 1) * DISTANT_DECODE_NNZ]; /* (others x most): operands' rows */
+    uint64_t row[DISTANT_DECODE_NNZ];                      /* (most): rows of M */
 };
 
 /* at[j] = the operand's row of nonzero first + j. A shift is much cheaper than a product in vectors
  * of 64-bit numbers. */
 static void decode_rows(const struct host_row_operand *o, uint64_t rank, uint64_t first,
-                        uint64_t count, const double **restrict at)
+                        uint64_t count, const entry **restrict at)
 {
     const uint64_t *word = o->word + first, mask = o->mask;
-    const double *rows = o->rows + o->base * rank;
+    const entry *rows = (const entry *)o->rows + o->base * rank;
     const int shift = o->shift;
     if ((rank & (rank - 1)) == 0) {
         const int left = __builtin_ctzll(rank);
@@ -99,7 +100,7 @@ INLINE void prefetch_rows(const struct decoded *d, const struct tile *t, uint64_
 
 /* sum += the product of decoded nonzero j. */
 INLINE void add_product(vec *sum, const struct decoded *d, const struct tile *t, uint64_t j,
-                        double value, uint64_t most, int others, int vectors)
+                        entry value, uint64_t most, int others, int vectors)
 {
     for (int v = 0; v < vectors; v++) {
         uint64_t c = column_of(t->last, v, vectors);
@@ -111,12 +112,39 @@ INLINE void add_product(vec *sum, const struct decoded *d, const struct tile *t,
     }
 }
 
-/* Stores or adds the sum of `row` and starts that of `next`. */
-INLINE void change_row(const struct host_row_sums *s, const struct tile *t, uint64_t row,
-                       uint64_t next, vec *sum, vec *other_sum, int vectors)
+/* s->sum += sum. */
+INLINE void keep_sum(struct host_row_sums *s, const struct tile *t, const vec *sum, int vectors)
+{
+    entry part[HOST_ROW_SUMS_MAX_TILE];
+    for (int v = 0; v < vectors; v++)
+        store(part + column_of(t->last, v, vectors), sum[v]);
+    for (uint64_t c = 0; c < t->last + SIMD_WIDTH; c++)
+        s->sum[c] += (double)part[c];
+}
+
+/* sum += s->sum, which becomes 0. */
+INLINE void take_kept(struct host_row_sums *s, const struct tile *t, vec *sum, int vectors)
+{
+    entry part[HOST_ROW_SUMS_MAX_TILE];
+    for (int v = 0; v < vectors; v++)
+        store(part + column_of(t->last, v, vectors), sum[v]);
+    for (uint64_t c = 0; c < t->last + SIMD_WIDTH; c++) {
+        part[c] = (entry)(s->sum[c] + (double)part[c]);
+        s->sum[c] = 0;
+    }
+    for (int v = 0; v < vectors; v++)
+        sum[v] = load(part + column_of(t->last, v, vectors));
+}
+
+/* Stores or adds the sum of `row`, of which a part may be kept, and starts that of `next`. */
+INLINE void change_row(struct host_row_sums *s, const struct tile *t, uint64_t row, uint64_t next,
+                       bool *kept, vec *sum, vec *other_sum, int vectors)
 {
     for (int v = 0; v < vectors; v++)
         sum[v] += other_sum[v];
+    if (*kept)
+        take_kept(s, t, sum, vectors);
+    *kept = false;
     put_row(s, t, row, sum, vectors);
     if (s->sink == HOST_ROW_STORE && next > row + 1)
         host_row_sums_zero(s, row + 1, next);
@@ -126,21 +154,23 @@ INLINE void change_row(const struct host_row_sums *s, const struct tile *t, uint
 
 /* The one kernel body. `others`, `vectors` and, where `exact`, the tile are constants, so that
  * loops over them unroll and a tile's products and sums live in registers. A row is summed twice,
- * by every other nonzero, since a sum must wait for the addition before it. */
+ * by every other nonzero, since a sum must wait for the addition before it. Sums of floats are kept
+ * (in s->sum, in double precision) after every `most` nonzeros. */
 INLINE void row_sums_body(struct host_row_sums *s, uint64_t first, uint64_t last, int others,
                           int vectors, bool exact, bool distant)
 {
     struct tile t = {.last = (exact ? (uint64_t)vectors * SIMD_WIDTH : s->width) - SIMD_WIDTH};
     for (int c = 0; c < SIMD_WIDTH; c++)
-        t.fresh[c] = -(int64_t)(t.last + (uint64_t)c >= (uint64_t)(vectors - 1) * SIMD_WIDTH);
+        t.fresh[c] = -(entry_bits)(t.last + (uint64_t)c >= (uint64_t)(vectors - 1) * SIMD_WIDTH);
     /* `same` is the present row; no row at all where each nonzero is added by itself. */
     const uint64_t each = s->sink == HOST_ROW_ATOMIC_EACH ? UINT64_MAX : 0;
     uint64_t row = s->row, same = row | each;
     vec sum[4], other_sum[4];
-    for (int v = 0; v < vectors; v++) {
-        sum[v] = load(s->sum + column_of(t.last, v, vectors));
-        other_sum[v] = (vec){0};
-    }
+    for (int v = 0; v < vectors; v++)
+        sum[v] = other_sum[v] = (vec){0};
+    bool kept = IS_SINGLE;
+    if (!IS_SINGLE)
+        take_kept(s, &t, sum, vectors);
     const uint64_t most = distant ? DISTANT_DECODE_NNZ : DECODE_NNZ;
     struct decoded d;
     for (uint64_t begin = first; begin < last; begin += most) {
@@ -153,8 +183,8 @@ INLINE void row_sums_body(struct host_row_sums *s, uint64_t first, uint64_t last
             for (; j + 1 < count && d.row[j] == same && d.row[j + 1] == same; j += 2) {
                 if (distant && j + 2 + AHEAD <= count)
                     prefetch_rows(&d, &t, j + AHEAD, 2, most, others);
-                add_product(sum, &d, &t, j, value[j], most, others, vectors);
-                add_product(other_sum, &d, &t, j + 1, value[j + 1], most, others, vectors);
+                add_product(sum, &d, &t, j, (entry)value[j], most, others, vectors);
+                add_product(other_sum, &d, &t, j + 1, (entry)value[j + 1], most, others, vectors);
             }
             if (j == count)
                 break;
@@ -162,16 +192,22 @@ INLINE void row_sums_body(struct host_row_sums *s, uint64_t first, uint64_t last
                 prefetch_rows(&d, &t, j + AHEAD, 1, most, others);
             if (d.row[j] != same) {
                 uint64_t next = d.row[j];
-                change_row(s, &t, row, next, sum, other_sum, vectors);
+                change_row(s, &t, row, next, &kept, sum, other_sum, vectors);
                 row = next;
                 same = row | each;
             }
-            add_product(sum, &d, &t, j, value[j], most, others, vectors);
+            add_product(sum, &d, &t, j, (entry)value[j], most, others, vectors);
+        }
+        if (IS_SINGLE || begin + count == last) {
+            for (int v = 0; v < vectors; v++)
+                sum[v] += other_sum[v];
+            keep_sum(s, &t, sum, vectors);
+            for (int v = 0; v < vectors; v++)
+                sum[v] = other_sum[v] = (vec){0};
+            kept = true;
         }
     }
     s->row = row;
-    for (int v = 0; v < vectors; v++)
-        store(s->sum + column_of(t.last, v, vectors), sum[v] + other_sum[v]);
 }
 
 /* The list of specialisations: orders 3 to 5 and any other; tiles of 1 to 4 vectors that do not
@@ -186,9 +222,17 @@ INLINE void row_sums_body(struct host_row_sums *s, uint64_t first, uint64_t last
     KERNEL(name##_2, others, 2, true, distant)                                                     \
     KERNEL(name##_3, others, 3, true, distant)                                                     \
     KERNEL(name##_4, others, 4, true, distant)                                                     \
+    OVERLAPS(name, others, distant)
+#if SIMD_WIDTH == 1
+#define OVERLAPS(name, others, distant)
+#define OVERLAP_ROW(name) NULL, NULL, NULL, NULL
+#else
+#define OVERLAPS(name, others, distant)                                                            \
     KERNEL(name##_2_overlap, others, 2, false, distant)                                            \
     KERNEL(name##_3_overlap, others, 3, false, distant)                                            \
     KERNEL(name##_4_overlap, others, 4, false, distant)
+#define OVERLAP_ROW(name) NULL, name##_2_overlap, name##_3_overlap, name##_4_overlap
+#endif
 
 KERNELS(order_3, 2, false)
 KERNELS(order_4, 3, false)
@@ -203,10 +247,14 @@ KERNELS(distant_any, s->others, true)
     {                                                                                              \
         {name##_1, name##_2, name##_3, name##_4},                                                  \
         {                                                                                          \
-            NULL, name##_2_overlap, name##_3_overlap, name##_4_overlap                             \
+            OVERLAP_ROW(name)                                                                      \
         }                                                                                          \
     }
-#define TABLE_OF(width)   host_row_sums_simd##width
+#ifdef SIMD_SINGLE
+#define TABLE_OF(width) host_row_sums_single##width
+#else
+#define TABLE_OF(width) host_row_sums_simd##width
+#endif
 #define TABLE_NAME(width) TABLE_OF(width)
 
 const struct host_row_sums_kernels TABLE_NAME(SIMD_WIDTH) = {

@@ -1,7 +1,5 @@
 #include "backend/host/host_solver.h"
 
-#include "backend/host/host_dense.h"
-
 enum status host_solver_create(struct host_solver *s, bool is_nonneg, double *v,
                                const struct host_nonneg_start *start, uint64_t rank,
                                struct error *error)
@@ -9,7 +7,7 @@ enum status host_solver_create(struct host_solver *s, bool is_nonneg, double *v,
     *s = (struct host_solver){.is_nonneg = is_nonneg};
     if (is_nonneg)
         return host_nonneg_create(&s->nonneg, start, rank, error);
-    if (host_dense_inverse_create(&s->inverse, v, rank, error) == STATUS_OK)
+    if (host_dense_inverse_create(&s->inverse, v, rank, start->precision, error) == STATUS_OK)
         host_dense_inverse_scale(&s->inverse, start->m, start->out);
     return error->status;
 }
@@ -20,9 +18,9 @@ void host_solver_free(struct host_solver *s)
     host_nonneg_free(&s->nonneg);
 }
 
-enum status host_solver_rows(const struct host_solver *s, const double *m, double *a, uint64_t rows,
+enum status host_solver_rows(const struct host_solver *s, const struct host_dense_rows *rows,
                              double *g, double *inner, struct error *error)
 {
-    return s->is_nonneg ? host_dense_update_nonneg(&s->nonneg, m, a, rows, g, inner, error)
-                        : host_dense_update(&s->inverse, m, a, rows, g, inner, error);
+    return s->is_nonneg ? host_dense_update_nonneg(&s->nonneg, rows, g, inner, error)
+                        : host_dense_update(&s->inverse, rows, g, inner, error);
 }

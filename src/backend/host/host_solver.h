@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backend/host/host_dense.h"
 #include "backend/host/host_dense_inverse.h"
 #include "backend/host/host_nonneg.h"
 #include "base/error.h"
@@ -30,7 +31,7 @@ void host_solver_free(struct host_solver *s);
  * and A may be the same array unless the matrix is nonnegative; then A has the old rows.
  * STATUS_MEMORY.
  */
-enum status host_solver_rows(const struct host_solver *s, const double *m, double *a, uint64_t rows,
+enum status host_solver_rows(const struct host_solver *s, const struct host_dense_rows *rows,
                              double *g, double *inner, struct error *error);
 
 #endif

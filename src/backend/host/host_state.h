@@ -12,7 +12,8 @@
 /* Factor matrix n is A_n = factor[n] diag(scale[n]). Normalising changes scale[n] and so takes no
  * pass over the rows. Gram n is that of A_n; M is made from factor[n] and lacks the scales, which
  * are multiplied into R x R matrices, or into M where M itself is asked for. The solve divides the
- * new columns by about the last lambda, which keeps the norms of factor[n]'s columns near 1. */
+ * new columns by about the last lambda, which keeps the norms of factor[n]'s columns near 1.
+ * Entries of factor[n] and M have the precision of `sweep`; all others are doubles. */
 struct host_state {
     struct shape shape;                /* rows of each mode that are here                    */
     const struct backend_ranks *ranks; /* this rank's place among all; borrowed              */
@@ -23,22 +24,28 @@ struct host_state {
     bool weights_fit; /* an update has made lambda since the model was loaded, or the run before */
     struct backend_built built;
     struct host_sweep sweep;
-    double *factor[MAX_ORDER]; /* (I_n x R); owned, as all arrays below               */
+    void *factor[MAX_ORDER];   /* (I_n x R); owned, as all arrays below               */
     double *gram[MAX_ORDER];   /* (R x R); behind the Gram (R): of each column of the
                                 * factor, the inner product with the same column of M  */
     double *scale[MAX_ORDER];  /* (R): see above                                      */
     struct host_second {       /* of modes that have a second factor matrix, the same */
-        double *factor, *gram, *scale;
+        void *factor;
+        double *gram, *scale;
     } second[MAX_ORDER];
     double *second_lambda;         /* (R), likewise                                       */
     double *v;                     /* (R x R)                                             */
-    double *m;                     /* (longest mode x R)                                  */
+    void *m;                       /* (longest mode x R)                                  */
     double *lambda, *row, *column; /* (R); row and column are scratch                     */
-    double inner, inner_size;      /* <X, model>; the sum of its terms' magnitudes        */
+    double *sent; /* (longest mode x R): rows on their way to other ranks and back, as doubles; NULL
+                   * where there are no other ranks, or the entries are doubles            */
+    double inner, inner_size; /* <X, model>; the sum of its terms' magnitudes        */
 };
 
 /* x[0..n) = value. */
 void host_state_fill(double *x, uint64_t n, double value);
+
+/* Where row `row` of an array (rows x R) of factors' entries begins. */
+void *host_state_row(const struct host_state *h, void *array, uint64_t row);
 
 /* The factor matrix of mode n has changed. */
 void host_state_changed(struct host_state *h, int n);
@@ -60,6 +67,8 @@ enum status host_state_randomise(void *state, enum ktensor_init init, uint64_t s
 enum status host_state_store(void *state, struct ktensor *k, struct carried *carried,
                              struct error *error);
 enum status host_state_fetch(void *state, int mode, double *m, struct error *error);
+enum status host_state_set_precision(void *state, enum precision precision, bool keep,
+                                     struct error *error);
 enum status host_state_rotate(void *state, int mode, struct error *error);
 enum status host_state_gram(void *state, int mode, double *gram, struct error *error);
 enum status host_state_weights(void *state, double *lambda, struct error *error);

@@ -28,6 +28,11 @@ void host_sweep_close(struct host_sweep *s)
     memset(s, 0, sizeof *s);
 }
 
+static uint64_t row_bytes(const struct host_sweep *s)
+{
+    return s->rank * precision_bytes(s->precision);
+}
+
 /* The orderings of a tensor that are being built. */
 struct building {
     const struct coo *x;
@@ -123,8 +128,8 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
     struct building b = {
         .x = tuples, .ordered = &s->tuple_tensor[first], .wanted = wanted, .times = &unused};
     enum status status = build_orderings(&b, error);
-    s->product[group] = memory_array(tuples->nnz, s->rank * sizeof(double), error);
-    s->partial[group] = memory_array(tuples->nnz, s->rank * sizeof(double), error);
+    s->product[group] = memory_array(tuples->nnz, row_bytes(s), error);
+    s->partial[group] = memory_array(tuples->nnz, row_bytes(s), error);
     for (int k = 0; k < size; k++) {
         s->coordinate[first + k] = tuples->index[k];
         tuples->index[k] = NULL;
@@ -225,7 +230,7 @@ static enum status prepare_mttkrps(struct host_sweep *s, uint64_t copies, struct
                            1, &rows, error);
     }
     if (error->status == STATUS_OK)
-        s->scratch = memory_array(rows, s->rank * sizeof(double), error);
+        s->scratch = memory_array(rows, row_bytes(s), error);
     return error->status;
 }
 
@@ -236,6 +241,7 @@ enum status host_sweep_open(struct host_sweep *s, const struct coo *x, const str
     memset(s, 0, sizeof *s);
     s->shape = x->shape;
     s->rank = plan->request.rank;
+    s->precision = plan->request.precision;
     mode_groups_none(&none, x->shape.order);
     sweep_decide(&s->sweep, plan, &none);
     enum status status = build(s, x, plan, progress, error);
@@ -252,45 +258,45 @@ void host_sweep_changed(struct host_sweep *s, int mode)
 }
 
 /* Row t of product[group] = the elementwise product of the rows of the factors of tuple t. */
-static void make_products(struct host_sweep *s, int group, double *const *factor)
+static void make_products(struct host_sweep *s, int group, void *const *factor)
 {
-    int first = s->sweep.groups.first[group], end = s->sweep.groups.first[group + 1];
-    uint64_t rank = s->rank;
+    const int first = s->sweep.groups.first[group], end = s->sweep.groups.first[group + 1];
+    const enum precision precision = s->precision;
+    const uint64_t rank = s->rank;
 #pragma omp parallel for schedule(static) if (s->tuples[group] * rank > LONG_PRODUCT)
     for (uint64_t t = 0; t < s->tuples[group]; t++) {
-        double *to = s->product[group] + t * rank;
-        memcpy(to, factor[first] + s->coordinate[first][t] * rank, rank * sizeof *to);
-        for (int n = first + 1; n < end; n++) {
-            const double *row = factor[n] + s->coordinate[n][t] * rank;
-            for (uint64_t r = 0; r < rank; r++)
-                to[r] *= row[r];
-        }
+        void *to = host_entry(s->product[group], t * rank, precision);
+        memcpy(to, host_entry_of(factor[first], s->coordinate[first][t] * rank, precision),
+               row_bytes(s));
+        for (int n = first + 1; n < end; n++)
+            host_entries_multiply(to,
+                                  host_entry_of(factor[n], s->coordinate[n][t] * rank, precision),
+                                  rank, precision);
     }
 }
 
 /* MTTKRP of the reduced tensor: the group's partial products, or m where the group is one mode. */
-static void run_reduced(struct host_sweep *s, int group, double *const *factor, double *m)
+static void run_reduced(struct host_sweep *s, int group, void *const *factor, void *m)
 {
     const struct mode_groups *groups = &s->sweep.groups;
-    double *rows[MAX_ORDER];
+    struct host_rows rows = {.rank = s->rank, .precision = s->precision};
     for (int g = 0; g < groups->groups; g++)
-        rows[g] = s->product[g] ? s->product[g] : factor[groups->first[g]];
-    host_mttkrp(&s->reduced[group], s->rank, rows, s->partial[group] ? s->partial[group] : m,
-                s->scratch);
+        rows.of[g] = s->product[g] ? s->product[g] : factor[groups->first[g]];
+    host_mttkrp(&s->reduced[group], &rows, s->partial[group] ? s->partial[group] : m, s->scratch);
 }
 
 /* m = MTTKRP of the group's tuples, with the partial products as one more factor. */
-static void run_within(struct host_sweep *s, int group, int mode, double *const *factor, double *m)
+static void run_within(struct host_sweep *s, int group, int mode, void *const *factor, void *m)
 {
     int first = s->sweep.groups.first[group], size = mode_groups_size(&s->sweep.groups, group);
-    double *rows[MAX_ORDER + 1];
+    struct host_rows rows = {.rank = s->rank, .precision = s->precision};
     for (int k = 0; k < size; k++)
-        rows[k] = factor[first + k];
-    rows[size] = s->partial[group];
-    host_mttkrp(&s->within[mode], s->rank, rows, m, s->scratch);
+        rows.of[k] = factor[first + k];
+    rows.of[size] = s->partial[group];
+    host_mttkrp(&s->within[mode], &rows, m, s->scratch);
 }
 
-void host_sweep_mttkrp(struct host_sweep *s, int mode, double *const *factor, double *m)
+void host_sweep_mttkrp(struct host_sweep *s, int mode, void *const *factor, void *m)
 {
     struct sweep_steps steps = sweep_steps(&s->sweep, mode);
     for (int i = 0; i < steps.count; i++) {

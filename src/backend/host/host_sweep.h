@@ -14,6 +14,8 @@
 struct host_sweep {
     struct shape shape; /* of the tensor */
     uint64_t rank;
+    enum precision precision; /* of the factors' entries; may change between MTTKRPs, to single
+                               * where the plan's is double                                  */
     struct sweep sweep;
 
     /* Of the reduced tensor; [g] is that of group g. An ordering that was not built is empty; the
@@ -21,15 +23,15 @@ struct host_sweep {
     struct blco alto, ordered[MAX_ORDER];
     struct host_mttkrp reduced[MAX_ORDER];
     uint64_t tuples[MAX_ORDER]; /* number of tuples, or the length of the group's one mode */
-    double *product[MAX_ORDER]; /* (tuples x R): products of the group's factors' rows; owned */
-    double *partial[MAX_ORDER]; /* (tuples x R): the group's partial products; owned */
+    void *product[MAX_ORDER];   /* (tuples x R): products of the group's factors' rows; owned */
+    void *partial[MAX_ORDER];   /* (tuples x R): the group's partial products; owned */
 
     /* Of the tuples of a group of several modes; [n] is that of mode n. */
     struct blco tuple_tensor[MAX_ORDER];
     struct host_mttkrp within[MAX_ORDER];
     uint32_t *coordinate[MAX_ORDER]; /* (tuples): the tuples' coordinates in mode n; owned */
 
-    double *scratch;                /* (the most scratch rows that an MTTKRP needs x R); owned */
+    void *scratch;                  /* (the most scratch rows that an MTTKRP needs x R); owned */
     struct backend_seconds seconds; /* of the stages of building */
 };
 
@@ -43,7 +45,7 @@ enum status host_sweep_open(struct host_sweep *s, const struct coo *x, const str
 void host_sweep_close(struct host_sweep *s);
 
 /* m (I_mode x R) of `mode`, from factor[n] (I_n x R) for the other modes n. */
-void host_sweep_mttkrp(struct host_sweep *s, int mode, double *const *factor, double *m);
+void host_sweep_mttkrp(struct host_sweep *s, int mode, void *const *factor, void *m);
 
 /* To be called whenever the factor of `mode` has changed: what was made from it is out of date. */
 void host_sweep_changed(struct host_sweep *s, int mode);

@@ -5,10 +5,13 @@
 #include <math.h>
 
 #include "backend/host/host_dense.h"
+#include "backend/host/host_entries.h"
+#include "backend/host/host_ranks.h"
 #include "backend/host/host_residual.h"
 #include "backend/host/host_solver.h"
 
-#define FAR         256.0 /* the largest scale: those of 16 modes multiply to 2^128 at most */
+#define FAR         256.0 /* the largest scale: those of 16 modes multiply to 2^128 at most ... */
+#define FAR_SINGLE  16.0  /* ... or to 2^64, where their products are floats                */
 #define FEW_ENTRIES 4096  /* of a factor matrix: scaling so few costs nothing              */
 
 enum status host_state_mttkrp(void *state, int mode, struct error *error)
@@ -16,7 +19,7 @@ enum status host_state_mttkrp(void *state, int mode, struct error *error)
     (void)error;
     struct host_state *h = state;
     if (h->is_empty)
-        host_state_fill(h->m, h->shape.dims[mode] * h->rank, 0.0);
+        host_entries_zero(h->m, h->shape.dims[mode] * h->rank, h->sweep.precision);
     else
         host_sweep_mttkrp(&h->sweep, mode, h->factor, h->m);
     return STATUS_OK;
@@ -65,23 +68,28 @@ static enum status create_solver(struct host_state *h, int mode, struct host_sol
                                             .lambda = h->lambda,
                                             .out = h->column,
                                             .rows = h->ranks->part.whole.dims[mode],
-                                            .fit_rows = !h->weights_fit};
+                                            .fit_rows = !h->weights_fit,
+                                            .precision = h->sweep.precision};
     return host_solver_create(s, h->rules.nonneg[mode], h->v, &start, h->rank, error);
 }
 
 /* a = what the solver makes of M, its Gram and, in h->gram[mode] behind the Gram, its columns'
  * products with M's: each rank solves some rows of the sum of all M, and gathers the others. */
-static enum status solve_rows(struct host_state *h, int mode, const struct host_solver *s,
-                              double *a, struct error *error)
+static enum status solve_rows(struct host_state *h, int mode, const struct host_solver *s, void *a,
+                              struct error *error)
 {
     const struct backend_rows *rows = &h->ranks->mode[mode];
-    uint64_t skip = rows->first * h->rank, square = h->rank * h->rank;
+    const struct host_dense_rows own = {.m = host_state_row(h, h->m, rows->first),
+                                        .a = host_state_row(h, a, rows->first),
+                                        .rows = rows->count,
+                                        .precision = h->sweep.precision};
+    uint64_t square = h->rank * h->rank;
     double *gram = h->gram[mode], *inner = gram + square;
-    if (backend_ranks_scatter(h->ranks, mode, h->m, h->rank, error) != STATUS_OK ||
-        host_solver_rows(s, h->m + skip, a + skip, rows->count, gram, inner, error) != STATUS_OK ||
+    if (host_ranks_scatter(h, mode, h->m, error) != STATUS_OK ||
+        host_solver_rows(s, &own, gram, inner, error) != STATUS_OK ||
         comm_sum(h->ranks->all, gram, square + h->rank, error) != STATUS_OK)
         return error->status;
-    return backend_ranks_gather(h->ranks, mode, a, h->rank, error);
+    return host_ranks_gather(h, mode, a, error);
 }
 
 /* From what solve_rows has left: scales, the Gram of the scaled columns, and <X, model>. */
@@ -111,7 +119,7 @@ static enum status solve(struct host_state *h, int mode, struct error *error)
 
     /* of the longest mode, factor and M are equally long and trade places */
     bool trade = !s.is_nonneg && h->shape.dims[mode] == h->longest;
-    double *a = trade ? h->m : h->factor[mode];
+    void *a = trade ? h->m : h->factor[mode];
     host_state_changed(h, mode);
     if (solve_rows(h, mode, &s, a, error) == STATUS_OK) {
         if (trade) {
@@ -125,11 +133,27 @@ static enum status solve(struct host_state *h, int mode, struct error *error)
     return error->status;
 }
 
+/* Multiplies the scales into the rows. Of floats, only by the power of two in each: so nothing is
+ * rounded, and the Gram stays that of the rows as they stand. */
+static void scale_rows(struct host_state *h, int mode)
+{
+    double *scale = h->scale[mode], *in_rows = h->column;
+    for (uint64_t r = 0; r < h->rank; r++) {
+        bool part = h->sweep.precision == PRECISION_SINGLE && scale[r] > 0.0;
+        in_rows[r] = part ? ldexp(1.0, ilogb(scale[r])) : scale[r];
+        scale[r] = part ? scale[r] / in_rows[r] : 1.0;
+    }
+    host_state_changed(h, mode);
+    host_dense_scale_columns(h->factor[mode], h->shape.dims[mode], h->rank, h->sweep.precision,
+                             in_rows);
+}
+
 /* The squared norms stand on the diagonal of the Gram. Usually only the scales change. Where a norm
  * is so far from the expected one that products of scales could overflow, or the factor matrix is
  * small, the rows themselves are scaled. */
 static enum status normalise(struct host_state *h, int mode, struct error *error)
 {
+    const double far = h->sweep.precision == PRECISION_SINGLE ? FAR_SINGLE : FAR;
     double *gram = h->gram[mode], *scale = h->scale[mode];
     bool near =
         h->ranks->part.whole.dims[mode] * h->rank > FEW_ENTRIES; /* the same on every rank */
@@ -142,14 +166,11 @@ static enum status normalise(struct host_state *h, int mode, struct error *error
         h->lambda[r] = sqrt(norm_sq);
         h->row[r] = h->lambda[r] > 0.0 ? 1.0 / h->lambda[r] : 0.0;
         scale[r] *= h->row[r];
-        near = near && scale[r] > 1.0 / FAR && scale[r] < FAR;
+        near = near && scale[r] > 1.0 / far && scale[r] < far;
     }
     host_state_scale_gram(h, mode, h->row);
-    if (!near) {
-        host_state_changed(h, mode);
-        host_dense_scale_columns(h->factor[mode], h->shape.dims[mode], h->rank, scale);
-        host_state_fill(scale, h->rank, 1.0);
-    }
+    if (!near)
+        scale_rows(h, mode);
     return STATUS_OK;
 }
 
@@ -160,6 +181,14 @@ enum status host_state_update(void *state, int mode, struct error *error)
     return status == STATUS_OK ? normalise(state, mode, error) : status;
 }
 
+/* Of <X, model>: entries of M are rounded to floats independently of each other, so that errors of
+ * many rows cancel. */
+static double epsilon_of_inner(const struct host_state *h, int mode)
+{
+    double rows = (double)h->ranks->part.whole.dims[mode];
+    return h->sweep.precision == PRECISION_SINGLE ? FLT_EPSILON / sqrt(rows) : DBL_EPSILON;
+}
+
 /* h->inner = <X, model> = sum_ir M(i,r) A(i,r), for the A that solve made, before normalise. */
 enum status host_state_fit(void *state, int mode, struct backend_fit *value, struct error *error)
 {
@@ -167,7 +196,7 @@ enum status host_state_fit(void *state, int mode, struct backend_fit *value, str
     struct fit_terms terms = {.norm_sq = h->norm_sq,
                               .inner = h->inner,
                               .inner_size = h->inner_size,
-                              .epsilon = DBL_EPSILON};
+                              .epsilon = epsilon_of_inner(h, mode)};
     hadamard(h, -1);
     for (uint64_t i = 0; i < h->rank; i++)
         for (uint64_t j = 0; j < h->rank; j++) {
@@ -191,8 +220,8 @@ enum status host_state_residual(void *state, struct backend_residual *r, struct 
     }
     for (int n = 0; n < h->shape.order && error->status == STATUS_OK; n++) {
         const struct backend_rows *rows = &h->ranks->mode[n];
-        host_residual_gram(h->factor[n] + rows->first * h->rank, rows->count, h->rank, r->gram[n],
-                           error);
+        host_residual_gram(host_state_row(h, h->factor[n], rows->first), rows->count, h->rank,
+                           h->sweep.precision, r->gram[n], error);
     }
     if (error->status == STATUS_OK && !h->is_empty)
         r->nonzeros = host_residual_nonzeros(&h->sweep, h->factor, r->weight);

@@ -1,24 +1,38 @@
-/* Vectors of SIMD_WIDTH doubles, for the kernel bodies (host_*_simd_body.h), which include this
- * file after their includer has defined SIMD_WIDTH.
+/* Vectors of SIMD_WIDTH entries, for the kernel bodies (host_*_simd_body.h), which include this
+ * file after their includer has defined SIMD_WIDTH and, where entries are floats, SIMD_SINGLE.
  *
  * A tile is 1 to 4 vectors side by side. The last vector ends where the tile ends: where the tile's
  * width is no multiple of SIMD_WIDTH, the last vector overlaps the one before it. */
 #ifndef BLCO_SIMD_VECTOR_H
 #define BLCO_SIMD_VECTOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
-typedef double vec __attribute__((vector_size(8 * SIMD_WIDTH), aligned(8), may_alias));
-typedef int64_t vec_bits __attribute__((vector_size(8 * SIMD_WIDTH)));
+#ifdef SIMD_SINGLE
+#define ENTRY_BYTES 4
+#define IS_SINGLE   true
+typedef float entry;
+typedef int32_t entry_bits;
+#else
+#define ENTRY_BYTES 8
+#define IS_SINGLE   false
+typedef double entry;
+typedef int64_t entry_bits;
+#endif
 
-INLINE vec load(const double *p)
+typedef entry vec
+    __attribute__((vector_size(ENTRY_BYTES * SIMD_WIDTH), aligned(ENTRY_BYTES), may_alias));
+typedef entry_bits vec_bits __attribute__((vector_size(ENTRY_BYTES * SIMD_WIDTH)));
+
+INLINE vec load(const entry *p)
 {
     return *(const vec *)p;
 }
 
-INLINE void store(double *p, vec x)
+INLINE void store(entry *p, vec x)
 {
     *(vec *)p = x;
 }

@@ -7,7 +7,7 @@ void simd_width_limit(uint64_t simd)
     limit = simd ? simd : 8;
 }
 
-/* The largest SIMD width of this processor. */
+/* The largest SIMD width of this processor, in doubles. */
 static uint64_t largest_width(void)
 {
 #if SIMD_X86
@@ -19,18 +19,19 @@ static uint64_t largest_width(void)
     return 2;
 }
 
-uint64_t simd_width(uint64_t width)
+uint64_t simd_width(uint64_t width, enum precision precision)
 {
-    uint64_t simd = largest_width();
-    while (simd > width || simd > limit)
+    const uint64_t most = largest_width(), doubles = most < limit ? most : limit;
+    uint64_t simd = doubles * (sizeof(double) / precision_bytes(precision));
+    while (simd > width)
         simd /= 2;
-    return simd;
+    return precision == PRECISION_SINGLE && simd == 2 ? 1 : simd;
 }
 
 /* As few tiles as possible, about equally wide, so that none has only a few columns. */
-uint64_t simd_tile_width(uint64_t left)
+uint64_t simd_tile_width(uint64_t left, enum precision precision)
 {
-    uint64_t simd = simd_width(left), vectors = (left + simd - 1) / simd;
+    uint64_t simd = simd_width(left, precision), vectors = (left + simd - 1) / simd;
     uint64_t tiles = (vectors + SIMD_TILE_VECTORS - 1) / SIMD_TILE_VECTORS;
     return tiles == 1 ? left : (vectors + tiles - 1) / tiles * simd;
 }

@@ -1,11 +1,15 @@
-/* The SIMD width, doubles in a vector: kernels are compiled once for each (files *_simdL*.c), and
- * the largest that this processor has and a tile of columns fills is used. */
+/* The SIMD width, entries in a vector: kernels are compiled once for each (files *_simdL*.c), and
+ * the largest that this processor has and a tile of columns fills is used. A vector has twice as
+ * many floats as doubles. */
 #ifndef BLCO_SIMD_WIDTH_H
 #define BLCO_SIMD_WIDTH_H
 
 #include <stdint.h>
 
-/* Whether kernels for x86's SIMD widths 4 and 8 are compiled: it takes GCC's target pragma. */
+#include "kernels/shared/precision.h"
+
+/* Whether kernels for vectors of x86 with 32 and 64 bytes are compiled: it takes GCC's target
+ * pragma. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define SIMD_X86 1
 #else
@@ -15,13 +19,15 @@
 /* Vectors of a tile, at most. */
 #define SIMD_TILE_VECTORS 4
 
-/* The largest SIMD width that a tile of `width` columns fills: 8, 4, 2 or 1. */
-uint64_t simd_width(uint64_t width);
+/* The largest SIMD width that a tile of `width` columns fills: 8, 4, 2 or 1 doubles; 16, 8, 4 or 1
+ * floats. */
+uint64_t simd_width(uint64_t width, enum precision precision);
 
 /* Columns of the next tile where `left` columns remain. */
-uint64_t simd_tile_width(uint64_t left);
+uint64_t simd_tile_width(uint64_t left, enum precision precision);
 
-/* Tests only: from now on no SIMD width above `simd` (8, 4 or 2); 0: no limit. Not thread-safe. */
+/* Tests only: from now on no SIMD width above `simd` doubles (8, 4 or 2), or twice as many floats;
+ * 0: no limit. Not thread-safe. */
 void simd_width_limit(uint64_t simd);
 
 #endif

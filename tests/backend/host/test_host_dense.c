@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "backend/host/host_dense.h"
+#include "backend/host/host_entries.h"
 #include "backend/host/host_dense_simd.h"
 #include "backend/host/simd_width.h"
 #include "base/memory.h"
@@ -105,9 +106,10 @@ static enum status solve(double *v, const double *m, double *a, uint64_t rows, u
 {
     struct host_dense_inverse inverse;
     double *g = random_matrix(rank, rank), *inner = random_matrix(1, rank);
-    if (host_dense_inverse_create(&inverse, v, rank, error) == STATUS_OK) {
+    if (host_dense_inverse_create(&inverse, v, rank, PRECISION_DOUBLE, error) == STATUS_OK) {
         *rank_of_v = inverse.rank_of_v;
-        host_dense_update(&inverse, m, a, rows, g, inner, error);
+        host_dense_update(&inverse, &(struct host_dense_rows){m, a, rows, PRECISION_DOUBLE}, g,
+                          inner, error);
     }
     host_dense_inverse_free(&inverse);
     memory_free(g);
@@ -126,11 +128,12 @@ static void test_gram(void **state)
         double *a = random_matrix(rows, rank), *expected = naive_gram(a, rows, rank);
         double *g = random_matrix(rank, rank), *again = random_matrix(rank, rank);
         omp_set_num_threads(1);
-        assert_int_equal(host_dense_gram(a, rows, rank, g, &error), STATUS_OK);
+        assert_int_equal(host_dense_gram(a, rows, rank, PRECISION_DOUBLE, g, &error), STATUS_OK);
         assert_true(distance(g, expected, rank * rank) < 1e-14);
         for (int threads = 2; threads <= 3; threads++) {
             omp_set_num_threads(threads);
-            assert_int_equal(host_dense_gram(a, rows, rank, again, &error), STATUS_OK);
+            assert_int_equal(host_dense_gram(a, rows, rank, PRECISION_DOUBLE, again, &error),
+                             STATUS_OK);
             assert_memory_equal(g, again, rank * rank * sizeof *g);
         }
         memory_free(a);
@@ -291,17 +294,24 @@ static void check_update(uint64_t rows, uint64_t rank, double least)
     double *v = spectral(u, w, rank), *m = random_matrix(rows, rank), *a = copy_of(m, rows, rank);
     double *g = random_matrix(rank, rank), *again = random_matrix(rank, rank);
     double *plain = random_matrix(rows, rank), *scaled = copy_of(m, rows, rank);
-    assert_int_equal(host_dense_inverse_create(&inverse, v, rank, &error), STATUS_OK);
+    assert_int_equal(host_dense_inverse_create(&inverse, v, rank, PRECISION_DOUBLE, &error),
+                     STATUS_OK);
     if (rank >= 3)
         assert_int_equal(inverse.factors, least > 0.0 && least < 1e-3 ? 2 : 1);
 
     /* diag(row) V^+ diag(column) on M is V^+ on M diag(row), and then diag(column) */
-    host_dense_scale_columns(scaled, rows, rank, row);
-    assert_int_equal(host_dense_update(&inverse, scaled, plain, rows, g, inner, &error), STATUS_OK);
-    host_dense_scale_columns(plain, rows, rank, column);
+    host_dense_scale_columns(scaled, rows, rank, PRECISION_DOUBLE, row);
+    assert_int_equal(host_dense_update(
+                         &inverse, &(struct host_dense_rows){scaled, plain, rows, PRECISION_DOUBLE},
+                         g, inner, &error),
+                     STATUS_OK);
+    host_dense_scale_columns(plain, rows, rank, PRECISION_DOUBLE, column);
     host_dense_inverse_scale(&inverse, row, column);
     omp_set_num_threads(1);
-    assert_int_equal(host_dense_update(&inverse, m, a, rows, g, inner, &error), STATUS_OK);
+    assert_int_equal(host_dense_update(&inverse,
+                                       &(struct host_dense_rows){m, a, rows, PRECISION_DOUBLE}, g,
+                                       inner, &error),
+                     STATUS_OK);
     assert_true(distance(a, plain, rows * rank) < 1e-14 / (least > 0.0 ? least : 1.0));
 
     double *expected = naive_gram(a, rows, rank);
@@ -319,7 +329,9 @@ static void check_update(uint64_t rows, uint64_t rank, double least)
         double *in_place = copy_of(m, rows, rank);
         omp_set_num_threads(threads);
         assert_int_equal(
-            host_dense_update(&inverse, in_place, in_place, rows, again, inner + rank, &error),
+            host_dense_update(&inverse,
+                              &(struct host_dense_rows){in_place, in_place, rows, PRECISION_DOUBLE},
+                              again, inner + rank, &error),
             STATUS_OK);
         assert_memory_equal(in_place, a, rows * rank * sizeof *a);
         assert_memory_equal(again, g, rank * rank * sizeof *g);
@@ -372,6 +384,61 @@ static void test_multiply_widths(void **state)
     simd_width_limit(0);
 }
 
+/* Of floats: A is what the same M as doubles gives, rounded; Gram and inner products are those of
+ * the A that is stored. */
+static void check_single(uint64_t rows, uint64_t rank)
+{
+    struct error error = {0};
+    struct host_dense_inverse inverse;
+    const enum precision single = PRECISION_SINGLE;
+    double *u = random_matrix(1, rank), *w = random_matrix(1, rank);
+    for (uint64_t r = 0; r < rank; r++)
+        w[r] = 1.0 + fabs(w[r]);
+    double *v = spectral(u, w, rank), *m = random_matrix(rows, rank),
+           *a = random_matrix(rows, rank);
+    double *g = random_matrix(rank, rank), *inner = random_matrix(1, rank);
+    float *stored = memory_array(rows * rank, sizeof *stored, &error);
+    assert_non_null(stored);
+    host_entries_write(stored, m, rows * rank, single);
+    host_entries_read(m, stored, rows * rank, single);
+    assert_int_equal(host_dense_inverse_create(&inverse, v, rank, single, &error), STATUS_OK);
+    const struct host_dense_rows in_place = {stored, stored, rows, single};
+    const struct host_dense_rows doubles = {m, a, rows, PRECISION_DOUBLE};
+    assert_int_equal(host_dense_update(&inverse, &doubles, g, inner, &error), STATUS_OK);
+    assert_int_equal(host_dense_update(&inverse, &in_place, g, inner, &error), STATUS_OK);
+    for (uint64_t i = 0; i < rows * rank; i++) {
+        assert_true(stored[i] == (float)a[i]);
+        a[i] = (double)stored[i];
+    }
+    double *expected = naive_gram(a, rows, rank);
+    assert_true(distance(g, expected, rank * rank) < 1e-14);
+    for (uint64_t r = 0; r < rank; r++) {
+        long double sum = 0, magnitude = 0;
+        for (uint64_t i = 0; i < rows; i++) {
+            sum += (long double)m[i * rank + r] * a[i * rank + r];
+            magnitude += fabsl((long double)m[i * rank + r] * a[i * rank + r]);
+        }
+        assert_true(fabsl(inner[r] - sum) <= 1e-14L * magnitude);
+    }
+    assert_int_equal(host_dense_gram(stored, rows, rank, single, g, &error), STATUS_OK);
+    assert_true(distance(g, expected, rank * rank) < 1e-14);
+    double *all[] = {u, w, v, m, a, g, inner, expected};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        memory_free(all[i]);
+    memory_free(stored);
+    host_dense_inverse_free(&inverse);
+}
+
+static void test_single(void **state)
+{
+    (void)state;
+    omp_set_num_threads(2);
+    check_single(1, 1);
+    check_single(40, 3);
+    check_single(4000, 7);
+    check_single(3000, 33);
+}
+
 static void test_allocation_fails(void **state)
 {
     (void)state;
@@ -384,14 +451,16 @@ static void test_allocation_fails(void **state)
         struct error error = {0};
         struct host_dense_inverse definite = {0}, singular = {0};
         memory_hook_set(k);
-        enum status status = host_dense_gram(a, rows, rank, v, &error);
+        enum status status = host_dense_gram(a, rows, rank, PRECISION_DOUBLE, v, &error);
         if (status == STATUS_OK)
-            status = host_dense_inverse_create(&definite, v, rank, &error);
+            status = host_dense_inverse_create(&definite, v, rank, PRECISION_DOUBLE, &error);
         if (status == STATUS_OK)
-            status = host_dense_update(&definite, m, a, rows, g, inner, &error);
+            status = host_dense_update(&definite,
+                                       &(struct host_dense_rows){m, a, rows, PRECISION_DOUBLE}, g,
+                                       inner, &error);
         if (status == STATUS_OK) {
             memset(v, 0, rank * rank * sizeof *v); /* the pseudoinverse's arrays */
-            status = host_dense_inverse_create(&singular, v, rank, &error);
+            status = host_dense_inverse_create(&singular, v, rank, PRECISION_DOUBLE, &error);
         }
         fired = memory_hook_fired();
         memory_hook_set(-1);
@@ -411,15 +480,11 @@ static void test_allocation_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gram),
-        cmocka_unit_test(test_solve_definite),
-        cmocka_unit_test(test_rank_1000),
-        cmocka_unit_test(test_solve_singular),
-        cmocka_unit_test(test_solve_zero),
-        cmocka_unit_test(test_solve_not_finite),
-        cmocka_unit_test(test_update),
-        cmocka_unit_test(test_multiply_widths),
-        cmocka_unit_test(test_allocation_fails),
+        cmocka_unit_test(test_gram),       cmocka_unit_test(test_solve_definite),
+        cmocka_unit_test(test_rank_1000),  cmocka_unit_test(test_solve_singular),
+        cmocka_unit_test(test_solve_zero), cmocka_unit_test(test_solve_not_finite),
+        cmocka_unit_test(test_update),     cmocka_unit_test(test_multiply_widths),
+        cmocka_unit_test(test_single),     cmocka_unit_test(test_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

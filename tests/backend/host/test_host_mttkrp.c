@@ -19,39 +19,71 @@
 static const enum conflict conflicts[] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
                                           CONFLICT_REGISTER, CONFLICT_ATOMIC};
 
-/* ||M - expected|| / ||expected|| at most 1e-12, and rows that no nonzero has exactly zero. */
-static void assert_close(const double *m, const long double *expected, uint64_t n)
+/* ||M - expected|| / ||expected|| at most 1e-12 or, of floats, 1e-5, and rows that no nonzero has
+ * exactly zero. */
+static void assert_close(const void *m, const long double *expected, uint64_t n,
+                         enum precision precision)
 {
+    struct error error = {0};
+    double *read = memory_array(n, sizeof *read, &error);
+    assert_non_null(read);
+    host_entries_read(read, m, n, precision);
     for (uint64_t i = 0; i < n; i++)
         if (expected[i] == 0)
-            assert_true(m[i] == 0.0);
-    assert_true(naive_relative_error(m, expected, n) <= 1e-12L);
+            assert_true(read[i] == 0.0);
+    assert_true(naive_relative_error(read, expected, n) <=
+                (precision == PRECISION_SINGLE ? 1e-5L : 1e-12L));
+    memory_free(read);
+}
+
+/* The factor matrices of k, in this precision; the caller frees them with free_rows. */
+static struct host_rows rows_of(const struct ktensor *k, enum precision precision)
+{
+    struct error error = {0};
+    struct host_rows rows = {.rank = k->rank, .precision = precision};
+    for (int n = 0; n < k->shape.order; n++) {
+        const uint64_t entries = k->shape.dims[n] * k->rank;
+        void *copy = memory_array(entries, precision_bytes(precision), &error);
+        assert_non_null(copy);
+        host_entries_write(copy, k->factor[n], entries, precision);
+        rows.of[n] = copy;
+    }
+    return rows;
+}
+
+static void free_rows(struct host_rows *rows, int order)
+{
+    for (int n = 0; n < order; n++)
+        memory_free((void *)(uintptr_t)rows->of[n]);
 }
 
 /* With 1 to 3 threads, and rows in cache and distant ones. The result is the same bits for any
  * number of threads where the header promises that. */
 static void check_threads(struct host_mttkrp *p, const struct ktensor *k,
-                          const long double *expected)
+                          const long double *expected, enum precision precision)
 {
     struct error error = {0};
-    const uint64_t entries = k->shape.dims[p->mode] * k->rank, near = p->near_entries;
-    double *m = memory_array(entries, sizeof *m, &error);
-    double *first = memory_array(entries, sizeof *first, &error);
-    double *scratch = memory_array(p->scratch_rows * k->rank, sizeof *scratch, &error);
+    const uint64_t entries = k->shape.dims[p->mode] * k->rank, near = p->near_bytes;
+    const uint64_t size = precision_bytes(precision);
+    struct host_rows rows = rows_of(k, precision);
+    void *m = memory_array(entries, size, &error);
+    void *first = memory_array(entries, size, &error);
+    void *scratch = memory_array(p->scratch_rows * k->rank, size, &error);
     assert_true(m && first && scratch);
     for (int turn = 0; turn < 6; turn++) {
         int threads = 1 + turn % 3;
         omp_set_num_threads(threads);
-        p->near_entries = turn < 3 ? near : 0; /* as if no row were in cache */
-        for (uint64_t i = 0; i < entries; i++)
-            m[i] = NAN; /* every entry must be written */
-        host_mttkrp(p, k->rank, k->factor, m, scratch);
-        assert_close(m, expected, entries);
+        p->near_bytes = turn < 3 ? near : 0; /* as if no row were in cache */
+        memset(m, 0xff, entries * size);     /* NaNs: every entry must be written */
+        host_mttkrp(p, &rows, m, scratch);
+        assert_close(m, expected, entries, precision);
         if (threads == 1)
-            memcpy(first, m, entries * sizeof *m);
+            memcpy(first, m, entries * size);
         if (p->conflict == CONFLICT_ORDERED || p->conflict == CONFLICT_HIERARCHICAL)
-            assert_memory_equal(m, first, entries * sizeof *m);
+            assert_memory_equal(m, first, entries * size);
     }
+    p->near_bytes = near;
+    free_rows(&rows, k->shape.order);
     memory_free(m);
     memory_free(first);
     memory_free(scratch);
@@ -72,7 +104,8 @@ static void check(const struct coo *x, uint64_t rank, struct blco_options cut)
             cut.kind = conflicts[c] == CONFLICT_ORDERED ? n : ORDERING_ALTO;
             assert_int_equal(blco_build(&b, x, &cut, &error), STATUS_OK);
             assert_int_equal(host_mttkrp_prepare(&p, &b, n, conflicts[c], 3, &error), STATUS_OK);
-            check_threads(&p, &q.k, q.expected[n]);
+            check_threads(&p, &q.k, q.expected[n], PRECISION_DOUBLE);
+            check_threads(&p, &q.k, q.expected[n], PRECISION_SINGLE);
             host_mttkrp_free(&p);
             blco_free(&b);
         }
@@ -105,7 +138,7 @@ static void test_blocks(void **state)
 static const uint64_t widths[] = {8, 4, 2};
 
 /* The same bits with every SIMD width. Mode 2 of x, or its only mode, has at most 60 rows. */
-static void check_same_bits(const struct coo *x)
+static void check_same_bits(const struct coo *x, enum precision precision)
 {
     struct error error = {0};
     struct blco b;
@@ -114,14 +147,16 @@ static void check_same_bits(const struct coo *x)
     double m[3][60 * 29], scratch[2 * 29];
     assert_int_equal(ktensor_create(&k, &x->shape, 29, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_NORMAL, 5);
+    struct host_rows rows = rows_of(&k, precision);
     int mode = x->shape.order > 1;
     assert_int_equal(blco_build(&b, x, &(struct blco_options){.kind = mode}, &error), STATUS_OK);
     assert_int_equal(host_mttkrp_prepare(&p, &b, mode, CONFLICT_ORDERED, 1, &error), STATUS_OK);
     for (size_t i = 0; i < 3; i++) {
         simd_width_limit(widths[i]);
-        host_mttkrp(&p, 29, k.factor, m[i], scratch);
-        assert_memory_equal(m[i], m[0], x->shape.dims[mode] * 29 * sizeof **m);
+        host_mttkrp(&p, &rows, m[i], scratch);
+        assert_memory_equal(m[i], m[0], x->shape.dims[mode] * 29 * precision_bytes(precision));
     }
+    free_rows(&rows, k.shape.order);
     host_mttkrp_free(&p);
     blco_free(&b);
     ktensor_free(&k);
@@ -140,10 +175,45 @@ static void test_kernels(void **state)
                 simd_width_limit(widths[i]);
                 check(&x, rank, (struct blco_options){0});
             }
-        check_same_bits(&x);
+        check_same_bits(&x, PRECISION_DOUBLE);
+        check_same_bits(&x, PRECISION_SINGLE);
         coo_free(&x);
     }
     simd_width_limit(0);
+}
+
+/* A sum of a million floats of one sign is as near as a short one. */
+static void test_long_sum(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {1, 1000, 1000}, nnz = 1000000;
+    struct error error = {0};
+    struct problem q;
+    struct blco b;
+    struct host_mttkrp p;
+    float m[3];
+    double read[3], scratch[3];
+    assert_int_equal(coo_create(&q.x, SHAPE(3, dims), nnz, &error), STATUS_OK);
+    for (uint64_t i = 0; i < nnz; i++) {
+        q.x.index[0][i] = 0;
+        q.x.index[1][i] = (uint32_t)(i / 1000);
+        q.x.index[2][i] = (uint32_t)(i % 1000);
+        q.x.value[i] = 1 + (double)(i % 7);
+    }
+    assert_int_equal(ktensor_create(&q.k, &q.x.shape, 3, &error), STATUS_OK);
+    ktensor_randomise(&q.k, KTENSOR_RANDOM, 5);
+    struct host_rows rows = rows_of(&q.k, PRECISION_SINGLE);
+    expect_products(&q);
+    const struct blco_options alto = {.kind = ORDERING_ALTO};
+    assert_int_equal(blco_build(&b, &q.x, &alto, &error), STATUS_OK);
+    assert_int_equal(host_mttkrp_prepare(&p, &b, 0, CONFLICT_HIERARCHICAL, 1, &error), STATUS_OK);
+    host_mttkrp(&p, &rows, m, scratch);
+    host_entries_read(read, m, 3, PRECISION_SINGLE);
+    assert_true(naive_relative_error(read, q.expected[0], 3) < 1e-6L);
+    host_mttkrp_free(&p);
+    blco_free(&b);
+    free_rows(&rows, 3);
+    free_problem(&q);
 }
 
 /* A few rows far apart: first, last and the gaps between runs become zero. */
@@ -207,11 +277,9 @@ static void test_allocation_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_gaps),
-        cmocka_unit_test(test_few_nonzeros),
-        cmocka_unit_test(test_allocation_fails),
+        cmocka_unit_test(test_blocks),       cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_long_sum),     cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_few_nonzeros), cmocka_unit_test(test_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

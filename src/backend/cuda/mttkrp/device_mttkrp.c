@@ -195,6 +195,7 @@ static void set_args(const struct device_mttkrp *w, const struct device_mttkrp_v
     args->ordered = args->ordered && w->conflict == CONFLICT_ORDERED;
     args->path = v->path;
     args->unshared = w->unshared;
+    args->wide_values = f->wide_values;
 }
 
 /* Zeroes the rows that the launch adds to; it stores the others. */
@@ -238,6 +239,13 @@ static enum status load_kernels(const struct device_mttkrp *w, const struct devi
         code = mttkrp_prepare(&args);
     }
     return cuda_status(code, "loading the kernels", error);
+}
+
+void device_mttkrp_restart(struct device_mttkrp *w)
+{
+    w->calls = w->best = 0;
+    w->best_ms = 0;
+    w->timed = -1;
 }
 
 /* Takes the time of the trial before, which has ended unless MTTKRPs follow each other at once. */

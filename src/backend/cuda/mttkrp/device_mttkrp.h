@@ -12,11 +12,12 @@
 struct device_factors {
     struct shape shape;
     enum precision precision; /* of the matrices' entries                                */
-    uint32_t vectors;         /* 16-byte vectors in a row of every matrix                */
-    void *factor[MAX_ORDER];  /* (I_n x vectors * 16 bytes)                             */
-    void *m;                  /* (copies x longest I_n x vectors * 16 bytes)             */
-    uint32_t copies;          /* of M, for which `m` has room                            */
-    void *table;              /* (table_rows x vectors * 16 bytes): Khatri-Rao products  */
+    bool wide_values;        /* a tensor in device memory has doubles also where these are floats */
+    uint32_t vectors;        /* 16-byte vectors in a row of every matrix                */
+    void *factor[MAX_ORDER]; /* (I_n x vectors * 16 bytes)                             */
+    void *m;                 /* (copies x longest I_n x vectors * 16 bytes)             */
+    uint32_t copies;         /* of M, for which `m` has room                            */
+    void *table;             /* (table_rows x vectors * 16 bytes): Khatri-Rao products  */
     uint64_t table_rows;
 };
 
@@ -53,6 +54,9 @@ enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tens
                                int mode, enum conflict conflict, cudaStream_t stream,
                                struct error *error);
 void device_mttkrp_close(struct device_mttkrp *w);
+
+/* Every variant is to be tried again. */
+void device_mttkrp_restart(struct device_mttkrp *w);
 
 /* f->m = X_(mode) (Khatri-Rao product of the other factors). Asynchronous, but while variants are
  * left to try it waits for the trial before. */

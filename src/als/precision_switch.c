@@ -1,0 +1,16 @@
+#include "als/precision_switch.h"
+
+#include <math.h>
+
+bool precision_is_first(const struct backend *b)
+{
+    return b->single_first && b->precision == PRECISION_SINGLE;
+}
+
+/* The first change is that from no fit at all. */
+bool precision_is_due(const struct backend *b, const struct precision_progress *run)
+{
+    const double small = fmax(fmax(run->tolerance, SINGLE_RESOLVES), run->noise);
+    return precision_is_first(b) && (run->iterations + 1 >= run->most ||
+                                     (run->iterations > 1 && fabs(run->change) <= small));
+}

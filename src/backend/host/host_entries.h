@@ -1,0 +1,33 @@
+/* Entries of factor matrices, of M and of what is made from them on the host: doubles or floats.
+ * Arrays do not overlap. */
+#ifndef BLCO_HOST_ENTRIES_H
+#define BLCO_HOST_ENTRIES_H
+
+#include <stdint.h>
+
+#include "kernels/shared/precision.h"
+
+/* Where entry i of an array is. */
+static inline void *host_entry(void *array, uint64_t i, enum precision precision)
+{
+    return (char *)array + i * precision_bytes(precision);
+}
+static inline const void *host_entry_of(const void *array, uint64_t i, enum precision precision)
+{
+    return (const char *)array + i * precision_bytes(precision);
+}
+
+/* to (n doubles) = from (n entries). */
+void host_entries_read(double *to, const void *from, uint64_t n, enum precision precision);
+
+/* to (n entries) = from (n doubles), rounded. */
+void host_entries_write(void *to, const double *from, uint64_t n, enum precision precision);
+
+/* to (n entries) = 0. */
+void host_entries_zero(void *to, uint64_t n, enum precision precision);
+
+/* to (n entries) += from (n entries); *= from. */
+void host_entries_add(void *to, const void *from, uint64_t n, enum precision precision);
+void host_entries_multiply(void *to, const void *from, uint64_t n, enum precision precision);
+
+#endif

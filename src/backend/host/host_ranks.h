@@ -1,0 +1,14 @@
+/* Rows of M and of a factor matrix on their way to other ranks: those of doubles go as they are,
+ * others as doubles, by way of h->sent. */
+#ifndef BLCO_HOST_RANKS_H
+#define BLCO_HOST_RANKS_H
+
+#include "backend/host/host_state.h"
+
+/* As backend_ranks_scatter, of entries. */
+enum status host_ranks_scatter(struct host_state *h, int mode, void *m, struct error *error);
+
+/* As backend_ranks_gather, of entries. */
+enum status host_ranks_gather(struct host_state *h, int mode, void *a, struct error *error);
+
+#endif

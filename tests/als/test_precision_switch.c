@@ -1,0 +1,270 @@
+/* Runs that begin in single precision and go on in double end as runs in double do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "als/precision_switch.h"
+#include "base/memory.h"
+#include "support/rank_runs.h"
+#include "support/scratch.h"
+
+static const volatile sig_atomic_t at_once = 1;
+
+static struct checkpoint_options save_to(const char *path, const struct coo *x,
+                                         const struct backend_options *options)
+{
+    return (struct checkpoint_options){
+        .path = path,
+        .about = {.tensor = {.shape = x->shape, .nnz = x->nnz, .hash = fingerprint_hash(x, NULL)},
+                  .rank = options->rank,
+                  .precision = options->precision,
+                  .single_first = options->single_first,
+                  .rules = options->rules}};
+}
+
+static void copy_model(struct ktensor *k, const struct ktensor *from)
+{
+    struct error error = {0};
+    assert_int_equal(ktensor_create(k, &from->shape, from->rank, &error), STATUS_OK);
+    memcpy(k->lambda, from->lambda, from->rank * sizeof *k->lambda);
+    for (int n = 0; n < k->shape.order; n++)
+        memcpy(k->factor[n], from->factor[n], k->shape.dims[n] * k->rank * sizeof(double));
+}
+
+static void assert_same(const struct ktensor *a, const struct ktensor *b)
+{
+    for (int n = 0; n < a->shape.order; n++)
+        assert_memory_equal(a->factor[n], b->factor[n],
+                            a->shape.dims[n] * a->rank * sizeof(double));
+}
+
+/* Goes on from the checkpoint at `path`, as *als says; the caller frees *k. */
+static struct cpals_result go_on(const struct coo *x, const struct backend_options *options,
+                                 const struct cpals_options *als, const char *path,
+                                 struct ktensor *k)
+{
+    struct error error = {0};
+    struct checkpoint c;
+    struct cpals_result result;
+    struct cpals_options from = *als;
+    if (checkpoint_open(&c, path, 0, 1, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    assert_true(c.about.single_first);
+    assert_int_equal(c.carried.precision, c.about.factors);
+    copy_model(k, &c.model);
+    from.resume = &c;
+    if (run_from(x, k, options, &from, &result, &error) != STATUS_OK)
+        fail_msg("%d ranks: %s", under_test.ranks, error.message);
+    checkpoint_close(&c);
+    return result;
+}
+
+/* A run that is interrupted after each iteration, and goes on from its checkpoint: at the switch it
+ * goes on in double precision from the beginning, too (*in_double). */
+static struct cpals_result run_in_steps(const struct coo *x, const struct backend_options *options,
+                                        const struct cpals_options *als, struct ktensor *k,
+                                        struct cpals_result *in_double)
+{
+    const char *path = scratch_path("checkpoint");
+    const struct checkpoint_options saving = save_to(path, x, options);
+    struct cpals_options step = *als;
+    step.saving = &saving;
+    step.interrupted = &at_once;
+    struct cpals_result result = run_random(x, options, 3, &step, k);
+    bool switched = false;
+    for (; result.stop == CPALS_INTERRUPTED && result.iterations < als->max_iterations;) {
+        struct backend_options all_double = *options;
+        all_double.single_first = false;
+        ktensor_free(k);
+        if (!switched && result.single_iterations < result.iterations) {
+            switched = true;
+            *in_double = go_on(x, &all_double, als, path, k);
+            ktensor_free(k);
+        }
+        result = go_on(x, options, &step, path, k);
+    }
+    assert_true(switched);
+    return result;
+}
+
+/* In steps, and in double precision from the switch on, a run ends alike: on the host in the same
+ * bits. A GPU sums floats in another order each time, until the switch. */
+static void check_end(const struct coo *x, const struct backend_options *options,
+                      const struct cpals_options *als)
+{
+    struct ktensor whole, k;
+    struct cpals_result in_double = {0};
+    bool bits = under_test.kind == &backend_host;
+    struct cpals_result result = run_random(x, options, 3, als, &whole);
+    assert_true(result.single_iterations > 1);
+    assert_true(result.iterations > result.single_iterations);
+    assert_int_equal(result.stop, CPALS_CONVERGED);
+    if (under_test.kind->devices && under_test.ranks > 1) { /* GPUs meet slowly */
+        ktensor_free(&whole);
+        return;
+    }
+    struct cpals_result steps = run_in_steps(x, options, als, &k, &in_double);
+    assert_int_equal(steps.single_iterations, result.single_iterations);
+    assert_int_equal(steps.iterations, result.iterations);
+    assert_true(bits ? steps.fit == result.fit : fabs(steps.fit - result.fit) < 1e-5);
+    assert_true(bits ? in_double.fit == steps.fit : fabs(in_double.fit - steps.fit) < 1e-9);
+    if (bits)
+        assert_same(&k, &whole);
+    ktensor_free(&k);
+    ktensor_free(&whole);
+}
+
+static void make_tensor(struct coo *x)
+{
+    naive_random_coo(x, &(struct shape){3, {30, 25, 40}}, 6000, 5, 1);
+    for (uint64_t i = 0; i < x->nnz; i++)
+        x->value[i] = fabs(x->value[i]);
+}
+
+static void test_end(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    make_tensor(&x);
+    const struct cpals_options als = {.max_iterations = 60, .tolerance = 1e-4};
+    check_end(&x, &(struct backend_options){.rank = 4, .single_first = true}, &als);
+    check_end(&x,
+              &(struct backend_options){.rank = 3, .single_first = true, .rules = same_ridge(0.5)},
+              &als);
+    coo_free(&x);
+}
+
+static void test_rules(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    make_tensor(&x);
+    const struct cpals_options als = {.max_iterations = 60, .tolerance = 1e-4};
+    check_end(&x,
+              &(struct backend_options){
+                  .rank = 3,
+                  .single_first = true,
+                  .rules = {.nonneg = {true, false, true}, .fixed = {false, false, false}}},
+              &als);
+    coo_free(&x);
+}
+
+/* Small changes in single precision stop nothing: a tolerance below what floats resolve is reached
+ * in double precision. */
+static void test_small_tolerance(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    struct ktensor k;
+    make_tensor(&x);
+    const struct backend_options options = {.rank = 2, .single_first = true};
+    const struct cpals_options als = {
+        .max_iterations = 3000, .tolerance = 1e-8, .check_every = 3000};
+    struct cpals_result result = run_random(&x, &options, 3, &als, &k);
+    assert_int_equal(result.stop, CPALS_CONVERGED);
+    assert_true(result.single_iterations > 1);
+    assert_true(result.iterations >= result.single_iterations + 2);
+    assert_true(result.trust.error < 1e-9);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+/* The last iteration that the limit allows is double; with a large tolerance two are, since the
+ * first one's change is that from single precision. */
+static void test_limits(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    struct ktensor k;
+    make_tensor(&x);
+    const struct backend_options options = {.rank = 2, .single_first = true};
+    for (int most = 1; most <= 3; most++) {
+        const struct cpals_options als = {.max_iterations = most};
+        struct cpals_result result = run_random(&x, &options, 3, &als, &k);
+        assert_int_equal(result.iterations, most);
+        assert_int_equal(result.single_iterations, most - 1);
+        ktensor_free(&k);
+    }
+    const struct cpals_options als = {.max_iterations = 50, .tolerance = 10};
+    struct cpals_result result = run_random(&x, &options, 3, &als, &k);
+    assert_int_equal(result.single_iterations, 2);
+    assert_int_equal(result.iterations, 4);
+    assert_int_equal(result.stop, CPALS_CONVERGED);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+/* Each run on a backend begins in single precision again, whatever the one before has left. */
+static void test_again(void **state)
+{
+    use_ranks(state);
+    if (under_test.ranks > 1)
+        skip();
+    struct error error = {0};
+    struct coo x;
+    struct ktensor first, second;
+    struct backend b;
+    struct cpals_result result[2];
+    make_tensor(&x);
+    const struct backend_options options = {.rank = 3, .single_first = true};
+    const struct cpals_options als = {
+        .max_iterations = 40, .tolerance = 1e-4, .core_consistency = true};
+    assert_int_equal(ktensor_create(&first, &x.shape, 3, &error), STATUS_OK);
+    ktensor_randomise(&first, KTENSOR_RANDOM, 3);
+    copy_model(&second, &first);
+    assert_int_equal(backend_open(&b, under_test.kind, &x, &options, NULL, NULL, &error),
+                     STATUS_OK);
+    assert_int_equal(cpals_run(&b, &first, &als, NULL, &result[0], &error), STATUS_OK);
+    assert_int_equal(b.precision, PRECISION_DOUBLE);
+    assert_int_equal(cpals_run(&b, &second, &als, NULL, &result[1], &error), STATUS_OK);
+    assert_true(result[0].single_iterations > 1);
+    assert_true(result[1].single_iterations > 1);
+    assert_true(fabs(result[0].fit - result[1].fit) < 1e-5);
+    if (under_test.kind == &backend_host)
+        assert_same(&first, &second);
+    backend_close(&b);
+    ktensor_free(&first);
+    ktensor_free(&second);
+    coo_free(&x);
+}
+
+static void test_failing_allocations(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    if (under_test.kind->devices || under_test.ranks > 2)
+        skip(); /* takes long */
+    naive_random_coo(&x, &(struct shape){3, {10, 12, 14}}, 300, 1, 0);
+    const struct backend_options options = {
+        .rank = 2, .single_first = true, .host_memory = 1 << 28};
+    const struct cpals_options als = {.max_iterations = 3};
+    assert_true(fail_every_allocation(&x, &options, &als) > 10);
+    coo_free(&x);
+}
+
+#define IN_FOLDER_OF(test, kind, ranks)                                                            \
+    {                                                                                              \
+#test "_" #kind "_" #ranks, test, scratch_make, scratch_remove, &(struct ranked)           \
+        {                                                                                          \
+            &kind, ranks                                                                           \
+        }                                                                                          \
+    }
+#define IN_FOLDER(test)                                                                            \
+    IN_FOLDER_OF(test, backend_host, 1), IN_FOLDER_OF(test, backend_host, 2),                      \
+        IN_FOLDER_OF(test, backend_host, 3), IN_FOLDER_OF(test, backend_cuda, 1),                  \
+        IN_FOLDER_OF(test, backend_cuda, MOST_RANKS)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_end),   IN_FOLDER(test_rules), ON_RANKS(test_small_tolerance),
+        ON_RANKS(test_limits), ON_RANKS(test_again),  ON_RANKS(test_failing_allocations)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,56 @@
+# Single precision, and runs that begin in it and end in double.
+load cli_helpers
+
+three() { "$BLCO" generate -q x.tns --dims 20,25,30 --nnz 5000 --planted-rank 3 --seed 4; }
+
+# single: how many iterations the summary says ran in single precision.
+single() { sed -nE 's/^([0-9]+) of these iterations ran in single precision$/\1/p' messages; }
+
+@test "--precision auto ends as --precision double does" {
+    three
+    cpd x.tns -r 3 -i 200 --tol 1e-7 --precision auto --record auto.json --nowrite
+    [ "$(single)" -gt 1 ]
+    auto=$(fit)
+    grep -q "\"single_iterations\": $(single)" auto.json
+    grep -q '"precision": "auto"' auto.json
+    cpd x.tns -r 3 -i 200 --tol 1e-7 --record double.json --nowrite
+    near "$auto" "$(fit)" 1e-6
+    [ -z "$(single)" ]
+    grep -q '"single_iterations": 0' double.json
+}
+
+@test "--precision auto of real data" {
+    [ -r "$BLCO_TEST_DATA/aminoacid.tns" ] || skip "no BLCO_TEST_DATA"
+    cpd "$BLCO_TEST_DATA/aminoacid.tns" -r 3 -i 2000 --tol 1e-9 --nowrite
+    double=$(fit)
+    cpd "$BLCO_TEST_DATA/aminoacid.tns" -r 3 -i 2000 --tol 1e-9 --precision auto --nowrite
+    near "$(fit)" "$double" 1e-6
+    [ "$(single)" -gt 1 ]
+}
+
+@test "a checkpoint of --precision auto goes on with --precision auto only" {
+    three
+    cpd x.tns -r 3 -i 6 --tol 0 --precision auto --checkpoint c --nowrite
+    [ "$(single)" -eq 5 ]
+    before=$(fit)
+    fails 2 "a checkpoint in auto precision, but this run has double" \
+        cpd x.tns -r 3 -i 12 --resume c --nowrite
+    cpd x.tns -r 3 -i 12 --tol 0 --precision auto --resume c --nowrite
+    [ "$(single)" -eq 5 ]
+    near "$(fit)" "$before" 0.1
+}
+
+@test "a tolerance that single precision does not resolve" {
+    three
+    cpd x.tns -r 2 -i 3 --tol 1e-8 --precision single --nowrite
+    grep -q '^warning: --tol 1e-08 is below 1e-06' messages
+    cpd x.tns -r 2 -i 3 --tol 1e-5 --precision single --nowrite
+    ! grep -q '^warning: --tol' messages
+}
+
+@test "blco bench has one precision" {
+    three
+    fails 2 "--precision: 'auto', expected double or single" bench x.tns -r 2 --precision auto
+    "$BLCO" bench x.tns -r 2 --samples 1 --backend host --precision single >table
+    grep -q 'single precision' table
+}
