@@ -156,6 +156,24 @@ static void test_rules(void **state)
     coo_free(&x);
 }
 
+/* Momentum begins anew at the switch. */
+static void test_momentum(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    make_tensor(&x);
+    const struct cpals_options als = {.max_iterations = 100, .tolerance = 1e-5};
+    check_end(&x, &(struct backend_options){.rank = 4, .single_first = true, .momentum = true},
+              &als);
+    check_end(&x,
+              &(struct backend_options){.rank = 3,
+                                        .single_first = true,
+                                        .momentum = true,
+                                        .rules = {.nonneg = {true, false, true}}},
+              &als);
+    coo_free(&x);
+}
+
 /* Small changes in single precision stop nothing: a tolerance below what floats resolve is reached
  * in double precision. */
 static void test_small_tolerance(void **state)
@@ -185,13 +203,17 @@ static void test_limits(void **state)
     struct ktensor k;
     make_tensor(&x);
     const struct backend_options options = {.rank = 2, .single_first = true};
-    for (int most = 1; most <= 3; most++) {
-        const struct cpals_options als = {.max_iterations = most};
-        struct cpals_result result = run_random(&x, &options, 3, &als, &k);
-        assert_int_equal(result.iterations, most);
-        assert_int_equal(result.single_iterations, most - 1);
-        ktensor_free(&k);
-    }
+    for (int most = 1; most <= 10; most++) /* momentum begins with the sixth */
+        for (int momentum = 0; momentum < 2; momentum++) {
+            const struct cpals_options als = {.max_iterations = most};
+            struct backend_options of = options;
+            of.momentum = momentum == 1;
+            struct cpals_result result = run_random(&x, &of, 3, &als, &k);
+            assert_int_equal(result.iterations, most);
+            assert_true(result.single_iterations == most - 1 || most > 3);
+            assert_true(result.single_iterations < most);
+            ktensor_free(&k);
+        }
     const struct cpals_options als = {.max_iterations = 50, .tolerance = 10};
     struct cpals_result result = run_random(&x, &options, 3, &als, &k);
     assert_int_equal(result.single_iterations, 2);
@@ -263,8 +285,12 @@ static void test_failing_allocations(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_end),   IN_FOLDER(test_rules), ON_RANKS(test_small_tolerance),
-        ON_RANKS(test_limits), ON_RANKS(test_again),  ON_RANKS(test_failing_allocations)};
+    const struct CMUnitTest tests[] = {IN_FOLDER(test_end),
+                                       IN_FOLDER(test_rules),
+                                       IN_FOLDER(test_momentum),
+                                       ON_RANKS(test_small_tolerance),
+                                       ON_RANKS(test_limits),
+                                       ON_RANKS(test_again),
+                                       ON_RANKS(test_failing_allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
