@@ -38,7 +38,7 @@ const struct cli_option cmd_machine_options[] = {
      "how additions to one output row are kept apart:\nauto, ordered, hierarchical, register, "
      "atomic (auto)"},
     {"precision", CMD_KEY_PRECISION, "NAME",
-     "double, single, or auto, which begins in single (double)"},
+     "double, single, or auto: first single (double)"},
     {"sharing", CMD_KEY_SHARING, "NAME",
      "whether neighbouring modes share partial products:\nauto or off (auto)"},
     {NULL, 0, NULL, NULL}};

@@ -76,9 +76,9 @@ border_rank() { printf '1 1 2 1\n1 2 1 1\n2 1 1 1\n' >x.tns; }
 @test "the messages that blco-cpd explains are those of the program" {
     # numbers and plurals are left out on both sides, and with them what printf puts in
     plain() { sed -E 's/%(\.[0-9])?[a-z]+/#/g; s/-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?/#/g'; }
-    tr -d '\n' <"$ROOT/src/commands/cpd_advice.c" | sed 's/" *"//g; s/%s//g' | plain | tr -s '#' >strings
+    cat "$ROOT"/src/commands/cpd_{advice,summary}.c | tr -d '\n' | sed 's/" *"//g; s/%s//g' | plain | tr -s '#' >strings
     sed -n '/^\.Ss What the summary says of the result/,/^\.Ss Tensors/s/^\.It Qq //p' "$ROOT/man/blco-cpd.1" >explained
-    [ "$(wc -l <explained)" -eq 6 ]
+    [ "$(wc -l <explained)" -eq 7 ]
     while read -r message; do
         plain <<<"$message" | tr '#:;(),' '\n' | while read -r part; do
             part=${part%s}
