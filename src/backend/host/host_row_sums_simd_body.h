@@ -11,9 +11,34 @@
 #include "backend/host/simd_vector.h"
 
 struct tile {
-    uint64_t last;  /* first column of the last vector                          */
+    uint64_t last; /* first column of the last vector                          */
+#if SIMD_WIDTH > 1
     vec_bits fresh; /* all ones for its columns that no vector before it has    */
+#endif
 };
+
+/* The last vector of a tile, without the columns that the one before it has, too. */
+INLINE vec fresh_columns(const struct tile *t, vec x)
+{
+#if SIMD_WIDTH > 1
+    return (vec)((vec_bits)x & t->fresh);
+#else
+    (void)t;
+    return x;
+#endif
+}
+
+INLINE struct tile tile_of(uint64_t width, int vectors)
+{
+    struct tile t = {.last = width - SIMD_WIDTH};
+#if SIMD_WIDTH > 1
+    for (int c = 0; c < SIMD_WIDTH; c++)
+        t.fresh[c] = -(entry_bits)(t.last + (uint64_t)c >= (uint64_t)(vectors - 1) * SIMD_WIDTH);
+#else
+    (void)vectors;
+#endif
+    return t;
+}
 
 INLINE void put_row(const struct host_row_sums *s, const struct tile *t, uint64_t row,
                     const vec *sum, int vectors)
@@ -28,9 +53,7 @@ INLINE void put_row(const struct host_row_sums *s, const struct tile *t, uint64_
     if (s->sink != HOST_ROW_ADD)
         host_row_lock(row);
     for (int v = 0; v < vectors; v++) {
-        vec x = sum[v];
-        if (v + 1 == vectors)
-            x = (vec)((vec_bits)x & t->fresh);
+        vec x = v + 1 == vectors ? fresh_columns(t, sum[v]) : sum[v];
         entry *p = to + column_of(t->last, v, vectors);
         store(p, load(p) + x);
     }
@@ -159,9 +182,7 @@ INLINE void change_row(struct host_row_sums *s, const struct tile *t, uint64_t r
 INLINE void row_sums_body(struct host_row_sums *s, uint64_t first, uint64_t last, int others,
                           int vectors, bool exact, bool distant)
 {
-    struct tile t = {.last = (exact ? (uint64_t)vectors * SIMD_WIDTH : s->width) - SIMD_WIDTH};
-    for (int c = 0; c < SIMD_WIDTH; c++)
-        t.fresh[c] = -(entry_bits)(t.last + (uint64_t)c >= (uint64_t)(vectors - 1) * SIMD_WIDTH);
+    const struct tile t = tile_of(exact ? (uint64_t)vectors * SIMD_WIDTH : s->width, vectors);
     /* `same` is the present row; no row at all where each nonzero is added by itself. */
     const uint64_t each = s->sink == HOST_ROW_ATOMIC_EACH ? UINT64_MAX : 0;
     uint64_t row = s->row, same = row | each;

@@ -23,9 +23,13 @@ typedef double entry;
 typedef int64_t entry_bits;
 #endif
 
+#if SIMD_WIDTH == 1 /* compilers keep a vector of one entry in memory */
+typedef entry vec __attribute__((may_alias));
+#else
 typedef entry vec
     __attribute__((vector_size(ENTRY_BYTES * SIMD_WIDTH), aligned(ENTRY_BYTES), may_alias));
 typedef entry_bits vec_bits __attribute__((vector_size(ENTRY_BYTES * SIMD_WIDTH)));
+#endif
 
 INLINE vec load(const entry *p)
 {
