@@ -71,7 +71,7 @@ cudaError_t dense_nonneg_prepare(const struct dense_modes *modes, double ridge,
 
 int dense_nonneg_sums(uint32_t rank)
 {
-    return nonneg_width(rank) <= 48;
+    return nonneg_width(rank) <= NONNEG_SUMS_WIDTH;
 }
 
 cudaError_t dense_nonneg(const struct dense_nonneg_args *args, enum precision precision,

@@ -15,6 +15,9 @@ enum { SCALE_OF_M, SCALE_OF_A, LEAST, DIAGONAL, ROWS_BEHIND };
 /* The largest R of dense_nonneg_tiles. */
 constexpr uint32_t NONNEG_TILE_RANK = DENSE_SOLVE_LD;
 
+/* The largest width of rows of which dense_nonneg_tiles also leaves the sums. */
+constexpr uint32_t NONNEG_SUMS_WIDTH = 48;
+
 /* The width of the rows for which a kernel is compiled. */
 inline uint32_t nonneg_width(uint32_t rank)
 {

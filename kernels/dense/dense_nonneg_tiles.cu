@@ -1,9 +1,9 @@
 /* Rows of up to 64 entries: each warp takes tiles of rows of M and A (row_tile.cuh), whose columns
  * it takes in groups of 8. What all columns say of a group, T = M - B W' of the group, comes from
  * 16x8x8 matrix instructions, which leave a row's 8 entries with the four lanes of a quad, two
- * each. These change their columns in turn and tell each other by how much. Behind the last pass
- * the rows go through shared memory to the lanes in which the Gram wants them. Numbers are doubles
- * whatever the precision of M and A. */
+ * each. These change their columns in turn and tell each other the new entries. Behind the last
+ * pass the rows go through shared memory to the lanes in which the Gram wants them. Numbers are
+ * doubles whatever the precision of M and A. */
 #include "kernels/dense/dense_nonneg_rows.h"
 
 #include "kernels/dense/row_tile.cuh"
@@ -27,8 +27,8 @@ template <typename Real> struct nonneg_args {
 template <typename Real, int WIDTH>
 struct nonneg_tile_of : row_tile<Real, WIDTH, WIDTH <= 32 ? 4 : 2> {
     using T = row_tile<Real, WIDTH, WIDTH <= 32 ? 4 : 2>;
-    static constexpr int GROUPS = WIDTH / 8;              /* of 8 columns                       */
-    static constexpr bool SUMS = WIDTH <= 48;             /* registers have room for the Gram   */
+    static constexpr int GROUPS = WIDTH / 8; /* of 8 columns                       */
+    static constexpr bool SUMS = WIDTH <= NONNEG_SUMS_WIDTH; /* registers have room for the Gram */
     static constexpr int M_STAGES = WIDTH <= 48 ? 2 : 1;  /* tiles of M in shared memory        */
     static constexpr int OPERANDS = GROUPS * GROUPS * 32; /* double2's of W as operands,        */
     static constexpr int TURNS = GROUPS * 4 * 2 * 4;      /* and of what a column tells a group */
@@ -416,11 +416,8 @@ cudaError_t launch(const struct dense_nonneg_args *args, const struct dense_stre
     chosen.kernel<<<(uint32_t)blocks, (uint32_t)warps * 32,
                     (size_t)(chosen.fixed + warps * chosen.of_a_warp), streams->pass>>>(typed);
     error = cudaGetLastError();
-    if (error == cudaSuccess && streams->sums != streams->pass) {
-        error = cudaEventRecord(streams->passed, streams->pass);
-        if (error == cudaSuccess)
-            error = cudaStreamWaitEvent(streams->sums, streams->passed, 0);
-    }
+    if (error == cudaSuccess)
+        error = dense_streams_join(streams);
     if (error != cudaSuccess || chosen.column_blocks == 0)
         return error;
     return dense_sum_tiles(args->partial, (uint32_t)blocks, chosen.column_blocks, args->rank,

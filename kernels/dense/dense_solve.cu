@@ -212,11 +212,8 @@ cudaError_t solve_launch(const struct dense_solve_args *args, const struct dense
                                     args->partial,         args->halt};
     chosen.kernel<<<blocks, THREADS, (size_t)chosen.shared, streams->pass>>>(typed);
     error = cudaGetLastError();
-    if (error == cudaSuccess && streams->sums != streams->pass) {
-        error = cudaEventRecord(streams->passed, streams->pass);
-        if (error == cudaSuccess)
-            error = cudaStreamWaitEvent(streams->sums, streams->passed, 0);
-    }
+    if (error == cudaSuccess)
+        error = dense_streams_join(streams);
     if (error != cudaSuccess)
         return error;
     return dense_sum_tiles(args->partial, blocks, chosen.column_blocks, args->rank, args->raw,

@@ -49,6 +49,15 @@ struct dense_streams {
     cudaEvent_t passed; /* recorded behind the pass; unused where both are one stream */
 };
 
+/* Later work on `sums` waits for the work now on `pass`. */
+static inline cudaError_t dense_streams_join(const struct dense_streams *streams)
+{
+    if (streams->sums == streams->pass)
+        return cudaSuccess;
+    cudaError_t error = cudaEventRecord(streams->passed, streams->pass);
+    return error == cudaSuccess ? cudaStreamWaitEvent(streams->sums, streams->passed, 0) : error;
+}
+
 /* The next pass must wait for the sums of this one, which read `partial`. */
 cudaError_t dense_solve(const struct dense_solve_args *args, enum precision precision,
                         const struct dense_streams *streams);

@@ -17,25 +17,6 @@
 
 #define SWEEPS 4
 
-static double sweep(struct backend *b)
-{
-    struct error error = {0};
-    struct backend_fit fit = {.value = NAN};
-    for (int n = 0; n < b->order; n++)
-        if (backend_mttkrp(b, n, &error) != STATUS_OK || backend_update(b, n, &error) != STATUS_OK)
-            fail_msg("%s", error.message);
-    assert_int_equal(backend_fit(b, b->order - 1, &fit, &error), STATUS_OK);
-    return fit.value;
-}
-
-static void open_setting(struct backend *b, const struct backend_kind *kind, const struct coo *x,
-                         const struct setting *setting)
-{
-    struct error error = {0};
-    if (backend_open(b, kind, x, &setting->options, &setting->forced, NULL, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
-}
-
 static void assert_same_fit(const struct backend_kind *kind, double fit, double expected)
 {
     if (kind == &backend_host ? fit != expected : !(fabs(fit - expected) < 1e-12))
@@ -78,13 +59,13 @@ static void check_resume(const struct backend_kind *kind, const struct coo *x,
     open_setting(&second, kind, x, setting);
     assert_int_equal(backend_load(&first, &start, &error), STATUS_OK);
     for (int i = 0; i < before; i++)
-        assert_same_fit(kind, sweep(&first), expected[i]);
+        assert_same_fit(kind, sweep_modes(&first), expected[i]);
     assert_int_equal(backend_save(&first, &saved, &carried, &error), STATUS_OK);
     assert_int_equal(backend_resume(&second, &saved, &carried, &error), STATUS_OK);
     assert_same_model(kind, &first, &second, x, rank);
     for (int i = before; i < SWEEPS; i++) {
-        assert_same_fit(kind, sweep(&first), expected[i]);
-        assert_same_fit(kind, sweep(&second), expected[i]);
+        assert_same_fit(kind, sweep_modes(&first), expected[i]);
+        assert_same_fit(kind, sweep_modes(&second), expected[i]);
     }
     assert_same_model(kind, &first, &second, x, rank);
     backend_close(&first);
@@ -105,7 +86,7 @@ static void check_setting(const struct backend_kind *kind, const struct coo *x,
     open_setting(&b, kind, x, setting);
     assert_int_equal(backend_load(&b, &start, &error), STATUS_OK);
     for (int i = 0; i < SWEEPS; i++)
-        expected[i] = sweep(&b);
+        expected[i] = sweep_modes(&b);
     backend_close(&b);
     ktensor_free(&start);
     for (int before = 0; before <= SWEEPS; before++)
@@ -150,7 +131,7 @@ static void test_single(void **state)
     assert_int_equal(carried_create(&carried, 3, 5, &error), STATUS_OK);
     open_setting(&b, kind, &x, &setting);
     assert_int_equal(backend_load(&b, &start, &error), STATUS_OK);
-    sweep(&b);
+    sweep_modes(&b);
     assert_int_equal(backend_save(&b, &saved, &carried, &error), STATUS_OK);
     assert_int_equal(backend_resume(&b, &saved, &carried, &error), STATUS_OK);
     assert_int_equal(backend_save(&b, &again, &carried, &error), STATUS_OK);
@@ -182,14 +163,14 @@ static void test_other_backend(void **state)
     open_backend(&host, &backend_host, &x, 6, CONFLICT_AUTO);
     assert_int_equal(backend_load(&b, &start, &error), STATUS_OK);
     for (int i = 0; i < 3; i++) {
-        sweep(&b);
+        sweep_modes(&b);
         assert_int_equal(backend_save(&b, &saved, &carried, &error), STATUS_OK);
         assert_int_equal(backend_resume(&host, &saved, &carried, &error), STATUS_OK);
-        double fit = sweep(&host);
+        double fit = sweep_modes(&host);
         assert_int_equal(backend_save(&host, &saved, &carried, &error), STATUS_OK);
-        assert_true(fabs(sweep(&b) - fit) < 1e-12);
+        assert_true(fabs(sweep_modes(&b) - fit) < 1e-12);
         assert_int_equal(backend_resume(&b, &saved, &carried, &error), STATUS_OK);
-        assert_true(fabs(sweep(&b) - sweep(&host)) < 1e-12);
+        assert_true(fabs(sweep_modes(&b) - sweep_modes(&host)) < 1e-12);
     }
     backend_close(&b);
     backend_close(&host);

@@ -16,25 +16,6 @@
 #include "base/memory.h"
 #include "support/backends.h"
 
-static double sweep(struct backend *b)
-{
-    struct error error = {0};
-    struct backend_fit fit = {.value = NAN};
-    for (int n = 0; n < b->order; n++)
-        if (backend_mttkrp(b, n, &error) != STATUS_OK || backend_update(b, n, &error) != STATUS_OK)
-            fail_msg("%s", error.message);
-    assert_int_equal(backend_fit(b, b->order - 1, &fit, &error), STATUS_OK);
-    return fit.value;
-}
-
-static void open_setting(struct backend *b, const struct backend_kind *kind, const struct coo *x,
-                         const struct setting *setting)
-{
-    struct error error = {0};
-    if (backend_open(b, kind, x, &setting->options, &setting->forced, NULL, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
-}
-
 struct saved {
     struct ktensor k;
     struct carried carried;
@@ -93,7 +74,7 @@ static void check_widen(const struct backend_kind *kind, const struct coo *x,
         assert_int_equal(b.precision, PRECISION_SINGLE);
         assert_int_equal(backend_load(&all, &start, &error), STATUS_OK);
         for (int i = 0; i < 3; i++)
-            assert_true(fabs(sweep(&b) - sweep(&all)) < 1e-4);
+            assert_true(fabs(sweep_modes(&b) - sweep_modes(&all)) < 1e-4);
         save(&before, &b, x, rank);
         assert_int_equal(before.carried.precision, PRECISION_SINGLE);
         assert_int_equal(backend_widen(&b, &error), STATUS_OK);
@@ -102,9 +83,9 @@ static void check_widen(const struct backend_kind *kind, const struct coo *x,
         assert_equal(&before, &after);
         assert_int_equal(backend_resume(&all, &before.k, &before.carried, &error), STATUS_OK);
         for (int i = 0; i < 3; i++)
-            assert_true(fabs(sweep(&b) - sweep(&all)) <= most);
+            assert_true(fabs(sweep_modes(&b) - sweep_modes(&all)) <= most);
         assert_int_equal(backend_widen(&b, &error), STATUS_OK); /* without effect */
-        assert_true(fabs(sweep(&b) - sweep(&all)) <= most);
+        assert_true(fabs(sweep_modes(&b) - sweep_modes(&all)) <= most);
 
         /* what was saved in single precision is resumed in it */
         assert_int_equal(backend_resume(&b, &before.k, &before.carried, &error), STATUS_OK);
@@ -174,8 +155,8 @@ static void test_nonneg(void **state)
     ktensor_randomise(&k, KTENSOR_RANDOM, 7);
     open_setting(&b, kind, &x, &setting);
     assert_int_equal(backend_begin(&b, &k, &error), STATUS_OK);
-    sweep(&b);
-    const double before = sweep(&b);
+    sweep_modes(&b);
+    const double before = sweep_modes(&b);
     assert_int_equal(backend_widen(&b, &error), STATUS_OK);
     for (int turn = 0; turn < 2; turn++) {
         uint64_t zeros = 0;
@@ -186,7 +167,7 @@ static void test_nonneg(void **state)
                 zeros += k.factor[n][i] == 0;
             }
         assert_true(zeros > 0);
-        assert_true(sweep(&b) > before - 1e-6);
+        assert_true(sweep_modes(&b) > before - 1e-6);
     }
     backend_close(&b);
     ktensor_free(&k);

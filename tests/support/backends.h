@@ -3,6 +3,8 @@
 #ifndef BLCO_BACKENDS_H
 #define BLCO_BACKENDS_H
 
+#include <math.h>
+
 #include "backend/backend.h"
 #include "support/naive.h"
 
@@ -94,6 +96,26 @@ static inline void open_backend(struct backend *b, const struct backend_kind *ki
     struct error error = {0};
     struct backend_options options = {.rank = rank, .conflict = conflict};
     if (backend_open(b, kind, x, &options, NULL, NULL, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+}
+
+/* Updates all modes in turn; the fit. */
+static inline double sweep_modes(struct backend *b)
+{
+    struct error error = {0};
+    struct backend_fit fit = {.value = NAN};
+    for (int n = 0; n < b->order; n++)
+        if (backend_mttkrp(b, n, &error) != STATUS_OK || backend_update(b, n, &error) != STATUS_OK)
+            fail_msg("%s", error.message);
+    assert_int_equal(backend_fit(b, b->order - 1, &fit, &error), STATUS_OK);
+    return fit.value;
+}
+
+static inline void open_setting(struct backend *b, const struct backend_kind *kind,
+                                const struct coo *x, const struct setting *setting)
+{
+    struct error error = {0};
+    if (backend_open(b, kind, x, &setting->options, &setting->forced, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
 }
 

@@ -136,12 +136,8 @@ enum status device_dense_weights(struct device_dense *d, int order, int mode,
 static enum status join(struct device_dense *d, cudaStream_t stream, cudaStream_t sums,
                         struct error *error)
 {
-    if (sums == stream)
-        return STATUS_OK;
-    enum status status = cuda_status(cudaEventRecord(d->passed, stream), "solve", error);
-    return status == STATUS_OK
-               ? cuda_status(cudaStreamWaitEvent(sums, d->passed, 0), "solve", error)
-               : status;
+    const struct dense_streams streams = {stream, sums, d->passed};
+    return cuda_status(dense_streams_join(&streams), "solve", error);
 }
 
 /* A (rows x ld) = M W and raw = A' A. */
