@@ -39,6 +39,12 @@ struct momentum_step {
     double now, before; /* (1 + b, -b); (1, 0): with A; (0, 1): with S */
 };
 
+/* Whether the step after so many sweeps is left out: Y would be A, and no step soon asks for S. */
+ROUNDED_FUNCTION int momentum_is_plain(int sweeps)
+{
+    return sweeps <= MOMENTUM_PLAIN_SWEEPS;
+}
+
 /* A run of which so many sweeps were made without momentum. */
 ROUNDED_FUNCTION struct momentum momentum_start(double fall, int sweeps)
 {
@@ -66,7 +72,7 @@ ROUNDED_FUNCTION struct momentum_step momentum_next(struct momentum *m, double o
     }
     m->objective = objective;
     m->noise = noise;
-    if (m->sweeps <= MOMENTUM_PLAIN_SWEEPS || first_again)
+    if (momentum_is_plain(m->sweeps) || first_again)
         return step;
     const double t = (1 + sqrt(1 + rounded_product(4 * m->t, m->t))) / 2;
     const double b = (m->t - 1) / t;

@@ -97,8 +97,8 @@ enum status momentum_go_on(struct momentum_run *m, struct backend *b, bool conve
     m->begins_anew = false;
     if (!m->on || again)
         return STATUS_OK;
-    m->stepped = !converged;
-    if (!converged)
+    m->stepped = !converged && !momentum_is_plain(m->state.sweeps);
+    if (m->stepped)
         return backend_extrapolate(b, &m->step, error);
     m->state.t = 1;
     m->state.extrapolated = 0;

@@ -101,9 +101,9 @@ void device_momentum_drop(struct device_state *s)
     drop_m(s);
 }
 
-/* m->step on the side stream, for which `stream` then waits. lambda moves to s->start, since norms
- * are soon those of Y. */
-static enum status queue_decision(struct device_state *s, int mode, double epsilon,
+/* m->step on the side stream, for which `stream` then waits, if `steps`. lambda moves to s->start,
+ * since norms are soon those of Y. */
+static enum status queue_decision(struct device_state *s, int mode, double epsilon, bool steps,
                                   struct error *error)
 {
     const struct dense_momentum_fit fit = {.terms = &s->scalars->fit,
@@ -115,8 +115,9 @@ static enum status queue_decision(struct device_state *s, int mode, double epsil
     enum status status = cuda_status(
         dense_momentum_decide(&fit, &s->scalars->momentum, s->start, &s->scalars->halt, s->side),
         doing, error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaEventRecord(s->momentum.decided, s->side), doing, error);
+    if (status != STATUS_OK || !steps)
+        return status;
+    status = cuda_status(cudaEventRecord(s->momentum.decided, s->side), doing, error);
     return status == STATUS_OK
                ? cuda_status(cudaStreamWaitEvent(s->stream, s->momentum.decided, 0), doing, error)
                : status;
@@ -161,7 +162,10 @@ static enum status queue_mode(struct device_state *s, int n, struct error *error
 enum status device_momentum_queue(struct device_state *s, int mode, double epsilon,
                                   struct error *error)
 {
-    enum status status = queue_decision(s, mode, epsilon, error);
+    const bool steps = !momentum_is_plain(s->result->momentum.state.sweeps + 1);
+    enum status status = queue_decision(s, mode, epsilon, steps, error);
+    if (status != STATUS_OK || !steps)
+        return status;
     for (int n = 0; n < s->order && status == STATUS_OK; n++)
         if (s->momentum.second[n].factor)
             status = queue_mode(s, n, error);
@@ -189,6 +193,8 @@ enum status device_state_accelerate(void *state, const struct momentum *m, struc
         return status;
     device_momentum_drop(s);
     s->momentum.on = m != NULL;
+    if (m)
+        s->result->momentum.state = *m;
     return m ? cuda_status(
                    cudaMemcpy(&s->scalars->momentum.state, m, sizeof *m, cudaMemcpyHostToDevice),
                    doing, error)
