@@ -14,12 +14,13 @@ constexpr int INNER_THREADS = 256, INNER_ROWS = 4;
 enum sum_layout { PLAIN_GRAM, GRAM_TILES, INNER };
 
 struct sum_args {
-    const double *partial; /* (count x entries) */
-    uint32_t count;
+    const double *partial; /* (all parts x entries) */
+    struct dense_parts parts;
     uint64_t entries;
     enum sum_layout layout;
     uint32_t column_blocks, rank;
-    double *raw, *inner;
+    double *raw; /* (sums x R x R) */
+    double *inner;
     const int *halt; /* nothing is done where this is not 0; may be NULL */
 };
 
@@ -48,13 +49,14 @@ __device__ void put_sum(const sum_args &args, uint64_t entry, double value)
     if (args.layout == GRAM_TILES)
         gram_position(args.column_blocks, entry, &i, &j);
     if (i <= j && j < rank) {
-        args.raw[i * rank + j] = value;
-        args.raw[j * rank + i] = value;
+        double *raw = args.raw + blockIdx.y * rank * rank;
+        raw[i * rank + j] = value;
+        raw[j * rank + i] = value;
     }
 }
 
-/* Sums the partial results over their first index. */
-__global__ void sum_kernel(const sum_args args)
+/* Sum blockIdx.y, of the partial results over their first index. */
+__global__ void sum_kernel(const __grid_constant__ sum_args args)
 {
     __shared__ double sums[SUM_Y][SUM_X];
     const uint64_t entry = (uint64_t)blockIdx.x * SUM_X + threadIdx.x;
@@ -62,8 +64,9 @@ __global__ void sum_kernel(const sum_args args)
     if (args.halt && *args.halt)
         return;
     if (entry < args.entries) {
+        const uint32_t end = args.parts.first[blockIdx.y + 1];
 #pragma unroll 8
-        for (uint32_t c = threadIdx.y; c < args.count; c += SUM_Y)
+        for (uint32_t c = args.parts.first[blockIdx.y] + threadIdx.y; c < end; c += SUM_Y)
             sum += args.partial[c * args.entries + entry];
     }
     sums[threadIdx.y][threadIdx.x] = sum;
@@ -132,10 +135,17 @@ uint32_t bounded(uint64_t blocks, uint32_t most)
     return blocks < 1 ? 1 : blocks > most ? most : (uint32_t)blocks;
 }
 
+/* `count` partial results of one sum. */
+dense_parts one_sum(uint32_t count)
+{
+    return {1, {0, count}};
+}
+
 cudaError_t sum_launch(const sum_args &args, cudaStream_t stream)
 {
     const uint64_t blocks = (args.entries + SUM_X - 1) / SUM_X;
-    sum_kernel<<<(uint32_t)blocks, dim3(SUM_X, SUM_Y), 0, stream>>>(args);
+    const dim3 grid((uint32_t)blocks, (unsigned)args.parts.sums);
+    sum_kernel<<<grid, dim3(SUM_X, SUM_Y), 0, stream>>>(args);
     return cudaGetLastError();
 }
 
@@ -151,7 +161,8 @@ cudaError_t inner_launch(const Real *m, const Real *a, uint64_t rows, uint64_t l
     const cudaError_t error = cudaGetLastError();
     if (error != cudaSuccess)
         return error;
-    return sum_launch({partial, blocks, rank, INNER, 0, rank, nullptr, inner, nullptr}, stream);
+    return sum_launch({partial, one_sum(blocks), rank, INNER, 0, rank, nullptr, inner, nullptr},
+                      stream);
 }
 
 } // namespace
@@ -174,15 +185,26 @@ cudaError_t dense_sum_tiles(const double *partial, uint32_t count, uint32_t colu
                             cudaStream_t stream)
 {
     const uint64_t entries = DENSE_TILES_PARTIAL((uint64_t)column_blocks);
-    return sum_launch({partial, count, entries, GRAM_TILES, column_blocks, rank, raw, inner, halt},
-                      stream);
+    return sum_launch(
+        {partial, one_sum(count), entries, GRAM_TILES, column_blocks, rank, raw, inner, halt},
+        stream);
+}
+
+cudaError_t dense_sum_tiles_of(const struct dense_parts *parts, const double *partial,
+                               uint32_t column_blocks, uint32_t rank, double *raw, const int *halt,
+                               cudaStream_t stream)
+{
+    const uint64_t entries = DENSE_TILES_PARTIAL((uint64_t)column_blocks);
+    return sum_launch(
+        {partial, *parts, entries, GRAM_TILES, column_blocks, rank, raw, nullptr, halt}, stream);
 }
 
 cudaError_t dense_sum_grams(const double *grams, uint32_t count, uint32_t rank, double *raw,
                             cudaStream_t stream)
 {
     const uint64_t entries = (uint64_t)rank * rank;
-    return sum_launch({grams, count, entries, PLAIN_GRAM, 0, rank, raw, nullptr, nullptr}, stream);
+    return sum_launch({grams, one_sum(count), entries, PLAIN_GRAM, 0, rank, raw, nullptr, nullptr},
+                      stream);
 }
 
 cudaError_t dense_widen(const float *from, double *to, uint64_t n, cudaStream_t stream)

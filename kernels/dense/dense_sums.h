@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "kernels/shared/max_order.h"
 #include "kernels/shared/precision.h"
 
 #ifdef __cplusplus
@@ -25,6 +26,18 @@ extern "C" {
 cudaError_t dense_sum_tiles(const double *partial, uint32_t count, uint32_t column_blocks,
                             uint32_t rank, double *raw, double *inner, const int *halt,
                             cudaStream_t stream);
+
+/* Partial results of several sums side by side: those from first[k] to first[k + 1] are of sum k.
+ */
+struct dense_parts {
+    int sums;
+    uint32_t first[MAX_ORDER + 1];
+};
+
+/* raw (sums x R x R, full) = likewise the Grams of each of several sums, without inner products. */
+cudaError_t dense_sum_tiles_of(const struct dense_parts *parts, const double *partial,
+                               uint32_t column_blocks, uint32_t rank, double *raw, const int *halt,
+                               cudaStream_t stream);
 
 /* raw (R x R, full) = the sum of `count` Grams (count x R x R), of which only the upper triangles
  * are read. */

@@ -30,6 +30,11 @@ enum status device_momentum_open(struct device_state *s, struct error *error)
             device_array_into(&second->norm, s->rank, sizeof *second->norm, error);
     }
     if (error->status == STATUS_OK)
+        device_array_into(&m->raw, (uint64_t)s->order * s->rank * s->rank, sizeof *m->raw, error);
+    for (int p = 0; p < 2 && error->status == STATUS_OK; p++)
+        if (s->dense_of[p])
+            device_dense_open_extrapolate(s->dense_of[p], s->device, error);
+    if (error->status == STATUS_OK)
         cuda_status(device_event_create(&m->decided), "an event", error);
     if (error->status == STATUS_OK)
         cuda_status(device_event_create(&m->extrapolated), "an event", error);
@@ -43,6 +48,7 @@ void device_momentum_close(struct device_momentum *m)
         device_free(m->second[n].gram);
         device_free(m->second[n].norm);
     }
+    device_free(m->raw);
     device_event_destroy(m->decided);
     device_event_destroy(m->extrapolated);
     *m = (struct device_momentum){0};
@@ -123,38 +129,43 @@ static enum status queue_decision(struct device_state *s, int mode, double epsil
                : status;
 }
 
-/* Y over the second factor matrix of mode n, its norms and its Gram: from the rows that this rank
- * solves, summed. */
-static enum status queue_mode(struct device_state *s, int n, struct error *error)
+/* What the step does to every mode that has a second factor matrix. The Grams come from the rows
+ * that this rank solves, summed. */
+static struct dense_extrapolate_args step_of_modes(const struct device_state *s)
 {
-    const struct device_second *second = &s->momentum.second[n];
-    const struct backend_rows *rows = &s->ranks.ranks->mode[n];
     const struct device_factors *f = &s->sweep.factors;
-    const struct momentum_step *step = &s->scalars->momentum.step;
-    const struct dense_extrapolate_args args = {.a = f->factor[n],
-                                                .s = second->factor,
-                                                .rows = f->shape.dims[n],
-                                                .ld = (uint32_t)s->ld,
-                                                .rank = (uint32_t)s->rank,
-                                                .norm_a = s->norm[n],
-                                                .gram_a = s->gram[n],
-                                                .norm_s = second->norm,
-                                                .clip = s->rules.nonneg[n],
-                                                .step = step,
-                                                .halt = &s->scalars->halt};
-    enum status status =
-        cuda_status(dense_extrapolate(&args, f->precision, s->stream), doing, error);
+    struct dense_extrapolate_args args = {.step = &s->scalars->momentum.step,
+                                          .halt = &s->scalars->halt};
+    for (int n = 0; n < s->order; n++) {
+        const struct device_second *second = &s->momentum.second[n];
+        const struct backend_rows *rows = &s->ranks.ranks->mode[n];
+        if (!second->factor)
+            continue;
+        args.mode[args.modes++] = (struct dense_extrapolate_mode){.a = f->factor[n],
+                                                                  .s = second->factor,
+                                                                  .rows = f->shape.dims[n],
+                                                                  .first = rows->first,
+                                                                  .count = rows->count,
+                                                                  .norm_a = s->norm[n],
+                                                                  .gram_a = s->gram[n],
+                                                                  .norm_s = second->norm,
+                                                                  .gram_s = second->gram,
+                                                                  .clip = s->rules.nonneg[n]};
+    }
+    return args;
+}
+
+/* Y over the second factor matrices, their norms and their Grams. */
+static enum status queue_step(struct device_state *s, struct error *error)
+{
+    const struct dense_extrapolate_args args = step_of_modes(s);
+    double *raw = s->momentum.raw;
+    enum status status = device_dense_extrapolate(s->dense, &args, raw, s->stream, error);
     if (status == STATUS_OK)
-        status = device_dense_gram(s->dense, device_state_row(s, second->factor, rows->first),
-                                   rows->count, s->raw, s->stream, error);
-    if (status == STATUS_OK)
-        status = device_ranks_sum(&s->ranks, s->raw, s->raw, s->rank * s->rank, s->stream, error);
-    return status == STATUS_OK
-               ? cuda_status(dense_extrapolated_gram(s->raw, (uint32_t)s->rank, s->norm[n],
-                                                     s->gram[n], second->norm, second->gram, step,
-                                                     &s->scalars->halt, s->stream),
-                             doing, error)
-               : status;
+        status = device_ranks_sum(&s->ranks, raw, raw, (uint64_t)args.modes * s->rank * s->rank,
+                                  s->stream, error);
+    return status == STATUS_OK ? device_dense_extrapolated(s->dense, &args, raw, s->stream, error)
+                               : status;
 }
 
 /* The side stream goes on behind the step: there the next sweep's first V is made from its Grams,
@@ -166,9 +177,7 @@ enum status device_momentum_queue(struct device_state *s, int mode, double epsil
     enum status status = queue_decision(s, mode, epsilon, steps, error);
     if (status != STATUS_OK || !steps)
         return status;
-    for (int n = 0; n < s->order && status == STATUS_OK; n++)
-        if (s->momentum.second[n].factor)
-            status = queue_mode(s, n, error);
+    status = queue_step(s, error);
     if (status == STATUS_OK)
         status = cuda_status(cudaEventRecord(s->momentum.extrapolated, s->stream), doing, error);
     if (status == STATUS_OK)

@@ -44,6 +44,7 @@ struct device_momentum {
         void *factor;
         double *gram, *norm;
     } second[MAX_ORDER];
+    double *raw; /* (modes x R x R): Y'Y of the modes that have one; device, owned */
     cudaEvent_t decided, extrapolated; /* on `side`; on `stream` */
 };
 

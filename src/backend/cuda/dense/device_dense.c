@@ -1,5 +1,6 @@
 #include "backend/cuda/dense/device_dense.h"
 
+#include "backend/cuda/dense/device_dense_extrapolate.h"
 #include "backend/cuda/dense/device_dense_nonneg.h"
 #include "backend/cuda/dense/device_dense_weights.h"
 #include "backend/cuda/dense/device_dense_wide.h"
@@ -32,8 +33,9 @@ struct device_dense {
     const void *solved_m, *solved_a;
     uint64_t solved_rows;
 
-    struct device_dense_weights weights; /* used on the stream of R x R work */
-    struct device_dense_nonneg nonneg;   /* likewise; its rows on the stream of passes */
+    struct device_dense_weights weights;         /* used on the stream of R x R work */
+    struct device_dense_nonneg nonneg;           /* likewise; its rows on the stream of passes */
+    struct device_dense_extrapolate extrapolate; /* used on the stream of passes       */
 };
 
 /* The numbers of thread blocks in passes over a factor, and room for their partial results. */
@@ -95,6 +97,7 @@ void device_dense_close(struct device_dense *d)
     device_dense_wide_close(&d->by_blas);
     device_dense_weights_close(&d->weights);
     device_dense_nonneg_close(&d->nonneg);
+    device_dense_extrapolate_close(&d->extrapolate);
     device_event_destroy(d->passed);
     device_free(d->partial);
     device_free(d->inner);
@@ -245,6 +248,31 @@ enum status device_dense_solve_nonneg(struct device_dense *d, const void *m, voi
     if (device_dense_gram(d, a, rows, raw, stream, error) != STATUS_OK)
         return error->status;
     return join(d, stream, sums, error);
+}
+
+enum status device_dense_open_extrapolate(struct device_dense *d, int device, struct error *error)
+{
+    return device_dense_extrapolate_open(&d->extrapolate, device, d->ld, d->precision,
+                                         d->wide ? &d->by_blas : NULL, error);
+}
+
+enum status device_dense_extrapolate(struct device_dense *d,
+                                     const struct dense_extrapolate_args *asked, double *raw,
+                                     cudaStream_t stream, struct error *error)
+{
+    struct dense_extrapolate_args args = *asked;
+    args.ld = (uint32_t)d->ld;
+    args.rank = d->rank;
+    return device_dense_extrapolate_rows(&d->extrapolate, &args, raw, stream, error);
+}
+
+enum status device_dense_extrapolated(struct device_dense *d,
+                                      const struct dense_extrapolate_args *asked, const double *raw,
+                                      cudaStream_t stream, struct error *error)
+{
+    struct dense_extrapolate_args args = *asked;
+    args.rank = d->rank;
+    return cuda_status(dense_extrapolated_norms(&args, raw, stream), "extrapolation", error);
 }
 
 enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t rows, double *raw,

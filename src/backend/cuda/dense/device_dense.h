@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "kernels/dense/dense_extrapolate.h"
 #include "kernels/dense/dense_weights.h"
 #include "kernels/shared/precision.h"
 
@@ -72,6 +73,19 @@ enum status device_dense_nonneg_weights(struct device_dense *d, int order, int m
 enum status device_dense_solve_nonneg(struct device_dense *d, const void *m, void *a, uint64_t rows,
                                       bool fit_rows, double *raw, cudaStream_t stream,
                                       cudaStream_t sums, struct error *error);
+
+/* Between two sweeps, the extrapolated factor matrices of all modes (dense_extrapolate.h), in two
+ * steps, on the stream of passes. device_dense_open_extrapolate comes first, once: STATUS_MEMORY.
+ * device_dense_extrapolate: S = Y, and raw (modes x R x R) = Y'Y of the rows that count.
+ * device_dense_extrapolated: norms and Grams of unit columns from raw, which may be the sum of
+ * several. Of *args, ld and rank count not. */
+enum status device_dense_open_extrapolate(struct device_dense *d, int device, struct error *error);
+enum status device_dense_extrapolate(struct device_dense *d,
+                                     const struct dense_extrapolate_args *args, double *raw,
+                                     cudaStream_t stream, struct error *error);
+enum status device_dense_extrapolated(struct device_dense *d,
+                                      const struct dense_extrapolate_args *args, const double *raw,
+                                      cudaStream_t stream, struct error *error);
 
 /* raw (R x R) = A' A. */
 enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t rows, double *raw,

@@ -1,0 +1,349 @@
+/* Y = now A + before S of all modes in one launch: thread blocks are dealt to the modes by their
+ * rows. Where rows are short, a warp reads A and S as the lanes want them for the Gram
+ * (row_tile.cuh), so that Y'Y takes no pass of its own. */
+#include "kernels/dense/dense_extrapolate.h"
+
+#include "kernels/dense/dense_solve.h"
+#include "kernels/dense/row_tile.cuh"
+
+namespace
+{
+
+constexpr int WARPS = 4, THREADS = 32 * WARPS;
+constexpr int WIDE_THREADS = 256, NORM_THREADS = 256;
+constexpr int WIDE_ROWS = 4;           /* of a thread, at least, where there are enough  */
+constexpr uint32_t WIDE_BLOCKS = 4096; /* thread blocks of a mode, at most               */
+
+__device__ __forceinline__ double one_for_zero(double norm)
+{
+    return norm != 0 ? norm : 1;
+}
+
+/* What column c of A (x) and of S (y) is multiplied by; 0 beyond the rank. */
+__device__ __forceinline__ double2 column_factors(const dense_extrapolate_mode &mode,
+                                                  const momentum_step &step, uint32_t rank,
+                                                  uint32_t c)
+{
+    if (c >= rank || mode.gram_a[(uint64_t)c * rank + c] == 0)
+        return make_double2(0, 0);
+    return make_double2(step.now / one_for_zero(mode.norm_a[c]),
+                        step.before / one_for_zero(mode.norm_s[c]));
+}
+
+/* An entry of Y. */
+template <typename Real>
+__device__ __forceinline__ Real extrapolated(const double2 &factor, Real a, Real s, int clip)
+{
+    const double y = fma(factor.x, (double)a, factor.y * (double)s);
+    return (Real)(clip && y < 0 ? 0 : y);
+}
+
+/* Tiles of two octets of rows where rows are short. */
+template <typename Real, int WIDTH>
+struct extrapolate_tile : row_tile<Real, WIDTH, WIDTH <= 32 ? 2 : 1> {
+    static constexpr int RESIDENT = WIDTH == 16 ? 5 : WIDTH == 32 ? 3 : 2; /* thread blocks */
+};
+
+/* A lane's pairs of entries of a tile, in the order of store_octet. */
+template <typename T> struct lane_pairs {
+    pair<typename T::Real> of[T::OCTETS][T::BLOCKS][2];
+
+    /* Beyond the end they are zeros. */
+    __device__ __forceinline__ void load(const void *from, const matrix_shape &shape,
+                                         uint64_t first, uint32_t lane)
+    {
+#pragma unroll
+        for (int o = 0; o < T::OCTETS; o++)
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const uint64_t row = first + 8 * (uint64_t)o + 2 * (lane % 4) + (uint64_t)i;
+                const typename T::Real *entries =
+                    (const typename T::Real *)from + row * shape.ld + 2 * (lane / 4);
+#pragma unroll
+                for (int b = 0; b < T::BLOCKS; b++)
+                    of[o][b][i] = row < shape.rows && 16 * b + 2 * (lane / 4) < shape.ld
+                                      ? *(const pair<typename T::Real> *)(entries + 16 * b)
+                                      : pair<typename T::Real>{};
+            }
+    }
+};
+
+/* c = Y' of a tile, of which `first` is the first row. */
+template <typename T>
+__device__ __forceinline__ void
+extrapolate_tile_rows(double (&c)[T::OCTETS][T::BLOCKS][4], const dense_extrapolate_mode &mode,
+                      const matrix_shape &shape, bool steps, const double2 *factors, uint64_t first,
+                      uint32_t lane)
+{
+    lane_pairs<T> a, s;
+    a.load(mode.a, shape, first, lane);
+    if (steps)
+        s.load(mode.s, shape, first, lane);
+#pragma unroll
+    for (int b = 0; b < T::BLOCKS; b++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const uint32_t column = 16 * (uint32_t)b + 2 * (lane / 4) + (uint32_t)h;
+            const double2 factor = factors[column];
+#pragma unroll
+            for (int o = 0; o < T::OCTETS; o++)
+#pragma unroll
+                for (int i = 0; i < 2; i++) {
+                    typename T::Real y = a.of[o][b][i].x[h];
+                    if (steps)
+                        y = extrapolated(factor, y, s.of[o][b][i].x[h], mode.clip);
+                    c[o][b][2 * h + i] = column < shape.rank ? (double)y : 0.0;
+                }
+        }
+}
+
+/* The rows of an octet that do not count become zero. */
+template <typename T>
+__device__ __forceinline__ void keep_counted(double (&c)[T::BLOCKS][4],
+                                             const dense_extrapolate_mode &mode, uint64_t first,
+                                             uint32_t lane)
+{
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const uint64_t row = first + 2 * (lane % 4) + (uint64_t)i;
+        if (row - mode.first < mode.count)
+            continue;
+#pragma unroll
+        for (int b = 0; b < T::BLOCKS; b++)
+            c[b][i] = c[b][2 + i] = 0;
+    }
+}
+
+template <typename Real, int WIDTH>
+__global__ void __launch_bounds__(THREADS, (extrapolate_tile<Real, WIDTH>::RESIDENT))
+    extrapolate_gram_kernel(const __grid_constant__ dense_extrapolate_args args,
+                            const __grid_constant__ dense_parts parts, double *partial)
+{
+    using T = extrapolate_tile<Real, WIDTH>;
+    __shared__ double sum[T::PARTIAL];
+    __shared__ double2 factors[WIDTH];
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const momentum_step step = *args.step;
+    if (*args.halt || step.now == 0)
+        return;
+    int n = 0;
+    while (blockIdx.x >= parts.first[n + 1])
+        n++;
+    const dense_extrapolate_mode &mode = args.mode[n];
+    const matrix_shape shape = {mode.rows, args.ld, args.rank};
+    if (threadIdx.x < WIDTH)
+        factors[threadIdx.x] = column_factors(mode, step, args.rank, threadIdx.x);
+    __syncthreads();
+
+    const uint64_t tiles = (mode.rows + T::ROWS - 1) / T::ROWS;
+    const uint64_t stride = (uint64_t)(parts.first[n + 1] - parts.first[n]) * WARPS;
+    double gram[T::GRAM_TILES][4] = {}, none[T::BLOCKS][2] = {};
+    for (uint64_t tile = (uint64_t)(blockIdx.x - parts.first[n]) * WARPS + warp; tile < tiles;
+         tile += stride) {
+        double c[T::OCTETS][T::BLOCKS][4];
+        extrapolate_tile_rows<T>(c, mode, shape, step.before != 0, factors, tile * T::ROWS, lane);
+#pragma unroll
+        for (int o = 0; o < T::OCTETS; o++) {
+            const uint64_t first = tile * T::ROWS + 8 * (uint64_t)o;
+            store_octet<T>((Real *)mode.s, shape, c[o], first, lane);
+            keep_counted<T>(c[o], mode, first, lane);
+            add_gram<T::BLOCKS>(gram, c[o]);
+        }
+    }
+    leave_partial<T>(sum, partial, gram, none);
+}
+
+/* A thread takes one vector of each row, or every 256th vector; blockIdx.y is the mode. */
+template <typename Real>
+__global__ void __launch_bounds__(WIDE_THREADS)
+    extrapolate_kernel(const __grid_constant__ dense_extrapolate_args args)
+{
+    constexpr int LENGTH = vector<Real>::LENGTH;
+    const dense_extrapolate_mode &mode = args.mode[blockIdx.y];
+    const momentum_step step = *args.step;
+    const uint32_t vectors = args.ld / LENGTH;
+    const uint32_t width = min(vectors, (uint32_t)WIDE_THREADS), height = WIDE_THREADS / width;
+    const uint32_t x = threadIdx.x % width, y = threadIdx.x / width;
+    if (*args.halt || step.now == 0 || y >= height)
+        return;
+    for (uint32_t v = x; v < vectors; v += width) {
+        double2 factors[LENGTH];
+#pragma unroll
+        for (int i = 0; i < LENGTH; i++)
+            factors[i] = column_factors(mode, step, args.rank, v * LENGTH + (uint32_t)i);
+        const vector<Real> *a = (const vector<Real> *)mode.a + v;
+        vector<Real> *s = (vector<Real> *)mode.s + v;
+        for (uint64_t row = (uint64_t)blockIdx.x * height + y; row < mode.rows;
+             row += (uint64_t)gridDim.x * height) {
+            vector<Real> to = a[row * vectors];
+            if (step.before != 0) {
+                const vector<Real> from = s[row * vectors];
+#pragma unroll
+                for (int i = 0; i < LENGTH; i++)
+                    to.x[i] = v * LENGTH + (uint32_t)i < args.rank
+                                  ? extrapolated(factors[i], to.x[i], from.x[i], mode.clip)
+                                  : Real(0);
+            }
+            s[row * vectors] = to;
+        }
+    }
+}
+
+/* blockIdx.y is the mode. */
+__global__ void __launch_bounds__(NORM_THREADS)
+    extrapolated_norms_kernel(const __grid_constant__ dense_extrapolate_args args,
+                              const double *raw)
+{
+    const uint64_t e = (uint64_t)blockIdx.x * NORM_THREADS + threadIdx.x, rank = args.rank;
+    const dense_extrapolate_mode &mode = args.mode[blockIdx.y];
+    const momentum_step step = *args.step;
+    if (e >= rank * rank || *args.halt || step.now == 0)
+        return;
+    const uint64_t i = e / rank, j = e % rank;
+    if (step.before == 0) {
+        mode.gram_s[e] = mode.gram_a[e];
+        if (i == j)
+            mode.norm_s[i] = mode.norm_a[i];
+        return;
+    }
+    raw += blockIdx.y * rank * rank;
+    const double norm_i = sqrt(raw[i * rank + i]), norm_j = sqrt(raw[j * rank + j]);
+    /* symmetric, as in normalise_kernel */
+    const double first = i < j ? norm_i : norm_j, second = i < j ? norm_j : norm_i;
+    mode.gram_s[e] = norm_i == 0 || norm_j == 0 ? 0.0 : raw[e] / first / second;
+    if (i == j)
+        mode.norm_s[i] = norm_i;
+}
+
+struct gram_kernel_choice {
+    void (*kernel)(dense_extrapolate_args, dense_parts, double *);
+    uint64_t rows; /* that a thread block takes at once */
+    uint32_t column_blocks;
+};
+
+template <typename Real, int WIDTH> gram_kernel_choice choice()
+{
+    using T = extrapolate_tile<Real, WIDTH>;
+    return {extrapolate_gram_kernel<Real, WIDTH>, (uint64_t)T::ROWS * WARPS, T::BLOCKS};
+}
+
+template <typename Real> cudaError_t choose(uint64_t ld, gram_kernel_choice *chosen)
+{
+    switch ((ld + 15) / 16) {
+    case 1:
+        *chosen = choice<Real, 16>();
+        break;
+    case 2:
+        *chosen = choice<Real, 32>();
+        break;
+    case 3:
+        *chosen = choice<Real, 48>();
+        break;
+    case 4:
+        *chosen = choice<Real, 64>();
+        break;
+    default:
+        return cudaErrorInvalidValue;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t choose(uint64_t ld, enum precision precision, gram_kernel_choice *chosen)
+{
+    return precision == PRECISION_SINGLE ? choose<float>(ld, chosen) : choose<double>(ld, chosen);
+}
+
+/* One thread block for each mode, and of the others to each mode in proportion to its rows, as far
+ * as there are rows. */
+dense_parts deal(const struct dense_extrapolate_args *args, uint64_t rows_at_once, uint32_t blocks)
+{
+    dense_parts parts = {args->modes, {0}};
+    const uint64_t others = blocks > (uint32_t)args->modes ? blocks - (uint32_t)args->modes : 0;
+    double rows = 0;
+    for (int n = 0; n < args->modes; n++)
+        rows += (double)args->mode[n].rows;
+    for (int n = 0; n < args->modes; n++) {
+        const uint64_t of_mode = args->mode[n].rows;
+        const uint64_t share = rows > 0 ? (uint64_t)((double)others * ((double)of_mode / rows)) : 0;
+        const uint64_t enough = of_mode > 0 ? (of_mode - 1) / rows_at_once : 0;
+        parts.first[n + 1] = parts.first[n] + 1 + (uint32_t)(share < enough ? share : enough);
+    }
+    return parts;
+}
+
+/* Thread blocks for the rows of the longest mode. */
+uint32_t wide_blocks(const struct dense_extrapolate_args *args, uint64_t height)
+{
+    uint64_t most = 1;
+    for (int n = 0; n < args->modes; n++) {
+        const uint64_t enough = (args->mode[n].rows + height * WIDE_ROWS - 1) / height / WIDE_ROWS;
+        most = enough > most ? enough : most;
+    }
+    return (uint32_t)(most < WIDE_BLOCKS ? most : WIDE_BLOCKS);
+}
+
+template <typename Real>
+cudaError_t extrapolate_launch(const struct dense_extrapolate_args *args, cudaStream_t stream)
+{
+    const uint32_t vectors = args->ld / vector<Real>::LENGTH;
+    const uint64_t height = vectors < WIDE_THREADS ? WIDE_THREADS / vectors : 1;
+    const dim3 grid(wide_blocks(args, height), (unsigned)args->modes);
+    extrapolate_kernel<Real><<<grid, WIDE_THREADS, 0, stream>>>(*args);
+    return cudaGetLastError();
+}
+
+} // namespace
+
+extern "C" {
+
+cudaError_t dense_extrapolate(const struct dense_extrapolate_args *args, enum precision precision,
+                              cudaStream_t stream)
+{
+    if (args->modes == 0)
+        return cudaSuccess;
+    return precision == PRECISION_SINGLE ? extrapolate_launch<float>(args, stream)
+                                         : extrapolate_launch<double>(args, stream);
+}
+
+cudaError_t dense_extrapolate_blocks(int device, uint64_t ld, enum precision precision,
+                                     uint32_t *blocks)
+{
+    gram_kernel_choice chosen;
+    int multiprocessors, resident;
+    cudaError_t error = choose(ld, precision, &chosen);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess)
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, chosen.kernel, THREADS, 0);
+    if (error == cudaSuccess)
+        *blocks = (uint32_t)multiprocessors * (uint32_t)(resident > 0 ? resident : 1);
+    return error;
+}
+
+cudaError_t dense_extrapolate_gram(const struct dense_extrapolate_args *args,
+                                   enum precision precision, double *partial, uint32_t blocks,
+                                   double *raw, cudaStream_t stream)
+{
+    gram_kernel_choice chosen;
+    cudaError_t error = choose(args->ld, precision, &chosen);
+    if (error != cudaSuccess || args->modes == 0)
+        return error;
+    const dense_parts parts = deal(args, chosen.rows, blocks);
+    chosen.kernel<<<parts.first[args->modes], THREADS, 0, stream>>>(*args, parts, partial);
+    error = cudaGetLastError();
+    return error == cudaSuccess ? dense_sum_tiles_of(&parts, partial, chosen.column_blocks,
+                                                     args->rank, raw, args->halt, stream)
+                                : error;
+}
+
+cudaError_t dense_extrapolated_norms(const struct dense_extrapolate_args *args, const double *raw,
+                                     cudaStream_t stream)
+{
+    if (args->modes == 0)
+        return cudaSuccess;
+    const uint64_t entries = (uint64_t)args->rank * args->rank;
+    const dim3 grid((uint32_t)((entries + NORM_THREADS - 1) / NORM_THREADS), (unsigned)args->modes);
+    extrapolated_norms_kernel<<<grid, NORM_THREADS, 0, stream>>>(*args, raw);
+    return cudaGetLastError();
+}
+}

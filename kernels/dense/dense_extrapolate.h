@@ -1,0 +1,66 @@
+/* Extrapolated factor matrices on the device (kernels/shared/momentum_step.h), of all modes at
+ * once. Factor matrices are row-major, `ld` entries (a multiple of 16 bytes) a row, of either
+ * precision; all other arrays are double. Device pointers only; nothing of src/ is known here.
+ * Asynchronous; the launch's error is returned. Nothing counts where *halt is not 0. Sums over rows
+ * repeat bit for bit on one device. */
+#ifndef BLCO_DENSE_EXTRAPOLATE_H
+#define BLCO_DENSE_EXTRAPOLATE_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "kernels/shared/max_order.h"
+#include "kernels/shared/momentum_step.h"
+#include "kernels/shared/precision.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A mode's factor matrix A and the second one S, which becomes Y; with norms (R) of the columns and
+ * Grams (R x R) of unit columns. */
+struct dense_extrapolate_mode {
+    const void *a; /* (rows x ld) */
+    void *s;       /* (rows x ld) */
+    uint64_t rows;
+    uint64_t first, count; /* rows [first, first + count) are those that the Gram counts */
+    const double *norm_a, *gram_a;
+    double *norm_s, *gram_s;
+    int clip; /* negative entries of Y become zero */
+};
+
+struct dense_extrapolate_args {
+    int modes;
+    uint32_t ld, rank;
+    const struct momentum_step *step; /* device */
+    const int *halt;                  /* device */
+    struct dense_extrapolate_mode mode[MAX_ORDER];
+};
+
+/* S = Y of every mode, from A and S of the columns' norms norm_a and norm_s (0 counts as 1), in one
+ * pass and one launch; a column of A that is zero, as gram_a tells, stays so. For the step (1, 0),
+ * S = A as it stands; for (0, 1), S stays. Columns R to ld of A are zero, those of S become so. */
+cudaError_t dense_extrapolate(const struct dense_extrapolate_args *args, enum precision precision,
+                              cudaStream_t stream);
+
+/* *blocks = the thread blocks of dense_extrapolate_gram that run at once on the device of this
+ * number, which is the calling thread's. */
+cudaError_t dense_extrapolate_blocks(int device, uint64_t ld, enum precision precision,
+                                     uint32_t *blocks);
+
+/* The same for rows of up to DENSE_SOLVE_LD entries; the pass leaves raw (modes x R x R) = Y'Y of
+ * the rows that count, unless S stays. By at most `blocks` thread blocks, but at least one for each
+ * mode. partial (blocks x dense_solve_partial(ld)), or as many as there are modes. Two launches. */
+cudaError_t dense_extrapolate_gram(const struct dense_extrapolate_args *args,
+                                   enum precision precision, double *partial, uint32_t blocks,
+                                   double *raw, cudaStream_t stream);
+
+/* Norms and Grams of unit columns of what a pass has made of S, into norm_s and gram_s: from raw
+ * (modes x R x R); for the step (1, 0) those of A; for (0, 1) they stay. */
+cudaError_t dense_extrapolated_norms(const struct dense_extrapolate_args *args, const double *raw,
+                                     cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
