@@ -1,16 +1,32 @@
-/* Products over the modes, entry by entry: of Grams, and of what undoes column norms. */
+/* Products over the modes, entry by entry: of Grams, and of what undoes column norms. The loads of
+ * some modes at a time do not wait for each other. */
 #ifndef BLCO_DENSE_MODES_CUH
 #define BLCO_DENSE_MODES_CUH
 
 #include "kernels/dense/dense_modes.h"
 
+constexpr int MODES_AT_ONCE = 4;
+static_assert(MAX_ORDER % MODES_AT_ONCE == 0, "pointers of all modes at once are there");
+
+/* Whether mode m is one of `all` modes, or of all but the mode solved for. */
+static __device__ __forceinline__ bool counts(const dense_modes &modes, int m, bool all)
+{
+    return m < modes.order && (all || m != modes.mode);
+}
+
 /* Product of the Grams' entries at i, of all modes or of all but the mode solved for. */
 static __device__ __forceinline__ double hadamard(const dense_modes &modes, uint64_t i, bool all)
 {
     double product = 1;
-    for (int m = 0; m < modes.order; m++)
-        if (all || m != modes.mode)
-            product *= modes.gram[m][i];
+    for (int first = 0; first < modes.order; first += MODES_AT_ONCE) {
+        double x[MODES_AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < MODES_AT_ONCE; k++)
+            x[k] = counts(modes, first + k, all) ? __ldg(&modes.gram[first + k][i]) : 1;
+#pragma unroll
+        for (int k = 0; k < MODES_AT_ONCE; k++)
+            product *= x[k];
+    }
     return product;
 }
 
@@ -18,10 +34,15 @@ static __device__ __forceinline__ double hadamard(const dense_modes &modes, uint
 static __device__ __forceinline__ double scale(const dense_modes &modes, uint32_t r)
 {
     double product = 1;
-#pragma unroll 4
-    for (int m = 0; m < modes.order; m++) {
-        const double norm = m == modes.mode ? 0 : __ldg(&modes.norm[m][r]);
-        product /= norm != 0 ? norm : 1;
+    for (int first = 0; first < modes.order; first += MODES_AT_ONCE) {
+        double norm[MODES_AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < MODES_AT_ONCE; k++)
+            norm[k] = counts(modes, first + k, false) ? __ldg(&modes.norm[first + k][r]) : 0;
+#pragma unroll
+        for (int k = 0; k < MODES_AT_ONCE; k++)
+            if (norm[k] != 0)
+                product /= norm[k];
     }
     return product;
 }

@@ -9,7 +9,9 @@ namespace
 {
 
 constexpr int WARPS = 4, THREADS = 32 * WARPS, STAGES = 2;
-constexpr int TILES_PER_WARP = 4; /* at least: more thread blocks would cost more in their sums */
+/* At least, where there are more than a few thread blocks, which would cost more in their sums. */
+constexpr int TILES_PER_WARP = 4;
+constexpr uint64_t FEW_BLOCKS = 128;
 
 template <typename Real> struct solve_args {
     const Real *m;
@@ -28,22 +30,40 @@ struct solve_tile_of : row_tile<Real, WIDTH, WIDTH == 16 ? 2 : 1> {
     static constexpr int SHARED = WEIGHTS * 16 + WARPS * STAGES * T::STAGE * 16;
     static constexpr int RESIDENT = WIDTH == 16 ? 6 : WIDTH == 32 ? 3 : 2; /* thread blocks */
     static_assert(T::PARTIAL * 8 <= SHARED, "the thread block's sum reuses the tiles' memory");
+    static constexpr int EACH = WEIGHTS / THREADS; /* a thread's weights, and at once */
+    static constexpr int AT_ONCE = EACH % 8 == 0 ? 8 : EACH;
+    static_assert(WEIGHTS % THREADS == 0, "all threads load as many weights");
 };
+
+/* Entry (i, j) of W, or of the identity; zero beyond the rank. The load depends on no condition, so
+ * that many of them are in flight. */
+__device__ __forceinline__ double weight(const double *w, uint32_t rank, uint32_t i, uint32_t j)
+{
+    double x = i == j ? 1 : 0;
+    if (w)
+        x = __ldg(&w[min(i, rank - 1) * rank + min(j, rank - 1)]);
+    return i < rank && j < rank ? x : 0;
+}
 
 /* Loads W in the order in which lanes want it as operands: [inner octet][16 columns][half][lane].
  */
 template <typename S> __device__ void load_weights(double2 *weights, const double *w, uint32_t rank)
 {
-    const auto entry = [=](uint32_t i, uint32_t j) {
-        return i >= rank || j >= rank ? 0.0 : w ? w[(uint64_t)i * rank + j] : i == j ? 1.0 : 0.0;
-    };
-    for (int n = (int)threadIdx.x; n < S::WEIGHTS; n += THREADS) {
-        const int lane = n % 32, half = n / 32 % 2, block = n / 64 % S::BLOCKS;
-        const int inner = 2 * (n / 64 / S::BLOCKS) + half; /* entry of all that a lane stages */
-        const uint32_t i =
-            (uint32_t)((inner / S::LENGTH * 4 + lane % 4) * S::LENGTH + inner % S::LENGTH);
-        const uint32_t j = (uint32_t)(16 * block + 2 * (lane / 4));
-        weights[n] = make_double2(entry(i, j), entry(i, j + 1));
+    for (int first = (int)threadIdx.x; first < S::WEIGHTS; first += S::AT_ONCE * THREADS) {
+        double2 x[S::AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < S::AT_ONCE; k++) {
+            const int n = first + k * THREADS;
+            const int lane = n % 32, half = n / 32 % 2, block = n / 64 % S::BLOCKS;
+            const int inner = 2 * (n / 64 / S::BLOCKS) + half; /* entry of all that a lane stages */
+            const uint32_t i =
+                (uint32_t)((inner / S::LENGTH * 4 + lane % 4) * S::LENGTH + inner % S::LENGTH);
+            const uint32_t j = (uint32_t)(16 * block + 2 * (lane / 4));
+            x[k] = make_double2(weight(w, rank, i, j), weight(w, rank, i, j + 1));
+        }
+#pragma unroll
+        for (int k = 0; k < S::AT_ONCE; k++)
+            weights[first + k * THREADS] = x[k];
     }
 }
 
@@ -108,8 +128,8 @@ __global__ void __launch_bounds__(THREADS, (solve_tile_of<Real, WIDTH>::RESIDENT
     const uint64_t tiles = (args.shape.rows + S::ROWS - 1) / S::ROWS;
     const uint64_t step = (uint64_t)gridDim.x * WARPS;
     uint64_t tile = (uint64_t)blockIdx.x * WARPS + warp;
-    if (args.halt && *args.halt)
-        return;
+    const int halted =
+        args.halt ? *args.halt : 0; /* looked at when the other loads are under way */
 
     for (int s = 0; s < STAGES; s++) {
         fetch<S>(stages + s * S::STAGE, args.m, args.shape, tile + (uint64_t)s * step, lane);
@@ -117,6 +137,10 @@ __global__ void __launch_bounds__(THREADS, (solve_tile_of<Real, WIDTH>::RESIDENT
     }
     load_weights<S>(weights, args.w, args.shape.rank);
     __syncthreads();
+    if (halted) {
+        stage_wait<0>();
+        return;
+    }
 
     double gram[S::GRAM_TILES][4] = {}, inner[S::BLOCKS][2] = {};
     for (int s = 0; tile < tiles; tile += step, s = s + 1 < STAGES ? s + 1 : 0) {
@@ -203,7 +227,9 @@ cudaError_t solve_launch(const struct dense_solve_args *args, const struct dense
     if (error != cudaSuccess)
         return error;
     const uint64_t tiles = (args->rows + (uint64_t)chosen.rows - 1) / (uint64_t)chosen.rows;
-    const uint64_t enough = (tiles + WARPS * TILES_PER_WARP - 1) / (WARPS * TILES_PER_WARP);
+    const uint64_t most = (tiles + WARPS - 1) / WARPS, few = most < FEW_BLOCKS ? most : FEW_BLOCKS;
+    const uint64_t shared = (most + TILES_PER_WARP - 1) / TILES_PER_WARP;
+    const uint64_t enough = shared > few ? shared : few;
     const uint32_t blocks = enough < 1              ? 1
                             : enough > args->blocks ? args->blocks
                                                     : (uint32_t)enough;

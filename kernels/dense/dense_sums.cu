@@ -6,7 +6,7 @@
 namespace
 {
 
-constexpr int SUM_X = 32, SUM_Y = 16;
+constexpr int SUM_X = 32, SUM_Y = 16, SUM_AT_ONCE = 8;
 constexpr int INNER_THREADS = 256, INNER_ROWS = 4;
 
 /* What a partial result holds: a plain Gram, Gram tiles and then inner products, or inner products.
@@ -65,9 +65,18 @@ __global__ void sum_kernel(const __grid_constant__ sum_args args)
         return;
     if (entry < args.entries) {
         const uint32_t end = args.parts.first[blockIdx.y + 1];
-#pragma unroll 8
-        for (uint32_t c = args.parts.first[blockIdx.y] + threadIdx.y; c < end; c += SUM_Y)
-            sum += args.partial[c * args.entries + entry];
+        for (uint32_t c = args.parts.first[blockIdx.y] + threadIdx.y; c < end;
+             c += SUM_Y * SUM_AT_ONCE) {
+            double x[SUM_AT_ONCE]; /* whose loads do not wait for each other */
+#pragma unroll
+            for (uint32_t k = 0; k < SUM_AT_ONCE; k++) {
+                const uint32_t part = c + SUM_Y * k;
+                x[k] = part < end ? args.partial[part * args.entries + entry] : 0;
+            }
+#pragma unroll
+            for (uint32_t k = 0; k < SUM_AT_ONCE; k++)
+                sum += x[k];
+        }
     }
     sums[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();

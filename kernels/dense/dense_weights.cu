@@ -37,24 +37,33 @@ template <int TILE> struct tile {
         return i(u) < rank && j(v) < rank;
     }
 
-    /* The loads of one mode do not wait for each other. */
+    /* The loads of some modes at a time do not wait for each other. */
     __device__ void hadamard(const dense_modes &modes, double ridge)
     {
+        constexpr int AT_ONCE = TILE < 3 ? MODES_AT_ONCE : MODES_AT_ONCE / 2;
 #pragma unroll
         for (int u = 0; u < TILE; u++)
 #pragma unroll
             for (int v = 0; v < TILE; v++)
                 a[u][v] = inside(u, v) ? 1 : 0;
-#pragma unroll 4
-        for (int m = 0; m < modes.order; m++) {
-            if (m == modes.mode)
-                continue;
+        for (int first = 0; first < modes.order; first += AT_ONCE) {
+            double x[AT_ONCE][TILE][TILE];
 #pragma unroll
-            for (int u = 0; u < TILE; u++)
+            for (int k = 0; k < AT_ONCE; k++)
 #pragma unroll
-                for (int v = 0; v < TILE; v++)
-                    if (inside(u, v))
-                        a[u][v] *= __ldg(&modes.gram[m][i(u) * rank + j(v)]);
+                for (int u = 0; u < TILE; u++)
+#pragma unroll
+                    for (int v = 0; v < TILE; v++)
+                        x[k][u][v] = counts(modes, first + k, false) && inside(u, v)
+                                         ? __ldg(&modes.gram[first + k][i(u) * rank + j(v)])
+                                         : 1;
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++)
+#pragma unroll
+                for (int u = 0; u < TILE; u++)
+#pragma unroll
+                    for (int v = 0; v < TILE; v++)
+                        a[u][v] *= x[k][u][v];
         }
 #pragma unroll
         for (int u = 0; u < TILE; u++)
@@ -264,15 +273,15 @@ __global__ void __launch_bounds__(MODEL_THREADS)
     model_kernel(const dense_modes modes, const double *inner, dense_fit_terms *terms)
 {
     __shared__ double warps[MODEL_THREADS / 32];
-    const uint64_t rank = modes.rank;
+    const uint32_t rank = modes.rank;
     const double *lambda = modes.norm[modes.mode];
     dense_fit_terms sum = {0, 0, 0, 0};
-    for (uint64_t r = threadIdx.x; r < rank; r += MODEL_THREADS) {
-        const double term = scale(modes, (uint32_t)r) * inner[r];
+    for (uint32_t r = threadIdx.x; r < rank; r += MODEL_THREADS) {
+        const double term = scale(modes, r) * inner[r];
         sum.inner += term;
         sum.inner_size += fabs(term);
     }
-    for (uint64_t e = threadIdx.x; e < rank * rank; e += MODEL_THREADS) {
+    for (uint32_t e = threadIdx.x; e < rank * rank; e += MODEL_THREADS) {
         const double term = lambda[e / rank] * lambda[e % rank] * hadamard(modes, e, true);
         sum.model_sq += term;
         sum.model_size += fabs(term);
