@@ -3,7 +3,6 @@
  * (row_tile.cuh), so that Y'Y takes no pass of its own. */
 #include "kernels/dense/dense_extrapolate.h"
 
-#include "kernels/dense/dense_solve.h"
 #include "kernels/dense/row_tile.cuh"
 
 namespace
@@ -322,17 +321,19 @@ cudaError_t dense_extrapolate_blocks(int device, uint64_t ld, enum precision pre
 
 cudaError_t dense_extrapolate_gram(const struct dense_extrapolate_args *args,
                                    enum precision precision, double *partial, uint32_t blocks,
-                                   double *raw, cudaStream_t stream)
+                                   double *raw, const struct dense_streams *streams)
 {
     gram_kernel_choice chosen;
     cudaError_t error = choose(args->ld, precision, &chosen);
     if (error != cudaSuccess || args->modes == 0)
         return error;
     const dense_parts parts = deal(args, chosen.rows, blocks);
-    chosen.kernel<<<parts.first[args->modes], THREADS, 0, stream>>>(*args, parts, partial);
+    chosen.kernel<<<parts.first[args->modes], THREADS, 0, streams->pass>>>(*args, parts, partial);
     error = cudaGetLastError();
+    if (error == cudaSuccess)
+        error = dense_streams_join(streams);
     return error == cudaSuccess ? dense_sum_tiles_of(&parts, partial, chosen.column_blocks,
-                                                     args->rank, raw, args->halt, stream)
+                                                     args->rank, raw, args->halt, streams->sums)
                                 : error;
 }
 

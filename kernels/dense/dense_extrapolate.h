@@ -9,6 +9,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "kernels/dense/dense_solve.h"
 #include "kernels/shared/max_order.h"
 #include "kernels/shared/momentum_step.h"
 #include "kernels/shared/precision.h"
@@ -50,10 +51,11 @@ cudaError_t dense_extrapolate_blocks(int device, uint64_t ld, enum precision pre
 
 /* The same for rows of up to DENSE_SOLVE_LD entries; the pass leaves raw (modes x R x R) = Y'Y of
  * the rows that count, unless S stays. By at most `blocks` thread blocks, but at least one for each
- * mode. partial (blocks x dense_solve_partial(ld)), or as many as there are modes. Two launches. */
+ * mode. partial (blocks x dense_solve_partial(ld)), or as many as there are modes. Two launches,
+ * the second one on the stream of sums, for which the next pass must wait. */
 cudaError_t dense_extrapolate_gram(const struct dense_extrapolate_args *args,
                                    enum precision precision, double *partial, uint32_t blocks,
-                                   double *raw, cudaStream_t stream);
+                                   double *raw, const struct dense_streams *streams);
 
 /* Norms and Grams of unit columns of what a pass has made of S, into norm_s and gram_s: from raw
  * (modes x R x R); for the step (1, 0) those of A; for (0, 1) they stay. */

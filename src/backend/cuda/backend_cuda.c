@@ -129,7 +129,7 @@ static enum status open_streams(struct device_state *s, struct error *error)
     if (code == cudaSuccess)
         code = device_event_create(&s->weights_ready);
     for (int i = 0; i < 2 && code == cudaSuccess; i++)
-        code = device_event_create_timed(&s->swept[i]);
+        code = device_event_create_timed(&s->spare[i]);
     enum status status = cuda_status(code, "a stream", error);
     return status == STATUS_OK ? device_staging_open(&s->staging, s->device, s->stream, error)
                                : status;
@@ -164,7 +164,7 @@ static void close_device(void *state)
         device_event_destroy(s->stamp[i]);
     device_event_destroy(s->weights_ready);
     for (int i = 0; i < 2; i++)
-        device_event_destroy(s->swept[i]);
+        device_event_destroy(s->spare[i]);
     device_queue_destroy(s->side);
     device_queue_destroy(s->stream);
     memory_free(s);
@@ -227,10 +227,11 @@ static enum status stamp(void *state, int number, struct error *error)
     struct device_state *s = state;
     if (device_use(s->device, error) != STATUS_OK)
         return error->status;
-    if (s->m_early) { /* which is no part of the operations before it */
-        s->mark[number] = s->swept[s->turn];
+    /* An early MTTKRP is no part of the operations before it. An event costs the stream more than a
+     * microsecond. */
+    s->mark[number] = s->m_early ? s->swept : s->end;
+    if (s->mark[number])
         return STATUS_OK;
-    }
     cudaError_t code =
         s->stamp[number] ? cudaSuccess : device_event_create_timed(&s->stamp[number]);
     s->mark[number] = s->stamp[number];

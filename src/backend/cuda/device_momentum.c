@@ -36,8 +36,6 @@ enum status device_momentum_open(struct device_state *s, struct error *error)
             device_dense_open_extrapolate(s->dense_of[p], s->device, error);
     if (error->status == STATUS_OK)
         cuda_status(device_event_create(&m->decided), "an event", error);
-    if (error->status == STATUS_OK)
-        cuda_status(device_event_create(&m->extrapolated), "an event", error);
     return error->status;
 }
 
@@ -50,7 +48,6 @@ void device_momentum_close(struct device_momentum *m)
     }
     device_free(m->raw);
     device_event_destroy(m->decided);
-    device_event_destroy(m->extrapolated);
     *m = (struct device_momentum){0};
 }
 
@@ -160,11 +157,12 @@ static enum status queue_step(struct device_state *s, struct error *error)
 {
     const struct dense_extrapolate_args args = step_of_modes(s);
     double *raw = s->momentum.raw;
-    enum status status = device_dense_extrapolate(s->dense, &args, raw, s->stream, error);
+    enum status status = device_dense_extrapolate(s->dense, &args, raw, s->stream, s->side, error);
+    s->end = device_dense_passed(s->dense);
     if (status == STATUS_OK)
         status = device_ranks_sum(&s->ranks, raw, raw, (uint64_t)args.modes * s->rank * s->rank,
-                                  s->stream, error);
-    return status == STATUS_OK ? device_dense_extrapolated(s->dense, &args, raw, s->stream, error)
+                                  s->side, error);
+    return status == STATUS_OK ? device_dense_extrapolated(s->dense, &args, raw, s->side, error)
                                : status;
 }
 
@@ -178,11 +176,6 @@ enum status device_momentum_queue(struct device_state *s, int mode, double epsil
     if (status != STATUS_OK || !steps)
         return status;
     status = queue_step(s, error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaEventRecord(s->momentum.extrapolated, s->stream), doing, error);
-    if (status == STATUS_OK)
-        status =
-            cuda_status(cudaStreamWaitEvent(s->side, s->momentum.extrapolated, 0), doing, error);
     if (status != STATUS_OK)
         return status;
     trade(s);

@@ -149,14 +149,16 @@ enum status device_ranks_sum(struct device_ranks *r, const double *from, double 
                              cudaStream_t stream, struct error *error)
 {
     if (!r->all)
-        return from == to ? STATUS_OK
-                          : cuda_status(cudaMemcpyAsync(to, from, count * sizeof *to,
-                                                        cudaMemcpyDeviceToDevice, stream),
-                                        "a sum", error);
+        return STATUS_OK;
     enum status status = begin(r, stream, error);
     if (status == STATUS_OK)
         status = device_comm_sum(r->all, from, to, count, stream, error);
     return status == STATUS_OK ? end(r, stream, error) : status;
+}
+
+bool device_ranks_alone(const struct device_ranks *r)
+{
+    return !r->all;
 }
 
 static enum status book_moves(struct device_ranks *r, struct error *error)

@@ -42,9 +42,12 @@ enum status device_ranks_scatter(struct device_ranks *r, int n, void *m, uint64_
 enum status device_ranks_gather(struct device_ranks *r, int n, void *a, uint64_t ld,
                                 enum precision precision, cudaStream_t stream, struct error *error);
 
-/* to[0..count) = the sum over all ranks of from[0..count); device. */
+/* to[0..count) = the sum over all ranks of from[0..count); device. Nothing is queued where there is
+ * one rank: then `to` must be `from`. */
 enum status device_ranks_sum(struct device_ranks *r, const double *from, double *to, uint64_t count,
                              cudaStream_t stream, struct error *error);
+
+bool device_ranks_alone(const struct device_ranks *r);
 
 /* Waits until the stream is empty, and books the time of the moves of rows with the ranks'
  * communicator. The status and reason of a rank that has aborted. */

@@ -44,8 +44,8 @@ struct device_momentum {
         void *factor;
         double *gram, *norm;
     } second[MAX_ORDER];
-    double *raw; /* (modes x R x R): Y'Y of the modes that have one; device, owned */
-    cudaEvent_t decided, extrapolated; /* on `side`; on `stream` */
+    double *raw;         /* (modes x R x R): Y'Y of the modes that have one; device, owned */
+    cudaEvent_t decided; /* on `side` */
 };
 
 struct device_state {
@@ -75,7 +75,10 @@ struct device_state {
     cudaStream_t stream, side;
     struct device_staging staging; /* on `stream` */
     cudaEvent_t weights_ready;
-    cudaEvent_t swept[2]; /* behind the last solve of a sweep, by turns       */
+    cudaEvent_t end;      /* a timed one that stands at the end of `stream`, whoever has
+                           * recorded it; NULL: more has been queued, or the host has waited */
+    cudaEvent_t swept;    /* the one behind the last sweep                    */
+    cudaEvent_t spare[2]; /* for that where `end` is NULL, by turns           */
     int turn;             /* 0 or 1 */
     int m_mode;           /* whose M stands in sweep.factors.m; -1: none's       */
     bool m_early;         /* before it was asked for                             */
@@ -84,7 +87,7 @@ struct device_state {
     bool runs_ahead; /* the host waits for no V                                     */
     int careful;     /* updates that are still to wait for their V; 0: the host runs ahead */
     cudaEvent_t stamp[BACKEND_STAMPS]; /* NULL until it is used */
-    cudaEvent_t mark[BACKEND_STAMPS];  /* stamp, or one of swept, where the stamp's moment is */
+    cudaEvent_t mark[BACKEND_STAMPS];  /* stamp, or an event that was there at its moment */
 };
 
 /* As in struct backend_ops. */

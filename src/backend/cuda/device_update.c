@@ -14,11 +14,15 @@
 
 #define CAREFUL_UPDATES 64 /* that wait for their V after one that was singular */
 
+_Static_assert(DEVICE_DENSE_PASSES > BACKEND_STAMPS + DEVICE_MOST_QUEUED,
+               "events of passes serve as stamps until these are read");
+
 void device_state_restart(struct device_state *s)
 {
     s->count = s->careful = 0;
     s->m_mode = -1;
     s->m_early = false;
+    s->end = NULL;
     s->runs_ahead = device_dense_run_ahead(s->dense, &s->scalars->halt);
 }
 
@@ -31,6 +35,7 @@ enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct e
 {
     s->m_mode = mode;
     s->m_early = false;
+    s->end = NULL;
     if (s->sweep.orderings.plan.streamed &&
         device_ranks_before_wait(&s->ranks, s->stream, error) != STATUS_OK)
         return error->status;
@@ -81,6 +86,7 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
         status = cuda_status(cudaStreamWaitEvent(s->stream, s->weights_ready, 0), "V", error);
     if (status == STATUS_OK)
         status = queue_rows(s, mode, last < 0 && !s->weights_fit, error);
+    s->end = device_ranks_alone(&s->ranks) ? device_dense_passed(s->dense) : NULL;
     if (status == STATUS_OK)
         status = device_ranks_gather(&s->ranks, mode, f->factor[mode], s->ld, f->precision,
                                      s->stream, error);
@@ -145,6 +151,7 @@ static enum status wait_for_scalars(struct device_state *s, bool *repeated, stru
         status = repeat_updates(s, s->result->halt, error);
     }
     s->count = 0;
+    s->end = NULL;
     s->runs_ahead = device_dense_run_ahead(s->dense, s->careful > 0 ? NULL : &s->scalars->halt);
     return status;
 }
@@ -198,9 +205,13 @@ static enum status begin_next_sweep(struct device_state *s, struct error *error)
 {
     if (s->careful > 0 || s->sweep.orderings.plan.streamed)
         return STATUS_OK;
-    s->turn ^= 1;
-    enum status status =
-        cuda_status(cudaEventRecord(s->swept[s->turn], s->stream), "MTTKRP", error);
+    enum status status = STATUS_OK;
+    s->swept = s->end;
+    if (!s->swept) {
+        s->turn ^= 1;
+        s->swept = s->spare[s->turn];
+        status = cuda_status(cudaEventRecord(s->swept, s->stream), "MTTKRP", error);
+    }
     if (status == STATUS_OK)
         status = device_state_queue_mttkrp(s, mode_rules_first(&s->rules, s->order), error);
     s->m_early = true;
@@ -210,12 +221,15 @@ static enum status begin_next_sweep(struct device_state *s, struct error *error)
 static enum status queue_fit(struct device_state *s, int mode, struct error *error)
 {
     const double *inner;
+    const bool alone = device_ranks_alone(&s->ranks);
     /* M is read on `stream`, where the next sweep's first MTTKRP overwrites it. */
     enum status status = device_dense_inner(s->dense, &inner, s->stream, s->side, error);
-    if (status == STATUS_OK)
+    if (s->end)
+        s->end = device_dense_passed(s->dense);
+    if (status == STATUS_OK && !alone)
         status = device_ranks_sum(&s->ranks, inner, s->inner, s->rank, s->side, error);
     return status == STATUS_OK
-               ? device_dense_model(s->dense, s->order, mode, s->inner,
+               ? device_dense_model(s->dense, s->order, mode, alone ? inner : s->inner,
                                     (const double *const *)s->gram, (const double *const *)s->norm,
                                     &s->scalars->fit, s->side, error)
                : status;

@@ -230,7 +230,7 @@ static void extrapolate(struct model *m, struct device_dense *d, const struct mo
     struct error error = {0};
     struct dense_extrapolate_args args = upload(m, step, halted);
     double *raw = uploaded(NULL, MODES * m->rank * m->rank * sizeof *raw);
-    ok(device_dense_extrapolate(d, &args, raw, NULL, &error), &error);
+    ok(device_dense_extrapolate(d, &args, raw, NULL, NULL, &error), &error);
     ok(device_dense_extrapolated(d, &args, raw, NULL, &error), &error);
     finish(m, &args);
     good(cudaFree(raw));
@@ -264,6 +264,7 @@ static void test_few_blocks(void **state)
 {
     (void)state;
     static const uint32_t most[] = {1, 8, 8};
+    const struct dense_streams one = {NULL, NULL, NULL};
     for (uint64_t rank = 16; rank <= 64; rank += 16) {
         struct model m;
         double *last = host_array(rank * rank, sizeof *last);
@@ -273,7 +274,7 @@ static void test_few_blocks(void **state)
             const uint64_t parts = most[i] > MODES ? most[i] : MODES;
             double *partial = uploaded(NULL, parts * dense_solve_partial(rank) * sizeof *partial);
             double *raw = uploaded(NULL, MODES * rank * rank * sizeof *raw);
-            good(dense_extrapolate_gram(&args, m.precision, partial, most[i], raw, NULL));
+            good(dense_extrapolate_gram(&args, m.precision, partial, most[i], raw, &one));
             good(dense_extrapolated_norms(&args, raw, NULL));
             finish(&m, &args);
             check(&m, &steps[0], 0);

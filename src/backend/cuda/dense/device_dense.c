@@ -29,7 +29,9 @@ struct device_dense {
     double *partial;    /* results of solve_blocks or inner_blocks thread blocks; device, owned */
     double *inner;      /* (2 x R): diagonal of M' A of the last solve; scratch; device, owned  */
     int products_known; /* whether `inner` holds that diagonal */
-    cudaEvent_t passed; /* recorded behind a solve's pass; owned */
+    cudaEvent_t passed[DEVICE_DENSE_PASSES]; /* recorded behind passes, by turns; owned; NULL until
+                                              * it is used */
+    int turn;                                /* the one recorded last */
     const void *solved_m, *solved_a;
     uint64_t solved_rows;
 
@@ -60,8 +62,6 @@ static enum status passes_open(struct device_dense *d, int device, struct error 
         status = device_array_into(&d->partial, partial, sizeof *d->partial, error);
     if (status == STATUS_OK)
         status = device_array_into(&d->inner, 2 * (uint64_t)d->rank, sizeof *d->inner, error);
-    if (status == STATUS_OK)
-        status = cuda_status(device_event_create(&d->passed), "an event", error);
     return status;
 }
 
@@ -98,7 +98,8 @@ void device_dense_close(struct device_dense *d)
     device_dense_weights_close(&d->weights);
     device_dense_nonneg_close(&d->nonneg);
     device_dense_extrapolate_close(&d->extrapolate);
-    device_event_destroy(d->passed);
+    for (int i = 0; i < DEVICE_DENSE_PASSES; i++)
+        device_event_destroy(d->passed[i]);
     device_free(d->partial);
     device_free(d->inner);
     memory_free(d);
@@ -135,25 +136,39 @@ enum status device_dense_weights(struct device_dense *d, int order, int mode,
     return device_dense_weights_compute(&d->weights, &modes, ridge, w, stream, error);
 }
 
-/* Later work on `sums` waits for the work now on `stream`. */
-static enum status join(struct device_dense *d, cudaStream_t stream, cudaStream_t sums,
-                        struct error *error)
+/* *streams = those of a pass on `stream` that begins now, with the event that is to stand behind
+ * the pass. */
+static enum status next_pass(struct device_dense *d, cudaStream_t stream, cudaStream_t sums,
+                             struct dense_streams *streams, struct error *error)
 {
-    const struct dense_streams streams = {stream, sums, d->passed};
-    return cuda_status(dense_streams_join(&streams), "solve", error);
+    d->turn = (d->turn + 1) % DEVICE_DENSE_PASSES;
+    cudaEvent_t *passed = &d->passed[d->turn];
+    cudaError_t code = *passed ? cudaSuccess : device_event_create_timed(passed);
+    *streams = (struct dense_streams){stream, sums, *passed};
+    return cuda_status(code, "an event", error);
+}
+
+cudaEvent_t device_dense_passed(const struct device_dense *d)
+{
+    return d->passed[d->turn];
+}
+
+/* Later work on the stream of sums waits for the pass. */
+static enum status join(const struct dense_streams *streams, struct error *error)
+{
+    return cuda_status(dense_streams_join(streams), "solve", error);
 }
 
 /* A (rows x ld) = M W and raw = A' A. */
 static enum status multiply(struct device_dense *d, const void *m, const double *w, void *a,
-                            uint64_t rows, double *raw, cudaStream_t stream, cudaStream_t sums,
+                            uint64_t rows, double *raw, const struct dense_streams *streams,
                             struct error *error)
 {
     if (d->wide) {
         enum status status =
-            device_dense_wide_solve(&d->by_blas, m, w, a, rows, raw, stream, error);
-        return status == STATUS_OK ? join(d, stream, sums, error) : status;
+            device_dense_wide_solve(&d->by_blas, m, w, a, rows, raw, streams->pass, error);
+        return status == STATUS_OK ? join(streams, error) : status;
     }
-    const struct dense_streams streams = {stream, sums, d->passed};
     const struct dense_solve_args args = {.m = m,
                                           .w = w,
                                           .a = a,
@@ -165,15 +180,17 @@ static enum status multiply(struct device_dense *d, const void *m, const double 
                                           .raw = raw,
                                           .inner = d->inner,
                                           .halt = d->weights.halt.halt};
-    return cuda_status(dense_solve(&args, d->precision, &streams), "solve", error);
+    return cuda_status(dense_solve(&args, d->precision, streams), "solve", error);
 }
 
 /* A = (M W) Q', panel by panel of rows; Q' is the weights' `factor`. */
 static enum status multiply_twice(struct device_dense *d, const void *m, const double *w, void *a,
-                                  uint64_t rows, double *raw, cudaStream_t stream,
-                                  cudaStream_t sums, struct error *error)
+                                  uint64_t rows, double *raw, const struct dense_streams *streams,
+                                  struct error *error)
 {
     const uint64_t row_bytes = d->ld * precision_bytes(d->precision);
+    const cudaStream_t stream = streams->pass;
+    const struct dense_streams alone = {stream, stream, NULL};
     void *panel;
     cudaError_t code = memory_hook_fails()
                            ? cudaErrorMemoryAllocation
@@ -183,16 +200,15 @@ static enum status multiply_twice(struct device_dense *d, const void *m, const d
         return status;
     for (uint64_t i = 0; i < rows && status == STATUS_OK; i += PANEL_ROWS) {
         const uint64_t count = rows - i < PANEL_ROWS ? rows - i : PANEL_ROWS;
-        status = multiply(d, (const char *)m + i * row_bytes, w, panel, count, raw, stream, stream,
-                          error);
+        status = multiply(d, (const char *)m + i * row_bytes, w, panel, count, raw, &alone, error);
         if (status == STATUS_OK)
             status = multiply(d, panel, d->weights.factor, (char *)a + i * row_bytes, count, raw,
-                              stream, stream, error);
+                              &alone, error);
     }
     cudaFreeAsync(panel, stream);
     if (status == STATUS_OK)
         status = device_dense_gram(d, a, rows, raw, stream, error);
-    return status == STATUS_OK ? join(d, stream, sums, error) : status;
+    return status == STATUS_OK ? join(streams, error) : status;
 }
 
 enum status device_dense_solve(struct device_dense *d, const void *m, const double *w, void *a,
@@ -203,8 +219,11 @@ enum status device_dense_solve(struct device_dense *d, const void *m, const doub
     d->solved_a = a;
     d->solved_rows = rows;
     d->products_known = !d->wide && !d->weights.by_eigenvectors;
-    return d->weights.by_eigenvectors ? multiply_twice(d, m, w, a, rows, raw, stream, sums, error)
-                                      : multiply(d, m, w, a, rows, raw, stream, sums, error);
+    struct dense_streams streams;
+    if (next_pass(d, stream, sums, &streams, error) != STATUS_OK)
+        return error->status;
+    return d->weights.by_eigenvectors ? multiply_twice(d, m, w, a, rows, raw, &streams, error)
+                                      : multiply(d, m, w, a, rows, raw, &streams, error);
 }
 
 enum status device_dense_open_nonneg(struct device_dense *d, int device, struct error *error)
@@ -232,7 +251,9 @@ enum status device_dense_solve_nonneg(struct device_dense *d, const void *m, voi
     d->solved_a = a;
     d->solved_rows = rows;
     d->products_known = dense_nonneg_sums(d->rank);
-    const struct dense_streams streams = {stream, sums, d->passed};
+    struct dense_streams streams;
+    if (next_pass(d, stream, sums, &streams, error) != STATUS_OK)
+        return error->status;
     const struct dense_nonneg_args args = {.m = m,
                                            .a = a,
                                            .rows = rows,
@@ -247,7 +268,7 @@ enum status device_dense_solve_nonneg(struct device_dense *d, const void *m, voi
         return status;
     if (device_dense_gram(d, a, rows, raw, stream, error) != STATUS_OK)
         return error->status;
-    return join(d, stream, sums, error);
+    return join(&streams, error);
 }
 
 enum status device_dense_open_extrapolate(struct device_dense *d, int device, struct error *error)
@@ -258,12 +279,15 @@ enum status device_dense_open_extrapolate(struct device_dense *d, int device, st
 
 enum status device_dense_extrapolate(struct device_dense *d,
                                      const struct dense_extrapolate_args *asked, double *raw,
-                                     cudaStream_t stream, struct error *error)
+                                     cudaStream_t stream, cudaStream_t sums, struct error *error)
 {
     struct dense_extrapolate_args args = *asked;
+    struct dense_streams streams;
     args.ld = (uint32_t)d->ld;
     args.rank = d->rank;
-    return device_dense_extrapolate_rows(&d->extrapolate, &args, raw, stream, error);
+    if (next_pass(d, stream, sums, &streams, error) != STATUS_OK)
+        return error->status;
+    return device_dense_extrapolate_rows(&d->extrapolate, &args, raw, &streams, error);
 }
 
 enum status device_dense_extrapolated(struct device_dense *d,
@@ -327,9 +351,11 @@ enum status device_dense_inner(struct device_dense *d, const double **inner, cud
     *inner = d->inner;
     if (d->products_known)
         return STATUS_OK;
-    enum status status =
-        inner_pass(d, d->solved_m, d->solved_a, d->solved_rows, d->inner, stream, error);
-    return status == STATUS_OK ? join(d, stream, sums, error) : status;
+    struct dense_streams streams;
+    enum status status = next_pass(d, stream, sums, &streams, error);
+    if (status == STATUS_OK)
+        status = inner_pass(d, d->solved_m, d->solved_a, d->solved_rows, d->inner, stream, error);
+    return status == STATUS_OK ? join(&streams, error) : status;
 }
 
 enum status device_dense_model(struct device_dense *d, int order, int mode, const double *inner,

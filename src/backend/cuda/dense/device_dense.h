@@ -21,6 +21,8 @@
 
 struct device_dense; /* library handles and arrays for one pair of streams */
 
+#define DEVICE_DENSE_PASSES 256 /* that device_dense_passed tells apart */
+
 /* On the device of this number, which is the calling thread's, for rank R and rows of ld entries (a
  * multiple of 16 bytes). precision: of factors and M (Grams, V and norms are double). The caller
  * closes *d. STATUS_INPUT where R is too large for a GPU, or needs a library that is not there;
@@ -59,6 +61,12 @@ enum status device_dense_solve(struct device_dense *d, const void *m, const doub
                                uint64_t rows, double *raw, cudaStream_t stream, cudaStream_t sums,
                                struct error *error);
 
+/* The timed event that stands behind the last pass on its stream, where `sums` was another one:
+ * that of device_dense_solve, device_dense_solve_nonneg, device_dense_extrapolate, or
+ * device_dense_inner where that has read M and A. The event is recorded again after
+ * DEVICE_DENSE_PASSES others. */
+cudaEvent_t device_dense_passed(const struct device_dense *d);
+
 /* The same for a factor matrix that is to be nonnegative (kernels/shared/nonneg.h), in two steps as
  * well. device_dense_open_nonneg comes first, once: STATUS_INPUT where R is too large for it.
  * device_dense_nonneg_weights counts as a call of device_dense_weights, but never waits and finds
@@ -75,14 +83,15 @@ enum status device_dense_solve_nonneg(struct device_dense *d, const void *m, voi
                                       cudaStream_t sums, struct error *error);
 
 /* Between two sweeps, the extrapolated factor matrices of all modes (dense_extrapolate.h), in two
- * steps, on the stream of passes. device_dense_open_extrapolate comes first, once: STATUS_MEMORY.
- * device_dense_extrapolate: S = Y, and raw (modes x R x R) = Y'Y of the rows that count.
+ * steps. device_dense_open_extrapolate comes first, once: STATUS_MEMORY. device_dense_extrapolate:
+ * S = Y, on `stream`, and raw (modes x R x R) = Y'Y of the rows that count, which is there when the
+ * stream `sums` gets there, and the next one must wait for that.
  * device_dense_extrapolated: norms and Grams of unit columns from raw, which may be the sum of
  * several. Of *args, ld and rank count not. */
 enum status device_dense_open_extrapolate(struct device_dense *d, int device, struct error *error);
 enum status device_dense_extrapolate(struct device_dense *d,
                                      const struct dense_extrapolate_args *args, double *raw,
-                                     cudaStream_t stream, struct error *error);
+                                     cudaStream_t stream, cudaStream_t sums, struct error *error);
 enum status device_dense_extrapolated(struct device_dense *d,
                                       const struct dense_extrapolate_args *args, const double *raw,
                                       cudaStream_t stream, struct error *error);

@@ -2,7 +2,6 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
-#include "kernels/dense/dense_solve.h"
 
 static const char doing[] = "extrapolation";
 
@@ -30,8 +29,9 @@ void device_dense_extrapolate_close(struct device_dense_extrapolate *d)
 
 static enum status wide_rows(struct device_dense_extrapolate *d,
                              const struct dense_extrapolate_args *args, double *raw,
-                             cudaStream_t stream, struct error *error)
+                             const struct dense_streams *streams, struct error *error)
 {
+    const cudaStream_t stream = streams->pass;
     const uint64_t square = (uint64_t)args->rank * args->rank;
     const uint64_t row_bytes = args->ld * precision_bytes(d->precision);
     enum status status = cuda_status(dense_extrapolate(args, d->precision, stream), doing, error);
@@ -40,16 +40,16 @@ static enum status wide_rows(struct device_dense_extrapolate *d,
         status = device_dense_wide_gram(d->wide, (const char *)mode->s + mode->first * row_bytes,
                                         mode->count, raw + (uint64_t)n * square, stream, error);
     }
-    return status;
+    return status == STATUS_OK ? cuda_status(dense_streams_join(streams), doing, error) : status;
 }
 
 enum status device_dense_extrapolate_rows(struct device_dense_extrapolate *d,
                                           const struct dense_extrapolate_args *args, double *raw,
-                                          cudaStream_t stream, struct error *error)
+                                          const struct dense_streams *streams, struct error *error)
 {
     if (d->wide)
-        return wide_rows(d, args, raw, stream, error);
+        return wide_rows(d, args, raw, streams, error);
     return cuda_status(
-        dense_extrapolate_gram(args, d->precision, d->partial, d->blocks, raw, stream), doing,
+        dense_extrapolate_gram(args, d->precision, d->partial, d->blocks, raw, streams), doing,
         error);
 }

@@ -8,6 +8,7 @@
 #include "backend/cuda/dense/device_dense_wide.h"
 #include "base/error.h"
 #include "kernels/dense/dense_extrapolate.h"
+#include "kernels/dense/dense_solve.h"
 #include "kernels/shared/precision.h"
 
 struct device_dense_extrapolate {
@@ -26,9 +27,10 @@ enum status device_dense_extrapolate_open(struct device_dense_extrapolate *d, in
 /* Accepts a zeroed one. */
 void device_dense_extrapolate_close(struct device_dense_extrapolate *d);
 
-/* S = Y of all modes, and raw (modes x R x R) = Y'Y of the rows that count. Asynchronous. */
+/* S = Y of all modes, and raw (modes x R x R) = Y'Y of the rows that count, for later work on the
+ * stream of sums. Asynchronous. */
 enum status device_dense_extrapolate_rows(struct device_dense_extrapolate *d,
                                           const struct dense_extrapolate_args *args, double *raw,
-                                          cudaStream_t stream, struct error *error);
+                                          const struct dense_streams *streams, struct error *error);
 
 #endif
