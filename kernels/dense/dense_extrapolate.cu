@@ -3,6 +3,7 @@
  * (row_tile.cuh), so that Y'Y takes no pass of its own. */
 #include "kernels/dense/dense_extrapolate.h"
 
+#include "kernels/dense/early_load.cuh"
 #include "kernels/dense/row_tile.cuh"
 
 namespace
@@ -18,15 +19,26 @@ __device__ __forceinline__ double one_for_zero(double norm)
     return norm != 0 ? norm : 1;
 }
 
-/* What column c of A (x) and of S (y) is multiplied by; 0 beyond the rank. */
+__device__ __forceinline__ momentum_step load_step(const momentum_step *step)
+{
+    return {early_load(&step->now), early_load(&step->before)};
+}
+
+/* What column c of A (x) and of S (y) is multiplied by; 0 beyond the rank. For the step (1, 0), A
+ * is taken as it stands. */
 __device__ __forceinline__ double2 column_factors(const dense_extrapolate_mode &mode,
                                                   const momentum_step &step, uint32_t rank,
                                                   uint32_t c)
 {
-    if (c >= rank || mode.gram_a[(uint64_t)c * rank + c] == 0)
+    if (c >= rank)
         return make_double2(0, 0);
-    return make_double2(step.now / one_for_zero(mode.norm_a[c]),
-                        step.before / one_for_zero(mode.norm_s[c]));
+    const double of_a = early_load(&mode.norm_a[c]), of_s = early_load(&mode.norm_s[c]);
+    const double square = early_load(&mode.gram_a[(uint64_t)c * rank + c]);
+    if (step.before == 0)
+        return make_double2(1, 0);
+    if (square == 0)
+        return make_double2(0, 0);
+    return make_double2(step.now / one_for_zero(of_a), step.before / one_for_zero(of_s));
 }
 
 /* An entry of Y. */
@@ -67,17 +79,18 @@ template <typename T> struct lane_pairs {
     }
 };
 
-/* c = Y' of a tile, of which `first` is the first row. */
+/* c = Y' of a tile, of which `first` is the first row. steps: S is needed. */
 template <typename T>
 __device__ __forceinline__ void
 extrapolate_tile_rows(double (&c)[T::OCTETS][T::BLOCKS][4], const dense_extrapolate_mode &mode,
                       const matrix_shape &shape, bool steps, const double2 *factors, uint64_t first,
                       uint32_t lane)
 {
-    lane_pairs<T> a, s;
+    lane_pairs<T> a, s = {};
     a.load(mode.a, shape, first, lane);
     if (steps)
         s.load(mode.s, shape, first, lane);
+    const int clip = steps && mode.clip;
 #pragma unroll
     for (int b = 0; b < T::BLOCKS; b++)
 #pragma unroll
@@ -88,9 +101,8 @@ extrapolate_tile_rows(double (&c)[T::OCTETS][T::BLOCKS][4], const dense_extrapol
             for (int o = 0; o < T::OCTETS; o++)
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
-                    typename T::Real y = a.of[o][b][i].x[h];
-                    if (steps)
-                        y = extrapolated(factor, y, s.of[o][b][i].x[h], mode.clip);
+                    const auto y =
+                        extrapolated(factor, a.of[o][b][i].x[h], s.of[o][b][i].x[h], clip);
                     c[o][b][2 * h + i] = column < shape.rank ? (double)y : 0.0;
                 }
         }
@@ -122,8 +134,8 @@ __global__ void __launch_bounds__(THREADS, (extrapolate_tile<Real, WIDTH>::RESID
     __shared__ double sum[T::PARTIAL];
     __shared__ double2 factors[WIDTH];
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const momentum_step step = *args.step;
-    if (*args.halt || step.now == 0)
+    const momentum_step step = load_step(args.step);
+    if (early_load(args.halt) || step.now == 0)
         return;
     int n = 0;
     while (blockIdx.x >= parts.first[n + 1])
@@ -206,10 +218,12 @@ __global__ void __launch_bounds__(NORM_THREADS)
         return;
     }
     raw += blockIdx.y * rank * rank;
-    const double norm_i = sqrt(raw[i * rank + i]), norm_j = sqrt(raw[j * rank + j]);
+    const double of_both = early_load(&raw[e]);
+    const double norm_i = sqrt(early_load(&raw[i * rank + i]));
+    const double norm_j = sqrt(early_load(&raw[j * rank + j]));
     /* symmetric, as in normalise_kernel */
     const double first = i < j ? norm_i : norm_j, second = i < j ? norm_j : norm_i;
-    mode.gram_s[e] = norm_i == 0 || norm_j == 0 ? 0.0 : raw[e] / first / second;
+    mode.gram_s[e] = norm_i == 0 || norm_j == 0 ? 0.0 : of_both / first / second;
     if (i == j)
         mode.norm_s[i] = norm_i;
 }

@@ -6,15 +6,22 @@ namespace
 
 constexpr int THREADS = 256;
 
-/* One thread block. */
+/* One thread block. What it needs is loaded before anything waits. */
 __global__ void __launch_bounds__(THREADS)
     decide_kernel(const dense_momentum_fit fit, dense_momentum *m, double *kept, const int *halt)
 {
     __shared__ double sums[THREADS];
     __shared__ int taken_back;
     const uint32_t thread = threadIdx.x;
+    const int halted = *halt;
+    dense_fit_terms found = {0, 0, 0, 0};
+    momentum state = {};
+    if (thread == 0) {
+        found = *fit.terms;
+        state = m->state;
+    }
     double sum = 0;
-    if (*halt)
+    if (halted)
         return;
     for (uint32_t r = thread; fit.ridge != 0 && r < fit.rank; r += THREADS)
         sum += fit.lambda[r] * fit.lambda[r];
@@ -27,11 +34,9 @@ __global__ void __launch_bounds__(THREADS)
     }
     if (thread == 0) {
         m->penalty = rounded_product(fit.ridge, sums[0]);
-        const fit_terms terms = {
-            fit.norm_sq,           fit.terms->inner, fit.terms->model_sq, fit.terms->inner_size,
-            fit.terms->model_size, fit.epsilon,      m->penalty};
+        const fit_terms terms = {fit.norm_sq,      found.inner, found.model_sq, found.inner_size,
+                                 found.model_size, fit.epsilon, m->penalty};
         const fit_numbers numbers = fit_of_terms(&terms);
-        momentum state = m->state;
         m->step = momentum_next(&state, numbers.objective, numbers.noise);
         m->state = state;
         taken_back = state.taken_back;

@@ -3,6 +3,7 @@
  * want both their operands, so A' A moves no data at all. */
 #include "kernels/dense/dense_solve.h"
 
+#include "kernels/dense/early_load.cuh"
 #include "kernels/dense/row_tile.cuh"
 
 namespace
@@ -128,8 +129,7 @@ __global__ void __launch_bounds__(THREADS, (solve_tile_of<Real, WIDTH>::RESIDENT
     const uint64_t tiles = (args.shape.rows + S::ROWS - 1) / S::ROWS;
     const uint64_t step = (uint64_t)gridDim.x * WARPS;
     uint64_t tile = (uint64_t)blockIdx.x * WARPS + warp;
-    const int halted =
-        args.halt ? *args.halt : 0; /* looked at when the other loads are under way */
+    const int halted = args.halt ? early_load(args.halt) : 0;
 
     for (int s = 0; s < STAGES; s++) {
         fetch<S>(stages + s * S::STAGE, args.m, args.shape, tile + (uint64_t)s * step, lane);

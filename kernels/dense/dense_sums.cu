@@ -2,6 +2,7 @@
 #include "kernels/dense/dense_sums.h"
 
 #include "kernels/dense/dense_vector.cuh"
+#include "kernels/dense/early_load.cuh"
 
 namespace
 {
@@ -60,9 +61,8 @@ __global__ void sum_kernel(const __grid_constant__ sum_args args)
 {
     __shared__ double sums[SUM_Y][SUM_X];
     const uint64_t entry = (uint64_t)blockIdx.x * SUM_X + threadIdx.x;
+    const int halted = args.halt ? early_load(args.halt) : 0;
     double sum = 0;
-    if (args.halt && *args.halt)
-        return;
     if (entry < args.entries) {
         const uint32_t end = args.parts.first[blockIdx.y + 1];
         for (uint32_t c = args.parts.first[blockIdx.y] + threadIdx.y; c < end;
@@ -80,7 +80,7 @@ __global__ void sum_kernel(const __grid_constant__ sum_args args)
     }
     sums[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
-    if (threadIdx.y == 0 && entry < args.entries) {
+    if (threadIdx.y == 0 && entry < args.entries && !halted) {
         for (int y = 1; y < SUM_Y; y++)
             sum += sums[y][threadIdx.x];
         put_sum(args, entry, sum);

@@ -6,6 +6,7 @@
 #include <cfloat>
 
 #include "kernels/dense/dense_modes.cuh"
+#include "kernels/dense/early_load.cuh"
 
 namespace
 {
@@ -236,15 +237,20 @@ __global__ void eigenvectors_kernel(const dense_modes modes, const double *v, do
 __global__ void normalise_kernel(const double *raw, uint32_t rank, double *norm, double *gram,
                                  int code, int *bad, const int *halt)
 {
-    const uint64_t e = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (e >= (uint64_t)rank * rank || (halt && *halt))
+    const uint32_t e = blockIdx.x * blockDim.x + threadIdx.x;
+    if (e >= rank * rank)
         return;
-    const uint64_t i = e / rank, j = e % rank;
-    const double norm_i = sqrt(raw[i * rank + i]), norm_j = sqrt(raw[j * rank + j]);
+    const int halted = halt ? early_load(halt) : 0;
+    const uint32_t i = e / rank, j = e % rank;
+    const double of_both = early_load(&raw[e]);
+    const double of_i = early_load(&raw[i * rank + i]), of_j = early_load(&raw[j * rank + j]);
+    if (halted)
+        return;
+    const double norm_i = sqrt(of_i), norm_j = sqrt(of_j);
     /* Divided one by one, smaller index first: the product of norms cannot overflow, and the result
      * is symmetric. */
     const double first = i < j ? norm_i : norm_j, second = i < j ? norm_j : norm_i;
-    gram[e] = norm_i == 0 || norm_j == 0 ? 0.0 : raw[e] / first / second;
+    gram[e] = norm_i == 0 || norm_j == 0 ? 0.0 : of_both / first / second;
     if (i == j) {
         norm[i] = norm_i;
         if (!isfinite(norm_i))
