@@ -258,46 +258,53 @@ __global__ void normalise_kernel(const double *raw, uint32_t rank, double *norm,
     }
 }
 
-/* The sum over the thread block in a fixed order; only thread 0 returns it. */
-__device__ double block_sum(double x, double *warps)
+/* sum[k] = that of x[k] over the thread block, in a fixed order. */
+template <int SUMS>
+__device__ __forceinline__ void block_sums(double (&x)[SUMS], double (*of_warp)[MODEL_THREADS / 32],
+                                           double *sum)
 {
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (int step = 16; step > 0; step /= 2)
-        x += __shfl_down_sync(0xffffffffu, x, step);
+#pragma unroll
+    for (int k = 0; k < SUMS; k++) {
+        for (int step = 16; step > 0; step /= 2)
+            x[k] += __shfl_down_sync(0xffffffffu, x[k], step);
+        if (lane == 0)
+            of_warp[k][warp] = x[k];
+    }
     __syncthreads();
-    if (lane == 0)
-        warps[warp] = x;
+    if (warp < SUMS) {
+        static_assert(MODEL_THREADS / 32 == 32, "a lane for each warp");
+        double y = of_warp[warp][lane];
+        for (int step = 16; step > 0; step /= 2)
+            y += __shfl_down_sync(0xffffffffu, y, step);
+        if (lane == 0)
+            sum[warp] = y;
+    }
     __syncthreads();
-    if (threadIdx.x == 0)
-        for (uint32_t i = 1; i < blockDim.x / 32; i++)
-            x += warps[i];
-    return x;
 }
 
 /* One thread block. */
 __global__ void __launch_bounds__(MODEL_THREADS)
     model_kernel(const dense_modes modes, const double *inner, dense_fit_terms *terms)
 {
-    __shared__ double warps[MODEL_THREADS / 32];
+    enum { INNER, MODEL_SQ, INNER_SIZE, MODEL_SIZE, SUMS };
+    __shared__ double of_warp[SUMS][MODEL_THREADS / 32], sum[SUMS];
     const uint32_t rank = modes.rank;
     const double *lambda = modes.norm[modes.mode];
-    dense_fit_terms sum = {0, 0, 0, 0};
+    double x[SUMS] = {};
     for (uint32_t r = threadIdx.x; r < rank; r += MODEL_THREADS) {
         const double term = scale(modes, r) * inner[r];
-        sum.inner += term;
-        sum.inner_size += fabs(term);
+        x[INNER] += term;
+        x[INNER_SIZE] += fabs(term);
     }
     for (uint32_t e = threadIdx.x; e < rank * rank; e += MODEL_THREADS) {
         const double term = lambda[e / rank] * lambda[e % rank] * hadamard(modes, e, true);
-        sum.model_sq += term;
-        sum.model_size += fabs(term);
+        x[MODEL_SQ] += term;
+        x[MODEL_SIZE] += fabs(term);
     }
-    sum.inner = block_sum(sum.inner, warps);
-    sum.model_sq = block_sum(sum.model_sq, warps);
-    sum.inner_size = block_sum(sum.inner_size, warps);
-    sum.model_size = block_sum(sum.model_size, warps);
+    block_sums<SUMS>(x, of_warp, sum);
     if (threadIdx.x == 0)
-        *terms = sum;
+        *terms = {sum[INNER], sum[MODEL_SQ], sum[INNER_SIZE], sum[MODEL_SIZE]};
 }
 
 /* Thread blocks of 256 for the entries of an R x R matrix. */
