@@ -10,7 +10,9 @@
  * with Y = (1 + b) A - b S, where b = (t - 1) / t' goes from 0 towards 1 as Nesterov's sequence t
  * does: t' = (1 + sqrt(1 + 4 t^2)) / 2. Where a sweep that began with such a Y ends with a smaller
  * objective than the sweep before, it is taken back: the next one begins with S, as in plain ALS,
- * and t with 1. Directions are enough, since the sweep finds the weights anew. */
+ * and t with 1. Where rounding hides what a sweep has gained (components that cancel each other have
+ * large weights), nothing tells when Y leads astray: the next sweep is plain, and t begins with 1.
+ * Directions are enough, since the sweep finds the weights anew. */
 #ifndef BLCO_MOMENTUM_STEP_H
 #define BLCO_MOMENTUM_STEP_H
 
@@ -58,6 +60,7 @@ ROUNDED_FUNCTION struct momentum_step momentum_next(struct momentum *m, double o
 {
     struct momentum_step step = {1, 0};
     const double rounding = m->noise + noise;
+    const int hidden = fabs(objective - m->objective) <= rounding;
     const int first_again = m->taken_back;
     m->sweeps++;
     m->taken_back =
@@ -72,7 +75,9 @@ ROUNDED_FUNCTION struct momentum_step momentum_next(struct momentum *m, double o
     }
     m->objective = objective;
     m->noise = noise;
-    if (momentum_is_plain(m->sweeps) || first_again)
+    if (hidden)
+        m->t = 1;
+    if (momentum_is_plain(m->sweeps) || first_again || hidden)
         return step;
     const double t = (1 + sqrt(1 + rounded_product(4 * m->t, m->t))) / 2;
     const double b = (m->t - 1) / t;

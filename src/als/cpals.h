@@ -54,6 +54,7 @@ struct cpals_result {
                                    * that goes on in double                               */
     double fit;                   /* 1 - ||X - model|| / ||X|| after the last iteration  */
     double change;                /* of the fit in the last iteration                    */
+    bool momentum;                /* the iterations were accelerated */
     int restarts;                 /* iterations that momentum lost: they were taken back  */
     struct fit_trust trust;       /* how far the fits can be trusted         */
     struct model_health health;   /* of the model after the last iteration   */

@@ -4,9 +4,10 @@
 
 #define SMALL_CHANGES 2 /* in a row that end a run: after one, momentum may still gather */
 
-bool acceleration_has_momentum(enum acceleration a)
+void acceleration_ask(enum acceleration a, struct backend_options *options)
 {
-    return a == ACCELERATE_MOMENTUM;
+    options->momentum = a != ACCELERATE_OFF;
+    options->momentum_if_room = a == ACCELERATE_AUTO;
 }
 
 /* From now on, with what falls count in the precision of the factor matrices. */
@@ -87,7 +88,7 @@ void momentum_note(struct momentum_run *m, bool small)
 
 bool momentum_may_stop(const struct momentum_run *m)
 {
-    return !m->on || m->small >= SMALL_CHANGES;
+    return !m->on || momentum_is_plain(m->state.sweeps - 1) || m->small >= SMALL_CHANGES;
 }
 
 enum status momentum_go_on(struct momentum_run *m, struct backend *b, bool converged,

@@ -10,8 +10,8 @@
 /* What the user asks for. */
 enum acceleration { ACCELERATE_AUTO, ACCELERATE_OFF, ACCELERATE_MOMENTUM };
 
-/* Whether this means momentum. */
-bool acceleration_has_momentum(enum acceleration a);
+/* Says so to the backend; auto is momentum where memory has room for it. */
+void acceleration_ask(enum acceleration a, struct backend_options *options);
 
 /* The momentum of a run on one backend. Where that was opened without, `on` is false and the
  * functions below do nothing. */
@@ -40,7 +40,8 @@ double momentum_slack(const struct momentum_run *m);
 /* Notes whether a sweep that was kept has changed the fit by little only. */
 void momentum_note(struct momentum_run *m, bool small);
 
-/* Whether a little change of the last sweep ends the run: one alone does without momentum. */
+/* Whether a little change of the last sweep ends the run: one alone does where all sweeps so far
+ * were plain. */
 bool momentum_may_stop(const struct momentum_run *m);
 
 /* After a sweep: prepares the next one; or, where the run has converged, leaves the model as it is.

@@ -25,7 +25,7 @@ struct backend {
     struct plan plan; /* made before opening; backend_built tells which one was followed */
     int order;
     struct mode_rules rules;           /* of the options */
-    bool momentum;                     /* likewise       */
+    bool momentum;                     /* sweeps may be extrapolated: of the plan */
     const struct backend_ranks *ranks; /* this rank's place among all that work together       */
     struct backend_ranks alone;        /* that place, where there is one rank; owned           */
     struct comm *self;                 /* likewise                                             */

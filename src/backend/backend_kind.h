@@ -34,12 +34,14 @@ struct backend_options {
     bool no_sharing;   /* no partial products shared between modes (mode_groups.h)          */
     struct mode_rules rules; /* what is asked of the factor matrices                          */
     bool momentum; /* sweeps may be extrapolated (backend_extrapolate): a second array for modes */
-    uint64_t iterations;  /* of ALS, at most; 0: not known. More of them pay for orderings that
-                           * take longer to build                                              */
-    int device;           /* the number of the device to work on, where the kind has several   */
-    uint64_t memory;      /* bytes of device memory that may be used; 0: 15/16 of what is free */
-    uint64_t host_memory; /* bytes of host memory that may be used; 0: MACHINE_MEMORY_SHARE of
-                           * what is available                                                 */
+    bool momentum_if_room; /* with `momentum`: not where these arrays would change how the tensor is
+                            * held, on any rank                                          */
+    uint64_t iterations;   /* of ALS, at most; 0: not known. More of them pay for orderings that
+                            * take longer to build                                              */
+    int device;            /* the number of the device to work on, where the kind has several   */
+    uint64_t memory;       /* bytes of device memory that may be used; 0: 15/16 of what is free */
+    uint64_t host_memory;  /* bytes of host memory that may be used; 0: MACHINE_MEMORY_SHARE of
+                            * what is available                                                 */
 };
 
 /* How fast the machine moves rows of R entries, measured. */

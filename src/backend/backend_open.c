@@ -24,6 +24,29 @@ struct plan_tensor backend_tensor_of_input(const struct tensor_input *input)
                          : (struct plan_tensor){.shape = input->x.shape, .nnz = input->x.nnz};
 }
 
+/* Plans, with room to unpack the file where the host has to. */
+static void plan_iterations(struct plan *plan, const struct plan_request *wanted,
+                            const struct backend_options *options, bool momentum)
+{
+    struct plan_request request = *wanted;
+    const struct plan_tensor *tensor = &request.tensor;
+    request.momentum = momentum;
+    for (int n = 0; momentum && n < tensor->shape.order; n++)
+        request.second[n] = mode_rules_begins(&options->rules, tensor->shape.order, n);
+    plan_make(plan, &request);
+    bool unpacks = plan->fits && tensor->segment_nnz > 0 && !plan_takes_packed(plan);
+    if (unpacks && !plan->streamed && !plan_can_unpack(&request)) {
+        request.must_stream = true;
+        plan_make(plan, &request);
+    }
+}
+
+/* Whether both plans hold the tensor in the same orderings at the same place. */
+static bool holds_alike(const struct plan *a, const struct plan *b)
+{
+    return a->streamed == b->streamed && plan_orderings(a) == plan_orderings(b);
+}
+
 enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
                          const struct plan_tensor *tensor, const struct backend_options *options,
                          const struct plan_forced *forced, struct error *error)
@@ -31,15 +54,14 @@ enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
     struct plan_request request;
     if (kind->request(&request, tensor, options, error) != STATUS_OK)
         return error->status;
-    for (int n = 0; options->momentum && n < tensor->shape.order; n++)
-        request.second[n] = mode_rules_begins(&options->rules, tensor->shape.order, n);
     if (forced)
         request.forced = *forced;
-    plan_make(plan, &request);
-    bool unpacks = plan->fits && tensor->segment_nnz > 0 && !plan_takes_packed(plan);
-    if (unpacks && !plan->streamed && !plan_can_unpack(&request)) {
-        request.must_stream = true;
-        plan_make(plan, &request);
+    plan_iterations(plan, &request, options, options->momentum);
+    if (options->momentum && options->momentum_if_room) {
+        struct plan plain;
+        plan_iterations(&plain, &request, options, false);
+        if (!plan->fits || !holds_alike(plan, &plain))
+            *plan = plain;
     }
     return STATUS_OK;
 }
@@ -86,13 +108,13 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     b->kind = kind;
     b->order = tensor->shape.order;
     b->rules = options->rules;
-    b->momentum = options->momentum;
     b->single_first = options->single_first;
     b->precision = options->precision;
     b->m_mode = b->updated_mode = -1;
     enum status status = backend_plan(&b->plan, kind, tensor, options, forced, error);
     if (status == STATUS_OK && !b->plan.fits)
         status = refuse(kind, &b->plan, options, error);
+    b->momentum = b->plan.request.momentum;
     if (status != STATUS_OK)
         backend_close(b);
     return status;
@@ -229,6 +251,27 @@ static enum status read_where_needed(const struct backend_kind *kind, struct ran
     return rank_tensor_read(t, all, progress, error);
 }
 
+static enum status begin_part(struct backend *b, const struct backend_kind *kind,
+                              const struct rank_tensor *t, const struct backend_options *options,
+                              struct error *error)
+{
+    const struct plan_tensor tensor = tensor_of_part(t);
+    return begin(b, kind, &tensor, options, NULL, error);
+}
+
+/* Plans once more where this rank has room for momentum, but another has not. */
+static enum status agree_on_momentum(struct backend *b, const struct rank_tensor *t,
+                                     struct comm *all, const struct backend_options *options,
+                                     struct error *error)
+{
+    struct backend_options plain = *options;
+    plain.momentum = false;
+    int without = !b->momentum;
+    if (comm_agree(all, &without, error) == STATUS_OK && without && b->momentum)
+        begin_part(b, b->kind, t, &plain, error);
+    return comm_settle(all, error);
+}
+
 enum status backend_prepare_part(struct backend *b, const struct backend_kind *kind,
                                  struct rank_tensor *t, struct backend_ranks *ranks,
                                  const struct backend_options *options, struct progress *progress,
@@ -237,11 +280,11 @@ enum status backend_prepare_part(struct backend *b, const struct backend_kind *k
     memset(b, 0, sizeof *b);
     if (t->unread && read_where_needed(kind, t, ranks->all, options, progress, error) != STATUS_OK)
         return comm_settle(ranks->all, error);
-    if (t->unread || backend_ranks_share(ranks, &t->x, error) == STATUS_OK) {
-        const struct plan_tensor tensor = tensor_of_part(t);
-        begin(b, kind, &tensor, options, NULL, error);
-    }
-    if (comm_settle(ranks->all, error) != STATUS_OK)
+    if (t->unread || backend_ranks_share(ranks, &t->x, error) == STATUS_OK)
+        begin_part(b, kind, t, options, error);
+    if (comm_settle(ranks->all, error) == STATUS_OK && options->momentum_if_room)
+        agree_on_momentum(b, t, ranks->all, options, error);
+    if (error->status != STATUS_OK)
         backend_close(b);
     return error->status;
 }

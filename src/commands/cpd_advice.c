@@ -74,6 +74,14 @@ static void tell_zero(struct progress *progress, const struct cpals_result *resu
                       (uintmax_t)zero, (uintmax_t)rank);
 }
 
+static void tell_momentum(struct progress *progress, const struct cpals_result *result,
+                          const struct backend_options *options)
+{
+    if (options->momentum && !result->momentum)
+        progress_note(progress, "the iterations ran without momentum, for which memory has no room "
+                                "beside the tensor (--accelerate momentum makes room)");
+}
+
 void cpd_advise(struct progress *progress, const struct cpals_result *result,
                 const struct backend_options *options)
 {
@@ -81,4 +89,5 @@ void cpd_advise(struct progress *progress, const struct cpals_result *result,
     tell_falls(progress, result, options);
     tell_degenerate(progress, result, options);
     tell_zero(progress, result, options->rank);
+    tell_momentum(progress, result, options);
 }

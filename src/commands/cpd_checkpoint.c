@@ -49,7 +49,7 @@ static void fill_saving(struct cpd_job *job)
 
 enum status cpd_checkpoint_prepare(struct cpd_job *job, struct error *error)
 {
-    const struct cpd_settings *s = &job->settings;
+    struct cpd_settings *s = &job->settings;
     if (s->checkpoint && comm_world_rank() == 0 && outfile_check(s->checkpoint, error) != STATUS_OK)
         return error->status;
     if (s->resume &&
@@ -59,6 +59,9 @@ enum status cpd_checkpoint_prepare(struct cpd_job *job, struct error *error)
                               s->common.options.single_first, &s->common.options.rules,
                               error) != STATUS_OK))
         return error->status;
+    if (s->resume && s->common.options.momentum_if_room)
+        acceleration_ask(job->resume.about.has_momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF,
+                         &s->common.options);
     fill_saving(job);
     return STATUS_OK;
 }

@@ -65,7 +65,7 @@ static void put_rules(struct json *j, const struct mode_rules *rules, int order)
     put_modes(j, "fixed", rules->fixed, order);
 }
 
-static void put_options(struct json *j, const struct cpd_settings *s, int order)
+static void put_options(struct json *j, const struct cpd_settings *s, bool momentum, int order)
 {
     const char *init = s->init.nvecs                    ? "nvecs"
                        : s->init.init == KTENSOR_NORMAL ? "normal"
@@ -75,7 +75,7 @@ static void put_options(struct json *j, const struct cpd_settings *s, int order)
     json_unsigned(j, "iterations", (uint64_t)s->iterations);
     json_number(j, "tolerance", s->tolerance);
     json_unsigned(j, "check_every", (uint64_t)s->check_every);
-    json_string(j, "accelerate", s->common.options.momentum ? "momentum" : "off");
+    json_string(j, "accelerate", momentum ? "momentum" : "off");
     json_unsigned(j, "seed", s->seed);
     json_unsigned(j, "starts", (uint64_t)s->starts);
     json_string(j, "init", s->init_stem ? s->init_stem : s->resume ? NULL : init);
@@ -107,7 +107,7 @@ static const char *const stops[] = {[CPALS_CONVERGED] = "converged",
                                     [CPALS_TIME_LIMIT] = "time_limit",
                                     [CPALS_BREAKDOWN] = "breakdown"};
 
-static void put_result(struct json *j, const struct cpals_result *r, bool momentum)
+static void put_result(struct json *j, const struct cpals_result *r)
 {
     json_object(j, "result");
     json_number(j, "fit", r->fit);
@@ -123,7 +123,7 @@ static void put_result(struct json *j, const struct cpals_result *r, bool moment
     json_number(j, "checks_off_by", r->trust.error);
     json_unsigned(j, "falls", (uint64_t)r->trust.falls);
     json_number(j, "largest_fall", r->trust.fall);
-    if (momentum) { /* each restart takes one iteration back */
+    if (r->momentum) { /* each restart takes one iteration back */
         json_unsigned(j, "restarts", (uint64_t)r->restarts);
         json_unsigned(j, "iterations_lost", (uint64_t)r->restarts);
     }
@@ -259,12 +259,12 @@ static void put_record(struct json *j, struct cpd_job *job, struct error *error)
                        threads, error);
     run_record_tensor(j, job->settings.tensor, &job->tensor.shape, job->tensor.nnz,
                       &job->tensor.hash);
-    put_options(j, &job->settings, order);
+    put_options(j, &job->settings, job->result.momentum, order);
     if (job->ranks.count > 0)
         put_ranks(j, &job->ranks, order);
     else
         put_built(j, job);
-    put_result(j, &job->result, job->settings.common.options.momentum);
+    put_result(j, &job->result);
     if (job->starts.asked > 1)
         put_starts(j, &job->starts);
     put_trace(j, &job->trace);

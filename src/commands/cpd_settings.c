@@ -44,8 +44,8 @@ static const struct cli_option model_options[] = {
      "over "
      "the nonzeros\n(0: only where rounding could pass for convergence)"},
     {"accelerate", KEY_ACCELERATE, "HOW",
-     "off, momentum (fewer iterations where many are\nneeded; more memory) or auto, which is off "
-     "(auto)"},
+     "off, momentum (fewer iterations where many are\nneeded; more memory) or auto: momentum "
+     "where\nmemory has room for it (auto)"},
     {"seed", KEY_SEED, "N", "seed of the random start (1)"},
     {"starts", KEY_STARTS, "N",
      "N random starts, of the seeds that follow; the best\ncounts, and how far the others agree is "
@@ -210,7 +210,7 @@ static enum status set_acceleration(struct cpd_settings *s, const char *text, st
                                         NULL};
     int choice = ACCELERATE_AUTO;
     cli_choice("--accelerate", text, names, &choice, error);
-    s->common.options.momentum = acceleration_has_momentum((enum acceleration)choice);
+    acceleration_ask((enum acceleration)choice, &s->common.options);
     return error->status;
 }
 
@@ -366,7 +366,7 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
     *s = (struct cpd_settings){
         .formats = KTENSOR_TEXT, .iterations = 50, .tolerance = 1e-5, .seed = 1, .starts = 1};
     cmd_common_init(&s->common);
-    s->common.options.momentum = acceleration_has_momentum(ACCELERATE_AUTO);
+    acceleration_ask(ACCELERATE_AUTO, &s->common.options);
     int first;
     if (cli_parse(argc, argv, cmd_cpd_sections, set_option, s, &first, error) != STATUS_OK ||
         s->common.help || s->common.version)

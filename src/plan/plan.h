@@ -40,7 +40,8 @@ struct plan_request {
     enum conflict conflict; /* of all modes, or CONFLICT_AUTO                */
     bool share;             /* modes may share partial products              */
     uint64_t iterations;    /* of ALS, at most; 0: not known                 */
-    bool second[MAX_ORDER]; /* [n]: mode n has a second factor matrix        */
+    bool momentum;          /* sweeps may be extrapolated                    */
+    bool second[MAX_ORDER]; /* [n]: for that, mode n has a second factor matrix */
 
     /* What the machine has. */
     uint64_t row_bytes;   /* bytes of a factor matrix's row, padding included                    */

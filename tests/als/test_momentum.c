@@ -340,6 +340,69 @@ static void test_many_components(void **state)
     coo_free(&x);
 }
 
+/* Where one rank has no room for momentum, no rank has momentum. */
+static void test_room(void **state)
+{
+    static const uint64_t dims[] = {3000, 2000, 1000};
+    const struct ranked *on = *state;
+    struct coo x;
+    const struct cpals_options als = {.max_iterations = 12};
+    struct backend_options options = {.rank = 32, .momentum = true, .momentum_if_room = true};
+    double fit[2] = {0}; /* of plain iterations, and with momentum */
+    bool refused = false, had[2] = {false};
+    use_ranks(state);
+    naive_random_coo(&x, SHAPE(3, dims), 3000, 2, 0);
+    for (int momentum = 0; momentum < 2; momentum++) {
+        options.momentum = momentum == 1;
+        struct together t = make_together(on->kind, &x, NULL, &options, NULL, &als);
+        struct error error = {0};
+        assert_int_equal(run_together(&t, on->ranks, &error), STATUS_OK);
+        assert_true(t.result.momentum == options.momentum);
+        fit[momentum] = t.result.fit;
+        ktensor_free(&t.model);
+    }
+    assert_true(fit[0] != fit[1]);
+    for (uint64_t kib = 400; kib < 6400; kib += 100) {
+        struct together t = make_together(on->kind, &x, NULL, &options, NULL, &als);
+        struct error error = {0};
+        t.host_memory[on->ranks - 1] = kib << 10;
+        refused = run_together(&t, on->ranks, &error) != STATUS_OK;
+        if (refused) {
+            assert_int_equal(error.status, STATUS_MEMORY);
+            assert_false(had[0] || had[1]);
+            continue;
+        }
+        assert_true(t.result.momentum || !had[1]);
+        assert_true(t.result.fit == fit[t.result.momentum]);
+        had[t.result.momentum] = true;
+        ktensor_free(&t.model);
+    }
+    assert_true(had[0] && had[1]);
+    coo_free(&x);
+}
+
+/* Where rounding hides what a sweep has gained, the next one is plain. */
+static void test_decision(void **state)
+{
+    (void)state;
+    struct momentum m = momentum_start(MOMENTUM_FALL_DOUBLE, 0);
+    double objective = 0.1;
+    for (int i = 1; i <= 8; i++) { /* the step after the sixth sweep is one of 0 */
+        struct momentum_step step = momentum_next(&m, objective += 1e-3, 1e-6);
+        assert_true(i < 7 ? step.before == 0 && step.now == 1 : step.before < 0 && step.now > 1);
+    }
+    struct momentum_step step = momentum_next(&m, objective += 1e-6, 1e-6);
+    assert_true(step.now == 1 && step.before == 0 && m.t == 1 && !m.taken_back);
+    step = momentum_next(&m, objective -= 1e-6, 1e-6);
+    assert_true(step.now == 1 && step.before == 0 && m.restarts == 0);
+    for (int i = 0; i < 2; i++)
+        step = momentum_next(&m, objective += 1e-3, 1e-6);
+    assert_true(step.now > 1 && step.before < 0);
+    step = momentum_next(&m, objective - 1e-3, 1e-6);
+    assert_true(step.now == 0 && step.before == 1 && m.taken_back && m.restarts == 1);
+    assert_true(m.objective == objective);
+}
+
 static void test_failing_allocations(void **state)
 {
     use_ranks(state);
@@ -365,6 +428,9 @@ int main(void)
         ON_RANKS(test_exact_model),
         ON_RANKS(test_zero_component),
         ON_ALL(test_flows),
+        ON_RANKS_OF(test_room, backend_host, 2),
+        ON_RANKS_OF(test_room, backend_host, 3),
+        cmocka_unit_test(test_decision),
         ON_RANKS_OF(test_many_components, backend_host, 1),
         ON_RANKS_OF(test_many_components, backend_host, 3),
         ON_RANKS_OF(test_many_components, backend_cuda, 1),

@@ -60,7 +60,7 @@ END
     tensor aminoacid
     amino_acid_start >start.ktns
     for n in 1 2 3 4 7; do
-        ranks $n "$TENSOR" -r 3 --init start -i 1000 -o x
+        ranks $n "$TENSOR" -r 3 --init start -i 1000 --accelerate off -o x
         echo "$n processes: $(result)"
         grep -q '^23 explicit zeros dropped' messages
         [ "$(result)" = "fit 0.974895804 after 74 iterations, converged" ]

@@ -138,7 +138,7 @@ near_overflow() { printf '1 1 2 %s\n1 2 1 %s\n2 1 1 %s\n' 6.9e307 6.9e307 6.9e30
 
 @test "a start that breaks down does not lose the others" {
     near_overflow
-    cpd x.tns -r 2 -i 30 --tol 0 --seed 5 --starts 3 -o m --record m.json
+    cpd x.tns -r 2 -i 30 --tol 0 --accelerate off --seed 5 --starts 3 -o m --record m.json
     [ -s m.lambda.mat ]
     [ "$(grep -c '^start 2 broke down: a weight of the model is more than a double holds' messages)" -eq 1 ]
     grep -qE '^ +6 +30 +- +-  broke down: a weight of' messages
@@ -146,13 +146,13 @@ near_overflow() { printf '1 1 2 %s\n1 2 1 %s\n2 1 1 %s\n' 6.9e307 6.9e307 6.9e30
     grep -q '"stop": "breakdown"' m.json && grep -q '"breakdown": "a weight of the model' m.json
     "$BLCO" report -q m
     grep -q 'broke down' m.html
-    fails 4 "a weight of the model" cpd -q x.tns -r 2 -i 30 --tol 0 --seed 6 -o one
+    fails 4 "a weight of the model" cpd -q x.tns -r 2 -i 30 --tol 0 --accelerate off --seed 6 -o one
     sed 's/6.9e307/1.38e308/' x.tns >larger.tns
     fails 4 "no start of 2 came to a model; start 1: a weight of the model" \
-        cpd -q larger.tns -r 3 -i 30 --tol 0 --starts 2 -o one
+        cpd -q larger.tns -r 3 -i 30 --tol 0 --accelerate off --starts 2 -o one
     [ ! -e one.lambda.mat ]
     needs_mpirun
-    processes 2 "$BLCO" cpd x.tns -r 2 -i 30 --tol 0 --seed 5 --starts 3 -o two 2>messages
+    processes 2 "$BLCO" cpd x.tns -r 2 -i 30 --tol 0 --accelerate off --seed 5 --starts 3 -o two 2>messages
     [ -s two.lambda.mat ]
     grep -qE '^ +6 +30 +- +-  broke down: a weight of' messages
 }
@@ -160,18 +160,18 @@ near_overflow() { printf '1 1 2 %s\n1 2 1 %s\n2 1 1 %s\n' 6.9e307 6.9e307 6.9e30
 @test "a rank that breaks down does not lose the others, and is told" {
     near_overflow
     code=0
-    "$BLCO" cpd x.tns -r 1:3 -i 30 --tol 0 -o m 2>messages || code=$?
+    "$BLCO" cpd x.tns -r 1:3 -i 30 --tol 0 --accelerate off -o m 2>messages || code=$?
     [ $code -eq 4 ]
     [ -s m.r1.lambda.mat ] && [ -s m.r2.lambda.mat ] && [ ! -e m.r3.lambda.mat ]
     grep -qE '^ +2 +0.96[0-9]+ #' messages
     grep -qE '^ +3 +- failed: a weight of the model' messages
     [ "$(tail -n 1 messages)" = "blco cpd: -r 3: $(sed -n 's/^ *3 *- failed: //p' messages)" ]
-    cpd x.tns -r 1:2 -i 30 --tol 0 --starts 3 --seed 4 -o n
+    cpd x.tns -r 1:2 -i 30 --tol 0 --accelerate off --starts 3 --seed 4 -o n
     [ -s n.r2.lambda.mat ]
     grep -qE '^ +2 +0.96[0-9]+ .* 1 of 1$' messages
     needs_mpirun
     code=0
-    processes 2 "$BLCO" cpd x.tns -r 1:3:2 -i 30 --tol 0 -o two 2>messages || code=$?
+    processes 2 "$BLCO" cpd x.tns -r 1:3:2 -i 30 --tol 0 --accelerate off -o two 2>messages || code=$?
     [ $code -eq 4 ] && [ -s two.r1.lambda.mat ] && [ ! -e two.r3.lambda.mat ]
     grep -qE '^ +3 +- failed: a weight of the model' messages
     [ "$(grep -c '^blco cpd: -r 3: a weight of the model' messages)" -eq 1 ]

@@ -38,6 +38,7 @@ struct together {
                        * NULL: the ranks share x                                               */
     struct rank_request request;
     struct cpals_setting setting;
+    uint64_t host_memory[MOST_RANKS];   /* that each rank may use; 0: as the options say */
     struct ktensor models[MOST_STARTS]; /* of setting.starts beyond one, in place of `model` */
     struct cpals_result results[MOST_STARTS]; /* likewise */
     struct ktensor model;                     /* the result, of all ranks            */
@@ -75,6 +76,8 @@ static inline enum status work_together(struct comm *c, void *context, struct er
                             : setting.starts > 1 ? t->models
                                                  : &t->model;
     setting.options.device = c->rank;
+    if (t->host_memory[c->rank])
+        setting.options.host_memory = t->host_memory[c->rank];
     t->path ? rank_tensor_open(&tensor, c, t->path, &options, &t->request, NULL, error)
             : rank_tensor_share(&tensor, c, t->x, &t->request, error);
     if (error->status == STATUS_OK)

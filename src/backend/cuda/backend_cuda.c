@@ -212,7 +212,7 @@ static enum status open_device(void **state, const struct tensor_source *source,
     s->dense = s->dense_of[options->precision];
     if (status == STATUS_OK)
         status = device_ranks_open(&s->ranks, source->ranks, s->device, error);
-    if (status == STATUS_OK && options->momentum)
+    if (status == STATUS_OK && plan->request.momentum)
         status = device_momentum_open(s, error);
     if (status != STATUS_OK) {
         close_device(s);

@@ -120,7 +120,7 @@ static enum status open_host(void **state, const struct tensor_source *source,
     if (status == STATUS_OK)
         status = allocate_matrices(
             h, options->single_first || options->precision == PRECISION_SINGLE, error);
-    if (status == STATUS_OK && options->momentum)
+    if (status == STATUS_OK && plan->request.momentum)
         status = allocate_second(h, error);
     if (status != STATUS_OK) {
         close_host(h);
