@@ -32,7 +32,7 @@ load cli_helpers
     [ "$(cat code.26M.off code.26M.momentum code.34M.off code.34M.momentum | tr '\n' ' ')" = "0 3 0 0 " ]
     cmp 26M.lambda.mat 26M.off.lambda.mat
     cmp 34M.lambda.mat 34M.momentum.lambda.mat
-    fails 3 'factors of 28.2 MB do not fit' cpd x.tns -r 32 --backend host -i 8 --host-memory 20M --nowrite
+    fails 3 'factors of 28.2 MB do not fit' cpd -q x.tns -r 32 --backend host -i 8 --host-memory 20M --nowrite
 }
 
 @test "momentum is told of, in the record, too" {
