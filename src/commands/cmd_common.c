@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "als/momentum.h"
 #include "base/machine.h"
 #include "base/printable.h"
 #include "base/progress.h"
@@ -37,8 +38,7 @@ const struct cli_option cmd_machine_options[] = {
     {"conflict", CMD_KEY_CONFLICT, "NAME",
      "how additions to one output row are kept apart:\nauto, ordered, hierarchical, register, "
      "atomic (auto)"},
-    {"precision", CMD_KEY_PRECISION, "NAME",
-     "double, single, or auto: first single (double)"},
+    {"precision", CMD_KEY_PRECISION, "NAME", "double, single, or auto: first single (double)"},
     {"sharing", CMD_KEY_SHARING, "NAME",
      "whether neighbouring modes share partial products:\nauto or off (auto)"},
     {NULL, 0, NULL, NULL}};
@@ -68,8 +68,11 @@ const struct cli_option cmd_general_options[] = {
 
 void cmd_common_init(struct cmd_common *common)
 {
-    *common = (struct cmd_common){
-        .tns = {.index_base = 1}, .backend = "auto", .options = {.conflict = CONFLICT_AUTO}};
+    *common =
+        (struct cmd_common){.tns = {.index_base = 1},
+                            .backend = "auto",
+                            .options = {.conflict = CONFLICT_AUTO,
+                                        .momentum = acceleration_has_momentum(ACCELERATE_AUTO)}};
 }
 
 static enum status set_conflict(struct cmd_common *common, const char *text, struct error *error)
@@ -102,6 +105,19 @@ static enum status set_sharing(struct cmd_common *common, const char *text, stru
     int choice = 0;
     cli_choice("--sharing", text, names, &choice, error);
     common->options.no_sharing = choice == 1;
+    return error->status;
+}
+
+static enum status set_acceleration(struct cmd_common *common, const char *text,
+                                    struct error *error)
+{
+    static const char *const names[] = {[ACCELERATE_AUTO] = "auto",
+                                        [ACCELERATE_OFF] = "off",
+                                        [ACCELERATE_MOMENTUM] = "momentum",
+                                        NULL};
+    int choice = ACCELERATE_AUTO;
+    cli_choice("--accelerate", text, names, &choice, error);
+    common->options.momentum = acceleration_has_momentum((enum acceleration)choice);
     return error->status;
 }
 
@@ -202,6 +218,8 @@ enum status cmd_common_set(void *settings, int key, const char *text, struct err
         return set_precision(common, text, error);
     case CMD_KEY_GPUS:
         return set_gpus(&common->gpus, text, error);
+    case CMD_KEY_ACCELERATE:
+        return set_acceleration(common, text, error);
     case CMD_KEY_SHARING:
         return set_sharing(common, text, error);
     default:

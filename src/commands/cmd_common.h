@@ -29,6 +29,7 @@ enum {
     CMD_KEY_GRID,
     CMD_KEY_ON,
     CMD_KEY_GPUS,
+    CMD_KEY_ACCELERATE,
     CMD_KEY_OWN /* the first key of a command's own options */
 };
 
@@ -70,8 +71,8 @@ extern const struct cli_option cmd_general_options[]; /* -q -h -V               
 
 void cmd_common_init(struct cmd_common *common);
 
-/* A cli_setter: takes the options of the tables above, --rank, --ranks, --grid and --on, for a
- * struct cmd_common. STATUS_INPUT if an argument is wrong. */
+/* A cli_setter: takes the options of the tables above, --rank, --accelerate, --ranks, --grid and
+ * --on, for a struct cmd_common. STATUS_INPUT if an argument is wrong. */
 enum status cmd_common_set(void *common, int key, const char *text, struct error *error);
 
 /* Calls help(stdout) or prints the version, if the user asked for it. Returns whether the user

@@ -25,7 +25,6 @@ enum {
     KEY_NONNEG,
     KEY_FIX,
     KEY_CHECK,
-    KEY_ACCELERATE,
     KEY_CHECKPOINT,
     KEY_EVERY,
     KEY_RESUME,
@@ -43,7 +42,7 @@ static const struct cli_option model_options[] = {
      "compute the fit of every N-th iteration, and of the\nlast one, from the residual: a pass "
      "over "
      "the nonzeros\n(0: only where rounding could pass for convergence)"},
-    {"accelerate", KEY_ACCELERATE, "HOW",
+    {"accelerate", CMD_KEY_ACCELERATE, "HOW",
      "off, momentum (fewer iterations where many are\nneeded; more memory) or auto, which is off "
      "(auto)"},
     {"seed", KEY_SEED, "N", "seed of the random start (1)"},
@@ -202,18 +201,6 @@ static enum status set_every(struct cpd_settings *s, const char *text, struct er
     return STATUS_OK;
 }
 
-static enum status set_acceleration(struct cpd_settings *s, const char *text, struct error *error)
-{
-    static const char *const names[] = {[ACCELERATE_AUTO] = "auto",
-                                        [ACCELERATE_OFF] = "off",
-                                        [ACCELERATE_MOMENTUM] = "momentum",
-                                        NULL};
-    int choice = ACCELERATE_AUTO;
-    cli_choice("--accelerate", text, names, &choice, error);
-    s->common.options.momentum = acceleration_has_momentum((enum acceleration)choice);
-    return error->status;
-}
-
 static enum status set_option(void *settings, int key, const char *text, struct error *error)
 {
     struct cpd_settings *s = settings;
@@ -229,8 +216,6 @@ static enum status set_option(void *settings, int key, const char *text, struct 
         cli_unsigned("--check-every", text, 0, MAX_ITERATIONS, &number, error);
         s->check_every = (int)number;
         return error->status;
-    case KEY_ACCELERATE:
-        return set_acceleration(s, text, error);
     case KEY_SEED:
         return cli_unsigned("--seed", text, 0, CMD_MAX_SEED, &s->seed, error);
     case KEY_INIT:
@@ -366,7 +351,6 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
     *s = (struct cpd_settings){
         .formats = KTENSOR_TEXT, .iterations = 50, .tolerance = 1e-5, .seed = 1, .starts = 1};
     cmd_common_init(&s->common);
-    s->common.options.momentum = acceleration_has_momentum(ACCELERATE_AUTO);
     int first;
     if (cli_parse(argc, argv, cmd_cpd_sections, set_option, s, &first, error) != STATUS_OK ||
         s->common.help || s->common.version)
