@@ -200,12 +200,13 @@ enum status backend_open_prepared(struct backend *b, const struct tensor_input *
     return build(b, &source, options, progress, error);
 }
 
-/* The tensor of this rank as a plan sees it. */
-static struct plan_tensor tensor_of_part(const struct rank_tensor *t)
+/* The tensor of this rank of `all` as a plan sees it. */
+static struct plan_tensor tensor_of_part(const struct rank_tensor *t, const struct comm *all)
 {
     return (struct plan_tensor){.shape = t->x.shape,
                                 .nnz = t->x.nnz,
-                                .segment_nnz = t->unread ? t->file.header->segment_nnz : 0};
+                                .segment_nnz = t->unread ? t->file.header->segment_nnz : 0,
+                                .is_part = all->size > 1};
 }
 
 /* Whether the backend takes this rank's part from the file as the plan has it. */
@@ -220,7 +221,7 @@ static enum status read_where_needed(const struct backend_kind *kind, struct ran
                                      struct progress *progress, struct error *error)
 {
     struct plan plan = {0};
-    const struct plan_tensor tensor = tensor_of_part(t);
+    const struct plan_tensor tensor = tensor_of_part(t, all);
     backend_plan(&plan, kind, &tensor, options, NULL, error);
     int needed = !takes_part(kind, &plan);
     if (comm_agree_error(all, error) != STATUS_OK || comm_agree(all, &needed, error) != STATUS_OK ||
@@ -238,7 +239,7 @@ enum status backend_prepare_part(struct backend *b, const struct backend_kind *k
     if (t->unread && read_where_needed(kind, t, ranks->all, options, progress, error) != STATUS_OK)
         return comm_settle(ranks->all, error);
     if (t->unread || backend_ranks_share(ranks, &t->x, error) == STATUS_OK) {
-        const struct plan_tensor tensor = tensor_of_part(t);
+        const struct plan_tensor tensor = tensor_of_part(t, ranks->all);
         begin(b, kind, &tensor, options, NULL, error);
     }
     if (comm_settle(ranks->all, error) != STATUS_OK)

@@ -118,6 +118,11 @@ static void test_sizes(void **state)
     assert_int_equal(p.factor_bytes, (3064 + 1717 + 24 + 1717) * 16 * 8 + 7 * 16 * 16 * 8);
 
     r = request_of(UINT64_MAX);
+    r.sent_bytes = 16 * 4;
+    plan_make(&p, &r);
+    assert_int_equal(p.factor_bytes, (3064 + 1717) * 16 * 8 + 1717 * 16 * 4 + 5 * 16 * 16 * 8);
+
+    r = request_of(UINT64_MAX);
     r.tensor.shape.dims[0] = r.tensor.shape.dims[1] =
         MAX_LENGTH; /* 32 + 32 + 11 + 11 bits: two index words */
     plan_make(&p, &r);
