@@ -1,5 +1,5 @@
 /* Measures, on one backend, MTTKRP of every mode with every conflict resolution, and ALS
- * iterations. Every result is verified before it is timed. */
+ * iterations. Every result is verified before it is timed. Implemented in bench_run.c. */
 #ifndef BLCO_BENCH_H
 #define BLCO_BENCH_H
 
