@@ -13,7 +13,7 @@ static enum status check_sweep(struct bench_job *job, struct backend *b, struct 
 {
     struct backend_built built;
     backend_built(b, &built);
-    enum status status = backend_load(b, &job->start, error);
+    enum status status = backend_begin(b, &job->start, error);
     for (int n = 0; n < b->order && status == STATUS_OK; n++) {
         struct bench_series *s = &job->result->als.own.mode[n];
         backend_describe(b, n, s->variant, sizeof s->variant);
@@ -68,7 +68,7 @@ static enum status run_als(struct bench_job *job, struct backend *b, struct erro
     uint64_t wanted = job->request->samples ? job->request->samples : BENCH_SAMPLES;
     enum status status = allocate_als(als, b->order, wanted, error);
     if (status == STATUS_OK)
-        status = backend_load(b, &job->start, error);
+        status = backend_begin(b, &job->start, error);
     if (status == STATUS_OK)
         status = bench_settle(b, &als->fit, error);
     if (status == STATUS_OK)

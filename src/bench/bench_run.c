@@ -23,8 +23,7 @@ double bench_tolerance(enum precision precision, enum conflict conflict, uint64_
 enum status bench_check(const struct bench_job *job, struct backend *b, int mode,
                         enum conflict conflict, struct bench_series *s, struct error *error)
 {
-    const struct bench_request *q = job->request;
-    double tolerance = bench_tolerance(q->options.precision, conflict, job->result->nnz);
+    double tolerance = bench_tolerance(job->result->precision, conflict, job->result->nnz);
     s->bus_bytes = backend_bus_bytes(b, mode);
     if (bench_reference_compare(&job->reference, b, mode, &s->difference, error) != STATUS_OK)
         return error->status;
@@ -102,7 +101,7 @@ static enum status measure_all(struct bench_job *job, struct error *error)
     for (int i = 0; i < BENCH_RESOLUTIONS && !q->als_only; i++) {
         /* `atomic` rounds once for each nonzero: in single precision only where asked for. */
         bool wanted = only == CONFLICT_AUTO &&
-                      (all[i] != CONFLICT_ATOMIC || q->options.precision == PRECISION_DOUBLE);
+                      (all[i] != CONFLICT_ATOMIC || job->result->precision == PRECISION_DOUBLE);
         if (wanted || only == all[i])
             if (bench_measure_modes(job, all[i], error) != STATUS_OK)
                 return error->status;
@@ -114,10 +113,12 @@ static enum status measure_all(struct bench_job *job, struct error *error)
 static struct bench_result empty_result(const struct bench_request *request)
 {
     const struct coo *x = request->ranks ? &request->part->x : &request->input->x;
+    const struct backend_options *options = &request->options;
     return (struct bench_result){.shape = x->shape,
                                  .nnz = x->nnz,
-                                 .rank = request->options.rank,
-                                 .precision = request->options.precision};
+                                 .rank = options->rank,
+                                 .precision =
+                                     options->single_first ? PRECISION_SINGLE : options->precision};
 }
 
 /* Refuses at once what cannot be measured. Reads the nonzeros, so that a reference can be computed
@@ -130,6 +131,16 @@ static enum status prepare(const struct bench_request *q, struct progress *progr
     bool read = status == STATUS_OK && !b.plan.streamed && plan_can_unpack(&b.plan.request);
     backend_close(&b);
     return read ? tensor_input_read(q->input, progress, error) : status;
+}
+
+static enum status measure_limits(struct bench_result *r, const struct bench_request *request,
+                                  struct progress *progress, struct error *error)
+{
+    struct backend_options options = request->options;
+    options.precision = r->precision;
+    options.single_first = false;
+    progress_update(progress, -1, "limits of the machine");
+    return request->kind->rates(&r->shape, &options, &r->rates, error);
 }
 
 enum status bench_run(struct bench_result *r, const struct bench_request *request,
@@ -145,11 +156,7 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
         status = measure_all(&job, error);
     bench_reference_free(&job.reference);
     ktensor_free(&job.start);
-    if (status == STATUS_OK) {
-        progress_update(progress, -1, "limits of the machine");
-        status = request->kind->rates(&r->shape, &request->options, &r->rates, error);
-    }
-    return status;
+    return status == STATUS_OK ? measure_limits(r, request, progress, error) : status;
 }
 
 void bench_free(struct bench_result *r)

@@ -11,6 +11,7 @@
 #include "base/progress.h"
 #include "base/threads.h"
 #include "base/version.h"
+#include "commands/cli_modes.h"
 #include "model/ktensor_io.h"
 #include "plan/process_grid.h"
 
@@ -97,6 +98,17 @@ static enum status set_precision(struct cmd_common *common, const char *text, st
     common->options.single_first = choice == AUTO;
     common->options.precision = choice == AUTO ? PRECISION_DOUBLE : (enum precision)choice;
     return error->status;
+}
+
+/* Without a list: all modes. */
+static enum status set_nonneg(struct cmd_common *common, const char *text, struct error *error)
+{
+    bool *nonneg = common->options.rules.nonneg;
+    if (text)
+        return cli_modes("--nonneg", text, nonneg, &common->most_nonneg, error);
+    for (int n = 0; n < MAX_ORDER; n++)
+        nonneg[n] = true;
+    return STATUS_OK;
 }
 
 static enum status set_sharing(struct cmd_common *common, const char *text, struct error *error)
@@ -220,6 +232,8 @@ enum status cmd_common_set(void *settings, int key, const char *text, struct err
         return set_gpus(&common->gpus, text, error);
     case CMD_KEY_ACCELERATE:
         return set_acceleration(common, text, error);
+    case CMD_KEY_NONNEG:
+        return set_nonneg(common, text, error);
     case CMD_KEY_SHARING:
         return set_sharing(common, text, error);
     default:

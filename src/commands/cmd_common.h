@@ -30,6 +30,7 @@ enum {
     CMD_KEY_ON,
     CMD_KEY_GPUS,
     CMD_KEY_ACCELERATE,
+    CMD_KEY_NONNEG,
     CMD_KEY_OWN /* the first key of a command's own options */
 };
 
@@ -58,6 +59,7 @@ struct cmd_common {
     struct tns_options tns;         /* --index-base, --dims            */
     const char *backend;            /* auto, cuda or host; not owned   */
     struct backend_options options; /* options.rank: 0 without --rank  */
+    int most_nonneg;                /* the largest mode that --nonneg lists, or 0 */
     struct cmd_ranks ranks;         /* --ranks, --grid                 */
     struct cmd_gpus gpus;           /* --gpus                          */
 };
@@ -71,8 +73,8 @@ extern const struct cli_option cmd_general_options[]; /* -q -h -V               
 
 void cmd_common_init(struct cmd_common *common);
 
-/* A cli_setter: takes the options of the tables above, --rank, --accelerate, --ranks, --grid and
- * --on, for a struct cmd_common. STATUS_INPUT if an argument is wrong. */
+/* A cli_setter: takes the options of the tables above, --rank, --accelerate, --nonneg, --ranks,
+ * --grid and --on, for a struct cmd_common. STATUS_INPUT if an argument is wrong. */
 enum status cmd_common_set(void *common, int key, const char *text, struct error *error);
 
 /* Calls help(stdout) or prints the version, if the user asked for it. Returns whether the user

@@ -22,7 +22,6 @@ enum {
     KEY_RIDGE,
     KEY_STARTS,
     KEY_CORE,
-    KEY_NONNEG,
     KEY_FIX,
     KEY_CHECK,
     KEY_CHECKPOINT,
@@ -57,7 +56,7 @@ static const struct cli_option model_options[] = {
      "always)"},
     {"ridge", KEY_RIDGE, "X",
      "add X to the diagonal of the normal equations (0);\nas 1=X,3=Y: for single modes"},
-    {"nonneg", KEY_NONNEG, "[MODES]",
+    {"nonneg", CMD_KEY_NONNEG, "[MODES]",
      "keep the factor matrices of these modes, as 1,3,\nnonnegative; without a list: of all modes"},
     {"fix", KEY_FIX, "MODES",
      "keep the factor matrices of these modes as --init\nSTEM gives them; other modes start at "
@@ -173,16 +172,6 @@ static enum status set_stem(struct cpd_settings *s, const char *text, struct err
     return copy_stem(s, text, length, error);
 }
 
-static enum status set_nonneg(struct cpd_settings *s, const char *text, struct error *error)
-{
-    bool *nonneg = s->common.options.rules.nonneg;
-    if (text)
-        return cli_modes("--nonneg", text, nonneg, &s->most_nonneg, error);
-    for (int n = 0; n < MAX_ORDER; n++)
-        nonneg[n] = true;
-    return STATUS_OK;
-}
-
 /* A number of iterations as 50i, or a time. */
 static enum status set_every(struct cpd_settings *s, const char *text, struct error *error)
 {
@@ -232,8 +221,6 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     case KEY_RIDGE:
         return cli_mode_numbers("--ridge", text, s->common.options.rules.ridge, &s->most_ridge,
                                 error);
-    case KEY_NONNEG:
-        return set_nonneg(s, text, error);
     case KEY_FIX:
         return cli_modes("--fix", text, s->common.options.rules.fixed, &s->most_fixed, error);
     case 'o':
@@ -385,7 +372,7 @@ static enum status check_most(const char *option, int most, int order, struct er
 
 enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error)
 {
-    if (check_most("--nonneg", s->most_nonneg, order, error) != STATUS_OK ||
+    if (check_most("--nonneg", s->common.most_nonneg, order, error) != STATUS_OK ||
         check_most("--fix", s->most_fixed, order, error) != STATUS_OK ||
         check_most("--ridge", s->most_ridge, order, error) != STATUS_OK)
         return error->status;
