@@ -26,7 +26,7 @@ static const struct cli_option bench_options[] = {
      "time each MTTKRP and iteration N times (20; MTTKRP\nup to 100 times while that takes less "
      "than 0.2 s)"},
     {"als", BENCH_KEY_ALS, NULL, "measure iterations of ALS only"},
-    {"nonneg", CMD_KEY_NONNEG, NULL, "iterations of ALS keep all factor matrices nonnegative"},
+    {"nonneg", CMD_KEY_NONNEG, NULL, "keep all factor matrices nonnegative in ALS"},
     {"json", BENCH_KEY_JSON, "FILE", "write a record with every sample"},
     {NULL, 0, NULL, NULL}};
 
