@@ -98,12 +98,13 @@ static enum status prepare(struct job *job, struct error *error)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
     if (to_fit_settings_check(&job->to_fit, error) != STATUS_OK)
         return error->status;
-    if (job->common.options.single_first && !job->to_fit.wanted && !job->request.als_only)
-        return error_set(error, STATUS_INPUT, "--precision auto: --als expected, too");
     if (cmd_choose_backend(&job->common, &job->request.kind, &why_not, error) != STATUS_OK)
         return error->status;
     if (cmd_check_parts(&job->common.ranks, job->common.gpus.count, "GPUs", error) != STATUS_OK)
         return error->status;
+    const bool als_only = job->request.als_only || job->common.gpus.count > 1;
+    if (job->common.options.single_first && !als_only)
+        return error_set(error, STATUS_INPUT, "--precision auto: --als expected, too");
     if (job->json && (outfile_open(&job->file, job->json, error) != STATUS_OK ||
                       outfile_check_apart(job->json, job->tensor, error) != STATUS_OK))
         return error->status;
