@@ -6,8 +6,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <math.h>
-
 #include <cmocka.h>
 
 #include "backend/cuda/stream/device_replica_build.h"

@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
