@@ -222,12 +222,13 @@ enum status backend_open_prepared(struct backend *b, const struct tensor_input *
     return build(b, &source, options, progress, error);
 }
 
-/* The tensor of this rank as a plan sees it. */
-static struct plan_tensor tensor_of_part(const struct rank_tensor *t)
+/* The tensor of this rank of `all` as a plan sees it. */
+static struct plan_tensor tensor_of_part(const struct rank_tensor *t, const struct comm *all)
 {
     return (struct plan_tensor){.shape = t->x.shape,
                                 .nnz = t->x.nnz,
-                                .segment_nnz = t->unread ? t->file.header->segment_nnz : 0};
+                                .segment_nnz = t->unread ? t->file.header->segment_nnz : 0,
+                                .is_part = all->size > 1};
 }
 
 /* Whether the backend takes this rank's part from the file as the plan has it. */
@@ -242,7 +243,7 @@ static enum status read_where_needed(const struct backend_kind *kind, struct ran
                                      struct progress *progress, struct error *error)
 {
     struct plan plan = {0};
-    const struct plan_tensor tensor = tensor_of_part(t);
+    const struct plan_tensor tensor = tensor_of_part(t, all);
     backend_plan(&plan, kind, &tensor, options, NULL, error);
     int needed = !takes_part(kind, &plan);
     if (comm_agree_error(all, error) != STATUS_OK || comm_agree(all, &needed, error) != STATUS_OK ||
@@ -252,10 +253,10 @@ static enum status read_where_needed(const struct backend_kind *kind, struct ran
 }
 
 static enum status begin_part(struct backend *b, const struct backend_kind *kind,
-                              const struct rank_tensor *t, const struct backend_options *options,
-                              struct error *error)
+                              const struct rank_tensor *t, const struct comm *all,
+                              const struct backend_options *options, struct error *error)
 {
-    const struct plan_tensor tensor = tensor_of_part(t);
+    const struct plan_tensor tensor = tensor_of_part(t, all);
     return begin(b, kind, &tensor, options, NULL, error);
 }
 
@@ -268,7 +269,7 @@ static enum status agree_on_momentum(struct backend *b, const struct rank_tensor
     plain.momentum = false;
     int without = !b->momentum;
     if (comm_agree(all, &without, error) == STATUS_OK && without && b->momentum)
-        begin_part(b, b->kind, t, &plain, error);
+        begin_part(b, b->kind, t, all, &plain, error);
     return comm_settle(all, error);
 }
 
@@ -281,7 +282,7 @@ enum status backend_prepare_part(struct backend *b, const struct backend_kind *k
     if (t->unread && read_where_needed(kind, t, ranks->all, options, progress, error) != STATUS_OK)
         return comm_settle(ranks->all, error);
     if (t->unread || backend_ranks_share(ranks, &t->x, error) == STATUS_OK)
-        begin_part(b, kind, t, options, error);
+        begin_part(b, kind, t, ranks->all, options, error);
     if (comm_settle(ranks->all, error) == STATUS_OK && options->momentum_if_room)
         agree_on_momentum(b, t, ranks->all, options, error);
     if (error->status != STATUS_OK)

@@ -1,5 +1,5 @@
 /* Measures, on one backend, MTTKRP of every mode with every conflict resolution, and ALS
- * iterations. Every result is verified before it is timed. */
+ * iterations. Every result is verified before it is timed. Implemented in bench_run.c. */
 #ifndef BLCO_BENCH_H
 #define BLCO_BENCH_H
 
@@ -61,7 +61,7 @@ struct bench_request {
 struct bench_result {
     struct shape shape;
     uint64_t nnz, rank;
-    enum precision precision;
+    enum precision precision; /* of what was measured: of single_first, that which comes first  */
     struct backend_rates rates;
     char reference[64]; /* what results were compared with, "the host"                 */
     int resolutions;    /* that were tried                                             */

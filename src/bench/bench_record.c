@@ -3,10 +3,11 @@
 #include "bench/bench_derived.h"
 #include "record/run_record.h"
 
-static void put_options(struct json *j, const struct bench_request *request)
+static void put_options(struct json *j, const struct bench_request *request, int order)
 {
     json_object(j, "options");
     run_record_options(j, &request->options);
+    run_record_modes(j, "nonneg", request->options.rules.nonneg, order);
     json_unsigned(j, "samples", request->samples);
     json_end(j);
 }
@@ -152,7 +153,7 @@ void bench_record(struct json *j, const char *tensor, const struct bench_request
 {
     run_record_tensor(j, tensor, ranks ? &ranks->shape : &r->shape, ranks ? ranks->nnz : r->nnz,
                       NULL);
-    put_options(j, request);
+    put_options(j, request, r->shape.order);
     put_limits(j, r);
     json_string(j, "reference", r->reference);
     json_array(j, "mttkrp");

@@ -29,6 +29,7 @@ static enum status choose(struct maker *s, const struct backend_kind *kind,
     struct plan plan = {0};
     *s = (struct maker){.kind = kind, .options = *options};
     s->options.precision = PRECISION_DOUBLE;
+    s->options.single_first = false;
     s->options.no_sharing = true;
     s->options.conflict = atomic_only ? CONFLICT_REGISTER : CONFLICT_ATOMIC;
     if (strcmp(kind->name, backend_host.name) == 0)

@@ -3,10 +3,11 @@
 #include "bench/to_fit_show.h"
 #include "record/run_record.h"
 
-static void put_options(struct json *j, const struct to_fit_request *q)
+static void put_options(struct json *j, const struct to_fit_request *q, int order)
 {
     json_object(j, "options");
     run_record_options(j, &q->options);
+    run_record_modes(j, "nonneg", q->options.rules.nonneg, order);
     json_unsigned(j, "iterations", (uint64_t)q->iterations);
     json_number(j, "tolerance", q->tolerance);
     json_unsigned(j, "seed", q->seed);
@@ -82,7 +83,7 @@ void to_fit_record(struct json *j, const char *tensor, const struct to_fit_reque
                    const struct to_fit *t)
 {
     run_record_tensor(j, tensor, &t->shape, t->nnz, NULL);
-    put_options(j, request);
+    put_options(j, request, t->shape.order);
     json_object(j, "to_fit");
     json_numbers(j, "levels", to_fit_level, TO_FIT_LEVELS);
     json_numbers(j, "gaps", to_fit_gap, TO_FIT_GAPS);

@@ -26,6 +26,7 @@ static const struct cli_option bench_options[] = {
      "time each MTTKRP and iteration N times (20; MTTKRP\nup to 100 times while that takes less "
      "than 0.2 s)"},
     {"als", BENCH_KEY_ALS, NULL, "measure iterations of ALS only"},
+    {"nonneg", CMD_KEY_NONNEG, NULL, "keep all factor matrices nonnegative in ALS"},
     {"json", BENCH_KEY_JSON, "FILE", "write a record with every sample"},
     {NULL, 0, NULL, NULL}};
 
@@ -95,16 +96,15 @@ static enum status prepare(struct job *job, struct error *error)
     struct error why_not = {0};
     if (job->common.options.rank == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    if (job->common.options.single_first)
-        return error_set(error, STATUS_INPUT,
-                         "--precision: 'auto', expected double or single: a measurement has one "
-                         "precision");
     if (to_fit_settings_check(&job->to_fit, error) != STATUS_OK)
         return error->status;
     if (cmd_choose_backend(&job->common, &job->request.kind, &why_not, error) != STATUS_OK)
         return error->status;
     if (cmd_check_parts(&job->common.ranks, job->common.gpus.count, "GPUs", error) != STATUS_OK)
         return error->status;
+    const bool als_only = job->request.als_only || job->common.gpus.count > 1;
+    if (job->common.options.single_first && !als_only)
+        return error_set(error, STATUS_INPUT, "--precision auto: --als expected, too");
     if (job->json && (outfile_open(&job->file, job->json, error) != STATUS_OK ||
                       outfile_check_apart(job->json, job->tensor, error) != STATUS_OK))
         return error->status;
@@ -217,6 +217,7 @@ static enum status write_record(struct job *job, struct error *error)
 
 static void show_tensor(const struct job *job)
 {
+    const struct backend_options *options = &job->common.options;
     const struct shape *shape = job->to_fit.wanted ? &job->fits.shape
                                 : job->ranks.ranks ? &job->ranks.shape
                                                    : &job->result.shape;
@@ -226,10 +227,11 @@ static void show_tensor(const struct job *job)
     cmd_print_tensor(job->tensor);
     printf("lengths      ");
     cmd_print_lengths(shape);
-    printf("\nnonzeros     %ju\nrank         %ju", (uintmax_t)nnz,
-           (uintmax_t)job->common.options.rank);
+    printf("\nnonzeros     %ju\nrank         %ju", (uintmax_t)nnz, (uintmax_t)options->rank);
     if (!job->to_fit.wanted)
-        printf(", %s precision", precision_name(job->common.options.precision));
+        printf(", %s precision", precision_of_run(options->precision, options->single_first));
+    if (mode_rules_any(options->rules.nonneg))
+        printf(", nonnegative");
     printf("\n");
 }
 

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "als/momentum.h"
 #include "base/machine.h"
 #include "base/printable.h"
 #include "base/progress.h"
 #include "base/threads.h"
 #include "base/version.h"
+#include "commands/cli_modes.h"
 #include "model/ktensor_io.h"
-#include "plan/process_grid.h"
 
 #define MAX_THREADS 4096
 
@@ -37,8 +38,7 @@ const struct cli_option cmd_machine_options[] = {
     {"conflict", CMD_KEY_CONFLICT, "NAME",
      "how additions to one output row are kept apart:\nauto, ordered, hierarchical, register, "
      "atomic (auto)"},
-    {"precision", CMD_KEY_PRECISION, "NAME",
-     "double, single, or auto: first single (double)"},
+    {"precision", CMD_KEY_PRECISION, "NAME", "double, single, or auto: first single (double)"},
     {"sharing", CMD_KEY_SHARING, "NAME",
      "whether neighbouring modes share partial products:\nauto or off (auto)"},
     {NULL, 0, NULL, NULL}};
@@ -96,6 +96,17 @@ static enum status set_precision(struct cmd_common *common, const char *text, st
     return error->status;
 }
 
+/* Without a list: all modes. */
+static enum status set_nonneg(struct cmd_common *common, const char *text, struct error *error)
+{
+    bool *nonneg = common->options.rules.nonneg;
+    if (text)
+        return cli_modes("--nonneg", text, nonneg, &common->most_nonneg, error);
+    for (int n = 0; n < MAX_ORDER; n++)
+        nonneg[n] = true;
+    return STATUS_OK;
+}
+
 static enum status set_sharing(struct cmd_common *common, const char *text, struct error *error)
 {
     static const char *const names[] = {"auto", "off", NULL};
@@ -105,54 +116,25 @@ static enum status set_sharing(struct cmd_common *common, const char *text, stru
     return error->status;
 }
 
+static enum status set_acceleration(struct cmd_common *common, const char *text,
+                                    struct error *error)
+{
+    static const char *const names[] = {[ACCELERATE_AUTO] = "auto",
+                                        [ACCELERATE_OFF] = "off",
+                                        [ACCELERATE_MOMENTUM] = "momentum",
+                                        NULL};
+    int choice = ACCELERATE_AUTO;
+    cli_choice("--accelerate", text, names, &choice, error);
+    acceleration_ask((enum acceleration)choice, &common->options);
+    return error->status;
+}
+
 static enum status set_backend(struct cmd_common *common, const char *text, struct error *error)
 {
     static const char *const names[] = {"auto", "cuda", "host", NULL};
     int choice = 0;
     cli_choice("--backend", text, names, &choice, error);
     common->backend = names[choice];
-    return error->status;
-}
-
-static enum status set_on(struct cmd_ranks *ranks, const char *text, struct error *error)
-{
-    static const char *const names[] = {
-        [CMD_ON_GPUS - 1] = "gpus", [CMD_ON_PROCESSORS - 1] = "processors", NULL};
-    int choice = 0;
-    if (cli_choice("--on", text, names, &choice, error) == STATUS_OK)
-        ranks->on = (enum cmd_on)(choice + 1);
-    return error->status;
-}
-
-/* A number alone is how many; a comma makes a list, also behind a single number. */
-static enum status set_gpus(struct cmd_gpus *gpus, const char *text, struct error *error)
-{
-    uint64_t number;
-    char word[32];
-    *gpus = (struct cmd_gpus){.listed = strchr(text, ',') != NULL,
-                              .all_unless_given = gpus->all_unless_given};
-    if (strcmp(text, "all") == 0) {
-        gpus->count = CMD_ALL_GPUS;
-    } else if (!gpus->listed) {
-        struct error unused = {0};
-        if (cli_unsigned("--gpus", text, 1, CMD_MAX_GPUS, &number, &unused) != STATUS_OK)
-            return error_set(error, STATUS_INPUT,
-                             "--gpus: '%s', expected a number of GPUs from 1 to %d, all, or the "
-                             "numbers of GPUs, as 0,2",
-                             text, CMD_MAX_GPUS);
-        gpus->count = (int)number;
-    }
-    for (const char *at = text; gpus->listed && *at; at += strspn(at, ",")) {
-        size_t length = strcspn(at, ",");
-        if (length >= sizeof word || gpus->count == CMD_MAX_GPUS)
-            return error_set(error, STATUS_INPUT, "--gpus: '%s', expected at most %d numbers", text,
-                             CMD_MAX_GPUS);
-        snprintf(word, sizeof word, "%.*s", (int)length, at);
-        if (cli_unsigned("--gpus", word, 0, INT_MAX, &number, error) != STATUS_OK)
-            return error->status;
-        gpus->device[gpus->count++] = (int)number;
-        at += length;
-    }
     return error->status;
 }
 
@@ -183,7 +165,7 @@ enum status cmd_common_set(void *settings, int key, const char *text, struct err
     case CMD_KEY_GRID:
         return cli_grid("--grid", text, common->ranks.parts, &common->ranks.modes, error);
     case CMD_KEY_ON:
-        return set_on(&common->ranks, text, error);
+        return cmd_set_on(&common->ranks, text, error);
     case CMD_KEY_INDEX_BASE:
         cli_unsigned("--index-base", text, 0, 1, &number, error);
         common->tns.index_base = (int)number;
@@ -201,7 +183,11 @@ enum status cmd_common_set(void *settings, int key, const char *text, struct err
     case CMD_KEY_PRECISION:
         return set_precision(common, text, error);
     case CMD_KEY_GPUS:
-        return set_gpus(&common->gpus, text, error);
+        return cmd_set_gpus(&common->gpus, text, error);
+    case CMD_KEY_ACCELERATE:
+        return set_acceleration(common, text, error);
+    case CMD_KEY_NONNEG:
+        return set_nonneg(common, text, error);
     case CMD_KEY_SHARING:
         return set_sharing(common, text, error);
     default:
@@ -218,43 +204,6 @@ bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *str
     else if (common->version)
         printf("blco %s\n", version_text);
     return common->help || common->version;
-}
-
-enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char *what,
-                            struct error *error)
-{
-    char name[128];
-    int product = 1;
-    for (int n = 0; n < ranks->modes; n++)
-        product *= ranks->parts[n];
-    if (ranks->modes == 0 || product == count)
-        return STATUS_OK;
-    process_grid_name(ranks->parts, ranks->modes, name, sizeof name);
-    return error_set(error, STATUS_INPUT,
-                     "--grid: '%s', expected a product of %d, the number of %s", name, count, what);
-}
-
-enum status cmd_settle_ranks(struct cmd_ranks *ranks, struct error *error)
-{
-    if (ranks->modes > 0 && ranks->ranks == 0) {
-        ranks->ranks = 1;
-        for (int n = 0; n < ranks->modes; n++)
-            ranks->ranks *= ranks->parts[n];
-    }
-    if (ranks->on != CMD_ON_BACKEND && ranks->ranks == 0)
-        return error_set(error, STATUS_INPUT, "--on: --ranks or --grid expected, too");
-    return cmd_check_parts(ranks, ranks->ranks, "--ranks", error);
-}
-
-enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error)
-{
-    char name[128];
-    if (ranks->modes == 0 || ranks->modes == order)
-        return STATUS_OK;
-    process_grid_name(ranks->parts, ranks->modes, name, sizeof name);
-    return error_set(error, STATUS_INPUT,
-                     "--grid: '%s', expected %d number%s, one for each mode of the tensor", name,
-                     order, order == 1 ? "" : "s");
 }
 
 void cmd_print_tensor(const char *path)
@@ -309,41 +258,6 @@ void cmd_print_json(const struct json *j)
         fwrite(j->text, 1, j->used, stdout);
 }
 
-static bool are_different(const struct cmd_gpus *gpus)
-{
-    for (int i = 0; i < gpus->count; i++)
-        for (int j = 0; j < i; j++)
-            if (gpus->device[i] == gpus->device[j])
-                return false;
-    return true;
-}
-
-/* gpus->device = the numbers of the machine's GPUs that are meant; of more GPUs than CMD_MAX_GPUS
- * the first ones count. */
-static enum status find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind,
-                             struct error *error)
-{
-    int have = 1, largest = gpus->count - 1;
-    if (gpus->count != 0 && !kind->devices)
-        return error_set(error, STATUS_INPUT, "--gpus: backend %s works without GPUs", kind->name);
-    if (kind->devices && kind->devices(&have, error) != STATUS_OK)
-        return error->status;
-    have = have < CMD_MAX_GPUS ? have : CMD_MAX_GPUS;
-    if (gpus->count <= 0) {
-        gpus->count = gpus->count == CMD_ALL_GPUS || gpus->all_unless_given ? have : 1;
-        largest = gpus->count - 1;
-    }
-    for (int i = 0; i < gpus->count; i++) {
-        gpus->device[i] = gpus->listed ? gpus->device[i] : i;
-        largest = gpus->device[i] > largest ? gpus->device[i] : largest;
-    }
-    if (largest >= have)
-        return error_set(error, STATUS_INPUT, "--gpus: GPU %d, but this machine has %d (from 0)",
-                         largest, have);
-    return are_different(gpus) ? STATUS_OK
-                               : error_set(error, STATUS_INPUT, "--gpus: a GPU stands twice");
-}
-
 enum status cmd_choose_backend(struct cmd_common *common, const struct backend_kind **kind,
                                struct error *why_not, struct error *error)
 {
@@ -351,7 +265,7 @@ enum status cmd_choose_backend(struct cmd_common *common, const struct backend_k
     struct plan_request request;
     if (backend_choose(kind, common->backend, why_not, error) != STATUS_OK)
         return error->status;
-    if (find_gpus(&common->gpus, *kind, error) != STATUS_OK)
+    if (cmd_find_gpus(&common->gpus, *kind, error) != STATUS_OK)
         return error->status;
     common->options.device = common->gpus.device[0];
     return (*kind)->request(&request, &smallest, &common->options, error);

@@ -8,13 +8,11 @@
 #include "backend/backend.h"
 #include "base/json.h"
 #include "commands/cli.h"
+#include "commands/cmd_ranks.h"
 #include "formats/tns/tns_options.h"
 
 #define CMD_MAX_RANK 1000000
 #define CMD_MAX_SEED (UINT64_MAX - 1) /* a number that does not fit is read as UINT64_MAX */
-#define CMD_MAX_GPUS 64
-#define CMD_ALL_GPUS -1
-
 /* Keys of options without a short letter. */
 enum {
     CMD_KEY_INDEX_BASE = CLI_KEY_LONG,
@@ -29,26 +27,9 @@ enum {
     CMD_KEY_GRID,
     CMD_KEY_ON,
     CMD_KEY_GPUS,
+    CMD_KEY_ACCELERATE,
+    CMD_KEY_NONNEG,
     CMD_KEY_OWN /* the first key of a command's own options */
-};
-
-/* What `blco info` takes ranks for. */
-enum cmd_on { CMD_ON_BACKEND, CMD_ON_GPUS, CMD_ON_PROCESSORS };
-
-/* The ranks (GPUs or processes) that work on one tensor. */
-struct cmd_ranks {
-    int ranks;            /* 0: neither --ranks nor --grid was given                        */
-    int parts[MAX_ORDER]; /* of --grid: the number of ranges of each mode                   */
-    int modes;            /* how many numbers --grid gave; 0: not given, a grid is chosen   */
-    enum cmd_on on;       /* of --on; CMD_ON_BACKEND: what the backend works on             */
-};
-
-/* The GPUs that --gpus asks for. */
-struct cmd_gpus {
-    int count;             /* as given, or CMD_ALL_GPUS; 0: --gpus was not given                */
-    bool listed;           /* --gpus gave their numbers; otherwise the first ones are meant     */
-    bool all_unless_given; /* what 0 means; otherwise 0 means the first one                     */
-    int device[CMD_MAX_GPUS]; /* (count) their numbers                                          */
 };
 
 struct cmd_common {
@@ -57,6 +38,7 @@ struct cmd_common {
     struct tns_options tns;         /* --index-base, --dims            */
     const char *backend;            /* auto, cuda or host; not owned   */
     struct backend_options options; /* options.rank: 0 without --rank  */
+    int most_nonneg;                /* the largest mode that --nonneg lists, or 0 */
     struct cmd_ranks ranks;         /* --ranks, --grid                 */
     struct cmd_gpus gpus;           /* --gpus                          */
 };
@@ -70,24 +52,13 @@ extern const struct cli_option cmd_general_options[]; /* -q -h -V               
 
 void cmd_common_init(struct cmd_common *common);
 
-/* A cli_setter: takes the options of the tables above, --rank, --ranks, --grid and --on, for a
- * struct cmd_common. STATUS_INPUT if an argument is wrong. */
+/* A cli_setter: takes the options of the tables above, --rank, --accelerate, --nonneg, --ranks,
+ * --grid and --on, for a struct cmd_common. STATUS_INPUT if an argument is wrong. */
 enum status cmd_common_set(void *common, int key, const char *text, struct error *error);
 
 /* Calls help(stdout) or prints the version, if the user asked for it. Returns whether the user
  * asked: the command then has nothing else to do. */
 bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *stream));
-
-/* To be called once all options are set: --grid alone says how many ranks there are. STATUS_INPUT
- * where --ranks says another number, or where --on stands without both. */
-enum status cmd_settle_ranks(struct cmd_ranks *ranks, struct error *error);
-
-/* STATUS_INPUT where --grid is not one of `count` ranks; `what` names them ("GPUs"). */
-enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char *what,
-                            struct error *error);
-
-/* STATUS_INPUT where --grid does not give a number for each of the tensor's modes. */
-enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error);
 
 /* Prints the tensor's name; "-" is standard input. */
 void cmd_print_tensor(const char *path);

@@ -19,6 +19,8 @@
 
 static const struct cli_option plan_options[] = {
     {"rank", 'r', "R", "show the memory plan for R components (16)"},
+    {"accelerate", CMD_KEY_ACCELERATE, "HOW",
+     "show the memory plan for this --accelerate of blco\ncpd: momentum takes more memory (auto)"},
     {"ranks", CMD_KEY_RANKS, "N", "show how N ranks (GPUs or processes) would share the\nwork"},
     {"grid", CMD_KEY_GRID, "AxBxC",
      "cut mode 1 into A ranges of rows, mode 2 into B, ...,\nfor A*B*C ranks (the "
@@ -272,6 +274,7 @@ int cmd_info(int argc, char **argv, struct error *error)
     const char *path = NULL;
     int first;
     cmd_common_init(&common);
+    acceleration_ask(ACCELERATE_AUTO, &common.options);
     common.options.rank = 16;
     if (cli_parse(argc, argv, cmd_info_sections, cmd_common_set, &common, &first, error) !=
             STATUS_OK ||

@@ -48,21 +48,11 @@ static void put_formats(struct json *j, unsigned formats)
     json_end(j);
 }
 
-/* The modes, from 1, for which this is true. */
-static void put_modes(struct json *j, const char *name, const bool *of, int order)
-{
-    json_array(j, name);
-    for (int n = 0; n < order; n++)
-        if (of[n])
-            json_unsigned(j, NULL, (uint64_t)n + 1);
-    json_end(j);
-}
-
 static void put_rules(struct json *j, const struct mode_rules *rules, int order)
 {
     json_numbers(j, "ridge", rules->ridge, (size_t)order);
-    put_modes(j, "nonneg", rules->nonneg, order);
-    put_modes(j, "fixed", rules->fixed, order);
+    run_record_modes(j, "nonneg", rules->nonneg, order);
+    run_record_modes(j, "fixed", rules->fixed, order);
 }
 
 static void put_options(struct json *j, const struct cpd_settings *s, bool momentum, int order)

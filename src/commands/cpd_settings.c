@@ -22,10 +22,8 @@ enum {
     KEY_RIDGE,
     KEY_STARTS,
     KEY_CORE,
-    KEY_NONNEG,
     KEY_FIX,
     KEY_CHECK,
-    KEY_ACCELERATE,
     KEY_CHECKPOINT,
     KEY_EVERY,
     KEY_RESUME,
@@ -43,7 +41,7 @@ static const struct cli_option model_options[] = {
      "compute the fit of every N-th iteration, and of the\nlast one, from the residual: a pass "
      "over "
      "the nonzeros\n(0: only where rounding could pass for convergence)"},
-    {"accelerate", KEY_ACCELERATE, "HOW",
+    {"accelerate", CMD_KEY_ACCELERATE, "HOW",
      "off, momentum (fewer iterations where many are\nneeded; more memory) or auto: momentum "
      "where\nmemory has room for it (auto)"},
     {"seed", KEY_SEED, "N", "seed of the random start (1)"},
@@ -58,7 +56,7 @@ static const struct cli_option model_options[] = {
      "always)"},
     {"ridge", KEY_RIDGE, "X",
      "add X to the diagonal of the normal equations (0);\nas 1=X,3=Y: for single modes"},
-    {"nonneg", KEY_NONNEG, "[MODES]",
+    {"nonneg", CMD_KEY_NONNEG, "[MODES]",
      "keep the factor matrices of these modes, as 1,3,\nnonnegative; without a list: of all modes"},
     {"fix", KEY_FIX, "MODES",
      "keep the factor matrices of these modes as --init\nSTEM gives them; other modes start at "
@@ -174,16 +172,6 @@ static enum status set_stem(struct cpd_settings *s, const char *text, struct err
     return copy_stem(s, text, length, error);
 }
 
-static enum status set_nonneg(struct cpd_settings *s, const char *text, struct error *error)
-{
-    bool *nonneg = s->common.options.rules.nonneg;
-    if (text)
-        return cli_modes("--nonneg", text, nonneg, &s->most_nonneg, error);
-    for (int n = 0; n < MAX_ORDER; n++)
-        nonneg[n] = true;
-    return STATUS_OK;
-}
-
 /* A number of iterations as 50i, or a time. */
 static enum status set_every(struct cpd_settings *s, const char *text, struct error *error)
 {
@@ -202,18 +190,6 @@ static enum status set_every(struct cpd_settings *s, const char *text, struct er
     return STATUS_OK;
 }
 
-static enum status set_acceleration(struct cpd_settings *s, const char *text, struct error *error)
-{
-    static const char *const names[] = {[ACCELERATE_AUTO] = "auto",
-                                        [ACCELERATE_OFF] = "off",
-                                        [ACCELERATE_MOMENTUM] = "momentum",
-                                        NULL};
-    int choice = ACCELERATE_AUTO;
-    cli_choice("--accelerate", text, names, &choice, error);
-    acceleration_ask((enum acceleration)choice, &s->common.options);
-    return error->status;
-}
-
 static enum status set_option(void *settings, int key, const char *text, struct error *error)
 {
     struct cpd_settings *s = settings;
@@ -229,8 +205,6 @@ static enum status set_option(void *settings, int key, const char *text, struct 
         cli_unsigned("--check-every", text, 0, MAX_ITERATIONS, &number, error);
         s->check_every = (int)number;
         return error->status;
-    case KEY_ACCELERATE:
-        return set_acceleration(s, text, error);
     case KEY_SEED:
         return cli_unsigned("--seed", text, 0, CMD_MAX_SEED, &s->seed, error);
     case KEY_INIT:
@@ -247,8 +221,6 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     case KEY_RIDGE:
         return cli_mode_numbers("--ridge", text, s->common.options.rules.ridge, &s->most_ridge,
                                 error);
-    case KEY_NONNEG:
-        return set_nonneg(s, text, error);
     case KEY_FIX:
         return cli_modes("--fix", text, s->common.options.rules.fixed, &s->most_fixed, error);
     case 'o':
@@ -401,7 +373,7 @@ static enum status check_most(const char *option, int most, int order, struct er
 
 enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error)
 {
-    if (check_most("--nonneg", s->most_nonneg, order, error) != STATUS_OK ||
+    if (check_most("--nonneg", s->common.most_nonneg, order, error) != STATUS_OK ||
         check_most("--fix", s->most_fixed, order, error) != STATUS_OK ||
         check_most("--ridge", s->most_ridge, order, error) != STATUS_OK)
         return error->status;

@@ -20,20 +20,20 @@ struct cpd_settings {
     const char *record_as_given; /* --record, or NULL                      */
     char *record; /* the file for the record of the present rank; owned, may be NULL */
     bool nowrite, verbose;
-    int iterations;          /* at most                                   */
-    double tolerance;        /* on the change of fit                      */
-    int check_every;         /* iterations from one check of the fit to the next; 0: none */
-    uint64_t seed;           /* of the (first) random start               */
-    int starts;              /* of seed, seed + 1, ...                    */
-    bool core_consistency;   /* to be computed                            */
-    struct starts_kind init; /* if init_stem is NULL                     */
-    const char *init_stem;   /* the model to start from, or NULL          */
-    const char *checkpoint;  /* the file to save checkpoints in, or NULL  */
-    const char *resume;      /* the checkpoint to go on from, or NULL     */
-    double every_seconds;    /* between checkpoints; 0: not given         */
-    int every_iterations;    /* likewise                                  */
-    double time_limit;       /* seconds; 0: none                          */
-    int most_nonneg, most_fixed, most_ridge; /* the largest modes that these options name, or 0 */
+    int iterations;             /* at most                                   */
+    double tolerance;           /* on the change of fit                      */
+    int check_every;            /* iterations from one check of the fit to the next; 0: none */
+    uint64_t seed;              /* of the (first) random start               */
+    int starts;                 /* of seed, seed + 1, ...                    */
+    bool core_consistency;      /* to be computed                            */
+    struct starts_kind init;    /* if init_stem is NULL                     */
+    const char *init_stem;      /* the model to start from, or NULL          */
+    const char *checkpoint;     /* the file to save checkpoints in, or NULL  */
+    const char *resume;         /* the checkpoint to go on from, or NULL     */
+    double every_seconds;       /* between checkpoints; 0: not given         */
+    int every_iterations;       /* likewise                                  */
+    double time_limit;          /* seconds; 0: none                          */
+    int most_fixed, most_ridge; /* the largest modes that these options name, or 0 */
 };
 
 /* Fills *s from the command line. The caller frees *s with cpd_settings_free(), on failure too. If

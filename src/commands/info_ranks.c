@@ -64,7 +64,8 @@ enum status info_ranks_plan(struct plan *plan, const struct info_ranks *r,
                             struct error *error)
 {
     const struct plan_tensor tensor = {.shape = longest_ranges(&r->grid),
-                                       .nnz = r->cost.largest_nnz};
+                                       .nnz = r->cost.largest_nnz,
+                                       .is_part = r->grid.ranks > 1};
     struct backend_options mine = *options;
     if (mine.host_memory == 0 && r->machine.one_host)
         mine.host_memory = machine_memory_budget(0) / (uint64_t)r->grid.ranks;

@@ -20,6 +20,7 @@ struct plan_tensor {
     uint64_t nnz;
     uint64_t alto_bytes;  /* bytes of all segments of its .blco file; 0: not known                */
     uint64_t segment_nnz; /* nonzeros in a segment of that file; 0: there is no file              */
+    bool is_part;         /* of several ranks, which exchange rows of the factor matrices         */
 };
 
 /* What benchmarks and tests force upon a plan; all zero for everybody else. */
@@ -45,6 +46,8 @@ struct plan_request {
 
     /* What the machine has. */
     uint64_t row_bytes;   /* bytes of a factor matrix's row, padding included                    */
+    uint64_t sent_bytes;  /* bytes of a row in the array, as long as the longest mode, from which
+                           * rows go to other ranks; 0: they go from the factor matrices         */
     uint64_t budget;      /* bytes that may be used where MTTKRP runs, factors included          */
     uint64_t copies;      /* number of copies of M for `hierarchical`, at most                   */
     uint64_t short_mode;  /* modes shorter than this are `hierarchical` on alto                  */
@@ -63,7 +66,7 @@ struct plan {
     bool alto;                         /* an alto ordering is built                         */
     int replicas;                      /* number of orderings `mode n` that are built       */
     uint64_t tensor_bytes;             /* of one ordering, not packed, at most              */
-    uint64_t factor_bytes;             /* factors, second ones, M, Grams                    */
+    uint64_t factor_bytes;             /* factors, second ones, M, rows to send, Grams       */
     uint64_t copy_bytes;               /* of the largest set of copies for `hierarchical`   */
     uint64_t total_bytes;              /* of all that takes from request.budget             */
     bool fits;                         /* both budgets have room                            */

@@ -5,8 +5,8 @@
 
 #define NONZEROS_OF_A_BLOCK 4096 /* on average, at least: blco_build aims at that */
 
-/* Bytes of the factors, of second ones, of an M as large as the largest factor, and, in double
- * precision, of the Grams and V. */
+/* Bytes of the factors, of second ones, of an M as large as the largest factor, of as many rows to
+ * send, and, in double precision, of the Grams and V. */
 static uint64_t factor_bytes(const struct plan_request *r)
 {
     uint64_t sum = 0, largest = 0, grams = 1; /* V */
@@ -17,8 +17,10 @@ static uint64_t factor_bytes(const struct plan_request *r)
         largest = size > largest ? size : largest;
         grams += matrices;
     }
+    uint64_t sent = plan_multiply(shape_longest(&r->tensor.shape), r->sent_bytes);
     uint64_t square = plan_multiply(r->rank, r->rank);
-    return plan_add(plan_add(sum, largest), plan_multiply(square, grams * sizeof(double)));
+    return plan_add(plan_add(plan_add(sum, largest), sent),
+                    plan_multiply(square, grams * sizeof(double)));
 }
 
 static uint64_t tensor_bytes(const struct plan_request *r)

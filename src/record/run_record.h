@@ -23,6 +23,9 @@ void run_record_tensor(struct json *j, const char *name, const struct shape *sha
 /* Adds to the object that is open in j: rank, precision, conflict, sharing, memory, host_memory. */
 void run_record_options(struct json *j, const struct backend_options *options);
 
+/* Adds an array: the modes, from 1, of the first `order` ones for which this is true. */
+void run_record_modes(struct json *j, const char *name, const bool *of, int order);
+
 /* Adds to the object that is open in j how the tensor was kept: conflict, groups (the first mode,
  * from 1, of each mode group), streamed, and of a streamed tensor batch_nonzeros, host_bytes and
  * resident_bytes. */

@@ -137,12 +137,40 @@ static void test_rank_of_a_plan(void **state)
         }
 }
 
+/* Bytes of the factors of a plan on the host. */
+static uint64_t factor_bytes(enum precision precision, bool single_first, bool is_part)
+{
+    const struct plan_tensor tensor = {.shape = {3, {30, 50, 40}}, .nnz = 1000, .is_part = is_part};
+    const struct backend_options options = {
+        .rank = 7, .precision = precision, .single_first = single_first};
+    struct error error = {0};
+    struct plan plan;
+    assert_int_equal(backend_plan(&plan, &backend_host, &tensor, &options, NULL, &error),
+                     STATUS_OK);
+    return plan.factor_bytes;
+}
+
+/* Between processors rows move as doubles: from the factor matrices, or, where these are not always
+ * doubles, from an array as long as the longest mode. */
+static void test_rows_to_send(void **state)
+{
+    (void)state;
+    const uint64_t sent = 50 * 7 * sizeof(double);
+    assert_int_equal(factor_bytes(PRECISION_DOUBLE, false, true),
+                     factor_bytes(PRECISION_DOUBLE, false, false));
+    assert_int_equal(factor_bytes(PRECISION_SINGLE, false, true),
+                     factor_bytes(PRECISION_SINGLE, false, false) + sent);
+    assert_int_equal(factor_bytes(PRECISION_DOUBLE, true, true),
+                     factor_bytes(PRECISION_DOUBLE, true, false) + sent);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_info_and_cpd_plan_alike, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_what_cannot_be_unpacked, scratch_make, scratch_remove),
         ON_ALL(test_rank_of_a_plan),
+        cmocka_unit_test(test_rows_to_send),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,6 +168,34 @@ END
     run -1 grep -F '"ranks"' als.json
 }
 
+@test "iterations that keep factor matrices nonnegative" {
+    printf '%s\n' '1 1 1 5' '1 2 1 -4' '2 1 2 3' '2 2 2 -6' '1 1 2 1' >x.tns
+    bench x.tns -r 2 --als --json any.json
+    grep -qx 'rank         2, double precision' table
+    bench x.tns -r 2 --als --nonneg --json nonneg.json
+    grep -qx 'rank         2, double precision, nonnegative' table
+    command -v python3 >/dev/null || skip "python3 is not installed"
+    python3 - <<'END'
+import json
+any_sign, nonneg = json.load(open("any.json")), json.load(open("nonneg.json"))
+assert any_sign["options"]["nonneg"] == [] and nonneg["options"]["nonneg"] == [1, 2, 3]
+assert nonneg["als"]["fit"] < any_sign["als"]["fit"] - 0.1, "negative entries are not left out"
+END
+    # they have a table of their own
+    run -0 "$ROOT/scripts/bench-table" any.json nonneg.json
+    [ "$(grep -c 'rank 2, double precision:$' <<<"$output")" -eq 1 ]
+    [ "$(grep -c 'rank 2, double precision, nonnegative:$' <<<"$output")" -eq 1 ]
+    python3 -c 'import jsonschema' 2>/dev/null || skip "python3 has no jsonschema (package python3-jsonschema)"
+    python3 - "$ROOT/data/schema/record.schema.json" <<'END'
+import json, sys, jsonschema
+validator = jsonschema.Draft202012Validator(json.load(open(sys.argv[1])))
+r = json.load(open("nonneg.json"))
+validator.validate(r)
+r["options"]["nonneg"] = [0]
+assert not validator.is_valid(r)
+END
+}
+
 @test "several GPUs on a backend without any" {
     fails 2 "blco bench: --gpus: backend host works without GPUs" bench "$DATA/planted.tns" -q -r 2 \
         --backend host --gpus 2 --json x.json

@@ -53,6 +53,21 @@ load cli_helpers
     [ $((stderr - program)) -lt 50000 ]
 }
 
+# factors HOW [OPTION]...: the gigabytes of factors in the memory plan that blco info shows.
+factors() {
+    "$BLCO" info -q x.tns --backend host -r 1000 --accelerate "$@" | sed -n 's/.* + factors \([0-9.]*\) GB.*/\1/p'
+}
+
+@test "the memory plan of momentum has a second factor matrix of each mode but the first" {
+    printf '30000 20000 10000 1\n' >x.tns
+    # 8 bytes for each entry of the factor matrices and the longest M, and of 4 or 6 Grams
+    [ "$(factors off)" = 0.752 ]
+    [ "$(factors auto)" = 0.752 ]
+    [ "$(factors momentum)" = 1.008 ]
+    [ "$(factors momentum --precision auto)" = 1.008 ]
+    fails 2 "--accelerate: 'fast', expected auto, off or momentum" info -q x.tns --accelerate fast
+}
+
 # shellcheck disable=SC2031 # run sets output
 # of LABEL: what blco info --ranks printed behind the label, in $output.
 of() { sed -n "s/^$1 *//p" <<<"$output"; }

@@ -48,9 +48,20 @@ single() { sed -nE 's/^([0-9]+) of these iterations ran in single precision$/\1/
     ! grep -q '^warning: --tol' messages
 }
 
-@test "blco bench has one precision" {
+@test "blco bench measures one precision, of auto the first, in ALS" {
     three
-    fails 2 "--precision: 'auto', expected double or single" bench x.tns -r 2 --precision auto
+    fails 2 "--precision auto: --als expected, too" bench x.tns -r 2 --precision auto
     "$BLCO" bench x.tns -r 2 --samples 1 --backend host --precision single >table
     grep -q 'single precision' table
+    "$BLCO" bench x.tns -q -r 2 --als --samples 2 --backend host --precision auto --json auto.json >table
+    grep -qx 'rank         2, auto precision' table
+    command -v python3 >/dev/null || skip "python3 is not installed"
+    python3 - auto.json <<'END'
+import json
+r = json.load(open("auto.json"))
+assert r["options"]["precision"] == "auto"
+assert all(1e-12 < m["relative_difference"] < 1e-5 for m in r["als"]["modes"]), "not that of floats"
+for m in r["als"]["modes"]:
+    assert abs(m["gathered_bytes_per_second"] * m["median"] / (r["tensor"]["nonzeros"] * 2 * 2 * 4) - 1) < 1e-9
+END
 }

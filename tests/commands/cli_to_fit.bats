@@ -56,6 +56,12 @@ assert not validator.is_valid(r)
 END
 }
 
+@test "to-fit: nonnegative models" {
+    to_fit "$DATA/planted.tns" -r 4 --starts 1 -i 20 --nonneg --json x.json
+    grep -qx 'rank         4, nonnegative' table
+    grep -qF '"nonneg": [1, 2, 3]' x.json
+}
+
 @test "to-fit: a .blco file, and standard input" {
     "$BLCO" convert -q "$DATA/planted.tns" x.blco
     to_fit x.blco -r 2 --starts 1 -i 3

@@ -64,20 +64,34 @@ static void test_seeds_differ(void **state)
     coo_free(&y);
 }
 
-/* The rank of the mode's unfolding, by elimination with full pivoting. */
-static int unfolding_rank(const struct coo *x, int mode)
+/* An unfolding, rows x columns, dense. */
+struct unfolding {
+    uint64_t rows, columns;
+    long double *a; /* owned */
+};
+
+static struct unfolding unfold(const struct coo *x, int mode)
 {
-    uint64_t rows = x->shape.dims[mode], columns = 1;
+    struct unfolding u = {.rows = x->shape.dims[mode], .columns = 1};
     for (int n = 0; n < x->shape.order; n++)
-        columns *= n == mode ? 1 : x->shape.dims[n];
-    long double *a = calloc(rows * columns, sizeof *a);
-    assert_non_null(a);
+        u.columns *= n == mode ? 1 : x->shape.dims[n];
+    u.a = calloc(u.rows * u.columns, sizeof *u.a);
+    assert_non_null(u.a);
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint64_t column = 0;
         for (int n = 0; n < x->shape.order; n++)
             column = n == mode ? column : column * x->shape.dims[n] + x->index[n][i];
-        a[x->index[mode][i] * columns + column] = x->value[i];
+        u.a[x->index[mode][i] * u.columns + column] = x->value[i];
     }
+    return u;
+}
+
+/* The rank of the mode's unfolding, by elimination with full pivoting. */
+static int unfolding_rank(const struct coo *x, int mode)
+{
+    const struct unfolding u = unfold(x, mode);
+    const uint64_t rows = u.rows, columns = u.columns;
+    long double *a = u.a;
     long double first = 0;
     int rank = 0;
     for (;; rank++) {
@@ -150,27 +164,17 @@ static void test_planted_noise(void **state)
 /* ||X_(n) X_(n)'||^2 of the mode's unfolding, and the squared norm of x. */
 static void unfolding_squares(const struct coo *x, int mode, double *product_sq, double *norm_sq)
 {
-    uint64_t rows = x->shape.dims[mode], columns = 1;
-    for (int n = 0; n < x->shape.order; n++)
-        columns *= n == mode ? 1 : x->shape.dims[n];
-    double *a = calloc(rows * columns, sizeof *a);
-    assert_non_null(a);
-    for (uint64_t i = 0; i < x->nnz; i++) {
-        uint64_t column = 0;
-        for (int n = 0; n < x->shape.order; n++)
-            column = n == mode ? column : column * x->shape.dims[n] + x->index[n][i];
-        a[x->index[mode][i] * columns + column] = x->value[i];
-    }
+    const struct unfolding u = unfold(x, mode);
     *product_sq = *norm_sq = 0;
-    for (uint64_t i = 0; i < rows; i++)
-        for (uint64_t j = 0; j < rows; j++) {
-            double sum = 0;
-            for (uint64_t c = 0; c < columns; c++)
-                sum += a[i * columns + c] * a[j * columns + c];
-            *product_sq += sum * sum;
-            *norm_sq += i == j ? sum : 0;
+    for (uint64_t i = 0; i < u.rows; i++)
+        for (uint64_t j = 0; j < u.rows; j++) {
+            long double sum = 0;
+            for (uint64_t c = 0; c < u.columns; c++)
+                sum += u.a[i * u.columns + c] * u.a[j * u.columns + c];
+            *product_sq += (double)(sum * sum);
+            *norm_sq += i == j ? (double)sum : 0;
         }
-    free(a);
+    free(u.a);
 }
 
 /* With Grams (1 - c) I + c 1 1' of all N modes, X_(n) X_(n)' has the eigenvalues

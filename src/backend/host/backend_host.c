@@ -14,6 +14,12 @@ static enum status available(struct error *error)
     return STATUS_OK;
 }
 
+/* Whether ALS has iterations in single precision. */
+static bool in_single(const struct backend_options *options)
+{
+    return options->single_first || options->precision == PRECISION_SINGLE;
+}
+
 static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
                                 const struct backend_options *options, struct error *error)
 {
@@ -28,6 +34,8 @@ static enum status make_request(struct plan_request *request, const struct plan_
                               .row_bytes = options->rank * precision_bytes(options->precision),
                               .budget = machine_memory_budget(options->host_memory),
                               .copies = (uint64_t)omp_get_max_threads()};
+    if (tensor->is_part && in_single(options))
+        request->sent_bytes = options->rank * sizeof(double);
     /* Private copies of M pay while merging them costs less than the nonzeros themselves. */
     request->short_mode = tensor->nnz / request->copies;
     return STATUS_OK;
@@ -73,8 +81,8 @@ static enum status allocate_second(struct host_state *h, struct error *error)
     return error->status;
 }
 
-/* in_single: iterations may have single precision. */
-static enum status allocate_matrices(struct host_state *h, bool in_single, struct error *error)
+static enum status allocate_matrices(struct host_state *h, const struct backend_options *options,
+                                     struct error *error)
 {
     const uint64_t row = h->rank * sizeof(double);
     const uint64_t entries = h->rank * precision_bytes(h->sweep.precision);
@@ -87,7 +95,7 @@ static enum status allocate_matrices(struct host_state *h, bool in_single, struc
     }
     h->v = memory_array(h->rank, row, error);
     h->m = memory_array(h->longest, entries, error);
-    if (h->ranks->all->size > 1 && in_single)
+    if (h->ranks->all->size > 1 && in_single(options))
         h->sent = memory_array(h->longest, row, error);
     h->lambda = memory_array(1, row, error);
     h->row = memory_array(1, row, error);
@@ -118,8 +126,7 @@ static enum status open_host(void **state, const struct tensor_source *source,
         h->is_empty ? STATUS_OK : host_sweep_open(&h->sweep, x, plan, progress, error);
     h->sweep.precision = options->precision;
     if (status == STATUS_OK)
-        status = allocate_matrices(
-            h, options->single_first || options->precision == PRECISION_SINGLE, error);
+        status = allocate_matrices(h, options, error);
     if (status == STATUS_OK && plan->request.momentum)
         status = allocate_second(h, error);
     if (status != STATUS_OK) {

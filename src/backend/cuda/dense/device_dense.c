@@ -27,7 +27,7 @@ struct device_dense {
     struct device_dense_wide by_blas; /* where wide                    */
     uint32_t solve_blocks, inner_blocks;
     double *partial;    /* results of solve_blocks or inner_blocks thread blocks; device, owned */
-    double *inner;      /* (2 x R): diagonal of M' A of the last solve; scratch; device, owned  */
+    double *inner;      /* (R): diagonal of M' A of the last solve; device, owned               */
     int products_known; /* whether `inner` holds that diagonal */
     cudaEvent_t passed[DEVICE_DENSE_PASSES]; /* recorded behind passes, by turns; owned; NULL until
                                               * it is used */
@@ -61,7 +61,7 @@ static enum status passes_open(struct device_dense *d, int device, struct error 
     if (status == STATUS_OK)
         status = device_array_into(&d->partial, partial, sizeof *d->partial, error);
     if (status == STATUS_OK)
-        status = device_array_into(&d->inner, 2 * (uint64_t)d->rank, sizeof *d->inner, error);
+        status = device_array_into(&d->inner, d->rank, sizeof *d->inner, error);
     return status;
 }
 
@@ -324,27 +324,6 @@ enum status device_dense_normalise(struct device_dense *d, const double *raw, do
         "normalise", error);
 }
 
-/* inner (R) = the diagonal of M' A, by a pass over M and A. */
-static enum status inner_pass(struct device_dense *d, const void *m, const void *a, uint64_t rows,
-                              double *inner, cudaStream_t stream, struct error *error)
-{
-    return cuda_status(dense_inner(m, a, rows, d->ld, d->rank, d->precision, d->partial,
-                                   d->inner_blocks, inner, stream),
-                       "fit", error);
-}
-
-enum status device_dense_fit(struct device_dense *d, int order, int mode, const void *m,
-                             const void *a, uint64_t rows, const double *const *gram,
-                             const double *const *norm, struct dense_fit_terms *terms,
-                             cudaStream_t stream, struct error *error)
-{
-    double *inner = d->inner + d->rank;
-    enum status status = inner_pass(d, m, a, rows, inner, stream, error);
-    return status == STATUS_OK
-               ? device_dense_model(d, order, mode, inner, gram, norm, terms, stream, error)
-               : status;
-}
-
 enum status device_dense_inner(struct device_dense *d, const double **inner, cudaStream_t stream,
                                cudaStream_t sums, struct error *error)
 {
@@ -352,10 +331,12 @@ enum status device_dense_inner(struct device_dense *d, const double **inner, cud
     if (d->products_known)
         return STATUS_OK;
     struct dense_streams streams;
-    enum status status = next_pass(d, stream, sums, &streams, error);
-    if (status == STATUS_OK)
-        status = inner_pass(d, d->solved_m, d->solved_a, d->solved_rows, d->inner, stream, error);
-    return status == STATUS_OK ? join(&streams, error) : status;
+    if (next_pass(d, stream, sums, &streams, error) != STATUS_OK)
+        return error->status;
+    const cudaError_t code =
+        dense_inner(d->solved_m, d->solved_a, d->solved_rows, d->ld, d->rank, d->precision,
+                    d->partial, d->inner_blocks, d->inner, stream);
+    return cuda_status(code, "fit", error) == STATUS_OK ? join(&streams, error) : error->status;
 }
 
 enum status device_dense_model(struct device_dense *d, int order, int mode, const double *inner,

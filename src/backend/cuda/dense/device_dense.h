@@ -106,21 +106,17 @@ enum status device_dense_normalise(struct device_dense *d, const double *raw, do
                                    double *gram, int code, int *bad, cudaStream_t stream,
                                    struct error *error);
 
-/* *terms, what the fit is computed from: sum_r (prod over m != mode of 1/norm_m(r)) sum_i M(i,r)
- * A(i,r), the inner product of tensor and model; and lambda' (Hadamard product of all gram) lambda,
- * lambda = norm[mode]: the model's squared norm. Device pointers. */
-enum status device_dense_fit(struct device_dense *d, int order, int mode, const void *m,
-                             const void *a, uint64_t rows, const double *const *gram,
-                             const double *const *norm, struct dense_fit_terms *terms,
-                             cudaStream_t stream, struct error *error);
-
-/* The same in two steps, for the M and A of the last device_dense_solve, both unchanged since.
- * First *inner (R, device; the dense steps own this array) = sum_i M(i,r) A(i,r): for rows of up to
- * 64 entries that solve has summed the products already; otherwise M and A are read on `stream`,
- * which may then change them. Later work on `sums` finds *inner. Then the fit from `inner`, which
- * may be the sum of several. */
+/* For the M and A of the last device_dense_solve or device_dense_solve_nonneg, both unchanged
+ * since: *inner (R, device; the dense steps own this array) = sum_i M(i,r) A(i,r). For rows of up
+ * to 64 entries that solve has summed the products already; otherwise M and A are read on `stream`,
+ * which may then change them. Later work on `sums` finds *inner. */
 enum status device_dense_inner(struct device_dense *d, const double **inner, cudaStream_t stream,
                                cudaStream_t sums, struct error *error);
+
+/* *terms, what the fit is computed from: sum_r (prod over m != mode of 1/norm_m(r)) inner_r, the
+ * inner product of tensor and model, where `inner` is that of device_dense_inner or the sum of
+ * several; and lambda' (Hadamard product of all gram) lambda, lambda = norm[mode]: the model's
+ * squared norm. Device pointers. */
 enum status device_dense_model(struct device_dense *d, int order, int mode, const double *inner,
                                const double *const *gram, const double *const *norm,
                                struct dense_fit_terms *terms, cudaStream_t stream,

@@ -1,0 +1,108 @@
+/* Iterations of ALS, and MTTKRP within them. */
+#include "bench/bench_job.h"
+
+#include <string.h>
+
+#include "als/cpals.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "bench/bench_settle.h"
+
+/* Verifies MTTKRP of all modes for the start, with the kernels that were chosen. */
+static enum status check_sweep(struct bench_job *job, struct backend *b, struct error *error)
+{
+    struct backend_built built;
+    backend_built(b, &built);
+    enum status status = backend_begin(b, &job->start, error);
+    for (int n = 0; n < b->order && status == STATUS_OK; n++) {
+        struct bench_series *s = &job->result->als.own.mode[n];
+        backend_describe(b, n, s->variant, sizeof s->variant);
+        status = backend_mttkrp(b, n, error);
+        if (status == STATUS_OK)
+            status = bench_check(job, b, n, built.plan.conflict[n], s, error);
+    }
+    return status;
+}
+
+static enum status allocate_als(struct bench_als *als, int order, uint64_t count,
+                                struct error *error)
+{
+    als->seconds = memory_array(count, sizeof *als->seconds, error);
+    for (int n = 0; n < order && error->status == STATUS_OK; n++)
+        als->own.mode[n].seconds = memory_array(count, sizeof *als->seconds, error);
+    return error->status;
+}
+
+/* Times one iteration, and MTTKRP of each mode within it. */
+static enum status time_sweep(struct backend *b, struct bench_als *als, struct error *error)
+{
+    double before[MAX_ORDER], start = clock_now();
+    memcpy(before, b->seconds[OP_MTTKRP], sizeof before);
+    enum status status = cpals_sweep(b, &als->fit, error);
+    als->seconds[als->count++] = clock_now() - start;
+    for (int n = 0; n < b->order; n++) {
+        struct bench_series *s = &als->own.mode[n];
+        s->seconds[s->count++] = b->seconds[OP_MTTKRP][n] - before[n];
+    }
+    return status;
+}
+
+static enum status summarise_als(struct backend *b, struct bench_als *als, struct error *error)
+{
+    for (int n = 0; n < b->order; n++) {
+        struct bench_series *s = &als->own.mode[n];
+        if (bench_statistics(s->seconds, s->count, &s->statistics, error) != STATUS_OK)
+            return error->status;
+        s->measured = true;
+        for (int op = 0; op < OP_COUNT; op++)
+            als->operation[op][n] = b->seconds[op][n] / (double)als->count;
+    }
+    return bench_statistics(als->seconds, als->count, &als->statistics, error);
+}
+
+/* Warms up, verifies, and times iterations on an open backend. The first iteration after the check
+ * still belongs to the warming up and is not timed. */
+static enum status run_als(struct bench_job *job, struct backend *b, struct error *error)
+{
+    struct bench_als *als = &job->result->als;
+    uint64_t wanted = job->request->samples ? job->request->samples : BENCH_SAMPLES;
+    enum status status = allocate_als(als, b->order, wanted, error);
+    if (status == STATUS_OK)
+        status = backend_begin(b, &job->start, error);
+    if (status == STATUS_OK)
+        status = bench_settle(b, &als->fit, error);
+    if (status == STATUS_OK)
+        status = check_sweep(job, b, error);
+    if (status == STATUS_OK)
+        status = cpals_sweep(b, &als->fit, error);
+    backend_restart_clock(b);
+    double moving = backend_ranks_seconds(b->ranks);
+    while (als->count < wanted && status == STATUS_OK) {
+        progress_update(job->progress, -1, "ALS iteration %d", (int)als->count + 1);
+        status = time_sweep(b, als, error);
+    }
+    job->result->communication =
+        als->count ? (backend_ranks_seconds(b->ranks) - moving) / (double)als->count : 0;
+    return status == STATUS_OK ? summarise_als(b, als, error) : status;
+}
+
+/* Measures ALS on a backend that is opened as a decomposition would open it. */
+enum status bench_measure_als(struct bench_job *job, struct error *error)
+{
+    const struct bench_request *q = job->request;
+    struct bench_als *als = &job->result->als;
+    struct backend_options options = q->options;
+    struct backend b = {0};
+    options.iterations = UINT64_MAX; /* so that what pays in long runs is built */
+    enum status status = bench_open(job, &b, &options, NULL, error);
+    if (status == STATUS_OK) {
+        als->own.name = "in ALS";
+        als->own.fits = true;
+        als->own.open_seconds = b.seconds[OP_OPEN][0];
+        status = run_als(job, &b, error);
+        backend_built(&b, &als->built); /* some orderings are built later */
+        als->own.build = als->built.seconds;
+    }
+    backend_close(&b);
+    return status;
+}

@@ -1,0 +1,36 @@
+/* One bench_run, in pieces: what its measurements share, how a backend is opened for them, how M is
+ * verified, and the measurements, of MTTKRP and of ALS. For the bench*.c files only. Implemented in
+ * bench_run.c, bench_modes.c and bench_als.c. */
+#ifndef BLCO_BENCH_JOB_H
+#define BLCO_BENCH_JOB_H
+
+#include "bench/bench.h"
+#include "bench/bench_reference.h"
+
+/* What all measurements of one bench_run share. */
+struct bench_job {
+    struct bench_result *result;
+    const struct bench_request *request;
+    struct progress *progress;
+    struct ktensor start;
+    struct bench_reference reference;
+};
+
+/* Opens a backend for a measurement. On failure *b is closed. Errors as backend_open. */
+enum status bench_open(struct bench_job *job, struct backend *b,
+                       const struct backend_options *options, const struct plan_forced *forced,
+                       struct error *error);
+
+/* Verifies the last M, and notes the bytes that its MTTKRP copied from the host. STATUS_INTERNAL
+ * where the M is wrong. */
+enum status bench_check(const struct bench_job *job, struct backend *b, int mode,
+                        enum conflict conflict, struct bench_series *s, struct error *error);
+
+/* Measures MTTKRP of each mode by itself with this conflict resolution, where the modes can have
+ * it, into the next bench_resolution of the result. */
+enum status bench_measure_modes(struct bench_job *job, enum conflict conflict, struct error *error);
+
+/* Measures ALS, into the result's `als`. */
+enum status bench_measure_als(struct bench_job *job, struct error *error);
+
+#endif

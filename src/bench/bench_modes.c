@@ -1,0 +1,127 @@
+/* MTTKRP of each mode by itself. */
+#include "bench/bench_job.h"
+
+#include "base/memory.h"
+#include "bench/bench_settle.h"
+
+#define BATCH 16 /* calls that are queued before their times are read    */
+
+/* Calls MTTKRP until the backend has settled on a kernel; s->variant receives its name. */
+static enum status warm_up(struct backend *b, int mode, struct bench_series *s, struct error *error)
+{
+    enum status status = STATUS_OK;
+    bool settled = false;
+    for (int call = 0; call < BENCH_MOST_WARMUP && !settled && status == STATUS_OK; call++) {
+        status = backend_mttkrp(b, mode, error);
+        settled = backend_describe(b, mode, s->variant, sizeof s->variant);
+    }
+    return status;
+}
+
+static enum status take_samples(struct backend *b, int mode, uint64_t wanted,
+                                struct bench_series *s, struct error *error)
+{
+    uint64_t least = wanted ? wanted : BENCH_SAMPLES, most = wanted ? wanted : BENCH_MOST;
+    double total = 0;
+    s->seconds = memory_array(most, sizeof *s->seconds, error);
+    if (!s->seconds)
+        return error->status;
+    while (s->count < least || (s->count < most && total < BENCH_SECONDS)) {
+        uint64_t left = s->count < least ? least - s->count : most - s->count;
+        uint64_t batch = left < BATCH ? left : BATCH;
+        if (backend_time_mttkrp(b, mode, batch, s->seconds + s->count, error) != STATUS_OK)
+            return error->status;
+        for (uint64_t i = 0; i < batch; i++)
+            total += s->seconds[s->count + i];
+        s->count += batch;
+    }
+    return bench_statistics(s->seconds, s->count, &s->statistics, error);
+}
+
+/* Whether the mode gets this conflict resolution, at once or when its own ordering is built later.
+ */
+static bool resolves(const struct plan *plan, int mode, enum conflict conflict)
+{
+    return plan->conflict[mode] == conflict || (plan->replicate && conflict == CONFLICT_ORDERED);
+}
+
+/* Measures the modes to which the open backend gives the resolution c->conflict. Each mode is
+ * warmed up, then verified, then timed. */
+static enum status measure_modes(struct bench_job *job, struct backend *b,
+                                 struct bench_resolution *c, struct error *error)
+{
+    struct backend_built built;
+    backend_built(b, &built);
+    enum status status = backend_load(b, &job->start, error);
+    for (int n = 0; n < b->order && status == STATUS_OK; n++) {
+        struct bench_series *s = &c->mode[n];
+        if (!resolves(&built.plan, n, c->conflict))
+            continue;
+        progress_update(job->progress, -1, "%s, mode %d", conflict_name(c->conflict), n + 1);
+        status = warm_up(b, n, s, error);
+        if (status == STATUS_OK)
+            status = backend_mttkrp(b, n, error);
+        if (status == STATUS_OK)
+            status = bench_check(job, b, n, c->conflict, s, error);
+        if (status == STATUS_OK)
+            status = backend_mttkrp(b, n, error);
+        if (status == STATUS_OK)
+            status = take_samples(b, n, job->request->samples, s, error);
+        s->measured = status == STATUS_OK;
+    }
+    return status;
+}
+
+/* How a backend is opened so that modes get this conflict resolution: with CONFLICT_AUTO, `ordered`
+ * goes to the modes whose orderings memory has room for, and `hierarchical` to the short modes. */
+static void force(const struct bench_request *q, enum conflict conflict,
+                  struct backend_options *options, struct plan_forced *forced)
+{
+    bool ordered = conflict == CONFLICT_ORDERED && q->options.conflict == CONFLICT_AUTO;
+    bool hierarchical = conflict == CONFLICT_HIERARCHICAL;
+    *options = q->options;
+    options->conflict = ordered || hierarchical ? CONFLICT_AUTO : conflict;
+    options->no_sharing = true; /* each mode by itself */
+    *forced = (struct plan_forced){.one_copy = hierarchical, .replicas_at_once = ordered};
+}
+
+/* Whether the plan gives this conflict resolution to some mode. */
+static bool gives(const struct plan *plan, enum conflict conflict)
+{
+    bool given = false;
+    for (int n = 0; n < plan->request.tensor.shape.order; n++)
+        given |= resolves(plan, n, conflict);
+    return given;
+}
+
+enum status bench_measure_modes(struct bench_job *job, enum conflict conflict, struct error *error)
+{
+    const struct bench_request *q = job->request;
+    struct bench_result *r = job->result;
+    struct bench_resolution *c = &r->resolution[r->resolutions];
+    const struct plan_tensor tensor = backend_tensor_of_input(q->input);
+    struct backend_options options;
+    struct plan_forced forced;
+    struct plan plan;
+    force(q, conflict, &options, &forced);
+    if (backend_plan(&plan, q->kind, &tensor, &options, &forced, error) != STATUS_OK)
+        return error->status;
+    c->fits = plan.fits;
+    c->conflict = conflict;
+    c->name = conflict_name(conflict);
+    r->resolutions++;
+    if (!plan.fits || !gives(&plan, conflict))
+        return STATUS_OK;
+
+    struct backend b = {0};
+    enum status status = bench_open(job, &b, &options, &forced, error);
+    if (status == STATUS_OK) {
+        struct backend_built built;
+        c->open_seconds = b.seconds[OP_OPEN][0];
+        status = measure_modes(job, &b, c, error);
+        backend_built(&b, &built);
+        c->build = built.seconds;
+    }
+    backend_close(&b);
+    return status;
+}

@@ -1,0 +1,55 @@
+/* The ranks and GPUs that options ask for: --ranks, --grid, --on and --gpus. */
+#ifndef BLCO_CMD_RANKS_H
+#define BLCO_CMD_RANKS_H
+
+#include <stdbool.h>
+
+#include "backend/backend_kind.h"
+
+#define CMD_MAX_GPUS 64
+#define CMD_ALL_GPUS -1
+
+/* What `blco info` takes ranks for. */
+enum cmd_on { CMD_ON_BACKEND, CMD_ON_GPUS, CMD_ON_PROCESSORS };
+
+/* The ranks (GPUs or processes) that work on one tensor. */
+struct cmd_ranks {
+    int ranks;            /* 0: neither --ranks nor --grid was given                        */
+    int parts[MAX_ORDER]; /* of --grid: the number of ranges of each mode                   */
+    int modes;            /* how many numbers --grid gave; 0: not given, a grid is chosen   */
+    enum cmd_on on;       /* of --on; CMD_ON_BACKEND: what the backend works on             */
+};
+
+/* The GPUs that --gpus asks for. */
+struct cmd_gpus {
+    int count;             /* as given, or CMD_ALL_GPUS; 0: --gpus was not given                */
+    bool listed;           /* --gpus gave their numbers; otherwise the first ones are meant     */
+    bool all_unless_given; /* what 0 means; otherwise 0 means the first one                     */
+    int device[CMD_MAX_GPUS]; /* (count) their numbers                                          */
+};
+
+/* The argument of --on. STATUS_INPUT if it is wrong. */
+enum status cmd_set_on(struct cmd_ranks *ranks, const char *text, struct error *error);
+
+/* The argument of --gpus: a number alone is how many; a comma makes a list, also behind a single
+ * number. STATUS_INPUT if it is wrong. */
+enum status cmd_set_gpus(struct cmd_gpus *gpus, const char *text, struct error *error);
+
+/* To be called once all options are set: --grid alone says how many ranks there are. STATUS_INPUT
+ * where --ranks says another number, or where --on stands without both. */
+enum status cmd_settle_ranks(struct cmd_ranks *ranks, struct error *error);
+
+/* STATUS_INPUT where --grid is not one of `count` ranks; `what` names them ("GPUs"). */
+enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char *what,
+                            struct error *error);
+
+/* STATUS_INPUT where --grid does not give a number for each of the tensor's modes. */
+enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error);
+
+/* gpus->count and gpus->device = the GPUs of the machine that are meant; of more GPUs than
+ * CMD_MAX_GPUS the first ones count. Of a backend without any, one number 0. STATUS_INPUT where
+ * there are no such GPUs, or the list names one twice; errors as kind->devices. */
+enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind,
+                          struct error *error);
+
+#endif

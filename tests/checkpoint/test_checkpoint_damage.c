@@ -1,0 +1,223 @@
+/* Checkpoint files that are damaged, or contradict themselves, are refused; what a newer version
+ * has added and this one may skip is skipped. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <isa-l/crc64.h>
+
+#include "support/checkpoint_examples.h"
+
+#define ROOM 65536
+
+/* Every cut, and every byte that is another one. */
+static void test_damage(void **state)
+{
+    (void)state;
+    static char bytes[ROOM];
+    struct example e;
+    example_create(&e, 3, 2);
+    long size = scratch_read(write_example(&e, 2), bytes, ROOM);
+    assert_true(size > CHECKPOINT_PAGE && size < ROOM - 1);
+    assert_refused(scratch_file("cut", bytes, 0), "not a checkpoint");
+    for (long cut = 1; cut < size; cut += cut < 300 || cut > 4000 ? 1 : 97)
+        assert_refused(scratch_file("cut", bytes, (size_t)cut),
+                       cut < 8 ? "not a checkpoint" : "cut off");
+    for (long i = 0; i < size; i += i < 300 || i > 4000 ? 1 : 97) {
+        bytes[i] = (char)(bytes[i] ^ 1 << i % 8);
+        assert_refused(scratch_file("flipped", bytes, (size_t)size), "");
+        bytes[i] = (char)(bytes[i] ^ 1 << i % 8);
+    }
+    bytes[size] = 'x';
+    assert_refused(scratch_file("longer", bytes, (size_t)size + 1), "contradicts itself");
+    assert_reads(scratch_file("good", bytes, (size_t)size), &e);
+    assert_refused(scratch_path("none"), "cannot be read: No such file");
+    assert_refused(scratch_text("text", "1 1 1 2.5\n"), "not a checkpoint");
+    example_free(&e);
+}
+
+/* Changes the header or the directory of a good file, with good checksums. */
+static const char *change(const struct example *e,
+                          void (*to)(struct checkpoint_header *, struct checkpoint_piece *))
+{
+    static char bytes[ROOM];
+    struct checkpoint_header h;
+    static struct checkpoint_piece piece[MOST_PIECES];
+    long size = scratch_read(write_example(e, 1), bytes, ROOM);
+    memcpy(&h, bytes, sizeof h);
+    memcpy(piece, bytes + h.directory_offset, h.pieces * sizeof *piece);
+    uint64_t offset = h.directory_offset, count = h.pieces;
+    to(&h, piece);
+    h.directory_crc = crc64_ecma_refl(0, (const uint8_t *)piece, count * sizeof *piece);
+    memcpy(bytes + offset, piece, count * sizeof *piece);
+    memcpy(bytes, &h, sizeof h);
+    h.header_crc = checkpoint_page_crc(bytes);
+    memcpy(bytes, &h, sizeof h);
+    return scratch_file("changed", bytes, (size_t)size);
+}
+
+#define CHANGE(name, what)                                                                         \
+    static void name(struct checkpoint_header *h, struct checkpoint_piece *p)                      \
+    {                                                                                              \
+        (void)h;                                                                                   \
+        (void)p;                                                                                   \
+        what;                                                                                      \
+    }
+CHANGE(nothing, )
+CHANGE(many_rows, h->dims[0] = UINT64_C(1) << 40)
+CHANGE(longest_rows, h->dims[0] = MAX_LENGTH)
+CHANGE(large_rank, h->rank = UINT64_C(1) << 40)
+CHANGE(largest_rank, h->rank = UINT64_MAX)
+CHANGE(no_rank, h->rank = 0)
+CHANGE(many_modes, h->order = MAX_ORDER + 1)
+CHANGE(no_modes, h->order = 0)
+CHANGE(many_pieces, h->pieces = UINT64_C(1) << 60)
+CHANGE(directory_behind, h->directory_offset = UINT64_MAX - 7)
+CHANGE(no_iterations, h->iterations = 0)
+CHANGE(many_iterations, h->iterations = UINT64_MAX)
+CHANGE(newer, h->version = 4)
+CHANGE(oldest, h->version = 2)
+CHANGE(single_of_single, h->single_iterations = 1)
+CHANGE(no_precision, h->precision = 4)
+CHANGE(auto_of_version_2, (h->version = 2, h->precision = CHECKPOINT_AUTO_DOUBLE))
+CHANGE(still_single, h->precision = CHECKPOINT_AUTO_SINGLE)
+CHANGE(many_single, (h->precision = CHECKPOINT_AUTO_DOUBLE, h->single_iterations = 13))
+CHANGE(older, h->version = 1)
+CHANGE(mode_nonneg, h->nonneg = 8)
+CHANGE(mode_fixed, h->fixed = 8)
+CHANGE(mode_ridge, h->ridge[3] = 1)
+CHANGE(negative_ridge, h->ridge[0] = -1)
+CHANGE(other_order, h->byte_order = __builtin_bswap32(h->byte_order))
+CHANGE(piece_elsewhere, p[2].offset += 8)
+CHANGE(piece_of_all, p[2].rows = UINT64_MAX)
+CHANGE(piece_of_none, p[2].rows = 0)
+CHANGE(piece_of_mode, p[2].mode = 9)
+CHANGE(unknown_piece, p[2].kind = 99)
+CHANGE(newer_piece, p[2].version = 2)
+CHANGE(no_momentum, h->momentum = CHECKPOINT_EXTRAPOLATED)
+CHANGE(old_momentum, (h->version = 2, h->momentum = CHECKPOINT_MOMENTUM))
+CHANGE(both_ends, h->momentum |= CHECKPOINT_EXTRAPOLATED | CHECKPOINT_TAKEN_BACK)
+CHANGE(more_momentum, h->momentum |= 8)
+CHANGE(small_t, h->momentum_t = 0.5)
+CHANGE(no_objective, h->momentum_objective = NAN)
+CHANGE(negative_noise, h->momentum_noise = -1)
+CHANGE(many_restarts, h->restarts = 13)
+CHANGE(many_changes, h->small_changes = 13)
+CHANGE(one_model, h->momentum = CHECKPOINT_MOMENTUM)
+
+static void test_contradictions(void **state)
+{
+    (void)state;
+    struct example e;
+    example_create(&e, 3, 2);
+    assert_reads(change(&e, nothing), &e);
+    assert_reads(change(&e, oldest), &e);
+    static const struct {
+        void (*to)(struct checkpoint_header *, struct checkpoint_piece *);
+        const char *why;
+    } cases[] = {{many_rows, "contradicts itself"},
+                 {longest_rows, "contradicts itself"},
+                 {large_rank, "contradicts itself"},
+                 {largest_rank, "contradicts itself"},
+                 {no_rank, "contradicts itself"},
+                 {many_modes, "contradicts itself"},
+                 {no_modes, "contradicts itself"},
+                 {many_pieces, "contradicts itself"},
+                 {directory_behind, "contradicts itself"},
+                 {no_iterations, "contradicts itself"},
+                 {many_iterations, "contradicts itself"},
+                 {newer, "version 4 of the format, but this blco reads versions 2 to 3"},
+                 {older, "version 1 of the format, but this blco reads versions 2 to 3"},
+                 {single_of_single, "contradicts itself"},
+                 {no_precision, "contradicts itself"},
+                 {auto_of_version_2, "contradicts itself"},
+                 {still_single, "contradicts itself"},
+                 {many_single, "contradicts itself"},
+                 {mode_nonneg, "contradicts itself"},
+                 {mode_fixed, "contradicts itself"},
+                 {mode_ridge, "contradicts itself"},
+                 {negative_ridge, "contradicts itself"},
+                 {other_order, "another byte order"},
+                 {piece_elsewhere, "do not fit together"},
+                 {piece_of_all, "do not fit together"},
+                 {piece_of_none, "do not fit together"},
+                 {piece_of_mode, "do not fit together"},
+                 {unknown_piece, "do not fit together"},
+                 {newer_piece, "do not fit together"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_refused(change(&e, cases[i].to), cases[i].why);
+    example_free(&e);
+}
+
+static void test_momentum(void **state)
+{
+    (void)state;
+    static void (*const wrong[])(struct checkpoint_header *, struct checkpoint_piece *) = {
+        no_momentum,  old_momentum,   both_ends,     more_momentum, small_t,
+        no_objective, negative_noise, many_restarts, many_changes};
+    struct example e;
+    example_create(&e, 3, 2);
+    assert_reads(change(&e, oldest), &e);
+    assert_refused(change(&e, no_momentum), "contradicts itself");
+    example_extrapolate(&e);
+    assert_reads(change(&e, nothing), &e);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_refused(change(&e, wrong[i]), "contradicts itself");
+    assert_refused(change(&e, one_model), "a section of kind 5");
+    example_free(&e);
+}
+
+/* Adds a section behind the matrices, of a kind that this version does not know. */
+static const char *add_section(const struct example *e, uint32_t flags)
+{
+    static char bytes[ROOM];
+    struct checkpoint_header h;
+    long size = scratch_read(write_example(e, 1), bytes, ROOM);
+    memcpy(&h, bytes, sizeof h);
+    size_t directory = h.pieces * sizeof(struct checkpoint_piece);
+    struct checkpoint_piece p = {
+        .kind = 77, .version = 3, .flags = flags, .offset = h.directory_offset, .bytes = 16};
+    char *at = bytes + h.directory_offset;
+    memmove(at + 16, at, directory);
+    memcpy(at, "sixteen bytes...", 16);
+    p.crc = crc64_ecma_refl(0, (const uint8_t *)at, 16);
+    memcpy(at + 16 + directory, &p, sizeof p);
+    h.directory_offset += 16;
+    h.pieces++;
+    size += 16 + (long)sizeof p;
+    h.file_bytes = (uint64_t)size;
+    h.directory_crc = crc64_ecma_refl(0, (const uint8_t *)at + 16, directory + sizeof p);
+    memcpy(bytes, &h, sizeof h);
+    h.header_crc = checkpoint_page_crc(bytes);
+    memcpy(bytes, &h, sizeof h);
+    return scratch_file("more", bytes, (size_t)size);
+}
+
+static void test_unknown_sections(void **state)
+{
+    (void)state;
+    struct example e;
+    example_create(&e, 3, 2);
+    assert_reads(add_section(&e, CHECKPOINT_MAY_SKIP), &e);
+    assert_refused(add_section(&e, 0), "has a section of kind 77, which this blco does not know");
+    example_free(&e);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_damage),
+        IN_FOLDER(test_contradictions),
+        IN_FOLDER(test_momentum),
+        IN_FOLDER(test_unknown_sections),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

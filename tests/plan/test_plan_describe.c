@@ -1,0 +1,110 @@
+/* What a person is told of a plan. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/plan_requests.h"
+
+/* What a person is told, whatever does not fit. */
+static void test_obstacles(void **state)
+{
+    (void)state;
+    struct plan_request r = large_request(20 * GB, 500 * GB);
+    struct plan p;
+    char text[256], all[4096];
+    plan_make(&p, &r);
+    assert_true(p.fits);
+    set_rank(&r, 500000);
+    plan_make(&p, &r);
+    assert_false(p.fits);
+    plan_obstacle(&p, text, sizeof text);
+    assert_non_null(strstr(text, "factors of "));
+    assert_non_null(strstr(text, " TB do not fit into the 20.0 GB of memory that may be used"));
+    plan_describe(&p, NULL, all, sizeof all);
+    assert_non_null(strstr(all, "does not fit: factors of "));
+
+    r = large_request(4 * 1000 * 1000, 500 * GB);
+    plan_make(&p, &r);
+    plan_obstacle(&p, text, sizeof text);
+    assert_string_equal(text, "factors of 634 kB and queues of 4.41 MB, through which the tensor "
+                              "flows, do not fit into the 4.00 MB of memory that may be used");
+
+    r = large_request(20 * GB, 20 * GB);
+    plan_make(&p, &r);
+    assert_false(p.fits);
+    plan_obstacle(&p, text, sizeof text);
+    assert_string_equal(text, "the packed tensor takes 23.5 GB at most, more than the 20.0 GB of "
+                              "host memory that may be used");
+
+    p = plan_with(1000000);
+    plan_obstacle(&p, text, sizeof text);
+    assert_string_equal(text, "factors of 634 kB and an ordering of 16.0 MB do not fit into the "
+                              "1.00 MB of memory that may be used");
+}
+
+static void test_describe(void **state)
+{
+    (void)state;
+    struct plan p = plan_with(50000000);
+    char text[4096], shorter[100];
+    plan_describe(&p, NULL, text, sizeof text);
+    assert_string_equal(
+        text, "mode 1: length 183, register, the shared alto ordering\n"
+              "mode 2: length 24, hierarchical, the shared alto ordering, copies of 0.000 GB\n"
+              "mode 3: length 1140, ordered, its own ordering of 0.016 GB\n"
+              "mode 4: length 1717, ordered, its own ordering of 0.016 GB\n"
+              "memory: 3 orderings of 0.016 GB + factors 0.001 GB + copies 0.000 GB = 0.049 GB of "
+              "the 0.050 GB that may be used\n");
+    plan_describe(&p, NULL, shorter, sizeof shorter);
+    assert_int_equal(strlen(shorter), sizeof shorter - 1);
+    assert_memory_equal(shorter, text, sizeof shorter - 1);
+    p = plan_with(1000);
+    plan_describe(&p, NULL, text, sizeof text);
+    assert_non_null(strstr(text, "memory: 1 ordering of "));
+    assert_non_null(strstr(text, "does not fit"));
+}
+
+static void test_describe_streamed(void **state)
+{
+    (void)state;
+    struct plan_request r = large_request(4 * GB, 100 * GB);
+    struct plan p;
+    char text[4096];
+    plan_make(&p, &r);
+    plan_describe(&p, NULL, text, sizeof text);
+    assert_string_equal(
+        text,
+        "mode 1: length 183, register, the shared alto ordering, streamed\n"
+        "mode 2: length 24, hierarchical, the shared alto ordering, streamed, copies of 0.000 GB\n"
+        "mode 3: length 1140, register, the shared alto ordering, streamed\n"
+        "mode 4: length 1717, register, the shared alto ordering, streamed\n"
+        "streaming: 1 packed ordering in host memory, 23.533 GB at most, of which 3.892 GB stay on "
+        "the device; 78.564 GB at most flow in an iteration, 1048576 nonzeros at a time\n"
+        "once that pays: each mode from its own ordering, built on the device, host "
+        "memory allowing; 94.133 GB in all, of which about 90.240 GB flow\n"
+        "memory: what stays 3.892 GB + 3 queues 0.071 GB + factors 0.001 GB + copies 0.000 GB = "
+        "3.964 GB of the 4.000 GB that may be used\n");
+    r.host_budget = 500 * GB;
+    r.conflict = CONFLICT_ORDERED;
+    plan_make(&p, &r);
+    plan_describe(&p, NULL, text, sizeof text);
+    assert_non_null(strstr(text, "mode 4: length 1717, ordered, its own ordering, streamed\n"
+                                 "streaming: 4 packed orderings in host memory, 94.1"));
+    assert_non_null(strstr(text, "; 90.2"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_obstacles),
+        cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_describe_streamed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

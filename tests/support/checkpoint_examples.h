@@ -1,0 +1,181 @@
+/* Checkpoints of made-up states: written, read back, refused. Include it after cmocka.h. */
+#ifndef BLCO_CHECKPOINT_EXAMPLES_H
+#define BLCO_CHECKPOINT_EXAMPLES_H
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "checkpoint/checkpoint.h"
+#include "support/scratch.h"
+
+#define MOST_PIECES 128
+
+static const uint64_t example_dims[] = {7, 1, 50};
+
+/* A state to save: numbers that tell their places. */
+struct example {
+    struct checkpoint_about about;
+    struct ktensor model;
+    struct carried carried;
+    struct checkpoint_second second; /* where about.momentum.extrapolated */
+};
+
+static inline void example_create(struct example *e, int order, uint64_t rank)
+{
+    struct error error = {0};
+    e->second = (struct checkpoint_second){0};
+    e->about = (struct checkpoint_about){
+        .tensor = {.shape = shape_of(order, example_dims), .nnz = 300, .hash = 0x123456789abcdef0},
+        .rank = rank,
+        .precision = PRECISION_SINGLE,
+        .rules = {.ridge = {0.5}, .nonneg = {true}},
+        .seed = 77,
+        .init = CHECKPOINT_FROM_MODEL,
+        .iterations = 12,
+        .fit = 0.75,
+        .change = -1e-3};
+    if (order > 2) {
+        e->about.rules.ridge[2] = 2;
+        e->about.rules.fixed[1] = true;
+    }
+    assert_int_equal(ktensor_create(&e->model, &e->about.tensor.shape, rank, &error), STATUS_OK);
+    assert_int_equal(carried_create(&e->carried, order, rank, &error), STATUS_OK);
+    ktensor_randomise(&e->model, KTENSOR_NORMAL, 5);
+    for (uint64_t r = 0; r < rank; r++)
+        e->model.lambda[r] = 1000 + (double)r;
+    for (uint64_t i = 0; i < (uint64_t)order * rank; i++)
+        e->carried.scale[i] = 2000 + (double)i;
+    for (uint64_t i = 0; i < (uint64_t)order * rank * rank; i++)
+        e->carried.gram[i] = 3000 + (double)i;
+}
+
+static inline void example_free(struct example *e)
+{
+    ktensor_free(&e->model);
+    carried_free(&e->carried);
+    checkpoint_second_free(&e->second);
+}
+
+/* The next iteration begins with extrapolated factor matrices. */
+static inline void example_extrapolate(struct example *e)
+{
+    struct error error = {0};
+    uint64_t rank = e->about.rank, order = (uint64_t)e->about.tensor.shape.order;
+    e->about.has_momentum = true;
+    e->about.momentum = (struct momentum){.t = 2.5,
+                                          .objective = 0.625,
+                                          .noise = 1e-15,
+                                          .fall = MOMENTUM_FALL_SINGLE,
+                                          .sweeps = e->about.iterations,
+                                          .restarts = 3,
+                                          .extrapolated = 1};
+    e->about.small_changes = 1;
+    assert_int_equal(ktensor_create(&e->second.rows, &e->about.tensor.shape, rank, &error),
+                     STATUS_OK);
+    assert_int_equal(carried_create(&e->second.carried, (int)order, rank, &error), STATUS_OK);
+    ktensor_randomise(&e->second.rows, KTENSOR_NORMAL, 6);
+    for (uint64_t i = 0; i < order * rank; i++)
+        e->second.carried.scale[i] = 4000 + (double)i;
+    for (uint64_t i = 0; i < order * rank * rank; i++)
+        e->second.carried.gram[i] = 5000 + (double)i;
+}
+
+/* The rows of the model that part `part` of `parts` has; borrowed. */
+static inline struct ktensor rows_of(const struct ktensor *k, uint64_t part, uint64_t parts)
+{
+    struct ktensor rows = *k;
+    for (int n = 0; n < k->shape.order; n++) {
+        rows.first[n] = k->shape.dims[n] * part / parts;
+        rows.shape.dims[n] = k->shape.dims[n] * (part + 1) / parts - rows.first[n];
+        rows.factor[n] += rows.first[n] * k->rank;
+    }
+    return rows;
+}
+
+/* Writes the state in parts, the last one first. */
+static inline enum status write_parts(const struct example *e, const char *path, uint64_t parts,
+                                      struct error *error)
+{
+    struct outfile f;
+    struct checkpoint_piece piece[MOST_PIECES];
+    struct checkpoint_pieces own, all = {.piece = piece};
+    if (outfile_open(&f, path, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t p = parts; p-- > 0 && error->status == STATUS_OK;) {
+        const struct ktensor rows = rows_of(&e->model, p, parts);
+        const struct checkpoint_second second = {rows_of(&e->second.rows, p, parts),
+                                                 e->second.carried};
+        if (checkpoint_write_rows(&f, &e->about, &rows, p == 0 ? &e->carried : NULL, &second, &own,
+                                  error) != STATUS_OK)
+            break;
+        assert_true(all.count + own.count <= MOST_PIECES);
+        memcpy(all.piece + all.count, own.piece, own.count * sizeof *piece);
+        all.count += own.count;
+        memory_free(own.piece);
+    }
+    if (error->status == STATUS_OK &&
+        checkpoint_write_directory(&f, &e->about, &all, error) == STATUS_OK)
+        outfile_commit(&f, error);
+    outfile_discard(&f);
+    return error->status;
+}
+
+static inline const char *write_example(const struct example *e, uint64_t parts)
+{
+    struct error error = {0};
+    const char *path = scratch_path("checkpoint");
+    if (write_parts(e, path, parts, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    return path;
+}
+
+static inline void assert_doubles(const double *a, const double *b, uint64_t count)
+{
+    assert_memory_equal(a, b, count * sizeof *a);
+}
+
+static inline void assert_reads(const char *path, const struct example *e)
+{
+    struct error error = {0};
+    struct checkpoint c;
+    const struct checkpoint_about *a = &e->about, *b = &c.about;
+    uint64_t rank = a->rank, order = (uint64_t)a->tensor.shape.order;
+    if (checkpoint_open(&c, path, 0, 1, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    assert_true(shape_equal(&a->tensor.shape, &b->tensor.shape) && a->tensor.nnz == b->tensor.nnz &&
+                a->tensor.hash == b->tensor.hash && a->rank == b->rank &&
+                a->precision == b->precision &&
+                memcmp(&a->rules, &b->rules, sizeof a->rules) == 0 && a->seed == b->seed &&
+                a->init == b->init && a->iterations == b->iterations && a->fit == b->fit &&
+                a->change == b->change);
+    assert_true(a->has_momentum == b->has_momentum && a->small_changes == b->small_changes &&
+                memcmp(&a->momentum, &b->momentum, sizeof a->momentum) == 0);
+    for (uint64_t n = 0; n < order && a->momentum.extrapolated; n++)
+        assert_doubles(c.second.factor[n], e->second.rows.factor[n], e->model.shape.dims[n] * rank);
+    if (a->momentum.extrapolated) {
+        assert_doubles(c.second.lambda, e->model.lambda, rank);
+        assert_doubles(c.second_carried.scale, e->second.carried.scale, order * rank);
+        assert_doubles(c.second_carried.gram, e->second.carried.gram, order * rank * rank);
+    }
+    assert_doubles(c.model.lambda, e->model.lambda, rank);
+    assert_doubles(c.carried.scale, e->carried.scale, order * rank);
+    assert_doubles(c.carried.gram, e->carried.gram, order * rank * rank);
+    for (uint64_t n = 0; n < order; n++)
+        assert_doubles(c.model.factor[n], e->model.factor[n], e->model.shape.dims[n] * rank);
+    checkpoint_close(&c);
+}
+
+static inline void assert_refused(const char *path, const char *why)
+{
+    struct error error = {0};
+    struct checkpoint c;
+    memory_hook_set(0); /* the first allocation would fail */
+    assert_int_equal(checkpoint_open(&c, path, 0, 1, &error), STATUS_INPUT);
+    assert_true(!c.map.bytes && !c.model.lambda);
+    assert_null(strchr(error.message, '\n'));
+    if (!strstr(error.message, why))
+        fail_msg("%s; expected: %s", error.message, why);
+    memory_hook_set(-1);
+}
+
+#endif
