@@ -13,6 +13,7 @@
 #include "comm/comm_team.h"
 #include "commands/cmd_common.h"
 #include "commands/kept_arguments.h"
+#include "commands/machine_choice.h"
 #include "commands/rank_place.h"
 #include "commands/to_fit_settings.h"
 #include "formats/tensor_input.h"
@@ -101,7 +102,7 @@ static enum status prepare(struct job *job, struct error *error)
                          "precision");
     if (to_fit_settings_check(&job->to_fit, error) != STATUS_OK)
         return error->status;
-    if (cmd_choose_backend(&job->common, &job->request.kind, &why_not, error) != STATUS_OK)
+    if (machine_choose_now(&job->common, &job->request.kind, &why_not, error) != STATUS_OK)
         return error->status;
     if (cmd_check_parts(&job->common.ranks, job->common.gpus.count, "GPUs", error) != STATUS_OK)
         return error->status;

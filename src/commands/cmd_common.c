@@ -37,8 +37,7 @@ const struct cli_option cmd_machine_options[] = {
     {"conflict", CMD_KEY_CONFLICT, "NAME",
      "how additions to one output row are kept apart:\nauto, ordered, hierarchical, register, "
      "atomic (auto)"},
-    {"precision", CMD_KEY_PRECISION, "NAME",
-     "double, single, or auto: first single (double)"},
+    {"precision", CMD_KEY_PRECISION, "NAME", "double, single, or auto: first single (double)"},
     {"sharing", CMD_KEY_SHARING, "NAME",
      "whether neighbouring modes share partial products:\nauto or off (auto)"},
     {NULL, 0, NULL, NULL}};
@@ -307,54 +306,6 @@ void cmd_print_json(const struct json *j)
 {
     if (j->error->status == STATUS_OK)
         fwrite(j->text, 1, j->used, stdout);
-}
-
-static bool are_different(const struct cmd_gpus *gpus)
-{
-    for (int i = 0; i < gpus->count; i++)
-        for (int j = 0; j < i; j++)
-            if (gpus->device[i] == gpus->device[j])
-                return false;
-    return true;
-}
-
-/* gpus->device = the numbers of the machine's GPUs that are meant; of more GPUs than CMD_MAX_GPUS
- * the first ones count. */
-static enum status find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind,
-                             struct error *error)
-{
-    int have = 1, largest = gpus->count - 1;
-    if (gpus->count != 0 && !kind->devices)
-        return error_set(error, STATUS_INPUT, "--gpus: backend %s works without GPUs", kind->name);
-    if (kind->devices && kind->devices(&have, error) != STATUS_OK)
-        return error->status;
-    have = have < CMD_MAX_GPUS ? have : CMD_MAX_GPUS;
-    if (gpus->count <= 0) {
-        gpus->count = gpus->count == CMD_ALL_GPUS || gpus->all_unless_given ? have : 1;
-        largest = gpus->count - 1;
-    }
-    for (int i = 0; i < gpus->count; i++) {
-        gpus->device[i] = gpus->listed ? gpus->device[i] : i;
-        largest = gpus->device[i] > largest ? gpus->device[i] : largest;
-    }
-    if (largest >= have)
-        return error_set(error, STATUS_INPUT, "--gpus: GPU %d, but this machine has %d (from 0)",
-                         largest, have);
-    return are_different(gpus) ? STATUS_OK
-                               : error_set(error, STATUS_INPUT, "--gpus: a GPU stands twice");
-}
-
-enum status cmd_choose_backend(struct cmd_common *common, const struct backend_kind **kind,
-                               struct error *why_not, struct error *error)
-{
-    const struct plan_tensor smallest = {.shape = {1, {1}}, .nnz = 1};
-    struct plan_request request;
-    if (backend_choose(kind, common->backend, why_not, error) != STATUS_OK)
-        return error->status;
-    if (find_gpus(&common->gpus, *kind, error) != STATUS_OK)
-        return error->status;
-    common->options.device = common->gpus.device[0];
-    return (*kind)->request(&request, &smallest, &common->options, error);
 }
 
 uint64_t cmd_host_memory(const struct cmd_common *common)

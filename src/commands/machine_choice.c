@@ -1,0 +1,85 @@
+#include "commands/machine_choice.h"
+
+#include <string.h>
+
+static bool are_different(const struct cmd_gpus *gpus)
+{
+    for (int i = 0; i < gpus->count; i++)
+        for (int j = 0; j < i; j++)
+            if (gpus->device[i] == gpus->device[j])
+                return false;
+    return true;
+}
+
+/* gpus->device = the numbers of the machine's GPUs that are meant; of more GPUs than CMD_MAX_GPUS
+ * the first ones count. */
+static enum status find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind,
+                             struct error *error)
+{
+    int have = 1, largest = gpus->count - 1;
+    if (gpus->count != 0 && !kind->devices)
+        return error_set(error, STATUS_INPUT, "--gpus: backend %s works without GPUs", kind->name);
+    if (kind->devices && kind->devices(&have, error) != STATUS_OK)
+        return error->status;
+    have = have < CMD_MAX_GPUS ? have : CMD_MAX_GPUS;
+    if (gpus->count <= 0) {
+        gpus->count = gpus->count == CMD_ALL_GPUS || gpus->all_unless_given ? have : 1;
+        largest = gpus->count - 1;
+    }
+    for (int i = 0; i < gpus->count; i++) {
+        gpus->device[i] = gpus->listed ? gpus->device[i] : i;
+        largest = gpus->device[i] > largest ? gpus->device[i] : largest;
+    }
+    if (largest >= have)
+        return error_set(error, STATUS_INPUT, "--gpus: GPU %d, but this machine has %d (from 0)",
+                         largest, have);
+    return are_different(gpus) ? STATUS_OK
+                               : error_set(error, STATUS_INPUT, "--gpus: a GPU stands twice");
+}
+
+static enum status settle_gpus(struct machine_choice *c, struct error *error)
+{
+    struct cmd_common *common = c->common;
+    common->gpus = c->asked;
+    if (find_gpus(&common->gpus, c->kind, error) == STATUS_OK)
+        common->options.device = common->gpus.device[0];
+    return error->status;
+}
+
+enum status machine_choose(struct machine_choice *c, struct cmd_common *common, struct error *error)
+{
+    *c = (struct machine_choice){.common = common, .asked = common->gpus};
+    if (backend_choose(&c->kind, common->backend, &c->why_not, error) != STATUS_OK)
+        return error->status;
+    return settle_gpus(c, error);
+}
+
+enum status machine_settle(struct machine_choice *c, const struct error *woken, struct error *error)
+{
+    if (woken->status == STATUS_OK)
+        return STATUS_OK;
+    if (strcmp(c->common->backend, "auto") != 0) {
+        *error = *woken;
+        return error_prefix(error, "backend %s: ", c->kind->name);
+    }
+    c->kind = &backend_host;
+    c->why_not = *woken;
+    return settle_gpus(c, error);
+}
+
+enum status machine_choose_now(struct cmd_common *common, const struct backend_kind **kind,
+                               struct error *why_not, struct error *error)
+{
+    struct machine_choice c;
+    struct error woken = {0};
+    *kind = NULL;
+    if (machine_choose(&c, common, error) != STATUS_OK)
+        return error->status;
+    backend_wake_now(c.kind, common->options.device, &woken);
+    if (machine_settle(&c, &woken, error) != STATUS_OK)
+        return error->status;
+    *kind = c.kind;
+    if (why_not)
+        *why_not = c.why_not;
+    return STATUS_OK;
+}
