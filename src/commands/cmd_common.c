@@ -37,7 +37,8 @@ const struct cli_option cmd_machine_options[] = {
     {"conflict", CMD_KEY_CONFLICT, "NAME",
      "how additions to one output row are kept apart:\nauto, ordered, hierarchical, register, "
      "atomic (auto)"},
-    {"precision", CMD_KEY_PRECISION, "NAME", "double, single, or auto: first single (double)"},
+    {"precision", CMD_KEY_PRECISION, "NAME",
+     "double, single, or auto: first single (double)"},
     {"sharing", CMD_KEY_SHARING, "NAME",
      "whether neighbouring modes share partial products:\nauto or off (auto)"},
     {NULL, 0, NULL, NULL}};

@@ -26,7 +26,7 @@ static enum status check_grid(const struct cpd_job *job, struct error *error)
                            of_gpus ? "GPUs" : "processes", error);
 }
 
-/* What --help's "auto" has come to is told with the backend. */
+/* job->kind and job->machine follow from the choice. */
 static void describe(struct cpd_job *job)
 {
     const struct machine_choice *c = &job->choice;
