@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/page_touch.h"
 #include "base/vector_clones.h"
 #include "tensor/ordering.h"
 
@@ -20,7 +21,6 @@
 #define MAP_SPARSE  4  /* a map has more than 2^4 bits a key, up to the largest map */
 #define LINE_KEYS   8  /* of a cache line */
 #define BATCH       512
-#define PAGE_KEYS   512
 #define MOST_ALIKE  (UINT64_C(1) << 15) /* keys of a bucket that share bits of the map */
 
 /* How keys are made: the sum of index * factor, mixed. */
@@ -249,14 +249,15 @@ static uint64_t share_at(uint64_t nnz, int t, int threads)
            nnz % (uint64_t)threads * (uint64_t)t / (uint64_t)threads;
 }
 
-/* Room for the keys of all buckets, whose pages the threads touch in parts of their own: dealing
- * touches all places at once, and threads that meet in one page would each have it cleared. */
+/* Room for the keys of all buckets. Threads that deal write to all buckets at once. */
 static uint64_t *take_room(uint64_t keys, struct error *error)
 {
+    struct page_touch pages;
     uint64_t *key = memory_array(keys, sizeof *key, error);
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < (key ? keys : 0); i += PAGE_KEYS)
-        key[i] = 0;
+    page_touch_begin(&pages);
+    if (key)
+        page_touch_add(&pages, key, keys * sizeof *key);
+    page_touch_now(&pages);
     return key;
 }
 
