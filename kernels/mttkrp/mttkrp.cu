@@ -292,6 +292,16 @@ extern "C" cudaError_t mttkrp_launch(const mttkrp_args *args, cudaStream_t strea
                             kernel.shared_bytes, stream);
 }
 
+/* nvcc lists what it compiles for as 750,800,...: "__CUDA_ARCH_LIST__" in nvcc's manual. */
+extern "C" int mttkrp_oldest_capability(void)
+{
+    const int compiled[] = {__CUDA_ARCH_LIST__};
+    int oldest = compiled[0];
+    for (int capability : compiled)
+        oldest = capability < oldest ? capability : oldest;
+    return oldest / 10;
+}
+
 extern "C" cudaError_t mttkrp_prepare(const mttkrp_args *args)
 {
     kernel_choice kernel = choose_kernel(*args);

@@ -17,6 +17,9 @@ extern "C" {
  * the calling thread's device. */
 cudaError_t mttkrp_prepare(const struct mttkrp_args *args);
 
+/* The lowest compute capability that this program has code for, as 90 for 9.0. Needs no device. */
+int mttkrp_oldest_capability(void);
+
 /* Adds (where ordered: stores) X_(n) times the Khatri-Rao product to M. Rows that are added to must
  * be zero before. Asynchronous; returns the launch's error. */
 cudaError_t mttkrp_launch(const struct mttkrp_args *args, cudaStream_t stream);

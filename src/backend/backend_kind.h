@@ -3,6 +3,7 @@
 #ifndef BLCO_BACKEND_KIND_H
 #define BLCO_BACKEND_KIND_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -154,8 +155,15 @@ struct backend_ops {
 struct backend_kind {
     const char *name;
 
-    /* STATUS_OK where this kind can run on this machine; otherwise STATUS_INPUT and the reason. */
+    /* STATUS_OK where this kind can run on this machine, as far as is known before a device is
+     * used; otherwise STATUS_INPUT and the reason. */
     enum status (*available)(struct error *error);
+
+    /* Does what the first use of the device would wait for. Any thread may call it, also while
+     * other threads do; the device is the calling thread's own afterwards. Where *unwanted becomes
+     * true, it returns before its next step. NULL where the host is the machine. STATUS_INPUT and
+     * the reason where the device does not answer. */
+    enum status (*wake)(int device, const atomic_bool *unwanted, struct error *error);
 
     bool takes_parts; /* `open` takes a rank's part of the tensor from a .blco file             */
 
@@ -200,9 +208,9 @@ struct backend_kind {
 extern const struct backend_kind backend_host;
 extern const struct backend_kind backend_cuda;
 
-/* *kind = the kind of this name: "host", "cuda", or "auto", which is cuda where a GPU answers, else
- * host. Where "auto" gives the host, *why_not says why; why_not may be NULL. STATUS_INPUT where the
- * name is unknown or the kind cannot run here; *kind is NULL then. */
+/* *kind = the kind of this name: "host", "cuda", or "auto", which is cuda where it is available,
+ * else host. Where "auto" gives the host, *why_not says why; why_not may be NULL. STATUS_INPUT
+ * where the name is unknown or the kind cannot run here; *kind is NULL then. */
 enum status backend_choose(const struct backend_kind **kind, const char *name,
                            struct error *why_not, struct error *error);
 

@@ -6,16 +6,27 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PIECE ((size_t)16 << 20) /* bytes that a thread takes at a time */
-#define LEAST ((size_t)64 << 20) /* bytes that are worth threads        */
+#define PIECE     ((size_t)16 << 20) /* bytes that a thread takes at a time             */
+#define LEAST     ((size_t)64 << 20) /* bytes that are worth threads                    */
+#define PIECE_NOW ((size_t)2 << 20)  /* a huge page, which no two threads clear ...     */
+#define LEAST_NOW ((size_t)4 << 20)  /* ... where these bytes are worth OpenMP's threads */
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
 #endif
 
-static size_t pieces_of(const struct page_touch_array *a)
+/* A piece ends where its size divides the address. */
+static size_t pieces_of(const struct page_touch_array *a, size_t piece)
 {
-    return (a->bytes + PIECE - 1) / PIECE;
+    return ((uintptr_t)a->first % piece + a->bytes + piece - 1) / piece;
+}
+
+static size_t bytes_of(const struct page_touch *p)
+{
+    size_t bytes = 0;
+    for (int k = 0; k < p->arrays; k++)
+        bytes += p->array[k].bytes;
+    return bytes;
 }
 
 static size_t page_size(void)
@@ -36,18 +47,24 @@ static void touch(char *first, size_t bytes)
         write_pages(first, bytes, page_size());
 }
 
+static void touch_piece(const struct page_touch_array *a, size_t number, size_t piece)
+{
+    size_t skipped = (uintptr_t)a->first % piece;
+    size_t begin = number ? number * piece - skipped : 0, end = (number + 1) * piece - skipped;
+    touch(a->first + begin, (end < a->bytes ? end : a->bytes) - begin);
+}
+
 static void *touch_pieces(void *of)
 {
     struct page_touch *p = of;
     while (!atomic_load(&p->ended)) {
-        size_t piece = atomic_fetch_add(&p->next, 1);
+        size_t number = atomic_fetch_add(&p->next, 1);
         int k = 0;
-        while (k < p->arrays && piece >= pieces_of(&p->array[k]))
-            piece -= pieces_of(&p->array[k++]);
+        while (k < p->arrays && number >= pieces_of(&p->array[k], p->piece))
+            number -= pieces_of(&p->array[k++], p->piece);
         if (k == p->arrays)
             return NULL;
-        size_t first = piece * PIECE, left = p->array[k].bytes - first;
-        touch(p->array[k].first + first, left < PIECE ? left : PIECE);
+        touch_piece(&p->array[k], number, p->piece);
     }
     return NULL;
 }
@@ -55,6 +72,7 @@ static void *touch_pieces(void *of)
 void page_touch_begin(struct page_touch *p)
 {
     memset(p, 0, sizeof *p);
+    p->piece = PIECE;
 }
 
 void page_touch_add(struct page_touch *p, void *array, size_t bytes)
@@ -67,9 +85,7 @@ void page_touch_add(struct page_touch *p, void *array, size_t bytes)
 
 void page_touch_start(struct page_touch *p)
 {
-    size_t bytes = 0;
-    for (int k = 0; k < p->arrays; k++)
-        bytes += p->array[k].bytes;
+    size_t bytes = bytes_of(p);
     while (bytes >= LEAST && p->threads < PAGE_TOUCH_THREADS &&
            pthread_create(&p->thread[p->threads], NULL, touch_pieces, p) == 0)
         p->threads++;
@@ -81,4 +97,13 @@ void page_touch_end(struct page_touch *p)
     for (int t = 0; t < p->threads; t++)
         pthread_join(p->thread[t], NULL);
     p->threads = 0;
+}
+
+void page_touch_now(struct page_touch *p)
+{
+    p->piece = PIECE_NOW;
+    if (bytes_of(p) < LEAST_NOW)
+        return;
+#pragma omp parallel
+    touch_pieces(p);
 }

@@ -17,6 +17,7 @@ struct page_touch {
         size_t bytes;
     } array[PAGE_TOUCH_ARRAYS];
     int arrays;
+    size_t piece; /* bytes that a thread takes at a time */
     pthread_t thread[PAGE_TOUCH_THREADS];
     int threads;
     atomic_size_t next; /* the next piece of the arrays, counted through */
@@ -32,6 +33,12 @@ void page_touch_add(struct page_touch *p, void *array, size_t bytes);
 
 /* Starts the threads, where there is enough to do; does without those that the system refuses. */
 void page_touch_start(struct page_touch *p);
+
+/* Instead of starting threads: all OpenMP threads touch the arrays, and return when they are done.
+ * Where threads write neighbouring parts of an array, and meet in a huge page that nobody has
+ * written, the system clears one for each of them; so each thread touches huge pages of its own.
+ * Arrays of less than 4 MB are left alone. */
+void page_touch_now(struct page_touch *p);
 
 /* Ends the threads, whether they are done or not. Accepts one that was not started. */
 void page_touch_end(struct page_touch *p);

@@ -13,6 +13,7 @@
 #include "comm/comm_team.h"
 #include "commands/cmd_common.h"
 #include "commands/kept_arguments.h"
+#include "commands/machine_choice.h"
 #include "commands/rank_place.h"
 #include "commands/to_fit_settings.h"
 #include "formats/tensor_input.h"
@@ -98,7 +99,7 @@ static enum status prepare(struct job *job, struct error *error)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
     if (to_fit_settings_check(&job->to_fit, error) != STATUS_OK)
         return error->status;
-    if (cmd_choose_backend(&job->common, &job->request.kind, &why_not, error) != STATUS_OK)
+    if (machine_choose_now(&job->common, &job->request.kind, &why_not, error) != STATUS_OK)
         return error->status;
     if (cmd_check_parts(&job->common.ranks, job->common.gpus.count, "GPUs", error) != STATUS_OK)
         return error->status;

@@ -258,19 +258,6 @@ void cmd_print_json(const struct json *j)
         fwrite(j->text, 1, j->used, stdout);
 }
 
-enum status cmd_choose_backend(struct cmd_common *common, const struct backend_kind **kind,
-                               struct error *why_not, struct error *error)
-{
-    const struct plan_tensor smallest = {.shape = {1, {1}}, .nnz = 1};
-    struct plan_request request;
-    if (backend_choose(kind, common->backend, why_not, error) != STATUS_OK)
-        return error->status;
-    if (cmd_find_gpus(&common->gpus, *kind, error) != STATUS_OK)
-        return error->status;
-    common->options.device = common->gpus.device[0];
-    return (*kind)->request(&request, &smallest, &common->options, error);
-}
-
 uint64_t cmd_host_memory(const struct cmd_common *common)
 {
     return machine_memory_budget(common->options.host_memory);

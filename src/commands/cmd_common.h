@@ -1,5 +1,5 @@
 /* What several commands share: options for the input, the machine and the output on the terminal,
- * --help and --version, threads, host memory and the choice of the backend. */
+ * --help and --version, threads and host memory. */
 #ifndef BLCO_CMD_COMMON_H
 #define BLCO_CMD_COMMON_H
 
@@ -82,12 +82,5 @@ int cmd_set_threads(int threads, int sharers);
 
 /* Bytes of host memory to use: --host-memory, else MACHINE_MEMORY_SHARE of the available memory. */
 uint64_t cmd_host_memory(const struct cmd_common *common);
-
-/* Finds the backend that --backend names and the GPUs that --gpus means, and refuses options that
- * the backend cannot take, before a tensor is read. Afterwards common->gpus has the numbers of the
- * GPUs (of a backend without any, one number 0), and common->options.device is the first. `why_not`
- * and errors as of backend_choose(), and STATUS_INPUT. */
-enum status cmd_choose_backend(struct cmd_common *common, const struct backend_kind **kind,
-                               struct error *why_not, struct error *error);
 
 #endif

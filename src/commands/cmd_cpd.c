@@ -11,6 +11,7 @@
 #include "comm/comm_world.h"
 #include "commands/cpd_checkpoint.h"
 #include "commands/cpd_job.h"
+#include "commands/cpd_machine.h"
 #include "commands/cpd_output.h"
 #include "commands/cpd_record.h"
 #include "commands/cpd_signals.h"
@@ -34,28 +35,6 @@ static enum status read_start(struct cpd_job *job, struct error *error)
     return STATUS_OK;
 }
 
-/* What computes: "4 threads", "2 GPUs", "3 processes". */
-static void name_workers(const struct cpd_job *job, char text[64])
-{
-    int processes = comm_world_size(), gpus = job->settings.common.gpus.count;
-    int threads = cmd_set_threads(job->settings.common.threads, 1);
-    if (processes > 1)
-        snprintf(text, 64, "%d processes", processes);
-    else if (gpus > 1)
-        snprintf(text, 64, "%d GPUs", gpus);
-    else
-        snprintf(text, 64, "%d thread%s", threads, threads == 1 ? "" : "s");
-}
-
-/* Refuses a --grid of another number of ranks than there are. */
-static enum status check_grid(const struct cpd_job *job, struct error *error)
-{
-    const struct cmd_common *common = &job->settings.common;
-    bool of_gpus = job->kind->devices && !comm_world_expected();
-    return cmd_check_parts(&common->ranks, of_gpus ? common->gpus.count : comm_world_size(),
-                           of_gpus ? "GPUs" : "processes", error);
-}
-
 /* Refuses several -r where each would read a pipe anew. */
 static enum status check_input(const struct cpd_job *job, struct error *error)
 {
@@ -68,28 +47,12 @@ static enum status check_input(const struct cpd_job *job, struct error *error)
     return error->status;
 }
 
-/* Chooses the backend, and checks what does not depend on the rank; once. */
-static enum status choose_machine(struct cpd_job *job, struct error *error)
-{
-    struct cpd_settings *s = &job->settings;
-    struct error why_not = {0};
-    char workers[64];
-    if (cmd_choose_backend(&s->common, &job->kind, &why_not, error) != STATUS_OK ||
-        check_grid(job, error) != STATUS_OK || check_input(job, error) != STATUS_OK)
-        return error->status;
-    name_workers(job, workers);
-    if (!comm_world_expected() && threads_start(error) != STATUS_OK)
-        return error->status;
-    snprintf(job->machine, sizeof job->machine, "backend %s%s%s%s, %s", job->kind->name,
-             why_not.status ? " (" : "", why_not.message, why_not.status ? ")" : "", workers);
-    return STATUS_OK;
-}
-
 /* Checks all that can be checked before the tensor is read. */
 static enum status prepare(struct cpd_job *job, struct error *error)
 {
     struct cpd_settings *s = &job->settings;
-    if (!job->kind && choose_machine(job, error) != STATUS_OK)
+    if (!job->kind &&
+        (cpd_machine_choose(job, error) != STATUS_OK || check_input(job, error) != STATUS_OK))
         return error->status;
     if (comm_world_rank() == 0 &&
         (cpd_output_open(job, error) != STATUS_OK || cpd_record_open(job, error) != STATUS_OK))
@@ -97,8 +60,7 @@ static enum status prepare(struct cpd_job *job, struct error *error)
     if (starts_create(&job->starts, s->starts, s->seed, error) != STATUS_OK ||
         read_start(job, error) != STATUS_OK || cpd_checkpoint_prepare(job, error) != STATUS_OK)
         return error->status;
-    progress_note(&job->progress, "blco %s: %s, rank %ju, seed %ju", version_text, job->machine,
-                  (uintmax_t)s->common.options.rank, (uintmax_t)s->seed);
+    cpd_machine_note(job);
     cpd_warn_precision(&job->progress, &s->common.options, s->tolerance);
     cpd_checkpoint_note_resumed(job);
     return STATUS_OK;

@@ -3,11 +3,13 @@
 
 #include <string.h>
 
+#include "als/momentum.h"
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/threads.h"
 #include "commands/cmd_common.h"
 #include "commands/info_ranks.h"
+#include "commands/machine_choice.h"
 #include "formats/blco/blco_pieces.h"
 #include "formats/tensor_file.h"
 #include "tensor/coo_statistics.h"
@@ -159,7 +161,7 @@ static enum status gather(struct findings *f, const char *path, struct cmd_commo
                           struct error *error)
 {
     struct progress progress;
-    if (cmd_choose_backend(common, &f->kind, NULL, error) != STATUS_OK ||
+    if (machine_choose_now(common, &f->kind, NULL, error) != STATUS_OK ||
         tensor_format(path, &f->format, error) != STATUS_OK)
         return error->status;
     int threads = cmd_set_threads(common->threads, 1);

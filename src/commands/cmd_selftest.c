@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "comm/comm_world.h"
 #include "commands/cmd_common.h"
+#include "commands/machine_choice.h"
 #include "commands/rank_place.h"
 #include "selftest/scratch_folder.h"
 #include "selftest/selftest.h"
@@ -69,7 +70,7 @@ static enum status choose(struct settings *s, struct tested *tested, struct erro
 {
     const struct backend_kind *kind;
     s->common.gpus.all_unless_given = true;
-    if (cmd_choose_backend(&s->common, &kind, &tested->why_not, error) != STATUS_OK)
+    if (machine_choose_now(&s->common, &kind, &tested->why_not, error) != STATUS_OK)
         return error->status;
     tested->host = strcmp(s->common.backend, "cuda") != 0;
     tested->cuda = kind == &backend_cuda;

@@ -3,6 +3,7 @@
 
 #include "commands/cpd_checkpoint.h"
 #include "commands/cpd_job.h"
+#include "commands/cpd_machine.h"
 #include "commands/cpd_output.h"
 #include "formats/input_hash.h"
 
@@ -122,7 +123,8 @@ static enum status decompose(struct alone *a, struct error *error)
 enum status cpd_alone(struct cpd_job *job, struct error *error)
 {
     struct alone a = {.job = job};
-    if (open_tensor(&a, error) == STATUS_OK && plan_and_read(&a, error) == STATUS_OK &&
+    if (open_tensor(&a, error) == STATUS_OK && cpd_machine_wait(job, error) == STATUS_OK &&
+        plan_and_read(&a, error) == STATUS_OK &&
         identify(&a, error) == STATUS_OK && make_start(&a, error) == STATUS_OK)
         decompose(&a, error);
     backend_close(&a.backend);

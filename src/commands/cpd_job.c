@@ -149,6 +149,7 @@ void cpd_show_plan(struct cpd_job *job, struct backend *b)
 
 void cpd_job_free(struct cpd_job *job)
 {
+    backend_wake_end(&job->wake);
     checkpoint_close(&job->resume);
     tensor_input_close(&job->input);
     ktensor_free(&job->start);

@@ -9,6 +9,7 @@
 #include "commands/cpd_settings.h"
 #include "commands/cpd_summary.h"
 #include "commands/kept_arguments.h"
+#include "commands/machine_choice.h"
 #include "commands/rank_place.h"
 #include "formats/tensor_input.h"
 #include "model/ktensor_io.h"
@@ -31,7 +32,9 @@ struct cpd_ranks {
 struct cpd_job {
     struct cpd_settings settings;
     struct kept_arguments arguments;
-    const struct backend_kind *kind;
+    struct machine_choice choice;
+    struct backend_wake wake;         /* of the GPU of a run on one */
+    const struct backend_kind *kind;  /* the chosen one */
     char machine[1280];               /* the backend, why it was chosen, what computes */
     struct ktensor start;             /* of --init STEM; else empty              */
     struct checkpoint resume;         /* of --resume; else empty                 */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/backend_wake.h"
 #include "base/threads.h"
 #include "comm/comm_world.h"
 
@@ -111,6 +112,11 @@ struct rank_request rank_split(const struct cmd_common *common, const struct bac
 enum status rank_meet(struct device_comm **devices, const struct backend_kind *kind,
                       const struct rank_place *place, struct comm *c, struct error *error)
 {
+    int device = place[c->rank].device;
     *devices = NULL;
-    return kind->meet ? kind->meet(devices, c, place[c->rank].device, error) : STATUS_OK;
+    if (kind->wake && backend_wake_now(kind, device, error) != STATUS_OK)
+        error_prefix(error, "backend %s: GPU %d: ", kind->name, device);
+    if (kind->wake && comm_agree_error(c, error) != STATUS_OK)
+        return error->status;
+    return kind->meet ? kind->meet(devices, c, device, error) : STATUS_OK;
 }

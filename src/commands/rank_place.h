@@ -26,9 +26,10 @@ enum status rank_places(struct rank_place *place, struct comm *c, const struct c
 struct rank_request rank_split(const struct cmd_common *common, const struct backend_kind *kind,
                                const struct rank_place *place, const struct comm *c);
 
-/* The GPUs of the ranks, which have these places, begin to meet; *devices is NULL where the ranks
- * work on processors, or on failure. The caller leaves *devices (struct backend_kind). Errors of
- * device_comm_open. */
+/* The GPUs of the ranks, which have these places, wake, each by its rank; one that does not answer
+ * is an error of all ranks, before any rank waits for the others' GPUs. Then the GPUs begin to
+ * meet; *devices is NULL where the ranks work on processors, or on failure. The caller leaves
+ * *devices (struct backend_kind). Errors of `wake` and of device_comm_open. */
 enum status rank_meet(struct device_comm **devices, const struct backend_kind *kind,
                       const struct rank_place *place, struct comm *c, struct error *error);
 

@@ -91,12 +91,50 @@ static void test_small(void **state)
     munmap(a, BYTES);
 }
 
+/* All whole pages of the array, and nothing beyond them. */
+static void test_now(void **state)
+{
+    (void)state;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (size_t)9 << 20;
+    for (size_t offset = 0; offset < 3; offset++) {
+        struct page_touch p;
+        char *a = fresh(BYTES), *b = fresh(BYTES), *first = a + 5 * page + offset;
+        first[-1] = 7;
+        page_touch_begin(&p);
+        page_touch_add(&p, first, bytes);
+        page_touch_add(&p, b, page);
+        page_touch_now(&p);
+        page_touch_end(&p);
+        assert_int_equal(first[-1], 7);
+        assert_int_equal(resident(a + 6 * page, bytes - 2 * page), bytes / page - 2);
+        assert_int_equal(resident(a, BYTES), bytes / page + (offset == 0)); /* that of first[-1] */
+        assert_int_equal(resident(b, BYTES), 1);
+        munmap(a, BYTES);
+        munmap(b, BYTES);
+    }
+}
+
+static void test_now_leaves_small_arrays(void **state)
+{
+    (void)state;
+    struct page_touch p;
+    char *a = fresh(BYTES);
+    page_touch_begin(&p);
+    page_touch_now(&p);
+    page_touch_add(&p, a, 1 << 20);
+    page_touch_now(&p);
+    assert_int_equal(resident(a, BYTES), 0);
+    munmap(a, BYTES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_pages),
         cmocka_unit_test(test_ended_early),
         cmocka_unit_test(test_small),
+        cmocka_unit_test(test_now),
+        cmocka_unit_test(test_now_leaves_small_arrays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The options, answers, threads, memory and choice of a backend that several commands share. */
+/* The options, answers, threads and memory that several commands share. */
 #include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -184,23 +184,6 @@ static void host_memory_is_what_is_given_or_there(void **state)
     assert_int_equal(cmd_host_memory(&common), 12345);
 }
 
-static void chooses_the_backend_that_is_named(void **state)
-{
-    (void)state;
-    for (int p = PRECISION_DOUBLE; p <= PRECISION_SINGLE; p++) {
-        struct error none = {0};
-        struct cmd_common common;
-        const struct backend_kind *kind = NULL;
-        cmd_common_init(&common);
-        common.backend = "host";
-        common.options.rank = 2;
-        common.options.precision = (enum precision)p;
-        assert_int_equal(cmd_choose_backend(&common, &kind, NULL, &none), STATUS_OK);
-        assert_ptr_equal(kind, &backend_host);
-        assert_string_equal(none.message, "");
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,7 +196,6 @@ int main(void)
         cmocka_unit_test(threads_come_from_the_option_or_the_environment),
         cmocka_unit_test(threads_are_shared_among_processes),
         cmocka_unit_test(host_memory_is_what_is_given_or_there),
-        cmocka_unit_test(chooses_the_backend_that_is_named),
     };
     return cmocka_run_group_tests_name("cmd_common", tests, NULL, NULL);
 }

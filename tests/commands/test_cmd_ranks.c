@@ -146,65 +146,6 @@ static void refuses_long_lists_of_gpus(void **state)
         STATUS_INPUT);
 }
 
-/* The host backend has no GPUs: asked for none it is one rank's; asked for some it refuses. */
-static void chooses_the_host_backend_without_gpus(void **state)
-{
-    (void)state;
-    static const char *const asked[] = {NULL, "1", "2", "all", "0,2", "2,", "0,0"};
-    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
-        for (int together = 0; together < 2; together++) {
-            struct error error = {0};
-            struct cmd_common common;
-            const struct backend_kind *kind = NULL;
-            cmd_common_init(&common);
-            common.backend = "host";
-            common.options.rank = 2;
-            common.gpus.all_unless_given = together;
-            if (asked[i])
-                assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, asked[i], &error),
-                                 STATUS_OK);
-            assert_int_equal(cmd_choose_backend(&common, &kind, NULL, &error),
-                             asked[i] ? STATUS_INPUT : STATUS_OK);
-            assert_string_equal(error.message,
-                                asked[i] ? "--gpus: backend host works without GPUs" : "");
-            if (!asked[i])
-                assert_true(common.gpus.count == 1 && common.options.device == 0);
-        }
-}
-
-/* GPUs that this machine does not have, and one that stands twice. */
-static void checks_the_numbers_of_gpus(void **state)
-{
-    (void)state;
-    int have;
-    struct error error = {0};
-    if (backend_cuda.available(&error) != STATUS_OK)
-        skip();
-    assert_int_equal(backend_cuda.devices(&have, &error), STATUS_OK);
-    static const struct {
-        const char *text, *message;
-    } cases[] = {{"0,0", "--gpus: a GPU stands twice"},
-                 {"64", "--gpus: GPU 63, but this machine has "},
-                 {"0,1000", "--gpus: GPU 1000, but this machine has "},
-                 {"all", NULL},
-                 {"0,", NULL}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct error wrong = {0};
-        struct cmd_common common;
-        const struct backend_kind *kind = NULL;
-        cmd_common_init(&common);
-        common.backend = "cuda";
-        common.options.rank = 2;
-        assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, cases[i].text, &wrong), STATUS_OK);
-        assert_int_equal(cmd_choose_backend(&common, &kind, NULL, &wrong),
-                         cases[i].message ? STATUS_INPUT : STATUS_OK);
-        if (cases[i].message)
-            assert_memory_equal(wrong.message, cases[i].message, strlen(cases[i].message));
-        else
-            assert_int_equal(common.gpus.count, cases[i].text[0] == 'a' ? have : 1);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,8 +155,6 @@ int main(void)
         cmocka_unit_test(takes_gpus),
         cmocka_unit_test(refuses_gpus),
         cmocka_unit_test(refuses_long_lists_of_gpus),
-        cmocka_unit_test(chooses_the_host_backend_without_gpus),
-        cmocka_unit_test(checks_the_numbers_of_gpus),
     };
     return cmocka_run_group_tests_name("cmd_ranks", tests, NULL, NULL);
 }

@@ -6,11 +6,11 @@
 #include "backend/backend_kind.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/cuda/device_state.h"
 #include "backend/cuda/device_sweep.h"
+#include "backend/cuda/device_wake.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"
@@ -24,32 +24,6 @@
 /* Of a nonzero while it is sorted: key and value, from one place to another. Where the card has no
  * room for that the tensor stays packed. */
 #define BUILDING_BYTES 32
-
-static enum status available(struct error *error)
-{
-    int count = 0;
-    /* Drivers before CUDA 12.2 load all device code at once unless told otherwise ("Lazy Loading"
-     * in the CUDA C++ Programming Guide). */
-    setenv("CUDA_MODULE_LOADING", "LAZY", 0);
-    cudaError_t code = cudaGetDeviceCount(&count);
-    if (code == cudaErrorInsufficientDriver)
-        return error_set(error, STATUS_INPUT,
-                         "no NVIDIA driver, or one that is too old for this CUDA");
-    if (code == cudaErrorNoDevice || (code == cudaSuccess && count == 0))
-        return error_set(error, STATUS_INPUT, "no NVIDIA GPU on this machine");
-    if (code != cudaSuccess)
-        return error_set(error, STATUS_INPUT, "no usable GPU: %s", cudaGetErrorString(code));
-
-    /* Any kernel will do: an architecture that this binary has no code for shows here. */
-    struct mttkrp_args args = {.vectors = 1};
-    code = mttkrp_prepare(&args);
-    if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction)
-        return error_set(error, STATUS_INPUT, "the GPU is too old for this build of blco");
-    if (code != cudaSuccess)
-        return error_set(error, STATUS_INPUT, "the GPU does not answer: %s",
-                         cudaGetErrorString(code));
-    return STATUS_OK;
-}
 
 /* Bytes of a factor's row: whole vectors. */
 static uint64_t padded_row(uint64_t rank, enum precision precision)
@@ -309,7 +283,8 @@ static const struct backend_ops operations = {.load = device_state_load,
 
 const struct backend_kind backend_cuda = {.name = "cuda",
                                           .takes_parts = true,
-                                          .available = available,
+                                          .available = device_available,
+                                          .wake = device_wake,
                                           .request = make_request,
                                           .open = open_device,
                                           .meet = device_comm_open,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/machine.h"
+#include "base/page_touch.h"
 
 #define LEAST_WINDOW ((size_t)64 << 10)
 #define MARGIN       1.1 /* factor by which later lines may be shorter, on average */
@@ -71,14 +72,28 @@ static enum status make_room(struct reader *r, uint64_t more, struct error *erro
     return coo_resize(r->x, room, error);
 }
 
+/* Threads that parse write neighbouring parts of each array. */
+static void touch_pages(const struct reader *r, uint64_t more)
+{
+    const struct coo *x = r->x;
+    struct page_touch pages;
+    page_touch_begin(&pages);
+    for (int n = 0; n < x->shape.order; n++)
+        page_touch_add(&pages, x->index[n] + r->used, more * sizeof *x->index[n]);
+    page_touch_add(&pages, x->value + r->used, more * sizeof *x->value);
+    page_touch_now(&pages);
+}
+
 /* Parses the entries of the window in parallel, straight into x. */
 static enum status read_entries(struct reader *r, const struct line_window *window,
                                 struct error *error)
 {
     uint64_t lines;
     if (tns_text_cut(&r->text, window, &lines, error) == STATUS_OK &&
-        hand_over(r, lines, error) == STATUS_OK && make_room(r, lines, error) == STATUS_OK)
+        hand_over(r, lines, error) == STATUS_OK && make_room(r, lines, error) == STATUS_OK) {
+        touch_pages(r, lines);
         tns_text_parse(&r->text, window, r->x, &r->used, error);
+    }
     return error->status;
 }
 

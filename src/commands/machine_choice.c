@@ -1,0 +1,50 @@
+#include "commands/machine_choice.h"
+
+#include <string.h>
+
+static enum status settle_gpus(struct machine_choice *c, struct error *error)
+{
+    struct cmd_common *common = c->common;
+    common->gpus = c->asked;
+    if (cmd_find_gpus(&common->gpus, c->kind, error) == STATUS_OK)
+        common->options.device = common->gpus.device[0];
+    return error->status;
+}
+
+enum status machine_choose(struct machine_choice *c, struct cmd_common *common, struct error *error)
+{
+    *c = (struct machine_choice){.common = common, .asked = common->gpus};
+    if (backend_choose(&c->kind, common->backend, &c->why_not, error) != STATUS_OK)
+        return error->status;
+    return settle_gpus(c, error);
+}
+
+enum status machine_settle(struct machine_choice *c, const struct error *woken, struct error *error)
+{
+    if (woken->status == STATUS_OK)
+        return STATUS_OK;
+    if (strcmp(c->common->backend, "auto") != 0) {
+        *error = *woken;
+        return error_prefix(error, "backend %s: ", c->kind->name);
+    }
+    c->kind = &backend_host;
+    c->why_not = *woken;
+    return settle_gpus(c, error);
+}
+
+enum status machine_choose_now(struct cmd_common *common, const struct backend_kind **kind,
+                               struct error *why_not, struct error *error)
+{
+    struct machine_choice c;
+    struct error woken = {0};
+    *kind = NULL;
+    if (machine_choose(&c, common, error) != STATUS_OK)
+        return error->status;
+    backend_wake_now(c.kind, common->options.device, &woken);
+    if (machine_settle(&c, &woken, error) != STATUS_OK)
+        return error->status;
+    *kind = c.kind;
+    if (why_not)
+        *why_not = c.why_not;
+    return STATUS_OK;
+}

@@ -1,0 +1,305 @@
+/* Each entry has a key of 64 bits that tells coordinates apart. The keys are dealt to buckets by
+ * their upper bits, through cache lines that are written when they are full. In a bucket, which
+ * fits a core's cache, few keys share a bit of a map with others, and these few are compared. So
+ * every key is written to memory once and read twice, while sorting would move it several times,
+ * with the place of its entry. */
+#include "tensor/coo_distinct.h"
+
+#include <omp.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/page_touch.h"
+#include "base/vector_clones.h"
+#include "tensor/ordering.h"
+
+#define BUCKET_KEYS (UINT64_C(1) << 13) /* of a bucket at least, where there are many */
+#define BUCKET_BITS 10
+#define BUCKETS     (1 << BUCKET_BITS)
+#define MAP_BITS    21 /* the largest map has 2^21 bits */
+#define MAP_SPARSE  4  /* a map has more than 2^4 bits a key, up to the largest map */
+#define LINE_KEYS   8  /* of a cache line */
+#define BATCH       512
+#define MOST_ALIKE  (UINT64_C(1) << 15) /* keys of a bucket that share bits of the map */
+
+/* How keys are made: the sum of index * factor, mixed. */
+struct keys {
+    int order;
+    const uint32_t *index[MAX_ORDER];
+    uint64_t factor[MAX_ORDER];
+    int pass_bits, bucket_bits; /* the uppermost bits of a key: its pass, then its bucket */
+};
+
+/* What one thread needs to deal its share of the entries. */
+struct dealer {
+    uint64_t first[BUCKETS], count[BUCKETS]; /* of this thread's part of each bucket */
+    _Alignas(64) uint64_t pending[BUCKETS][LINE_KEYS];
+};
+
+/* What one thread needs to check a bucket. */
+struct checker {
+    uint64_t met[(1 << MAP_BITS) / 64];    /* bits of keys                  */
+    uint64_t shared[(1 << MAP_BITS) / 64]; /* bits of several keys          */
+    uint64_t alike[MOST_ALIKE];            /* the keys with shared bits     */
+    uint16_t place[2 * MOST_ALIKE];        /* of a hash table of alike keys: 1 + the key's place, or
+                                            * 0 where it is empty */
+};
+
+/* Where the bits of all coordinates fit into 64, these stand side by side, and no two coordinates
+ * have the same sum; otherwise random factors make that unlikely. Mode 0 is the uppermost. */
+static struct keys keys_of(const struct coo *x)
+{
+    struct keys k = {.order = x->shape.order};
+    int bits = 0;
+    for (int n = 0; n < k.order; n++)
+        bits += ordering_bits(x->shape.dims[n]);
+    bool fits = bits <= 64;
+    uint64_t random = UINT64_C(0x9e3779b97f4a7c15);
+    for (int n = 0; n < k.order; n++) {
+        bits -= ordering_bits(x->shape.dims[n]);
+        random *= UINT64_C(0xd1342543de82ef95);
+        k.index[n] = x->index[n];
+        k.factor[n] = !fits ? random : bits < 64 ? UINT64_C(1) << bits : 0;
+    }
+    return k;
+}
+
+/* Bits that number 2^b places of `each` for n. */
+static int bits_for(uint64_t n, uint64_t each)
+{
+    int bits = 0;
+    while (n >> bits > each)
+        bits++;
+    return bits;
+}
+
+/* Mixes keys so that all of their bits tell in the upper ones; different keys stay different (each
+ * step can be undone). The factors are those of MurmurHash3's last step (A. Appleby). */
+VECTOR_CLONES static void mix(uint64_t *restrict key, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t h = key[i];
+        h ^= h >> 33;
+        h *= UINT64_C(0xff51afd7ed558ccd);
+        h ^= h >> 33;
+        h *= UINT64_C(0xc4ceb9fe1a85ec53);
+        key[i] = h;
+    }
+}
+
+VECTOR_CLONES static void add_mode(uint64_t *restrict key, const uint32_t *restrict index,
+                                   uint64_t factor, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        key[i] += index[i] * factor;
+}
+
+static void make_keys(const struct keys *k, uint64_t first, uint64_t count, uint64_t *key)
+{
+    memset(key, 0, count * sizeof *key);
+    for (int n = 0; n < k->order; n++)
+        add_mode(key, k->index[n] + first, k->factor[n], count);
+    mix(key, count);
+}
+
+/* The upper `bits` bits. */
+static uint64_t upper(uint64_t key, int bits)
+{
+    return bits ? key >> (64 - bits) : 0;
+}
+
+static uint64_t bucket_of(const struct keys *k, uint64_t key)
+{
+    return upper(key << k->pass_bits, k->bucket_bits);
+}
+
+static void count_keys(const struct keys *k, struct dealer *d, uint64_t pass, uint64_t begin,
+                       uint64_t end)
+{
+    uint64_t key[BATCH];
+    memset(d->count, 0, sizeof d->count);
+    for (uint64_t at = begin; at < end; at += BATCH) {
+        uint64_t count = end - at < BATCH ? end - at : BATCH;
+        make_keys(k, at, count, key);
+        for (uint64_t i = 0; i < count; i++)
+            d->count[bucket_of(k, key[i])] += upper(key[i], k->pass_bits) == pass;
+    }
+}
+
+/* Gives each thread's part of each bucket its place, in whole cache lines. Returns how many keys
+ * there is room for then. */
+static uint64_t place_parts(struct dealer *d, int threads, uint64_t buckets)
+{
+    uint64_t sum = 0;
+    for (uint64_t b = 0; b < buckets; b++)
+        for (int t = 0; t < threads; t++) {
+            d[t].first[b] = sum;
+            sum += (d[t].count[b] + LINE_KEYS - 1) / LINE_KEYS * LINE_KEYS;
+        }
+    return sum;
+}
+
+static void deal_keys(const struct keys *k, struct dealer *d, uint64_t pass, uint64_t begin,
+                      uint64_t end, uint64_t *to)
+{
+    uint64_t key[BATCH];
+    memset(d->count, 0, sizeof d->count);
+    for (uint64_t at = begin; at < end; at += BATCH) {
+        uint64_t count = end - at < BATCH ? end - at : BATCH;
+        make_keys(k, at, count, key);
+        for (uint64_t i = 0; i < count; i++) {
+            if (upper(key[i], k->pass_bits) != pass)
+                continue;
+            uint64_t b = bucket_of(k, key[i]), place = d->count[b]++ % LINE_KEYS;
+            d->pending[b][place] = key[i];
+            if (place == LINE_KEYS - 1)
+                memcpy(to + d->first[b] + d->count[b] - LINE_KEYS, d->pending[b],
+                       sizeof d->pending[b]);
+        }
+    }
+    for (uint64_t b = 0; b < UINT64_C(1) << k->bucket_bits; b++) {
+        uint64_t rest = d->count[b] % LINE_KEYS;
+        memcpy(to + d->first[b] + d->count[b] - rest, d->pending[b], rest * sizeof **d->pending);
+    }
+}
+
+/* Whether the alike keys, so many, are distinct. The bits below the `used` uppermost ones choose
+ * the place. */
+static bool alike_are_distinct(struct checker *c, uint64_t count, int used)
+{
+    int bits = bits_for(count, 1) + 2;
+    uint64_t mask = (UINT64_C(1) << bits) - 1;
+    memset(c->place, 0, (mask + 1) * sizeof *c->place);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t key = c->alike[i], at = upper(key << used, bits);
+        for (; c->place[at]; at = (at + 1) & mask)
+            if (c->alike[c->place[at] - 1] == key)
+                return false;
+        c->place[at] = (uint16_t)(i + 1);
+    }
+    return true;
+}
+
+/* A bucket, whose parts the threads have dealt. */
+struct bucket {
+    int parts;
+    const struct dealer *dealer; /* (parts) */
+    const uint64_t *keys;        /* of all buckets */
+    uint64_t number, count;      /* count: of keys */
+};
+
+static struct bucket bucket_at(const struct dealer *d, int parts, const uint64_t *keys,
+                               uint64_t number)
+{
+    struct bucket b = {.parts = parts, .dealer = d, .keys = keys, .number = number};
+    for (int t = 0; t < parts; t++)
+        b.count += d[t].count[number];
+    return b;
+}
+
+/* Marks the bits that several keys share. The bits below the `used` uppermost ones choose a bit. */
+static void mark_shared(struct checker *c, const struct bucket *b, int used, int map_bits)
+{
+    for (int t = 0; t < b->parts; t++) {
+        const uint64_t *key = b->keys + b->dealer[t].first[b->number];
+        for (uint64_t i = 0; i < b->dealer[t].count[b->number]; i++) {
+            uint64_t at = upper(key[i] << used, map_bits), bit = UINT64_C(1) << (at % 64);
+            if (c->met[at / 64] & bit)
+                c->shared[at / 64] |= bit;
+            c->met[at / 64] |= bit;
+        }
+    }
+}
+
+/* Collects the keys with shared bits; returns how many, or MOST_ALIKE where there are more. */
+static uint64_t collect_alike(struct checker *c, const struct bucket *b, int used, int map_bits)
+{
+    uint64_t count = 0;
+    for (int t = 0; t < b->parts; t++) {
+        const uint64_t *key = b->keys + b->dealer[t].first[b->number];
+        for (uint64_t i = 0; i < b->dealer[t].count[b->number]; i++) {
+            uint64_t at = upper(key[i] << used, map_bits);
+            if (!(c->shared[at / 64] >> (at % 64) & 1))
+                continue;
+            if (count == MOST_ALIKE)
+                return count;
+            c->alike[count++] = key[i];
+        }
+    }
+    return count;
+}
+
+static bool bucket_is_distinct(struct checker *c, const struct bucket *b, int used)
+{
+    int map_bits = bits_for(b->count, 1) + MAP_SPARSE;
+    map_bits = map_bits < 6 ? 6 : map_bits > MAP_BITS ? MAP_BITS : map_bits;
+    size_t bytes = (UINT64_C(1) << map_bits) / 8;
+    memset(c->met, 0, bytes);
+    memset(c->shared, 0, bytes);
+    mark_shared(c, b, used, map_bits);
+    uint64_t alike = collect_alike(c, b, used, map_bits);
+    return alike < MOST_ALIKE && alike_are_distinct(c, alike, used + map_bits);
+}
+
+/* The first entry of thread t's share. */
+static uint64_t share_at(uint64_t nnz, int t, int threads)
+{
+    return nnz / (uint64_t)threads * (uint64_t)t +
+           nnz % (uint64_t)threads * (uint64_t)t / (uint64_t)threads;
+}
+
+/* Room for the keys of all buckets. Threads that deal write to all buckets at once. */
+static uint64_t *take_room(uint64_t keys, struct error *error)
+{
+    struct page_touch pages;
+    uint64_t *key = memory_array(keys, sizeof *key, error);
+    page_touch_begin(&pages);
+    if (key)
+        page_touch_add(&pages, key, keys * sizeof *key);
+    page_touch_now(&pages);
+    return key;
+}
+
+/* Of the entries whose keys are of this pass. */
+static bool pass_is_distinct(const struct keys *k, uint64_t pass, uint64_t nnz, struct dealer *d,
+                             struct checker *c, int threads, struct error *error)
+{
+    uint64_t buckets = UINT64_C(1) << k->bucket_bits;
+#pragma omp parallel for schedule(static, 1)
+    for (int t = 0; t < threads; t++)
+        count_keys(k, &d[t], pass, share_at(nnz, t, threads), share_at(nnz, t + 1, threads));
+    uint64_t *key = take_room(place_parts(d, threads, buckets), error);
+    if (!key)
+        return false;
+#pragma omp parallel for schedule(static, 1)
+    for (int t = 0; t < threads; t++)
+        deal_keys(k, &d[t], pass, share_at(nnz, t, threads), share_at(nnz, t + 1, threads), key);
+    atomic_bool distinct = true;
+#pragma omp parallel for schedule(dynamic)
+    for (uint64_t b = 0; b < buckets; b++) {
+        const struct bucket bucket = bucket_at(d, threads, key, b);
+        if (atomic_load(&distinct) &&
+            !bucket_is_distinct(&c[omp_get_thread_num()], &bucket, k->pass_bits + k->bucket_bits))
+            atomic_store(&distinct, false);
+    }
+    memory_free(key);
+    return atomic_load(&distinct);
+}
+
+enum status coo_distinct(const struct coo *x, uint64_t at_once, bool *distinct, struct error *error)
+{
+    int threads = omp_get_max_threads();
+    struct keys k = keys_of(x);
+    k.pass_bits = bits_for(x->nnz, at_once);
+    k.bucket_bits = bits_for(x->nnz >> k.pass_bits, BUCKET_KEYS);
+    k.bucket_bits = k.bucket_bits < BUCKET_BITS ? k.bucket_bits : BUCKET_BITS;
+    struct dealer *d = memory_array((size_t)threads, sizeof *d, error);
+    struct checker *c = memory_array((size_t)threads, sizeof *c, error);
+    *distinct = d && c;
+    for (uint64_t pass = 0; pass >> k.pass_bits == 0 && *distinct; pass++)
+        *distinct = pass_is_distinct(&k, pass, x->nnz, d, c, threads, error);
+    memory_free(c);
+    memory_free(d);
+    return error->status;
+}
