@@ -22,6 +22,9 @@
  * product of their floors, which a float must hold. What it does not hold counts as 0, and the
  * column stays at the floor.
  *
+ * Two passes: with one, models of sparse planted tensors ended with fits that were 0.004 to 0.009
+ * lower, and took more sweeps.
+ *
  * The weights of a model that was only loaded say nothing yet. Therefore the first update first
  * multiplies each row b of B by the alpha that fits the row m of M best: alpha = m b' / (b V b'),
  * or 0 where that is negative. */

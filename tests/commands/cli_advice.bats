@@ -78,7 +78,7 @@ border_rank() { printf '1 1 2 1\n1 2 1 1\n2 1 1 1\n' >x.tns; }
     plain() { sed -E 's/%(\.[0-9])?[a-z]+/#/g; s/-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?/#/g'; }
     cat "$ROOT"/src/commands/cpd_{advice,summary}.c | tr -d '\n' | sed 's/" *"//g; s/%s//g' | plain | tr -s '#' >strings
     sed -n '/^\.Ss What the summary says of the result/,/^\.Ss Tensors/s/^\.It Qq //p' "$ROOT/man/blco-cpd.1" >explained
-    [ "$(wc -l <explained)" -eq 7 ]
+    [ "$(wc -l <explained)" -eq 8 ]
     while read -r message; do
         plain <<<"$message" | tr '#:;(),' '\n' | while read -r part; do
             part=${part%s}

@@ -59,7 +59,7 @@ END
     [ "$(cat messages)" = "writing: ucb.html" ]
     sound ucb.html
     for part in '<h1>CP model ucb</h1>' '>2 &#215; 2 &#215; 6<' "<strong>$shown</strong>" ', converged<' \
-        '<h2>Convergence</h2>' '>iteration 1<' '>iteration 12<' '<h3 id="c2">Component 2<span>weight 787.7<' \
+        '<h2>Convergence</h2>' '>iteration 1<' '>iteration 13<' '<h3 id="c2">Component 2<span>weight 785.8<' \
         '<bdi>department F</bdi>' 'Mode 3: all 6 entries' 'Seconds of each stage' 'prefers-color-scheme:dark' '@media print'; do
         grep -qF -- "$part" ucb.html || { echo "not on the page: $part" && return 1; }
     done

@@ -45,17 +45,17 @@ END
     run -0 --separate-stderr "$BLCO" top ucb --labels "$LABELS" -n 3
     [ -z "$stderr" ]
     cat >expected <<'END'
-component 1, weight 863.117
+component 1, weight 863.534
   mode 1             mode 2           mode 3
-  rejected  0.9403   female  0.7857   department C  0.5818
-  admitted  0.3404   male    0.6186   department F  0.5484
-                                      department E  0.4363
+  rejected  0.9400   female  0.7849   department C  0.5820
+  admitted  0.3412   male    0.6196   department F  0.5485
+                                      department E  0.4360
 
-component 2, weight 787.665
+component 2, weight 785.791
   mode 1             mode 2           mode 3
-  admitted  0.8299   male    0.9849   department A  0.8116
-  rejected  0.5579   female  0.1730   department B  0.5611
-                                      department D  0.1271
+  admitted  0.8313   male    0.9855   department A  0.8115
+  rejected  0.5558   female  0.1700   department B  0.5612
+                                      department D  0.1261
 END
     diff expected <(echo "$output")
     # the same from each format, and with one thread

@@ -90,10 +90,12 @@ static void takes_names(void **state)
     assert_int_equal(cmd_common_set(&common, CMD_KEY_PRECISION, "single", &error), STATUS_OK);
     assert_int_equal(cmd_common_set(&common, CMD_KEY_SHARING, "off", &error), STATUS_OK);
     assert_false(common.options.momentum);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "momentum", &error), STATUS_OK);
-    assert_true(common.options.momentum);
     assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "auto", &error), STATUS_OK);
-    assert_false(common.options.momentum);
+    assert_true(common.options.momentum && common.options.momentum_if_room);
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "momentum", &error), STATUS_OK);
+    assert_true(common.options.momentum && !common.options.momentum_if_room);
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "off", &error), STATUS_OK);
+    assert_false(common.options.momentum || common.options.momentum_if_room);
     assert_int_equal(cmd_common_set(&common, 'r', "12", &error), STATUS_OK);
     assert_string_equal(common.backend, "host");
     assert_int_equal(common.options.precision, PRECISION_SINGLE);
