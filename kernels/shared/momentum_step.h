@@ -10,9 +10,10 @@
  * with Y = (1 + b) A - b S, where b = (t - 1) / t' goes from 0 towards 1 as Nesterov's sequence t
  * does: t' = (1 + sqrt(1 + 4 t^2)) / 2. Where a sweep that began with such a Y ends with a smaller
  * objective than the sweep before, it is taken back: the next one begins with S, as in plain ALS,
- * and t with 1. Where rounding hides what a sweep has gained (components that cancel each other have
- * large weights), nothing tells when Y leads astray: the next sweep is plain, and t begins with 1.
- * Directions are enough, since the sweep finds the weights anew. */
+ * and t with 1. Components that cancel each other have large weights; where rounding then hides
+ * what a sweep has gained, and is more than fits are compared by, nothing tells when Y leads
+ * astray: the next sweep is plain, and t begins with 1. Directions are enough, since the sweep
+ * finds the weights anew. */
 #ifndef BLCO_MOMENTUM_STEP_H
 #define BLCO_MOMENTUM_STEP_H
 
@@ -23,6 +24,7 @@
 #define MOMENTUM_PLAIN_SWEEPS 5     /* with which a run begins                                    */
 #define MOMENTUM_FALL_DOUBLE  1e-12 /* an objective that falls by less has not fallen, ... */
 #define MOMENTUM_FALL_SINGLE  1e-6  /* ... nor has one that falls by less in single precision     */
+#define MOMENTUM_BLIND        1e-4  /* rounding that is larger hides what a sweep has gained      */
 
 /* What one sweep leaves to the next. */
 struct momentum {
@@ -60,7 +62,7 @@ ROUNDED_FUNCTION struct momentum_step momentum_next(struct momentum *m, double o
 {
     struct momentum_step step = {1, 0};
     const double rounding = m->noise + noise;
-    const int hidden = fabs(objective - m->objective) <= rounding;
+    const int hidden = rounding > MOMENTUM_BLIND && fabs(objective - m->objective) <= rounding;
     const int first_again = m->taken_back;
     m->sweeps++;
     m->taken_back =

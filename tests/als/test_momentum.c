@@ -381,23 +381,27 @@ static void test_room(void **state)
     coo_free(&x);
 }
 
-/* Where rounding hides what a sweep has gained, the next one is plain. */
+/* Where large rounding hides what a sweep has gained, the next one is plain. */
 static void test_decision(void **state)
 {
     (void)state;
     struct momentum m = momentum_start(MOMENTUM_FALL_DOUBLE, 0);
     double objective = 0.1;
     for (int i = 1; i <= 8; i++) { /* the step after the sixth sweep is one of 0 */
-        struct momentum_step step = momentum_next(&m, objective += 1e-3, 1e-6);
+        struct momentum_step step = momentum_next(&m, objective += 1e-3, 1e-4);
         assert_true(i < 7 ? step.before == 0 && step.now == 1 : step.before < 0 && step.now > 1);
     }
-    struct momentum_step step = momentum_next(&m, objective += 1e-6, 1e-6);
+    struct momentum_step step = momentum_next(&m, objective += 1e-4, 1e-4);
     assert_true(step.now == 1 && step.before == 0 && m.t == 1 && !m.taken_back);
-    step = momentum_next(&m, objective -= 1e-6, 1e-6);
+    step = momentum_next(&m, objective -= 1e-4, 1e-4);
     assert_true(step.now == 1 && step.before == 0 && m.restarts == 0);
     for (int i = 0; i < 2; i++)
-        step = momentum_next(&m, objective += 1e-3, 1e-6);
+        step = momentum_next(&m, objective += 1e-3, 1e-4);
     assert_true(step.now > 1 && step.before < 0);
+    momentum_next(&m, objective += 1e-3, 1e-6);
+    for (int i = 0; i < 2; i++)
+        step = momentum_next(&m, objective += 1e-7, 1e-6); /* so little hides nothing that counts */
+    assert_true(step.now > 1 && step.before < 0 && m.t > 2);
     step = momentum_next(&m, objective - 1e-3, 1e-6);
     assert_true(step.now == 0 && step.before == 1 && m.taken_back && m.restarts == 1);
     assert_true(m.objective == objective);
