@@ -47,9 +47,9 @@ load cli_helpers
     run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" --version # what the program and its libraries take
     program=$stderr
     # the nonzeros take 60 MB, the counters 64 MB
-    run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" info -q x.blco -t 2
+    run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" info -q x.blco -t 2 --backend host
     [ $((stderr - program)) -lt 85000 ]
-    run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" info -q x.blco -t 2 --host-memory 1M
+    run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" info -q x.blco -t 2 --backend host --host-memory 1M
     [ $((stderr - program)) -lt 50000 ]
 }
 

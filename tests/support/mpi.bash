@@ -10,6 +10,8 @@ needs_mpirun() {
     [ "$(basename "$build")" != tsan ] || skip "the thread sanitizer does not see into MPI"
     # Open MPI refuses root, whom containers run as.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    # A GPU serves one process, and tests start up to 7: with fewer GPUs all work on processors.
+    [ "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')" -ge 7 ] || export CUDA_VISIBLE_DEVICES=
     # MPI itself leaks at its end.
     export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS-}"
 }
