@@ -73,7 +73,7 @@ with gzip.open("bomb.tns.gz", "wb") as file:
     "$BLCO" convert -q x.tns x.blco
     patch_blco=$ROOT/tests/support/patch_blco
     "$patch_blco" x.blco promise=268435456
-    for arguments in "info x.blco" "convert x.blco y.blco" "cpd x.blco -r 2 --nowrite"; do
+    for arguments in "info x.blco --backend host" "convert x.blco y.blco" "cpd x.blco -r 2 --nowrite --backend host"; do
         # shellcheck disable=SC2086 # the arguments are split
         peak 60 2 $arguments
         [[ $stderr == *"x.blco: damaged: entry 1 of the directory contradicts the header" ]]
@@ -82,13 +82,13 @@ with gzip.open("bomb.tns.gz", "wb") as file:
 
 @test "headers of text and models that promise much" {
     printf 'sptensor\n3\n4294967295 4294967295 4294967295\n1099511627776\n1 1 1 1\n' >x.tns
-    peak 60 2 info x.tns
+    peak 60 2 info x.tns --backend host
     printf '3\n4294967295 4294967295 4294967295\n1 1 1 1\n' >x.tns
-    peak 120 0 info x.tns
+    peak 120 0 info x.tns --backend host
     peak 120 3 cpd x.tns -r 16 --nowrite --backend host --host-memory 1G
     printf '1 1 1\n2 2 2\n' >x.tns
     printf 'ktensor\n2\n4294967295 4294967295\n1000000\n1\n' >m.ktns
-    peak 60 2 cpd x.tns -r 1 --nowrite --init m
+    peak 60 2 cpd x.tns -r 1 --nowrite --backend host --init m
     "$ROOT/tests/support/make_npy" n.mode1.npy "{'descr': '<f8', 'fortran_order': False, 'shape': (1099511627776, 1), }" 1 1
-    peak 60 2 cpd x.tns -r 1 --nowrite --init n
+    peak 60 2 cpd x.tns -r 1 --nowrite --backend host --init n
 }

@@ -65,8 +65,8 @@ entries() { zcat -f "$1" | awk -v n="$2" 'NF == n' | sort; }
 
 @test "cpd and info take .blco wherever they take text" {
     "$BLCO" convert -q --force "$DATA/planted.tns" planted.blco
-    tail -n +6 <("$BLCO" info -q --host-memory 1G "$DATA/planted.tns") >expected
-    diff expected <("$BLCO" info -q --host-memory 1G planted.blco | tail -n +6)
+    tail -n +6 <("$BLCO" info -q --backend host --host-memory 1G "$DATA/planted.tns") >expected
+    diff expected <("$BLCO" info -q --backend host --host-memory 1G planted.blco | tail -n +6)
     run -0 "$BLCO" info -q --host-memory 1G planted.blco
     [[ $output =~ $'\n'format\ +\.blco,\ [0-9.]+\ [kM]?B[a-z]*,\ [0-9.]+\ bytes\ a\ nonzero$'\n' ]]
     cpd "$DATA/planted.tns" -r 3 --nowrite

@@ -31,7 +31,7 @@ jobs_that_fill() {
     ($limit && full report many -o out/y.html)
     ($limit && full cpd small.tns -r 2 -i 20000 --tol 0 --nowrite --record out/y.json)
     for format in text npy ktns text,npy,ktns; do
-        (then=$rescue && $limit && full cpd x.tns -r 40 -i 1 -o out/y --format $format)
+        (then=$rescue && $limit && full cpd x.tns -r 40 -i 1 -o out/y --format $format --backend host)
     done
 }
 
@@ -57,7 +57,7 @@ then="" rescue=""
     jobs_that_fill
     # four models: 5 files of text and of npy, ktns, and all of these
     [ "$(find tmp -name 'y.*' | wc -l)" -eq 22 ]
-    "$BLCO" cpd x.tns -r 40 -i 1 -o y -q --format text
+    "$BLCO" cpd x.tns -r 40 -i 1 -o y -q --format text --backend host
     text=$(dirname "$(find tmp -name y.mode1.mat | head -n 1)")
     for name in mode1 mode2 mode3 mode4 lambda; do cmp "y.$name.mat" "$text/y.$name.mat"; done
     # there is room for the runs, but not for the file beside them

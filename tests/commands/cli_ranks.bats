@@ -233,10 +233,10 @@ end_job() {
     echo "exit $code after $SECONDS s" && cat messages
 }
 
-# iterating: waits until the processes of the job iterate.
-iterating() {
+# told PATTERN: waits for this message of the job.
+told() {
     for ((i = 0; i < 200; i++)); do
-        grep -q '^building' messages && return
+        grep -q "$1" messages && return
         sleep 0.05
     done
     return 1
@@ -248,7 +248,7 @@ iterating() {
     for which in 0 2 all; do
         rm -f long.*
         start_job 3 x.tns -r 3 -i 1000000000 --tol 0 -o long
-        iterating
+        told '^building'
         sleep 0.2
         if [ $which = all ]; then kill -TERM "${pids[@]}"; else kill -TERM "$(cat pid.$which)"; fi
         end_job
@@ -260,6 +260,7 @@ iterating() {
     done
 }
 
+# Once the processes have met: mpirun may wait for ever for a process that is killed while it connects.
 @test "a rank that is killed at any moment ends the job, and older files stay as they are" {
     needs_mpirun
     "$BLCO" generate -q x.tns --dims 400x300x500 --nnz 100000 --planted-rank 3
@@ -268,6 +269,7 @@ iterating() {
     names=$(ls)
     for round in {1..10}; do
         start_job 3 x.tns -r 3 -i 1000000000 --tol 0 -o kept
+        told '^blco '
         sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
         kill -9 "$(cat pid.$((round % 3)))"
         end_job

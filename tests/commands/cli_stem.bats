@@ -43,7 +43,7 @@ teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
     "$BLCO" cpd x.tns -r 2 -i 1 -q -o out/m2 --backend host
     kill -TERM $pid
     ends 143
-    [ "$(cd out && echo *)" = "m.lambda.mat m.mode1.mat m.mode2.mat m.mode3.mat m2.lambda.mat m2.mode1.mat m2.mode2.mat m2.mode3.mat" ]
+    [ "$(LC_ALL=C && cd out && echo *)" = "m.lambda.mat m.mode1.mat m.mode2.mat m.mode3.mat m2.lambda.mat m2.mode1.mat m2.mode2.mat m2.mode3.mat" ]
     "$BLCO" cpd x.tns -r 3 --init out/m -i 1 -q -o out/m --backend host
 }
 
