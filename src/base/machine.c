@@ -6,7 +6,8 @@
 #include "base/memory_limits.h"
 #include "base/system_number.h"
 
-#define CORE_CACHE (UINT64_C(1) << 20) /* bytes, where the system does not say */
+#define CORE_CACHE  (UINT64_C(1) << 20) /* bytes, where the system does not say */
+#define THIRD_CACHE "/sys/devices/system/cpu/cpu0/cache/index3/"
 
 uint64_t machine_memory_available(void)
 {
@@ -33,6 +34,15 @@ uint64_t machine_core_cache(void)
 {
     long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
     return bytes > 0 ? (uint64_t)bytes : CORE_CACHE;
+}
+
+/* sysconf counts the caches of all cores together on some processors. */
+uint64_t machine_shared_cache(void)
+{
+    if (system_number(THIRD_CACHE "level", "") != 3)
+        return 0;
+    uint64_t kilobytes = system_number(THIRD_CACHE "size", "");
+    return kilobytes == UINT64_MAX ? 0 : kilobytes * 1024;
 }
 
 uint64_t machine_memory_peak(void)

@@ -23,6 +23,10 @@ uint64_t machine_memory_in_use(void);
  * the system does not say. */
 uint64_t machine_core_cache(void);
 
+/* Bytes of the cache that the first processor core shares with others (its third level); 0 where
+ * the system does not say. */
+uint64_t machine_shared_cache(void);
+
 /* Largest number of bytes of memory that this process has held so far, mapped files included. */
 uint64_t machine_memory_peak(void);
 

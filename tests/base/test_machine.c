@@ -78,13 +78,20 @@ static void test_core_cache(void **state)
     assert_int_equal(machine_core_cache(), machine_core_cache());
 }
 
+static void test_shared_cache(void **state)
+{
+    (void)state;
+    uint64_t bytes = machine_shared_cache();
+    assert_true(bytes == 0 || bytes >= machine_core_cache());
+    assert_true(bytes <= UINT64_C(1) << 36 && bytes % 1024 == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_available),
-        cmocka_unit_test(test_peak_and_use),
-        cmocka_unit_test(test_use_falls),
-        cmocka_unit_test(test_core_cache),
+        cmocka_unit_test(test_available),    cmocka_unit_test(test_peak_and_use),
+        cmocka_unit_test(test_use_falls),    cmocka_unit_test(test_core_cache),
+        cmocka_unit_test(test_shared_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

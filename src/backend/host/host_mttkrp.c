@@ -11,7 +11,7 @@
  * order in which the runs' boundary rows are added. */
 #define MAX_RUNS         1024
 #define MIN_RUN_NNZ      2048
-#define NEAR_CACHES      8 /* prefetching pays where rows fill more than so many of a core's caches */
+#define NEAR_CACHES      8  /* of a core: as good as a shared cache that the system does not name */
 #define BOUNDARY_COLUMNS 64 /* columns of the boundary rows that one thread adds */
 
 static uint64_t least_of(uint64_t a, uint64_t b)
@@ -52,6 +52,14 @@ static void find_window(const struct blco *x, int mode, struct host_run *run)
     }
 }
 
+/* Prefetching pays where rows fill more than half of the cache that cores share, and costs time
+ * where they fill less. */
+static uint64_t near_bytes(void)
+{
+    const uint64_t shared = machine_shared_cache();
+    return shared ? shared / 2 : NEAR_CACHES * machine_core_cache();
+}
+
 enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int mode,
                                 enum conflict conflict, uint64_t copies, struct error *error)
 {
@@ -71,7 +79,7 @@ enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int
     p->x = x;
     p->mode = mode;
     p->conflict = conflict;
-    p->near_bytes = NEAR_CACHES * machine_core_cache();
+    p->near_bytes = near_bytes();
     for (int n = 0; n < x->shape.order; n++)
         p->other_rows += n == mode ? 0 : x->shape.dims[n];
     p->nruns = runs;
