@@ -168,7 +168,7 @@ static enum status load_start(struct run *run, const struct ktensor *k, struct e
 {
     const struct checkpoint *from = run->options->resume;
     struct cpals_result *result = run->result;
-    *result = (struct cpals_result){.momentum = run->b->momentum};
+    *result = (struct cpals_result){.momentum = run->b->plan.request.momentum};
     if (momentum_begin(&run->momentum, run->b, k, run->options->random, from, error) != STATUS_OK ||
         !from)
         return error->status;

@@ -62,7 +62,7 @@ enum status momentum_begin(struct momentum_run *m, struct backend *b, const stru
                            const struct ktensor_start *random, const struct checkpoint *from,
                            struct error *error)
 {
-    *m = (struct momentum_run){.on = b->momentum, .state = momentum_start(0, 0)};
+    *m = (struct momentum_run){.on = b->plan.request.momentum, .state = momentum_start(0, 0)};
     enum status status = from ? resume(m, b, k, from, error) : load_start(b, k, random, error);
     return status == STATUS_OK ? accelerate(m, b, error) : status;
 }

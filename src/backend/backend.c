@@ -197,7 +197,7 @@ enum status backend_fit(struct backend *b, int mode, struct backend_fit *fit, st
 
 enum status backend_accelerate(struct backend *b, const struct momentum *m, struct error *error)
 {
-    if (m && !b->momentum)
+    if (m && !b->plan.request.momentum)
         return error_set(error, STATUS_INTERNAL, "momentum, but no second factor matrices");
     const struct backend_ops *ops = b->kind->ops;
     return ops->accelerate ? ops->accelerate(b->state, m, error) : STATUS_OK;
@@ -207,7 +207,7 @@ enum status backend_extrapolate(struct backend *b, const struct momentum_step *s
                                 struct error *error)
 {
     double start = clock_now();
-    if (!b->momentum || b->updated_mode < 0)
+    if (!b->plan.request.momentum || b->updated_mode < 0)
         return error_set(error, STATUS_INTERNAL, "an extrapolation without a sweep before");
     int mode = b->updated_mode;
     b->m_mode = b->updated_mode = -1;

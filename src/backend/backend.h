@@ -17,15 +17,14 @@ struct rank_tensor;
 /* What time is booked for. */
 enum operation { OP_OPEN, OP_LOAD, OP_MTTKRP, OP_UPDATE, OP_FIT, OP_RESIDUAL, OP_STORE, OP_COUNT };
 
-/* An open backend. Callers read plan, order, rules, momentum, ranks, seconds and
- * calls only. */
+/* An open backend. Callers read plan, order, rules, ranks, seconds and calls
+ * only. */
 struct backend {
     const struct backend_kind *kind;
     void *state;      /* made by kind->open; owned                                       */
     struct plan plan; /* made before opening; backend_built tells which one was followed */
     int order;
     struct mode_rules rules;           /* of the options */
-    bool momentum;                     /* sweeps may be extrapolated: of the plan */
     const struct backend_ranks *ranks; /* this rank's place among all that work together       */
     struct backend_ranks alone;        /* that place, where there is one rank; owned           */
     struct comm *self;                 /* likewise                                             */

@@ -24,9 +24,10 @@ struct plan_tensor backend_tensor_of_input(const struct tensor_input *input)
                          : (struct plan_tensor){.shape = input->x.shape, .nnz = input->x.nnz};
 }
 
-/* Plans, with room to unpack the file where the host has to. */
-static void plan_iterations(struct plan *plan, const struct plan_request *wanted,
-                            const struct backend_options *options, bool momentum)
+/* Plans with or without momentum, and streams where there is no room to unpack the file on the
+ * host. */
+static void plan_with(bool momentum, struct plan *plan, const struct plan_request *wanted,
+                      const struct backend_options *options)
 {
     struct plan_request request = *wanted;
     const struct plan_tensor *tensor = &request.tensor;
@@ -56,10 +57,10 @@ enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
         return error->status;
     if (forced)
         request.forced = *forced;
-    plan_iterations(plan, &request, options, options->momentum);
+    plan_with(options->momentum, plan, &request, options);
     if (options->momentum && options->momentum_if_room) {
         struct plan plain;
-        plan_iterations(&plain, &request, options, false);
+        plan_with(false, &plain, &request, options);
         if (!plan->fits || !holds_alike(plan, &plain))
             *plan = plain;
     }
@@ -114,7 +115,6 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     enum status status = backend_plan(&b->plan, kind, tensor, options, forced, error);
     if (status == STATUS_OK && !b->plan.fits)
         status = refuse(kind, &b->plan, options, error);
-    b->momentum = b->plan.request.momentum;
     if (status != STATUS_OK)
         backend_close(b);
     return status;
@@ -267,8 +267,8 @@ static enum status agree_on_momentum(struct backend *b, const struct rank_tensor
 {
     struct backend_options plain = *options;
     plain.momentum = false;
-    int without = !b->momentum;
-    if (comm_agree(all, &without, error) == STATUS_OK && without && b->momentum)
+    int without = !b->plan.request.momentum;
+    if (comm_agree(all, &without, error) == STATUS_OK && without && b->plan.request.momentum)
         begin_part(b, b->kind, t, all, &plain, error);
     return comm_settle(all, error);
 }
