@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/least.h"
 #include "base/system_number.h"
 
 #define PATH    4096                /* characters of a path            */
@@ -36,11 +37,6 @@ static const struct version versions[] = {
      "hierarchical_memory_limit ",
      {"total_inactive_file ", "total_active_file "}},
 };
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Whether `word` stands in a list of words with commas between them. */
 static bool has_word(const char *list, const char *word)
@@ -114,9 +110,9 @@ static uint64_t left_in(const char *folder, const struct version *v)
 {
     uint64_t limit = UINT64_MAX, cache = 0;
     for (int i = 0; i < 2 && v->limit[i]; i++)
-        limit = least(limit, number_of(folder, v->limit[i], ""));
+        limit = least_of(limit, number_of(folder, v->limit[i], ""));
     if (v->limit_around)
-        limit = least(limit, number_of(folder, "memory.stat", v->limit_around));
+        limit = least_of(limit, number_of(folder, "memory.stat", v->limit_around));
     if (limit >= ENDLESS)
         return UINT64_MAX;
     uint64_t use = number_of(folder, v->use, "");
@@ -124,7 +120,7 @@ static uint64_t left_in(const char *folder, const struct version *v)
         return limit;
     for (int i = 0; i < 3 && v->cache[i]; i++) {
         uint64_t bytes = number_of(folder, "memory.stat", v->cache[i]);
-        cache += bytes < ENDLESS ? least(bytes, use - cache) : 0;
+        cache += bytes < ENDLESS ? least_of(bytes, use - cache) : 0;
     }
     return limit > use - cache ? limit - (use - cache) : 0;
 }
@@ -155,7 +151,7 @@ static uint64_t left_in_version(const char *root, const struct version *v)
     while (strlen(folder) > highest) {
         *strrchr(folder, '/') = '\0';
         if (limits_groups_within(folder))
-            left = least(left, left_in(folder, v));
+            left = least_of(left, left_in(folder, v));
     }
     return left;
 }
@@ -164,7 +160,7 @@ uint64_t memory_limits_groups(const char *root)
 {
     uint64_t left = UINT64_MAX;
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
-        left = least(left, left_in_version(root, &versions[i]));
+        left = least_of(left, left_in_version(root, &versions[i]));
     return left;
 }
 
@@ -183,5 +179,5 @@ uint64_t memory_limits_process(void)
     struct rlimit addresses = {RLIM_INFINITY, RLIM_INFINITY}, data = addresses;
     (void)getrlimit(RLIMIT_AS, &addresses);
     (void)getrlimit(RLIMIT_DATA, &data);
-    return least(left_of(&addresses, "VmSize:"), left_of(&data, "VmData:"));
+    return least_of(left_of(&addresses, "VmSize:"), left_of(&data, "VmData:"));
 }

@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 #include "base/vector_clones.h"
 #include "kernels/shared/column_scale.h"
@@ -15,11 +16,6 @@ static uint64_t portion_rows(uint64_t rank)
 {
     uint64_t rows = 16384 / rank;
     return rows < 256 ? 256 : rows;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* What a portion tells of the columns; the scratch for it is laid out for vector instructions. */
@@ -105,7 +101,7 @@ struct portions {
 
 static void measure_portion(const struct portions *q, uint64_t s)
 {
-    uint64_t begin = s * q->step, rows = least(q->step, q->rows - begin);
+    uint64_t begin = s * q->step, rows = least_of(q->step, q->rows - begin);
     const double *a = q->a + begin * q->rank;
     struct partial p = partial_at(q->partials, s, q->rank);
     sum_portion(a, rows, q->rank, p);
@@ -174,8 +170,8 @@ VECTOR_CLONES static void product_tile(const double *a, uint64_t rank_a, const d
 /* The number of portions of the rows. All partial products together take at most about 32 MB. */
 static uint64_t product_portions(uint64_t rows, uint64_t size)
 {
-    uint64_t portions = least(rows / 4096 + 1, (UINT64_C(1) << 22) / size);
-    return portions < 1 ? 1 : least(portions, 256);
+    uint64_t portions = least_of(rows / 4096 + 1, (UINT64_C(1) << 22) / size);
+    return portions < 1 ? 1 : least_of(portions, 256);
 }
 
 enum status factor_columns_products(const double *a, uint64_t rank_a, const double *b,
@@ -189,9 +185,9 @@ enum status factor_columns_products(const double *a, uint64_t rank_a, const doub
 #pragma omp parallel for collapse(2) schedule(static)
     for (uint64_t s = 0; s < portions; s++)
         for (uint64_t t = 0; t < tiles; t++) {
-            uint64_t first = least(s * step, rows), r = t * TILE;
+            uint64_t first = least_of(s * step, rows), r = t * TILE;
             product_tile(a + first * rank_a + r, rank_a, b + first * rank_b, rank_b,
-                         least(step, rows - first), least(TILE, rank_a - r),
+                         least_of(step, rows - first), least_of(TILE, rank_a - r),
                          partials + s * size + r * rank_b);
         }
     memset(c, 0, size * sizeof *c);

@@ -27,8 +27,9 @@ static uint64_t tensor_bytes(const struct plan_request *r)
 {
     uint64_t blocks = r->tensor.nnz / NONZEROS_OF_A_BLOCK + 1;
     uint64_t nonzero = plan_index_words(r) * sizeof(uint64_t) + sizeof(double);
-    return plan_add(plan_multiply(r->tensor.nnz, nonzero),
-                    plan_multiply(blocks, sizeof(struct blco_block)));
+    uint64_t bytes = plan_add(plan_multiply(r->tensor.nnz, nonzero),
+                              plan_multiply(blocks, sizeof(struct blco_block)));
+    return bytes > r->ordering_bytes ? bytes : r->ordering_bytes;
 }
 
 void plan_make(struct plan *plan, const struct plan_request *request)

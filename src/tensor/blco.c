@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/radix_sort.h"
+#include "base/vector_clones.h"
 #include "tensor/ordering_moves.h"
 #include "tensor/ordering_sort.h"
 
@@ -294,24 +295,35 @@ uint64_t blco_block_of(const struct blco *b, uint64_t i)
     return low;
 }
 
-void blco_decode(const struct blco *b, uint64_t first, uint64_t count, struct coo *x, uint64_t to)
+VECTOR_CLONES static void decode_field(const struct field *f, uint32_t base, const uint64_t *word,
+                                       uint64_t count, uint32_t *restrict coordinate)
 {
-    uint64_t end = first + count;
+    const uint64_t mask = f->mask;
+    const int shift = f->shift;
+    for (uint64_t i = 0; i < count; i++)
+        coordinate[i] = base | (uint32_t)(word[i] >> shift & mask);
+}
+
+void blco_decode_mode(const struct blco *b, int mode, uint64_t first, uint64_t count,
+                      uint32_t *coordinate)
+{
+    const struct field *f = &b->ordering.field[mode];
+    const uint64_t end = first + count;
     for (uint64_t k = blco_block_of(b, first); first < end; k++) {
         const struct blco_block *block = &b->block[k];
         uint64_t behind = block->first + block->count,
                  taken = (behind < end ? behind : end) - first;
-        for (int n = 0; n < b->shape.order; n++) {
-            const struct field *f = &b->ordering.field[n];
-            const uint64_t *index = b->index[f->word] + first;
-            uint32_t *coordinate = x->index[n] + to;
-            for (uint64_t i = 0; i < taken; i++)
-                coordinate[i] = block->base[n] | (uint32_t)(index[i] >> f->shift & f->mask);
-        }
-        memcpy(x->value + to, b->value + first, taken * sizeof *x->value);
+        decode_field(f, block->base[mode], b->index[f->word] + first, taken, coordinate);
         first += taken;
-        to += taken;
+        coordinate += taken;
     }
+}
+
+void blco_decode(const struct blco *b, uint64_t first, uint64_t count, struct coo *x, uint64_t to)
+{
+    for (int n = 0; n < b->shape.order; n++)
+        blco_decode_mode(b, n, first, count, x->index[n] + to);
+    memcpy(x->value + to, b->value + first, count * sizeof *x->value);
 }
 
 enum status blco_to_coo(const struct blco *b, struct coo *x, struct error *error)

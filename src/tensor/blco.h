@@ -53,6 +53,11 @@ uint64_t blco_block_of(const struct blco *b, uint64_t i);
 /* Writes the coordinates (order) of nonzero i, which lies in block number `block`. */
 void blco_coordinates(const struct blco *b, uint64_t block, uint64_t i, uint32_t *coordinate);
 
+/* coordinate (count) = those of mode `mode` of nonzeros [first, first + count), in line order. By
+ * the calling thread alone. */
+void blco_decode_mode(const struct blco *b, int mode, uint64_t first, uint64_t count,
+                      uint32_t *coordinate);
+
 /* Writes nonzeros [first, first + count), in line order, to x, which has the same order, from place
  * `to` on. By the calling thread alone. */
 void blco_decode(const struct blco *b, uint64_t first, uint64_t count, struct coo *x, uint64_t to);

@@ -4,6 +4,8 @@
 
 #include "backend/host/host_row_sums.h"
 #include "backend/host/simd_width.h"
+#include "base/clock.h"
+#include "base/least.h"
 #include "base/machine.h"
 #include "base/memory.h"
 
@@ -11,95 +13,136 @@
  * order in which the runs' boundary rows are added. */
 #define MAX_RUNS         1024
 #define MIN_RUN_NNZ      2048
+#define BATCH            128
+#define WORDS_OF_A_LINE  8  /* of the cache */
 #define NEAR_CACHES      8  /* of a core: as good as a shared cache that the system does not name */
+#define AHEAD            16 /* nonzeros: rows in the shared cache */
+#define FAR_AHEAD        32 /* rows in memory */
+#define TRIALS           4  /* calls that find out whether prefetching pays */
 #define BOUNDARY_COLUMNS 64 /* columns of the boundary rows that one thread adds */
 
-static uint64_t least_of(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* How a block's coordinates of `mode` are read off the index words. */
-static struct host_row_operand operand_of(const struct blco *x, int mode, uint64_t block)
-{
-    const struct field *f = &x->ordering.field[mode];
-    return (struct host_row_operand){.word = x->index[f->word],
-                                     .mask = f->mask,
-                                     .base = x->block[block].base[mode],
-                                     .shift = f->shift};
-}
+/* The nonzeros of a batch of x, which is in any ordering. */
+struct batch {
+    uint32_t coordinate[MAX_ORDER - 1][BATCH], row[BATCH];
+    uint64_t end[BATCH];
+};
 
 static uint64_t row_of(const struct blco *x, int mode, uint64_t i)
 {
-    struct host_row_operand o = operand_of(x, mode, blco_block_of(x, i));
-    return host_row_coordinate(&o, i);
+    uint32_t row;
+    blco_decode_mode(x, mode, i, 1, &row);
+    return row;
 }
 
-/* The window of rows that a run touches, in any ordering. */
+/* The window of rows that a run touches. */
 static void find_window(const struct blco *x, int mode, struct host_run *run)
 {
+    uint32_t row[BATCH];
     run->low = UINT64_MAX;
     run->high = 0;
-    uint64_t i = run->first;
-    for (uint64_t b = blco_block_of(x, i); i < run->last; b++) {
-        struct host_row_operand o = operand_of(x, mode, b);
-        uint64_t end = least_of(run->last, x->block[b].first + x->block[b].count);
-        for (; i < end; i++) {
-            uint64_t row = host_row_coordinate(&o, i);
-            run->low = row < run->low ? row : run->low;
-            run->high = row > run->high ? row : run->high;
+    for (uint64_t i = run->first; i < run->last; i += BATCH) {
+        const uint64_t count = least_of(BATCH, run->last - i);
+        blco_decode_mode(x, mode, i, count, row);
+        for (uint64_t j = 0; j < count; j++) {
+            run->low = row[j] < run->low ? row[j] : run->low;
+            run->high = row[j] > run->high ? row[j] : run->high;
         }
     }
 }
 
-/* Prefetching pays where rows fill more than half of the cache that cores share, and costs time
- * where they fill less. */
-static uint64_t near_bytes(void)
+static uint64_t far_bytes(void)
 {
     const uint64_t shared = machine_shared_cache();
     return shared ? shared / 2 : NEAR_CACHES * machine_core_cache();
 }
 
+/* How many nonzeros ahead rows are prefetched. Where all rows are in a core's cache, prefetching
+ * costs time; where they fill more than half of the cache that cores share, it pays; in between,
+ * that depends on the processor and the rank. */
+static uint64_t rows_ahead(const struct host_mttkrp *p, const struct host_rows *rows)
+{
+    const struct host_trial *t = &p->trial[rows->precision];
+    const uint64_t bytes = p->other_rows * rows->rank * precision_bytes(rows->precision);
+    if (bytes > p->far_bytes)
+        return FAR_AHEAD;
+    if (bytes <= p->near_bytes)
+        return 0;
+    const bool prefetch = t->calls < TRIALS ? t->calls % 2 == 1 : t->least[1] < t->least[0];
+    return prefetch ? AHEAD : 0;
+}
+
+/* Takes down what a call took. */
+static void note_trial(struct host_trial *t, double seconds)
+{
+    double *least = &t->least[t->calls % 2];
+    if (t->calls < 2 || seconds < *least)
+        *least = seconds;
+    t->calls++;
+}
+
+/* Cuts p->nnz nonzeros into about `runs` runs, and fills the rest of *p. */
+static enum status cut_runs(struct host_mttkrp *p, uint64_t runs, struct error *error)
+{
+    if (runs < 1)
+        runs = 1;
+    uint64_t length = (p->nnz + runs - 1) / runs;
+    p->nruns = length > 0 ? (p->nnz + length - 1) / length : 0; /* no run is empty */
+    p->run = memory_array(p->nruns, sizeof *p->run, error);
+    if (!p->run)
+        return error->status;
+    for (uint64_t k = 0; k < p->nruns; k++) {
+        p->run[k].first = k * length;
+        p->run[k].last = least_of(p->nnz, (k + 1) * length);
+    }
+    p->near_bytes = machine_core_cache();
+    p->far_bytes = far_bytes();
+    for (int n = 0; n < p->shape.order; n++)
+        p->other_rows += n == p->mode ? 0 : p->shape.dims[n];
+    return STATUS_OK;
+}
+
+enum status host_mttkrp_prepare_ordered(struct host_mttkrp *p, const struct host_slices *slices,
+                                        struct error *error)
+{
+    *p = (struct host_mttkrp){.slices = slices,
+                              .shape = slices->shape,
+                              .nnz = slices->nnz,
+                              .mode = slices->mode,
+                              .conflict = CONFLICT_ORDERED};
+    if (cut_runs(p, least_of(p->nnz / MIN_RUN_NNZ, MAX_RUNS), error) != STATUS_OK)
+        return error->status;
+    for (uint64_t k = 0; k < p->nruns; k++) {
+        struct host_run *run = &p->run[k];
+        run->slice = host_slices_of(slices, run->first);
+        run->low = slices->row[run->slice];
+        run->high = slices->row[host_slices_of(slices, run->last - 1)];
+        run->scratch = p->scratch_rows;
+        p->scratch_rows += 2; /* the run's first and last row */
+    }
+    return STATUS_OK;
+}
+
 enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int mode,
                                 enum conflict conflict, uint64_t copies, struct error *error)
 {
-    memset(p, 0, sizeof *p);
-    bool windows = conflict == CONFLICT_HIERARCHICAL;
+    const bool windows = conflict == CONFLICT_HIERARCHICAL;
+    *p = (struct host_mttkrp){
+        .x = x, .shape = x->shape, .nnz = x->nnz, .mode = mode, .conflict = conflict};
     uint64_t runs = windows ? least_of(copies, x->nnz) : least_of(x->nnz / MIN_RUN_NNZ, MAX_RUNS);
-    if (runs < 1)
-        runs = 1;
-    uint64_t length = (x->nnz + runs - 1) / runs;
-    if (length > 0)
-        runs = (x->nnz + length - 1) / length; /* no run is empty */
-    else
-        runs = 0;
-    p->run = memory_array(runs, sizeof *p->run, error);
-    if (!p->run)
+    if (cut_runs(p, runs, error) != STATUS_OK)
         return error->status;
-    p->x = x;
-    p->mode = mode;
-    p->conflict = conflict;
-    p->near_bytes = near_bytes();
-    for (int n = 0; n < x->shape.order; n++)
-        p->other_rows += n == mode ? 0 : x->shape.dims[n];
-    p->nruns = runs;
-
-#pragma omp parallel for schedule(static) if (runs > 1)
-    for (uint64_t k = 0; k < runs; k++) {
+#pragma omp parallel for schedule(static) if (p->nruns > 1)
+    for (uint64_t k = 0; k < p->nruns; k++) {
         struct host_run *run = &p->run[k];
-        run->first = k * length;
-        run->last = least_of(x->nnz, run->first + length);
-        run->low = row_of(x, mode, run->first);
-        run->high = row_of(x, mode, run->last - 1);
+        run->slice = 0;
+        run->low = run->high = row_of(x, mode, run->first);
         if (windows)
             find_window(x, mode, run);
     }
-    for (uint64_t k = 0; k < runs; k++) {
+    for (uint64_t k = 0; k < p->nruns; k++) {
         p->run[k].scratch = p->scratch_rows;
         if (windows)
             p->scratch_rows += p->run[k].high - p->run[k].low + 1;
-        else if (conflict == CONFLICT_ORDERED)
-            p->scratch_rows += 2; /* the run's first and last row */
     }
     return STATUS_OK;
 }
@@ -110,43 +153,71 @@ void host_mttkrp_free(struct host_mttkrp *p)
     memset(p, 0, sizeof *p);
 }
 
-/* One run for one tile of columns, block by block. */
-static void sum_run_tile(struct host_row_sums *s, const struct blco *x, int mode,
-                         const struct host_run *run)
+/* Decodes nonzeros [first, first + count) of p->x. Those that stand side by side and have one row
+ * become a slice, unless each is to be added by itself. */
+static void decode(const struct host_mttkrp *p, uint64_t first, uint64_t count, struct batch *b)
 {
-    host_row_sums_begin(s, run->low);
-    uint64_t i = run->first;
-    for (uint64_t b = blco_block_of(x, i); i < run->last; b++) {
-        uint64_t end = least_of(run->last, x->block[b].first + x->block[b].count);
-        s->target = operand_of(x, mode, b);
-        for (int n = 0, k = 0; n < x->shape.order; n++) {
-            if (n == mode)
-                continue;
-            const void *rows = s->other[k].rows;
-            s->other[k] = operand_of(x, n, b);
-            s->other[k++].rows = rows;
-        }
-        host_row_sums_add(s, i, end);
-        i = end;
+    uint32_t row[BATCH];
+    blco_decode_mode(p->x, p->mode, first, count, row);
+    for (int w = 0; w < p->x->ordering.words; w++)
+        for (uint64_t i = 0; i < BATCH; i += WORDS_OF_A_LINE)
+            __builtin_prefetch(p->x->index[w] + first + BATCH + i);
+    const bool each = p->conflict == CONFLICT_ATOMIC;
+    for (uint64_t i = 0, slice = 0; i < count; i++) { /* without branches: slices are short */
+        b->row[slice] = row[i];
+        b->end[slice] = i + 1;
+        slice += each | (i + 1 == count || row[i + 1] != row[i]);
     }
-    host_row_sums_end(s);
+    for (int n = 0, k = 0; n < p->shape.order; n++)
+        if (n != p->mode)
+            blco_decode_mode(p->x, n, first, count, b->coordinate[k++]);
+}
+
+/* One run for one tile of columns, of nonzeros in any ordering. */
+static void sum_batches(struct host_row_sums *s, const struct host_mttkrp *p,
+                        const struct host_run *run)
+{
+    struct batch b;
+    for (uint64_t i = run->first; i < run->last; i += BATCH) {
+        const uint64_t count = least_of(BATCH, run->last - i);
+        struct host_nonzeros x = {.value = p->x->value + i, .row = b.row, .end = b.end};
+        for (int k = 0; k < s->others; k++)
+            x.coordinate[k] = b.coordinate[k];
+        decode(p, i, count, &b);
+        host_row_sums_add(s, &x, 0, 0, count);
+    }
+}
+
+static void sum_slices(struct host_row_sums *s, const struct host_mttkrp *p,
+                       const struct host_run *run)
+{
+    const struct host_slices *slices = p->slices;
+    struct host_nonzeros x = {.value = slices->value, .row = slices->row, .end = slices->end};
+    for (int n = 0, k = 0; n < p->shape.order; n++)
+        if (n != p->mode)
+            x.coordinate[k++] = slices->coordinate[n];
+    host_row_sums_add(s, &x, run->slice, run->first, run->last);
 }
 
 /* All tiles of columns of a run; *s says where the run's rows go. */
-static void sum_run_tiles(struct host_row_sums *s, const struct host_mttkrp *p,
-                          const struct host_run *run, const struct host_rows *rows)
+static void sum_run(struct host_row_sums *s, const struct host_mttkrp *p,
+                    const struct host_run *run, const struct host_rows *rows)
 {
-    s->others = p->x->shape.order - 1;
-    s->value = p->x->value;
+    s->others = p->shape.order - 1;
     s->rank = rows->rank;
     s->precision = rows->precision;
-    s->distant = p->other_rows * s->rank * precision_bytes(s->precision) > p->near_bytes;
+    s->ahead = rows_ahead(p, rows);
     for (s->column = 0; s->column < s->rank; s->column += s->width) {
         s->width = simd_tile_width(s->rank - s->column, s->precision);
-        for (int n = 0, k = 0; n < p->x->shape.order; n++)
+        for (int n = 0, k = 0; n < p->shape.order; n++)
             if (n != p->mode)
-                s->other[k++].rows = host_entry_of(rows->of[n], s->column, s->precision);
-        sum_run_tile(s, p->x, p->mode, run);
+                s->rows[k++] = host_entry_of(rows->of[n], s->column, s->precision);
+        host_row_sums_begin(s, run->low);
+        if (p->slices)
+            sum_slices(s, p, run);
+        else
+            sum_batches(s, p, run);
+        host_row_sums_end(s);
     }
 }
 
@@ -188,7 +259,7 @@ static void add_boundaries(const struct host_mttkrp *p, const struct host_rows *
 static void mttkrp_ordered(const struct host_mttkrp *p, const struct host_rows *rows, void *m,
                            void *scratch)
 {
-    const uint64_t length = p->x->shape.dims[p->mode], rank = rows->rank;
+    const uint64_t length = p->shape.dims[p->mode], rank = rows->rank;
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
         const struct host_run *run = &p->run[k];
@@ -201,7 +272,7 @@ static void mttkrp_ordered(const struct host_mttkrp *p, const struct host_rows *
                                   .high_row = host_entry(scratch, boundary + rank, rows->precision),
                                   .zero_from = k == 0 ? 0 : run->low,
                                   .zero_to = k + 1 < p->nruns ? p->run[k + 1].low : length};
-        sum_run_tiles(&s, p, run, rows);
+        sum_run(&s, p, run, rows);
     }
     add_boundaries(p, rows, m, scratch);
 }
@@ -211,7 +282,7 @@ static void merge_windows(const struct host_mttkrp *p, const struct host_rows *r
                           const void *scratch)
 {
     const enum precision precision = rows->precision;
-    const uint64_t length = p->x->shape.dims[p->mode], rank = rows->rank;
+    const uint64_t length = p->shape.dims[p->mode], rank = rows->rank;
 #pragma omp parallel for schedule(static) if (p->nruns > 1)
     for (uint64_t i = 0; i < length; i++) {
         void *to = host_entry(m, i * rank, precision);
@@ -237,7 +308,7 @@ static void mttkrp_windows(const struct host_mttkrp *p, const struct host_rows *
             .sink = HOST_ROW_ADD,
             .m = host_entry(scratch, run->scratch * rows->rank, rows->precision),
             .low = run->low};
-        sum_run_tiles(&s, p, run, rows);
+        sum_run(&s, p, run, rows);
     }
     merge_windows(p, rows, m, scratch);
 }
@@ -245,24 +316,28 @@ static void mttkrp_windows(const struct host_mttkrp *p, const struct host_rows *
 /* Neighbouring nonzeros of a row are summed and added as one; the baseline adds each by itself. */
 static void mttkrp_atomic(const struct host_mttkrp *p, const struct host_rows *rows, void *m)
 {
-    zero_rows(m, p->x->shape.dims[p->mode], rows);
+    zero_rows(m, p->shape.dims[p->mode], rows);
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
         struct host_row_sums s = {.sink = p->conflict == CONFLICT_ATOMIC ? HOST_ROW_ATOMIC_EACH
                                                                          : HOST_ROW_ATOMIC,
                                   .m = m};
-        sum_run_tiles(&s, p, &p->run[k], rows);
+        sum_run(&s, p, &p->run[k], rows);
     }
 }
 
-void host_mttkrp(const struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch)
+void host_mttkrp(struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch)
 {
+    struct host_trial *trial = &p->trial[rows->precision];
+    const double start = clock_now();
     if (p->nruns == 0)
-        zero_rows(m, p->x->shape.dims[p->mode], rows);
+        zero_rows(m, p->shape.dims[p->mode], rows);
     else if (p->conflict == CONFLICT_ORDERED)
         mttkrp_ordered(p, rows, m, scratch);
     else if (p->conflict == CONFLICT_HIERARCHICAL)
         mttkrp_windows(p, rows, m, scratch);
     else
         mttkrp_atomic(p, rows, m);
+    if (trial->calls < TRIALS)
+        note_trial(trial, clock_now() - start);
 }

@@ -7,32 +7,49 @@
 #include <stdint.h>
 
 #include "backend/host/host_entries.h"
+#include "backend/host/host_slices.h"
 #include "base/error.h"
 #include "plan/conflict.h"
 #include "tensor/blco.h"
 
-/* Consecutive nonzeros that one thread sums, and the rows of M that they touch: `low` to `high`,
- * which are the rows of the first and the last nonzero where the ordering is the mode's own. */
+/* Consecutive nonzeros that one thread sums, and the rows of M that they touch. */
 struct host_run {
-    uint64_t first, last; /* nonzeros [first, last)                               */
-    uint64_t low, high;   /* rows low to high of M, both included                 */
-    uint64_t scratch;     /* this run's first row in the scratch array            */
+    uint64_t first, last; /* nonzeros [first, last)                                        */
+    uint64_t slice;       /* ORDERED: the slice of the first                               */
+    uint64_t low, high;   /* ORDERED: rows of the first and the last nonzero; HIERARCHICAL:
+                           * rows low to high of M, both included; else the first nonzero's  */
+    uint64_t scratch;     /* this run's first row in the scratch array                     */
+};
+
+/* Whether prefetching rows pays: what calls with and without took. */
+struct host_trial {
+    int calls;
+    double least[2]; /* seconds: without and with */
 };
 
 struct host_mttkrp {
-    const struct blco *x; /* not owned                                            */
+    const struct blco *x;             /* not owned; NULL for ORDERED                        */
+    const struct host_slices *slices; /* not owned; NULL for all others                     */
+    struct shape shape;
+    uint64_t nnz;
     int mode;
-    enum conflict conflict; /* ORDERED: x is in the ordering of `mode`              */
+    enum conflict conflict;
     uint64_t nruns;
-    struct host_run *run;  /* (nruns); owned                                       */
-    uint64_t scratch_rows; /* rows of R entries that host_mttkrp needs as scratch  */
-    uint64_t other_rows;   /* rows of the other modes' factors together            */
-    uint64_t near_bytes;   /* factors of so many bytes are as good as in cache     */
+    struct host_run *run;       /* (nruns); owned                                       */
+    uint64_t scratch_rows;      /* rows of R entries that host_mttkrp needs as scratch  */
+    uint64_t other_rows;        /* rows of the other modes' factors together            */
+    uint64_t near_bytes;        /* rows of all factors that read as if all were near ...         */
+    uint64_t far_bytes;         /* ... or, of more bytes than these, far                        */
+    struct host_trial trial[2]; /* [precision]: of rows in between                          */
 };
 
-/* Prepares mode `mode` of x, which must stay as it is while *p is in use. `copies` is the number of
- * private windows that HIERARCHICAL may use; ORDERED needs x in the ordering of `mode`.
+/* Prepares ORDERED for the mode of *slices, which must stay as it is while *p is in use.
  * STATUS_MEMORY; on failure *p is empty. The caller frees *p with host_mttkrp_free. */
+enum status host_mttkrp_prepare_ordered(struct host_mttkrp *p, const struct host_slices *slices,
+                                        struct error *error);
+
+/* Prepares any other conflict resolution for mode `mode` of x, in any ordering, likewise. `copies`
+ * is the number of private windows that HIERARCHICAL may use. */
 enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int mode,
                                 enum conflict conflict, uint64_t copies, struct error *error);
 
@@ -45,8 +62,9 @@ struct host_rows {
 
 /* m (I_mode x R) from rows->of[n] for n != mode; scratch (scratch_rows x R) is overwritten. Entries
  * of both have the precision of the rows. With ORDERED and HIERARCHICAL the result does not depend
- * on the number of threads. */
-void host_mttkrp(const struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch);
+ * on the number of threads. The first calls find out whether prefetching pays, which changes no
+ * result. One call at a time for one *p. */
+void host_mttkrp(struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch);
 
 /* Accepts an empty *p. */
 void host_mttkrp_free(struct host_mttkrp *p);

@@ -5,24 +5,26 @@
 #ifndef BLCO_HOST_RESIDUAL_SIMD_H
 #define BLCO_HOST_RESIDUAL_SIMD_H
 
-#include "backend/host/host_row_sums.h"
-#include "kernels/shared/double_double.h"
+#include <stdint.h>
 
-/* Nonzeros of one block of an ordering, and the model. Arrays are not owned. */
-struct host_residual_block {
+#include "kernels/shared/double_double.h"
+#include "tensor/shape.h"
+
+/* Some nonzeros, and the model. Arrays are not owned. */
+struct host_residual_batch {
     int order;
     uint64_t rank;
-    const double *weight; /* (R)                                                            */
-    const double *value;  /* (nnz)                                                          */
-    struct host_row_operand mode[MAX_ORDER]; /* of each mode, or of the mode's group        */
-    const uint32_t *coordinate[MAX_ORDER];   /* (tuples): of mode n, where its group has
-                                              * several modes; else NULL                    */
+    const double *weight;             /* (R)                                                   */
+    const void *rows[MAX_ORDER];      /* (I_n x R): the factor matrices                        */
+    const double *value;              /* (count)                                               */
+    const uint32_t *at[MAX_ORDER];    /* (count): coordinates in mode n, or in its group       */
+    const uint32_t *tuple[MAX_ORDER]; /* (tuples): coordinates in mode n of its group's tuples,
+                                       * where the group has several modes; else NULL          */
 };
 
 struct host_residual_kernels {
-    /* The sum over nonzeros [first, last) of x (x - 2 m), m being the model's value. */
-    struct double_double (*nonzeros)(const struct host_residual_block *p, uint64_t first,
-                                     uint64_t last);
+    /* The sum over `count` nonzeros of x (x - 2 m), m being the model's value. */
+    struct double_double (*nonzeros)(const struct host_residual_batch *p, uint64_t count);
     /* row (R): entry j >= i becomes the inner product of the columns i and j of A (rows x R). */
     void (*gram_row)(const void *a, uint64_t rows, uint64_t rank, uint64_t i,
                      struct double_double *row);

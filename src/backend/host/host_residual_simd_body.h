@@ -69,14 +69,13 @@ INLINE struct double_double total(const struct wide *x)
     return two_sum(high[0], low[0]);
 }
 
-static struct double_double model_at(const struct host_residual_block *p, uint64_t i)
+static struct double_double model_at(const struct host_residual_batch *p, uint64_t i)
 {
     const entry *row[MAX_ORDER];
     struct wide sum = {0};
     for (int n = 0; n < p->order; n++) {
-        uint64_t at = host_row_coordinate(&p->mode[n], i);
-        row[n] = (const entry *)p->mode[n].rows +
-                 (p->coordinate[n] ? p->coordinate[n][at] : at) * p->rank;
+        uint64_t at = p->at[n][i];
+        row[n] = (const entry *)p->rows[n] + (p->tuple[n] ? p->tuple[n][at] : at) * p->rank;
     }
     for (uint64_t r = 0; r < p->rank; r += SIMD_WIDTH) {
         uint64_t width = p->rank - r;
@@ -88,11 +87,10 @@ static struct double_double model_at(const struct host_residual_block *p, uint64
     return total(&sum);
 }
 
-static struct double_double nonzeros(const struct host_residual_block *p, uint64_t first,
-                                     uint64_t last)
+static struct double_double nonzeros(const struct host_residual_batch *p, uint64_t count)
 {
     struct double_double sum = {0, 0};
-    for (uint64_t i = first; i < last; i++)
+    for (uint64_t i = 0; i < count; i++)
         sum = dd_add(sum, dd_misfit(p->value[i], model_at(p, i)));
     return sum;
 }

@@ -45,14 +45,16 @@ static const struct host_row_sums_kernels *const single_kernels[] = {
 #endif
 };
 
-void host_row_sums_add(struct host_row_sums *s, uint64_t first, uint64_t last)
+void host_row_sums_add(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t slice,
+                       uint64_t first, uint64_t last)
 {
     int order = s->others >= 2 && s->others <= 4 ? s->others - 2 : 3;
     uint64_t simd = simd_width(s->width, s->precision), vectors = (s->width + simd - 1) / simd;
     bool overlap = s->width % simd != 0;
     const struct host_row_sums_kernels *const *of =
         s->precision == PRECISION_SINGLE ? single_kernels : kernels;
-    of[__builtin_ctzll(simd)]->kernel[s->distant][order][overlap][vectors - 1](s, first, last);
+    of[__builtin_ctzll(simd)]->kernel[s->ahead > 0][order][overlap][vectors - 1](s, x, slice, first,
+                                                                                 last);
 }
 
 void host_row_sums_begin(struct host_row_sums *s, uint64_t row)

@@ -61,86 +61,69 @@ INLINE void put_row(const struct host_row_sums *s, const struct tile *t, uint64_
         host_row_unlock(row);
 }
 
-/* Nonzeros are decoded some at a time, in loops that vectorise. Where the operands' rows are
- * too many for the cache, they are prefetched AHEAD nonzeros before their use. */
-#define AHEAD              32
-#define CACHE_LINE         (64 / ENTRY_BYTES) /* entries */
-#define DECODE_NNZ         128
-#define DISTANT_DECODE_NNZ 256
+/* The processor reads ahead along arrays, but not far enough where rows of factors come in between:
+ * coordinates and values are prefetched STREAM_AHEAD nonzeros before their use. */
+#define STREAM_AHEAD 64
+#define CACHE_LINE   (64 / ENTRY_BYTES) /* entries */
+#define KEEP_NNZ     128                /* of a row, whose sum in floats is then kept */
 
-/* Up to `most` decoded nonzeros: DECODE_NNZ, or DISTANT_DECODE_NNZ where distant. Arrays as compact
- * as `most` allows show in the time. */
-struct decoded {
-    const entry *at[(MAX_ORDER - 1) * DISTANT_DECODE_NNZ]; /* (others x most): operands' rows */
-    uint64_t row[DISTANT_DECODE_NNZ];                      /* (most): rows of M */
+/* What a kernel reads: `last` as of the kernel, `ahead` as of the sum. */
+struct reading {
+    const entry *rows[MAX_ORDER - 1];
+    const uint32_t *coordinate[MAX_ORDER - 1];
+    const double *value;
+    uint64_t rank, last, ahead;
 };
 
-/* at[j] = the operand's row of nonzero first + j. A shift is much cheaper than a product in vectors
- * of 64-bit numbers. */
-static void decode_rows(const struct host_row_operand *o, uint64_t rank, uint64_t first,
-                        uint64_t count, const entry **restrict at)
+INLINE const entry *row_at(const struct reading *r, int n, uint64_t i)
 {
-    const uint64_t *word = o->word + first, mask = o->mask;
-    const entry *rows = (const entry *)o->rows + o->base * rank;
-    const int shift = o->shift;
-    if ((rank & (rank - 1)) == 0) {
-        const int left = __builtin_ctzll(rank);
-        for (uint64_t j = 0; j < count; j++)
-            at[j] = rows + (((word[j] >> shift) & mask) << left);
-    } else {
-        for (uint64_t j = 0; j < count; j++)
-            at[j] = rows + ((word[j] >> shift) & mask) * rank;
-    }
+    return r->rows[n] + r->coordinate[n][i] * r->rank;
 }
 
-static void decode_target(const struct host_row_operand *o, uint64_t first, uint64_t count,
-                          uint64_t *restrict row)
+/* Every second nonzero calls; each line is asked for once. */
+INLINE void prefetch_stream(const struct reading *r, uint64_t i, int others)
 {
-    const uint64_t *word = o->word + first, mask = o->mask, base = o->base;
-    const int shift = o->shift;
-    for (uint64_t j = 0; j < count; j++)
-        row[j] = base | ((word[j] >> shift) & mask);
+    if (i & 6)
+        return;
+    __builtin_prefetch(r->value + i + STREAM_AHEAD);
+    if (i & 8)
+        return;
+    for (int n = 0; n < others; n++)
+        __builtin_prefetch(r->coordinate[n] + i + STREAM_AHEAD);
 }
 
-/* Nonzeros [first, first + count), count <= most. */
-static void decode(const struct host_row_sums *s, uint64_t first, uint64_t count, uint64_t most,
-                   struct decoded *d)
+INLINE void prefetch_rows(const struct reading *r, const struct tile *t, uint64_t i, int others)
 {
-    decode_target(&s->target, first, count, d->row);
-    for (int n = 0; n < s->others; n++)
-        decode_rows(&s->other[n], s->rank, first, count, d->at + (uint64_t)n * most);
+    if (i + r->ahead >= r->last)
+        return;
+    for (int n = 0; n < others; n++)
+        for (uint64_t c = 0; c < t->last + SIMD_WIDTH; c += CACHE_LINE)
+            __builtin_prefetch(row_at(r, n, i + r->ahead) + c);
 }
 
-/* Prefetches the operands' rows of decoded nonzeros [j, j + n). */
-INLINE void prefetch_rows(const struct decoded *d, const struct tile *t, uint64_t j, uint64_t n,
-                          uint64_t most, int others)
+/* sum += the product of nonzero i. */
+INLINE void add_product(vec *sum, const struct reading *r, const struct tile *t, uint64_t i,
+                        int others, int vectors)
 {
-    for (uint64_t i = j; i < j + n; i++)
-        for (int o = 0; o < others; o++)
-            for (uint64_t c = 0; c < t->last + SIMD_WIDTH; c += CACHE_LINE)
-                __builtin_prefetch(d->at[(uint64_t)o * most + i] + c);
-}
-
-/* sum += the product of decoded nonzero j. */
-INLINE void add_product(vec *sum, const struct decoded *d, const struct tile *t, uint64_t j,
-                        entry value, uint64_t most, int others, int vectors)
-{
+    const entry value = (entry)r->value[i];
     for (int v = 0; v < vectors; v++) {
         uint64_t c = column_of(t->last, v, vectors);
-        vec product = others > 0 ? value * load(d->at[(uint64_t)(others - 1) * most + j] + c)
-                                 : (vec){0} + value;
+        vec product = others > 0 ? value * load(row_at(r, others - 1, i) + c) : (vec){0} + value;
         for (int n = others - 2; n >= 0; n--)
-            product *= load(d->at[(uint64_t)n * most + j] + c);
+            product *= load(row_at(r, n, i) + c);
         sum[v] += product;
     }
 }
 
-/* s->sum += sum. */
-INLINE void keep_sum(struct host_row_sums *s, const struct tile *t, const vec *sum, int vectors)
+/* s->sum += both sums, which become 0. */
+INLINE void keep_sums(struct host_row_sums *s, const struct tile *t, vec *sum, vec *other_sum,
+                      int vectors)
 {
     entry part[HOST_ROW_SUMS_MAX_TILE];
-    for (int v = 0; v < vectors; v++)
-        store(part + column_of(t->last, v, vectors), sum[v]);
+    for (int v = 0; v < vectors; v++) {
+        store(part + column_of(t->last, v, vectors), sum[v] + other_sum[v]);
+        sum[v] = other_sum[v] = (vec){0};
+    }
     for (uint64_t c = 0; c < t->last + SIMD_WIDTH; c++)
         s->sum[c] += (double)part[c];
 }
@@ -175,68 +158,70 @@ INLINE void change_row(struct host_row_sums *s, const struct tile *t, uint64_t r
         sum[v] = other_sum[v] = (vec){0};
 }
 
+/* Adds nonzeros [i, end) of a row, by turns to two sums, since a sum must wait for the addition
+ * before it. */
+INLINE void add_products(vec *sum, vec *other_sum, const struct reading *r, const struct tile *t,
+                         uint64_t i, uint64_t end, int others, int vectors, bool distant)
+{
+    for (; i + 1 < end; i += 2) {
+        prefetch_stream(r, i, others);
+        if (distant) {
+            prefetch_rows(r, t, i, others);
+            prefetch_rows(r, t, i + 1, others);
+        }
+        add_product(sum, r, t, i, others, vectors);
+        add_product(other_sum, r, t, i + 1, others, vectors);
+    }
+    if (i < end) {
+        if (distant)
+            prefetch_rows(r, t, i, others);
+        add_product(sum, r, t, i, others, vectors);
+    }
+}
+
 /* The one kernel body. `others`, `vectors` and, where `exact`, the tile are constants, so that
- * loops over them unroll and a tile's products and sums live in registers. A row is summed twice,
- * by every other nonzero, since a sum must wait for the addition before it. Sums of floats are kept
- * (in s->sum, in double precision) after every `most` nonzeros. */
-INLINE void row_sums_body(struct host_row_sums *s, uint64_t first, uint64_t last, int others,
-                          int vectors, bool exact, bool distant)
+ * loops over them unroll and a tile's products and sums live in registers. Sums of floats are kept
+ * (in s->sum, in double precision) after every KEEP_NNZ nonzeros. */
+INLINE void row_sums_body(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t slice,
+                          uint64_t first, uint64_t last, int others, int vectors, bool exact,
+                          bool distant)
 {
     const struct tile t = tile_of(exact ? (uint64_t)vectors * SIMD_WIDTH : s->width, vectors);
-    /* `same` is the present row; no row at all where each nonzero is added by itself. */
-    const uint64_t each = s->sink == HOST_ROW_ATOMIC_EACH ? UINT64_MAX : 0;
-    uint64_t row = s->row, same = row | each;
+    const bool each = s->sink == HOST_ROW_ATOMIC_EACH;
+    struct reading r = {.value = x->value, .rank = s->rank, .last = last, .ahead = s->ahead};
+    for (int n = 0; n < others; n++) {
+        r.rows[n] = s->rows[n];
+        r.coordinate[n] = x->coordinate[n];
+    }
     vec sum[4], other_sum[4];
     for (int v = 0; v < vectors; v++)
         sum[v] = other_sum[v] = (vec){0};
-    bool kept = IS_SINGLE;
-    if (!IS_SINGLE)
-        take_kept(s, &t, sum, vectors);
-    const uint64_t most = distant ? DISTANT_DECODE_NNZ : DECODE_NNZ;
-    struct decoded d;
-    for (uint64_t begin = first; begin < last; begin += most) {
-        const double *value = s->value + begin;
-        uint64_t count = last - begin < most ? last - begin : most;
-        decode(s, begin, count, most, &d);
-        if (distant)
-            prefetch_rows(&d, &t, 0, count < AHEAD ? count : AHEAD, most, others);
-        for (uint64_t j = 0; j < count; j++) {
-            for (; j + 1 < count && d.row[j] == same && d.row[j + 1] == same; j += 2) {
-                if (distant && j + 2 + AHEAD <= count)
-                    prefetch_rows(&d, &t, j + AHEAD, 2, most, others);
-                add_product(sum, &d, &t, j, (entry)value[j], most, others, vectors);
-                add_product(other_sum, &d, &t, j + 1, (entry)value[j + 1], most, others, vectors);
-            }
-            if (j == count)
-                break;
-            if (distant && j + AHEAD < count)
-                prefetch_rows(&d, &t, j + AHEAD, 1, most, others);
-            if (d.row[j] != same) {
-                uint64_t next = d.row[j];
-                change_row(s, &t, row, next, &kept, sum, other_sum, vectors);
-                row = next;
-                same = row | each;
-            }
-            add_product(sum, &d, &t, j, (entry)value[j], most, others, vectors);
-        }
-        if (IS_SINGLE || begin + count == last) {
-            for (int v = 0; v < vectors; v++)
-                sum[v] += other_sum[v];
-            keep_sum(s, &t, sum, vectors);
-            for (int v = 0; v < vectors; v++)
-                sum[v] = other_sum[v] = (vec){0};
+    uint64_t row = s->row;
+    bool kept = true;
+    for (uint64_t i = first; i < last; slice++) {
+        const uint64_t next = x->row[slice], end = x->end[slice] < last ? x->end[slice] : last;
+        if (next != row || each)
+            change_row(s, &t, row, next, &kept, sum, other_sum, vectors);
+        row = next;
+        for (; IS_SINGLE && end - i > KEEP_NNZ; i += KEEP_NNZ) {
+            add_products(sum, other_sum, &r, &t, i, i + KEEP_NNZ, others, vectors, distant);
+            keep_sums(s, &t, sum, other_sum, vectors);
             kept = true;
         }
+        add_products(sum, other_sum, &r, &t, i, end, others, vectors, distant);
+        i = end;
     }
+    keep_sums(s, &t, sum, other_sum, vectors);
     s->row = row;
 }
 
 /* The list of specialisations: orders 3 to 5 and any other; tiles of 1 to 4 vectors that do not
- * overlap, and of 2 to 4 that do; operands' rows in cache and distant. */
+ * overlap, and of 2 to 4 that do; factors' rows in cache and distant, which are prefetched. */
 #define KERNEL(name, others, vectors, exact, distant)                                              \
-    static void name(struct host_row_sums *s, uint64_t first, uint64_t last)                       \
+    static void name(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t slice,       \
+                     uint64_t first, uint64_t last)                                                \
     {                                                                                              \
-        row_sums_body(s, first, last, others, vectors, exact, distant);                            \
+        row_sums_body(s, x, slice, first, last, others, vectors, exact, distant);                  \
     }
 #define KERNELS(name, others, distant)                                                             \
     KERNEL(name##_1, others, 1, true, distant)                                                     \

@@ -18,8 +18,8 @@ void host_sweep_close(struct host_sweep *s)
     for (int n = 0; n < MAX_ORDER; n++) {
         host_mttkrp_free(&s->reduced[n]);
         host_mttkrp_free(&s->within[n]);
-        blco_free(&s->ordered[n]);
-        blco_free(&s->tuple_tensor[n]);
+        host_slices_free(&s->ordered[n]);
+        host_slices_free(&s->tuple_tensor[n]);
         memory_free(s->coordinate[n]);
         memory_free(s->product[n]);
         memory_free(s->partial[n]);
@@ -36,9 +36,9 @@ static uint64_t row_bytes(const struct host_sweep *s)
 /* The orderings of a tensor that are being built. */
 struct building {
     const struct coo *x;
-    struct blco *alto;    /* NULL: not wanted               */
-    struct blco *ordered; /* [n]: the ordering of mode n    */
-    const bool *wanted;   /* [n]: whether ordered[n] is     */
+    struct blco *alto;           /* NULL: not wanted            */
+    struct host_slices *ordered; /* [n]: the ordering of mode n */
+    const bool *wanted;          /* [n]: whether ordered[n] is  */
     struct backend_seconds *times;
     struct progress *progress; /* may be NULL */
     int all, done;             /* orderings */
@@ -58,7 +58,10 @@ static enum status build_one(struct building *b, int kind, struct error *error)
     bool alto = kind == ORDERING_ALTO;
     double start = clock_now();
     announce(b);
-    enum status status = blco_build(alto ? b->alto : &b->ordered[kind], b->x, &options, error);
+    struct blco built;
+    enum status status = blco_build(alto ? b->alto : &built, b->x, &options, error);
+    if (status == STATUS_OK && !alto)
+        status = host_slices_take(&b->ordered[kind], &built, kind, error);
     *(alto ? &b->times->alto : &b->times->replica[kind]) = clock_lap(&start);
     return status;
 }
@@ -78,7 +81,9 @@ static enum status build_from_common(struct building *b, struct error *error)
         if (!b->wanted[n] || (n == common && i < order))
             continue;
         announce(b);
-        blco_build_from(&b->ordered[n], &presort, n, i == order, error);
+        struct blco built;
+        if (blco_build_from(&built, &presort, n, i == order, error) == STATUS_OK)
+            host_slices_take(&b->ordered[n], &built, n, error);
         b->times->replica[n] = clock_lap(&start);
     }
     blco_presort_free(&presort);
@@ -148,17 +153,17 @@ static enum status build_shared(struct host_sweep *s, struct grouped_tensor *gro
 }
 
 /* Bytes that mode groups take beside an ordering for each group: for each tuple two rows and, for
- * each mode of the group, a coordinate and an entry of an ordering of the tuples. */
+ * each mode of the group, a coordinate and an ordering of the tuples. */
 static uint64_t bytes_of_groups(const struct grouped_tensor *grouped, uint64_t row_bytes)
 {
     const struct mode_groups *groups = &grouped->mode_groups;
     uint64_t bytes = 0;
     for (int g = 0; g < groups->groups; g++) {
         uint64_t size = (uint64_t)mode_groups_size(groups, g);
+        uint64_t tuples = grouped->reduced.shape.dims[g];
         if (size > 1)
-            bytes +=
-                grouped->reduced.shape.dims[g] *
-                (2 * row_bytes + size * (sizeof(uint32_t) + 2 * sizeof(uint64_t) + sizeof(double)));
+            bytes += tuples * (2 * row_bytes + size * sizeof(uint32_t)) +
+                     size * host_slices_bytes((int)size + 1, tuples, tuples);
     }
     return bytes;
 }
@@ -205,14 +210,9 @@ static enum status build(struct host_sweep *s, const struct coo *x, const struct
     return s->sweep.shared ? STATUS_OK : build_decided(s, x, progress, error);
 }
 
-/* Raises *rows to the scratch rows that this MTTKRP needs. */
-static void prepare_mttkrp(struct host_mttkrp *mttkrp, const struct blco *tensor, int mode,
-                           enum conflict conflict, uint64_t copies, uint64_t *rows,
-                           struct error *error)
+static uint64_t most_of(uint64_t a, uint64_t b)
 {
-    if (host_mttkrp_prepare(mttkrp, tensor, mode, conflict, copies, error) == STATUS_OK &&
-        mttkrp->scratch_rows > *rows)
-        *rows = mttkrp->scratch_rows;
+    return a > b ? a : b;
 }
 
 /* Prepares every MTTKRP of the sweep, and allocates scratch rows for the one that needs most. */
@@ -222,12 +222,17 @@ static enum status prepare_mttkrps(struct host_sweep *s, uint64_t copies, struct
     uint64_t rows = 0;
     for (int g = 0; g < groups->groups && error->status == STATUS_OK; g++) {
         enum conflict conflict = s->sweep.conflict[g];
-        const struct blco *tensor = conflict == CONFLICT_ORDERED ? &s->ordered[g] : &s->alto;
         int first = groups->first[g], size = mode_groups_size(groups, g);
-        prepare_mttkrp(&s->reduced[g], tensor, g, conflict, copies, &rows, error);
-        for (int k = 0; k < size && size > 1 && error->status == STATUS_OK; k++)
-            prepare_mttkrp(&s->within[first + k], &s->tuple_tensor[first + k], k, CONFLICT_ORDERED,
-                           1, &rows, error);
+        if (conflict == CONFLICT_ORDERED)
+            host_mttkrp_prepare_ordered(&s->reduced[g], &s->ordered[g], error);
+        else
+            host_mttkrp_prepare(&s->reduced[g], &s->alto, g, conflict, copies, error);
+        rows = most_of(rows, s->reduced[g].scratch_rows);
+        for (int k = 0; k < size && size > 1 && error->status == STATUS_OK; k++) {
+            struct host_mttkrp *within = &s->within[first + k];
+            host_mttkrp_prepare_ordered(within, &s->tuple_tensor[first + k], error);
+            rows = most_of(rows, within->scratch_rows);
+        }
     }
     if (error->status == STATUS_OK)
         s->scratch = memory_array(rows, row_bytes(s), error);

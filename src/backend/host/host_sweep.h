@@ -20,14 +20,15 @@ struct host_sweep {
 
     /* Of the reduced tensor; [g] is that of group g. An ordering that was not built is empty; the
      * tables of a group of one mode are NULL. */
-    struct blco alto, ordered[MAX_ORDER];
+    struct blco alto;
+    struct host_slices ordered[MAX_ORDER];
     struct host_mttkrp reduced[MAX_ORDER];
     uint64_t tuples[MAX_ORDER]; /* number of tuples, or the length of the group's one mode */
     void *product[MAX_ORDER];   /* (tuples x R): products of the group's factors' rows; owned */
     void *partial[MAX_ORDER];   /* (tuples x R): the group's partial products; owned */
 
     /* Of the tuples of a group of several modes; [n] is that of mode n. */
-    struct blco tuple_tensor[MAX_ORDER];
+    struct host_slices tuple_tensor[MAX_ORDER];
     struct host_mttkrp within[MAX_ORDER];
     uint32_t *coordinate[MAX_ORDER]; /* (tuples): the tuples' coordinates in mode n; owned */
 

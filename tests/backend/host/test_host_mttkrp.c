@@ -57,23 +57,25 @@ static void free_rows(struct host_rows *rows, int order)
         memory_free((void *)(uintptr_t)rows->of[n]);
 }
 
-/* With 1 to 3 threads, and rows in cache and distant ones. The result is the same bits for any
- * number of threads where the header promises that. */
+/* With 1 to 3 threads, and rows that are near, far and in between. The result is the same bits for
+ * any number of threads where the header promises that. */
 static void check_threads(struct host_mttkrp *p, const struct ktensor *k,
                           const long double *expected, enum precision precision)
 {
     struct error error = {0};
-    const uint64_t entries = k->shape.dims[p->mode] * k->rank, near = p->near_bytes;
+    const uint64_t entries = k->shape.dims[p->mode] * k->rank;
+    const uint64_t near = p->near_bytes, far = p->far_bytes;
     const uint64_t size = precision_bytes(precision);
     struct host_rows rows = rows_of(k, precision);
     void *m = memory_array(entries, size, &error);
     void *first = memory_array(entries, size, &error);
     void *scratch = memory_array(p->scratch_rows * k->rank, size, &error);
     assert_true(m && first && scratch);
-    for (int turn = 0; turn < 6; turn++) {
+    for (int turn = 0; turn < 9; turn++) {
         int threads = 1 + turn % 3;
         omp_set_num_threads(threads);
-        p->near_bytes = turn < 3 ? near : 0; /* as if no row were in cache */
+        p->near_bytes = turn < 3 ? near : 0; /* as if no row were in a core's cache ... */
+        p->far_bytes = turn < 6 ? far : 0;   /* ... and none in any */
         memset(m, 0xff, entries * size);     /* NaNs: every entry must be written */
         host_mttkrp(p, &rows, m, scratch);
         assert_close(m, expected, entries, precision);
@@ -83,10 +85,43 @@ static void check_threads(struct host_mttkrp *p, const struct ktensor *k,
             assert_memory_equal(m, first, entries * size);
     }
     p->near_bytes = near;
+    p->far_bytes = far;
     free_rows(&rows, k->shape.order);
     memory_free(m);
     memory_free(first);
     memory_free(scratch);
+}
+
+/* An MTTKRP and the ordering that it reads. */
+struct prepared {
+    struct host_mttkrp mttkrp;
+    struct blco alto;
+    struct host_slices slices;
+};
+
+static void prepare(struct prepared *p, const struct coo *x, int mode, enum conflict conflict,
+                    struct blco_options cut)
+{
+    struct error error = {0};
+    struct blco b;
+    memset(p, 0, sizeof *p);
+    cut.kind = conflict == CONFLICT_ORDERED ? mode : ORDERING_ALTO;
+    assert_int_equal(blco_build(&b, x, &cut, &error), STATUS_OK);
+    if (conflict == CONFLICT_ORDERED) {
+        assert_int_equal(host_slices_take(&p->slices, &b, mode, &error), STATUS_OK);
+        assert_int_equal(host_mttkrp_prepare_ordered(&p->mttkrp, &p->slices, &error), STATUS_OK);
+    } else {
+        p->alto = b;
+        assert_int_equal(host_mttkrp_prepare(&p->mttkrp, &p->alto, mode, conflict, 3, &error),
+                         STATUS_OK);
+    }
+}
+
+static void free_prepared(struct prepared *p)
+{
+    host_mttkrp_free(&p->mttkrp);
+    blco_free(&p->alto);
+    host_slices_free(&p->slices);
 }
 
 /* Every mode and conflict resolution on orderings that are cut as `cut` says. */
@@ -99,15 +134,11 @@ static void check(const struct coo *x, uint64_t rank, struct blco_options cut)
     expect_products(&q);
     for (int n = 0; n < x->shape.order; n++)
         for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
-            struct blco b;
-            struct host_mttkrp p;
-            cut.kind = conflicts[c] == CONFLICT_ORDERED ? n : ORDERING_ALTO;
-            assert_int_equal(blco_build(&b, x, &cut, &error), STATUS_OK);
-            assert_int_equal(host_mttkrp_prepare(&p, &b, n, conflicts[c], 3, &error), STATUS_OK);
-            check_threads(&p, &q.k, q.expected[n], PRECISION_DOUBLE);
-            check_threads(&p, &q.k, q.expected[n], PRECISION_SINGLE);
-            host_mttkrp_free(&p);
-            blco_free(&b);
+            struct prepared p;
+            prepare(&p, x, n, conflicts[c], cut);
+            check_threads(&p.mttkrp, &q.k, q.expected[n], PRECISION_DOUBLE);
+            check_threads(&p.mttkrp, &q.k, q.expected[n], PRECISION_SINGLE);
+            free_prepared(&p);
         }
     q.x = (struct coo){.shape = x->shape}; /* the nonzeros are the caller's */
     free_problem(&q);
@@ -141,24 +172,21 @@ static const uint64_t widths[] = {8, 4, 2};
 static void check_same_bits(const struct coo *x, enum precision precision)
 {
     struct error error = {0};
-    struct blco b;
-    struct host_mttkrp p;
+    struct prepared p;
     struct ktensor k;
     double m[3][60 * 29], scratch[2 * 29];
     assert_int_equal(ktensor_create(&k, &x->shape, 29, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_NORMAL, 5);
     struct host_rows rows = rows_of(&k, precision);
     int mode = x->shape.order > 1;
-    assert_int_equal(blco_build(&b, x, &(struct blco_options){.kind = mode}, &error), STATUS_OK);
-    assert_int_equal(host_mttkrp_prepare(&p, &b, mode, CONFLICT_ORDERED, 1, &error), STATUS_OK);
+    prepare(&p, x, mode, CONFLICT_ORDERED, (struct blco_options){0});
     for (size_t i = 0; i < 3; i++) {
         simd_width_limit(widths[i]);
-        host_mttkrp(&p, &rows, m[i], scratch);
+        host_mttkrp(&p.mttkrp, &rows, m[i], scratch);
         assert_memory_equal(m[i], m[0], x->shape.dims[mode] * 29 * precision_bytes(precision));
     }
     free_rows(&rows, k.shape.order);
-    host_mttkrp_free(&p);
-    blco_free(&b);
+    free_prepared(&p);
     ktensor_free(&k);
 }
 
@@ -189,10 +217,8 @@ static void test_long_sum(void **state)
     const uint64_t dims[] = {1, 1000, 1000}, nnz = 1000000;
     struct error error = {0};
     struct problem q;
-    struct blco b;
-    struct host_mttkrp p;
     float m[3];
-    double read[3], scratch[3];
+    double read[3], scratch[3 * 2 * 1024];
     assert_int_equal(coo_create(&q.x, SHAPE(3, dims), nnz, &error), STATUS_OK);
     for (uint64_t i = 0; i < nnz; i++) {
         q.x.index[0][i] = 0;
@@ -204,14 +230,15 @@ static void test_long_sum(void **state)
     ktensor_randomise(&q.k, KTENSOR_RANDOM, 5);
     struct host_rows rows = rows_of(&q.k, PRECISION_SINGLE);
     expect_products(&q);
-    const struct blco_options alto = {.kind = ORDERING_ALTO};
-    assert_int_equal(blco_build(&b, &q.x, &alto, &error), STATUS_OK);
-    assert_int_equal(host_mttkrp_prepare(&p, &b, 0, CONFLICT_HIERARCHICAL, 1, &error), STATUS_OK);
-    host_mttkrp(&p, &rows, m, scratch);
-    host_entries_read(read, m, 3, PRECISION_SINGLE);
-    assert_true(naive_relative_error(read, q.expected[0], 3) < 1e-6L);
-    host_mttkrp_free(&p);
-    blco_free(&b);
+    for (size_t c = 0; c < 2; c++) {
+        struct prepared p;
+        prepare(&p, &q.x, 0, conflicts[c], (struct blco_options){0});
+        assert_in_range(p.mttkrp.scratch_rows, 1, 2 * 1024);
+        host_mttkrp(&p.mttkrp, &rows, m, scratch);
+        host_entries_read(read, m, 3, PRECISION_SINGLE);
+        assert_true(naive_relative_error(read, q.expected[0], 3) < 1e-6L);
+        free_prepared(&p);
+    }
     free_rows(&rows, 3);
     free_problem(&q);
 }
@@ -257,19 +284,26 @@ static void test_allocation_fails(void **state)
     naive_random_coo(&x, SHAPE(3, dims), 500, 1, 0);
     assert_int_equal(blco_build(&b, &x, &(struct blco_options){.kind = ORDERING_ALTO}, &error),
                      STATUS_OK);
+    struct prepared ordered;
+    prepare(&ordered, &x, 0, CONFLICT_ORDERED, (struct blco_options){0});
     int failures = 0;
     for (long k = 0, fired = 1; fired; k++) {
-        struct host_mttkrp p;
+        struct host_mttkrp p, q;
         error = (struct error){0};
         memory_hook_set(k);
         enum status status = host_mttkrp_prepare(&p, &b, 0, CONFLICT_HIERARCHICAL, 4, &error);
+        if (status == STATUS_OK) {
+            status = host_mttkrp_prepare_ordered(&q, &ordered.slices, &error);
+            host_mttkrp_free(&q);
+        }
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         failures += (int)fired;
         host_mttkrp_free(&p);
     }
-    assert_true(failures > 0);
+    assert_int_equal(failures, 2);
+    free_prepared(&ordered);
     blco_free(&b);
     coo_free(&x);
 }

@@ -4,6 +4,7 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "base/least.h"
 #include "base/memory.h"
 #include "formats/blco/decoded_layout.h"
 #include "tensor/ordering.h"
@@ -11,11 +12,6 @@
 #define ORDERED_CHUNK 1024 /* nonzeros of a chunk of a `mode n` ordering */
 
 static const char doing[] = "streaming the tensor";
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 uint32_t device_packed_tensor_chunk_size(const struct device_packed_tensor *p)
 {
@@ -65,8 +61,8 @@ static enum status build_chunks(struct device_chunk_table *table, uint64_t n, ui
     table->count = (n + size - 1) / size;
     struct mttkrp_chunk *chunk = memory_array(table->count, sizeof *chunk, error);
     for (uint64_t c = 0; chunk && c < table->count; c++)
-        chunk[c] =
-            (struct mttkrp_chunk){.first = c * size, .count = (uint32_t)least(size, n - c * size)};
+        chunk[c] = (struct mttkrp_chunk){.first = c * size,
+                                         .count = (uint32_t)least_of(size, n - c * size)};
     table->chunk = to_device(chunk, table->count, sizeof *chunk, error);
     memory_free(chunk);
     return error->status;
@@ -113,7 +109,7 @@ enum status device_packed_tensor_open(struct device_packed_tensor *p, struct pac
     *p = (struct device_packed_tensor){.packed = *packed};
     *packed = (struct packed_tensor){0};
     uint64_t segments = batch_nnz / p->packed.segment_nnz;
-    p->segments = segments ? least(segments, p->packed.nsegments) : 1;
+    p->segments = segments ? least_of(segments, p->packed.nsegments) : 1;
     p->nbatches = (p->packed.nsegments + p->segments - 1) / p->segments;
     uint32_t size = device_packed_tensor_chunk_size(p);
     enum status status = build_segments(p, error);

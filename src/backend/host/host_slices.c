@@ -1,0 +1,141 @@
+#include "backend/host/host_slices.h"
+
+#include <string.h>
+
+#include "base/least.h"
+#include "base/memory.h"
+
+#define PARTS 256 /* of the nonzeros: the threads share the parts */
+#define BATCH 1024
+
+/* Counts the slices that begin among nonzeros [first, last) of b. Where `s` is not NULL, writes
+ * their rows to it from slice `slice` on, and the ends of those before each of them. */
+static uint64_t scan_part(const struct blco *b, int mode, uint64_t first, uint64_t last,
+                          struct host_slices *s, uint64_t slice)
+{
+    uint32_t row[BATCH], before = 0;
+    uint64_t found = 0;
+    if (first > 0)
+        blco_decode_mode(b, mode, first - 1, 1, &before);
+    for (uint64_t i = first; i < last; i += BATCH) {
+        const uint64_t count = least_of(BATCH, last - i);
+        blco_decode_mode(b, mode, i, count, row);
+        for (uint64_t j = 0; j < count; before = row[j++]) {
+            if (i + j > 0 && row[j] == before)
+                continue;
+            if (s) {
+                s->row[slice + found] = row[j];
+                if (slice + found > 0)
+                    s->end[slice + found - 1] = i + j;
+            }
+            found++;
+        }
+    }
+    return found;
+}
+
+static void part_of(uint64_t nnz, uint64_t part, uint64_t *first, uint64_t *last)
+{
+    const uint64_t length = nnz / PARTS + 1;
+    *first = least_of(nnz, part * length);
+    *last = least_of(nnz, *first + length);
+}
+
+static enum status find_slices(struct host_slices *s, const struct blco *b, struct error *error)
+{
+    uint64_t before[PARTS + 1] = {0};
+#pragma omp parallel for schedule(static) if (b->nnz > BATCH)
+    for (uint64_t part = 0; part < PARTS; part++) {
+        uint64_t first, last;
+        part_of(b->nnz, part, &first, &last);
+        before[part + 1] = scan_part(b, s->mode, first, last, NULL, 0);
+    }
+    for (int part = 0; part < PARTS; part++)
+        before[part + 1] += before[part];
+    s->count = before[PARTS];
+    s->row = memory_array(s->count, sizeof *s->row, error);
+    s->end = memory_array(s->count, sizeof *s->end, error);
+    if (!s->row || !s->end)
+        return error->status;
+#pragma omp parallel for schedule(static) if (b->nnz > BATCH)
+    for (uint64_t part = 0; part < PARTS; part++) {
+        uint64_t first, last;
+        part_of(b->nnz, part, &first, &last);
+        scan_part(b, s->mode, first, last, s, before[part]);
+    }
+    if (s->count > 0)
+        s->end[s->count - 1] = b->nnz;
+    return STATUS_OK;
+}
+
+static enum status decode_others(struct host_slices *s, const struct blco *b, struct error *error)
+{
+    for (int n = 0; n < s->shape.order; n++) {
+        if (n == s->mode)
+            continue;
+        s->coordinate[n] = memory_array(s->nnz, sizeof *s->coordinate[n], error);
+        if (!s->coordinate[n])
+            return error->status;
+    }
+#pragma omp parallel for schedule(static) if (b->nnz > BATCH)
+    for (uint64_t part = 0; part < PARTS; part++) {
+        uint64_t first, last;
+        part_of(s->nnz, part, &first, &last);
+        for (int n = 0; n < s->shape.order && first < last; n++)
+            if (n != s->mode)
+                blco_decode_mode(b, n, first, last - first, s->coordinate[n] + first);
+    }
+    return STATUS_OK;
+}
+
+enum status host_slices_take(struct host_slices *s, struct blco *b, int mode, struct error *error)
+{
+    *s = (struct host_slices){.shape = b->shape, .mode = mode, .nnz = b->nnz};
+    if (find_slices(s, b, error) == STATUS_OK && decode_others(s, b, error) == STATUS_OK) {
+        s->value = b->value;
+        b->value = NULL;
+    } else {
+        host_slices_free(s);
+    }
+    blco_free(b);
+    return error->status;
+}
+
+uint64_t host_slices_of(const struct host_slices *s, uint64_t i)
+{
+    uint64_t low = 0, high = s->count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (s->end[middle] <= i)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void host_slices_rows(const struct host_slices *s, uint64_t first, uint64_t count, uint32_t *row)
+{
+    uint64_t slice = host_slices_of(s, first);
+    for (uint64_t i = 0; i < count; i++) {
+        slice += first + i == s->end[slice];
+        row[i] = s->row[slice];
+    }
+}
+
+uint64_t host_slices_bytes(int order, uint64_t nnz, uint64_t rows)
+{
+    const uint64_t slice = sizeof(uint32_t) + sizeof(uint64_t);
+    return nnz * ((uint64_t)(order - 1) * sizeof(uint32_t) + sizeof(double)) +
+           least_of(nnz, rows) * slice;
+}
+
+void host_slices_free(struct host_slices *s)
+{
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(s->coordinate[n]);
+    memory_free(s->value);
+    memory_free(s->row);
+    memory_free(s->end);
+    memset(s, 0, sizeof *s);
+}
