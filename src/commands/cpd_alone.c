@@ -124,8 +124,8 @@ enum status cpd_alone(struct cpd_job *job, struct error *error)
 {
     struct alone a = {.job = job};
     if (open_tensor(&a, error) == STATUS_OK && cpd_machine_wait(job, error) == STATUS_OK &&
-        plan_and_read(&a, error) == STATUS_OK &&
-        identify(&a, error) == STATUS_OK && make_start(&a, error) == STATUS_OK)
+        plan_and_read(&a, error) == STATUS_OK && identify(&a, error) == STATUS_OK &&
+        make_start(&a, error) == STATUS_OK)
         decompose(&a, error);
     backend_close(&a.backend);
     return error->status;

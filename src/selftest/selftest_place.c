@@ -58,8 +58,11 @@ static enum status decompose_together(const struct selftest_place *p, const stru
         .machine = {.device = p->kind->device != NULL,
                     .one_host = p->comm->local_size == p->comm->size,
                     .threads = omp_get_max_threads()}};
-    const struct cpals_setting setting = {
-        .kind = p->kind, .options = *options, .start = {.from = start}, .als = *als, .devices = p->devices};
+    const struct cpals_setting setting = {.kind = p->kind,
+                                          .options = *options,
+                                          .start = {.from = start},
+                                          .als = *als,
+                                          .devices = p->devices};
     if (rank_tensor_share(&tensor, p->comm, x, &request, error) == STATUS_OK &&
         cpals_run_rank(p->comm, &tensor, &setting, target, result, &report, error) == STATUS_OK)
         take_shared(p, model, error);

@@ -157,8 +157,9 @@ void host_mttkrp_free(struct host_mttkrp *p)
  * become a slice, unless each is to be added by itself. */
 static void decode(const struct host_mttkrp *p, uint64_t first, uint64_t count, struct batch *b)
 {
-    uint32_t row[BATCH];
+    uint32_t row[BATCH + 1];
     blco_decode_mode(p->x, p->mode, first, count, row);
+    row[count] = ~row[count - 1];
     for (int w = 0; w < p->x->ordering.words; w++)
         for (uint64_t i = 0; i < BATCH; i += WORDS_OF_A_LINE)
             __builtin_prefetch(p->x->index[w] + first + BATCH + i);
@@ -166,7 +167,7 @@ static void decode(const struct host_mttkrp *p, uint64_t first, uint64_t count, 
     for (uint64_t i = 0, slice = 0; i < count; i++) { /* without branches: slices are short */
         b->row[slice] = row[i];
         b->end[slice] = i + 1;
-        slice += each | (i + 1 == count || row[i + 1] != row[i]);
+        slice += each | (row[i + 1] != row[i]);
     }
     for (int n = 0, k = 0; n < p->shape.order; n++)
         if (n != p->mode)

@@ -45,14 +45,14 @@ INLINE void put_row(const struct host_row_sums *s, const struct tile *t, uint64_
 {
     if (s->sink == HOST_ROW_STORE) {
         entry *to = host_row_store(s, row);
-        for (int v = 0; v < vectors; v++)
+        EACH_VECTOR(v, vectors)
             store(to + column_of(t->last, v, vectors), sum[v]);
         return;
     }
     entry *to = host_row_added(s, row);
     if (s->sink != HOST_ROW_ADD)
         host_row_lock(row);
-    for (int v = 0; v < vectors; v++) {
+    EACH_VECTOR(v, vectors) {
         vec x = v + 1 == vectors ? fresh_columns(t, sum[v]) : sum[v];
         entry *p = to + column_of(t->last, v, vectors);
         store(p, load(p) + x);
@@ -106,7 +106,7 @@ INLINE void add_product(vec *sum, const struct reading *r, const struct tile *t,
                         int others, int vectors)
 {
     const entry value = (entry)r->value[i];
-    for (int v = 0; v < vectors; v++) {
+    EACH_VECTOR(v, vectors) {
         uint64_t c = column_of(t->last, v, vectors);
         vec product = others > 0 ? value * load(row_at(r, others - 1, i) + c) : (vec){0} + value;
         for (int n = others - 2; n >= 0; n--)
@@ -120,7 +120,7 @@ INLINE void keep_sums(struct host_row_sums *s, const struct tile *t, vec *sum, v
                       int vectors)
 {
     entry part[HOST_ROW_SUMS_MAX_TILE];
-    for (int v = 0; v < vectors; v++) {
+    EACH_VECTOR(v, vectors) {
         store(part + column_of(t->last, v, vectors), sum[v] + other_sum[v]);
         sum[v] = other_sum[v] = (vec){0};
     }
@@ -132,13 +132,13 @@ INLINE void keep_sums(struct host_row_sums *s, const struct tile *t, vec *sum, v
 INLINE void take_kept(struct host_row_sums *s, const struct tile *t, vec *sum, int vectors)
 {
     entry part[HOST_ROW_SUMS_MAX_TILE];
-    for (int v = 0; v < vectors; v++)
+    EACH_VECTOR(v, vectors)
         store(part + column_of(t->last, v, vectors), sum[v]);
     for (uint64_t c = 0; c < t->last + SIMD_WIDTH; c++) {
         part[c] = (entry)(s->sum[c] + (double)part[c]);
         s->sum[c] = 0;
     }
-    for (int v = 0; v < vectors; v++)
+    EACH_VECTOR(v, vectors)
         sum[v] = load(part + column_of(t->last, v, vectors));
 }
 
@@ -146,7 +146,7 @@ INLINE void take_kept(struct host_row_sums *s, const struct tile *t, vec *sum, i
 INLINE void change_row(struct host_row_sums *s, const struct tile *t, uint64_t row, uint64_t next,
                        bool *kept, vec *sum, vec *other_sum, int vectors)
 {
-    for (int v = 0; v < vectors; v++)
+    EACH_VECTOR(v, vectors)
         sum[v] += other_sum[v];
     if (*kept)
         take_kept(s, t, sum, vectors);
@@ -154,7 +154,7 @@ INLINE void change_row(struct host_row_sums *s, const struct tile *t, uint64_t r
     put_row(s, t, row, sum, vectors);
     if (s->sink == HOST_ROW_STORE && next > row + 1)
         host_row_sums_zero(s, row + 1, next);
-    for (int v = 0; v < vectors; v++)
+    EACH_VECTOR(v, vectors)
         sum[v] = other_sum[v] = (vec){0};
 }
 
@@ -194,7 +194,7 @@ INLINE void row_sums_body(struct host_row_sums *s, const struct host_nonzeros *x
         r.coordinate[n] = x->coordinate[n];
     }
     vec sum[4], other_sum[4];
-    for (int v = 0; v < vectors; v++)
+    EACH_VECTOR(v, vectors)
         sum[v] = other_sum[v] = (vec){0};
     uint64_t row = s->row;
     bool kept = true;

@@ -11,6 +11,14 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* The vectors of a tile, one after the other. GCC would unroll some of these loops late, and keep
+ * the arrays that they are about in memory. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define EACH_VECTOR(v, vectors) _Pragma("GCC unroll 4") for (int v = 0; v < (vectors); v++)
+#else
+#define EACH_VECTOR(v, vectors) for (int v = 0; v < (vectors); v++)
+#endif
+
 #ifdef SIMD_SINGLE
 #define ENTRY_BYTES 4
 #define IS_SINGLE   true
