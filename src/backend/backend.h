@@ -17,8 +17,7 @@ struct rank_tensor;
 /* What time is booked for. */
 enum operation { OP_OPEN, OP_LOAD, OP_MTTKRP, OP_UPDATE, OP_FIT, OP_RESIDUAL, OP_STORE, OP_COUNT };
 
-/* An open backend. Callers read plan, order, rules, ranks, seconds and calls
- * only. */
+/* An open backend. Callers read plan, order, rules, ranks, seconds and calls only. */
 struct backend {
     const struct backend_kind *kind;
     void *state;      /* made by kind->open; owned                                       */

@@ -45,11 +45,11 @@ struct plan_request {
     bool second[MAX_ORDER]; /* [n]: for that, mode n has a second factor matrix */
 
     /* What the machine has. */
-    uint64_t row_bytes; /* bytes of a factor matrix's row, padding included                    */
-    uint64_t ordering_bytes; /* of one ordering `mode n` as the backend keeps it, where that takes
-                              * more than indices and values; 0: it does not                    */
-    uint64_t sent_bytes;     /* bytes of a row in the array, as long as the longest mode, from which
-                              * rows go to other ranks; 0: they go from the factor matrices         */
+    uint64_t row_bytes;   /* bytes of a factor matrix's row, padding included                    */
+    uint64_t sent_bytes;  /* bytes of a row in the array, as long as the longest mode, from which
+                           * rows go to other ranks; 0: they go from the factor matrices         */
+    uint64_t slice_bytes; /* bytes of an ordering `mode n` that is kept as slices; 0: orderings are
+                           * kept as indices and values                                          */
     uint64_t budget;      /* bytes that may be used where MTTKRP runs, factors included          */
     uint64_t copies;      /* number of copies of M for `hierarchical`, at most                   */
     uint64_t short_mode;  /* modes shorter than this are `hierarchical` on alto                  */

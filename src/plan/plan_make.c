@@ -29,7 +29,7 @@ static uint64_t tensor_bytes(const struct plan_request *r)
     uint64_t nonzero = plan_index_words(r) * sizeof(uint64_t) + sizeof(double);
     uint64_t bytes = plan_add(plan_multiply(r->tensor.nnz, nonzero),
                               plan_multiply(blocks, sizeof(struct blco_block)));
-    return bytes > r->ordering_bytes ? bytes : r->ordering_bytes;
+    return bytes > r->slice_bytes ? bytes : r->slice_bytes;
 }
 
 void plan_make(struct plan *plan, const struct plan_request *request)

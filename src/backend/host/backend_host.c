@@ -32,8 +32,8 @@ static enum status make_request(struct plan_request *request, const struct plan_
                               .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
                               .iterations = options->iterations,
                               .row_bytes = options->rank * precision_bytes(options->precision),
-                              .ordering_bytes = host_slices_bytes(tensor->shape.order, tensor->nnz,
-                                                                  shape_longest(&tensor->shape)),
+                              .slice_bytes = host_slices_bytes(tensor->shape.order, tensor->nnz,
+                                                               shape_longest(&tensor->shape)),
                               .budget = machine_memory_budget(options->host_memory),
                               .copies = (uint64_t)omp_get_max_threads()};
     if (tensor->is_part && in_single(options))

@@ -13,18 +13,18 @@
  * order in which the runs' boundary rows are added. */
 #define MAX_RUNS         1024
 #define MIN_RUN_NNZ      2048
-#define BATCH            128
-#define WORDS_OF_A_LINE  8  /* of the cache */
+#define DECODE_NNZ       128 /* nonzeros of alto that are decoded at a time */
+#define WORDS_OF_A_LINE  8   /* of the cache */
 #define NEAR_CACHES      8  /* of a core: as good as a shared cache that the system does not name */
 #define AHEAD            16 /* nonzeros: rows in the shared cache */
 #define FAR_AHEAD        32 /* rows in memory */
 #define TRIALS           4  /* calls that find out whether prefetching pays */
 #define BOUNDARY_COLUMNS 64 /* columns of the boundary rows that one thread adds */
 
-/* The nonzeros of a batch of x, which is in any ordering. */
-struct batch {
-    uint32_t coordinate[MAX_ORDER - 1][BATCH], row[BATCH];
-    uint64_t end[BATCH];
+/* Decoded nonzeros, as of struct host_nonzeros. */
+struct decoded {
+    uint32_t coordinate[MAX_ORDER - 1][DECODE_NNZ], row[DECODE_NNZ];
+    uint64_t end[DECODE_NNZ];
 };
 
 static uint64_t row_of(const struct blco *x, int mode, uint64_t i)
@@ -37,11 +37,11 @@ static uint64_t row_of(const struct blco *x, int mode, uint64_t i)
 /* The window of rows that a run touches. */
 static void find_window(const struct blco *x, int mode, struct host_run *run)
 {
-    uint32_t row[BATCH];
+    uint32_t row[DECODE_NNZ];
     run->low = UINT64_MAX;
     run->high = 0;
-    for (uint64_t i = run->first; i < run->last; i += BATCH) {
-        const uint64_t count = least_of(BATCH, run->last - i);
+    for (uint64_t i = run->first; i < run->last; i += DECODE_NNZ) {
+        const uint64_t count = least_of(DECODE_NNZ, run->last - i);
         blco_decode_mode(x, mode, i, count, row);
         for (uint64_t j = 0; j < count; j++) {
             run->low = row[j] < run->low ? row[j] : run->low;
@@ -56,19 +56,22 @@ static uint64_t far_bytes(void)
     return shared ? shared / 2 : NEAR_CACHES * machine_core_cache();
 }
 
-/* How many nonzeros ahead rows are prefetched. Where all rows are in a core's cache, prefetching
- * costs time; where they fill more than half of the cache that cores share, it pays; in between,
- * that depends on the processor and the rank. */
-static uint64_t rows_ahead(const struct host_mttkrp *p, const struct host_rows *rows)
+/* Sets p->ahead. Where all rows are in a core's cache, prefetching costs time; where the rows fill
+ * more than half of the cache that cores share, prefetching pays; in between, that depends on the
+ * processor and the rank. Returns the trial that the call is part of, or NULL. */
+static struct host_trial *choose_ahead(struct host_mttkrp *p, const struct host_rows *rows)
 {
-    const struct host_trial *t = &p->trial[rows->precision];
+    struct host_trial *t = &p->trial[rows->precision];
     const uint64_t bytes = p->other_rows * rows->rank * precision_bytes(rows->precision);
-    if (bytes > p->far_bytes)
-        return FAR_AHEAD;
+    const bool on_trial = t->calls < TRIALS;
+    p->ahead = 0;
     if (bytes <= p->near_bytes)
-        return 0;
-    const bool prefetch = t->calls < TRIALS ? t->calls % 2 == 1 : t->least[1] < t->least[0];
-    return prefetch ? AHEAD : 0;
+        return NULL;
+    if (bytes > p->far_bytes)
+        p->ahead = FAR_AHEAD;
+    else if (on_trial ? t->calls % 2 == 1 : t->least[1] < t->least[0])
+        p->ahead = AHEAD;
+    return on_trial && bytes <= p->far_bytes ? t : NULL;
 }
 
 /* Takes down what a call took. */
@@ -88,12 +91,13 @@ static enum status cut_runs(struct host_mttkrp *p, uint64_t runs, struct error *
     uint64_t length = (p->nnz + runs - 1) / runs;
     p->nruns = length > 0 ? (p->nnz + length - 1) / length : 0; /* no run is empty */
     p->run = memory_array(p->nruns, sizeof *p->run, error);
-    if (!p->run)
+    if (!p->run) {
+        host_mttkrp_free(p);
         return error->status;
-    for (uint64_t k = 0; k < p->nruns; k++) {
-        p->run[k].first = k * length;
-        p->run[k].last = least_of(p->nnz, (k + 1) * length);
     }
+    for (uint64_t k = 0; k < p->nruns; k++)
+        p->run[k] =
+            (struct host_run){.first = k * length, .last = least_of(p->nnz, (k + 1) * length)};
     p->near_bytes = machine_core_cache();
     p->far_bytes = far_bytes();
     for (int n = 0; n < p->shape.order; n++)
@@ -134,7 +138,6 @@ enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int
 #pragma omp parallel for schedule(static) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
         struct host_run *run = &p->run[k];
-        run->slice = 0;
         run->low = run->high = row_of(x, mode, run->first);
         if (windows)
             find_window(x, mode, run);
@@ -154,37 +157,39 @@ void host_mttkrp_free(struct host_mttkrp *p)
 }
 
 /* Decodes nonzeros [first, first + count) of p->x. Those that stand side by side and have one row
- * become a slice, unless each is to be added by itself. */
-static void decode(const struct host_mttkrp *p, uint64_t first, uint64_t count, struct batch *b)
+ * become a stretch, unless each is to be added by itself. The processor does not read the words of
+ * the next nonzeros ahead, for the kernel comes in between. */
+static void decode(const struct host_mttkrp *p, uint64_t first, uint64_t count, struct decoded *d)
 {
-    uint32_t row[BATCH + 1];
+    uint32_t row[DECODE_NNZ + 1];
     blco_decode_mode(p->x, p->mode, first, count, row);
     row[count] = ~row[count - 1];
     for (int w = 0; w < p->x->ordering.words; w++)
-        for (uint64_t i = 0; i < BATCH; i += WORDS_OF_A_LINE)
-            __builtin_prefetch(p->x->index[w] + first + BATCH + i);
+        for (uint64_t i = 0; i < DECODE_NNZ; i += WORDS_OF_A_LINE)
+            __builtin_prefetch(p->x->index[w] + first + DECODE_NNZ + i);
     const bool each = p->conflict == CONFLICT_ATOMIC;
-    for (uint64_t i = 0, slice = 0; i < count; i++) { /* without branches: slices are short */
-        b->row[slice] = row[i];
-        b->end[slice] = i + 1;
-        slice += each | (row[i + 1] != row[i]);
+    for (uint64_t i = 0, stretch = 0; i < count; i++) { /* without branches: stretches are short */
+        d->row[stretch] = row[i];
+        d->end[stretch] = i + 1;
+        stretch += each | (row[i + 1] != row[i]);
     }
     for (int n = 0, k = 0; n < p->shape.order; n++)
         if (n != p->mode)
-            blco_decode_mode(p->x, n, first, count, b->coordinate[k++]);
+            blco_decode_mode(p->x, n, first, count, d->coordinate[k++]);
 }
 
 /* One run for one tile of columns, of nonzeros in any ordering. */
-static void sum_batches(struct host_row_sums *s, const struct host_mttkrp *p,
+static void sum_decoded(struct host_row_sums *s, const struct host_mttkrp *p,
                         const struct host_run *run)
 {
-    struct batch b;
-    for (uint64_t i = run->first; i < run->last; i += BATCH) {
-        const uint64_t count = least_of(BATCH, run->last - i);
-        struct host_nonzeros x = {.value = p->x->value + i, .row = b.row, .end = b.end};
-        for (int k = 0; k < s->others; k++)
-            x.coordinate[k] = b.coordinate[k];
-        decode(p, i, count, &b);
+    struct decoded d;
+    struct host_nonzeros x = {.row = d.row, .end = d.end};
+    for (int k = 0; k < s->others; k++)
+        x.coordinate[k] = d.coordinate[k];
+    for (uint64_t i = run->first; i < run->last; i += DECODE_NNZ) {
+        const uint64_t count = least_of(DECODE_NNZ, run->last - i);
+        decode(p, i, count, &d);
+        x.value = p->x->value + i;
         host_row_sums_add(s, &x, 0, 0, count);
     }
 }
@@ -207,7 +212,7 @@ static void sum_run(struct host_row_sums *s, const struct host_mttkrp *p,
     s->others = p->shape.order - 1;
     s->rank = rows->rank;
     s->precision = rows->precision;
-    s->ahead = rows_ahead(p, rows);
+    s->ahead = p->ahead;
     for (s->column = 0; s->column < s->rank; s->column += s->width) {
         s->width = simd_tile_width(s->rank - s->column, s->precision);
         for (int n = 0, k = 0; n < p->shape.order; n++)
@@ -217,7 +222,7 @@ static void sum_run(struct host_row_sums *s, const struct host_mttkrp *p,
         if (p->slices)
             sum_slices(s, p, run);
         else
-            sum_batches(s, p, run);
+            sum_decoded(s, p, run);
         host_row_sums_end(s);
     }
 }
@@ -329,7 +334,7 @@ static void mttkrp_atomic(const struct host_mttkrp *p, const struct host_rows *r
 
 void host_mttkrp(struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch)
 {
-    struct host_trial *trial = &p->trial[rows->precision];
+    struct host_trial *trial = choose_ahead(p, rows);
     const double start = clock_now();
     if (p->nruns == 0)
         zero_rows(m, p->shape.dims[p->mode], rows);
@@ -339,6 +344,6 @@ void host_mttkrp(struct host_mttkrp *p, const struct host_rows *rows, void *m, v
         mttkrp_windows(p, rows, m, scratch);
     else
         mttkrp_atomic(p, rows, m);
-    if (trial->calls < TRIALS)
+    if (trial)
         note_trial(trial, clock_now() - start);
 }

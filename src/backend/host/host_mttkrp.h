@@ -21,10 +21,10 @@ struct host_run {
     uint64_t scratch;     /* this run's first row in the scratch array                     */
 };
 
-/* Whether prefetching rows pays: what calls with and without took. */
+/* Whether prefetching rows pays: what calls without and with prefetching took. */
 struct host_trial {
     int calls;
-    double least[2]; /* seconds: without and with */
+    double least[2]; /* seconds, without and with prefetching */
 };
 
 struct host_mttkrp {
@@ -35,12 +35,13 @@ struct host_mttkrp {
     int mode;
     enum conflict conflict;
     uint64_t nruns;
-    struct host_run *run;       /* (nruns); owned                                       */
-    uint64_t scratch_rows;      /* rows of R entries that host_mttkrp needs as scratch  */
-    uint64_t other_rows;        /* rows of the other modes' factors together            */
-    uint64_t near_bytes;        /* rows of all factors that read as if all were near ...         */
-    uint64_t far_bytes;         /* ... or, of more bytes than these, far                        */
-    struct host_trial trial[2]; /* [precision]: of rows in between                          */
+    struct host_run *run;       /* (nruns); owned                                           */
+    uint64_t scratch_rows;      /* rows of R entries that host_mttkrp needs as scratch      */
+    uint64_t other_rows;        /* rows of the other modes' factors together                */
+    uint64_t near_bytes;        /* factors of so many bytes are as good as in a core's cache */
+    uint64_t far_bytes;         /* factors of more bytes are as good as in memory           */
+    struct host_trial trial[2]; /* [precision]: for factors of a size between these two     */
+    uint64_t ahead;             /* of the present call: as of struct host_row_sums          */
 };
 
 /* Prepares ORDERED for the mode of *slices, which must stay as it is while *p is in use.

@@ -10,7 +10,7 @@
 
 /* Where parts are cut does not depend on the number of threads. */
 #define PART_NNZ      4096                /* nonzeros that a thread takes             */
-#define BATCH_NNZ     256                 /* nonzeros whose coordinates are read at a time */
+#define READ_NNZ      256                 /* nonzeros whose coordinates are read at a time */
 #define PARTS_AT_ONCE 256                 /* parts that the threads share at a time   */
 #define PART_ROWS     4096                /* rows of a factor matrix, about           */
 #define FEW_TERMS     4096                /* of a Gram: not worth several threads     */
@@ -31,64 +31,48 @@ static const struct host_residual_kernels *kernels(uint64_t rank, enum precision
     return single ? &host_residual_single1 : &host_residual_simd1;
 }
 
-/* Where the nonzeros are read from: an ordering that has all of them. */
-struct source {
-    const struct blco *alto;          /* NULL where `slices` is the source */
-    const struct host_slices *slices; /* NULL where `alto` is              */
-    uint64_t nnz;
-    const double *value;
-    int groups;
-};
-
-static struct source source_of(const struct host_sweep *s)
+/* Slices that have all nonzeros; NULL where alto has them. */
+static const struct host_slices *any_slices(const struct host_sweep *s)
 {
-    struct source from = {.groups = s->sweep.groups.groups};
-    if (s->sweep.alto) {
-        from.alto = &s->alto;
-        from.nnz = s->alto.nnz;
-        from.value = s->alto.value;
-        return from;
-    }
     int g = 0;
-    while (!s->sweep.ordered[g])
+    while (!s->sweep.alto && !s->sweep.ordered[g])
         g++;
-    from.slices = &s->ordered[g];
-    from.nnz = s->ordered[g].nnz;
-    from.value = s->ordered[g].value;
-    return from;
+    return s->sweep.alto ? NULL : &s->ordered[g];
 }
 
-/* at[g] (count): where the coordinates of nonzeros [first, first + count) in group g stand; those
- * that must be decoded, in `decoded`. */
-static void read_coordinates(const struct source *from, uint64_t first, uint64_t count,
-                             uint32_t decoded[][BATCH_NNZ], const uint32_t **at)
+/* at[g] (count): the coordinates of nonzeros [first, first + count) in group g: those of *slices,
+ * or decoded ones, which stand in `decoded`. */
+static void read_coordinates(const struct host_sweep *s, const struct host_slices *slices,
+                             uint64_t first, uint64_t count, uint32_t decoded[][READ_NNZ],
+                             const uint32_t **at)
 {
-    for (int g = 0; g < from->groups; g++) {
+    for (int g = 0; g < s->sweep.groups.groups; g++) {
         at[g] = decoded[g];
-        if (from->alto)
-            blco_decode_mode(from->alto, g, first, count, decoded[g]);
-        else if (g == from->slices->mode)
-            host_slices_rows(from->slices, first, count, decoded[g]);
+        if (!slices)
+            blco_decode_mode(&s->alto, g, first, count, decoded[g]);
+        else if (g == slices->mode)
+            host_slices_rows(slices, first, count, decoded[g]);
         else
-            at[g] = from->slices->coordinate[g] + first;
+            at[g] = slices->coordinate[g] + first;
     }
 }
 
-static struct double_double part_sum(const struct host_residual_batch *model,
-                                     const struct host_sweep *s, const struct source *from,
+static struct double_double part_sum(const struct host_residual_terms *model,
+                                     const struct host_sweep *s, const struct host_slices *slices,
                                      uint64_t first, uint64_t last)
 {
-    struct host_residual_batch p = *model;
+    struct host_residual_terms p = *model;
+    const struct host_residual_kernels *kernel = kernels(p.rank, s->precision);
     struct double_double sum = {0, 0};
-    uint32_t decoded[MAX_ORDER][BATCH_NNZ];
+    uint32_t decoded[MAX_ORDER][READ_NNZ];
     const uint32_t *at[MAX_ORDER];
-    for (; first < last; first += BATCH_NNZ) {
-        const uint64_t count = least_of(BATCH_NNZ, last - first);
-        read_coordinates(from, first, count, decoded, at);
+    for (; first < last; first += READ_NNZ) {
+        const uint64_t count = least_of(READ_NNZ, last - first);
+        read_coordinates(s, slices, first, count, decoded, at);
         for (int n = 0; n < p.order; n++)
             p.at[n] = at[mode_groups_of(&s->sweep.groups, n)];
-        p.value = from->value + first;
-        sum = dd_add(sum, kernels(p.rank, s->precision)->nonzeros(&p, count));
+        p.value = model->value + first;
+        sum = dd_add(sum, kernel->nonzeros(&p, count));
     }
     return sum;
 }
@@ -96,20 +80,24 @@ static struct double_double part_sum(const struct host_residual_batch *model,
 struct double_double host_residual_nonzeros(const struct host_sweep *s, void *const *factor,
                                             const double *weight)
 {
-    const struct source from = source_of(s);
-    struct host_residual_batch model = {.order = s->shape.order, .rank = s->rank, .weight = weight};
+    const struct host_slices *slices = any_slices(s);
+    const uint64_t nnz = slices ? slices->nnz : s->alto.nnz;
+    struct host_residual_terms model = {.order = s->shape.order,
+                                        .rank = s->rank,
+                                        .weight = weight,
+                                        .value = slices ? slices->value : s->alto.value};
     for (int n = 0; n < model.order; n++) {
         model.rows[n] = factor[n];
         model.tuple[n] = s->coordinate[n];
     }
     struct double_double sum = {0, 0}, part[PARTS_AT_ONCE];
-    uint64_t parts = (from.nnz + PART_NNZ - 1) / PART_NNZ;
+    uint64_t parts = (nnz + PART_NNZ - 1) / PART_NNZ;
     for (uint64_t done = 0; done < parts; done += PARTS_AT_ONCE) {
         uint64_t count = least_of(PARTS_AT_ONCE, parts - done);
 #pragma omp parallel for schedule(dynamic) if (count > 1)
         for (uint64_t k = 0; k < count; k++) {
             uint64_t first = (done + k) * PART_NNZ;
-            part[k] = part_sum(&model, s, &from, first, least_of(from.nnz, first + PART_NNZ));
+            part[k] = part_sum(&model, s, slices, first, least_of(nnz, first + PART_NNZ));
         }
         for (uint64_t k = 0; k < count; k++)
             sum = dd_add(sum, part[k]);

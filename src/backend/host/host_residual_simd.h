@@ -11,7 +11,7 @@
 #include "tensor/shape.h"
 
 /* Some nonzeros, and the model. Arrays are not owned. */
-struct host_residual_batch {
+struct host_residual_terms {
     int order;
     uint64_t rank;
     const double *weight;             /* (R)                                                   */
@@ -24,7 +24,7 @@ struct host_residual_batch {
 
 struct host_residual_kernels {
     /* The sum over `count` nonzeros of x (x - 2 m), m being the model's value. */
-    struct double_double (*nonzeros)(const struct host_residual_batch *p, uint64_t count);
+    struct double_double (*nonzeros)(const struct host_residual_terms *p, uint64_t count);
     /* row (R): entry j >= i becomes the inner product of the columns i and j of A (rows x R). */
     void (*gram_row)(const void *a, uint64_t rows, uint64_t rank, uint64_t i,
                      struct double_double *row);

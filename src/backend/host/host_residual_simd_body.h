@@ -69,7 +69,7 @@ INLINE struct double_double total(const struct wide *x)
     return two_sum(high[0], low[0]);
 }
 
-static struct double_double model_at(const struct host_residual_batch *p, uint64_t i)
+static struct double_double model_at(const struct host_residual_terms *p, uint64_t i)
 {
     const entry *row[MAX_ORDER];
     struct wide sum = {0};
@@ -87,7 +87,7 @@ static struct double_double model_at(const struct host_residual_batch *p, uint64
     return total(&sum);
 }
 
-static struct double_double nonzeros(const struct host_residual_batch *p, uint64_t count)
+static struct double_double nonzeros(const struct host_residual_terms *p, uint64_t count)
 {
     struct double_double sum = {0, 0};
     for (uint64_t i = 0; i < count; i++)

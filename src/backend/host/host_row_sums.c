@@ -45,7 +45,7 @@ static const struct host_row_sums_kernels *const single_kernels[] = {
 #endif
 };
 
-void host_row_sums_add(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t slice,
+void host_row_sums_add(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t stretch,
                        uint64_t first, uint64_t last)
 {
     int order = s->others >= 2 && s->others <= 4 ? s->others - 2 : 3;
@@ -53,8 +53,8 @@ void host_row_sums_add(struct host_row_sums *s, const struct host_nonzeros *x, u
     bool overlap = s->width % simd != 0;
     const struct host_row_sums_kernels *const *of =
         s->precision == PRECISION_SINGLE ? single_kernels : kernels;
-    of[__builtin_ctzll(simd)]->kernel[s->ahead > 0][order][overlap][vectors - 1](s, x, slice, first,
-                                                                                 last);
+    of[__builtin_ctzll(simd)]->kernel[s->ahead > 0][order][overlap][vectors - 1](s, x, stretch,
+                                                                                 first, last);
 }
 
 void host_row_sums_begin(struct host_row_sums *s, uint64_t row)

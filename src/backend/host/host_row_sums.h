@@ -1,10 +1,9 @@
-/* The MTTKRP kernel of the host: goes through consecutive nonzeros, slice by slice, for one tile of
- * columns, sums a row of M in registers, and stores or adds the sum where the next row begins.
- * Implemented in host_row_sums.c and, once for each SIMD width, in host_row_sums_simd*.c and, of
- * floats, host_row_sums_single*.c, each of which includes host_row_sums_simd_body.h. Entries are
- * doubles, or floats. A sum of floats is as near as that of doubles, but for some hundred
- * roundings: after so many nonzeros of a row, what they come to is added to a sum in double
- * precision. */
+/* The MTTKRP kernel of the host: goes through consecutive nonzeros, for one tile of columns, sums a
+ * row of M in registers, and stores or adds the sum where the next row begins. Implemented in
+ * host_row_sums.c and, once for each SIMD width, in host_row_sums_simd*.c and, of floats,
+ * host_row_sums_single*.c, each of which includes host_row_sums_simd_body.h. Entries are doubles,
+ * or floats. A sum of floats is as near as that of doubles, but for some hundred roundings: after
+ * so many nonzeros of a row, what they come to is added to a sum in double precision. */
 #ifndef BLCO_HOST_ROW_SUMS_H
 #define BLCO_HOST_ROW_SUMS_H
 
@@ -24,37 +23,38 @@ enum host_row_sink {
     HOST_ROW_ATOMIC_EACH /* the same, after every nonzero                                      */
 };
 
-/* Nonzeros as the kernel reads them. Those of a slice stand side by side and have one row of M.
- * Arrays are not owned. */
+/* Nonzeros as the kernel reads them. A stretch is nonzeros that stand side by side and have one row
+ * of M: a slice, where nonzeros are in the ordering of the mode. Arrays are not owned. */
 struct host_nonzeros {
-    const uint32_t *coordinate[MAX_ORDER - 1]; /* (nnz) of each other mode                  */
-    const double *value;                       /* (nnz)                                     */
-    const uint32_t *row;                       /* (slices)                                  */
-    const uint64_t *end;                       /* (slices): behind a slice's last nonzero   */
+    const uint32_t *coordinate[MAX_ORDER - 1]; /* (nnz) of each other mode                    */
+    const double *value;                       /* (nnz)                                       */
+    const uint32_t *row;                       /* (stretches): of M                           */
+    const uint64_t *end;                       /* (stretches): behind a stretch's last nonzero */
 };
 
 /* The sum in progress. Arrays are not owned. */
 struct host_row_sums {
     enum host_row_sink sink;
-    int others;                      /* order - 1                                          */
-    const void *rows[MAX_ORDER - 1]; /* the other modes' factors from the tile's first column on */
-    enum precision precision;        /* of entries                                         */
-    uint64_t rank;                   /* R, the stride of every row                         */
-    uint64_t column, width;          /* the tile: columns [column, column + width)         */
-    uint64_t ahead;     /* rows are prefetched so many nonzeros before their use; 0: they are not */
-    void *m;            /* M, or the private window: rows of R                */
-    uint64_t low, high; /* STORE: the sums of these two rows go to low_row, high_row */
-    void *low_row, *high_row;    /* (R) each                                                */
-    uint64_t zero_from, zero_to; /* STORE: empty rows in [zero_from, zero_to) become zero   */
-    uint64_t row;                /* the present row ...                                     */
+    int others;                         /* order - 1                                            */
+    const void *rows[MAX_ORDER - 1];    /* the other modes' factors, from the tile's first column */
+    enum precision precision;           /* of entries                                           */
+    uint64_t rank;                      /* R, the stride of every row                           */
+    uint64_t column, width;             /* the tile: columns [column, column + width)           */
+    uint64_t ahead;                     /* nonzeros from a row's prefetch to its use; 0: rows are
+                                         * not prefetched                                       */
+    void *m;                            /* M, or the private window: rows of R                  */
+    uint64_t low, high;                 /* STORE: rows whose sums go to low_row and high_row    */
+    void *low_row, *high_row;           /* (R) each                                             */
+    uint64_t zero_from, zero_to;        /* STORE: empty rows in [zero_from, zero_to) become zero */
+    uint64_t row;                       /* the present row ...                                  */
     double sum[HOST_ROW_SUMS_MAX_TILE]; /* ... and its sum, (width)                         */
 };
 
 /* Starts a tile of a struct host_run, whose first nonzero is in row `row`. */
 void host_row_sums_begin(struct host_row_sums *s, uint64_t row);
 
-/* Adds nonzeros [first, last), the first of which is in slice number `slice`. */
-void host_row_sums_add(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t slice,
+/* Adds nonzeros [first, last), the first of which is in stretch number `stretch`. */
+void host_row_sums_add(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t stretch,
                        uint64_t first, uint64_t last);
 
 /* Stores or adds the last row. */
@@ -63,7 +63,7 @@ void host_row_sums_end(struct host_row_sums *s);
 /* Below: what host_row_sums.c and the files of each SIMD width share. */
 
 typedef void host_row_sums_kernel(struct host_row_sums *s, const struct host_nonzeros *x,
-                                  uint64_t slice, uint64_t first, uint64_t last);
+                                  uint64_t stretch, uint64_t first, uint64_t last);
 
 struct host_row_sums_kernels {
     /* by whether rows are prefetched, order (3, 4, 5, any), overlap (NULL for vectors of one

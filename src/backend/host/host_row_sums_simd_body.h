@@ -67,12 +67,12 @@ INLINE void put_row(const struct host_row_sums *s, const struct tile *t, uint64_
 #define CACHE_LINE   (64 / ENTRY_BYTES) /* entries */
 #define KEEP_NNZ     128                /* of a row, whose sum in floats is then kept */
 
-/* What a kernel reads: `last` as of the kernel, `ahead` as of the sum. */
+/* What a kernel reads. */
 struct reading {
     const entry *rows[MAX_ORDER - 1];
     const uint32_t *coordinate[MAX_ORDER - 1];
     const double *value;
-    uint64_t rank, last, ahead;
+    uint64_t rank, last, ahead; /* last: behind the last nonzero; ahead: as of the sum */
 };
 
 INLINE const entry *row_at(const struct reading *r, int n, uint64_t i)
@@ -80,7 +80,7 @@ INLINE const entry *row_at(const struct reading *r, int n, uint64_t i)
     return r->rows[n] + r->coordinate[n][i] * r->rank;
 }
 
-/* Every second nonzero calls; each line is asked for once. */
+/* Called for every second nonzero of a row; prefetches each cache line once. */
 INLINE void prefetch_stream(const struct reading *r, uint64_t i, int others)
 {
     if (i & 6)
@@ -182,7 +182,7 @@ INLINE void add_products(vec *sum, vec *other_sum, const struct reading *r, cons
 /* The one kernel body. `others`, `vectors` and, where `exact`, the tile are constants, so that
  * loops over them unroll and a tile's products and sums live in registers. Sums of floats are kept
  * (in s->sum, in double precision) after every KEEP_NNZ nonzeros. */
-INLINE void row_sums_body(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t slice,
+INLINE void row_sums_body(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t stretch,
                           uint64_t first, uint64_t last, int others, int vectors, bool exact,
                           bool distant)
 {
@@ -198,8 +198,9 @@ INLINE void row_sums_body(struct host_row_sums *s, const struct host_nonzeros *x
         sum[v] = other_sum[v] = (vec){0};
     uint64_t row = s->row;
     bool kept = true;
-    for (uint64_t i = first; i < last; slice++) {
-        const uint64_t next = x->row[slice], end = x->end[slice] < last ? x->end[slice] : last;
+    for (uint64_t i = first; i < last; stretch++) {
+        const uint64_t next = x->row[stretch],
+                       end = x->end[stretch] < last ? x->end[stretch] : last;
         if (next != row || each)
             change_row(s, &t, row, next, &kept, sum, other_sum, vectors);
         row = next;
@@ -218,10 +219,10 @@ INLINE void row_sums_body(struct host_row_sums *s, const struct host_nonzeros *x
 /* The list of specialisations: orders 3 to 5 and any other; tiles of 1 to 4 vectors that do not
  * overlap, and of 2 to 4 that do; factors' rows in cache and distant, which are prefetched. */
 #define KERNEL(name, others, vectors, exact, distant)                                              \
-    static void name(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t slice,       \
+    static void name(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t stretch,     \
                      uint64_t first, uint64_t last)                                                \
     {                                                                                              \
-        row_sums_body(s, x, slice, first, last, others, vectors, exact, distant);                  \
+        row_sums_body(s, x, stretch, first, last, others, vectors, exact, distant);                \
     }
 #define KERNELS(name, others, distant)                                                             \
     KERNEL(name##_1, others, 1, true, distant)                                                     \

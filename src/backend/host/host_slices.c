@@ -5,20 +5,20 @@
 #include "base/least.h"
 #include "base/memory.h"
 
-#define PARTS 256 /* of the nonzeros: the threads share the parts */
-#define BATCH 1024
+#define PARTS    256  /* of the nonzeros: the threads share the parts */
+#define SCAN_NNZ 1024 /* whose rows are decoded at a time */
 
 /* Counts the slices that begin among nonzeros [first, last) of b. Where `s` is not NULL, writes
  * their rows to it from slice `slice` on, and the ends of those before each of them. */
 static uint64_t scan_part(const struct blco *b, int mode, uint64_t first, uint64_t last,
                           struct host_slices *s, uint64_t slice)
 {
-    uint32_t row[BATCH], before = 0;
+    uint32_t row[SCAN_NNZ], before = 0;
     uint64_t found = 0;
     if (first > 0)
         blco_decode_mode(b, mode, first - 1, 1, &before);
-    for (uint64_t i = first; i < last; i += BATCH) {
-        const uint64_t count = least_of(BATCH, last - i);
+    for (uint64_t i = first; i < last; i += SCAN_NNZ) {
+        const uint64_t count = least_of(SCAN_NNZ, last - i);
         blco_decode_mode(b, mode, i, count, row);
         for (uint64_t j = 0; j < count; before = row[j++]) {
             if (i + j > 0 && row[j] == before)
@@ -44,7 +44,7 @@ static void part_of(uint64_t nnz, uint64_t part, uint64_t *first, uint64_t *last
 static enum status find_slices(struct host_slices *s, const struct blco *b, struct error *error)
 {
     uint64_t before[PARTS + 1] = {0};
-#pragma omp parallel for schedule(static) if (b->nnz > BATCH)
+#pragma omp parallel for schedule(static) if (b->nnz > SCAN_NNZ)
     for (uint64_t part = 0; part < PARTS; part++) {
         uint64_t first, last;
         part_of(b->nnz, part, &first, &last);
@@ -57,7 +57,7 @@ static enum status find_slices(struct host_slices *s, const struct blco *b, stru
     s->end = memory_array(s->count, sizeof *s->end, error);
     if (!s->row || !s->end)
         return error->status;
-#pragma omp parallel for schedule(static) if (b->nnz > BATCH)
+#pragma omp parallel for schedule(static) if (b->nnz > SCAN_NNZ)
     for (uint64_t part = 0; part < PARTS; part++) {
         uint64_t first, last;
         part_of(b->nnz, part, &first, &last);
@@ -77,7 +77,7 @@ static enum status decode_others(struct host_slices *s, const struct blco *b, st
         if (!s->coordinate[n])
             return error->status;
     }
-#pragma omp parallel for schedule(static) if (b->nnz > BATCH)
+#pragma omp parallel for schedule(static) if (b->nnz > SCAN_NNZ)
     for (uint64_t part = 0; part < PARTS; part++) {
         uint64_t first, last;
         part_of(s->nnz, part, &first, &last);

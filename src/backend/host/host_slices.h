@@ -1,6 +1,6 @@
 /* The tensor in the ordering of a mode, as MTTKRP of that mode reads it on the host: slice by
- * slice, with the coordinates of the other modes as plain numbers. Nothing is decoded, and nobody
- * asks of a nonzero whether it is in the row of the one before. */
+ * slice, with the coordinates of the other modes as plain numbers. The coordinates are
+ * decoded once, and the kernel knows where rows end. */
 #ifndef BLCO_HOST_SLICES_H
 #define BLCO_HOST_SLICES_H
 
@@ -12,7 +12,7 @@ struct host_slices {
     uint64_t nnz;
     uint32_t *coordinate[MAX_ORDER]; /* (nnz) of each other mode; NULL for `mode`; owned */
     double *value;                   /* (nnz); owned                                     */
-    uint64_t count;
+    uint64_t count;                  /* slices that have nonzeros                        */
     uint32_t *row; /* (count), ascending: the coordinates in `mode` that occur; owned */
     uint64_t *end; /* (count): behind the last nonzero of each of them; owned         */
 };

@@ -210,9 +210,11 @@ static enum status build(struct host_sweep *s, const struct coo *x, const struct
     return s->sweep.shared ? STATUS_OK : build_decided(s, x, progress, error);
 }
 
-static uint64_t most_of(uint64_t a, uint64_t b)
+/* Raises *rows to the scratch rows that this MTTKRP needs. */
+static void need_scratch(uint64_t *rows, const struct host_mttkrp *mttkrp)
 {
-    return a > b ? a : b;
+    if (mttkrp->scratch_rows > *rows)
+        *rows = mttkrp->scratch_rows;
 }
 
 /* Prepares every MTTKRP of the sweep, and allocates scratch rows for the one that needs most. */
@@ -227,11 +229,11 @@ static enum status prepare_mttkrps(struct host_sweep *s, uint64_t copies, struct
             host_mttkrp_prepare_ordered(&s->reduced[g], &s->ordered[g], error);
         else
             host_mttkrp_prepare(&s->reduced[g], &s->alto, g, conflict, copies, error);
-        rows = most_of(rows, s->reduced[g].scratch_rows);
+        need_scratch(&rows, &s->reduced[g]);
         for (int k = 0; k < size && size > 1 && error->status == STATUS_OK; k++) {
             struct host_mttkrp *within = &s->within[first + k];
             host_mttkrp_prepare_ordered(within, &s->tuple_tensor[first + k], error);
-            rows = most_of(rows, within->scratch_rows);
+            need_scratch(&rows, within);
         }
     }
     if (error->status == STATUS_OK)

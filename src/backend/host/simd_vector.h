@@ -11,8 +11,8 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The vectors of a tile, one after the other. GCC would unroll some of these loops late, and keep
- * the arrays that they are about in memory. */
+/* A loop over the vectors of a tile. Where GCC unrolls such a loop late, GCC keeps the arrays that
+ * the loop works on in memory. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define EACH_VECTOR(v, vectors) _Pragma("GCC unroll 4") for (int v = 0; v < (vectors); v++)
 #else

@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 #include "base/version.h"
 #include "comm/comm_add.h"
@@ -56,11 +57,6 @@ static enum status finish(int code, const char *what, struct error *error)
     return mpi_life_check(code, what, error) == STATUS_OK ? STATUS_OK : fail(error);
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static size_t pieces(uint64_t size)
 {
     return (size_t)((size + PIECE - 1) / PIECE);
@@ -87,7 +83,7 @@ static int post(struct member *m, bool sends, int rank, struct parcel parcel, si
     int code = MPI_SUCCESS;
     for (uint64_t at = 0; at < parcel.size && code == MPI_SUCCESS; at += PIECE) {
         char *bytes = parcel.bytes + at;
-        int size = (int)smaller(parcel.size - at, PIECE);
+        int size = (int)least_of(parcel.size - at, PIECE);
         MPI_Request *request = &m->request[(*count)++];
         code = sends ? MPI_Isend(bytes, size, MPI_BYTE, rank, 0, m->mpi, request)
                      : MPI_Irecv(bytes, size, MPI_BYTE, rank, 0, m->mpi, request);
@@ -146,7 +142,7 @@ static enum status add_round(struct member *m, double *x, const struct comm_rows
     for (int k = 0; k < m->comm.size; k++) {
         uint64_t start = rows->first[k] * rows->columns;
         uint64_t length = rows->first[k + 1] * rows->columns - start;
-        length = at < length ? smaller(length - at, share) : 0;
+        length = at < length ? least_of(length - at, share) : 0;
         mine = k == m->comm.rank ? length : mine;
         m->out[k] = (struct parcel){(char *)(x + start + at), length * sizeof *x};
     }
@@ -200,7 +196,7 @@ static enum status sum(struct comm *c, double *x, uint64_t count, struct error *
     struct member *m = c->state;
     uint64_t size = (uint64_t)c->size, part = count / size, rest = count % size;
     for (uint64_t k = 0; k <= size; k++)
-        m->even[k] = k * part + smaller(k, rest);
+        m->even[k] = k * part + least_of(k, rest);
     const struct comm_rows rows = {m->even, 1};
     if (reduce_scatter(c, x, &rows, error) == STATUS_OK)
         all_gather(c, x, &rows, error);
@@ -241,7 +237,7 @@ static enum status broadcast(struct comm *c, int root, void *bytes, size_t size,
         return error->status;
     for (size_t at = 0; at < size && code == MPI_SUCCESS; at += PIECE)
         code =
-            MPI_Bcast((char *)bytes + at, (int)smaller(size - at, PIECE), MPI_BYTE, root, m->mpi);
+            MPI_Bcast((char *)bytes + at, (int)least_of(size - at, PIECE), MPI_BYTE, root, m->mpi);
     return finish(code, "broadcasting", error);
 }
 

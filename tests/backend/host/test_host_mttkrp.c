@@ -299,6 +299,7 @@ static void test_allocation_fails(void **state)
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        assert_true(p.nruns > 0 || (fired && !p.x && !p.run));
         failures += (int)fired;
         host_mttkrp_free(&p);
     }
