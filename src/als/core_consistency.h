@@ -33,6 +33,11 @@
 #define CORE_PROBES 64   /* MTTKRPs of an estimate                                          */
 #define CORE_TEXT   48   /* characters of core_consistency_text                             */
 
+/* A core consistency of this or more is that of components that stand for themselves (Bro and Kiers
+ * call one above 90 very trilinear, one around 50 problematic); below the second they do not. */
+#define CORE_SOUND    80
+#define CORE_DOUBTFUL 40
+
 enum core_state {
     CORE_NOT_ASKED,
     CORE_KNOWN,

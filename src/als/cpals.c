@@ -5,6 +5,7 @@
 #include "als/precision_switch.h"
 #include "base/clock.h"
 #include "base/page_touch.h"
+#include "model/fit_text.h"
 
 /* The least-squares step of mode n: A_n changes, all other factor matrices stay. */
 static enum status update_mode(struct backend *b, int n, struct error *error)
@@ -205,9 +206,10 @@ static enum status iterate_all(struct run *run, struct error *error)
         if (weight_history_note(&run->weights, run->b, i, error) != STATUS_OK ||
             switch_precision(run, error) != STATUS_OK)
             return error->status;
+        char fit[FIT_TEXT];
         progress_update(run->progress, (double)i / options->max_iterations,
-                        "iteration %d of %d, fit %.6f, change %.1e", i, options->max_iterations,
-                        result->fit, result->change);
+                        "iteration %d of %d, fit %s, change %.1e", i, options->max_iterations,
+                        fit_text(result->fit, result->trust.noise, 6, fit), result->change);
         if (settle_stop(run, error) != STATUS_OK)
             return error->status;
     }
@@ -253,7 +255,9 @@ const char *cpals_stop_text(enum cpals_stop stop)
 
 static void tell(const struct cpals_result *result, struct progress *progress)
 {
-    progress_done(progress, "%d iterations, fit %.6f, %s", result->iterations, result->fit,
+    char fit[FIT_TEXT];
+    progress_done(progress, "%d iterations, fit %s, %s", result->iterations,
+                  fit_text(result->fit, result->trust.noise, 6, fit),
                   cpals_stop_text(result->stop));
 }
 

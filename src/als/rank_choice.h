@@ -4,22 +4,27 @@
 
 #include "als/starts.h"
 
-/* The core consistency of a model whose components mean something: Bro and Kiers 2003 call one
- * above 90 very trilinear, one around 50 problematic. */
-#define RANK_CHOICE_CORE 80
-
 /* What the models of one rank have come to. */
 struct rank_outcome {
     uint64_t rank;
-    double fit; /* of the best start                                                           */
-    struct core_consistency core; /* likewise                                                  */
+    struct cpals_result result; /* of the best start                                           */
     struct starts_agreement agreement;
     struct error failure; /* why there is no model; else empty                                 */
 };
 
-/* The place in outcome (count) of the largest rank whose core consistency is known and
- * RANK_CHOICE_CORE or more, and with whose best start at least half of the other starts agree; -1
- * where there is none. */
+/* The place in outcome (count) of the largest rank whose core consistency is known and CORE_SOUND or
+ * more, and with whose best start at least half of the other starts agree; -1 where there is none.
+ */
 int rank_choice(const struct rank_outcome *outcome, int count);
+
+/* Whether some rank has a model; and whether some rank has had several starts to compare. */
+bool rank_any_model(const struct rank_outcome *outcome, int count);
+bool rank_any_agreement(const struct rank_outcome *outcome, int count);
+
+#define RANK_CHOICE_TEXT 256
+
+/* The rank that is suggested, 0 where none is: a choice of rank 1, whose core consistency is always
+ * 100, says nothing. text (RANK_CHOICE_TEXT) = one sentence that says so, and why. */
+uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *text);
 
 #endif

@@ -124,23 +124,11 @@ void progress_done(struct progress *p, const char *format, ...)
     p->stage[0] = '\0';
 }
 
-static void keep_note(struct text_list *kept, const char *format, va_list args)
-{
-    char text[TEXT_ROOM];
-    vsnprintf(text, sizeof text, format, args);
-    text_list_add(kept, text);
-}
-
 void progress_note(struct progress *p, const char *format, ...)
 {
-    va_list args;
-    if (p && p->kept) {
-        va_start(args, format);
-        keep_note(p->kept, format, args);
-        va_end(args);
-    }
     if (is_quiet(p))
         return;
+    va_list args;
     va_start(args, format);
     print_text_line(p, "", format, args);
     va_end(args);

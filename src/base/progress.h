@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/text_list.h"
-
 struct progress {
     FILE *stream;           /* NULL: quiet; borrowed                            */
     bool terminal;          /* rewrite one text line in place                   */
@@ -16,8 +14,6 @@ struct progress {
     double last_shown;      /* seconds, clock_now, of the last progress_update  */
     bool open;              /* an unfinished text line stands on the terminal   */
     char stage[512];        /* name of the stage; empty outside a stage         */
-    struct text_list *kept; /* takes a copy of each note, of a quiet progress, too; borrowed;
-                             * NULL: notes are not kept                                     */
 };
 
 /* Shows progress on `stream`, which the caller closes; NULL: quiet. */

@@ -13,6 +13,7 @@
 #include "commands/cpd_job.h"
 #include "commands/cpd_machine.h"
 #include "commands/cpd_output.h"
+#include "commands/cpd_ranks_file.h"
 #include "commands/cpd_record.h"
 #include "commands/cpd_signals.h"
 #include "commands/cpd_starts.h"
@@ -61,7 +62,8 @@ static enum status prepare(struct cpd_job *job, struct error *error)
         read_start(job, error) != STATUS_OK || cpd_checkpoint_prepare(job, error) != STATUS_OK)
         return error->status;
     cpd_machine_note(job);
-    cpd_warn_precision(&job->progress, &s->common.options, s->tolerance);
+    find_in_tolerance(&job->findings, &s->common.options, s->tolerance);
+    cpd_tell_findings(job, &job->progress);
     cpd_checkpoint_note_resumed(job);
     return STATUS_OK;
 }
@@ -78,6 +80,21 @@ static enum status settle_starts(struct cpd_job *job, struct error *error)
     return starts_settle(&job->starts, &job->model, error);
 }
 
+/* Finds what there is to know of the result. The starts of one rank of -r are a result, which -q
+ * leaves; those of several are part of the way to the table of the ranks. */
+static void tell_findings(struct cpd_job *job)
+{
+    const struct cpd_settings *s = &job->settings;
+    const struct cpals_options als = cpd_als_options(job);
+    bool table = s->starts > 1 && s->ranks.first == s->ranks.last;
+    struct progress *to = table ? &job->results : &job->progress;
+    find_in_result(&job->findings, &job->result, &s->common.options, &als);
+    cpd_tell_findings(job, &job->progress);
+    cpd_tell_starts(to, &job->starts);
+    find_in_starts(&job->findings, &job->starts, s->init_stem || s->resume);
+    cpd_tell_findings(job, to);
+}
+
 /* Writes the result and tells of it: where there are several processes, process 0 does, unless all
  * write together. */
 static enum status finish(struct cpd_job *job, struct comm *world, struct error *error)
@@ -92,9 +109,7 @@ static enum status finish(struct cpd_job *job, struct comm *world, struct error 
         return STATUS_OK;
     cpd_summarise(&job->progress, &job->result, &job->times, job->model.shape.order,
                   job->settings.verbose, &job->files);
-    cpd_note_advice(job);
-    cpd_tell_core(&job->progress, &job->result.core);
-    cpd_tell_starts(&job->progress, &job->starts);
+    tell_findings(job);
     cpd_record_write(job, error);
     cpd_checkpoint_note_saved(job, error);
     return error->status;
@@ -131,8 +146,7 @@ static void note_rank(struct cpd_job *job, struct error *breakdown, struct error
     if (!job->outcome)
         return;
     if (error->status == STATUS_OK) {
-        of.fit = job->result.fit;
-        of.core = job->result.core;
+        of.result = job->result;
         of.agreement = starts_agreement(&job->starts);
     }
     job->outcome[job->outcomes++] = of;
@@ -152,6 +166,22 @@ static void end_rank(struct cpd_job *job)
     cpd_record_close(job);
     starts_free(&job->starts);
     ktensor_free(&job->model);
+}
+
+/* The table of the ranks and the suggestion, which stay in a file. Where the ranks have ended well,
+ * all processes learn whether the file was written; else *error stays as it is. */
+static void tell_ranks(struct cpd_job *job, struct comm *world, int ranks, struct error *error)
+{
+    const struct cpd_settings *s = &job->settings;
+    struct error lost = {0}, *of = error->status == STATUS_OK ? error : &lost;
+    progress_clear(&job->progress);
+    if (comm_world_rank() == 0) {
+        cpd_tell_ranks(&job->results, job->outcome, job->outcomes, job->outcomes < ranks,
+                       s->nowrite ? NULL : s->base_stem);
+        cpd_ranks_file_write(job, ranks, of);
+    }
+    if (world && of == error)
+        comm_settle(world, error);
 }
 
 /* Decomposes with one rank of -r after the other; a signal and the time limit end all. A rank that
@@ -175,8 +205,7 @@ static enum status run_ranks(struct cpd_job *job, struct comm *world, struct err
         end_rank(job);
     }
     if (job->outcomes > 0)
-        cpd_tell_ranks(&job->progress, job->outcome, job->outcomes, job->outcomes < ranks,
-                       s->nowrite ? NULL : s->base_stem);
+        tell_ranks(job, world, ranks, error);
     if (error->status == STATUS_OK)
         *error = breakdown;
     return error->status;
@@ -190,6 +219,7 @@ static void run(struct cpd_job *job, struct error *error)
     bool quiet = job->settings.common.quiet || comm_world_rank() > 0;
     job->settings.common.gpus.all_unless_given = together;
     progress_init(&job->progress, quiet ? NULL : stderr);
+    progress_init(&job->results, comm_world_rank() > 0 ? NULL : stdout);
     if (!together)
         run_ranks(job, NULL, error);
     else if (comm_world(&world, error) == STATUS_OK)

@@ -10,6 +10,7 @@
 #include "commands/cmd_common.h"
 #include "model/ktensor_io.h"
 #include "report/page.h"
+#include "report/page_ranks.h"
 
 #define DEFAULT_TOP 10
 #define MAX_TOP     1000
@@ -37,7 +38,8 @@ void cmd_report_help(FILE *stream)
     fprintf(stream, "Usage: blco report STEM [-o FILE] [OPTION]...\n\n"
                     "Writes a page (HTML) about the model whose files begin with STEM: what was "
                     "run,\nthe fit after each iteration, weights, and each component in each "
-                    "mode.\nThe page is one file and needs no network.\n");
+                    "mode.\nOf a range of ranks (blco cpd -r A:B): how the models compare.\n"
+                    "The page is one file and needs no network.\n");
     cli_help(stream, cmd_report_sections);
     fprintf(stream,
             "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n");
@@ -48,11 +50,12 @@ struct job {
     const char *stem, *output, *record; /* as given; borrowed                     */
     char *output_path, *record_path;    /* as given, or by default; record_path NULL: there is no
                                          * record. Owned                          */
+    char *ranks_path;                   /* STEM.ranks.json, or NULL where there is none; owned */
     uint64_t top;
     enum view_order order[MAX_ORDER];
     struct ktensor model;
     struct labels labels;
-    struct json_tree tree; /* of the record */
+    struct json_tree tree; /* of the record, or of the ranks */
     struct mode_view view[MAX_ORDER];
     struct outfile file;
     struct progress progress;
@@ -109,17 +112,24 @@ static char *beside(const char *stem, const char *suffix, struct error *error)
     return memory_text(error, "%.*s.%s", (int)length, stem, suffix);
 }
 
-/* Settles the names of record and page. */
+/* The same, or NULL where there is no such file. */
+static char *found_beside(const char *stem, const char *suffix, struct error *error)
+{
+    char *path = beside(stem, suffix, error);
+    if (!path || access(path, F_OK) == 0)
+        return path;
+    memory_free(path);
+    return NULL;
+}
+
+/* Settles the names of what is read beside the model, and of the page. */
 static enum status name_files(struct job *job, struct error *error)
 {
     job->output_path =
         job->output ? memory_text(error, "%s", job->output) : beside(job->stem, "html", error);
-    job->record_path =
-        job->record ? memory_text(error, "%s", job->record) : beside(job->stem, "json", error);
-    if (error->status == STATUS_OK && !job->record && access(job->record_path, F_OK) != 0) {
-        memory_free(job->record_path);
-        job->record_path = NULL;
-    }
+    job->record_path = job->record ? memory_text(error, "%s", job->record)
+                                   : found_beside(job->stem, "json", error);
+    job->ranks_path = found_beside(job->stem, "ranks.json", error);
     return error->status;
 }
 
@@ -166,19 +176,67 @@ static enum status read_all(struct job *job, struct error *error)
     return ktensor_arrange(&job->model, error);
 }
 
-static enum status write_page(struct job *job, struct error *error)
+/* What is about one model has no place on the page of several. */
+static enum status check_ranks(const struct job *job, struct error *error)
 {
-    struct outfile_stream stream = {0};
+    const char *option = job->record ? "--record" : NULL;
+    for (int n = 0; n < MAX_ORDER; n++)
+        if (job->labels.mode[n].path || job->order[n] != VIEW_FIND_OUT)
+            option = job->labels.mode[n].path ? "--labels" : "--ordered";
+    if (option)
+        return error_set(error, STATUS_INPUT,
+                         "%s is for the page of one model, but %s has several ranks: %s.rR expected",
+                         option, job->stem, job->stem);
+    return outfile_check_apart(job->output_path, job->ranks_path, error);
+}
+
+static enum status read_ranks(struct job *job, struct error *error)
+{
+    if (check_ranks(job, error) == STATUS_OK &&
+        json_tree_read(&job->tree, job->ranks_path, error) == STATUS_OK)
+        page_ranks_check(&job->tree, job->ranks_path, error);
+    return error->status;
+}
+
+static enum status prepare(struct job *job, struct error *error)
+{
+    if (job->ranks_path)
+        return read_ranks(job, error);
+    if (read_all(job, error) == STATUS_OK)
+        mode_views_make(job->view, &job->model, job->order, job->top, error);
+    return error->status;
+}
+
+/* Whether two files are in one folder, as far as their names tell. */
+static bool same_folder(const char *a, const char *b)
+{
+    const char *end_a = strrchr(a, '/'), *end_b = strrchr(b, '/');
+    size_t length = end_a ? (size_t)(end_a - a) : 0;
+    return !end_a == !end_b && length == (end_b ? (size_t)(end_b - b) : 0) &&
+           strncmp(a, b, length) == 0;
+}
+
+static void put_page(FILE *to, const struct job *job, struct error *error)
+{
+    const struct page_ranks ranks = {.stem = job->stem,
+                                     .tree = &job->tree,
+                                     .beside = same_folder(job->output_path, job->stem)};
     const struct page page = {.stem = job->stem,
                               .model = &job->model,
                               .labels = &job->labels,
                               .view = job->view,
                               .record = job->record_path ? &job->tree : NULL};
+    job->ranks_path ? page_ranks_write(to, &ranks, error) : page_write(to, &page, error);
+}
+
+static enum status write_page(struct job *job, struct error *error)
+{
+    struct outfile_stream stream = {0};
     progress_stage(&job->progress, "writing");
     if (outfile_open(&job->file, job->output_path, error) != STATUS_OK ||
         outfile_stream_open(&stream, &job->file, error) != STATUS_OK)
         return error->status;
-    page_write(stream.stream, &page, error);
+    put_page(stream.stream, job, error);
     if (outfile_stream_close(&stream) == STATUS_OK)
         outfile_commit(&job->file, error);
     return error->status;
@@ -188,8 +246,7 @@ static enum status run(struct job *job, struct error *error)
 {
     progress_init(&job->progress, job->common.quiet ? NULL : stderr);
     if (name_files(job, error) == STATUS_OK &&
-        outfile_check(job->output_path, error) == STATUS_OK && read_all(job, error) == STATUS_OK &&
-        mode_views_make(job->view, &job->model, job->order, job->top, error) == STATUS_OK &&
+        outfile_check(job->output_path, error) == STATUS_OK && prepare(job, error) == STATUS_OK &&
         write_page(job, error) == STATUS_OK)
         progress_done(&job->progress, "%s", job->output_path);
     progress_clear(&job->progress);
@@ -212,5 +269,6 @@ int cmd_report(int argc, char **argv, struct error *error)
     ktensor_free(&job.model);
     memory_free(job.output_path);
     memory_free(job.record_path);
+    memory_free(job.ranks_path);
     return (int)error->status;
 }

@@ -3,6 +3,7 @@
 #include "base/outfile.h"
 #include "comm/comm_world.h"
 #include "commands/cpd_signals.h"
+#include "model/fit_text.h"
 
 #define DEFAULT_SECONDS 600
 #define DEFAULT_SHARE   0.02 /* of the time, for saving */
@@ -98,19 +99,20 @@ void cpd_checkpoint_note_resumed(struct cpd_job *job)
     const struct checkpoint_about *a = &job->resume.about;
     if (!job->settings.resume)
         return;
-    progress_note(&job->progress, "resuming %s: %d iteration%s, fit %.9f", job->settings.resume,
-                  a->iterations, a->iterations == 1 ? "" : "s", a->fit);
+    char fit[FIT_TEXT];
+    progress_note(&job->progress, "resuming %s: %d iteration%s, fit %s", job->settings.resume,
+                  a->iterations, a->iterations == 1 ? "" : "s", fit_text(a->fit, 0, 9, fit));
     if (a->has_momentum != job->settings.common.options.momentum)
-        progress_note(&job->progress,
-                      "warning: the iterations before had --accelerate %s, the next have %s",
-                      a->has_momentum ? "momentum" : "off", a->has_momentum ? "off" : "momentum");
+        findings_add(&job->findings, FINDING_RESUMED, true,
+                     "the iterations before had --accelerate %s, the next have %s",
+                     a->has_momentum ? "momentum" : "off", a->has_momentum ? "off" : "momentum");
     const double *ridge = job->settings.common.options.rules.ridge;
     for (int n = 0; n < a->tensor.shape.order; n++)
         if (a->rules.ridge[n] != ridge[n])
-            progress_note(
-                &job->progress,
-                "warning: mode %d: the iterations before had --ridge %g, the next have %g", n + 1,
-                a->rules.ridge[n], ridge[n]);
+            findings_add(&job->findings, FINDING_RESUMED, true,
+                         "mode %d: the iterations before had --ridge %g, the next have %g", n + 1,
+                         a->rules.ridge[n], ridge[n]);
+    cpd_tell_findings(job, &job->progress);
 }
 
 void cpd_checkpoint_note_saved(struct cpd_job *job, struct error *error)

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "commands/cpd_advice.h"
 #include "commands/cpd_signals.h"
 
 struct cpals_options cpd_als_options(struct cpd_job *job)
@@ -20,16 +19,17 @@ struct cpals_options cpd_als_options(struct cpd_job *job)
                                   .core_consistency = s->core_consistency};
 }
 
-static void keep_notes(struct cpd_job *job)
+void cpd_tell_findings(struct cpd_job *job, struct progress *to)
 {
-    job->progress.kept = job->settings.record ? &job->notes : NULL;
+    char text[FINDING_TEXT];
+    for (; job->told < job->findings.count; job->told++)
+        progress_note(to, "%s", finding_text(&job->findings.finding[job->told], text));
 }
 
 void cpd_note_shape(struct cpd_job *job, const struct shape *shape)
 {
-    keep_notes(job);
-    cpd_warn_shape(&job->progress, shape, job->settings.common.options.rank);
-    job->progress.kept = NULL;
+    find_in_shape(&job->findings, shape, job->settings.common.options.rank);
+    cpd_tell_findings(job, &job->progress);
 }
 
 /* Fills `why` (size) where mode n starts at random although a model was given. */
@@ -49,19 +49,12 @@ void cpd_note_start(struct cpd_job *job, const struct shape *shape)
 {
     const struct cpd_settings *s = &job->settings;
     char why[96];
-    keep_notes(job);
     for (int n = 0; s->init_stem && n < shape->order; n++)
         if (starts_at_random(&job->start.shape, n, shape->dims[n], why, sizeof why))
-            progress_note(&job->progress, "mode %d starts at random (seed %ju): --init %s %s",
-                          n + 1, (uintmax_t)s->seed, s->init_stem, why);
-    job->progress.kept = NULL;
-}
-
-void cpd_note_advice(struct cpd_job *job)
-{
-    keep_notes(job);
-    cpd_advise(&job->progress, &job->result, &job->settings.common.options);
-    job->progress.kept = NULL;
+            findings_add(&job->findings, FINDING_RANDOM_MODE, false,
+                         "mode %d starts at random (seed %ju): --init %s %s", n + 1,
+                         (uintmax_t)s->seed, s->init_stem, why);
+    cpd_tell_findings(job, &job->progress);
 }
 
 struct ktensor_start cpd_start(const struct cpd_job *job)

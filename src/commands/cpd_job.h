@@ -5,6 +5,7 @@
 
 #include "als/cpals_ranks.h"
 #include "als/rank_choice.h"
+#include "als/result_findings.h"
 #include "base/outfile.h"
 #include "commands/cpd_settings.h"
 #include "commands/cpd_summary.h"
@@ -55,19 +56,21 @@ struct cpd_job {
     double began;                 /* when the command did, by clock_now() */
     struct cpd_times times;
     struct progress progress;   /* rank 0's */
+    struct progress results;    /* rank 0's: tables that -q leaves, to standard output */
     struct outfile record;      /* of --record; rank 0's                   */
-    struct text_list notes;     /* warnings and advice, with --record      */
+    struct findings findings;   /* of the present rank of -r               */
+    size_t told;                /* of these, the first so many were shown  */
     struct fit_trace trace;     /* with --record; rank 0's                 */
     struct backend_built built; /* of one rank alone                       */
     struct cpd_ranks ranks;     /* of several ranks; rank 0's              */
 };
 
-/* Warns of the shape (cpd_warn_shape), and advises (cpd_advise); a record has what both say. */
-void cpd_note_shape(struct cpd_job *job, const struct shape *shape);
-void cpd_note_advice(struct cpd_job *job);
+/* Shows on `to` the findings that were not shown so far. */
+void cpd_tell_findings(struct cpd_job *job, struct progress *to);
 
-/* Names the modes that the model of --init does not have as the tensor needs them, a record, too;
- * after cpd_check_start. */
+/* Find and show what speaks against shape and rank; and the modes that the model of --init does not
+ * have as the tensor needs them, after cpd_check_start. */
+void cpd_note_shape(struct cpd_job *job, const struct shape *shape);
 void cpd_note_start(struct cpd_job *job, const struct shape *shape);
 
 struct cpals_options cpd_als_options(struct cpd_job *job);

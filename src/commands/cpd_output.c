@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/outfile_set.h"
 #include "commands/cpd_format_hint.h"
+#include "commands/cpd_ranks_file.h"
 #include "commands/cpd_record.h"
 #include "commands/cpd_together.h"
 
@@ -44,7 +45,7 @@ enum status cpd_output_open(struct cpd_job *job, struct error *error)
     if (s->nowrite)
         return STATUS_OK;
     if (ktensor_writable(s->stem, 0, s->formats, error) != STATUS_OK ||
-        check_rescue(s, error) != STATUS_OK)
+        cpd_ranks_file_check(job, error) != STATUS_OK || check_rescue(s, error) != STATUS_OK)
         return error->status;
     return outfile_set_lock(&job->lock, s->stem, error);
 }

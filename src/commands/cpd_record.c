@@ -30,7 +30,8 @@ enum status cpd_record_open(struct cpd_job *job, struct error *error)
 void cpd_record_close(struct cpd_job *job)
 {
     outfile_discard(&job->record);
-    text_list_free(&job->notes);
+    findings_free(&job->findings);
+    job->told = 0;
     memory_free(job->ranks.place);
     memory_free(job->ranks.telling);
     job->ranks = (struct cpd_ranks){0};
@@ -91,11 +92,15 @@ static void put_health(struct json *j, const struct model_health *h)
     json_end(j);
 }
 
-static const char *const stops[] = {[CPALS_CONVERGED] = "converged",
-                                    [CPALS_ITERATIONS] = "iteration_limit",
-                                    [CPALS_INTERRUPTED] = "interrupted",
-                                    [CPALS_TIME_LIMIT] = "time_limit",
-                                    [CPALS_BREAKDOWN] = "breakdown"};
+const char *cpd_record_stop(enum cpals_stop stop)
+{
+    static const char *const name[] = {[CPALS_CONVERGED] = "converged",
+                                       [CPALS_ITERATIONS] = "iteration_limit",
+                                       [CPALS_INTERRUPTED] = "interrupted",
+                                       [CPALS_TIME_LIMIT] = "time_limit",
+                                       [CPALS_BREAKDOWN] = "breakdown"};
+    return name[stop];
+}
 
 static void put_result(struct json *j, const struct cpals_result *r)
 {
@@ -104,7 +109,7 @@ static void put_result(struct json *j, const struct cpals_result *r)
     json_number(j, "change", r->change);
     json_unsigned(j, "iterations", (uint64_t)r->iterations);
     json_unsigned(j, "single_iterations", (uint64_t)r->single_iterations);
-    json_string(j, "stop", stops[r->stop]);
+    json_string(j, "stop", cpd_record_stop(r->stop));
     if (r->interrupted)
         json_unsigned(j, "signal", (uint64_t)r->interrupted);
     json_bool(j, "fit_from_residual", r->trust.exact);
@@ -134,8 +139,10 @@ static void put_starts(struct json *j, const struct starts *s)
         json_unsigned(j, "seed", of->seed);
         bool model = of->result.stop != CPALS_BREAKDOWN;
         json_number(j, "fit", model ? of->result.fit : NAN);
+        if (model)
+            json_number(j, "fit_noise", of->result.trust.noise);
         json_unsigned(j, "iterations", (uint64_t)of->result.iterations);
-        json_string(j, "stop", stops[of->result.stop]);
+        json_string(j, "stop", cpd_record_stop(of->result.stop));
         json_number(j, "score_with_best", model ? of->score : NAN);
         if (!model)
             json_string(j, "breakdown", of->result.breakdown.message);
@@ -229,11 +236,36 @@ static void put_built(struct json *j, const struct cpd_job *job)
     json_end(j);
 }
 
-static void put_texts(struct json *j, const char *name, char *const *text, size_t count)
+static void put_findings(struct json *j, const struct findings *f)
 {
-    json_array(j, name);
-    for (size_t i = 0; i < count; i++)
-        json_string(j, NULL, text[i]);
+    json_array(j, "findings");
+    for (size_t i = 0; i < f->count; i++) {
+        const struct finding *of = &f->finding[i];
+        json_object(j, NULL);
+        json_string(j, "kind", finding_name(of->kind));
+        json_string(j, "severity", of->warning ? "warning" : "note");
+        json_string(j, "sentence", of->sentence);
+        json_string(j, "advice", of->advice);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+/* The findings as the text lines of the terminal. */
+static void put_notes(struct json *j, const struct findings *f)
+{
+    char text[FINDING_TEXT];
+    json_array(j, "notes");
+    for (size_t i = 0; i < f->count; i++)
+        json_string(j, NULL, finding_text(&f->finding[i], text));
+    json_end(j);
+}
+
+static void put_files(struct json *j, const struct ktensor_files *files)
+{
+    json_array(j, "files");
+    for (int i = 0; i < files->count; i++)
+        json_string(j, NULL, files->path[i]);
     json_end(j);
 }
 
@@ -260,8 +292,9 @@ static void put_record(struct json *j, struct cpd_job *job, struct error *error)
     put_trace(j, &job->trace);
     put_seconds(j, job);
     put_memory(j, job);
-    put_texts(j, "notes", job->notes.text, job->notes.count);
-    put_texts(j, "files", job->files.path, (size_t)job->files.count);
+    put_findings(j, &job->findings);
+    put_notes(j, &job->findings);
+    put_files(j, &job->files);
     json_end(j);
 }
 
@@ -270,8 +303,8 @@ enum status cpd_record_write(struct cpd_job *job, struct error *error)
     struct json j;
     if (!job->settings.record)
         return STATUS_OK;
-    if (job->notes.error.status != STATUS_OK)
-        return error_set(error, job->notes.error.status, "%s", job->notes.error.message);
+    if (job->findings.error.status != STATUS_OK)
+        return error_set(error, job->findings.error.status, "%s", job->findings.error.message);
     json_begin(&j, error);
     put_record(&j, job, error);
     if (error->status == STATUS_OK &&

@@ -5,6 +5,9 @@
 
 #include "commands/cpd_job.h"
 
+/* The name of a stop in records: "iteration_limit". */
+const char *cpd_record_stop(enum cpals_stop stop);
+
 /* Without --record these functions do nothing. One rank calls them, rank 0 or the only one. */
 
 /* Opens the file, before the work, so that what cannot be written is refused early. STATUS_OUTPUT,
@@ -15,8 +18,8 @@ enum status cpd_record_open(struct cpd_job *job, struct error *error);
 enum status cpd_record_check_apart(const struct cpd_job *job, const char *path,
                                    struct error *error);
 
-/* Ends the record of one rank of -r: discards a file that was not written, and forgets the notes.
- */
+/* Ends the record of one rank of -r: discards a file that was not written, and forgets the
+ * findings. */
 void cpd_record_close(struct cpd_job *job);
 
 /* Writes the record, after the model's files and the summary. STATUS_OUTPUT, STATUS_MEMORY, and

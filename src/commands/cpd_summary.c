@@ -1,33 +1,10 @@
 #include "commands/cpd_summary.h"
 
-#include "als/precision_switch.h"
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/number.h"
-
-void cpd_warn_shape(struct progress *progress, const struct shape *shape, uint64_t rank)
-{
-    if (shape->order == 1)
-        progress_note(progress, "warning: a tensor of one mode is a vector: one component gives "
-                                "fit 1 and any further ones say nothing");
-    for (int n = 0; shape->order > 1 && n < shape->order; n++)
-        if (shape->dims[n] < rank)
-            progress_note(progress,
-                          "warning: rank %ju is larger than mode %d (length %ju): its columns "
-                          "cannot be independent",
-                          (uintmax_t)rank, n + 1, (uintmax_t)shape->dims[n]);
-}
-
-void cpd_warn_precision(struct progress *progress, const struct backend_options *options,
-                        double tolerance)
-{
-    if (options->precision == PRECISION_SINGLE && tolerance > 0 && tolerance < SINGLE_RESOLVES)
-        progress_note(progress,
-                      "warning: --tol %g is below %g, what single precision resolves: "
-                      "--precision auto ends in double precision",
-                      tolerance, SINGLE_RESOLVES);
-}
+#include "model/fit_text.h"
 
 #define SHORT_STAGE 0.01 /* of the total: a stage that is shown only where all are */
 #define STAGE_LINE  "  %-12s %10.3f s %5.1f %%" /* name, seconds, per cent of the total */
@@ -61,8 +38,9 @@ void cpd_summarise(struct progress *progress, const struct cpals_result *result,
         [CPALS_INTERRUPTED] = "interrupted",
         [CPALS_TIME_LIMIT] = "stopped at the time limit",
     };
-    char size[NUMBER_SIZE_TEXT];
-    progress_note(progress, "fit %.9f after %d iteration%s, %s (last change %.1e)", result->fit,
+    char size[NUMBER_SIZE_TEXT], fit[FIT_TEXT];
+    fit_text(result->fit, result->trust.noise, 9, fit);
+    progress_note(progress, "fit %s after %d iteration%s, %s (last change %.1e)", fit,
                   result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
                   result->change);
     if (result->restarts > 0)

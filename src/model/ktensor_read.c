@@ -12,6 +12,7 @@
 #include "base/outfile_set.h"
 #include "model/npy.h"
 #include "model/model_text.h"
+#include "model/stem_ranks.h"
 
 /* A file that has one matrix, as text or as .npy. */
 struct matrix_file {
@@ -331,6 +332,19 @@ end:
     return error->status;
 }
 
+/* The stem of a range of ranks has no model of its own. */
+static void refuse_absent(const char *stem, struct error *error)
+{
+    char ranks[512];
+    if (stem_ranks(stem, ranks, sizeof ranks)[0])
+        error_set(error, STATUS_INPUT,
+                  "%s: no model of that name, but models of several ranks: %s", stem, ranks);
+    else
+        error_set(error, STATUS_INPUT,
+                  "%s: no model of that name: neither %s.ktns nor %s.mode1.npy nor %s.mode1.mat",
+                  stem, stem, stem, stem);
+}
+
 /* Reads the files of the stem in the first format that there is. */
 static enum status read_files(struct ktensor *k, struct stem_files *files, int order,
                               struct error *error)
@@ -344,9 +358,7 @@ static enum status read_files(struct ktensor *k, struct stem_files *files, int o
         read_ktns(k, path, order, error);
     else if (read_matrices(k, files, true, order, error) == STATUS_OK && k->shape.order == 0 &&
              read_matrices(k, files, false, order, error) == STATUS_OK && k->shape.order == 0)
-        error_set(error, STATUS_INPUT,
-                  "%s: no model of that name: neither %s.ktns nor %s.mode1.npy nor %s.mode1.mat",
-                  stem, stem, stem, stem);
+        refuse_absent(stem, error);
     memory_free(path);
     return error->status;
 }

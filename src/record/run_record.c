@@ -74,12 +74,8 @@ static enum status put_device(struct json *j, const struct backend_kind *kind, i
     return STATUS_OK;
 }
 
-enum status run_record_machine(struct json *j, const char *writer, int argc, char *const *argv,
-                               const struct backend_kind *kind, int device, int threads,
-                               struct error *error)
+void run_record_program(struct json *j, const char *writer, int argc, char *const *argv)
 {
-    char processor[256];
-    run_record_processor(processor, sizeof processor);
     json_string(j, "record", writer);
     put_date(j);
     json_array(j, "command");
@@ -88,6 +84,15 @@ enum status run_record_machine(struct json *j, const char *writer, int argc, cha
     json_end(j);
     json_string(j, "version", version_number);
     json_string(j, "commit", version_commit);
+}
+
+enum status run_record_machine(struct json *j, const char *writer, int argc, char *const *argv,
+                               const struct backend_kind *kind, int device, int threads,
+                               struct error *error)
+{
+    char processor[256];
+    run_record_processor(processor, sizeof processor);
+    run_record_program(j, writer, argc, argv);
     json_string(j, "compiler", COMPILER);
     json_string(j, "backend", kind->name);
     if (put_device(j, kind, device, error) != STATUS_OK)

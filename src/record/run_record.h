@@ -8,8 +8,11 @@
 #include "backend/backend.h"
 #include "base/json.h"
 
-/* Adds to the object that is open in j: record (the command that writes it), date, command (argv),
- * version, commit, compiler, backend, device (the one of this number, where the backend has
+/* Adds to the object that is open in j: record (what it is a record of), date, command (argv),
+ * version and commit. */
+void run_record_program(struct json *j, const char *writer, int argc, char *const *argv);
+
+/* Adds what run_record_program does, and compiler, backend, device (the one of this number, where the backend has
  * devices), processor, threads, environment. Returns an error of j or of kind->device. */
 enum status run_record_machine(struct json *j, const char *writer, int argc, char *const *argv,
                                const struct backend_kind *kind, int device, int threads,

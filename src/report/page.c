@@ -93,24 +93,34 @@ static const char *name_of(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-static void put_title(FILE *to, const struct page *page)
+static void put_title(FILE *to, const char *what, const char *stem)
 {
-    fputs("CP model ", to);
-    html_text(to, name_of(page->stem), HTML_LABEL);
+    fprintf(to, "%s ", what);
+    html_text(to, name_of(stem), HTML_LABEL);
 }
 
-static void put_head(FILE *to, const struct page *page)
+void page_begin(FILE *to, const char *what, const char *stem)
 {
     fputs("<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n"
           "<meta charset=\"utf-8\"/>\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>",
           to);
-    put_title(to, page);
+    put_title(to, what, stem);
     fprintf(to, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<header>\n<h1>", style);
-    put_title(to, page);
+    put_title(to, what, stem);
+    fputs("</h1>\n", to);
+}
+
+void page_end(FILE *to)
+{
+    fputs("</main>\n</body>\n</html>\n", to);
+}
+
+static void put_head(FILE *to, const struct page *page)
+{
+    page_begin(to, "CP model", page->stem);
     fprintf(to,
-            "</h1>\n<p class=\"about\">A sum of %" PRIu64
-            " component%s (CP decomposition). Columns "
+            "<p class=\"about\">A sum of %" PRIu64 " component%s (CP decomposition). Columns "
             "have norm 1; the weight of a component is its norm.</p>\n</header>\n<main>\n",
             page->model->rank, page->model->rank == 1 ? "" : "s");
 }
@@ -127,6 +137,6 @@ enum status page_write(FILE *to, const struct page *page, struct error *error)
     page_weights(to, page);
     page_components(to, page);
     page_times(to, page);
-    fputs("</main>\n</body>\n</html>\n", to);
+    page_end(to);
     return STATUS_OK;
 }

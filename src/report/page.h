@@ -14,6 +14,11 @@
 enum status page_check_record(const struct json_tree *record, const struct ktensor *model,
                               const char *path, struct error *error);
 
+/* Writes what every page begins with, up to and with its heading, "WHAT NAME", in an open <header>;
+ * and what every page ends with, from </main> on. NAME is the stem without its folder. */
+void page_begin(FILE *to, const char *what, const char *stem);
+void page_end(FILE *to);
+
 /* Writes the page; failures of writing stay in the stream. STATUS_MEMORY. */
 enum status page_write(FILE *to, const struct page *page, struct error *error);
 

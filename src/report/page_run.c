@@ -6,7 +6,9 @@
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "model/fit_text.h"
 #include "report/html.h"
+#include "report/page_findings.h"
 #include "report/page_record.h"
 #include "report/plot.h"
 
@@ -168,30 +170,16 @@ static void put_core(FILE *to, const struct page *page)
 static void put_fit(FILE *to, const struct page *page)
 {
     double fit = page_number_at(page, "result", "fit"),
-           change = page_number_at(page, "result", "change");
+           change = page_number_at(page, "result", "change"),
+           noise = page_number_at(page, "result", "fit_noise");
+    char text[FIT_TEXT];
     if (isfinite(fit) && isfinite(change)) {
         begin_fact(to, "Fit");
-        fprintf(to, "<strong>%.9g</strong>, last change %.1e", fit, change);
+        fprintf(to, "<strong>%s</strong>, last change %.1e", fit_text(fit, noise, 9, text), change);
         end_fact(to);
     }
     put_iterations(to, page);
     put_core(to, page);
-}
-
-static void put_notes(FILE *to, const struct page *page)
-{
-    const struct json_value *notes = page_at(page, "notes", NULL);
-    const struct json_value *note = notes ? json_first(page->record, notes) : NULL;
-    if (!note)
-        return;
-    fputs("<h3>Warnings and advice</h3>\n<ul>", to);
-    for (; note; note = json_next(page->record, note)) {
-        const char *text = json_text_of(note);
-        fputs("<li>", to);
-        html_text(to, text ? text : "", HTML_LINE);
-        fputs("</li>\n", to);
-    }
-    fputs("</ul>\n", to);
 }
 
 static void put_program(FILE *to, const struct page *page)
@@ -231,7 +219,7 @@ void page_run(FILE *to, const struct page *page)
         put_fact(to, "Record", "none: blco cpd --record FILE writes one");
     }
     fputs("</tbody></table>\n", to);
-    put_notes(to, page);
+    page_findings(to, page);
     fputs("</section>\n", to);
 }
 

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "model/fit_text.h"
 #include "report/html.h"
 #include "report/page_record.h"
 
@@ -12,6 +13,17 @@ static void put_cell(FILE *to, double x, const char *format)
         fprintf(to, format, x);
     else
         html_number(to, x);
+    fputs("</td>", to);
+}
+
+static void put_fit(FILE *to, double fit, double noise)
+{
+    char text[FIT_TEXT];
+    fputs("<td class=\"n\">", to);
+    if (isfinite(fit))
+        fputs(fit_text(fit, noise, 6, text), to);
+    else
+        html_number(to, fit);
     fputs("</td>", to);
 }
 
@@ -27,7 +39,8 @@ static void put_outcome(FILE *to, const struct page *page, const struct json_val
         fputs("</td>", to);
         return;
     }
-    put_cell(to, fit, "%.6f");
+    double noise = json_number_of(json_member(page->record, start, "fit_noise"));
+    put_fit(to, fit, noise);
     if (score == 1 && fit == page_number_at(page, "result", "fit"))
         fputs("<td class=\"n\"><strong>the best</strong></td>", to);
     else

@@ -34,33 +34,6 @@ static char *shown(bool terminal)
     return text;
 }
 
-static void notes_are_kept(void **state)
-{
-    (void)state;
-    struct text_list kept = {0};
-    struct progress p;
-    progress_init(&p, NULL); /* quiet */
-    progress_note(&p, "before");
-    p.kept = &kept;
-    for (int i = 0; i < 20; i++)
-        progress_note(&p, "note %d", i);
-    progress_done(&p, "no note");
-    assert_int_equal(kept.count, 20);
-    assert_string_equal(kept.text[0], "note 0");
-    assert_string_equal(kept.text[19], "note 19");
-    text_list_free(&kept);
-    assert_int_equal(kept.count, 0);
-    for (int k = 0; k < 2; k++) {
-        memory_hook_set(k);
-        progress_note(&p, "lost");
-        memory_hook_set(-1);
-        assert_int_equal(kept.error.status, STATUS_MEMORY);
-        progress_note(&p, "lost, too");
-        assert_int_equal(kept.count, 0);
-        text_list_free(&kept);
-    }
-}
-
 static void plain_lines_elsewhere(void **state)
 {
     (void)state;
@@ -144,7 +117,6 @@ static void quiet_shows_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(notes_are_kept),
         cmocka_unit_test(plain_lines_elsewhere),
         cmocka_unit_test(one_line_on_a_terminal),
         cmocka_unit_test(long_lines_are_cut),

@@ -23,9 +23,10 @@ fails() {
         [ "$(wc -l <<<"$stderr")" -eq 1 ]
 }
 
-# cpd ARGUMENT...: blco cpd, its messages kept in the file messages; fails with them shown.
+# cpd ARGUMENT...: blco cpd, its messages kept in the file messages, what it prints to standard output in
+# the file results; fails with the messages shown.
 cpd() {
-    "$BLCO" cpd "$@" 2>messages || { code=$? && cat messages && return $code; }
+    "$BLCO" cpd "$@" >results 2>messages || { code=$? && cat messages && return $code; }
 }
 
 # The fit in the closing summary.

@@ -1,0 +1,70 @@
+/* What there is to know of a result beside its fit: one list, made once, which the terminal, the
+ * record and the page show alike. Made by result_findings.c and, of what the user has asked for, by
+ * the command. */
+#ifndef BLCO_FINDINGS_H
+#define BLCO_FINDINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+enum finding_kind {
+    FINDING_VECTOR,           /* a tensor of one mode                                       */
+    FINDING_SHORT_MODE,       /* a mode is shorter than the rank                            */
+    FINDING_RANDOM_MODE,      /* a mode starts at random although a model was given         */
+    FINDING_TOLERANCE,        /* below what single precision resolves                       */
+    FINDING_RESUMED,          /* the iterations before had other options                    */
+    FINDING_NOT_CONVERGED,    /* the run ended before the fit settled                       */
+    FINDING_FIT_CHECKED,      /* fits came from the residual                                */
+    FINDING_ROUNDING,         /* rounding has taken digits of the fit                       */
+    FINDING_FIT_FELL,         /* by more than rounding explains                             */
+    FINDING_DEGENERATE,       /* components cancel each other                               */
+    FINDING_ZERO,             /* components became zero                                     */
+    FINDING_NO_MOMENTUM,      /* memory has no room for it                                  */
+    FINDING_CORE,             /* what the core consistency means                            */
+    FINDING_CORE_UNKNOWN,     /* why it is not known                                        */
+    FINDING_ONE_START,        /* nothing tells whether the result depends on the start      */
+    FINDING_STARTS_CUT,       /* not all starts were made                                   */
+    FINDING_STARTS_AGREE,     /* all lead to the same components                            */
+    FINDING_STARTS_DIFFER,    /* some lead to components that fit less                      */
+    FINDING_STARTS_ALONE,     /* none leads to the components of the best                   */
+    FINDING_STARTS_AMBIGUOUS, /* some fit as well with other components                     */
+    FINDING_KINDS
+};
+
+struct finding {
+    enum finding_kind kind;
+    bool warning;   /* something speaks against the result; otherwise good to know            */
+    char *sentence; /* what was found, without a full stop; owned                             */
+    char *advice;   /* what helps, or NULL; owned                                             */
+};
+
+/* All zero is an empty list. */
+struct findings {
+    size_t count, room;
+    struct finding *finding; /* (count); (room) of them owned                         */
+    struct error error;      /* the first failure, STATUS_MEMORY; later ones are lost */
+};
+
+/* The name of a kind in records: "degenerate". */
+const char *finding_name(enum finding_kind kind);
+
+/* Adds a finding. Format and arguments as for printf, here and below. A failure stays in f->error.
+ */
+void findings_add(struct findings *f, enum finding_kind kind, bool warning, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Says what helps against the finding that was added last. */
+void findings_advise(struct findings *f, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#define FINDING_TEXT 2048
+
+/* text (FINDING_TEXT) = "warning: SENTENCE; ADVICE", the finding in one text line; returns text. */
+const char *finding_text(const struct finding *finding, char *text);
+
+/* Accepts an empty list, and leaves one. */
+void findings_free(struct findings *f);
+
+#endif

@@ -1,0 +1,21 @@
+#include "model/fit_text.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+
+const char *fit_text(double fit, double noise, int digits, char *text)
+{
+    double distance = 1 - fit;
+    int known = noise > DBL_EPSILON ? (int)fmax(floor(-log10(noise)), 1) : digits;
+    int shown = known < digits ? known : digits;
+    if (fabs(distance) >= 0.5 * pow(10, -shown) || !isfinite(fit))
+        snprintf(text, FIT_TEXT, fabs(fit) < 1e6 ? "%.*f" : "%.*g", shown, fit);
+    else if (noise > DBL_EPSILON && fabs(distance) <= noise)
+        snprintf(text, FIT_TEXT, "1+-%.0e", noise);
+    else if (distance != 0)
+        snprintf(text, FIT_TEXT, "1%c%.1e", distance > 0 ? '-' : '+', fabs(distance));
+    else
+        snprintf(text, FIT_TEXT, "1");
+    return text;
+}
