@@ -12,8 +12,9 @@ struct rank_outcome {
     struct error failure; /* why there is no model; else empty                                 */
 };
 
-/* The place in outcome (count) of the largest rank whose core consistency is known and CORE_SOUND or
- * more, and with whose best start at least half of the other starts agree; -1 where there is none.
+/* The place in outcome (count) of the largest rank whose core consistency is known and CORE_SOUND
+ * or more, and with whose best start at least half of the other starts agree; -1 where there is
+ * none.
  */
 int rank_choice(const struct rank_outcome *outcome, int count);
 

@@ -227,8 +227,9 @@ static void find_agreement(struct findings *f, const struct starts *s)
 void find_in_starts(struct findings *f, const struct starts *s, bool given)
 {
     if (s->asked == 1 && !given) {
-        findings_add(f, FINDING_ONE_START, false,
-                     "one start was made, and another may lead to a better fit or to other components");
+        findings_add(
+            f, FINDING_ONE_START, false,
+            "one start was made, and another may lead to a better fit or to other components");
         findings_advise(f, "--starts 5 tells whether the result depends on the start");
     }
     if (s->made < s->asked)

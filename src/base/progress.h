@@ -8,12 +8,12 @@
 #include <stdio.h>
 
 struct progress {
-    FILE *stream;           /* NULL: quiet; borrowed                            */
-    bool terminal;          /* rewrite one text line in place                   */
-    double stage_start;     /* seconds, clock_now                               */
-    double last_shown;      /* seconds, clock_now, of the last progress_update  */
-    bool open;              /* an unfinished text line stands on the terminal   */
-    char stage[512];        /* name of the stage; empty outside a stage         */
+    FILE *stream;       /* NULL: quiet; borrowed                            */
+    bool terminal;      /* rewrite one text line in place                   */
+    double stage_start; /* seconds, clock_now                               */
+    double last_shown;  /* seconds, clock_now, of the last progress_update  */
+    bool open;          /* an unfinished text line stands on the terminal   */
+    char stage[512];    /* name of the stage; empty outside a stage         */
 };
 
 /* Shows progress on `stream`, which the caller closes; NULL: quiet. */

@@ -184,9 +184,10 @@ static enum status check_ranks(const struct job *job, struct error *error)
         if (job->labels.mode[n].path || job->order[n] != VIEW_FIND_OUT)
             option = job->labels.mode[n].path ? "--labels" : "--ordered";
     if (option)
-        return error_set(error, STATUS_INPUT,
-                         "%s is for the page of one model, but %s has several ranks: %s.rR expected",
-                         option, job->stem, job->stem);
+        return error_set(
+            error, STATUS_INPUT,
+            "%s is for the page of one model, but %s has several ranks: %s.rR expected", option,
+            job->stem, job->stem);
     return outfile_check_apart(job->output_path, job->ranks_path, error);
 }
 
@@ -218,9 +219,8 @@ static bool same_folder(const char *a, const char *b)
 
 static void put_page(FILE *to, const struct job *job, struct error *error)
 {
-    const struct page_ranks ranks = {.stem = job->stem,
-                                     .tree = &job->tree,
-                                     .beside = same_folder(job->output_path, job->stem)};
+    const struct page_ranks ranks = {
+        .stem = job->stem, .tree = &job->tree, .beside = same_folder(job->output_path, job->stem)};
     const struct page page = {.stem = job->stem,
                               .model = &job->model,
                               .labels = &job->labels,

@@ -337,8 +337,8 @@ static void refuse_absent(const char *stem, struct error *error)
 {
     char ranks[512];
     if (stem_ranks(stem, ranks, sizeof ranks)[0])
-        error_set(error, STATUS_INPUT,
-                  "%s: no model of that name, but models of several ranks: %s", stem, ranks);
+        error_set(error, STATUS_INPUT, "%s: no model of that name, but models of several ranks: %s",
+                  stem, ranks);
     else
         error_set(error, STATUS_INPUT,
                   "%s: no model of that name: neither %s.ktns nor %s.mode1.npy nor %s.mode1.mat",

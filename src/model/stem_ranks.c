@@ -56,8 +56,10 @@ static void list(const struct seen *seen, const char *stem, char *text, size_t s
     for (int i = 0; i < seen->count && used < size; i++) {
         bool last = i > 0 && i == seen->count - 1 && !seen->more;
         used += (size_t)snprintf(text + used, size - used, "%s%s.r%ju",
-                                 i == 0 ? "" : last ? " and " : ", ", stem,
-                                 (uintmax_t)seen->rank[i]);
+                                 i == 0 ? ""
+                                 : last ? " and "
+                                        : ", ",
+                                 stem, (uintmax_t)seen->rank[i]);
     }
     if (seen->more && used < size)
         snprintf(text + used, size - used, " and others");

@@ -12,8 +12,9 @@
  * version and commit. */
 void run_record_program(struct json *j, const char *writer, int argc, char *const *argv);
 
-/* Adds what run_record_program does, and compiler, backend, device (the one of this number, where the backend has
- * devices), processor, threads, environment. Returns an error of j or of kind->device. */
+/* Adds what run_record_program does, and compiler, backend, device (the one of this number, where
+ * the backend has devices), processor, threads, environment. Returns an error of j or of
+ * kind->device. */
 enum status run_record_machine(struct json *j, const char *writer, int argc, char *const *argv,
                                const struct backend_kind *kind, int device, int threads,
                                struct error *error);

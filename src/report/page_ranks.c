@@ -79,7 +79,8 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
         fputs("<p>Not all ranks were tried before the end of the run.</p>\n", to);
     fputs("<p>The fit grows with every component and says nothing of the rank by itself. The "
           "suggestion follows the core consistency; sparse counts often have components that mean "
-          "something although it is low.</p>\n<table class=\"facts\"><caption>What was run</caption><tbody>\n",
+          "something although it is low.</p>\n<table class=\"facts\"><caption>What was "
+          "run</caption><tbody>\n",
           to);
     put_fact(to, "Tensor", text_of(page, at(page, "tensor"), "name"));
     put_lengths(to, page);

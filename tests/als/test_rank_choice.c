@@ -11,7 +11,7 @@
 static struct rank_outcome outcome(uint64_t rank, double core, int agree, int others)
 {
     return (struct rank_outcome){.rank = rank,
-                                 .core = {.state = CORE_KNOWN, .percent = core},
+                                 .result.core = {.state = CORE_KNOWN, .percent = core},
                                  .agreement = {.agree = agree, .others = others}};
 }
 
@@ -33,10 +33,37 @@ static void test_what_speaks_against_a_rank(void **state)
     (void)state;
     struct rank_outcome o[] = {outcome(8, 95, 1, 4), outcome(6, 95, 0, 0), outcome(4, 95, 2, 3)};
     assert_int_equal(rank_choice(o, 3), 1);
-    o[1].core.state = CORE_DEPENDENT;
+    o[1].result.core.state = CORE_DEPENDENT;
     assert_int_equal(rank_choice(o, 3), 2);
-    o[2].core.percent = -5;
+    o[2].result.core.percent = -5;
     assert_int_equal(rank_choice(o, 3), -1);
+}
+
+static void assert_suggested(const struct rank_outcome *o, int count, uint64_t rank,
+                             const char *why)
+{
+    char text[RANK_CHOICE_TEXT];
+    assert_int_equal(rank_suggestion(o, count, text), rank);
+    assert_string_equal(text, why);
+}
+
+/* A core consistency of rank 1 is always 100 and says nothing. */
+static void test_suggestions(void **state)
+{
+    (void)state;
+    struct rank_outcome o[] = {outcome(1, 100, 0, 0), outcome(2, 99, 0, 0), outcome(3, 81, 0, 0)};
+    assert_suggested(o, 1, 0,
+                     "no rank above 1 is suggested: none has a core consistency of 80 or more");
+    assert_suggested(o, 3, 3,
+                     "rank 3 is suggested: the largest of these with a core consistency of 80 or "
+                     "more; larger ones may do as well");
+    o[2].agreement = (struct starts_agreement){.others = 4, .agree = 1};
+    assert_suggested(o, 3, 2,
+                     "rank 2 is suggested: the largest of these with a core consistency of 80 or "
+                     "more and with which at least half of the other starts agree");
+    assert_true(rank_any_agreement(o, 3) && !rank_any_agreement(o, 2));
+    o[0].failure.status = STATUS_NUMERICAL;
+    assert_true(!rank_any_model(o, 1) && rank_any_model(o, 2) && !rank_any_model(o, 0));
 }
 
 int main(void)
@@ -44,6 +71,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_largest_sound_rank),
         cmocka_unit_test(test_what_speaks_against_a_rank),
+        cmocka_unit_test(test_suggestions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/progress.h"
 
 /* What a stream shows that is taken for a terminal, or is not. The caller frees the text. */
@@ -117,10 +116,8 @@ static void quiet_shows_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_lines_elsewhere),
-        cmocka_unit_test(one_line_on_a_terminal),
-        cmocka_unit_test(long_lines_are_cut),
-        cmocka_unit_test(control_characters_are_escaped),
+        cmocka_unit_test(plain_lines_elsewhere), cmocka_unit_test(one_line_on_a_terminal),
+        cmocka_unit_test(long_lines_are_cut),    cmocka_unit_test(control_characters_are_escaped),
         cmocka_unit_test(quiet_shows_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@ load cli_helpers
 @test "the files of each format, and nothing else" {
     tensor=$DATA/planted.tns
     cpd "$tensor" -r 3 -i 3
-    [ "$(ls)" = "$(printf '%s\n' messages planted.lambda.mat planted.mode1.mat planted.mode2.mat planted.mode3.mat)" ]
+    [ "$(ls)" = "$(printf '%s\n' messages planted.lambda.mat planted.mode1.mat planted.mode2.mat planted.mode3.mat results)" ]
     [ "$(awk 'END { print NR, NF }' planted.mode2.mat)" = "25 3" ]
     [ "$(awk 'END { print NR, NF }' planted.lambda.mat)" = "3 1" ]
     for name in lambda mode1 mode2 mode3; do
@@ -11,10 +11,10 @@ load cli_helpers
     done
     rm -- *
     cpd "$tensor" -r 3 -i 3 -o x --format npy,ktns
-    [ "$(ls)" = "$(printf '%s\n' messages x.ktns x.lambda.npy x.mode1.npy x.mode2.npy x.mode3.npy)" ]
+    [ "$(ls)" = "$(printf '%s\n' messages results x.ktns x.lambda.npy x.mode1.npy x.mode2.npy x.mode3.npy)" ]
     rm -- *
     cpd "$tensor" -r 3 -i 3 --nowrite
-    [ "$(ls)" = messages ]
+    [ "$(ls)" = "$(printf "messages\nresults")" ]
     gzip -c "$tensor" >y.tns.gz
     cpd y.tns.gz -r 3 -i 1
     [ -s y.mode1.mat ]

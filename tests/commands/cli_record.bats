@@ -1,10 +1,10 @@
 load cli_helpers
 load ../support/mpi
 
-# validates RECORD...: each one is a record by the JSON Schema.
+# validates FILE...: each one is a record by the JSON Schema, or what that of SCHEMA defines.
 validates() {
     python3 -c 'import jsonschema' 2>/dev/null || skip "python3 has no jsonschema (package python3-jsonschema)"
-    python3 - "$ROOT/data/schema/record.schema.json" "$@" <<'END'
+    python3 - "$ROOT/data/schema/${SCHEMA-record}.schema.json" "$@" <<'END'
 import json, sys, jsonschema
 schema = json.load(open(sys.argv[1]))
 jsonschema.Draft202012Validator.check_schema(schema)
@@ -57,6 +57,58 @@ END
     holds x.json 'any("degenerate" in n for n in r["notes"]) and r["result"]["degenerate_pairs"] > 0' \
         'r["result"]["most_degenerate"]["congruence"] < -0.95'
     validates x.json
+}
+
+@test "findings: kind, severity, sentence and advice, those of the beginning first" {
+    printf '1 1 2 1\n1 2 1 1\n2 1 1 1\n' >border.tns
+    cpd border.tns -q -r 3 -i 2 --starts 3 --core-consistency --nowrite --record x.json
+    holds x.json '[f["kind"] for f in r["findings"]][:4] == ["short_mode"] * 3 + ["not_converged"]' \
+        'r["findings"][0] == {"kind": "short_mode", "severity": "warning", "sentence": r["notes"][0][9:], "advice": None}' \
+        'any(f["kind"] == "core_consistency_unknown" and f["severity"] == "note" for f in r["findings"])' \
+        'any(f["kind"].startswith("starts_") for f in r["findings"]) and len(r["findings"]) == len(r["notes"])' \
+        'all(n.startswith("warning: ") == (f["severity"] == "warning") for n, f in zip(r["notes"], r["findings"]))'
+    validates x.json
+    [ ! -s messages ] && grep -q ', best$' results
+}
+
+@test "a range of ranks keeps its table and the suggestion" {
+    "$BLCO" generate -q x.tns --dims 20,25,30 --nnz 15000 --planted-rank 3 --seed 4
+    mkdir out
+    cpd x.tns -q -r 1:5:2 -i 300 --tol 1e-7 --starts 3 -o out/m --format npy,ktns
+    [ ! -s messages ]
+    suggestion=$(grep suggested results)
+    holds out/m.ranks.json 'r["record"] == "ranks" and [k["rank"] for k in r["ranks"]] == [1, 3, 5] and r["complete"]' \
+        'r["suggested"] == 3' "r['suggestion'] == '$suggestion'" 'r["tensor"]["lengths"] == [20, 25, 30]' \
+        'all(k["other_starts"] == 2 and 0 <= k["agreeing_starts"] <= 2 for k in r["ranks"])' \
+        'all(len(k["files"]) == 5 and all(__import__("os").path.exists(f) for f in k["files"]) for k in r["ranks"])' \
+        'r["ranks"][0]["core_consistency"] > 99.9 and r["ranks"][1]["stem"] == "out/m.r3"'
+    for row in $(seq 3); do
+        holds out/m.ranks.json "f'{r[\"ranks\"][$row - 1][\"fit\"]:.6f}' == '$(awk -v n=$((row + 1)) 'NR == n { print $2 }' results)' or '1-' in '$(sed -n "$((row + 1))p" results)'"
+    done
+    cpd x.tns -q -r 1:3 -i 5 --nowrite
+    [ ! -e x.ranks.json ]
+    printf '1 1 2 %s\n1 2 1 %s\n2 1 1 %s\n' 6.9e307 6.9e307 6.9e307 >y.tns
+    run -4 "$BLCO" cpd -q y.tns -r 1:3 -i 30 --tol 0 --accelerate off -o y
+    holds y.ranks.json '"fit" not in r["ranks"][2] and r["ranks"][2]["failure"].startswith("a weight of the model")' \
+        'r["suggested"] is None and r["suggestion"].startswith("no rank above 1 is suggested")'
+    cpd x.tns -q -r 2:4 --starts 50 -i 1000000000 --tol 0 --time-limit 1s -o t
+    holds t.ranks.json 'not r["complete"] and [k["rank"] for k in r["ranks"]] == [2]'
+    SCHEMA=ranks validates out/m.ranks.json y.ranks.json t.ranks.json
+    sed 's/"suggested": .*/"suggested": "3",/' out/m.ranks.json >bad.json
+    run -1 eval 'SCHEMA=ranks validates bad.json'
+    mkdir d.ranks.json
+    fails 5 "d.ranks.json: cannot be written: it is a directory" cpd x.tns -q -r 1:2 -o d
+    cp x.tns z.ranks.json
+    fails 5 "z.ranks.json: cannot be written: it is the file that is read" cpd z.ranks.json -q -r 1:2 -o z
+    cmp x.tns z.ranks.json
+}
+
+@test "several processes: rank 0 keeps the table" {
+    needs_mpirun
+    processes 2 "$BLCO" cpd "$DATA/planted.tns" --backend host -q -r 3:4 -i 100 --starts 2 -o p >results
+    [ "$(grep -c 'suggested' results)" -eq 1 ]
+    cpd "$DATA/planted.tns" --backend host -q -r 3:4 -i 100 --starts 2 -o a
+    holds p.ranks.json 'len(r["ranks"]) == 2' "r['suggestion'] == '$(sed -n 's/^  "suggestion": "\(.*\)",$/\1/p' a.ranks.json)'"
 }
 
 @test "the fingerprint is that of the nonzeros, in any order and any kind of file" {

@@ -9,10 +9,11 @@ labels() {
     printf '1=%s,2=%s,3=%s' "$DATA"/ucb-admissions.mode{1,2,3}.map
 }
 
-# sound PAGE: it is XML and HTML, loads nothing, has no scripts, and what it shows can be read aloud.
+# sound PAGE [LINK]: it is XML and HTML, loads nothing, has no scripts, what it shows can be read aloud, and
+# its links are its own or match the expression LINK.
 sound() {
     command -v python3 >/dev/null || skip "python3 is not installed"
-    python3 - "$1" <<'END'
+    python3 - "$1" "${2-#c[0-9]+}" <<'END'
 import re, sys, xml.etree.ElementTree as tree
 from html.parser import HTMLParser
 text = open(sys.argv[1], encoding="utf-8").read()
@@ -23,7 +24,7 @@ assert not {"script", "img", "link", "iframe", "object", "embed", "base", "form"
 for e in root.iter():
     for name, value in e.attrib.items():
         assert not name.startswith("on") and name not in ("src", "style"), (name, value)
-        assert name != "href" or re.fullmatch("#c[0-9]+", value), value
+        assert name != "href" or re.fullmatch(sys.argv[2], value), value
 assert "url(" not in text and "@import" not in text
 assert re.sub("xmlns=\"http://www.w3.org/1999/xhtml\"", "", text).count("://") == 0, "a URL"
 for t in root.iter(x + "table"):
@@ -38,7 +39,7 @@ assert len(ids) == len(set(ids))
 levels = [int(t[1]) for t in tags if re.fullmatch("h[1-6]", t)]
 assert levels[0] == 1 and all(b <= a + 1 for a, b in zip(levels, levels[1:])), levels
 for e in root.iter(x + "a"):
-    assert e.get("href")[1:] in ids
+    assert e.get("href")[0] != "#" or e.get("href")[1:] in ids
 open_tags = []
 class Parser(HTMLParser):
     def handle_starttag(self, tag, attrs):
@@ -171,6 +172,79 @@ END
     grep -qF '>iteration 5000<' p.html
     sound p.html
     [ "$(stat -c %s p.html)" -lt 60000 ]
+}
+
+@test "the page of a range of ranks: plots, a table, links to the models" {
+    "$BLCO" generate -q x.tns --dims 20,25,30 --nnz 15000 --planted-rank 3 --seed 4
+    mkdir "o u" else
+    cpd x.tns -q -r 2:4 -i 300 --tol 1e-7 --starts 3 -o "o u/m"
+    page "o u/m.r3" -q
+    page "o u/m"
+    [ "$(cat messages)" = "writing: o u/m.html" ]
+    sound "o u/m.html" '\./m\.r[234]\.(html|mode[123]\.mat|lambda\.mat)'
+    for part in '<h1>Ranks of m</h1>' 'rank 3 is suggested: the largest' '>3, <strong>suggested</strong></th>' \
+        '<a href="./m.r3.html">m.r3</a>' '<code>blco report o u/m.r4</code>' '<a href="./m.r2.mode1.mat">m.r2.mode1.mat</a>' \
+        '>rank 2<' '>rank 4<' '<title>Fit against rank</title>' '<title>Core consistency against rank</title>' \
+        'Starts that agree with the best' 'about 50 is doubtful' '<td class="n">2 of 2</td>'; do
+        grep -qF -- "$part" "o u/m.html" || { echo "not on the page: $part" && return 1; }
+    done
+    [ "$(grep -o 'role="img"' "o u/m.html" | wc -l)" -eq 3 ]
+    run ! grep -q 'Not all ranks' "o u/m.html"
+    page "o u/m" -o else/where.html -q # the models are elsewhere
+    sound else/where.html 'no link'
+    grep -qF '<code>blco report o u/m.r3</code>' else/where.html
+    cpd x.tns -q -r 2:3 -i 3 -o one
+    page one -q # one start each
+    sound one.html '\./one\.r[23]\..*'
+    [ "$(grep -o 'role="img"' one.html | wc -l)" -eq 2 ]
+    fails 2 "--labels is for the page of one model, but one has several ranks: one.rR expected" report one --labels 1=x
+    fails 2 "--ordered is for the page of one model" report one --ordered 1
+    fails 2 "--record is for the page of one model" report one --record x.json
+    fails 5 "one.ranks.json: cannot be written: it is the file that is read" report one -o one.ranks.json
+    rm one.ranks.json
+    fails 2 "one: no model of that name, but models of several ranks: one.r2 and one.r3" report one
+    fails 2 "one: no model of that name, but models of several ranks: one.r2 and one.r3" top one
+    fails 2 "no model of that name, but models of several ranks: one.r2 and one.r3" cpd x.tns -q -r 2 --init one -o y
+}
+
+@test "a table of ranks that is damaged or hostile" {
+    printf '{"record": "ranks", "suggestion": "<script>x</script>", "suggested": 3, "complete": false, "tensor": {"lengths": [1, "x"]},
+        "ranks": [{"rank": 2, "failure": "<b> \\u001b[2J"}, {"rank": 3, "fit": 0.99999999999, "core_consistency": -51234.5,
+        "core_consistency_error": 3, "other_starts": 2, "agreeing_starts": "x", "files": ["a/\\"><b>:x", 7, "javascript:x"]},
+        {"rank": 9007199254740991, "fit": 1e300, "core_consistency": null}]}' >h.ranks.json
+    page h
+    sound h.html '\./[A-Za-z0-9.%_-]*'
+    grep -qF '&lt;script&gt;x&lt;/script&gt;' h.html
+    grep -qF 'href="./javascript%3Ax"' h.html
+    grep -qF '>1-1.0e-11<' h.html
+    grep -qF -- '>-5.1e+04 &#177; 3<' h.html
+    grep -qF 'failed: &lt;b&gt; \x1b[2J<' h.html
+    grep -q 'Not all ranks were tried' h.html
+    for text in '{}' '{"record": "cpd", "ranks": [{"rank": 2}]}' '{"record": "ranks"}' '{"record": "ranks", "ranks": []}' \
+        '{"record": "ranks", "ranks": {"a": {"rank": 1}}}'; do
+        echo "$text" >h.ranks.json
+        fails 2 "h.ranks.json: not the table of a range of ranks" report h
+    done
+    for rank in 0 1.5 -1 '"2"' 1e17 null; do
+        echo "{\"record\": \"ranks\", \"ranks\": [{\"rank\": $rank}]}" >h.ranks.json
+        fails 2 "h.ranks.json: a row of the table names no rank" report h
+    done
+    echo '{' >h.ranks.json
+    fails 2 "h.ranks.json:2:1: not JSON" report h
+}
+
+@test "an older record, which has notes and no findings, still makes a page" {
+    cpd "$DATA/ucb-admissions.tns" -r 3 -q -o m --record m.json
+    python3 - <<'END' || skip "python3 is not installed"
+import json
+r = json.load(open("m.json"))
+del r["findings"]
+r["notes"] = ["warning: an older <note>"]
+json.dump(r, open("m.json", "w"))
+END
+    page m
+    sound m.html
+    grep -qF '<li>warning: an older &lt;note&gt;</li>' m.html
 }
 
 @test "what is refused" {

@@ -1,5 +1,5 @@
-/* Fuzz target of the reader of JSON, and of the page that is made of a record: the input is a
- * record, which may lack and damage anything.
+/* Fuzz target of the reader of JSON, and of the pages that are made of a record or of a table
+ * of ranks: the input is one of these, which may lack and damage anything.
  *
  *   clang -fsanitize=fuzzer,address,undefined -fopenmp=libomp -Isrc tests/fuzz/fuzz_json.c ...
  */
@@ -11,6 +11,7 @@
 
 #include "base/json_tree.h"
 #include "report/page.h"
+#include "report/page_ranks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -55,6 +56,21 @@ static void write_page(const struct json_tree *tree)
     ktensor_free(&model);
 }
 
+static void write_ranks(const struct json_tree *tree)
+{
+    const struct page_ranks page = {.stem = "x", .tree = tree, .beside = true};
+    struct error error = {0};
+    char *text = NULL;
+    size_t size;
+    if (page_ranks_check(tree, "x.ranks.json", &error) != STATUS_OK)
+        return;
+    FILE *to = open_memstream(&text, &size);
+    if (!to || page_ranks_write(to, &page, &error) != STATUS_OK || fclose(to) != 0 ||
+        strstr(text, "<script"))
+        abort();
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct json_tree tree;
@@ -62,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (json_tree_parse(&tree, (const char *)data, size, "record", &error) == STATUS_OK) {
         check_tree(&tree);
         write_page(&tree);
+        write_ranks(&tree);
     } else if (error.status != STATUS_INPUT || !strstr(error.message, ": not JSON: ")) {
         abort();
     }

@@ -1,0 +1,254 @@
+/* What there is to know of a result: one list, with a sentence and what helps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "als/result_findings.h"
+#include "base/memory.h"
+
+/* What the first `count` findings say, each in one text line; frees the list. */
+static void assert_says(struct findings *f, size_t count, const char *const *text)
+{
+    char shown[FINDING_TEXT];
+    assert_int_equal(f->error.status, STATUS_OK);
+    for (size_t i = 0; i < f->count && i < count; i++)
+        assert_string_equal(finding_text(&f->finding[i], shown), text[i]);
+    assert_int_equal(f->count, count);
+    findings_free(f);
+}
+
+#define SAYS(f, ...)                                                                               \
+    assert_says(f, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *),                         \
+                (const char *[]){__VA_ARGS__})
+
+/* A result that nothing speaks against. */
+static struct cpals_result sound(void)
+{
+    return (struct cpals_result){.iterations = 9,
+                                 .fit = 0.5,
+                                 .change = 1e-7,
+                                 .stop = CPALS_CONVERGED,
+                                 .health.ridge = 2.47e-5};
+}
+
+static void find(struct findings *f, const struct cpals_result *r, double ridge)
+{
+    struct backend_options options = {.rank = 4};
+    const struct cpals_options als = {.max_iterations = 50, .tolerance = 1e-5};
+    options.rules.ridge[1] = ridge;
+    find_in_result(f, r, &options, &als);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FINDING_KINDS; i++) {
+        assert_non_null(finding_name((enum finding_kind)i));
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(finding_name((enum finding_kind)i),
+                                    finding_name((enum finding_kind)k));
+    }
+}
+
+static void test_sound_result(void **state)
+{
+    (void)state;
+    struct findings f = {0};
+    struct cpals_result r = sound();
+    find(&f, &r, 0);
+    find(&f, &r, 0.1);
+    assert_int_equal(f.count, 0);
+    r.core = (struct core_consistency){.state = CORE_KNOWN, .percent = 80};
+    find(&f, &r, 0);
+    assert_false(f.finding[0].warning);
+    SAYS(&f, "core consistency 80.0: the components stand for themselves");
+}
+
+static void test_ends(void **state)
+{
+    (void)state;
+    struct findings f = {0};
+    struct cpals_result r = sound();
+    const struct backend_options options = {.rank = 4};
+    const struct cpals_options never = {.max_iterations = 9};
+    r.stop = CPALS_ITERATIONS;
+    find_in_result(&f, &r, &options, &never);
+    assert_int_equal(f.count, 0);
+    find(&f, &r, 0);
+    r.stop = CPALS_INTERRUPTED;
+    r.iterations = 1;
+    find(&f, &r, 0);
+    SAYS(
+        &f,
+        "warning: the run has not converged: it stopped at the limit, after 9 iterations, the last "
+        "of which changed the fit by 1.0e-07; -i allows more iterations",
+        "warning: the run has not converged: a signal ended it, after 1 iteration, the last of "
+        "which changed the fit by 1.0e-07; from a --checkpoint, --resume goes on");
+}
+
+static void test_what_speaks_against_a_result(void **state)
+{
+    (void)state;
+    struct findings f = {0};
+    struct cpals_result r = sound();
+    r.trust.noise = 2e-8;
+    r.trust.falls = 2;
+    r.trust.fall = 3e-6;
+    r.health.zero = 1;
+    r.health.degenerate = 2;
+    r.health.pair[0] = 1;
+    r.health.pair[1] = 3;
+    r.health.congruence = -0.99;
+    r.health.growth = 1.5;
+    r.health.since = 8;
+    r.core = (struct core_consistency){.state = CORE_KNOWN, .percent = -5e4};
+    find(&f, &r, 0);
+    SAYS(
+        &f, "warning: rounding leaves 7 digits of this fit; --check-every 1 gives all",
+        "warning: the fit fell in 2 iterations, by 3.0e-06 at most: the components are nearly "
+        "dependent; try --ridge 2e-05, or a lower rank",
+        "warning: 2 pairs of components degenerate: components 1 and 3 cancel each other "
+        "(congruence -0.9900), and the product of their weights grew by a factor of 1.5 since "
+        "iteration 8; try --ridge 2e-05, or a lower rank",
+        "warning: 1 of 4 components became zero; a lower rank gives the same fit",
+        "warning: core consistency -5.0e+04: the components only describe the tensor together, and "
+        "a single one means little; try a lower rank");
+    r = sound();
+    r.trust.falls = 1;
+    r.trust.fall = 3e-6;
+    r.core = (struct core_consistency){
+        .state = CORE_KNOWN, .percent = 62, .estimated = true, .error = 3};
+    find(&f, &r, 0.1);
+    SAYS(&f,
+         "the fit fell in 1 iteration, by 3.0e-06 at most: --ridge keeps weights small at the cost "
+         "of fit",
+         "warning: core consistency 62 +- 3 (estimated, with its standard error): it is doubtful "
+         "whether each component stands for itself; try a lower rank");
+}
+
+static void test_unknown_core(void **state)
+{
+    (void)state;
+    static const char *const why[CORE_STATES] = {
+        [CORE_FEW_MODES] = "it takes three modes or more",
+        [CORE_TOO_LARGE] = "it is computed for 1024 components at most",
+        [CORE_ZERO] = "a component is zero",
+        [CORE_DEPENDENT] = "the columns of mode 2 are dependent",
+        [CORE_OVERFLOW] = "its numbers are more than a double holds",
+        [CORE_ENDED] = "the run was ended before"};
+    for (int i = CORE_KNOWN + 1; i < CORE_STATES; i++) {
+        struct findings f = {0};
+        struct cpals_result r = sound();
+        char expected[128];
+        r.core = (struct core_consistency){.state = (enum core_state)i, .mode = 1};
+        find(&f, &r, 0);
+        snprintf(expected, sizeof expected, "core consistency not known: %s", why[i]);
+        SAYS(&f, expected);
+    }
+}
+
+/* Starts of these fits and scores, of which the first is the best. */
+static void find_starts(struct findings *f, int asked, int count, const double (*of)[2])
+{
+    struct start_outcome start[4] = {0};
+    struct starts s = {.asked = asked, .made = count, .modelled = count, .start = start};
+    for (int i = 0; i < count; i++) {
+        start[i].result.fit = of[i][0];
+        start[i].result.stop = CPALS_CONVERGED;
+        start[i].score = of[i][1];
+    }
+    find_in_starts(f, &s, false);
+}
+
+static void test_starts(void **state)
+{
+    (void)state;
+    struct findings f = {0};
+    find_starts(&f, 1, 1, (const double[][2]){{0.5, 1}});
+    find_in_starts(&f, &(struct starts){.asked = 1, .made = 1, .modelled = 1}, true);
+    SAYS(&f, "one start was made, and another may lead to a better fit or to other components; "
+             "--starts 5 tells whether the result depends on the start");
+    find_starts(&f, 3, 1, (const double[][2]){{0.5, 1}});
+    find_starts(&f, 3, 3, (const double[][2]){{0.5, 1}, {0.5, 0.96}, {0.4, 0.95}});
+    find_starts(&f, 3, 3, (const double[][2]){{0.5, 1}, {0.4, 0.96}, {0.4, 0.94}});
+    find_starts(&f, 3, 3, (const double[][2]){{0.5, 1}, {0.4999, 0.9}, {0.4, 0.96}});
+    find_starts(&f, 2, 2, (const double[][2]){{0.2447, 1}, {0.228, 0.7}});
+    assert_true(!f.finding[1].warning && !f.finding[2].warning && f.finding[3].warning);
+    SAYS(&f, "1 of 3 starts were begun before the end of the run",
+         "all starts lead to the same components (score 0.95 or more): others would hardly find "
+         "better ones",
+         "1 of 2 other starts lead to the components of the best (score 0.95 or more), the rest to "
+         "others that fit less",
+         "warning: 1 of 2 other starts fit as well (within 0.1 %) with other components: the "
+         "components of this rank are not unique; try a lower rank, or a smaller --tol",
+         "warning: no other start leads to the components of the best (score 0.95 or more); try "
+         "more starts, more iterations, or a lower rank");
+}
+
+static void test_shape_and_tolerance(void **state)
+{
+    (void)state;
+    struct findings f = {0};
+    find_in_shape(&f, &(struct shape){1, {5}}, 9);
+    find_in_shape(&f, &(struct shape){3, {5, 6, 7}}, 6);
+    const struct backend_options single = {.precision = PRECISION_SINGLE};
+    const struct backend_options both = {.precision = PRECISION_DOUBLE};
+    find_in_tolerance(&f, &single, 1e-9);
+    find_in_tolerance(&f, &single, 0);
+    find_in_tolerance(&f, &single, 1e-6);
+    find_in_tolerance(&f, &both, 1e-9);
+    SAYS(&f,
+         "warning: a tensor of one mode is a vector: one component gives fit 1 and any further "
+         "ones say nothing",
+         "warning: rank 6 is larger than mode 1 (length 5): its columns cannot be independent",
+         "warning: --tol 1e-09 is below 1e-06, what single precision resolves; --precision auto "
+         "ends in double precision");
+}
+
+/* The list grows, and says so where it cannot; what was found before stays. */
+static void test_memory(void **state)
+{
+    (void)state;
+    struct findings f = {0};
+    for (int i = 0; i < 20; i++)
+        findings_add(&f, FINDING_ZERO, true, "finding %d", i);
+    assert_int_equal(f.count, 20);
+    assert_string_equal(f.finding[19].sentence, "finding 19");
+    findings_free(&f);
+    findings_free(&f);
+    for (int k = 0; k < 4; k++) {
+        memory_hook_set(k);
+        findings_add(&f, FINDING_ZERO, true, "first");
+        findings_advise(&f, "advice");
+        findings_add(&f, FINDING_ZERO, true, "second");
+        memory_hook_set(-1);
+        assert_int_equal(f.error.status, STATUS_MEMORY);
+        assert_int_equal(f.count, k < 2 ? 0 : 1);
+        findings_add(&f, FINDING_ZERO, true, "lost");
+        findings_advise(&f, "lost");
+        assert_int_equal(f.count, k < 2 ? 0 : 1);
+        findings_free(&f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_sound_result),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_what_speaks_against_a_result),
+        cmocka_unit_test(test_unknown_core),
+        cmocka_unit_test(test_starts),
+        cmocka_unit_test(test_shape_and_tolerance),
+        cmocka_unit_test(test_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
