@@ -146,8 +146,9 @@ static const char *meaning(double percent)
     return "the components only describe the tensor together, and a single one means little";
 }
 
-static void find_core(struct findings *f, const struct core_consistency *core)
+static void find_core(struct findings *f, const struct cpals_result *result)
 {
+    const struct core_consistency *core = &result->core;
     char text[CORE_TEXT];
     bool sound = core->percent >= CORE_SOUND;
     if (core->state != CORE_KNOWN)
@@ -157,7 +158,8 @@ static void find_core(struct findings *f, const struct core_consistency *core)
                  core->estimated ? " (estimated, with its standard error)" : "",
                  meaning(core->percent));
     if (!sound)
-        findings_advise(f, "try a lower rank");
+        findings_advise(f, "%stry a lower rank",
+                        result->stop == CPALS_CONVERGED ? "" : "let the run converge, or ");
 }
 
 static void find_unknown_core(struct findings *f, const struct core_consistency *core)
@@ -190,7 +192,7 @@ void find_in_result(struct findings *f, const struct cpals_result *result,
     find_degenerate(f, result, options);
     find_zero(f, result, options->rank);
     find_momentum(f, result, options);
-    find_core(f, &result->core);
+    find_core(f, result);
     find_unknown_core(f, &result->core);
 }
 

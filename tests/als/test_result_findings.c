@@ -123,6 +123,7 @@ static void test_what_speaks_against_a_result(void **state)
     r = sound();
     r.trust.falls = 1;
     r.trust.fall = 3e-6;
+    r.stop = CPALS_BREAKDOWN; /* it did not converge */
     r.core = (struct core_consistency){
         .state = CORE_KNOWN, .percent = 62, .estimated = true, .error = 3};
     find(&f, &r, 0.1);
@@ -130,7 +131,7 @@ static void test_what_speaks_against_a_result(void **state)
          "the fit fell in 1 iteration, by 3.0e-06 at most: --ridge keeps weights small at the cost "
          "of fit",
          "warning: core consistency 62 +- 3 (estimated, with its standard error): it is doubtful "
-         "whether each component stands for itself; try a lower rank");
+         "whether each component stands for itself; let the run converge, or try a lower rank");
 }
 
 static void test_unknown_core(void **state)
