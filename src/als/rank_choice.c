@@ -39,7 +39,7 @@ uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *te
     int choice = rank_choice(outcome, count);
     bool none = choice < 0 || outcome[choice].rank == 1;
     const char *agree = rank_any_agreement(outcome, count)
-                            ? " and with which at least half of the other starts agree"
+                            ? " and the agreement of at least half of the other starts"
                             : "";
     if (none)
         snprintf(text, RANK_CHOICE_TEXT,

@@ -153,9 +153,9 @@ static void draw(FILE *to, const struct page_ranks *page, const struct quantity 
                                    .high = value,
                                    .marks = 1,
                                    .scale = scale};
-    fprintf(to, "<figure><figcaption>%s. %s</figcaption>\n", q->title, q->meaning);
+    fprintf(to, "<figure><figcaption>%s</figcaption>\n", q->title);
     plot_line(to, &plot);
-    fputs("</figure>\n", to);
+    fprintf(to, "<p class=\"about\">%s</p>\n</figure>\n", q->meaning);
 }
 
 static enum status put_plots(FILE *to, const struct page_ranks *page, struct error *error)

@@ -60,7 +60,7 @@ static void test_suggestions(void **state)
     o[2].agreement = (struct starts_agreement){.others = 4, .agree = 1};
     assert_suggested(o, 3, 2,
                      "rank 2 is suggested: the largest of these with a core consistency of 80 or "
-                     "more and with which at least half of the other starts agree");
+                     "more and the agreement of at least half of the other starts");
     assert_true(rank_any_agreement(o, 3) && !rank_any_agreement(o, 2));
     o[0].failure.status = STATUS_NUMERICAL;
     assert_true(!rank_any_model(o, 1) && rank_any_model(o, 2) && !rank_any_model(o, 0));

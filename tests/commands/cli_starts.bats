@@ -94,7 +94,7 @@ core() { sed -nE 's/^(warning: )?core consistency ([^:]*):.*/\2/p' messages; }
     done
     [ "$(ls m.* | grep -vc lock)" -eq 13 ]
     [ "$(grep -c '^reading ' messages)" -eq 1 ]
-    grep -q '^rank 3 is suggested: the largest of these with a core consistency of 80 or more and with' results
+    grep -q '^rank 3 is suggested: the largest of these with a core consistency of 80 or more and the agreement of at least half' results
     grep -qx 'the names of its files begin with m.r3' results
     cpd x.tns -r 1:3 -i 9 --nowrite
     ! grep -q 'names of its files' results
