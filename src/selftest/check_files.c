@@ -25,13 +25,13 @@ static enum status write_tensor(const struct coo *x, const char *path, struct er
 }
 
 static enum status read_back(const struct coo *x, const char *path, const char *name,
-                             struct finding *f, struct error *error)
+                             struct verdict *f, struct error *error)
 {
     static const struct tns_options options = {.index_base = 1};
     struct tensor_input input;
     if (tensor_input_open(&input, path, &options, NULL, error) == STATUS_OK &&
         tensor_input_read(&input, NULL, error) == STATUS_OK)
-        finding_same_tensor(f, &input.x, x, name);
+        verdict_same_tensor(f, &input.x, x, name);
     tensor_input_close(&input);
     return error->status;
 }
@@ -52,7 +52,7 @@ static enum status make_sorted(struct coo *x, struct error *error)
     return error->status;
 }
 
-enum status check_tensor_files(const struct selftest_place *p, struct finding *f,
+enum status check_tensor_files(const struct selftest_place *p, struct verdict *f,
                                struct error *error)
 {
     static const char *const names[] = {"tensor.tns", "tensor.tns.gz", "tensor.blco"};
@@ -81,7 +81,7 @@ static enum status write_model(const struct ktensor *k, const char *stem, unsign
     return error->status;
 }
 
-enum status check_model_files(const struct selftest_place *p, struct finding *f,
+enum status check_model_files(const struct selftest_place *p, struct verdict *f,
                               struct error *error)
 {
     static const struct shape shape = {3, {70, 1, 40}};
@@ -99,7 +99,7 @@ enum status check_model_files(const struct selftest_place *p, struct finding *f,
         char *stem = memory_text(error, "%s/%s", p->folder, formats[i].name);
         if (stem && write_model(&k, stem, formats[i].format, error) == STATUS_OK &&
             ktensor_read(&read, stem, 3, error) == STATUS_OK)
-            finding_same_model(f, &read, &k, 0, formats[i].name);
+            verdict_same_model(f, &read, &k, 0, formats[i].name);
         ktensor_free(&read);
         memory_free(stem);
     }

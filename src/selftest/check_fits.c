@@ -15,7 +15,7 @@ struct known_run {
  * model, and, where `planted` is not NULL, the model with that one. */
 static enum status compare_run(const struct selftest_place *p, const struct coo *x,
                                const struct ktensor *start, const struct known_run *known,
-                               const struct ktensor *planted, struct finding *f,
+                               const struct ktensor *planted, struct verdict *f,
                                struct error *error)
 {
     const struct backend_options options = {.rank = start->rank};
@@ -27,11 +27,11 @@ static enum status compare_run(const struct selftest_place *p, const struct coo 
     int rank = (int)start->rank;
     if (place_decompose(p, x, start, &options, &als, &model, &result, error) == STATUS_OK &&
         place_compares(p)) {
-        finding_near(f, result.fit, known->fit, known->tolerance, "rank %d: fit", rank);
-        finding_near(f, (double)naive_fit(x, &model), result.fit, digits,
+        verdict_near(f, result.fit, known->fit, known->tolerance, "rank %d: fit", rank);
+        verdict_near(f, (double)naive_fit(x, &model), result.fit, digits,
                      "rank %d: fit of the model by its definition", rank);
         if (planted && ktensor_score(&model, planted, 1, &score, NULL, error) == STATUS_OK)
-            finding_near(f, score, 1, 1e-3, "rank %d: factor match score", rank);
+            verdict_near(f, score, 1, 1e-3, "rank %d: factor match score", rank);
     }
     ktensor_free(&model);
     return error->status;
@@ -51,7 +51,7 @@ static enum status disturb(struct ktensor *k, double size, uint64_t seed, struct
     return STATUS_OK;
 }
 
-enum status check_multiplication(const struct selftest_place *p, struct finding *f,
+enum status check_multiplication(const struct selftest_place *p, struct verdict *f,
                                  struct error *error)
 {
     const struct known_run known = {200, 1 - sqrt(7.0 / 8.0), 1e-9};
@@ -67,7 +67,7 @@ enum status check_multiplication(const struct selftest_place *p, struct finding 
     return error->status;
 }
 
-enum status check_strassen(const struct selftest_place *p, struct finding *f, struct error *error)
+enum status check_strassen(const struct selftest_place *p, struct verdict *f, struct error *error)
 {
     static const struct known_run known = {500, 1, 1e-6};
     struct coo x;
@@ -84,7 +84,7 @@ enum status check_strassen(const struct selftest_place *p, struct finding *f, st
 }
 
 /* Rank R keeps the R largest entries; the start is near them. */
-enum status check_superdiagonal(const struct selftest_place *p, struct finding *f,
+enum status check_superdiagonal(const struct selftest_place *p, struct verdict *f,
                                 struct error *error)
 {
     static const double fit[] = {.2614511, .4954750, .6984887, .8651600};
@@ -108,7 +108,7 @@ enum status check_superdiagonal(const struct selftest_place *p, struct finding *
 
 /* Finds *planted, which is arranged, again from a random start. */
 static enum status find_again(const struct selftest_place *p, const struct ktensor *planted,
-                              enum ktensor_init init, struct finding *f, struct error *error)
+                              enum ktensor_init init, struct verdict *f, struct error *error)
 {
     static const struct known_run known = {1000, 1, 1e-5};
     struct coo x;
@@ -123,7 +123,7 @@ static enum status find_again(const struct selftest_place *p, const struct ktens
     return error->status;
 }
 
-enum status check_planted_dense(const struct selftest_place *p, struct finding *f,
+enum status check_planted_dense(const struct selftest_place *p, struct verdict *f,
                                 struct error *error)
 {
     static const struct shape shapes[] = {{3, {12, 9, 14}}, {4, {12, 9, 14, 6}}};
@@ -142,7 +142,7 @@ enum status check_planted_dense(const struct selftest_place *p, struct finding *
 }
 
 /* Factor matrices that are mostly zero make a sparse tensor. */
-enum status check_planted_sparse(const struct selftest_place *p, struct finding *f,
+enum status check_planted_sparse(const struct selftest_place *p, struct verdict *f,
                                  struct error *error)
 {
     static const struct shape shape = {3, {50, 40, 60}};

@@ -68,14 +68,14 @@ static enum status product_make(struct product *q, const struct scattered_case *
 
 /* MTTKRP of one mode of an open backend that has the model. */
 static enum status compare_mode(struct backend *b, const struct product *q, int n,
-                                const struct backend_options *options, struct finding *f,
+                                const struct backend_options *options, struct verdict *f,
                                 struct error *error)
 {
     const uint64_t entries = q->k.shape.dims[n] * q->k.rank;
     const double most = options->precision == PRECISION_SINGLE ? 1e-5 : 1e-12;
     double *m = memory_array(entries, sizeof *m, error);
     if (m && backend_mttkrp(b, n, error) == STATUS_OK && backend_fetch(b, n, m, error) == STATUS_OK)
-        finding_at_most(f, (double)naive_relative_error(m, q->expected[n], entries), most,
+        verdict_at_most(f, (double)naive_relative_error(m, q->expected[n], entries), most,
                         "order %d, rank %d, %s, mode %d: relative error", q->k.shape.order,
                         (int)q->k.rank, conflict_name(options->conflict), n + 1);
     memory_free(m);
@@ -85,7 +85,7 @@ static enum status compare_mode(struct backend *b, const struct product *q, int 
 /* Two passes over all modes: a streamed tensor is in other places in the second. */
 static enum status compare_modes(const struct selftest_place *p, const struct product *q,
                                  enum conflict conflict, enum precision precision,
-                                 const struct plan_forced *forced, struct finding *f,
+                                 const struct plan_forced *forced, struct verdict *f,
                                  struct error *error)
 {
     const struct backend_options options = {.rank = q->k.rank,
@@ -95,7 +95,7 @@ static enum status compare_modes(const struct selftest_place *p, const struct pr
                                             .host_memory = p->host_memory};
     struct backend b = {0};
     if (backend_open(&b, p->kind, &q->x, &options, forced, NULL, error) == STATUS_OK) {
-        finding_equal(f, b.plan.streamed, forced->streamed, "%s, tensor is streamed",
+        verdict_equal(f, b.plan.streamed, forced->streamed, "%s, tensor is streamed",
                       conflict_name(conflict));
         backend_load(&b, &q->k, error);
     }
@@ -108,7 +108,7 @@ static enum status compare_modes(const struct selftest_place *p, const struct pr
 
 /* Every case with every conflict resolution. */
 static enum status check_mttkrp(const struct selftest_place *p, enum precision precision,
-                                struct finding *f, struct error *error)
+                                struct verdict *f, struct error *error)
 {
     static const struct plan_forced nothing;
     for (int i = 0; i < CASES && error->status == STATUS_OK; i++) {
@@ -121,19 +121,19 @@ static enum status check_mttkrp(const struct selftest_place *p, enum precision p
     return error->status;
 }
 
-enum status check_mttkrp_double(const struct selftest_place *p, struct finding *f,
+enum status check_mttkrp_double(const struct selftest_place *p, struct verdict *f,
                                 struct error *error)
 {
     return check_mttkrp(p, PRECISION_DOUBLE, f, error);
 }
 
-enum status check_mttkrp_single(const struct selftest_place *p, struct finding *f,
+enum status check_mttkrp_single(const struct selftest_place *p, struct verdict *f,
                                 struct error *error)
 {
     return check_mttkrp(p, PRECISION_SINGLE, f, error);
 }
 
-enum status check_mttkrp_streamed(const struct selftest_place *p, struct finding *f,
+enum status check_mttkrp_streamed(const struct selftest_place *p, struct verdict *f,
                                   struct error *error)
 {
     static const struct {

@@ -14,20 +14,20 @@ static const uint64_t lines[NONZEROS] = {0, 4, 48, 5, 33, 12, 62, 11, 15, 57, 61
 static const uint64_t sorted_index[NONZEROS] = {0, 16, 17, 7, 18, 23, 1, 8, 11, 27, 30, 31};
 static const double sorted_value[NONZEROS] = {1, 2, 4, 8, 6, 9, 5, 3, 10, 11, 7, 12};
 
-static void compare_blocks(const struct blco *b, struct finding *f)
+static void compare_blocks(const struct blco *b, struct verdict *f)
 {
-    finding_equal(f, b->nblocks, 2, "figure 6, blocks");
+    verdict_equal(f, b->nblocks, 2, "figure 6, blocks");
     for (uint64_t k = 0; k < b->nblocks; k++) {
-        finding_equal(f, b->block[k].count, 6, "figure 6, nonzeros of block %d", (int)k);
-        finding_equal(f, b->block[k].base[2], 2 * k, "figure 6, base of mode 3, block %d", (int)k);
+        verdict_equal(f, b->block[k].count, 6, "figure 6, nonzeros of block %d", (int)k);
+        verdict_equal(f, b->block[k].base[2], 2 * k, "figure 6, base of mode 3, block %d", (int)k);
     }
     for (int i = 0; i < NONZEROS; i++) {
-        finding_equal(f, b->index[0][i], sorted_index[i], "figure 6, index %d", i);
-        finding_near(f, b->value[i], sorted_value[i], 0, "figure 6, value %d", i);
+        verdict_equal(f, b->index[0][i], sorted_index[i], "figure 6, index %d", i);
+        verdict_near(f, b->value[i], sorted_value[i], 0, "figure 6, value %d", i);
     }
 }
 
-enum status check_ordering(const struct selftest_place *p, struct finding *f, struct error *error)
+enum status check_ordering(const struct selftest_place *p, struct verdict *f, struct error *error)
 {
     (void)p;
     static const struct shape shape = {3, {4, 4, 4}};
@@ -41,7 +41,7 @@ enum status check_ordering(const struct selftest_place *p, struct finding *f, st
     for (int i = 0; i < NONZEROS; i++) {
         uint64_t line[MAX_LINE_WORDS];
         ordering_encode(&o, coordinate[i], line);
-        finding_equal(f, line[0], lines[i], "figure 6, line of nonzero %d", i + 1);
+        verdict_equal(f, line[0], lines[i], "figure 6, line of nonzero %d", i + 1);
         for (int n = 0; n < 3; n++)
             x.index[n][i] = coordinate[i][n];
         x.value[i] = i + 1;

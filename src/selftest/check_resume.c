@@ -36,17 +36,17 @@ static enum status run_in_two(const struct selftest_place *p, const struct coo *
     return error->status;
 }
 
-static void compare(const struct selftest_place *p, struct finding *f,
+static void compare(const struct selftest_place *p, struct verdict *f,
                     const struct ktensor *resumed, const struct cpals_result *in_two,
                     const struct ktensor *whole, const struct cpals_result *in_one)
 {
     const double tolerance = p->kind->devices ? NEARLY : 0;
-    finding_equal(f, (uint64_t)in_two->iterations, WHOLE, "iterations");
-    finding_near(f, in_two->fit, in_one->fit, tolerance, "fit after resuming");
-    finding_same_model(f, resumed, whole, tolerance, "model after resuming");
+    verdict_equal(f, (uint64_t)in_two->iterations, WHOLE, "iterations");
+    verdict_near(f, in_two->fit, in_one->fit, tolerance, "fit after resuming");
+    verdict_same_model(f, resumed, whole, tolerance, "model after resuming");
 }
 
-enum status check_resume(const struct selftest_place *p, struct finding *f, struct error *error)
+enum status check_resume(const struct selftest_place *p, struct verdict *f, struct error *error)
 {
     static const struct shape shape = {3, {60, 52, 90}};
     const struct cpals_options als = {.max_iterations = WHOLE};

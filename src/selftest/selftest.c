@@ -49,7 +49,7 @@ static enum status run_check(struct selftest *t, int number, const struct selfte
                              const char *where, struct error *error)
 {
     const double start = clock_now();
-    struct finding f = {.shown = t->verbose ? t->out : NULL};
+    struct verdict f = {.shown = t->verbose ? t->out : NULL};
     const char *wrong = f.wrong;
     if (checks[number].run(p, &f, error) != STATUS_OK)
         wrong = error->message[0] ? error->message : "another rank has failed";

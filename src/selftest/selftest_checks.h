@@ -3,12 +3,12 @@
 #ifndef BLCO_SELFTEST_CHECKS_H
 #define BLCO_SELFTEST_CHECKS_H
 
-#include "selftest/finding.h"
+#include "selftest/verdict.h"
 #include "selftest/selftest_place.h"
 
 /* Compares answers in *f. An error is one of what is checked: the check has then failed. Of several
  * ranks every rank calls the check, and what the rank that compares finds counts. */
-typedef enum status selftest_check(const struct selftest_place *p, struct finding *f,
+typedef enum status selftest_check(const struct selftest_place *p, struct verdict *f,
                                    struct error *error);
 
 /* Without a backend: the twelve nonzeros of the BLCO paper's figure 6; files of a tensor, and files

@@ -195,7 +195,7 @@ static void test_errors(void **state)
 static void test_not_streamed(void **state)
 {
     (void)state;
-    struct finding f = {0};
+    struct verdict f = {0};
     struct error error = {0};
     const struct selftest_place place = {.kind = &backend_host};
     assert_int_equal(check_mttkrp_streamed(&place, &f, &error), STATUS_MEMORY);
@@ -255,14 +255,14 @@ static void test_allocation_failures(void **state)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         int failures = 0;
         for (long k = 0, fired = 1; fired; k += k < 15 ? 1 : 17) {
-            struct finding f = {0};
+            struct verdict f = {0};
             struct error error = {0};
             memory_hook_set(k);
             enum status status = checks[i](&place, &f, &error);
             fired = memory_hook_fired();
             memory_hook_set(-1);
             assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
-            assert_true(fired || finding_good(&f));
+            assert_true(fired || verdict_good(&f));
             failures += (int)fired;
         }
         assert_true(failures > 3);

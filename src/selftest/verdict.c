@@ -1,4 +1,4 @@
-#include "selftest/finding.h"
+#include "selftest/verdict.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #define MAX_NAME 160
 
 /* Counts an answer, shows it, and keeps it where it is the first wrong one. */
-static void take(struct finding *f, bool right, const char *name, const char *got,
+static void take(struct verdict *f, bool right, const char *name, const char *got,
                  const char *expected)
 {
     f->compared++;
@@ -25,7 +25,7 @@ static void take(struct finding *f, bool right, const char *name, const char *go
         va_end(arguments);                                                                         \
     } while (0)
 
-void finding_near(struct finding *f, double got, double expected, double tolerance,
+void verdict_near(struct verdict *f, double got, double expected, double tolerance,
                   const char *what, ...)
 {
     char name[MAX_NAME], number[32], wanted[96];
@@ -35,7 +35,7 @@ void finding_near(struct finding *f, double got, double expected, double toleran
     take(f, fabs(got - expected) <= tolerance, name, number, wanted);
 }
 
-void finding_at_most(struct finding *f, double got, double most, const char *what, ...)
+void verdict_at_most(struct verdict *f, double got, double most, const char *what, ...)
 {
     char name[MAX_NAME], number[32], wanted[64];
     FORMAT_NAME(name, what);
@@ -44,7 +44,7 @@ void finding_at_most(struct finding *f, double got, double most, const char *wha
     take(f, got <= most, name, number, wanted);
 }
 
-void finding_equal(struct finding *f, uint64_t got, uint64_t expected, const char *what, ...)
+void verdict_equal(struct verdict *f, uint64_t got, uint64_t expected, const char *what, ...)
 {
     char name[MAX_NAME], number[32], wanted[32];
     FORMAT_NAME(name, what);
@@ -53,20 +53,20 @@ void finding_equal(struct finding *f, uint64_t got, uint64_t expected, const cha
     take(f, got == expected, name, number, wanted);
 }
 
-static void same_shape(struct finding *f, const struct shape *got, const struct shape *expected,
+static void same_shape(struct verdict *f, const struct shape *got, const struct shape *expected,
                        const char *what)
 {
-    finding_equal(f, (uint64_t)got->order, (uint64_t)expected->order, "%s, order", what);
+    verdict_equal(f, (uint64_t)got->order, (uint64_t)expected->order, "%s, order", what);
     for (int n = 0; n < expected->order; n++)
-        finding_equal(f, got->dims[n], expected->dims[n], "%s, length of mode %d", what, n + 1);
+        verdict_equal(f, got->dims[n], expected->dims[n], "%s, length of mode %d", what, n + 1);
 }
 
-void finding_same_tensor(struct finding *f, const struct coo *got, const struct coo *expected,
+void verdict_same_tensor(struct verdict *f, const struct coo *got, const struct coo *expected,
                          const char *what)
 {
     same_shape(f, &got->shape, &expected->shape, what);
-    finding_equal(f, got->nnz, expected->nnz, "%s, nonzeros", what);
-    if (!finding_good(f))
+    verdict_equal(f, got->nnz, expected->nnz, "%s, nonzeros", what);
+    if (!verdict_good(f))
         return;
     uint64_t different = 0;
     for (uint64_t i = 0; i < expected->nnz; i++) {
@@ -75,7 +75,7 @@ void finding_same_tensor(struct finding *f, const struct coo *got, const struct 
             same = same && got->index[n][i] == expected->index[n][i];
         different += !same;
     }
-    finding_equal(f, different, 0, "%s, nonzeros that are different", what);
+    verdict_equal(f, different, 0, "%s, nonzeros that are different", what);
 }
 
 /* The place in got[0..count) of the first NaN, else of what is farthest from expected[0..count). */
@@ -95,25 +95,25 @@ static uint64_t farthest(const double *got, const double *expected, uint64_t cou
     return at;
 }
 
-void finding_same_model(struct finding *f, const struct ktensor *got,
+void verdict_same_model(struct verdict *f, const struct ktensor *got,
                         const struct ktensor *expected, double tolerance, const char *what)
 {
     same_shape(f, &got->shape, &expected->shape, what);
-    finding_equal(f, got->rank, expected->rank, "%s, components", what);
-    if (!finding_good(f))
+    verdict_equal(f, got->rank, expected->rank, "%s, components", what);
+    if (!verdict_good(f))
         return;
     const uint64_t r = farthest(got->lambda, expected->lambda, expected->rank);
-    finding_near(f, got->lambda[r], expected->lambda[r], tolerance, "%s, weight %" PRIu64, what,
+    verdict_near(f, got->lambda[r], expected->lambda[r], tolerance, "%s, weight %" PRIu64, what,
                  r + 1);
     for (int n = 0; n < expected->shape.order; n++) {
         const double *a = got->factor[n], *b = expected->factor[n];
         const uint64_t i = farthest(a, b, expected->shape.dims[n] * expected->rank);
-        finding_near(f, a[i], b[i], tolerance, "%s, mode %d, row %" PRIu64, what, n + 1,
+        verdict_near(f, a[i], b[i], tolerance, "%s, mode %d, row %" PRIu64, what, n + 1,
                      i / expected->rank + 1);
     }
 }
 
-bool finding_good(const struct finding *f)
+bool verdict_good(const struct verdict *f)
 {
     return f->compared > 0 && !f->wrong[0];
 }

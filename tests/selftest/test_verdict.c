@@ -1,4 +1,4 @@
-/* A finding tells right answers from wrong ones. */
+/* A verdict tells right answers from wrong ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,50 +10,50 @@
 
 #include <cmocka.h>
 
-#include "selftest/finding.h"
+#include "selftest/verdict.h"
 #include "selftest/known_tensors.h"
 
 static void test_numbers(void **state)
 {
     (void)state;
-    struct finding f = {0};
-    assert_false(finding_good(&f)); /* nothing was compared */
-    finding_near(&f, 1.0, 1.0 + 1e-7, 1e-6, "near");
-    finding_near(&f, 3.0, 3.0, 0, "the same");
-    finding_at_most(&f, 1e-13, 1e-12, "small");
-    finding_equal(&f, 7, 7, "equal");
-    assert_true(finding_good(&f));
+    struct verdict f = {0};
+    assert_false(verdict_good(&f)); /* nothing was compared */
+    verdict_near(&f, 1.0, 1.0 + 1e-7, 1e-6, "near");
+    verdict_near(&f, 3.0, 3.0, 0, "the same");
+    verdict_at_most(&f, 1e-13, 1e-12, "small");
+    verdict_equal(&f, 7, 7, "equal");
+    assert_true(verdict_good(&f));
     assert_int_equal(f.compared, 4);
 }
 
 static void test_wrong_numbers(void **state)
 {
     (void)state;
-    struct finding f = {0};
-    finding_near(&f, 0.5, 0.25, 1e-6, "fit of rank %d", 3);
-    assert_false(finding_good(&f));
+    struct verdict f = {0};
+    verdict_near(&f, 0.5, 0.25, 1e-6, "fit of rank %d", 3);
+    assert_false(verdict_good(&f));
     assert_string_equal(f.wrong, "fit of rank 3: 0.5, expected 0.25 within 1e-06");
-    finding_equal(&f, 1, 2, "another");
+    verdict_equal(&f, 1, 2, "another");
     assert_non_null(strstr(f.wrong, "fit of rank 3")); /* the first counts */
-    f = (struct finding){0};
-    finding_near(&f, NAN, 1, INFINITY, "not a number");
-    assert_false(finding_good(&f));
-    f = (struct finding){0};
-    finding_at_most(&f, NAN, 1, "not a number");
-    assert_false(finding_good(&f));
-    f = (struct finding){0};
-    finding_at_most(&f, 2e-12, 1e-12, "error");
+    f = (struct verdict){0};
+    verdict_near(&f, NAN, 1, INFINITY, "not a number");
+    assert_false(verdict_good(&f));
+    f = (struct verdict){0};
+    verdict_at_most(&f, NAN, 1, "not a number");
+    assert_false(verdict_good(&f));
+    f = (struct verdict){0};
+    verdict_at_most(&f, 2e-12, 1e-12, "error");
     assert_string_equal(f.wrong, "error: 2e-12, expected at most 1e-12");
-    f = (struct finding){0};
-    finding_equal(&f, 6, 7, "place");
+    f = (struct verdict){0};
+    verdict_equal(&f, 6, 7, "place");
     assert_string_equal(f.wrong, "place: 6, expected 7");
 }
 
 static bool same_tensor(const struct coo *got, const struct coo *expected)
 {
-    struct finding f = {0};
-    finding_same_tensor(&f, got, expected, "tensor");
-    return finding_good(&f);
+    struct verdict f = {0};
+    verdict_same_tensor(&f, got, expected, "tensor");
+    return verdict_good(&f);
 }
 
 /* One bit of a value or of an index, a nonzero less, a length. */
@@ -88,9 +88,9 @@ static void test_tensors(void **state)
 
 static bool same_model(const struct ktensor *got, const struct ktensor *expected, double tolerance)
 {
-    struct finding f = {0};
-    finding_same_model(&f, got, expected, tolerance, "model");
-    return finding_good(&f);
+    struct verdict f = {0};
+    verdict_same_model(&f, got, expected, tolerance, "model");
+    return verdict_good(&f);
 }
 
 static void test_models(void **state)
