@@ -164,12 +164,14 @@ static void end_rank(struct cpd_job *job)
 {
     cpd_output_close(job);
     cpd_record_close(job);
+    findings_free(&job->findings);
+    job->told = 0;
     starts_free(&job->starts);
     ktensor_free(&job->model);
 }
 
 /* The table of the ranks and the suggestion, which stay in a file. Where the ranks have ended well,
- * all processes learn whether the file was written; else *error stays as it is. */
+ * all processes learn whether the file was written. */
 static void tell_ranks(struct cpd_job *job, struct comm *world, int ranks, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
@@ -180,6 +182,8 @@ static void tell_ranks(struct cpd_job *job, struct comm *world, int ranks, struc
                        s->nowrite ? NULL : s->base_stem);
         cpd_ranks_file_write(job, ranks, of);
     }
+    if (lost.status != STATUS_OK)
+        error_append(error, "; %s", lost.message);
     if (world && of == error)
         comm_settle(world, error);
 }

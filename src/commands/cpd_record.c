@@ -30,8 +30,6 @@ enum status cpd_record_open(struct cpd_job *job, struct error *error)
 void cpd_record_close(struct cpd_job *job)
 {
     outfile_discard(&job->record);
-    findings_free(&job->findings);
-    job->told = 0;
     memory_free(job->ranks.place);
     memory_free(job->ranks.telling);
     job->ranks = (struct cpd_ranks){0};

@@ -18,8 +18,7 @@ enum status cpd_record_open(struct cpd_job *job, struct error *error);
 enum status cpd_record_check_apart(const struct cpd_job *job, const char *path,
                                    struct error *error);
 
-/* Ends the record of one rank of -r: discards a file that was not written, and forgets the
- * findings. */
+/* Ends the record of one rank of -r: discards a file that was not written. */
 void cpd_record_close(struct cpd_job *job);
 
 /* Writes the record, after the model's files and the summary. STATUS_OUTPUT, STATUS_MEMORY, and
