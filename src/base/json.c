@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 
 #define FIRST_ROOM 4096
@@ -50,17 +51,21 @@ static void put_newline(struct json *j)
         put_text(j, "  ");
 }
 
-static void put_escaped(struct json *j, unsigned char c)
+/* Puts a character by its code point, with the two halves of a surrogate pair above U+FFFF. */
+static void put_escaped(struct json *j, uint32_t c)
 {
     static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt";
     for (size_t i = 0; i + 1 < sizeof shorts; i += 2)
-        if ((unsigned char)shorts[i] == c) {
+        if ((uint32_t)shorts[i] == c) {
             put_text(j, "\\");
             put(j, shorts + i + 1, 1);
             return;
         }
-    char text[8];
-    snprintf(text, sizeof text, "\\u%04x", c);
+    char text[16];
+    if (c < 0x10000)
+        snprintf(text, sizeof text, "\\u%04x", c);
+    else
+        snprintf(text, sizeof text, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
     put_text(j, text);
 }
 
@@ -68,12 +73,11 @@ static void put_string(struct json *j, const char *value)
 {
     put_text(j, "\"");
     for (const char *at = value; *at;) {
-        unsigned char c = (unsigned char)*at;
         size_t length = utf8_length(at);
         if (length == 0)
             put_text(j, "\\ufffd");
-        else if (c < 0x20 || c == '"' || c == '\\' || c == 0x7f)
-            put_escaped(j, c);
+        else if (*at == '"' || *at == '\\' || !printable_as_it_is(at, length))
+            put_escaped(j, utf8_code_point(at, length));
         else
             put(j, at, length);
         at += length ? length : 1;

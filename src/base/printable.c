@@ -1,17 +1,26 @@
 #include "base/printable.h"
 
-#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/utf8.h"
 
-/* U+0000 to U+001F, U+007F to U+009F. */
-static bool is_control(const char *text, size_t length)
+bool printable_as_it_is(const char *text, size_t length)
 {
-    const unsigned char *u = (const unsigned char *)text;
-    if (length == 1)
-        return u[0] < 0x20 || u[0] == 0x7f;
-    return length == 2 && u[0] == 0xc2 && u[1] < 0xa0;
+    static const struct {
+        uint32_t first, last;
+    } escaped[] = {
+        {0x0000, 0x001f}, {0x007f, 0x009f}, /* control characters                       */
+        {0x061c, 0x061c}, {0x200e, 0x200f}, /* marks of direction                       */
+        {0x2028, 0x2029},                   /* separators of lines, paragraphs          */
+        {0x202a, 0x202e}, {0x2066, 0x2069}, /* embeddings, overrides, isolates          */
+        {0xfdd0, 0xfdef},                   /* noncharacters                            */
+    };
+    uint32_t code = utf8_code_point(text, length);
+    for (size_t i = 0; i < sizeof escaped / sizeof *escaped; i++)
+        if (code >= escaped[i].first && code <= escaped[i].last)
+            return false;
+    return (code & 0xfffe) != 0xfffe; /* the last two of each plane */
 }
 
 const char *printable(const char *text, char *out, size_t size)
@@ -20,7 +29,7 @@ const char *printable(const char *text, char *out, size_t size)
     char *to = out, *end = out + size - 1;
     while (*text) {
         size_t length = utf8_length(text), room = (size_t)(end - to);
-        if (length > 0 && !is_control(text, length)) {
+        if (length > 0 && printable_as_it_is(text, length)) {
             if (length > room)
                 break;
             memcpy(to, text, length);

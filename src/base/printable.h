@@ -1,15 +1,22 @@
-/* Text for a terminal: names of files may have any byte, and some bytes command a terminal. */
+/* Text for a terminal or a page: names of files and labels may have any byte, and some characters
+ * command a terminal or change the order in which text beside them is read. */
 #ifndef BLCO_PRINTABLE_H
 #define BLCO_PRINTABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* What printable() needs at most for a text of so many bytes. */
 #define PRINTABLE_ROOM(bytes) (4 * (bytes) + 1)
 
-/* Copies the text to out[0..size), terminated, with each byte of a control character, and each byte
- * that is no part of valid UTF-8, as \x1b; all other characters stay. The copy ends before the
- * first character that has no room. Returns out. */
+/* Whether the character at `text`, `length` bytes of valid UTF-8, can be shown as it is: no control
+ * character, none that separates lines or paragraphs or sets the direction of text (Unicode's
+ * property Bidi_Control), and no noncharacter, which HTML and XML do not allow. */
+bool printable_as_it_is(const char *text, size_t length);
+
+/* Copies the text to out[0..size), terminated, with each byte of a character that cannot be shown
+ * as it is, and each byte that is no part of valid UTF-8, as \x1b; all other characters stay. The
+ * copy ends before the first character that has no room. Returns out. */
 const char *printable(const char *text, char *out, size_t size);
 
 /* The bytes of the longest beginning of `text` that ends with a whole character and has no more

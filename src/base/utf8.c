@@ -2,7 +2,6 @@
 
 #include <locale.h>
 #include <pthread.h>
-#include <stdint.h>
 #include <wchar.h>
 
 /* A form gives the range of the first byte, first to last, and of the second byte, least to most.
@@ -30,15 +29,14 @@ size_t utf8_length(const char *text)
     return 0;
 }
 
-/* The code point of the character at `text`, which has `length` bytes. */
-static wchar_t code_point(const char *text, size_t length)
+uint32_t utf8_code_point(const char *text, size_t length)
 {
     static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     const unsigned char *u = (const unsigned char *)text;
     uint32_t code = u[0] & first_bits[length];
     for (size_t i = 1; i < length; i++)
         code = code << 6 | (u[i] & 0x3f);
-    return (wchar_t)code;
+    return code;
 }
 
 /* The C library knows widths of characters only in a locale that has these characters; to load one
@@ -59,7 +57,7 @@ static size_t character_width(const char *text, size_t length)
         return 1;
     pthread_once(&characters_once, load_characters);
     locale_t before = characters ? uselocale(characters) : (locale_t)0;
-    int width = wcwidth(code_point(text, length));
+    int width = wcwidth((wchar_t)utf8_code_point(text, length));
     if (characters)
         uselocale(before);
     return width < 0 ? 1 : (size_t)width;

@@ -3,10 +3,14 @@
 #define BLCO_UTF8_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Bytes of the character at `text`, a terminated string; 0 where there is no such character.
  * Overlong forms, surrogates and characters above U+10FFFF do not count. */
 size_t utf8_length(const char *text);
+
+/* The code point of the character at `text`, which has `length` bytes, 1 to 4. */
+uint32_t utf8_code_point(const char *text, size_t length);
 
 /* The columns that the text takes on a terminal: two for a wide character as in Chinese, none for
  * one that is put on another, such as an accent of its own. Control characters, and bytes that are

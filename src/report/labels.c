@@ -8,7 +8,11 @@
 #include "formats/tns/foreign_file.h"
 #include "formats/tns/line_reader.h"
 
-#define LONGEST ((size_t)1 << 20) /* bytes of a label, and of what is read at a time */
+#define LONGEST ((size_t)1 << 20) /* bytes of a label */
+
+/* What is read at a time: the longest label on a text line with all that is no part of a label, and
+ * a byte more, without which the last text line of a file would not be known as the last. */
+#define WINDOW (UTF8_MARK_BYTES + LONGEST + sizeof "\r\n")
 
 /* --- the option --- */
 
@@ -83,6 +87,13 @@ static enum status make_room(struct label_file *f, struct mode_labels *m, uint64
     return error->status;
 }
 
+static enum status refuse_long(const struct label_file *f, struct error *error)
+{
+    return error_set(error, STATUS_INPUT,
+                     "%s:%" PRIu64 ": a label of more than %zu bytes, expected a shorter one",
+                     f->name, f->lines + 1, LONGEST);
+}
+
 /* Takes the text line [begin, end) without its line end. Labels beyond the mode's length are only
  * counted. There is room for the label. */
 static enum status take_line(struct label_file *f, struct mode_labels *m, const char *begin,
@@ -93,8 +104,10 @@ static enum status take_line(struct label_file *f, struct mode_labels *m, const 
         begin += UTF8_MARK_BYTES;
     if (end > begin && end[-1] == '\r')
         end--;
-    f->lines++;
     size_t length = (size_t)(end - begin);
+    if (length > LONGEST)
+        return refuse_long(f, error);
+    f->lines++;
     if (memchr(begin, 0, length))
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": a byte of value 0, expected a label: text, plain or gzip",
@@ -113,9 +126,7 @@ static enum status take_window(struct label_file *f, struct mode_labels *m,
                                const struct line_window *window, struct error *error)
 {
     if (window->overlong)
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": a label of more than %zu bytes, expected a shorter one",
-                         f->name, f->lines + 1, LONGEST);
+        return refuse_long(f, error);
     uint64_t bytes = (uint64_t)(window->end - window->begin);
     if (f->lines < m->count && make_room(f, m, bytes, error) != STATUS_OK)
         return error->status;
@@ -133,7 +144,7 @@ static enum status read_mode(struct mode_labels *m, int n, uint64_t length, stru
 {
     struct label_file f = {0};
     struct line_window window = {0};
-    if (line_reader_open(&f.reader, m->path, LONGEST, LONGEST, error) != STATUS_OK)
+    if (line_reader_open(&f.reader, m->path, WINDOW, WINDOW, error) != STATUS_OK)
         return error->status;
     f.name = line_reader_name(f.reader);
     m->first = memory_array(length, sizeof *m->first, error);

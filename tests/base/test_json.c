@@ -41,6 +41,10 @@ static void test_strings(void **state)
     assert_string("\x01\x1f\x7f", "\"\\u0001\\u001f\\u007f\"");
     assert_string("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x99\x82",
                   "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x99\x82\"");
+    /* what commands a terminal, sets the direction of text, or is no character */
+    assert_string("\xc2\x9b[2J\xe2\x80\xae\xe2\x81\xa9", "\"\\u009b[2J\\u202e\\u2069\"");
+    assert_string("\xef\xbf\xbe \xf0\x9f\xbf\xbf \xf4\x8f\xbf\xbe",
+                  "\"\\ufffe \\ud83f\\udfff \\udbff\\udffe\"");
     assert_string(NULL, "null");
 }
 

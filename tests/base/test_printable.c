@@ -1,7 +1,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -22,8 +24,11 @@ static void text_stays(void **state)
     assert_shown("x.tns: 3 MB \\x1b", "x.tns: 3 MB \\x1b");
     assert_shown("Größe ∑ 張量 \xf0\x9f\xa7\xae \xc2\xa0",
                  "Größe ∑ 張量 \xf0\x9f\xa7\xae \xc2\xa0");
-    assert_shown("\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf",
-                 "\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf");
+    assert_shown("\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbd",
+                 "\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbd");
+    assert_shown("\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d",
+                 "\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d");                     /* Hebrew */
+    assert_shown("\xe2\x80\x8d\xe2\x80\x90", "\xe2\x80\x8d\xe2\x80\x90"); /* U+200D, U+2010 */
 }
 
 static void control_characters_are_escaped(void **state)
@@ -34,6 +39,46 @@ static void control_characters_are_escaped(void **state)
     assert_shown("\xc2\x9b"
                  "31m \xc2\x80 \xc2\x9f",
                  "\\xc2\\x9b31m \\xc2\\x80 \\xc2\\x9f");
+}
+
+/* The bytes of the code point as UTF-8, terminated. */
+static void encode(uint32_t code, char text[5])
+{
+    int length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (int i = length - 1; i > 0; i--, code >>= 6)
+        text[i] = (char)(0x80 | (code & 0x3f));
+    text[0] = (char)(leads[length] | code);
+    text[length] = '\0';
+}
+
+/* Whether the code point is shown by its bytes; otherwise it stays. */
+static bool is_escaped(uint32_t code)
+{
+    char text[5], out[PRINTABLE_ROOM(4)], expected[PRINTABLE_ROOM(4)] = "";
+    encode(code, text);
+    printable(text, out, sizeof out);
+    if (strcmp(out, text) == 0)
+        return false;
+    for (size_t i = 0; text[i]; i++)
+        snprintf(expected + 4 * i, 5, "\\x%02x", (unsigned)(unsigned char)text[i]);
+    assert_string_equal(out, expected);
+    return true;
+}
+
+/* All code points: control characters, the separators of lines and paragraphs, those that set the
+ * direction of text, and noncharacters. */
+static void what_commands_a_reader_is_escaped(void **state)
+{
+    (void)state;
+    for (uint32_t c = 1; c <= 0x10ffff; c = c == 0xd7ff ? 0xe000 : c + 1) {
+        bool control = c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029;
+        bool direction = c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
+                         (c >= 0x2066 && c <= 0x2069);
+        bool none = (c >= 0xfdd0 && c <= 0xfdef) || c % 0x10000 >= 0xfffe;
+        if (is_escaped(c) != (control || direction || none))
+            fail_msg("U+%04X", c);
+    }
 }
 
 static void invalid_bytes_are_escaped(void **state)
@@ -95,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_stays),
         cmocka_unit_test(control_characters_are_escaped),
+        cmocka_unit_test(what_commands_a_reader_is_escaped),
         cmocka_unit_test(invalid_bytes_are_escaped),
         cmocka_unit_test(no_control_byte_is_left),
         cmocka_unit_test(ends_with_a_whole_character),

@@ -73,6 +73,7 @@ load cli_helpers
     shown='a\x0a\x1b[31m\xff\xc2\x9bö.tns'
     fails 2 "blco info: $shown: " info -q "$name"
     fails 2 "unknown command '\\x1b[2J'" $'\e[2J'
+    fails 2 "unknown command 'a\\xe2\\x80\\xaeb\\xef\\xbf\\xbe'" $'a\xe2\x80\xaeb\xef\xbf\xbe' # reversed; no character
     fails 2 "unknown or ambiguous option --\\x07" cpd x.tns $'--\a'
     fails 5 "none\\x0a/x.lambda" cpd x.tns -r 1 -o $'none\n/x.lambda'
     fails 5 "none\\x0a/x.tns: cannot be written" generate $'none\n/x.tns' --dims 4,4 --nnz 3

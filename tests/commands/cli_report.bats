@@ -103,12 +103,12 @@ END
     printf '1 1 1\n2 2 5\n' >"$(tr -d / <<<"$nasty").tns"
     mv ./*.tns "a'<b>&.tns"
     cpd "a'<b>&.tns" -r 1 -o m --record m.json -q
-    printf '%s\n\033[2J\xff\n' "$nasty" >labels
+    printf '%s\n\033[2J\xff\xe2\x80\xae\xef\xbf\xbe\n' "$nasty" >labels
     sed -i 's|"sentence": ".*"|"sentence": "</ul><script>x</script>"|; s|"version": ".*"|"version": "<b>\\u0007\\ud800"|' m.json
     page m --labels 1=labels
     sound m.html
     grep -qF '<bdi>&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;amp;</bdi>' m.html
-    grep -qF '<bdi>\x1b[2J\xff</bdi>' m.html
+    grep -qF '<bdi>\x1b[2J\xff\xe2\x80\xae\xef\xbf\xbe</bdi>' m.html
     grep -qF 'a&#39;&lt;b&gt;&amp;.tns' m.html
     grep -qF '&lt;/ul&gt;&lt;script&gt;' m.html
     run -1 grep -q '<script' m.html

@@ -131,6 +131,17 @@ END
     jq -e '.components == [{component: 2, weight: 1e-7, modes: [{mode: 4, entries: [{index: 0, value: 1}]}]}]' got
 }
 
+@test "top: characters that command a reader are escaped, as text and as JSON" {
+    berkeley
+    printf 'a\xe2\x80\xaeb\n\xef\xbf\xbe\xc2\x9b31m\n' >1.map
+    run -0 "$BLCO" top ucb --mode 1 --labels 1=1.map
+    grep -qF 'a\xe2\x80\xaeb' <<<"$output"
+    grep -qF '\xef\xbf\xbe\xc2\x9b31m' <<<"$output"
+    "$BLCO" top ucb --mode 1 --labels 1=1.map --json >got
+    grep -qF '"label": "a\u202eb"' got
+    grep -qF '"label": "\ufffe\u009b31m"' got
+}
+
 @test "top: labels as gzip, from standard input, with other line ends" {
     berkeley && berkeley_labels
     "$BLCO" top ucb --labels "$LABELS" >expected

@@ -34,6 +34,7 @@ static void test_escaping(void **state)
     assert_text("gr\xc3\xbc\xc3\x9f \xf0\x9f\x99\x82", HTML_LABEL,
                 "gr\xc3\xbc\xc3\x9f \xf0\x9f\x99\x82");
     assert_text("a\x1b[2J\x7f\n\xc2\x85", HTML_LABEL, "a\\x1b[2J\\x7f\\x0a\\xc2\\x85");
+    assert_text("<\xe2\x80\xae\xef\xbf\xbe", HTML_LABEL, "&lt;\\xe2\\x80\\xae\\xef\\xbf\\xbe");
     assert_text("\xff<\xc3", HTML_LABEL, "\\xff&lt;\\xc3");
 }
 

@@ -2,8 +2,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -116,6 +118,22 @@ static void test_files(void **state)
     LABELS("\xef\xbb\xbf\r\n", NULL);
 }
 
+/* A gzip file of the bytes, which the caller frees; *count = its bytes. */
+static void *pack(const void *bytes, size_t size, size_t *count)
+{
+    struct isal_zstream stream;
+    isal_deflate_stateless_init(&stream);
+    stream.gzip_flag = IGZIP_GZIP;
+    stream.end_of_stream = 1;
+    stream.next_in = (uint8_t *)(uintptr_t)bytes;
+    stream.avail_in = (uint32_t)size;
+    stream.avail_out = (uint32_t)size + 1000;
+    void *out = stream.next_out = malloc(stream.avail_out);
+    assert_int_equal(isal_deflate_stateless(&stream), COMP_OK);
+    *count = stream.total_out;
+    return out;
+}
+
 static void test_gzip(void **state)
 {
     (void)state;
@@ -129,18 +147,11 @@ static void test_gzip(void **state)
     memcpy(lines, text, sizeof text);
     for (size_t i = 9; i < sizeof lines; i += 10)
         lines[i] = '\n';
-    static uint8_t gzip[sizeof text + 1000];
-    struct isal_zstream stream;
-    isal_deflate_stateless_init(&stream);
-    stream.gzip_flag = IGZIP_GZIP;
-    stream.end_of_stream = 1;
-    stream.next_in = (uint8_t *)lines;
-    stream.avail_in = sizeof lines;
-    stream.next_out = gzip;
-    stream.avail_out = sizeof gzip;
-    assert_int_equal(isal_deflate_stateless(&stream), COMP_OK);
-    assert_labels(gzip, stream.total_out, expected, 30000);
+    size_t count;
+    void *gzip = pack(lines, sizeof lines, &count);
+    assert_labels(gzip, count, expected, 30000);
     assert_labels(lines, sizeof lines, expected, 30000);
+    free(gzip);
 }
 
 /* More than a window of labels, and a last one without a newline. */
@@ -174,6 +185,44 @@ static void assert_file_refused(const void *bytes, size_t size, uint64_t length,
 
 #define FILE_REFUSED(text, length, message)                                                        \
     assert_file_refused(text, sizeof(text) - 1, length, message)
+
+/* A label of `length` bytes, on text line 2, between what may stand on its text line beside it. */
+static void try_long_label(size_t length, bool first, const char *end, bool packed)
+{
+    static char bytes[(1 << 20) + 16], label[(1 << 20) + 2];
+    const char *before = first ? "\xef\xbb\xbf" : "x\n", *expected[] = {label, label};
+    size_t size = strlen(before), count;
+    memcpy(bytes, before, size);
+    memset(bytes + size, 'a', length);
+    size += length;
+    memcpy(bytes + size, end, strlen(end));
+    size += strlen(end);
+    memset(label, 'a', length);
+    label[length] = '\0';
+    expected[0] = first ? label : "x";
+    uint64_t labels = first ? 1 : 2;
+    void *file = packed ? pack(bytes, size, &count) : bytes;
+    if (length <= 1 << 20)
+        assert_labels(file, packed ? count : size, expected, labels);
+    else
+        assert_file_refused(file, packed ? count : size, labels,
+                            first
+                                ? ":1: a label of more than 1048576 bytes, expected a shorter one"
+                                : ":2: a label of more than 1048576 bytes, expected a shorter one");
+    if (packed)
+        free(file);
+}
+
+/* As many bytes as a label may have, one more and one less, however its text line ends. */
+static void test_longest_label(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {"\n", "\r\n", "", "\r"};
+    for (size_t length = (1 << 20) - 1; length <= (1 << 20) + 1; length++)
+        for (size_t e = 0; e < sizeof ends / sizeof *ends; e++)
+            for (int k = 0; k < 4; k++)
+                try_long_label(length, k & 1, ends[e], k & 2);
+}
 
 static void test_files_refused(void **state)
 {
@@ -230,6 +279,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_files, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_gzip, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_windows, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_longest_label, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_files_refused, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_allocation_fails, scratch_make, scratch_remove),
     };
