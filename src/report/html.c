@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/printable.h"
+#include "report/decimals.h"
 
 #define UTF8_LONGEST 4 /* bytes of a character */
 
@@ -43,7 +44,16 @@ void html_text(FILE *to, const char *text, size_t most)
 void html_number(FILE *to, double x)
 {
     if (isfinite(x))
-        fprintf(to, fabs(x) >= 1e4 && fabs(x) < 1e7 ? "%.0f" : "%.4g", x);
+        fprintf(to, fabs(x) >= 1e4 && fabs(x) < 1e7 ? "%.0f" : "%.4g", x + 0.0); /* no -0 */
     else
         fputs(isnan(x) ? "not a number" : x < 0 ? "-infinite" : "infinite", to);
+}
+
+void html_decimals(FILE *to, double x, int decimals)
+{
+    char text[DECIMALS_ROOM];
+    if (isfinite(x))
+        fputs(decimals_show(x, decimals, text), to);
+    else
+        html_number(to, x);
 }

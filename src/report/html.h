@@ -18,4 +18,8 @@ void html_text(FILE *to, const char *text, size_t most);
  * seven of these; "not a number", "infinite", "-infinite". */
 void html_number(FILE *to, double x);
 
+/* Writes a number of a column of a table, with as many decimals as the others have (decimals.h);
+ * NaN and infinities as html_number does. */
+void html_decimals(FILE *to, double x, int decimals);
+
 #endif

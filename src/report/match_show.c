@@ -1,25 +1,51 @@
 #include "report/match_show.h"
 
+#include <math.h>
+
+#include "report/decimals.h"
+#include "report/mode_name.h"
+
+#define SCORE_DECIMALS 6
+#define WEIGHT_DIGITS  6 /* of the largest weight */
+
 static void print_head(FILE *stream, int order)
 {
     fprintf(stream, "\n%6s %6s %9s %11s %11s %11s", "A", "B", "score", "congruence", "weight A",
             "weight B");
-    for (int n = 1; n <= order; n++) {
-        char name[16];
-        snprintf(name, sizeof name, "mode %d", n);
-        fprintf(stream, " %9s", name);
+    for (int n = 0; n < order; n++) {
+        char name[MODE_NAME_ROOM];
+        fprintf(stream, " %9s", mode_name(n, name));
     }
     fprintf(stream, "\n");
 }
 
-static void print_pair(FILE *stream, const struct ktensor_match *m, uint64_t p)
+static void print_number(FILE *stream, int width, double x, int decimals)
+{
+    char text[DECIMALS_ROOM];
+    fprintf(stream, " %*s", width, decimals_show(x, decimals, text));
+}
+
+/* The decimals of the weights of both models. */
+static int weight_decimals(const struct ktensor_match *m)
+{
+    double largest = 0;
+    for (uint64_t r = 0; r < m->rank_a; r++)
+        largest = fmax(largest, fabs(m->weight_a[r]));
+    for (uint64_t r = 0; r < m->rank_b; r++)
+        largest = fmax(largest, fabs(m->weight_b[r]));
+    return decimals_for(largest, WEIGHT_DIGITS);
+}
+
+static void print_pair(FILE *stream, const struct ktensor_match *m, uint64_t p, int decimals)
 {
     const struct ktensor_pair *pair = &m->pair[p];
-    fprintf(stream, "%6ju %6ju %9.6f %11.6f %11.6g %11.6g", (uintmax_t)pair->a + 1,
-            (uintmax_t)pair->b + 1, pair->score, pair->congruence, m->weight_a[pair->a],
-            m->weight_b[pair->b]);
+    fprintf(stream, "%6ju %6ju", (uintmax_t)pair->a + 1, (uintmax_t)pair->b + 1);
+    print_number(stream, 9, pair->score, SCORE_DECIMALS);
+    print_number(stream, 11, pair->congruence, SCORE_DECIMALS);
+    print_number(stream, 11, m->weight_a[pair->a], decimals);
+    print_number(stream, 11, m->weight_b[pair->b], decimals);
     for (int n = 0; n < m->order; n++)
-        fprintf(stream, " %9.6f", m->cosine[p * (uint64_t)m->order + (uint64_t)n]);
+        print_number(stream, 9, m->cosine[p * (uint64_t)m->order + (uint64_t)n], SCORE_DECIMALS);
     fprintf(stream, "\n");
 }
 
@@ -45,8 +71,9 @@ void match_print(FILE *stream, const struct ktensor_match *m)
             m->pairs == 1 ? "" : "s", m->with_weights ? "" : ", without weights");
     fprintf(stream, "congruence   %.6f, mean of the magnitudes\n", m->congruence);
     print_head(stream, m->order);
+    int decimals = weight_decimals(m);
     for (uint64_t p = 0; p < m->pairs; p++)
-        print_pair(stream, m, p);
+        print_pair(stream, m, p, decimals);
     print_alone(stream, "A", m->partner_a, m->rank_a, m->pairs);
     print_alone(stream, "B", m->partner_b, m->rank_b, m->pairs);
 }

@@ -1,21 +1,18 @@
 #include "report/top_show.h"
 
-#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/printable.h"
 #include "base/utf8.h"
+#include "report/decimals.h"
+#include "report/mode_name.h"
 
-#define LINE_WIDTH  80 /* columns of the terminal: of a text line, of a label */
-#define LABEL_WIDTH 32
-#define CUT         "..."
-#define LABEL_ROOM  512 /* bytes of a label as it is shown */
-#define VALUE_ROOM  32
-
-/* Powers of ten of a column's strongest entry between which values are shown without a power. */
-#define LEAST_EXPONENT   -4
-#define LARGEST_EXPONENT 6
+#define LINE_WIDTH   80 /* columns of the terminal: of a text line, of a label */
+#define LABEL_WIDTH  32
+#define CUT          "..."
+#define LABEL_ROOM   512 /* bytes of a label as it is shown */
+#define VALUE_DIGITS 4   /* of the strongest entry */
 
 #define ALL_ZERO "all zero" /* in place of a label */
 
@@ -26,7 +23,7 @@ struct column {
     int n; /* the mode */
     bool labelled;
     const struct top_entry *entry; /* (count); borrowed              */
-    int decimals;                  /* of the values; negative: a power of ten is shown, too */
+    int decimals;                  /* of the values (decimals_for)   */
     uint64_t count;                /* entries other than 0           */
     size_t label_width, value_width, width;
 };
@@ -44,29 +41,6 @@ static void show_label(const struct column *c, const struct top_entry *entry, ch
         strcpy(out + utf8_fit(out, LABEL_WIDTH - strlen(CUT)), CUT);
 }
 
-/* As many decimals for all values as give the strongest one four digits; negative where that value
- * is too large or too small for decimals alone. */
-static int decimals_for(double strongest)
-{
-    int exponent = strongest != 0 ? (int)floor(log10(fabs(strongest))) : 0;
-    if (exponent < LEAST_EXPONENT || exponent > LARGEST_EXPONENT)
-        return -1;
-    return exponent < 3 ? 3 - exponent : 0;
-}
-
-static void show_value(const struct column *c, const struct top_entry *entry, char *out)
-{
-    if (c->decimals < 0)
-        snprintf(out, VALUE_ROOM, "%.3e", entry->value);
-    else
-        snprintf(out, VALUE_ROOM, "%.*f", c->decimals, entry->value);
-}
-
-static void name_mode(const struct column *c, char *out)
-{
-    snprintf(out, LABEL_ROOM, "mode %d", c->n + 1);
-}
-
 static void widen(size_t *width, size_t wanted)
 {
     *width = *width < wanted ? wanted : *width;
@@ -75,22 +49,21 @@ static void widen(size_t *width, size_t wanted)
 static struct column column_of(const struct top_view *view, int n, uint64_t component)
 {
     const struct top_entries *top = &view->top[n];
-    char label[LABEL_ROOM], value[VALUE_ROOM];
+    char label[LABEL_ROOM], value[DECIMALS_ROOM], name[MODE_NAME_ROOM];
     struct column c = {.view = view, .n = n, .entry = top->entry + component * top->count};
     c.labelled = view->labels->mode[n].count > 0;
-    c.decimals = top->count > 0 ? decimals_for(c.entry[0].value) : 0;
+    c.decimals = top->count > 0 ? decimals_for(c.entry[0].value, VALUE_DIGITS) : 0;
     while (c.count < top->count && c.entry[c.count].value != 0) {
         show_label(&c, &c.entry[c.count], label);
-        show_value(&c, &c.entry[c.count], value);
+        decimals_show(c.entry[c.count].value, c.decimals, value);
         widen(&c.label_width, utf8_width(label));
         widen(&c.value_width, strlen(value));
         c.count++;
     }
     if (c.count == 0)
         c.label_width = strlen(ALL_ZERO);
-    name_mode(&c, label);
     c.width = c.label_width + 2 + c.value_width;
-    widen(&c.width, strlen(label));
+    widen(&c.width, strlen(mode_name(n, name)));
     return c;
 }
 
@@ -115,10 +88,10 @@ static void put(struct blanks *b, size_t before, const char *text, size_t behind
 /* Entry i of the column, or blanks where there is none. Numbers stand to the right. */
 static void put_entry(struct blanks *b, const struct column *c, uint64_t i)
 {
-    char label[LABEL_ROOM] = "", value[VALUE_ROOM] = "";
+    char label[LABEL_ROOM] = "", value[DECIMALS_ROOM] = "";
     if (i < c->count) {
         show_label(c, &c->entry[i], label);
-        show_value(c, &c->entry[i], value);
+        decimals_show(c->entry[i].value, c->decimals, value);
     } else if (i == 0) {
         strcpy(label, ALL_ZERO);
     }
@@ -137,8 +110,8 @@ static void print_band(FILE *stream, const struct column *column, int count)
         most = column[k].count > most ? column[k].count : most;
     struct blanks b = {.stream = stream};
     for (int k = 0; k < count; k++) {
-        char name[LABEL_ROOM];
-        name_mode(&column[k], name);
+        char name[MODE_NAME_ROOM];
+        mode_name(column[k].n, name);
         put(&b, 2, name, column[k].width - strlen(name) + 1);
     }
     for (uint64_t i = 0; i < most; i++) {

@@ -37,13 +37,21 @@ score        0.500000, mean of 2 pairs
 congruence   0.750000, mean of the magnitudes
 
      A      B     score  congruence    weight A    weight B    mode 1    mode 2
-     1      2  0.500000    1.000000           4           2 -1.000000 -1.000000
-     2      1  0.500000   -0.500000           3          -3  0.500000  1.000000
+     1      2  0.500000    1.000000     4.00000     2.00000 -1.000000 -1.000000
+     2      1  0.500000   -0.500000     3.00000    -3.00000  0.500000  1.000000
 END
     diff expected <(echo "$output")
     run -0 "$BLCO" compare a b --no-weights
     sed 's/^score .*/score        0.750000, mean of 2 pairs, without weights/
          s/     1      2  0.500000/     1      2  1.000000/; s/b.ktns/b/' expected | diff - <(echo "$output")
+}
+
+@test "compare: numbers stand below each other, and zero has no sign" {
+    model a 2 "4000 0.5  1 0  0 1  0 0  1 0  0 1"
+    model b 2 "4000 0.5  -1e-9 0  1 0  0 1  1 0  0 1"
+    run -0 --separate-stderr "$BLCO" compare a b
+    run -1 grep -E -- '-0\.0+( |$)' <<<"$output"
+    [ "$("$BLCO" compare a b | awk '$1 == $2 && NF == 8 { print $5, $6 }')" = $'4000.00 4000.00\n0.50 0.50' ]
 }
 
 @test "compare: JSON" {

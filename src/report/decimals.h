@@ -1,0 +1,17 @@
+/* Numbers that stand in a column of a table: all with the same number of decimals, so that their
+ * points stand below each other. */
+#ifndef BLCO_DECIMALS_H
+#define BLCO_DECIMALS_H
+
+#define DECIMALS_ROOM 48 /* bytes of a number as it is shown */
+
+/* As many decimals for all numbers of a column as give the largest magnitude `digits` digits that
+ * count, 1 or more. Negative where that magnitude is too large or too small for decimals alone:
+ * decimals_show then gives each number `digits` digits and a power of ten. */
+int decimals_for(double largest, int digits);
+
+/* text = x with so many decimals, and without a sign where all its digits are 0; "nan" and "inf"
+ * as printf has them. Returns text. */
+const char *decimals_show(double x, int decimals, char text[DECIMALS_ROOM]);
+
+#endif

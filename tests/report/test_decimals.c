@@ -1,0 +1,77 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/decimals.h"
+
+static void test_how_many(void **state)
+{
+    (void)state;
+    assert_int_equal(decimals_for(0.8661, 4), 4);
+    assert_int_equal(decimals_for(-1, 4), 3);
+    assert_int_equal(decimals_for(863.5, 4), 1);
+    assert_int_equal(decimals_for(33426, 4), 0);
+    assert_int_equal(decimals_for(9999999, 4), 0);
+    assert_int_equal(decimals_for(1e7, 4), -4);
+    assert_int_equal(decimals_for(1e-4, 4), 7);
+    assert_int_equal(decimals_for(9.9e-5, 6), -6);
+    assert_int_equal(decimals_for(0, 4), 3);
+    assert_int_equal(decimals_for(NAN, 4), 3);
+    assert_int_equal(decimals_for(INFINITY, 4), 3);
+}
+
+static void assert_shown(double x, int decimals, const char *expected)
+{
+    char text[DECIMALS_ROOM];
+    assert_ptr_equal(decimals_show(x, decimals, text), text);
+    assert_string_equal(text, expected);
+}
+
+/* Zero has no sign, nor has a number of which only zeros are left. */
+static void test_shown(void **state)
+{
+    (void)state;
+    assert_shown(0.33, 4, "0.3300");
+    assert_shown(-0.33, 4, "-0.3300");
+    assert_shown(0, 3, "0.000");
+    assert_shown(-0.0, 3, "0.000");
+    assert_shown(-0.0, 0, "0");
+    assert_shown(-0.0, -4, "0.000e+00");
+    assert_shown(-1e-9, 6, "0.000000");
+    assert_shown(-1e-9, 0, "0");
+    assert_shown(-0.00006, 4, "-0.0001");
+    assert_shown(-1e-300, -4, "-1.000e-300");
+    assert_shown(123456, 0, "123456");
+    assert_shown(NAN, 4, "nan");
+    assert_shown(-INFINITY, 4, "-inf");
+}
+
+/* Whatever the numbers of a column are, they have room. */
+static void test_room(void **state)
+{
+    (void)state;
+    for (int digits = 1; digits <= 17; digits++)
+        for (double x = DBL_MAX; x > 0; x /= 7) {
+            char text[DECIMALS_ROOM];
+            decimals_show(-x, decimals_for(x, digits), text);
+            assert_true(strlen(text) < DECIMALS_ROOM - 1);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_how_many),
+        cmocka_unit_test(test_shown),
+        cmocka_unit_test(test_room),
+    };
+    return cmocka_run_group_tests_name("decimals", tests, NULL, NULL);
+}
