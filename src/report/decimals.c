@@ -16,13 +16,24 @@ int decimals_for(double largest, int digits)
     return exponent < digits - 1 ? digits - 1 - exponent : 0;
 }
 
+static bool all_zeros(const char *text)
+{
+    return text[strspn(text, "0.")] == '\0';
+}
+
 const char *decimals_show(double x, int decimals, char text[DECIMALS_ROOM])
 {
     if (decimals < 0)
         snprintf(text, DECIMALS_ROOM, "%.*e", -decimals - 1, x + 0.0); /* no -0 */
     else
         snprintf(text, DECIMALS_ROOM, "%.*f", decimals, x);
-    if (text[0] == '-' && strspn(text + 1, "0.") == strlen(text + 1))
+    if (text[0] == '-' && all_zeros(text + 1))
         memmove(text, text + 1, strlen(text));
     return text;
+}
+
+bool decimals_vanish(double x, int decimals)
+{
+    char text[DECIMALS_ROOM];
+    return x == 0 || all_zeros(decimals_show(x, decimals, text));
 }

@@ -3,6 +3,8 @@
 #ifndef BLCO_DECIMALS_H
 #define BLCO_DECIMALS_H
 
+#include <stdbool.h>
+
 #define DECIMALS_ROOM 48 /* bytes of a number as it is shown */
 
 /* As many decimals for all numbers of a column as give the largest magnitude `digits` digits that
@@ -13,5 +15,8 @@ int decimals_for(double largest, int digits);
 /* text = x with so many decimals, and without a sign where all its digits are 0; "nan" and "inf"
  * as printf has them. Returns text. */
 const char *decimals_show(double x, int decimals, char text[DECIMALS_ROOM]);
+
+/* Whether nothing is left of the number with so many decimals: all digits are 0. */
+bool decimals_vanish(double x, int decimals);
 
 #endif

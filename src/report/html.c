@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/printable.h"
+#include "base/utf8.h"
 #include "report/decimals.h"
 
 #define UTF8_LONGEST 4 /* bytes of a character */
@@ -28,8 +29,8 @@ static const char *reference(char c)
 void html_text(FILE *to, const char *text, size_t most)
 {
     char shown[PRINTABLE_ROOM(UTF8_LONGEST * HTML_LINE)];
-    printable(text, shown, sizeof shown); /* has room for more characters than `most` */
-    size_t end = printable_cut(shown, most);
+    printable(text, shown, sizeof shown); /* has room for more columns than `most` */
+    size_t end = utf8_fit(shown, most);
     for (size_t i = 0; i < end; i++) {
         const char *name = reference(shown[i]);
         if (name)
@@ -38,7 +39,7 @@ void html_text(FILE *to, const char *text, size_t most)
             fputc(shown[i], to);
     }
     if (shown[end])
-        fputs("...", to);
+        fputs("\u2026", to);
 }
 
 void html_number(FILE *to, double x)

@@ -4,14 +4,16 @@
 
 #include <stdio.h>
 
-#define HTML_END   24   /* characters of a label at the end of an axis */
-#define HTML_LABEL 120  /* of other labels                             */
-#define HTML_LINE  1000 /* of longer texts: a command line, a warning  */
+/* The columns (utf8_width) that a text takes at most. */
+#define HTML_TICK  10   /* a label at a tick of an axis                                 */
+#define HTML_END   20   /* at the end of an axis                                        */
+#define HTML_LABEL 120  /* another label                                                */
+#define HTML_LINE  1000 /* a longer text: a command line, a warning, a label's tooltip */
 
 /* Writes the text for the content of an element or for an attribute in quotes: < > & and quotes as
  * references, control characters and bytes that are no part of valid UTF-8 as printable() shows
- * them. Of a text of more than `most` characters, HTML_LINE or less, it writes the first ones and
- * three dots. */
+ * them. Of a text of more than `most` columns, HTML_LINE or less, it writes the beginning and an
+ * ellipsis. */
 void html_text(FILE *to, const char *text, size_t most);
 
 /* Writes a number for people: four digits that count, or all before the point where there are up to

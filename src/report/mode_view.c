@@ -2,6 +2,8 @@
 
 #include <stdbool.h>
 
+#include "report/peaks.h"
+
 static enum view_kind choose_kind(const struct ktensor *model, int n, enum view_order order)
 {
     uint64_t rows = model->shape.dims[n];
@@ -25,11 +27,12 @@ static enum status make_view(struct mode_view *view, const struct ktensor *model
                              uint64_t columns, uint64_t top, struct error *error)
 {
     const double *a = model->factor[n];
-    uint64_t rows = model->shape.dims[n], named = view->kind == VIEW_AS_TOP ? top : VIEW_NAMED;
-    if (view->kind == VIEW_AS_LINE &&
-        profile_take(&view->profile, a, rows, model->rank, columns, error) != STATUS_OK)
+    uint64_t rows = model->shape.dims[n], named = view->kind == VIEW_AS_TOP ? top : 1;
+    if (view->kind != VIEW_AS_LINE)
+        return top_entries_find(&view->top, a, rows, model->rank, named, error);
+    if (profile_take(&view->profile, a, rows, model->rank, columns, error) != STATUS_OK)
         return error->status;
-    return top_entries_find(&view->top, a, rows, model->rank, named, error);
+    return peaks_find(&view->top, a, rows, model->rank, VIEW_NAMED, error);
 }
 
 enum status mode_views_make(struct mode_view view[MAX_ORDER], const struct ktensor *model,

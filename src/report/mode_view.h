@@ -9,7 +9,7 @@
 
 #define VIEW_BARS       20  /* the longest mode that is shown as bars                          */
 #define VIEW_SMOOTHNESS 0.5 /* of a mode whose indices are taken to have an order, at least    */
-#define VIEW_NAMED      3   /* strongest entries that are named of a mode shown otherwise      */
+#define VIEW_NAMED      3   /* peaks that are named of a mode shown as a line, at most         */
 
 /* All lines of a page together have so many columns at most, unless each has the least number. */
 #define VIEW_ALL_COLUMNS   80000
@@ -23,7 +23,8 @@ enum view_order { VIEW_FIND_OUT, VIEW_ORDERED, VIEW_UNORDERED };
 struct mode_view {
     enum view_kind kind;
     struct profile profile; /* of a line; else empty    */
-    struct top_entries top; /* the strongest entries    */
+    struct top_entries
+        top; /* the strongest entries; of a line VIEW_NAMED peaks, of bars one entry */
 };
 
 /* view[n] for each mode n of the model, which is whole. order[n] says whether the indices of the

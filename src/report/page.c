@@ -5,61 +5,10 @@
 
 #include "report/html.h"
 #include "report/page_components.h"
+#include "report/page_convergence.h"
 #include "report/page_run.h"
 #include "report/page_starts.h"
-
-static const char style[] =
-    ":root{--paper:#fff;--ink:#1b1f24;--soft:#57606a;--rule:#d8dee4;--line:#0a58a8}\n"
-    "@media screen and (prefers-color-scheme:dark){"
-    ":root{--paper:#12161b;--ink:#e6edf3;--soft:#9fabb7;--rule:#343b43;--line:#62b3ff}}\n"
-    ":root{color-scheme:light dark}\n"
-    "*{box-sizing:border-box}\n"
-    "body{margin:0 auto;max-width:82rem;padding:1.5rem;background:var(--paper);color:var(--ink);"
-    "font:16px/1.5 system-ui,sans-serif}\n"
-    "h1{margin:0;font-size:1.7rem;line-height:1.25;overflow-wrap:anywhere}\n"
-    "h2{margin:2.5rem 0 .75rem;font-size:1.3rem}\n"
-    "h3{margin:1.25rem 0 .75rem;font-size:1.05rem}\n"
-    "h3 span{margin-left:1rem;color:var(--soft);font-weight:normal}\n"
-    "a{color:var(--line)}\n"
-    ".about{margin:.25rem 0 0;color:var(--soft)}\n"
-    "table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\n"
-    "caption,figcaption{padding-bottom:.35rem;text-align:left;color:var(--soft);font-size:.9rem}\n"
-    "th,td{padding:.15rem .9rem .15rem 0;text-align:left;vertical-align:top;font-weight:normal;"
-    "overflow-wrap:anywhere}\n"
-    "thead th{border-bottom:1px solid var(--rule);font-weight:600;vertical-align:bottom;"
-    "overflow-wrap:normal;white-space:nowrap}\n"
-    "thead td{border-bottom:1px solid var(--rule)}\n"
-    ".facts th{white-space:nowrap;color:var(--soft)}\n"
-    ".n{text-align:right;white-space:nowrap;overflow-wrap:normal}\n"
-    ".bar{width:9rem;min-width:4rem;padding-right:0}\n"
-    ".wide{overflow-x:auto}\n"
-    ".wide .bar{padding-right:.9rem}\n"
-    ".wide tbody td,.wide thead th{max-width:16rem;min-width:max-content}\n"
-    ".wide td{white-space:nowrap;overflow:hidden;text-overflow:ellipsis}\n"
-    ".wide tbody .why{max-width:24rem;white-space:normal}\n"
-    ".below{margin-top:1.5rem}\n"
-    "@media(max-width:40rem){body{padding:1rem}.wide .bar{display:none}}\n"
-    ".bar svg{display:block;width:100%;height:.9rem;margin:.25rem 0;overflow:visible}\n"
-    ".pair{display:grid;column-gap:2.5rem;grid-template-columns:"
-    "repeat(auto-fit,minmax(min(100%,28rem),1fr))}\n"
-    ".modes{display:grid;gap:1.5rem 2.5rem;grid-template-columns:"
-    "repeat(auto-fill,minmax(min(100%,22rem),1fr));align-items:start}\n"
-    ".mode{width:100%;margin:0}\n"
-    ".mode .bar{width:45%}\n"
-    ".mode p{margin:.25rem 0 0;font-size:.9rem;overflow-wrap:anywhere}\n"
-    ".component{margin-top:1.25rem;border-top:1px solid var(--rule)}\n"
-    "figure{margin:0;max-width:32rem}\n"
-    ".plot{display:block;width:100%;height:auto}\n"
-    "svg{fill:var(--line)}\n"
-    "svg text{fill:var(--soft);font:20px system-ui,sans-serif}\n"
-    ".line{fill:none;stroke:var(--line);stroke-width:2.5;stroke-linejoin:round;"
-    "stroke-linecap:round}\n"
-    ".area{fill:var(--line);stroke-width:1.5}\n"
-    ".axis,.grid{stroke:var(--rule);stroke-width:1.5}\n"
-    ".axis{stroke:var(--soft)}\n"
-    "code{font-size:.85rem;overflow-wrap:anywhere}\n"
-    "@media print{body{padding:0;max-width:none;font-size:10pt}a{color:inherit;"
-    "text-decoration:none}section.component,figure,tr{break-inside:avoid}h2{break-after:avoid}}\n";
+#include "report/page_style.h"
 
 enum status page_check_record(const struct json_tree *record, const struct ktensor *model,
                               const char *path, struct error *error)
@@ -106,7 +55,9 @@ void page_begin(FILE *to, const char *what, const char *stem)
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>",
           to);
     put_title(to, what, stem);
-    fprintf(to, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<header>\n<h1>", style);
+    fputs("</title>\n<style>\n", to);
+    page_style(to);
+    fputs("</style>\n</head>\n<body>\n<header>\n<h1>", to);
     put_title(to, what, stem);
     fputs("</h1>\n", to);
 }
@@ -130,7 +81,7 @@ enum status page_write(FILE *to, const struct page *page, struct error *error)
     put_head(to, page);
     fputs("<div class=\"pair\">\n", to);
     page_run(to, page);
-    if (page_fits(to, page, error) != STATUS_OK)
+    if (page_convergence(to, page, error) != STATUS_OK)
         return error->status;
     fputs("</div>\n", to);
     page_starts(to, page);

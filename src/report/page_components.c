@@ -1,9 +1,14 @@
 #include "report/page_components.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 
+#include "report/decimals.h"
 #include "report/html.h"
-#include "report/plot.h"
+#include "report/mode_name.h"
+#include "report/page_entries.h"
+#include "report/page_line.h"
+#include "report/page_overlay.h"
 
 static const struct top_entry *strongest(const struct page *page, int n, uint64_t r)
 {
@@ -11,35 +16,22 @@ static const struct top_entry *strongest(const struct page *page, int n, uint64_
     return &top->entry[r * top->count];
 }
 
-/* An index, from 0, as people read it: its label, or its number from 1. */
-static void put_index(FILE *to, const struct page *page, int n, uint64_t i)
-{
-    const char *label = labels_get(page->labels, n, i);
-    if (!label) {
-        fprintf(to, "%" PRIu64, i + 1);
-        return;
-    }
-    fputs("<bdi>", to);
-    html_text(to, label, HTML_LABEL);
-    fputs("</bdi>", to);
-}
-
 /* --- weights --- */
 
 static void put_weight_row(FILE *to, const struct page *page, const struct plot_scale *scale,
-                           uint64_t r)
+                           int decimals, uint64_t r)
 {
     const struct ktensor *k = page->model;
     fprintf(to,
             "<tr><th scope=\"row\"><a href=\"#c%" PRIu64 "\">%" PRIu64 "</a></th><td class=\"n\">",
             r + 1, r + 1);
-    html_number(to, k->lambda[r]);
+    html_decimals(to, k->lambda[r], decimals);
     fputs("</td><td class=\"bar\">", to);
     plot_bar(to, scale, k->lambda[r]);
     fputs("</td>", to);
     for (int n = 0; n < k->shape.order; n++) {
         fputs("<td>", to);
-        put_index(to, page, n, strongest(page, n, r)->index);
+        page_index(to, page, n, strongest(page, n, r)->index);
         fputs("</td>", to);
     }
     fputs("</tr>\n", to);
@@ -59,35 +51,88 @@ void page_weights(FILE *to, const struct page *page)
           "<thead><tr><th scope=\"col\">Component</th><th scope=\"col\" class=\"n\">Weight</th>"
           "<td class=\"bar\"></td>",
           to);
-    for (int n = 0; n < k->shape.order; n++)
-        fprintf(to, "<th scope=\"col\">Mode %d</th>", n + 1);
+    for (int n = 0; n < k->shape.order; n++) {
+        fputs("<th scope=\"col\">", to);
+        page_mode(to, n);
+        fputs("</th>", to);
+    }
     fputs("</tr></thead>\n<tbody>", to);
     for (uint64_t r = 0; r < k->rank; r++)
-        put_weight_row(to, page, &scale, r);
+        put_weight_row(to, page, &scale, page_decimals(&scale), r);
     fputs("</tbody></table></div>\n</section>\n", to);
 }
 
 /* --- profiles --- */
 
-/* A table of entries with bars, and its caption. */
-static void put_entries(FILE *to, const struct page *page, int n, const struct top_entry *entry,
-                        uint64_t count, const char *what)
+/* A table of entries of a mode, with bars. */
+struct entries {
+    const struct page *page;
+    int n;                         /* the mode                                          */
+    const struct top_entry *entry; /* (count); all others of the mode are weaker        */
+    uint64_t count;
+    struct plot_scale scale;
+    int decimals;
+    uint64_t rest; /* entries of the mode of which nothing is left with these decimals */
+    bool zeros;    /* all of them are 0                                                */
+};
+
+static struct entries entries_of(const struct page *page, int n, const struct top_entry *entry,
+                                 uint64_t count)
 {
-    struct plot_scale scale = plot_scale_none();
-    plot_scale_add(&scale, 0);
+    struct entries e = {page, n, entry, count, plot_scale_none(), 0, 0, true};
+    plot_scale_add(&e.scale, 0);
     for (uint64_t i = 0; i < count; i++)
-        plot_scale_add(&scale, entry[i].value);
-    plot_scale_finish(&scale);
-    fprintf(to, "<table class=\"mode\"><caption>Mode %d: %s</caption><tbody>\n", n + 1, what);
-    for (uint64_t i = 0; i < count; i++) {
-        fputs("<tr><th scope=\"row\">", to);
-        put_index(to, page, n, entry[i].index);
-        fputs("</th><td class=\"n\">", to);
-        html_number(to, entry[i].value);
-        fputs("</td><td class=\"bar\">", to);
-        plot_bar(to, &scale, entry[i].value);
-        fputs("</td></tr>\n", to);
-    }
+        plot_scale_add(&e.scale, entry[i].value);
+    plot_scale_finish(&e.scale);
+    e.decimals = page_decimals(&e.scale);
+    for (uint64_t i = 0; i < count; i++)
+        if (decimals_vanish(entry[i].value, e.decimals)) {
+            e.rest++;
+            e.zeros = e.zeros && entry[i].value == 0;
+        }
+    if (e.rest > 0)
+        e.rest += page->model->shape.dims[n] - count;
+    return e;
+}
+
+static void put_entry(FILE *to, const struct entries *e, const struct top_entry *entry)
+{
+    fputs("<tr><th scope=\"row\">", to);
+    page_index(to, e->page, e->n, entry->index);
+    fputs("</th><td class=\"n\">", to);
+    html_decimals(to, entry->value, e->decimals);
+    fputs("</td><td class=\"bar\">", to);
+    plot_bar(to, &e->scale, entry->value);
+    fputs("</td></tr>\n", to);
+}
+
+static void put_caption(FILE *to, const struct entries *e, uint64_t rows)
+{
+    fputs("<caption>", to);
+    page_mode(to, e->n);
+    fputs(": ", to);
+    if (e->count < rows && e->rest == 0)
+        fprintf(to, "the %" PRIu64 " strongest of %" PRIu64 " entries", e->count, rows);
+    else
+        fprintf(to, "%s %" PRIu64 " entr%s", rows == 1 ? "the" : "all", rows,
+                rows == 1 ? "y" : "ies");
+    fputs("</caption>", to);
+}
+
+/* Entries of which nothing is left are only counted, unless there is a single one. */
+static void put_entries(FILE *to, const struct page *page, int n, const struct top_entry *entry,
+                        uint64_t count)
+{
+    uint64_t rows = page->model->shape.dims[n];
+    const struct entries e = entries_of(page, n, entry, count);
+    fputs("<table class=\"mode\">", to);
+    put_caption(to, &e, rows);
+    fputs("<tbody>\n", to);
+    for (uint64_t i = 0; i < count; i++)
+        if (e.rest == 1 || !decimals_vanish(entry[i].value, e.decimals))
+            put_entry(to, &e, &entry[i]);
+    if (e.rest > 1)
+        page_rest(to, e.rest, e.zeros, e.decimals, 3, e.rest == rows);
     fputs("</tbody></table>\n", to);
 }
 
@@ -95,50 +140,31 @@ static void put_bars(FILE *to, const struct page *page, int n, uint64_t r)
 {
     const struct ktensor *k = page->model;
     struct top_entry entry[VIEW_BARS];
-    char what[64];
-    uint64_t count = k->shape.dims[n];
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < k->shape.dims[n]; i++)
         entry[i] = (struct top_entry){i, k->factor[n][i * k->rank + r]};
-    snprintf(what, sizeof what, "%s %" PRIu64 " entr%s", count == 1 ? "the" : "all", count,
-             count == 1 ? "y" : "ies");
-    put_entries(to, page, n, entry, count, what);
+    put_entries(to, page, n, entry, k->shape.dims[n]);
 }
 
-/* Entries that are 0 say nothing. */
 static void put_top(FILE *to, const struct page *page, int n, uint64_t r)
 {
-    char what[64];
-    const struct top_entry *entry = strongest(page, n, r);
-    uint64_t count = page->view[n].top.count, rows = page->model->shape.dims[n];
-    bool zeros = entry[count - 1].value == 0;
-    while (count > 0 && entry[count - 1].value == 0)
-        count--;
-    if (zeros)
-        snprintf(what, sizeof what, "%" PRIu64 " of %" PRIu64 " entries, the others are 0", count,
-                 rows);
-    else
-        snprintf(what, sizeof what, "the %" PRIu64 " strongest of %" PRIu64 " entries", count,
-                 rows);
-    put_entries(to, page, n, entry, count, what);
+    put_entries(to, page, n, strongest(page, n, r), page->view[n].top.count);
 }
 
-/* The label, or the number, of an index at the end of an axis. */
-static const char *end_text(const struct page *page, int n, uint64_t i, char number[32])
+static void put_peaks(FILE *to, const struct page *page, int n, uint64_t r)
 {
-    const char *label = labels_get(page->labels, n, i);
-    snprintf(number, 32, "%" PRIu64, i + 1);
-    return label ? label : number;
-}
-
-static void put_strongest(FILE *to, const struct page *page, int n, uint64_t r)
-{
-    const struct top_entry *entry = strongest(page, n, r);
-    fputs("<p>Strongest:", to);
-    for (uint64_t i = 0; i < page->view[n].top.count; i++) {
-        fputs(i > 0 ? ", " : " ", to);
-        put_index(to, page, n, entry[i].index);
+    const struct top_entry *peak = strongest(page, n, r);
+    uint64_t count = 0;
+    while (count < page->view[n].top.count && peak[count].value != 0)
+        count++;
+    if (count == 0)
+        return;
+    int decimals = decimals_for(peak[0].value, PAGE_DIGITS);
+    fprintf(to, "<p>%s ", count == 1 ? "Peak:" : "Peaks:");
+    for (uint64_t i = 0; i < count; i++) {
+        fputs(i > 0 ? ", " : "", to);
+        page_index(to, page, n, peak[i].index);
         fputs(" (", to);
-        html_number(to, entry[i].value);
+        html_decimals(to, peak[i].value, decimals);
         fputs(")", to);
     }
     fputs("</p>", to);
@@ -146,36 +172,24 @@ static void put_strongest(FILE *to, const struct page *page, int n, uint64_t r)
 
 static void put_line(FILE *to, const struct page *page, int n, uint64_t r)
 {
-    const struct ktensor *k = page->model;
-    const struct profile *p = &page->view[n].profile;
-    char first[32], last[32], title[64], about[256];
-    uint64_t rows = k->shape.dims[n];
-    struct plot_line plot = {.title = title,
-                             .about = about,
-                             .first = end_text(page, n, 0, first),
-                             .last = end_text(page, n, rows - 1, last),
-                             .count = p->columns,
-                             .stride = k->rank,
-                             .low = p->low + r,
-                             .high = p->high + r,
-                             .scale = plot_scale_none()};
-    for (uint64_t c = 0; c < p->columns; c++) {
-        plot_scale_add(&plot.scale, plot.low[c * plot.stride]);
-        plot_scale_add(&plot.scale, plot.high[c * plot.stride]);
-    }
-    double least = plot.scale.least, most = plot.scale.most;
-    plot_scale_add(&plot.scale, 0);
-    plot_scale_finish(&plot.scale);
-    snprintf(title, sizeof title, "Component %" PRIu64 ", mode %d", r + 1, n + 1);
-    if (least <= most)
-        snprintf(about, sizeof about, "A line over %" PRIu64 " entries, from %.4g to %.4g.", rows,
-                 least, most);
+    struct page_line line;
+    char title[80], about[256], name[MODE_NAME_ROOM];
+    page_line_make(&line, page, n, r);
+    struct plot_scale data = page_line_range(page, n, r);
+    snprintf(title, sizeof title, "Component %" PRIu64 ", %s", r + 1, mode_name(n, name));
+    if (data.least <= data.most)
+        snprintf(about, sizeof about, "A line over %" PRIu64 " entries, from %.4g to %.4g.",
+                 page->model->shape.dims[n], data.least, data.most);
     else
-        snprintf(about, sizeof about, "None of the %" PRIu64 " entries is a number.", rows);
-    fprintf(to, "<figure class=\"mode\"><figcaption>Mode %d: %" PRIu64 " entries</figcaption>\n",
-            n + 1, rows);
-    plot_line(to, &plot);
-    put_strongest(to, page, n, r);
+        snprintf(about, sizeof about, "None of the %" PRIu64 " entries is a number.",
+                 page->model->shape.dims[n]);
+    line.plot.title = title;
+    line.plot.about = about;
+    fputs("<figure class=\"mode\"><figcaption>", to);
+    page_mode(to, n);
+    fprintf(to, ": %" PRIu64 " entries</figcaption>\n", page->model->shape.dims[n]);
+    plot_line(to, &line.plot);
+    put_peaks(to, page, n, r);
     fputs("</figure>\n", to);
 }
 
@@ -200,7 +214,8 @@ static void put_component(FILE *to, const struct page *page, uint64_t r)
 
 void page_components(FILE *to, const struct page *page)
 {
-    fputs("<section>\n<h2>Each component</h2>\n", to);
+    fputs("<section class=\"components\">\n<h2>Each component</h2>\n", to);
+    page_overlay(to, page);
     for (uint64_t r = 0; r < page->model->rank; r++)
         put_component(to, page, r);
     fputs("</section>\n", to);

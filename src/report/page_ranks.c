@@ -233,7 +233,7 @@ static void put_core(FILE *to, double percent, double error)
         fputs("not known", to);
         return;
     }
-    fprintf(to, percent > -1000 ? "%.1f" : "%.1e", percent);
+    html_decimals(to, percent, percent > -1000 ? 1 : -2);
     if (isfinite(error))
         fprintf(to, " &#177; %.2g", error);
 }

@@ -4,26 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/number.h"
 #include "model/fit_text.h"
 #include "report/html.h"
+#include "report/page_entries.h"
 #include "report/page_findings.h"
 #include "report/page_record.h"
 #include "report/plot.h"
-
-/* The numbers of an array become value[0..count); what is no number is NaN. */
-static enum status take_numbers(const struct json_tree *record, const struct json_value *array,
-                                double **value, struct error *error)
-{
-    *value = memory_array(array->count, sizeof **value, error);
-    if (!*value)
-        return error->status;
-    size_t i = 0;
-    for (const struct json_value *v = json_first(record, array); v; v = json_next(record, v))
-        (*value)[i++] = json_number_of(v);
-    return STATUS_OK;
-}
 
 /* --- facts --- */
 
@@ -125,11 +112,12 @@ static void put_command(FILE *to, const struct page *page)
     for (const struct json_value *v = json_first(page->record, command); v;
          v = json_next(page->record, v)) {
         const char *text = json_text_of(v);
+        fputs("<span>", to);
         bool quoted = text && (!*text || strpbrk(text, " \t\n\"'$*?<>|&;()\\"));
         fputs(quoted ? "&quot;" : "", to);
         html_text(to, text ? text : "", HTML_LINE);
         fputs(quoted ? "&quot;" : "", to);
-        fputs(json_next(page->record, v) ? " " : "", to);
+        fputs(json_next(page->record, v) ? "</span> " : "</span>", to);
     }
     fputs("</code>", to);
     end_fact(to);
@@ -161,7 +149,7 @@ static void put_core(FILE *to, const struct page *page)
     if (!isfinite(core))
         return;
     begin_fact(to, "Core consistency");
-    fprintf(to, core > -1000 ? "%.1f" : "%.1e", core);
+    html_decimals(to, core, core > -1000 ? 1 : -2);
     if (isfinite(error))
         fprintf(to, " &#177; %.2g, estimated", error);
     end_fact(to);
@@ -171,15 +159,31 @@ static void put_fit(FILE *to, const struct page *page)
 {
     double fit = page_number_at(page, "result", "fit"),
            change = page_number_at(page, "result", "change"),
-           noise = page_number_at(page, "result", "fit_noise");
+           noise = page_number_at(page, "result", "fit_noise"), misfit = 1 - fit;
     char text[FIT_TEXT];
     if (isfinite(fit) && isfinite(change)) {
         begin_fact(to, "Fit");
-        fprintf(to, "<strong>%s</strong>, last change %.1e", fit_text(fit, noise, 9, text), change);
+        fprintf(to, "<strong>%s</strong>, last change <span class=\"n\">%.1e</span>",
+                fit_text(fit, noise, 9, text), change + 0.0);
+        end_fact(to);
+        begin_fact(to, "Explained");
+        fputs(fit_text(1 - misfit * misfit, (2 * misfit + noise) * noise, 9, text), to);
         end_fact(to);
     }
     put_iterations(to, page);
     put_core(to, page);
+}
+
+/* What fit and explained are. */
+static void put_definitions(FILE *to, const struct page *page)
+{
+    if (!isfinite(page_number_at(page, "result", "fit")))
+        return;
+    fputs("<p class=\"about\">Fit is 1 &#8722; &#8214;X &#8722; model&#8214; / &#8214;X&#8214;, "
+          "with X the tensor and &#8214;&#183;&#8214; the square root of the sum of squares. "
+          "Explained is 1 &#8722; &#8214;X &#8722; model&#8214;&#178; / &#8214;X&#8214;&#178;, the "
+          "part of the tensor&#8217;s sum of squares that the model explains.</p>\n",
+          to);
 }
 
 static void put_program(FILE *to, const struct page *page)
@@ -219,61 +223,9 @@ void page_run(FILE *to, const struct page *page)
         put_fact(to, "Record", "none: blco cpd --record FILE writes one");
     }
     fputs("</tbody></table>\n", to);
+    put_definitions(to, page);
     page_findings(to, page);
     fputs("</section>\n", to);
-}
-
-/* --- fits --- */
-
-static void plot_fits(FILE *to, const struct page *page, const double *fit, size_t count,
-                      const struct profile *p)
-{
-    double number = page_number_at(page, "trace", "first_iteration");
-    double every = page_number_at(page, "trace", "every");
-    char first[48], last[48], about[256];
-    struct plot_line plot = {.title = "Fit after each iteration",
-                             .about = about,
-                             .first = first,
-                             .last = last,
-                             .count = p->columns,
-                             .stride = 1,
-                             .low = p->low,
-                             .high = p->high,
-                             .marks = p->columns <= VIEW_LEAST_COLUMNS,
-                             .scale = plot_scale_none()};
-    for (size_t i = 0; i < count; i++)
-        plot_scale_add(&plot.scale, fit[i]);
-    plot_scale_finish(&plot.scale);
-    if (!isfinite(number) || !isfinite(every))
-        number = every = 1;
-    snprintf(first, sizeof first, "iteration %.0f", number);
-    snprintf(last, sizeof last, "iteration %.0f", number + every * (double)(count - 1));
-    if (isfinite(fit[0]) && isfinite(fit[count - 1]))
-        snprintf(about, sizeof about, "A line from fit %.6g after %s to %.6g after %s.", fit[0],
-                 first, fit[count - 1], last);
-    else
-        snprintf(about, sizeof about, "A line from %s to %s, with gaps.", first, last);
-    fputs("<figure><figcaption>Fit after each iteration</figcaption>\n", to);
-    plot_line(to, &plot);
-    fputs("</figure>\n", to);
-}
-
-enum status page_fits(FILE *to, const struct page *page, struct error *error)
-{
-    const struct json_value *array = page_at(page, "trace", "fit");
-    double *fit = NULL;
-    struct profile p = {0};
-    if (!array || array->count < 2)
-        return STATUS_OK;
-    if (take_numbers(page->record, array, &fit, error) == STATUS_OK &&
-        profile_take(&p, fit, array->count, 1, VIEW_MOST_COLUMNS, error) == STATUS_OK) {
-        fputs("<section>\n<h2>Convergence</h2>\n", to);
-        plot_fits(to, page, fit, array->count, &p);
-        fputs("</section>\n", to);
-    }
-    profile_free(&p);
-    memory_free(fit);
-    return error->status;
 }
 
 /* --- times --- */
@@ -292,7 +244,7 @@ static void put_stages(FILE *to, const struct page *page, const struct json_valu
         fputs("<tr><th scope=\"row\">", to);
         html_text(to, s->name ? s->name : "", HTML_LABEL);
         fputs("</th><td class=\"n\">", to);
-        html_number(to, json_number_of(s));
+        html_decimals(to, json_number_of(s), page_decimals(&scale));
         fputs("</td><td class=\"bar\">", to);
         plot_bar(to, &scale, json_number_of(s));
         fputs("</td></tr>\n", to);
@@ -300,7 +252,8 @@ static void put_stages(FILE *to, const struct page *page, const struct json_valu
     fputs("</tbody></table>\n", to);
 }
 
-static void put_rank(FILE *to, const struct page *page, const struct json_value *rank, int number)
+static void put_rank(FILE *to, const struct page *page, const struct json_value *rank, int number,
+                     int decimals)
 {
     static const char *const names[] = {"gpu", "threads", "nonzeros", "communication"};
     const char *host = json_text_of(json_member(page->record, rank, "host"));
@@ -311,7 +264,7 @@ static void put_rank(FILE *to, const struct page *page, const struct json_value 
         double x = json_number_of(json_member(page->record, rank, names[i]));
         fputs("<td class=\"n\">", to);
         if (isfinite(x))
-            fprintf(to, i < 3 ? "%.0f" : "%.4g", x);
+            html_decimals(to, x, i < 3 ? 0 : decimals);
         fputs("</td>", to);
     }
     fputs("</tr>\n", to);
@@ -320,9 +273,14 @@ static void put_rank(FILE *to, const struct page *page, const struct json_value 
 static void put_ranks(FILE *to, const struct page *page)
 {
     const struct json_value *each = page_at(page, "ranks", "each");
+    struct plot_scale moving = plot_scale_none();
     int number = 0;
     if (!each || each->count == 0)
         return;
+    for (const struct json_value *r = json_first(page->record, each); r;
+         r = json_next(page->record, r))
+        plot_scale_add(&moving, json_number_of(json_member(page->record, r, "communication")));
+    plot_scale_finish(&moving);
     fputs(
         "<div class=\"wide below\"><table><caption>The ranks, and their seconds of moving rows and "
         "sums</caption>\n<thead>"
@@ -332,7 +290,7 @@ static void put_ranks(FILE *to, const struct page *page)
         to);
     for (const struct json_value *r = json_first(page->record, each); r;
          r = json_next(page->record, r))
-        put_rank(to, page, r, number++);
+        put_rank(to, page, r, number++, page_decimals(&moving));
     fputs("</tbody></table></div>\n", to);
 }
 

@@ -10,9 +10,6 @@
 /* What was run and its fit: a table of facts, and the warnings. */
 void page_run(FILE *to, const struct page *page);
 
-/* The fit after each iteration; nothing where the record has less than two. STATUS_MEMORY. */
-enum status page_fits(FILE *to, const struct page *page, struct error *error);
-
 /* Tables of where the time went, and of the ranks where there were several. */
 void page_times(FILE *to, const struct page *page);
 

@@ -6,13 +6,10 @@
 #include "report/html.h"
 #include "report/page_record.h"
 
-static void put_cell(FILE *to, double x, const char *format)
+static void put_cell(FILE *to, double x, int decimals)
 {
     fputs("<td class=\"n\">", to);
-    if (isfinite(x))
-        fprintf(to, format, x);
-    else
-        html_number(to, x);
+    html_decimals(to, x, decimals);
     fputs("</td>", to);
 }
 
@@ -44,7 +41,7 @@ static void put_outcome(FILE *to, const struct page *page, const struct json_val
     if (score == 1 && fit == page_number_at(page, "result", "fit"))
         fputs("<td class=\"n\"><strong>the best</strong></td>", to);
     else
-        put_cell(to, score, "%.6f");
+        put_cell(to, score, 6);
 }
 
 static void put_start(FILE *to, const struct page *page, const struct json_value *start)
@@ -54,7 +51,7 @@ static void put_start(FILE *to, const struct page *page, const struct json_value
     if (isfinite(seed))
         fprintf(to, "%.0f", seed);
     fputs("</th>", to);
-    put_cell(to, json_number_of(json_member(page->record, start, "iterations")), "%.0f");
+    put_cell(to, json_number_of(json_member(page->record, start, "iterations")), 0);
     put_outcome(to, page, start);
     fputs("</tr>\n", to);
 }

@@ -1,9 +1,10 @@
 #include "report/plot.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
+#include "base/utf8.h"
 #include "report/html.h"
 
 /* The plot in its own units, of which a page shows one or two a pixel. */
@@ -14,66 +15,9 @@
 #define TOP    10
 #define BOTTOM (HEIGHT - 34)
 
-#define LEAST_RANGE 1e-4   /* half of a range, against the largest number: ticks have six digits */
-#define NO_WIDTH    1e-300 /* a number below it has no width of its own */
-
-struct plot_scale plot_scale_none(void)
-{
-    return (struct plot_scale){INFINITY, -INFINITY};
-}
-
-void plot_scale_add(struct plot_scale *scale, double x)
-{
-    if (!isfinite(x))
-        return;
-    scale->least = fmin(scale->least, x);
-    scale->most = fmax(scale->most, x);
-}
-
-void plot_scale_finish(struct plot_scale *scale)
-{
-    if (scale->least > scale->most)
-        *scale = (struct plot_scale){0, 1};
-    double largest = fmax(fabs(scale->least), fabs(scale->most));
-    double range = scale->most / 2 - scale->least / 2; /* half of it: all may be infinite */
-    if (range > 0 && range >= largest * LEAST_RANGE)
-        return;
-    double middle = scale->least / 2 + scale->most / 2;
-    double width = largest < NO_WIDTH ? 1 : largest * LEAST_RANGE;
-    scale->least = fmax(middle - width, -DBL_MAX);
-    scale->most = fmin(middle + width, DBL_MAX);
-}
-
-double plot_scale_place(const struct plot_scale *scale, double x)
-{
-    double range = scale->most / 2 - scale->least / 2; /* the whole range may be infinite */
-    if (range == 0)
-        return 0.5;
-    return fmin(fmax((x / 2 - scale->least / 2) / range, 0), 1);
-}
-
-/* The least of 1, 2 and 5 times a power of ten that is `step` or more. */
-static double round_step(double step)
-{
-    double power = pow(10, floor(log10(step)));
-    double times = step / power;
-    return power * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
-}
-
-int plot_ticks(const struct plot_scale *scale, double tick[PLOT_TICKS])
-{
-    int count = 0;
-    double step = round_step((scale->most / 2 - scale->least / 2) * 2 / (PLOT_TICKS - 2));
-    if (!(step > 0) || !isfinite(step))
-        return 0;
-    double first = ceil(scale->least / step);
-    for (double k = first; count < PLOT_TICKS && k * step <= scale->most; k++) {
-        tick[count++] = k * step + 0.0; /* no -0 */
-        if (k + 1 == k)
-            break;
-    }
-    return count;
-}
+#define TICK    6    /* how far ticks reach below the axis                     */
+#define DIGIT   12.5 /* the width of a text's column, at most; most of them are narrower */
+#define BETWEEN 12   /* two texts below the axis, at least                      */
 
 void plot_bar(FILE *to, const struct plot_scale *scale, double x)
 {
@@ -84,6 +28,25 @@ void plot_bar(FILE *to, const struct plot_scale *scale, double x)
                 fabs(end - zero));
     }
     fprintf(to, "</svg>");
+}
+
+int plot_inner_ticks(struct plot_tick tick[PLOT_TICKS], double first, double every,
+                     uint64_t entries, uint64_t columns)
+{
+    double last = first + every * (double)(entries - 1), number[PLOT_TICKS];
+    const struct plot_scale scale = {first, last};
+    int count = entries > 2 && columns > 1 ? plot_ticks(&scale, number) : 0, kept = 0;
+    for (int i = 0; i < count; i++) {
+        double entry = (number[i] - first) / every,
+               column = (entry + 0.5) * (double)columns / (double)entries - 0.5,
+               place = column / (double)(columns - 1);
+        if (place <= 0 || place >= 1 || number[i] != floor(number[i]))
+            continue;
+        struct plot_tick *t = &tick[kept++];
+        *t = (struct plot_tick){.entry = (uint64_t)entry, .place = place};
+        snprintf(t->number, sizeof t->number, "%.0f", number[i]);
+    }
+    return kept;
 }
 
 static int x_of(const struct plot_line *plot, uint64_t column)
@@ -103,25 +66,71 @@ static bool is_there(const struct plot_line *plot, uint64_t column)
            isfinite(plot->high[column * plot->stride]);
 }
 
-static void put_axes(FILE *to, const struct plot_line *plot)
+/* A text below the horizontal axis that begins, has its middle or ends at x; in full as a tooltip.
+ */
+static void put_below(FILE *to, int x, const char *anchor, const char *text, size_t most)
+{
+    fprintf(to, "<text x=\"%d\" y=\"%d\"%s%s%s>", x, HEIGHT - 8, *anchor ? " text-anchor=\"" : "",
+            anchor, *anchor ? "\"" : "");
+    if (utf8_width(text) > most) {
+        fputs("<title>", to);
+        html_text(to, text, HTML_LINE);
+        fputs("</title>", to);
+    }
+    html_text(to, text, most);
+    fputs("</text>", to);
+}
+
+/* How wide a text is at most, of which `most` columns are shown. */
+static double width_of(const char *text, size_t most)
+{
+    return DIGIT * fmin((double)utf8_width(text), (double)most + 1);
+}
+
+/* The inner ticks, and their numbers where these are apart from each other and from the ends'. */
+static void put_inner_ticks(FILE *to, const struct plot_line *plot)
+{
+    double free = LEFT + width_of(plot->first, HTML_END) + BETWEEN,
+           end = RIGHT - width_of(plot->last, HTML_END) - BETWEEN;
+    for (int i = 0; i < plot->ticks; i++) {
+        const struct plot_tick *tick = &plot->tick[i];
+        const char *text = tick->text ? tick->text : tick->number;
+        double x = LEFT + tick->place * (RIGHT - LEFT), half = width_of(text, HTML_TICK) / 2;
+        fprintf(to, "<path class=\"axis\" d=\"M%d %dv%d\"/>", (int)lround(x), BOTTOM, TICK);
+        if (x - half < free || x + half > end)
+            continue;
+        put_below(to, (int)lround(x), "middle", text, HTML_TICK);
+        free = x + half + BETWEEN;
+    }
+}
+
+static void put_vertical_ticks(FILE *to, const struct plot_line *plot)
 {
     double tick[PLOT_TICKS];
+    char text[PLOT_TICK_ROOM];
     int count = plot_ticks(&plot->scale, tick);
     for (int i = 0; i < count; i++) {
         int y = y_of(plot, tick[i]);
+        if (plot->powers && tick[i] != floor(tick[i]))
+            continue;
         fprintf(to,
                 "<path class=\"%s\" d=\"M%d %dH%d\"/>"
-                "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.6g</text>",
-                tick[i] == 0 ? "axis" : "grid", LEFT, y, RIGHT, LEFT - 8, y + 7, tick[i]);
+                "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>",
+                tick[i] == 0 && !plot->powers ? "axis" : "grid", LEFT, y, RIGHT, LEFT - 8, y + 7,
+                plot->powers ? plot_power_text(tick[i], text)
+                             : plot_tick_text(tick, count, i, text));
     }
-    fprintf(to, "<text x=\"%d\" y=\"%d\">", LEFT, HEIGHT - 8);
-    html_text(to, plot->first, HTML_END);
-    fprintf(to, "</text>");
+}
+
+static void put_axes(FILE *to, const struct plot_line *plot)
+{
+    fprintf(to, "<path class=\"grid\" d=\"M%d %dH%d\"/>", LEFT, BOTTOM, RIGHT);
+    put_vertical_ticks(to, plot);
+    put_below(to, LEFT, "", plot->first, HTML_END);
     if (plot->count < 2)
         return;
-    fprintf(to, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", RIGHT, HEIGHT - 8);
-    html_text(to, plot->last, HTML_END);
-    fprintf(to, "</text>");
+    put_below(to, RIGHT, "end", plot->last, HTML_END);
+    put_inner_ticks(to, plot);
 }
 
 /* Whether the line has the same lower and upper end wherever it is there. */
@@ -165,7 +174,10 @@ static void put_stretch(FILE *to, const struct plot_line *plot, uint64_t first, 
 static void put_path(FILE *to, const struct plot_line *plot)
 {
     bool thin = is_thin(plot);
-    fprintf(to, "<path class=\"line%s\" d=\"", thin ? "" : " area");
+    fputs("<path ", to);
+    if (plot->id)
+        fprintf(to, "id=\"%s\" ", plot->id);
+    fprintf(to, "class=\"line%s\" d=\"", thin ? "" : " area");
     for (uint64_t first = 0, end; first < plot->count; first = end + 1) {
         for (end = first; end < plot->count && is_there(plot, end);)
             end++;
@@ -183,7 +195,7 @@ static void put_marks(FILE *to, const struct plot_line *plot)
                     y_of(plot, plot->high[c * plot->stride]));
 }
 
-void plot_line(FILE *to, const struct plot_line *plot)
+static void begin_plot(FILE *to, const struct plot_line *plot)
 {
     fprintf(to, "<svg class=\"plot\" role=\"img\" viewBox=\"0 0 %d %d\"><title>", WIDTH, HEIGHT);
     html_text(to, plot->title, HTML_LINE);
@@ -191,7 +203,44 @@ void plot_line(FILE *to, const struct plot_line *plot)
     html_text(to, plot->about, HTML_LINE);
     fprintf(to, "</desc>");
     put_axes(to, plot);
+}
+
+void plot_line(FILE *to, const struct plot_line *plot)
+{
+    begin_plot(to, plot);
     put_path(to, plot);
     put_marks(to, plot);
     fprintf(to, "</svg>\n");
+}
+
+/* A line's height h in its own plot, from BOTTOM up, is here `times` h, from where the least number
+ * of its scale lies. */
+static void put_overlaid(FILE *to, const struct plot_line *frame, const struct plot_overlaid *line,
+                         int k)
+{
+    double least = plot_scale_place(&frame->scale, line->scale.least),
+           times = plot_scale_place(&frame->scale, line->scale.most) - least;
+    fprintf(to,
+            "<use href=\"#%s\" class=\"k%d d%d\" transform=\"matrix(1 0 0 %.6g 0 %.6g)\"><title>",
+            line->id, k % PLOT_COLOURS, k % PLOT_DASHES, times,
+            BOTTOM * (1 - times) - least * (BOTTOM - TOP));
+    html_text(to, line->name, HTML_LABEL);
+    fputs("</title></use>", to);
+}
+
+void plot_overlay(FILE *to, const struct plot_line *frame, const struct plot_overlaid *line,
+                  int count)
+{
+    begin_plot(to, frame);
+    for (int k = 0; k < count; k++)
+        put_overlaid(to, frame, &line[k], k);
+    fprintf(to, "</svg>\n");
+}
+
+void plot_key(FILE *to, int k)
+{
+    fprintf(to,
+            "<svg class=\"key k%d d%d\" aria-hidden=\"true\" viewBox=\"0 0 40 10\"><path "
+            "class=\"line\" d=\"M0 5h40\"/></svg>",
+            k % PLOT_COLOURS, k % PLOT_DASHES);
 }

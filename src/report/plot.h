@@ -1,50 +1,66 @@
 /* Plots as inline SVG: axes, lines and bars. Colours and strokes come from the page's style, by the
- * classes plot, axis, grid, line and area. */
+ * classes plot, axis, grid, line, area, and of overlaid lines the classes of plot_key. */
 #ifndef BLCO_PLOT_H
 #define BLCO_PLOT_H
 
 #include <stdint.h>
 #include <stdio.h>
 
-/* The numbers that an axis reaches from and to. */
-struct plot_scale {
-    double least, most; /* most > least once plot_scale_finish was called */
+#include "report/plot_scale.h"
+
+/* An inner tick of a horizontal axis. */
+struct plot_tick {
+    uint64_t entry;   /* of those that the axis is about, from 0                 */
+    double place;     /* on the axis, from 0 to 1                                */
+    char number[32];  /* the tick's number                                       */
+    const char *text; /* shown instead of the number; NULL: the number; borrowed */
 };
 
-/* A scale that has no number yet. */
-struct plot_scale plot_scale_none(void);
-
-/* Widens the scale to the number; NaN and infinities are left out. */
-void plot_scale_add(struct plot_scale *scale, double x);
-
-/* Gives a scale without a number the range 0 to 1, and one of a single number, or of numbers that
- * differ by less than ticks could tell, some width. */
-void plot_scale_finish(struct plot_scale *scale);
-
-/* Where x lies on the scale, from 0 to 1; what lies beyond the ends is put there. x is no NaN. */
-double plot_scale_place(const struct plot_scale *scale, double x);
-
-#define PLOT_TICKS 6
-
-/* tick[] = round numbers on the scale, ascending: 1, 2 or 5 times a power of ten apart; returns how
- * many, at most PLOT_TICKS. */
-int plot_ticks(const struct plot_scale *scale, double tick[PLOT_TICKS]);
+/* tick[] = round numbers between the ends of a horizontal axis whose entries 0 to entries - 1 have
+ * the numbers first, first + every, ..., and are drawn in `columns` columns, which share them
+ * evenly (profile.h). Returns how many. */
+int plot_inner_ticks(struct plot_tick tick[PLOT_TICKS], double first, double every,
+                     uint64_t entries, uint64_t columns);
 
 /* Writes a bar from 0 to x, for a cell of a table; 0 is on the scale. Of NaN there is no bar. */
 void plot_bar(FILE *to, const struct plot_scale *scale, double x);
 
 /* What a line plot shows. Texts may be those of others. */
 struct plot_line {
-    const char *title;        /* which who cannot see the plot hears, and `about` */
-    const char *about;        /* of the line, in one or two sentences             */
-    const char *first, *last; /* under the ends of the horizontal axis            */
-    uint64_t count;           /* C, columns                                       */
-    uint64_t stride;          /* from a column to the next in low and high        */
-    const double *low, *high; /* the line goes through, or fills, low to high; NaN: nothing */
-    int marks;                /* each column has a mark                           */
-    struct plot_scale scale;  /* finished                                         */
+    const char *title;            /* which who cannot see the plot hears, and `about` */
+    const char *about;            /* of the line, in one or two sentences             */
+    const char *first, *last;     /* under the ends of the horizontal axis            */
+    uint64_t count;               /* C, columns                                       */
+    uint64_t stride;              /* from a column to the next in low and high        */
+    const double *low, *high;     /* the line goes through, or fills, low to high; NaN: nothing */
+    int marks;                    /* each column has a mark                           */
+    struct plot_scale scale;      /* finished                                         */
+    int powers;                   /* the numbers are logarithms to base 10, and ticks show powers */
+    const struct plot_tick *tick; /* (ticks) of the horizontal axis, from left to right; borrowed */
+    int ticks;
+    const char *id; /* of the line on the page; NULL: none           */
 };
 
 void plot_line(FILE *to, const struct plot_line *plot);
+
+/* A line that is elsewhere on the page, in a plot of its own. */
+struct plot_overlaid {
+    char id[48], name[48];
+    struct plot_scale scale; /* of its own plot */
+};
+
+/* Line number k has the colour k % PLOT_COLOURS, the class k0, k1, ..., and the dashes k %
+ * PLOT_DASHES, the class d0, d1, ...: no two of PLOT_MOST_OVERLAID have both in common. */
+#define PLOT_COLOURS       6
+#define PLOT_DASHES        4
+#define PLOT_MOST_OVERLAID 12
+
+/* Draws lines of other plots, `count` of them, PLOT_MOST_OVERLAID at most, on the scale of `frame`,
+ * which holds theirs; of `frame`, low and high are not read. */
+void plot_overlay(FILE *to, const struct plot_line *frame, const struct plot_overlaid *line,
+                  int count);
+
+/* Writes a piece of overlaid line number k, for a legend. */
+void plot_key(FILE *to, int k);
 
 #endif

@@ -13,7 +13,7 @@ labels() {
 # its links are its own or match the expression LINK.
 sound() {
     command -v python3 >/dev/null || skip "python3 is not installed"
-    python3 - "$1" "${2-#c[0-9]+}" <<'END'
+    python3 - "$1" "${2-#c[0-9]+(m[0-9]+)?}" <<'END'
 import re, sys, xml.etree.ElementTree as tree
 from html.parser import HTMLParser
 text = open(sys.argv[1], encoding="utf-8").read()
@@ -38,8 +38,9 @@ ids = [e.get("id") for e in root.iter() if e.get("id")]
 assert len(ids) == len(set(ids))
 levels = [int(t[1]) for t in tags if re.fullmatch("h[1-6]", t)]
 assert levels[0] == 1 and all(b <= a + 1 for a, b in zip(levels, levels[1:])), levels
-for e in root.iter(x + "a"):
-    assert e.get("href")[0] != "#" or e.get("href")[1:] in ids
+for e in root.iter():
+    assert e.get("href", "#")[0] != "#" or e.get("href", "#")[1:] in ids + [""]
+assert not re.search(">-0([.]0*)?<", text), "a zero with a sign"
 open_tags = []
 class Parser(HTMLParser):
     def handle_starttag(self, tag, attrs):
@@ -59,7 +60,9 @@ END
     page ucb --labels "$(labels)"
     [ "$(cat messages)" = "writing: ucb.html" ]
     sound ucb.html
-    for part in '<h1>CP model ucb</h1>' '>2 &#215; 2 &#215; 6<' "<strong>$shown</strong>" ', converged<' \
+    explained=$(awk -v f="$shown" 'BEGIN { print substr(sprintf("%.9f", 1 - (1 - f) ^ 2), 1, 7) }')
+    for part in "<th scope=\"row\">Explained</th><td>$explained" 'Fit is 1 &#8722; ' 'Explained is 1 &#8722; ' \
+        'Distance to the best fit, ' '<h1>CP model ucb</h1>' '>2 &#215; 2 &#215; 6<' "<strong>$shown</strong>" ', converged<' \
         '<h2>Convergence</h2>' '>iteration 1<' '>iteration 13<' '<h3 id="c2">Component 2<span>weight 785.8<' \
         '<bdi>department F</bdi>' 'Mode 3: all 6 entries' 'Seconds of each stage' 'prefers-color-scheme:dark' '@media print'; do
         grep -qF -- "$part" ucb.html || { echo "not on the page: $part" && return 1; }
@@ -67,6 +70,41 @@ END
     # component 2: men admitted at A and B
     sed -n 's/.*href="#c2">2<.*<td>\(.*\)<\/td><td>\(.*\)<\/td><td>\(.*\)<\/td><\/tr>/\1 \2 \3/p' ucb.html |
         grep -qx '<bdi>admitted</bdi> <bdi>male</bdi> <bdi>department A</bdi>'
+}
+
+# The rules of the page's style for paper that name a selector, as "selector" or ",selector".
+paper() { sed -n '/^@media print{/,/^}/p' "$1" | grep -E "(^|,)$2[,{]"; }
+
+@test "on paper: three components a page, no table apart from its head, nothing scrolls" {
+    cpd "$DATA/ucb-admissions.tns" -r 2 -o ucb -q
+    page ucb
+    paper ucb.html '[.]component' | grep -q 'break-inside:avoid'
+    paper ucb.html '[.]component' | grep -q 'min-height:7.6cm' # three of A4 and of letter, not four
+    for part in h2 h3 caption thead tr:first-child; do paper ucb.html "$part" | grep -q 'break-after:avoid'; done
+    for part in table tr figure; do paper ucb.html "$part" | grep -q 'break-inside:avoid'; done
+    paper ucb.html '[.]wide table' | grep -q 'break-inside:auto' # a long one may, between rows
+    paper ucb.html '[.]wide' | grep -q 'overflow:visible'
+    paper ucb.html 'details:not\(\[open\]\)' | grep -q 'display:none'
+}
+
+@test "convergence is the distance to the best fit, by powers of ten" {
+    printf 'ktensor\n1\n2\n1\n1\nmatrix\n2\n2 1\n1\n0\n' >m.ktns
+    record() {
+        printf '{"record": "cpd", "tensor": {"lengths": [2]}, "options": {"rank": 1},
+            "result": {"fit": 0.9, "change": -0.0}, "trace": {"first_iteration": 10, "every": 10, "fit": [%s]}}' "$1" >m.json
+        page m.ktns
+        sound m.html
+    }
+    record '0.5, null, 0.8, 0.91, 0.9, 0.909'
+    grep -qF 'Distance to the best fit, 0.91, after each iteration' m.html
+    grep -qF 'the best fit, 0.91, is that of iteration 40.' m.html
+    for text in iteration\ 10 iteration\ 60 1 10⁻¹ 10⁻² 10⁻³; do grep -qF ">$text</text>" m.html; done
+    [ "$(grep -o '<circle' m.html | wc -l)" -eq 4 ] # neither null nor the best fit has a distance
+    grep -qF '>Explained</th><td>0.990000000</td>' m.html
+    for fits in '' 0.9 '0.9, 0.9, null' 'null, "x"'; do
+        record "$fits"
+        run -1 grep -q Convergence m.html
+    done
 }
 
 @test "the record is taken where it is given, or stands beside the model" {
@@ -94,8 +132,81 @@ END
     grep -qF 'Mode 1: the 7 strongest of 300 entries' other.html
     grep -qF '<figcaption>Mode 2: 21 entries</figcaption>' other.html
     page m.ktns -o none.html --ordered none -n 400
-    grep -qF 'Mode 2: 16 of 21 entries, the others are 0' none.html
+    grep -qF '<caption>Mode 2: all 21 entries</caption>' none.html
+    grep -qF '<tr><td colspan="3" class="rest">and 5 zeros</td></tr>' none.html
     sound auto.html && sound other.html && sound none.html
+}
+
+@test "zeros, and what rounds to zero, share one text line" {
+    printf 'ktensor\n3\n6 5 1\n1\n1\nmatrix\n2\n6 1\n0.6\n0\n0\n0.8\n0\n-0\n' >m.ktns
+    printf 'matrix\n2\n5 1\n1\n0\n1e-6\n-1e-6\n0\nmatrix\n2\n1 1\n1\n' >>m.ktns
+    page m.ktns
+    sound m.html
+    grep -qF '<td colspan="3" class="rest">and 4 zeros</td>' m.html
+    grep -qF '<td colspan="3" class="rest">and 4 below 0.00005</td>' m.html
+    [ "$(grep -c '<th scope="row">[0-9]' m.html)" -eq 4 ]
+    printf 'ktensor\n2\n3 2\n1\n1\nmatrix\n2\n3 1\n0.6\n-0\n0.8\nmatrix\n2\n2 1\n0\n0\n' >m.ktns
+    page m.ktns
+    grep -qF '<th scope="row">2</th><td class="n">0.0000</td>' m.html # one zero takes one anyway
+    grep -qF '<td colspan="3" class="rest">2 zeros</td>' m.html
+    sound m.html
+}
+
+# A model of two lines: two peaks each, one of them broad, and a bump that is no peak.
+peaks() {
+    awk 'BEGIN { print "ktensor\n2\n120 2\n2\n5 4\nmatrix\n2\n120 2"
+                 for (i = 1; i <= 120; i++)
+                     print 9 * exp(-(i - 40) ^ 2 / 99) + 4 * exp(-(i - 90) ^ 2 / 9), 7 * exp(-(i - 60) ^ 2 / 400) - 2 * (i == 110)
+                 print "matrix\n2\n2 2\n1 0\n0 1" }' >m.ktns
+}
+
+@test "peaks of a line are named, not neighbours of one; axes have inner ticks" {
+    peaks
+    page m.ktns
+    sound m.html
+    grep -q '<p>Peaks: 40 ([0-9.]*), 90 ([0-9.]*)</p>' m.html
+    grep -q '<p>Peaks: 60 ([0-9.]*), 110 (-[0-9.]*)</p>' m.html
+    for number in 20 40 60 80; do grep -qF "text-anchor=\"middle\">$number</text>" m.html; done
+    seq -f 'day %.0f' 120 >days
+    page m.ktns --labels 1=days
+    grep -qF 'text-anchor="middle">day 60</text>' m.html
+    grep -q '<p>Peaks: <bdi>day 40</bdi> (' m.html
+}
+
+@test "an overlay of all components, on one scale, opens on request" {
+    peaks
+    page m.ktns
+    [ "$(grep -c '<details>' m.html)" -eq 1 ] # closed
+    grep -qF '<use href="#c1m1" class="k0 d0" transform="matrix(1 0 0 ' m.html
+    grep -qF '<use href="#c2m1" class="k1 d1" transform="matrix(1 0 0 ' m.html
+    page m.ktns --ordered none -o none.html
+    for page in m none; do
+        grep -qE '<tr><th scope="row">1</th><td class="n">[01].000</td><td class="bar k0">.*<td class="bar k1">' $page.html
+    done
+    run -1 grep -q '<use ' none.html # mode 1 is no line here
+    sound none.html
+    # of many components the first are overlaid; there is nothing to overlay of one
+    "$BLCO" generate wide.tns -q --dims 30,4,5 --nnz 60
+    cpd wide.tns -r 14 -i 2 -q -o wide
+    page wide --ordered 1
+    grep -qF '<summary>Overlay: the 12 components with the largest weights on one scale</summary>' wide.html
+    [ "$(grep -o '<use ' wide.html | wc -l)" -eq 12 ]
+    sound wide.html
+    cpd wide.tns -r 1 -q -o one
+    page one
+    run -1 grep -q '<details' one.html
+}
+
+@test "a label is whole in its tooltip, and its words are not broken" {
+    cpd "$DATA/ucb-admissions.tns" -r 1 -o m -q
+    long=$(printf 'word%.0s' {1..50})
+    printf 'short\n%s\n' "$long" >1.map
+    page m --labels 1=1.map
+    sound m.html
+    grep -qF "<bdi>short</bdi>" m.html
+    grep -qF "<bdi title=\"$long\">${long:0:120}…</bdi>" m.html
+    run -1 grep -E 'break-all|^(th|td|bdi|h1)[^{]*[{][^}]*anywhere' m.html
+    grep -q '^bdi{[^}]*text-overflow:ellipsis' m.html
 }
 
 @test "labels, names and records of others are escaped" {
@@ -107,7 +218,8 @@ END
     sed -i 's|"sentence": ".*"|"sentence": "</ul><script>x</script>"|; s|"version": ".*"|"version": "<b>\\u0007\\ud800"|' m.json
     page m --labels 1=labels
     sound m.html
-    grep -qF '<bdi>&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;amp;</bdi>' m.html
+    label='&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;amp;'
+    grep -qF "<bdi title=\"$label\">$label</bdi>" m.html
     grep -qF '<bdi>\x1b[2J\xff\xe2\x80\xae\xef\xbf\xbe</bdi>' m.html
     grep -qF 'a&#39;&lt;b&gt;&amp;.tns' m.html
     grep -qF '&lt;/ul&gt;&lt;script&gt;' m.html
@@ -163,7 +275,8 @@ END
     page big -o top.html --ordered none
     [ "$(stat -c %s top.html)" -lt 2000000 ]
     sound big.html && sound top.html
-    [ "$(grep -c 'role="img"' big.html)" -eq 192 ]
+    [ "$(grep -c 'role="img"' big.html)" -eq 195 ] # a plot for each component and mode, and three overlays
+    [ "$(grep -o '<use ' big.html | wc -l)" -eq 36 ]
 }
 
 @test "a long run's plot, in few columns" {

@@ -54,6 +54,15 @@ static void test_shown(void **state)
     assert_shown(-INFINITY, 4, "-inf");
 }
 
+static void test_vanishing(void **state)
+{
+    (void)state;
+    assert_true(decimals_vanish(0, 4) && decimals_vanish(-0.0, -4));
+    assert_true(decimals_vanish(-0.00004, 4) && decimals_vanish(0.4, 0));
+    assert_false(decimals_vanish(0.00006, 4) || decimals_vanish(1e-300, -4));
+    assert_false(decimals_vanish(NAN, 4) || decimals_vanish(INFINITY, 0));
+}
+
 /* Whatever the numbers of a column are, they have room. */
 static void test_room(void **state)
 {
@@ -71,6 +80,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_how_many),
         cmocka_unit_test(test_shown),
+        cmocka_unit_test(test_vanishing),
         cmocka_unit_test(test_room),
     };
     return cmocka_run_group_tests_name("decimals", tests, NULL, NULL);

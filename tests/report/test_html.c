@@ -42,18 +42,20 @@ static void test_long_texts(void **state)
 {
     (void)state;
     assert_text("abc", 3, "abc");
-    assert_text("abcd", 3, "abc...");
-    assert_text("\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 2, "\xe2\x82\xac\xe2\x82\xac...");
-    assert_text("<<<", 2, "&lt;&lt;...");
+    assert_text("abcd", 3, "abc\xe2\x80\xa6");
+    assert_text("\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 2, "\xe2\x82\xac\xe2\x82\xac\xe2\x80\xa6");
+    /* a wide character takes two columns */
+    assert_text("\xe6\x9d\xb1\xe4\xba\xac", 3, "\xe6\x9d\xb1\xe2\x80\xa6");
+    assert_text("<<<", 2, "&lt;&lt;\xe2\x80\xa6");
     /* longer than the function's own space */
     char *text = malloc(100001), expected[HTML_LINE + 4];
     memset(text, 'x', 100000);
     text[100000] = '\0';
     memset(expected, 'x', HTML_LINE);
-    strcpy(expected + HTML_LINE, "...");
+    strcpy(expected + HTML_LINE, "\xe2\x80\xa6");
     assert_text(text, HTML_LINE, expected);
     memset(text, '\x01', 100000);
-    assert_text(text, 4, "\\x01...");
+    assert_text(text, 4, "\\x01\xe2\x80\xa6");
     free(text);
 }
 
@@ -77,9 +79,30 @@ static void test_numbers(void **state)
     assert_number(33588.4, "33588");
     assert_number(-9999999, "-9999999");
     assert_number(1e7, "1e+07");
+    assert_number(-0.0, "0");
     assert_number(NAN, "not a number");
     assert_number(INFINITY, "infinite");
     assert_number(-INFINITY, "-infinite");
+}
+
+static void assert_decimals(double x, int decimals, const char *expected)
+{
+    char *shown;
+    size_t size;
+    FILE *to = open_memstream(&shown, &size);
+    html_decimals(to, x, decimals);
+    fclose(to);
+    assert_string_equal(shown, expected);
+    free(shown);
+}
+
+static void test_columns_of_numbers(void **state)
+{
+    (void)state;
+    assert_decimals(0.33, 4, "0.3300");
+    assert_decimals(-0.00001, 4, "0.0000");
+    assert_decimals(NAN, 4, "not a number");
+    assert_decimals(-INFINITY, 4, "-infinite");
 }
 
 int main(void)
@@ -88,6 +111,7 @@ int main(void)
         cmocka_unit_test(test_escaping),
         cmocka_unit_test(test_long_texts),
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_columns_of_numbers),
     };
     return cmocka_run_group_tests_name("html", tests, NULL, NULL);
 }

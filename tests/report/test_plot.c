@@ -4,7 +4,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,83 +11,6 @@
 #include <cmocka.h>
 
 #include "report/plot.h"
-
-static struct plot_scale scale_of(const double *x, int count)
-{
-    struct plot_scale scale = plot_scale_none();
-    for (int i = 0; i < count; i++)
-        plot_scale_add(&scale, x[i]);
-    plot_scale_finish(&scale);
-    return scale;
-}
-
-static void test_scales(void **state)
-{
-    (void)state;
-    const double x[] = {NAN, 3, -1, INFINITY, 2, -INFINITY};
-    struct plot_scale scale = scale_of(x, 6);
-    assert_true(scale.least == -1 && scale.most == 3);
-    assert_true(plot_scale_place(&scale, -1) == 0);
-    assert_true(plot_scale_place(&scale, 1) == 0.5);
-    assert_true(plot_scale_place(&scale, 3) == 1);
-    assert_true(plot_scale_place(&scale, 9) == 1);
-    assert_true(plot_scale_place(&scale, -INFINITY) == 0);
-}
-
-/* Whatever the numbers are, a scale has some width, and places are from 0 to 1. */
-static void test_odd_scales(void **state)
-{
-    (void)state;
-    const double odd[][2] = {{0, 0},           {NAN, NAN},          {5, 5},
-                             {-5, -5},         {DBL_MAX, -DBL_MAX}, {DBL_MAX, DBL_MAX},
-                             {1, 1 + 1e-15},   {4e-324, 4e-324},    {0, 4e-324},
-                             {1e-300, 2e-300}, {INFINITY, 1}};
-    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        struct plot_scale scale = scale_of(odd[i], 2);
-        double tick[PLOT_TICKS];
-        assert_true(isfinite(scale.least) && isfinite(scale.most) && scale.least < scale.most);
-        for (int k = 0; k < 2; k++) {
-            double place = plot_scale_place(&scale, isnan(odd[i][k]) ? 0.5 : odd[i][k]);
-            assert_true(place >= 0 && place <= 1);
-        }
-        int ticks = plot_ticks(&scale, tick);
-        assert_in_range(ticks, 0, PLOT_TICKS);
-        for (int k = 0; k < ticks; k++)
-            assert_true(tick[k] >= scale.least && tick[k] <= scale.most);
-    }
-}
-
-static void assert_ticks(double least, double most, int count, double first, double last)
-{
-    struct plot_scale scale = {least, most};
-    double tick[PLOT_TICKS];
-    assert_int_equal(plot_ticks(&scale, tick), count);
-    assert_true(fabs(tick[0] - first) <= 1e-12 * fabs(most));
-    assert_true(fabs(tick[count - 1] - last) <= 1e-12 * fabs(most));
-    for (int i = 0; i < count; i++)
-        assert_false(tick[i] == 0 && signbit(tick[i]));
-}
-
-static void test_ticks(void **state)
-{
-    (void)state;
-    assert_ticks(0, 1, 3, 0, 1);
-    assert_ticks(-0.3, 0.7, 2, 0, 0.5);
-    assert_ticks(0.585, 0.8238, 3, 0.6, 0.8);
-    assert_ticks(0, 1000, 3, 0, 1000);
-    /* ticks of a narrow scale can be told apart in six digits */
-    const double near[] = {0.99999999999, 1};
-    struct plot_scale scale = scale_of(near, 2);
-    double tick[PLOT_TICKS];
-    int count = plot_ticks(&scale, tick);
-    assert_true(count >= 2);
-    for (int i = 1; i < count; i++) {
-        char text[2][32];
-        snprintf(text[0], 32, "%.6g", tick[i - 1]);
-        snprintf(text[1], 32, "%.6g", tick[i]);
-        assert_string_not_equal(text[0], text[1]);
-    }
-}
 
 /* The SVG of a plot, until the next one. */
 static const char *draw(const double *low, const double *high, uint64_t count)
@@ -160,6 +82,101 @@ static void test_lines_of_nothing(void **state)
     assert_null(strstr(text, "&amp;9"));
 }
 
+static void assert_inner(double first, double every, uint64_t entries, uint64_t columns, int count,
+                         uint64_t entry, double place, const char *number)
+{
+    struct plot_tick tick[PLOT_TICKS];
+    assert_int_equal(plot_inner_ticks(tick, first, every, entries, columns), count);
+    if (count == 0)
+        return;
+    assert_int_equal(tick[0].entry, entry);
+    assert_true(fabs(tick[0].place - place) < 1e-9);
+    assert_string_equal(tick[0].number, number);
+}
+
+static void test_inner_ticks(void **state)
+{
+    (void)state;
+    assert_inner(1, 1, 201, 201, 4, 49, 49 / 200.0, "50");
+    assert_inner(1, 1, 4, 4, 2, 1, 1 / 3.0, "2"); /* whole numbers only */
+    assert_inner(10, 10, 20, 20, 3, 4, 4 / 19.0, "50");
+    assert_inner(1, 1, 2, 2, 0, 0, 0, NULL);
+    assert_inner(1, 1, 1, 1, 0, 0, 0, NULL);
+    /* entry 50000 of 200000 lies in column 50 of 200, near its left end */
+    assert_inner(1, 1, 200000, 200, 3, 49999, (49999.5 / 1000 - 0.5) / 199, "50000");
+}
+
+/* The SVG of a line of 9 entries with this text at its end and its inner ticks. */
+static const char *draw_ticks(const char *last, const char *label)
+{
+    static char text[65536];
+    const double x[] = {-1, -2, -3, -4, -5, -6, -7, -8, -9};
+    struct plot_tick tick[PLOT_TICKS];
+    FILE *to = fmemopen(text, sizeof text, "w");
+    struct plot_line plot = {.title = "t", .about = "a", .first = "1", .last = last, .count = 9};
+    plot.stride = 1;
+    plot.powers = 1;
+    plot.low = plot.high = x;
+    plot.scale = (struct plot_scale){-9, -1};
+    plot.tick = tick;
+    plot.ticks = plot_inner_ticks(tick, 1, 1, 9, 9);
+    plot.id = "c1m2";
+    tick[1].text = label;
+    plot_line(to, &plot);
+    fclose(to);
+    return text;
+}
+
+/* Every inner tick has a mark, and a text where this touches no other. */
+static void test_texts_that_touch(void **state)
+{
+    (void)state;
+    const char *text = draw_ticks("9", NULL);
+    assert_int_equal(count_of(text, "class=\"axis\""), 4);
+    assert_int_equal(count_of(text, "text-anchor=\"middle\""), 4);
+    assert_non_null(strstr(text, "text-anchor=\"middle\">4</text>"));
+    assert_non_null(strstr(text, "<path id=\"c1m2\" class=\"line\""));
+    text = draw_ticks("9", "<label>"); /* in place of 4 */
+    assert_int_equal(count_of(text, "class=\"axis\""), 4);
+    assert_non_null(strstr(text, "text-anchor=\"middle\">&lt;label&gt;</text>"));
+    text = draw_ticks("a rather long last label", NULL);
+    assert_int_equal(count_of(text, "class=\"axis\""), 4);
+    assert_int_equal(count_of(text, "text-anchor=\"middle\""), 2);
+    assert_non_null(strstr(
+        text, "><title>a rather long last label</title>a rather long last l\xe2\x80\xa6</text>"));
+}
+
+static void test_powers(void **state)
+{
+    (void)state;
+    const char *text = draw_ticks("9", NULL);
+    assert_non_null(strstr(text, ">10\xe2\x81\xbb\xe2\x81\xb4</text>"));
+    assert_null(strstr(text, ">-4</text>"));
+}
+
+/* A line on a scale twice as long takes half of the height, and begins where its least number is.
+ */
+static void test_overlay(void **state)
+{
+    (void)state;
+    char *text;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    const struct plot_line frame = {
+        .title = "t", .about = "a", .first = "1", .last = "9", .count = 9, .scale = {-1, 3}};
+    const struct plot_overlaid line[] = {{"c1m2", "Component <1>", {-1, 3}},
+                                         {"c2m2", "Component 2", {0, 2}}};
+    plot_overlay(to, &frame, line, 2);
+    plot_key(to, 1);
+    fclose(to);
+    assert_non_null(strstr(text, "<use href=\"#c1m2\" class=\"k0 d0\" transform=\"matrix(1 0 0 1 0 "
+                                 "0)\"><title>Component &lt;1&gt;</title></use>"));
+    assert_non_null(
+        strstr(text, "<use href=\"#c2m2\" class=\"k1 d1\" transform=\"matrix(1 0 0 0.5 0 44)\">"));
+    assert_non_null(strstr(text, "<svg class=\"key k1 d1\" aria-hidden=\"true\""));
+    free(text);
+}
+
 static void assert_bar(double x, const char *expected)
 {
     char *text;
@@ -186,9 +203,13 @@ static void test_bars(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scales), cmocka_unit_test(test_odd_scales),
-        cmocka_unit_test(test_ticks),  cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_areas),  cmocka_unit_test(test_lines_of_nothing),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_areas),
+        cmocka_unit_test(test_lines_of_nothing),
+        cmocka_unit_test(test_inner_ticks),
+        cmocka_unit_test(test_texts_that_touch),
+        cmocka_unit_test(test_powers),
+        cmocka_unit_test(test_overlay),
         cmocka_unit_test(test_bars),
     };
     return cmocka_run_group_tests_name("plot", tests, NULL, NULL);

@@ -114,9 +114,11 @@ static void test_views(void **state)
     assert_int_equal(view[1].kind, VIEW_AS_LINE);
     assert_int_equal(view[2].kind, VIEW_AS_TOP);
     assert_int_equal(view[1].profile.columns, VIEW_MOST_COLUMNS);
-    assert_int_equal(view[0].top.count, VIEW_NAMED);
+    assert_int_equal(view[0].top.count, 1);
     assert_int_equal(view[1].top.count, VIEW_NAMED);
     assert_int_equal(view[2].top.count, 12);
+    assert_int_equal(view[1].top.entry[0].index, 157); /* the peaks of the wave */
+    assert_int_equal(view[1].top.entry[2].index, 785);
     mode_views_free(view);
     order[0] = order[2] = VIEW_ORDERED;
     order[1] = VIEW_UNORDERED;

@@ -1,0 +1,116 @@
+#include "report/page_convergence.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "base/memory.h"
+#include "report/page_record.h"
+#include "report/plot.h"
+
+/* The numbers of an array become value[0..count); what is no number is NaN. */
+static enum status take_numbers(const struct json_tree *record, const struct json_value *array,
+                                double **value, struct error *error)
+{
+    *value = memory_array(array->count, sizeof **value, error);
+    if (!*value)
+        return error->status;
+    size_t i = 0;
+    for (const struct json_value *v = json_first(record, array); v; v = json_next(record, v))
+        (*value)[i++] = json_number_of(v);
+    return STATUS_OK;
+}
+
+/* The place of the largest of the numbers; `count` where there is no number. */
+static size_t best_of(const double *fit, size_t count)
+{
+    size_t best = count;
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(fit[i]) && (best == count || fit[i] > fit[best]))
+            best = i;
+    return best;
+}
+
+/* The fits become logarithms of their distances to `most`; what has no distance becomes NaN.
+ * Returns whether one has. */
+static bool take_distances(double *fit, size_t count, double most)
+{
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        double distance = most - fit[i];
+        fit[i] = distance > 0 && isfinite(distance) ? log10(distance) : NAN;
+        any = any || isfinite(fit[i]);
+    }
+    return any;
+}
+
+/* Where the trace has the numbers of its iterations. */
+struct iterations {
+    double first, every;
+};
+
+static struct iterations iterations_of(const struct page *page)
+{
+    struct iterations i = {page_number_at(page, "trace", "first_iteration"),
+                           page_number_at(page, "trace", "every")};
+    return isfinite(i.first) && i.every > 0 && isfinite(i.every) ? i : (struct iterations){1, 1};
+}
+
+static void plot_distances(FILE *to, const struct page *page, size_t count, double best_fit,
+                           size_t best, const struct profile *p)
+{
+    struct iterations number = iterations_of(page);
+    struct plot_tick tick[PLOT_TICKS];
+    char first[48], last[48], about[256];
+    struct plot_line plot = {.title = "Distance to the best fit after each iteration",
+                             .about = about,
+                             .first = first,
+                             .last = last,
+                             .count = p->columns,
+                             .stride = 1,
+                             .low = p->low,
+                             .high = p->high,
+                             .marks = p->columns <= VIEW_LEAST_COLUMNS,
+                             .scale = plot_scale_none(),
+                             .powers = 1,
+                             .tick = tick};
+    for (uint64_t c = 0; c < p->columns; c++) {
+        plot_scale_add(&plot.scale, p->low[c]);
+        plot_scale_add(&plot.scale, p->high[c]);
+    }
+    plot_scale_finish(&plot.scale);
+    plot_scale_widen_to_powers(&plot.scale);
+    plot.ticks = plot_inner_ticks(tick, number.first, number.every, count, p->columns);
+    snprintf(first, sizeof first, "iteration %.0f", number.first);
+    snprintf(last, sizeof last, "iteration %.0f",
+             number.first + number.every * (double)(count - 1));
+    snprintf(
+        about, sizeof about,
+        "A line from %s to %s, by powers of ten; the best fit, %.9g, is that of iteration %.0f.",
+        first, last, best_fit, number.first + number.every * (double)best);
+    fprintf(
+        to,
+        "<figure><figcaption>Distance to the best fit, %.9g, after each iteration</figcaption>\n",
+        best_fit);
+    plot_line(to, &plot);
+    fputs("</figure>\n", to);
+}
+
+enum status page_convergence(FILE *to, const struct page *page, struct error *error)
+{
+    const struct json_value *array = page_at(page, "trace", "fit");
+    double *fit = NULL;
+    struct profile p = {0};
+    if (!array || array->count < 2 || take_numbers(page->record, array, &fit, error) != STATUS_OK)
+        return error->status;
+    size_t count = array->count, best = best_of(fit, count);
+    double most = best < count ? fit[best] : NAN;
+    if (take_distances(fit, count, most) &&
+        profile_take(&p, fit, count, 1, VIEW_MOST_COLUMNS, error) == STATUS_OK) {
+        fputs("<section>\n<h2>Convergence</h2>\n", to);
+        plot_distances(to, page, count, most, best, &p);
+        fputs("</section>\n", to);
+    }
+    profile_free(&p);
+    memory_free(fit);
+    return error->status;
+}

@@ -1,0 +1,29 @@
+/* How the parts of a page show entries of factor matrices: indices, numbers, and those of which
+ * nothing is left. */
+#ifndef BLCO_PAGE_ENTRIES_H
+#define BLCO_PAGE_ENTRIES_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "report/page_subject.h"
+#include "report/plot_scale.h"
+
+#define PAGE_DIGITS 4 /* of the largest number of a column of a table */
+
+/* The decimals of a column of numbers on the scale. */
+int page_decimals(const struct plot_scale *scale);
+
+/* The name of mode n, from 0, at the beginning of a heading. */
+void page_mode(FILE *to, int n);
+
+/* An index, from 0, as people read it: its label, in full as a tooltip where it may be cut, or its
+ * number from 1. */
+void page_index(FILE *to, const struct page *page, int n, uint64_t i);
+
+/* A row of a table, of so many columns, that counts the entries that vanish with these decimals
+ * (decimals_vanish): "and 14 zeros", "and 14 below 0.00005" where not all of them are zeros.
+ * `alone`: the table has no other entries. */
+void page_rest(FILE *to, uint64_t rest, bool zeros, int decimals, int columns, bool alone);
+
+#endif
