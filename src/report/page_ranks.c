@@ -128,6 +128,7 @@ static void draw(FILE *to, const struct page_ranks *page, const struct quantity 
 {
     const struct json_value *ranks = at(page, "ranks");
     const struct json_value *rank = json_first(page->tree, ranks), *last = rank;
+    double lowest = number_of(page, rank, "rank");
     char ends[2][32];
     struct plot_scale scale = q->percent ? (struct plot_scale){0, 100} : plot_scale_none();
     size_t count = 0, known = 0;
@@ -140,9 +141,9 @@ static void draw(FILE *to, const struct page_ranks *page, const struct quantity 
     if (known == 0)
         return;
     plot_scale_finish(&scale);
-    snprintf(ends[0], sizeof ends[0], "rank %.0f",
-             number_of(page, json_first(page->tree, ranks), "rank"));
+    snprintf(ends[0], sizeof ends[0], "rank %.0f", lowest);
     snprintf(ends[1], sizeof ends[1], "rank %.0f", number_of(page, last, "rank"));
+    struct plot_tick tick[PLOT_TICKS];
     const struct plot_line plot = {.title = q->title,
                                    .about = "The table below has the numbers.",
                                    .first = ends[0],
@@ -152,7 +153,9 @@ static void draw(FILE *to, const struct page_ranks *page, const struct quantity 
                                    .low = value,
                                    .high = value,
                                    .marks = 1,
-                                   .scale = scale};
+                                   .scale = scale,
+                                   .tick = tick,
+                                   .ticks = plot_inner_ticks(tick, lowest, 1, count, count)};
     fprintf(to, "<figure><figcaption>%s</figcaption>\n", q->title);
     plot_line(to, &plot);
     fprintf(to, "<p class=\"about\">%s</p>\n</figure>\n", q->meaning);
