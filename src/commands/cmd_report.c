@@ -37,7 +37,7 @@ void cmd_report_help(FILE *stream)
 {
     fprintf(stream, "Usage: blco report STEM [-o FILE] [OPTION]...\n\n"
                     "Writes a page (HTML) about the model whose files begin with STEM: what was "
-                    "run,\nthe fit after each iteration, weights, and each component in each "
+                    "run,\nhow it came near its best fit, weights, and each component in each "
                     "mode.\nOf a range of ranks (blco cpd -r A:B): how the models compare.\n"
                     "The page is one file and needs no network.\n");
     cli_help(stream, cmd_report_sections);
