@@ -10,10 +10,11 @@
 struct comm_plugin {
     const char *version; /* as version_text of the program */
 
-    /* Starts MPI. *c = the communicator of all processes; NULL on failure. STATUS_INTERNAL,
-     * STATUS_MEMORY. From then on the end of the process is MPI's, too: after comm_abort, and after
-     * a failure that not all ranks have, it ends all processes. */
-    enum status (*open)(struct comm **c, struct error *error);
+    /* Starts MPI, in the process of the place that the launcher says; `patience` as of comm_world.
+     * *c = the communicator of all processes; NULL on failure. STATUS_INTERNAL, STATUS_MEMORY. From
+     * then on the end of the process is MPI's, too: after comm_abort, and after a failure that not
+     * all ranks have, it ends all processes. */
+    enum status (*open)(struct comm **c, double patience, int place, struct error *error);
 
     /* After `open` was called: whether the end of this process, if it fails, ends all processes. */
     bool (*ends_all)(void);

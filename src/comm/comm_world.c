@@ -118,13 +118,14 @@ static enum status load_plugin(const char *path, struct error *error)
 }
 
 /* Starts MPI in all processes. */
-static enum status open_world(struct comm **c, struct error *error)
+static enum status open_world(struct comm **c, double patience, struct error *error)
 {
     char *path = find_plugin(error);
     if (path)
         load_plugin(path, error);
     memory_free(path);
-    return error->status == STATUS_OK ? plugin->open(c, error) : error->status;
+    return error->status == STATUS_OK ? plugin->open(c, patience, comm_world_rank(), error)
+                                      : error->status;
 }
 
 static enum status check_size(const struct comm *c, struct error *error)
@@ -140,7 +141,7 @@ static enum status check_size(const struct comm *c, struct error *error)
 
 /* Where the processes do not find each other, the first process of each host tells why: the plugin
  * may be missing on one host only. */
-enum status comm_world(struct comm **c, struct error *error)
+enum status comm_world(struct comm **c, double patience, struct error *error)
 {
     called = true;
     *c = NULL;
@@ -148,7 +149,7 @@ enum status comm_world(struct comm **c, struct error *error)
         *c = comm_self(error);
         return error->status;
     }
-    joined = open_world(c, error) == STATUS_OK && check_size(*c, error) == STATUS_OK;
+    joined = open_world(c, patience, error) == STATUS_OK && check_size(*c, error) == STATUS_OK;
     if (joined)
         return STATUS_OK;
     if ((!plugin || *c) && place().local_rank != 0)

@@ -19,8 +19,10 @@ bool comm_world_expected(void);
 /* *c = the communicator of all processes, which the caller closes before the process ends; of a
  * process on its own that of comm_self. To be called once, by the main thread, which alone uses *c
  * and what is split from *c. NULL on failure. STATUS_INPUT: there is no plugin, the plugin cannot
- * be loaded or is of another blco, or MPI does not see the processes that the launcher started. */
-enum status comm_world(struct comm **c, struct error *error);
+ * be loaded or is of another blco, or MPI does not see the processes that the launcher started.
+ * Where the other processes do not come for `patience` seconds, as they do not if they run
+ * something else, the process ends with one line and STATUS_INPUT. */
+enum status comm_world(struct comm **c, double patience, struct error *error);
 
 /* In a command whose processes work together, after the world was closed: whether this process
  * tells `error`, which ends the process; then the message begins with this process's rank where the

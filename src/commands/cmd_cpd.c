@@ -17,6 +17,7 @@
 #include "commands/cpd_record.h"
 #include "commands/cpd_signals.h"
 #include "commands/cpd_starts.h"
+#include "commands/ranks_join.h"
 
 /* Reads the start that --init names; with --fix, what is fixed must be there. */
 static enum status read_start(struct cpd_job *job, struct error *error)
@@ -119,7 +120,7 @@ static enum status finish(struct cpd_job *job, struct comm *world, struct error 
 static enum status run_processes(struct cpd_job *job, struct comm *world, struct error *error)
 {
     prepare(job, error);
-    if (comm_settle(world, error) != STATUS_OK)
+    if (comm_settle(world, error) != STATUS_OK || cpd_start_agree(job, world, error) != STATUS_OK)
         return error->status;
     if (cpd_rank(world, job, error) != STATUS_OK)
         return error->status;
@@ -215,20 +216,27 @@ static enum status run_ranks(struct cpd_job *job, struct comm *world, struct err
     return error->status;
 }
 
+/* On the processes that a launcher has started; *error says whether this one's options are wrong.
+ */
+static void run_world(struct cpd_job *job, struct error *error)
+{
+    struct comm *world;
+    if (ranks_join(&world, &job->arguments, cmd_cpd_sections, error) == STATUS_OK)
+        run_ranks(job, world, error); /* before comm_close(), which may end the process */
+    comm_close(world);
+}
+
 static void run(struct cpd_job *job, struct error *error)
 {
-    struct comm *world = NULL;
-    cpd_signals_count_asks();
     bool together = comm_world_expected();
     bool quiet = job->settings.common.quiet || comm_world_rank() > 0;
     job->settings.common.gpus.all_unless_given = together;
     progress_init(&job->progress, quiet ? NULL : stderr);
     progress_init(&job->results, comm_world_rank() > 0 ? NULL : stdout);
-    if (!together)
+    if (together)
+        run_world(job, error);
+    else if (error->status == STATUS_OK)
         run_ranks(job, NULL, error);
-    else if (comm_world(&world, error) == STATUS_OK)
-        run_ranks(job, world, error); /* before comm_close(), which may end the process */
-    comm_close(world);
     progress_clear(&job->progress);
 }
 
@@ -236,9 +244,11 @@ int cmd_cpd(int argc, char **argv, struct error *error)
 {
     struct cpd_job job = {.began = clock_now(), .record.fd = -1};
     job.times.start = job.began;
-    if (kept_arguments_copy(&job.arguments, argc, argv, error) == STATUS_OK &&
-        cpd_settings_parse(&job.settings, argc, argv, error) == STATUS_OK &&
-        !cmd_common_answered(&job.settings.common, cmd_cpd_help))
+    cpd_signals_count_asks();
+    if (kept_arguments_copy(&job.arguments, argc, argv, error) != STATUS_OK)
+        return (int)error->status;
+    cpd_settings_parse(&job.settings, argc, argv, error);
+    if (error->status != STATUS_OK || !cmd_common_answered(&job.settings.common, cmd_cpd_help))
         run(&job, error);
     cpd_job_free(&job);
     int number = job.result.interrupted ? job.result.interrupted : cpd_interrupted;

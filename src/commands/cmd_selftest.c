@@ -13,6 +13,7 @@
 #include "commands/cmd_common.h"
 #include "commands/machine_choice.h"
 #include "commands/rank_place.h"
+#include "commands/ranks_join.h"
 #include "selftest/scratch_folder.h"
 #include "selftest/selftest.h"
 
@@ -202,34 +203,41 @@ static void conclude(const struct selftest *t, double start, struct comm *world,
         comm_settle(world, error);
 }
 
-static enum status run(struct settings *s, struct error *error)
+static enum status run(struct settings *s, const struct kept_arguments *given, struct error *error)
 {
     struct comm *world = NULL;
     struct selftest t = {.out = stdout, .quiet = s->common.quiet, .verbose = s->verbose};
     const double start = clock_now();
-    const bool together = comm_world_expected();
-    if (!together)
-        run_process(s, &t, error);
-    else if (comm_world(&world, error) == STATUS_OK)
+    if (comm_world_expected() &&
+        ranks_join(&world, given, cmd_selftest_sections, error) == STATUS_OK)
         run_processes(s, &t, world, error);
+    else if (error->status == STATUS_OK)
+        run_process(s, &t, error);
     if (error->status == STATUS_OK)
         conclude(&t, start, world, error);
     comm_close(world);
     return error->status;
 }
 
+static enum status parse(struct settings *s, int argc, char **argv, struct error *error)
+{
+    int first;
+    cmd_common_init(&s->common);
+    if (cli_parse(argc, argv, cmd_selftest_sections, set_option, s, &first, error) == STATUS_OK &&
+        !s->common.help && !s->common.version && first < argc)
+        error_set(error, STATUS_INPUT, "'%s': no argument expected", argv[first]);
+    return error->status;
+}
+
 int cmd_selftest(int argc, char **argv, struct error *error)
 {
     struct settings settings = {0};
-    int first;
-    cmd_common_init(&settings.common);
-    if (cli_parse(argc, argv, cmd_selftest_sections, set_option, &settings, &first, error) !=
-            STATUS_OK ||
-        cmd_common_answered(&settings.common, cmd_selftest_help))
+    struct kept_arguments given;
+    if (kept_arguments_copy(&given, argc, argv, error) != STATUS_OK)
         return (int)error->status;
-    if (first < argc)
-        error_set(error, STATUS_INPUT, "'%s': no argument expected", argv[first]);
-    else
-        run(&settings, error);
+    if (parse(&settings, argc, argv, error) != STATUS_OK ||
+        !cmd_common_answered(&settings.common, cmd_selftest_help))
+        run(&settings, &given, error);
+    kept_arguments_free(&given);
     return (int)error->status;
 }

@@ -1,5 +1,6 @@
 #include "commands/cpd_job.h"
 
+#include <isa-l/crc64.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -65,6 +66,29 @@ struct ktensor_start cpd_start(const struct cpd_job *job)
                                                        : NULL,
                                   .init = s->init.init,
                                   .seed = s->seed};
+}
+
+static uint64_t hash_model(const struct ktensor *k)
+{
+    uint64_t crc =
+        crc64_ecma_refl(0, (const uint8_t *)k->lambda, k->lambda ? k->rank * sizeof *k->lambda : 0);
+    for (int n = 0; n < k->shape.order; n++)
+        crc = crc64_ecma_refl(crc, (const uint8_t *)k->factor[n],
+                              k->shape.dims[n] * k->rank * sizeof *k->factor[n]);
+    return crc;
+}
+
+enum status cpd_start_agree(const struct cpd_job *job, struct comm *world, struct error *error)
+{
+    const char *stem = job->settings.init_stem;
+    if (!stem)
+        return STATUS_OK;
+    const uint64_t mine = hash_model(&job->start);
+    uint64_t first = mine;
+    if (comm_broadcast(world, 0, &first, sizeof first, error) == STATUS_OK && first != mine)
+        error_set(error, STATUS_INPUT, "--init %s: another model than the one that rank 0 reads",
+                  stem);
+    return comm_settle(world, error);
 }
 
 void cpd_catch_signals(void)

@@ -94,6 +94,10 @@ bool cpd_last_rank(const struct cpd_job *job);
 enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape,
                             struct error *error);
 
+/* Refuses processes that have read different models as the start (--init); every process calls it.
+ * STATUS_INPUT, settled. */
+enum status cpd_start_agree(const struct cpd_job *job, struct comm *world, struct error *error);
+
 /* Shows the memory plan that was followed. */
 void cpd_show_plan(struct cpd_job *job, struct backend *b);
 

@@ -42,6 +42,19 @@ static enum status find_device(struct rank_place *p, const struct comm *c,
     return STATUS_OK;
 }
 
+/* Every rank has a GPU, or none has. */
+static enum status check_kinds(const struct rank_place *place, int ranks, struct error *error)
+{
+    for (int i = 1; i < ranks; i++)
+        if (!place[i].device_bus[0] != !place[0].device_bus[0])
+            return error_set(error, STATUS_INPUT,
+                             "rank %d, on host %s, works on %s, but rank 0, on host %s, on %s: "
+                             "--backend host, or a GPU for each rank, is needed",
+                             i, place[i].host, place[i].device_bus[0] ? "a GPU" : "processors",
+                             place[0].host, place[0].device_bus[0] ? "a GPU" : "processors");
+    return STATUS_OK;
+}
+
 static enum status check_devices(const struct rank_place *place, int ranks, struct error *error)
 {
     for (int i = 0; i < ranks; i++)
@@ -73,7 +86,8 @@ enum status rank_places(struct rank_place *place, struct comm *c, const struct c
     find_device(&mine, c, &common->gpus, kind, error);
     if (comm_settle(c, error) != STATUS_OK)
         return error->status;
-    if (comm_gather_all(c, &mine, sizeof mine, place, error) == STATUS_OK)
+    if (comm_gather_all(c, &mine, sizeof mine, place, error) == STATUS_OK &&
+        check_kinds(place, c->size, error) == STATUS_OK)
         check_devices(place, c->size, error);
     if (comm_settle(c, error) != STATUS_OK)
         return error->status;

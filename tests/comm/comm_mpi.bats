@@ -83,6 +83,16 @@ all_operations() {
     [ "$status" -eq 2 ]
 }
 
+@test "processes do not wait for one that never comes" {
+    needs_mpi
+    SECONDS=0
+    run ranks 3 absent
+    echo "exit $status after $SECONDS s: $output"
+    [ "$status" -ne 0 ] && [ $SECONDS -lt 20 ]
+    # the launcher itself may see it, and tell
+    [ "$(grep -c '^mpi_comm: 3 s have passed without the other processes' <<<"$output")" -eq 1 ] || [[ $output == *mpirun* ]]
+}
+
 @test "a process that is killed ends the others" {
     needs_mpi
     for pause in 0 0.7 1.3; do # from the moment at which all work

@@ -343,12 +343,12 @@ static enum status split(struct comm *c, int color, struct comm **part, struct e
     return STATUS_OK;
 }
 
-static enum status open_world(struct comm **c, struct error *error)
+static enum status open_world(struct comm **c, double patience, int place, struct error *error)
 {
     struct member *m;
     int rank = 0;
     *c = NULL;
-    if (mpi_life_start(error) != STATUS_OK ||
+    if (mpi_life_start(patience, place, error) != STATUS_OK ||
         finish(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "starting", error) != STATUS_OK ||
         open_member(&m, MPI_COMM_WORLD, 0, rank, error) != STATUS_OK)
         return error->status;

@@ -1,6 +1,9 @@
 #include "comm/mpi/mpi_life.h"
 
+#include <errno.h>
 #include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,6 +15,8 @@
     5 /* seconds in which another process tells the failure and ends this one */
 #define PATIENCE_ABORTED                                                                           \
     2.0 /* after an abort, in case that all ranks have found the same failure */
+
+#define MOST_PAUSE 5 /* seconds in which a lower rank that waits ends first */
 
 static struct {
     struct error reason; /* of an abort */
@@ -60,11 +65,53 @@ static void end(int code, void *unused)
     MPI_Finalize();
 }
 
-enum status mpi_life_start(struct error *error)
+/* Waits beside the thread in which MPI starts: nothing can be asked of MPI meanwhile. */
+struct watch {
+    pthread_t thread;
+    pthread_mutex_t gate; /* closed until MPI has started */
+    double seconds, pause;
+};
+
+/* The launcher ends the other processes during the pause. */
+static void *watch_start(void *watch)
+{
+    struct watch *w = watch;
+    struct timespec end;
+    char text[256];
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += (time_t)(w->seconds + w->pause);
+    if (pthread_mutex_timedlock(&w->gate, &end) == ETIMEDOUT) {
+        int length = snprintf(text, sizeof text,
+                              "%s: %.0f s have passed without the other processes: each one that "
+                              "the launcher starts must run the same command\n",
+                              program_invocation_short_name, w->seconds);
+        if (write(STDERR_FILENO, text, (size_t)length) >= 0)
+            _exit(STATUS_INPUT);
+        _exit(STATUS_INTERNAL);
+    }
+    pthread_mutex_unlock(&w->gate);
+    return NULL;
+}
+
+/* Starts MPI while a thread watches how long that takes. */
+static enum status start(double patience, int rank, int *provided, struct error *error)
+{
+    struct watch w = {.gate = PTHREAD_MUTEX_INITIALIZER,
+                      .seconds = patience,
+                      .pause = rank < MOST_PAUSE ? rank : MOST_PAUSE};
+    pthread_mutex_lock(&w.gate);
+    if (pthread_create(&w.thread, NULL, watch_start, &w) != 0)
+        return error_set(error, STATUS_MEMORY, "no thread can be started");
+    int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, provided);
+    pthread_mutex_unlock(&w.gate);
+    pthread_join(w.thread, NULL);
+    return mpi_life_check(code, "starting", error);
+}
+
+enum status mpi_life_start(double patience, int rank, struct error *error)
 {
     int provided;
-    if (mpi_life_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "starting",
-                       error) != STATUS_OK)
+    if (start(patience, rank, &provided, error) != STATUS_OK)
         return error->status;
     life.closing = MPI_REQUEST_NULL;
     if (on_exit(end, NULL) != 0)

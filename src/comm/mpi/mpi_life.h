@@ -8,8 +8,10 @@
 #include "base/error.h"
 
 /* Starts MPI, and lets MPI take part in the end of this process. To be called once, by the thread
- * that will make all calls of MPI. STATUS_INTERNAL. */
-enum status mpi_life_start(struct error *error);
+ * that will make all calls of MPI. Where the other processes do not come for `patience` seconds,
+ * the process ends with one line and STATUS_INPUT; of several that wait, the lowest one first.
+ * STATUS_INTERNAL, STATUS_MEMORY. */
+enum status mpi_life_start(double patience, int rank, struct error *error);
 
 /* STATUS_OK where `code`, which a function of MPI has returned, is a success; otherwise
  * STATUS_INTERNAL with MPI's own words and `what` ("adding up"). */

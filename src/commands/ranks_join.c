@@ -1,0 +1,183 @@
+#include "commands/ranks_join.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/printable.h"
+#include "base/version.h"
+#include "comm/comm_world.h"
+
+#define PATIENCE     120.0 /* seconds that the processes wait for each other at the start */
+#define MOST_OPTIONS 64
+#define SHOWN        256 /* bytes of a text line that a message shows */
+
+/* What a process may have for itself: its place, its memory, what it prints. Each other option is
+ * compared. */
+static const char *const may_differ[] = {"threads", "gpus",    "memory", "host-memory",
+                                         "quiet",   "verbose", "help",   "version"};
+
+/* What a process was asked for, a text line for each thing, in the order of the tables. */
+struct request {
+    const struct cli_option *option[MOST_OPTIONS];
+    char *value[MOST_OPTIONS]; /* as given; NULL: not given; owned */
+    int options;
+    char *text; /* the text lines; owned */
+};
+
+static bool is_compared(const struct cli_option *o)
+{
+    for (size_t i = 0; i < sizeof may_differ / sizeof *may_differ; i++)
+        if (strcmp(o->name, may_differ[i]) == 0)
+            return false;
+    return true;
+}
+
+static void list_options(struct request *r, const struct cli_section *sections)
+{
+    for (; sections->title; sections++)
+        for (const struct cli_option *o = sections->options; o->name; o++)
+            if (is_compared(o) && r->options < MOST_OPTIONS)
+                r->option[r->options++] = o;
+}
+
+/* A cli_setter. Of an option that is given several times, each value counts. */
+static enum status note_option(void *request, int key, const char *text, struct error *error)
+{
+    struct request *r = request;
+    for (int i = 0; i < r->options; i++) {
+        if (r->option[i]->key != key)
+            continue;
+        char *before = r->value[i];
+        r->value[i] = memory_text(error, "%s%s%s", before ? before : "", before ? " " : "",
+                                  text ? text : "given");
+        memory_free(before);
+    }
+    return error->status;
+}
+
+/* Adds "name value"; no text line has a control character. */
+static void add_line(struct request *r, const char *name, const char *value, struct error *error)
+{
+    size_t room = PRINTABLE_ROOM(strlen(value) + 1);
+    char *before = r->text, *shown = memory_array(room, 1, error);
+    r->text = NULL;
+    if (shown)
+        r->text = memory_text(error, "%s%s %s\n", before ? before : "", name,
+                              printable(value, shown, room));
+    memory_free(shown);
+    memory_free(before);
+}
+
+static const char *without_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* `argv` is changed by parsing. */
+static enum status describe(struct request *r, int argc, char **argv,
+                            const struct cli_section *sections, struct error *error)
+{
+    char name[64];
+    int first;
+    list_options(r, sections);
+    if (cli_parse(argc, argv, sections, note_option, r, &first, error) != STATUS_OK)
+        return error->status;
+    add_line(r, "blco", argv[0], error);
+    add_line(r, "version", version_text, error);
+    for (int i = 0; i < r->options && error->status == STATUS_OK; i++) {
+        snprintf(name, sizeof name, "--%s", r->option[i]->name);
+        add_line(r, name, r->value[i] ? r->value[i] : "not given", error);
+    }
+    for (int i = first; i < argc && error->status == STATUS_OK; i++)
+        add_line(r, "file", without_folder(argv[i]), error);
+    return error->status;
+}
+
+static void free_request(struct request *r)
+{
+    for (int i = 0; i < r->options; i++)
+        memory_free(r->value[i]);
+    memory_free(r->text);
+}
+
+/* The next text line of *text, of `length` bytes; of length 0 at the end. */
+static const char *next_line(const char **text, int *length)
+{
+    const char *line = *text;
+    *length = (int)strcspn(line, "\n");
+    *text = line + *length + (line[*length] == '\n');
+    return line;
+}
+
+/* The first text line of `mine` that is not the one of `first`. */
+static enum status compare(const char *mine, const char *first, struct error *error)
+{
+    int here, there;
+    while (*mine || *first) {
+        const char *a = next_line(&mine, &here), *b = next_line(&first, &there);
+        if (here == there && memcmp(a, b, (size_t)here) == 0)
+            continue;
+        return error_set(error, STATUS_INPUT,
+                         "%.*s, but on rank 0 %.*s: expected the same on all ranks",
+                         here < SHOWN ? here : SHOWN, here ? a : "no more files",
+                         there < SHOWN ? there : SHOWN, there ? b : "no more files");
+    }
+    return STATUS_OK;
+}
+
+/* Compares r with rank 0's; the ranks that differ fail. */
+static enum status compare_with_first(const struct request *r, struct comm *world,
+                                      struct error *error)
+{
+    uint64_t size = r->text ? strlen(r->text) + 1 : 0;
+    if (comm_broadcast(world, 0, &size, sizeof size, error) != STATUS_OK)
+        return error->status;
+    char *first = memory_zeros(size, 1, error);
+    if (!first) {
+        comm_abort(world, error);
+        return error->status;
+    }
+    if (world->rank == 0)
+        memcpy(first, r->text, size);
+    if (comm_broadcast(world, 0, first, size, error) == STATUS_OK)
+        compare(r->text, first, error);
+    memory_free(first);
+    return error->status;
+}
+
+static enum status compare_requests(struct comm *world, const struct kept_arguments *given,
+                                    const struct cli_section *sections, struct error *error)
+{
+    struct request mine = {0};
+    int argc = given->count - 1; /* without the program */
+    char **argv = memory_array((size_t)argc + 1, sizeof *argv, error);
+    if (argv) {
+        memcpy(argv, given->text + 1, (size_t)argc * sizeof *argv);
+        argv[argc] = NULL;
+        describe(&mine, argc, argv, sections, error);
+    }
+    if (comm_settle(world, error) == STATUS_OK) {
+        compare_with_first(&mine, world, error);
+        comm_settle(world, error);
+    }
+    free_request(&mine);
+    memory_free(argv);
+    return error->status;
+}
+
+enum status ranks_join(struct comm **world, const struct kept_arguments *given,
+                       const struct cli_section *sections, struct error *error)
+{
+    const struct error wrong = *error;
+    *error = (struct error){0};
+    if (comm_world(world, PATIENCE, error) != STATUS_OK) {
+        if (wrong.status != STATUS_OK && error->message[0])
+            *error = wrong;
+        return error->status;
+    }
+    *error = wrong;
+    return comm_settle(*world, error) == STATUS_OK
+               ? compare_requests(*world, given, sections, error)
+               : error->status;
+}
