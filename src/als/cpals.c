@@ -199,6 +199,7 @@ static enum status iterate_all(struct run *run, struct error *error)
 {
     const struct cpals_options *options = run->options;
     struct cpals_result *result = run->result;
+    progress_skip(run->progress, (double)result->iterations / options->max_iterations);
     while (result->stop == CPALS_GOES_ON) {
         if (iterate(run, error) != STATUS_OK)
             return error->status;

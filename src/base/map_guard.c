@@ -2,9 +2,12 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/terminal.h"
 
 #define NAME_BYTES 1024
 
@@ -17,6 +20,7 @@ static struct {
 
 static char program_name[64];
 static int exit_status;
+static bool rewrites; /* standard error may have a text line of progress */
 static struct sigaction before;
 
 static void append(char *text, size_t *used, const char *more)
@@ -31,7 +35,7 @@ static void tell(const char *name)
 {
     char text[sizeof program_name + NAME_BYTES + 128];
     size_t used = 0;
-    if (isatty(STDERR_FILENO))
+    if (rewrites)
         append(text, &used, "\r\x1b[K"); /* over the line of progress */
     append(text, &used, program_name);
     append(text, &used, ": ");
@@ -59,6 +63,7 @@ void map_guard_install(const char *program, int status)
     struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
     strncpy(program_name, program, sizeof program_name - 1);
     exit_status = status;
+    rewrites = terminal_rewrites(STDERR_FILENO);
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, &before);
 }

@@ -7,18 +7,22 @@
 
 #include "base/clock.h"
 #include "base/printable.h"
+#include "base/terminal.h"
 
 #define INTERVAL      0.1 /* seconds between two states of the text line */
+#define FIRST_LINE    10  /* seconds                                     */
+#define MOST_INTERVAL 600 /* seconds                                     */
 #define DEFAULT_WIDTH 80
 #define TEXT_ROOM     8192 /* bytes of a text line: two paths and some words */
 
 /* Takes a terminal's cursor back to the beginning of the text line and clears the text line. */
 #define WIPE "\r\033[K"
 
-void progress_init(struct progress *p, FILE *stream)
+void progress_init(struct progress *p, FILE *stream, enum progress_kind kind)
 {
     *p = (struct progress){.stream = stream, .stage_start = clock_now()};
-    p->terminal = stream && isatty(fileno(stream));
+    p->terminal = kind == PROGRESS_AUTO && stream && terminal_rewrites(fileno(stream));
+    p->lines = kind != PROGRESS_NEVER;
 }
 
 static bool is_quiet(const struct progress *p)
@@ -63,8 +67,17 @@ void progress_stage(struct progress *p, const char *format, ...)
     va_end(args);
     p->stage_start = clock_now();
     p->last_shown = 0;
+    p->next_line = FIRST_LINE;
+    p->interval = 2 * FIRST_LINE;
+    p->skipped = 0;
     if (p->terminal)
         show(p, p->stage);
+}
+
+void progress_skip(struct progress *p, double fraction)
+{
+    if (!is_quiet(p))
+        p->skipped = fraction;
 }
 
 /* "3 s", "4 min", "2.5 h" */
@@ -78,39 +91,72 @@ static void describe_seconds(double seconds, char *text, size_t size)
         snprintf(text, size, "%.1f h", seconds / 3600);
 }
 
-void progress_update(struct progress *p, double fraction, const char *format, ...)
+/* ", 3 min left", or nothing where it is unknown, in left[0..size). */
+static const char *time_left(const struct progress *p, double now, double fraction, char *left,
+                             size_t size)
 {
-    if (is_quiet(p) || !p->terminal)
-        return;
-    double now = clock_now();
-    if (now - p->last_shown < INTERVAL)
-        return;
-    p->last_shown = now;
-
-    char detail[256], text[1024], left[32];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(detail, sizeof detail, format, args);
-    va_end(args);
-    if (fraction > 0 && fraction <= 1) {
-        describe_seconds((now - p->stage_start) * (1 - fraction) / fraction, left, sizeof left);
-        snprintf(text, sizeof text, "%s: %s, %.0f %%, %s left", p->stage, detail, 100 * fraction,
-                 left);
-    } else {
-        snprintf(text, sizeof text, "%s: %s", p->stage, detail);
+    left[0] = '\0';
+    if (fraction > p->skipped && fraction <= 1) {
+        char text[32];
+        describe_seconds((now - p->stage_start) * (1 - fraction) / (fraction - p->skipped), text,
+                         sizeof text);
+        snprintf(left, size, ", %s left", text);
     }
-    show(p, text);
+    return left;
+}
+
+/* Whether the state of the stage is to be shown now; if so, the next time is settled. */
+static bool is_due(struct progress *p, double now)
+{
+    if (p->terminal) {
+        bool due = now - p->last_shown >= INTERVAL;
+        p->last_shown = due ? now : p->last_shown;
+        return due;
+    }
+    if (!p->lines || now - p->stage_start < p->next_line)
+        return false;
+    while (p->next_line <= now - p->stage_start) {
+        p->next_line += p->interval;
+        p->interval = 2 * p->interval < MOST_INTERVAL ? 2 * p->interval : MOST_INTERVAL;
+    }
+    return true;
+}
+
+static void print_line(struct progress *p, const char *text)
+{
+    char shown[PRINTABLE_ROOM(TEXT_ROOM)];
+    progress_clear(p);
+    fprintf(p->stream, "%s\n", printable(text, shown, sizeof shown));
+    fflush(p->stream);
 }
 
 /* Prints a text line that stays; the stage, where not empty, comes first. */
 static void print_text_line(struct progress *p, const char *stage, const char *format, va_list args)
 {
-    char text[TEXT_ROOM], shown[PRINTABLE_ROOM(TEXT_ROOM)];
+    char text[TEXT_ROOM];
     int used = snprintf(text, sizeof text, "%s%s", stage, stage[0] ? ": " : "");
     vsnprintf(text + used, sizeof text - (size_t)used, format, args);
-    progress_clear(p);
-    fprintf(p->stream, "%s\n", printable(text, shown, sizeof shown));
-    fflush(p->stream);
+    print_line(p, text);
+}
+
+void progress_update(struct progress *p, double fraction, const char *format, ...)
+{
+    double now = clock_now();
+    if (is_quiet(p) || !is_due(p, now))
+        return;
+    char detail[256], text[1024], left[48], percent[16] = "";
+    va_list args;
+    va_start(args, format);
+    vsnprintf(detail, sizeof detail, format, args);
+    va_end(args);
+    if (p->terminal && fraction > 0 && fraction <= 1)
+        snprintf(percent, sizeof percent, ", %.0f %%", 100 * fraction);
+    time_left(p, now, fraction, left, sizeof left);
+    snprintf(text, sizeof text, "%s: %s%s%s", p->stage, detail, percent, left);
+    if (p->terminal)
+        show(p, text);
+    else
+        print_line(p, text);
 }
 
 void progress_done(struct progress *p, const char *format, ...)

@@ -276,7 +276,7 @@ static enum status show(const struct job *job, struct error *error)
 
 static enum status run(struct job *job, struct error *error)
 {
-    progress_init(&job->progress, job->common.quiet ? NULL : stderr);
+    cmd_show_progress(&job->progress, &job->common);
     if (prepare(job, error) == STATUS_OK && measure(job, error) == STATUS_OK &&
         write_record(job, error) == STATUS_OK) {
         if (!job->to_fit.wanted)

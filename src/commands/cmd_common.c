@@ -8,7 +8,6 @@
 #include "als/momentum.h"
 #include "base/machine.h"
 #include "base/printable.h"
-#include "base/progress.h"
 #include "base/threads.h"
 #include "base/version.h"
 #include "commands/cli_modes.h"
@@ -61,6 +60,9 @@ const struct cli_option cmd_host_options[] = {
     {NULL, 0, NULL, NULL}};
 
 const struct cli_option cmd_general_options[] = {
+    {"progress", CMD_KEY_PROGRESS, "auto|lines|never",
+     "what a long stage shows: a text line now and\nthen, on a terminal one that changes (auto); "
+     "text\nlines, on a terminal, too (lines); nothing (never)"},
     {"quiet", 'q', NULL, "print nothing but results and errors"},
     {"help", CLI_KEY_HELP, NULL, "print this help"},
     {"version", CLI_KEY_VERSION, NULL, "print the version"},
@@ -129,6 +131,16 @@ static enum status set_acceleration(struct cmd_common *common, const char *text,
     return error->status;
 }
 
+static enum status set_progress(struct cmd_common *common, const char *text, struct error *error)
+{
+    static const char *const names[] = {
+        [PROGRESS_AUTO] = "auto", [PROGRESS_LINES] = "lines", [PROGRESS_NEVER] = "never", NULL};
+    int choice = 0;
+    cli_choice("--progress", text, names, &choice, error);
+    common->progress = (enum progress_kind)choice;
+    return error->status;
+}
+
 static enum status set_backend(struct cmd_common *common, const char *text, struct error *error)
 {
     static const char *const names[] = {"auto", "cuda", "host", NULL};
@@ -188,6 +200,8 @@ enum status cmd_common_set(void *settings, int key, const char *text, struct err
         return set_acceleration(common, text, error);
     case CMD_KEY_NONNEG:
         return set_nonneg(common, text, error);
+    case CMD_KEY_PROGRESS:
+        return set_progress(common, text, error);
     case CMD_KEY_SHARING:
         return set_sharing(common, text, error);
     default:
@@ -204,6 +218,11 @@ bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *str
     else if (common->version)
         printf("blco %s\n", version_text);
     return common->help || common->version;
+}
+
+void cmd_show_progress(struct progress *p, const struct cmd_common *common)
+{
+    progress_init(p, common->quiet ? NULL : stderr, common->progress);
 }
 
 void cmd_print_tensor(const char *path)
@@ -245,7 +264,7 @@ enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd
     cmd_set_threads(common->threads, 1);
     if (threads_start(error) != STATUS_OK)
         return error->status;
-    progress_init(&progress, common->quiet ? NULL : stderr);
+    cmd_show_progress(&progress, common);
     progress_stage(&progress, "reading %s", stem);
     ktensor_read(k, stem, 0, error);
     progress_clear(&progress);

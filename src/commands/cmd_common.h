@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "base/json.h"
+#include "base/progress.h"
 #include "commands/cli.h"
 #include "commands/cmd_ranks.h"
 #include "formats/tns/tns_options.h"
@@ -29,11 +30,13 @@ enum {
     CMD_KEY_GPUS,
     CMD_KEY_ACCELERATE,
     CMD_KEY_NONNEG,
+    CMD_KEY_PROGRESS,
     CMD_KEY_OWN /* the first key of a command's own options */
 };
 
 struct cmd_common {
     bool help, version, quiet;
+    enum progress_kind progress;    /* --progress                      */
     int threads;                    /* 0: not given                    */
     struct tns_options tns;         /* --index-base, --dims            */
     const char *backend;            /* auto, cuda or host; not owned   */
@@ -48,7 +51,8 @@ extern const struct cli_option cmd_machine_options[]; /* --backend -t --memory -
 extern const struct cli_option cmd_ranks_options[];   /* --gpus --grid                           */
 extern const struct cli_option cmd_threads_options[]; /* -t                                      */
 extern const struct cli_option cmd_host_options[];    /* -t --host-memory: for work without a GPU */
-extern const struct cli_option cmd_general_options[]; /* -q -h -V                                */
+extern const struct cli_option cmd_general_options[]; /* --progress -q -h -V                     */
+#define cmd_plain_options (cmd_general_options + 1)   /* without --progress                      */
 
 void cmd_common_init(struct cmd_common *common);
 
@@ -59,6 +63,9 @@ enum status cmd_common_set(void *common, int key, const char *text, struct error
 /* Calls help(stdout) or prints the version, if the user asked for it. Returns whether the user
  * asked: the command then has nothing else to do. */
 bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *stream));
+
+/* Progress on standard error, as -q and --progress ask for. */
+void cmd_show_progress(struct progress *p, const struct cmd_common *common);
 
 /* Prints the tensor's name; "-" is standard input. */
 void cmd_print_tensor(const char *path);

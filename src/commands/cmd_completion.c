@@ -4,8 +4,7 @@
 #include "commands/cmd_common.h"
 #include "commands/completion.h"
 
-const struct cli_section cmd_completion_sections[] = {{"General", cmd_general_options},
-                                                      {NULL, NULL}};
+const struct cli_section cmd_completion_sections[] = {{"General", cmd_plain_options}, {NULL, NULL}};
 
 void cmd_completion_help(FILE *stream)
 {

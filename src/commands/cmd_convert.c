@@ -254,7 +254,7 @@ static enum status convert(struct settings *s, struct error *error)
     if (threads_start(error) != STATUS_OK)
         return error->status;
     s->memory = cmd_host_memory(&s->common);
-    progress_init(&progress, s->common.quiet ? NULL : stderr);
+    cmd_show_progress(&progress, &s->common);
     if (from == TENSOR_BLCO && to == TENSOR_BLCO)
         blco_to_blco(s, &progress, error);
     else if (from == TENSOR_BLCO)

@@ -231,8 +231,8 @@ static void run(struct cpd_job *job, struct error *error)
     bool together = comm_world_expected();
     bool quiet = job->settings.common.quiet || comm_world_rank() > 0;
     job->settings.common.gpus.all_unless_given = together;
-    progress_init(&job->progress, quiet ? NULL : stderr);
-    progress_init(&job->results, comm_world_rank() > 0 ? NULL : stdout);
+    progress_init(&job->progress, quiet ? NULL : stderr, job->settings.common.progress);
+    progress_init(&job->results, comm_world_rank() > 0 ? NULL : stdout, PROGRESS_NEVER);
     if (together)
         run_world(job, error);
     else if (error->status == STATUS_OK)

@@ -294,7 +294,7 @@ static enum status generate(const struct settings *s, const char *path, struct e
     cmd_set_threads(s->common.threads, 1);
     if (threads_start(error) != STATUS_OK)
         return error->status;
-    progress_init(&progress, s->common.quiet ? NULL : stderr);
+    cmd_show_progress(&progress, &s->common);
     double start = clock_now();
     uint64_t nnz = spec.nnz;
     if (s->rank)

@@ -167,7 +167,7 @@ static enum status gather(struct findings *f, const char *path, struct cmd_commo
     int threads = cmd_set_threads(common->threads, 1);
     if (threads_start(error) != STATUS_OK)
         return error->status;
-    progress_init(&progress, common->quiet ? NULL : stderr);
+    cmd_show_progress(&progress, common);
     f->memory = cmd_host_memory(common);
     f->wanted = common->ranks;
     if (f->format == TENSOR_BLCO)

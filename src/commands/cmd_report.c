@@ -244,7 +244,7 @@ static enum status write_page(struct job *job, struct error *error)
 
 static enum status run(struct job *job, struct error *error)
 {
-    progress_init(&job->progress, job->common.quiet ? NULL : stderr);
+    cmd_show_progress(&job->progress, &job->common);
     if (name_files(job, error) == STATUS_OK &&
         outfile_check(job->output_path, error) == STATUS_OK && prepare(job, error) == STATUS_OK &&
         write_page(job, error) == STATUS_OK)

@@ -30,7 +30,7 @@ static const struct cli_option selftest_options[] = {
     {NULL, 0, NULL, NULL}};
 
 const struct cli_section cmd_selftest_sections[] = {
-    {"Self-test", selftest_options}, {"General", cmd_general_options}, {NULL, NULL}};
+    {"Self-test", selftest_options}, {"General", cmd_plain_options}, {NULL, NULL}};
 
 void cmd_selftest_help(FILE *stream)
 {

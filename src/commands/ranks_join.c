@@ -13,8 +13,8 @@
 
 /* What a process may have for itself: its place, its memory, what it prints. Each other option is
  * compared. */
-static const char *const may_differ[] = {"threads", "gpus",    "memory", "host-memory",
-                                         "quiet",   "verbose", "help",   "version"};
+static const char *const may_differ[] = {"threads", "gpus",     "memory", "host-memory", "quiet",
+                                         "verbose", "progress", "help",   "version"};
 
 /* What a process was asked for, a text line for each thing, in the order of the tables. */
 struct request {

@@ -17,7 +17,7 @@ static char *shown(bool terminal)
     FILE *stream = open_memstream(&text, &size);
     assert_non_null(stream);
     struct progress p;
-    progress_init(&p, stream);
+    progress_init(&p, stream, PROGRESS_AUTO);
     assert_false(p.terminal);
     p.terminal = terminal;
     progress_stage(&p, "reading %s", "x.tns");
@@ -64,7 +64,7 @@ static void long_lines_are_cut(void **state)
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     struct progress p;
-    progress_init(&p, stream);
+    progress_init(&p, stream, PROGRESS_AUTO);
     p.terminal = true;
     progress_stage(&p, "reading %s", name);
     progress_update(&p, -1, "%s", name);
@@ -84,7 +84,7 @@ static void control_characters_are_escaped(void **state)
         FILE *stream = open_memstream(&text, &size);
         assert_non_null(stream);
         struct progress p;
-        progress_init(&p, stream);
+        progress_init(&p, stream, PROGRESS_AUTO);
         p.terminal = terminal;
         progress_stage(&p, "reading %s", "a\n\x1b[2J");
         progress_note(&p, "%s", "b\xff");
@@ -97,11 +97,80 @@ static void control_characters_are_escaped(void **state)
     }
 }
 
+/* What a stage of 1000 steps of a second each shows elsewhere than on a terminal, 1000 of 4000
+ * steps done before. The caller frees the text. */
+static char *long_stage(enum progress_kind kind)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    struct progress p;
+    progress_init(&p, stream, kind);
+    for (int stage = 0; stage < 2; stage++) {
+        progress_stage(&p, "stage %d", stage);
+        progress_skip(&p, 0.25);
+        for (int step = 1001; step <= 4000; step++) {
+            p.stage_start -= 1; /* as if a second had passed */
+            progress_update(&p, step / 4000., "step %d", step);
+        }
+    }
+    progress_stage(&p, "unknown");
+    p.stage_start -= 11;
+    progress_update(&p, -1, "sorting");
+    progress_done(&p, "done");
+    fclose(stream);
+    return text;
+}
+
+static void long_stages_show_lines(void **state)
+{
+    (void)state;
+#define STAGE(number)                                                                              \
+    number ": step 1010, 50 min left\n" number ": step 1030, 50 min left\n" number                 \
+           ": step 1070, 49 min left\n" number ": step 1150, 48 min left\n" number                 \
+           ": step 1310, 45 min left\n" number ": step 1630, 40 min left\n" number                 \
+           ": step 2230, 30 min left\n" number ": step 2830, 20 min left\n" number                 \
+           ": step 3430, 10 min left\n"
+    for (int kind = PROGRESS_AUTO; kind <= PROGRESS_LINES; kind++) {
+        char *text = long_stage((enum progress_kind)kind);
+        assert_string_equal(text, STAGE("stage 0") STAGE("stage 1") "unknown: sorting\n"
+                                                                    "unknown: done\n");
+        free(text);
+    }
+    char *text = long_stage(PROGRESS_NEVER);
+    assert_string_equal(text, "unknown: done\n");
+    free(text);
+}
+
+/* A line that is late moves no later one, and is not made up for by several. */
+static void late_updates_show_one_line(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    struct progress p;
+    progress_init(&p, stream, PROGRESS_AUTO);
+    progress_stage(&p, "stage");
+    p.stage_start -= 100;
+    for (int i = 0; i < 3; i++)
+        progress_update(&p, -1, "late");
+    p.stage_start -= 49;
+    progress_update(&p, -1, "early");
+    p.stage_start -= 2;
+    progress_update(&p, -1, "in time");
+    fclose(stream);
+    assert_string_equal(text, "stage: late\nstage: in time\n");
+    free(text);
+}
+
 static void quiet_shows_nothing(void **state)
 {
     (void)state;
     struct progress quiet;
-    progress_init(&quiet, NULL);
+    progress_init(&quiet, NULL, PROGRESS_AUTO);
     struct progress *none[] = {&quiet, NULL};
     for (int i = 0; i < 2; i++) {
         progress_stage(none[i], "reading");
@@ -116,8 +185,9 @@ static void quiet_shows_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_lines_elsewhere), cmocka_unit_test(one_line_on_a_terminal),
-        cmocka_unit_test(long_lines_are_cut),    cmocka_unit_test(control_characters_are_escaped),
+        cmocka_unit_test(long_stages_show_lines), cmocka_unit_test(late_updates_show_one_line),
+        cmocka_unit_test(plain_lines_elsewhere),  cmocka_unit_test(one_line_on_a_terminal),
+        cmocka_unit_test(long_lines_are_cut),     cmocka_unit_test(control_characters_are_escaped),
         cmocka_unit_test(quiet_shows_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,7 @@ free memory 1G 2G
 free host-memory 1G 500M
 free quiet
 free verbose
+free progress lines never
 left help
 left version
 END

@@ -34,7 +34,7 @@ static void begin(struct cpd_job *job, const struct backend_kind *kind, const ch
     cmd_common_init(&job->settings.common);
     job->settings.common.backend = backend;
     job->choice = (struct machine_choice){.common = &job->settings.common, .kind = kind};
-    progress_init(&job->progress, NULL);
+    progress_init(&job->progress, NULL, PROGRESS_AUTO);
     backend_wake_begin(&job->wake, kind, 0);
 }
 

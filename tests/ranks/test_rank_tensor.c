@@ -205,7 +205,7 @@ static void test_notes(void **state)
     struct progress progress;
     FILE *stream = fmemopen(said, sizeof said, "w");
     assert_non_null(stream);
-    progress_init(&progress, stream);
+    progress_init(&progress, stream, PROGRESS_AUTO);
     const struct job like = {.path = scratch_text("x.tns", "1 1 1\n2 2 2\n1 1 3\n2 1 0\n1 1 4\n"),
                              .options = one_based,
                              .progress = &progress};
