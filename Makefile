@@ -47,11 +47,12 @@ ifeq ($(VARIANT),fuzz)
             -fno-sanitize-recover=all -Wno-pass-failed
 endif
 # libgomp becomes a part of the program where the compiler has it as an archive: src/base/threads.c can
-# then say how long idle threads wait.
+# then say how long idle threads wait, and src/base/openmp_faults.c what libgomp finds wrong.
 GCC  := $(findstring gcc version,$(shell $(CC) -v 2>&1))
 GOMP := $(if $(GCC),$(wildcard $(shell $(CC) -print-file-name=libgomp.a)))
 HIDE := -Wl,--exclude-libs,libgomp.a
-LIBS := $(if $(GOMP),$(HIDE) $(GOMP),$(OPENMP)) $(LIBS)
+WRAP := -Wl,--wrap=gomp_error,--wrap=gomp_fatal,--undefined=__wrap_gomp_error
+LIBS := $(if $(GOMP),$(HIDE) $(WRAP) $(GOMP),$(OPENMP)) $(LIBS)
 # What runs is shown in short; V=1 shows the commands.
 ifneq ($(V),1)
   .SILENT:

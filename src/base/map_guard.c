@@ -2,12 +2,11 @@
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/terminal.h"
+#include "base/last_words.h"
 
 #define NAME_BYTES 1024
 
@@ -18,32 +17,8 @@ static struct {
     char name[NAME_BYTES];
 } map[MAP_GUARD_MAPS] = {{.taken = ATOMIC_FLAG_INIT}};
 
-static char program_name[64];
 static int exit_status;
-static bool rewrites; /* standard error may have a text line of progress */
 static struct sigaction before;
-
-static void append(char *text, size_t *used, const char *more)
-{
-    size_t length = strlen(more);
-    memcpy(text + *used, more, length);
-    *used += length;
-}
-
-/* One line, by what a signal handler may call. */
-static void tell(const char *name)
-{
-    char text[sizeof program_name + NAME_BYTES + 128];
-    size_t used = 0;
-    if (rewrites)
-        append(text, &used, "\r\x1b[K"); /* over the line of progress */
-    append(text, &used, program_name);
-    append(text, &used, ": ");
-    append(text, &used, name);
-    append(text, &used, ": became shorter while it was read, or its disk failed\n");
-    if (write(STDERR_FILENO, text, used) < 0)
-        _exit(exit_status);
-}
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
@@ -52,7 +27,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     uintptr_t at = (uintptr_t)info->si_addr;
     for (int i = 0; i < MAP_GUARD_MAPS; i++)
         if (at < atomic_load(&map[i].end) && at >= atomic_load(&map[i].begin)) {
-            tell(map[i].name);
+            last_words(map[i].name, "became shorter while it was read, or its disk failed");
             _exit(exit_status);
         }
     sigaction(SIGBUS, &before, NULL); /* the access is made again, with the handler before */
@@ -61,9 +36,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 void map_guard_install(const char *program, int status)
 {
     struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
-    strncpy(program_name, program, sizeof program_name - 1);
+    last_words_begin(program);
     exit_status = status;
-    rewrites = terminal_rewrites(STDERR_FILENO);
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, &before);
 }

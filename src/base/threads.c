@@ -3,23 +3,64 @@
 #include <malloc.h>
 #include <omp.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "base/memory.h"
+#include "base/number.h"
+#include "base/openmp_faults.h"
 
 /* Turns of libgomp's waiting loop, of about 20 ns to 50 ns each (libgomp's manual,
  * "GOMP_SPINCOUNT"): 300000 unless it is told otherwise. With 1000, threads sleep while one of them
  * solves for R = 40, and iterations of 0.4 ms take longer. */
 #define TURNS "3000"
 
+#define MOST_THREADS 1000000
+#define LEAST_STACK  (200 * 1024) /* bytes: with 64 kB some commands crash */
+
 /* libgomp reads its environment before main, but after constructors of this priority: the Makefile
  * links libgomp into the program. */
-__attribute__((constructor(101))) static void wait_briefly(void)
+static void wait_briefly(void)
 {
     if (!getenv("OMP_WAIT_POLICY"))
         setenv("GOMP_SPINCOUNT", TURNS, 0);
+}
+
+/* Whether the text is a list of numbers from 1, as of nested teams. */
+static bool is_list_of_threads(const char *text)
+{
+    const char *end = text + strlen(text);
+    uint64_t number = 0;
+    for (;; text++) {
+        text = number_parse_unsigned(text, end, &number);
+        if (!text || number < 1 || number > MOST_THREADS)
+            return false;
+        if (text == end)
+            return true;
+        if (*text != ',')
+            return false;
+    }
+}
+
+/* An empty OMP_NUM_THREADS is none, as a batch script may leave one. */
+static void judge_number(void)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+    if (!text || is_list_of_threads(text))
+        return;
+    if (*text)
+        openmp_faults_note("OMP_NUM_THREADS=%s: expected a number of threads from 1 to %d", text,
+                           MOST_THREADS);
+    unsetenv("OMP_NUM_THREADS");
+}
+
+__attribute__((constructor(101))) static void prepare_environment(void)
+{
+    wait_briefly();
+    judge_number();
 }
 
 static void *wait_at(void *gate)
@@ -48,6 +89,18 @@ static enum status try_threads(pthread_t *thread, int count, struct error *error
     return error->status;
 }
 
+/* Bytes of the stack of this thread; of the first one the most that it may have. */
+static size_t stack_size(void)
+{
+    pthread_attr_t attributes;
+    size_t bytes = SIZE_MAX;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        pthread_attr_getstacksize(&attributes, &bytes);
+        pthread_attr_destroy(&attributes);
+    }
+    return bytes;
+}
+
 /* malloc reserves 64 MiB of addresses for each thread, which count where they are limited. */
 static void save_addresses(void)
 {
@@ -61,11 +114,19 @@ static void save_addresses(void)
 enum status threads_start(struct error *error)
 {
     int others = omp_get_max_threads() - 1;
+    if (openmp_faults_check(error) != STATUS_OK)
+        return error->status;
     save_addresses();
     pthread_t *thread = memory_array((size_t)others, sizeof *thread, error);
     if (thread && try_threads(thread, others, error) == STATUS_OK) {
-#pragma omp parallel
-        (void)omp_get_thread_num(); /* OpenMP's threads stay */
+        size_t least = SIZE_MAX;
+#pragma omp parallel reduction(min : least) /* OpenMP's threads stay */
+        least = stack_size();
+        if (least < LEAST_STACK)
+            error_set(error, STATUS_MEMORY,
+                      "a thread has a stack of %zu kB, expected %d kB or more (ulimit -s, "
+                      "OMP_STACKSIZE)",
+                      least / 1024, LEAST_STACK / 1024);
     }
     memory_free(thread);
     return error->status;

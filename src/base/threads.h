@@ -7,8 +7,9 @@
 #include "base/error.h"
 
 /* Starts as many threads as omp_get_max_threads says. STATUS_MEMORY where the system refuses one of
- * them; OpenMP itself would end the program. To be called by the main thread before it has threads
- * beside OpenMP's. */
+ * them, for which OpenMP itself would end the program, or where one has a tiny stack. STATUS_INPUT
+ * where OpenMP cannot read a variable of the environment, OMP_NUM_THREADS for one. To be called by
+ * the main thread before it has threads beside OpenMP's. */
 enum status threads_start(struct error *error);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/outfile_stream.h"
+#include "base/threads.h"
 #include "commands/cmd_common.h"
 #include "model/ktensor_io.h"
 #include "report/page.h"
@@ -244,6 +245,9 @@ static enum status write_page(struct job *job, struct error *error)
 
 static enum status run(struct job *job, struct error *error)
 {
+    cmd_set_threads(job->common.threads, 1);
+    if (threads_start(error) != STATUS_OK)
+        return error->status;
     cmd_show_progress(&job->progress, &job->common);
     if (name_files(job, error) == STATUS_OK &&
         outfile_check(job->output_path, error) == STATUS_OK && prepare(job, error) == STATUS_OK &&

@@ -1,0 +1,13 @@
+/* The one line of a program that ends where no error can be handed to a caller: in a signal
+ * handler, or within a library. */
+#ifndef BLCO_LAST_WORDS_H
+#define BLCO_LAST_WORDS_H
+
+/* The line begins with the program's name, of 63 bytes at most, which is copied. */
+void last_words_begin(const char *program);
+
+/* Prints "PROGRAM: ABOUT: TEXT" to standard error, over a text line of progress. May be called by a
+ * signal handler. A long line is cut. */
+void last_words(const char *about, const char *text);
+
+#endif
