@@ -273,13 +273,15 @@ static int list_certain(struct target *target, unsigned formats)
 enum status ktensor_writable(const char *stem, int order, unsigned formats, struct error *error)
 {
     struct target target[MAX_FILES];
+    struct outfile file[MAX_FILES] = {0}; /* open all at once, as for writing */
     int count = order ? list_targets(target, order, formats) : list_certain(target, formats);
     for (int i = 0; i < count && error->status == STATUS_OK; i++) {
-        struct outfile file = {0};
         char *name = target_name(&target[i], order ? order : MAX_ORDER, stem, error);
-        if (name && outfile_open(&file, name, error) == STATUS_OK)
-            outfile_discard(&file);
+        if (name)
+            outfile_open(&file[i], name, error);
         memory_free(name);
     }
+    for (int i = 0; i < count; i++)
+        outfile_discard(&file[i]);
     return error->status;
 }

@@ -7,6 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The folder that the end of the process removes, should it come before scratch_folder_remove:
+ * within OpenMP, say, which starts no thread. */
+static char made[SCRATCH_ROOM];
+
+static void remove_made(void)
+{
+    scratch_folder_remove(made);
+}
+
 enum status scratch_folder_make(char *path, struct error *error)
 {
     const char *temporary = getenv("TMPDIR");
@@ -19,6 +28,8 @@ enum status scratch_folder_make(char *path, struct error *error)
                   strerror(errno));
     if (error->status != STATUS_OK)
         path[0] = '\0';
+    else if (atexit(remove_made) == 0)
+        memcpy(made, path, SCRATCH_ROOM);
     return error->status;
 }
 
@@ -32,4 +43,5 @@ void scratch_folder_remove(const char *path)
             unlinkat(dirfd(folder), entry->d_name, 0);
     closedir(folder);
     rmdir(path);
+    made[0] = '\0';
 }

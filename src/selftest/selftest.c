@@ -55,8 +55,11 @@ static enum status run_check(struct selftest *t, int number, const struct selfte
         wrong = error->message[0] ? error->message : "another rank has failed";
     else if (f.compared == 0)
         wrong = "nothing was compared";
-    if (place_compares(p))
+    if (place_compares(p)) {
         tell(t, checks[number].name, where, clock_now() - start, wrong);
+        if (error->status == STATUS_MEMORY)
+            error_set(&t->lack, error->status, "%s", error->message);
+    }
     return error->status;
 }
 
@@ -164,6 +167,9 @@ enum status selftest_verdict(const struct selftest *t, struct error *error)
     const int run = t->passed + t->failed;
     if (run == 0)
         return error_set(error, STATUS_INTERNAL, "no check was run");
+    if (t->lack.status != STATUS_OK)
+        return error_set(error, t->lack.status, "%d of %d checks failed; %s", t->failed, run,
+                         t->lack.message);
     if (t->failed > 0)
         return error_set(error, STATUS_INTERNAL, "%d of %d checks failed", t->failed, run);
     return STATUS_OK;

@@ -10,6 +10,7 @@ struct selftest {
     bool verbose;       /* show each answer, too                     */
     const char *folder; /* for files; NULL: checks that need one are left out; borrowed */
     int passed, failed; /* checks so far; of several processes those of rank 0 */
+    struct error lack;  /* the first error of a check for which memory was short */
 };
 
 /* Each of these runs the checks that fit, and counts and tells them; `where` names the place. */
@@ -33,7 +34,8 @@ enum status selftest_run_processes(struct selftest *t, const struct backend_kind
                                    struct comm *c, int device, struct device_comm *devices,
                                    uint64_t host_memory, const char *where, struct error *error);
 
-/* STATUS_INTERNAL where a check has failed, or where none was run. */
+/* STATUS_INTERNAL where a check has failed, or where none was run; STATUS_MEMORY where a check
+ * found no memory. */
 enum status selftest_verdict(const struct selftest *t, struct error *error);
 
 #endif

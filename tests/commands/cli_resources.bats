@@ -5,11 +5,12 @@ load cli_helpers
 # starts KIND LIMIT: whether the program with its libraries is loaded under ulimit KIND LIMIT; where it
 # is not, the loader may say so or crash.
 starts() {
-    (ulimit "$1" "$2" && "$BLCO" --version >/dev/null 2>&1)
+    (ulimit "$1" "$2" && exec "$BLCO" --version) >/dev/null 2>&1
 }
 
-# within KIND LIMIT ARGUMENT...: blco under ulimit KIND LIMIT works, or ends in seconds with exit 3 and
-# one line, or is not even loaded. Sets status; messages is what it said.
+# within KIND LIMIT ARGUMENT...: blco under ulimit KIND LIMIT works, or ends in seconds with exit 3, of a
+# limit of files with 2 or 5, too (the self-test with 1), and one line, or is not even loaded; the temporary folder is empty
+# afterwards. Sets status; messages is what it said.
 within() {
     local kind=$1 limit=$2
     shift 2
@@ -18,15 +19,100 @@ within() {
         return
     fi
     status=0
+    rm -rf scratch && mkdir scratch
     # shellcheck disable=SC2016 # expanded by the inner bash
-    timeout -k 1 20 bash -c 'ulimit "$1" "$2" && shift 2 && exec "$@"' bash "$kind" "$limit" "$BLCO" \
+    TMPDIR=$PWD/scratch timeout -k 1 20 bash -c 'ulimit "$1" "$2" && shift 2 && exec "$@"' bash "$kind" "$limit" "$BLCO" \
         "$@" >output 2>messages || status=$?
     echo "ulimit $kind $limit, blco $*: exit $status: $(cat messages)"
-    case $status in
-    0) ;;
-    3) [ "$(wc -l <messages)" -eq 1 ] && grep -q "^blco $1: " messages ;;
+    [ -z "$(ls scratch)" ]
+    case $kind$status in
+    -?0) ;;
+    -[nf]1) grep -qE '^blco selftest: [0-9]+ of 23 checks failed$' messages ;;
+    -?3 | -[nf][25]) [ "$(wc -l <messages)" -eq 1 ] && grep -q "^blco $1: " messages ;;
     *) false ;;
     esac
+}
+
+# every_command KIND LIMIT...: each command within each limit.
+every_command() {
+    local kind=$1 limit
+    shift
+    "$BLCO" generate x.tns -q --dims 300x200x100 --nnz 20000
+    "$BLCO" cpd -q x.tns --backend host -r 4 -i 2 -o m --format text,npy,ktns
+    for limit; do
+        within "$kind" "$limit" cpd -q x.tns --backend host -r 4 -i 3 -o o --format text,npy,ktns \
+            --checkpoint o.blck --record o.json
+        [ "$status" -eq 0 ] || [ -z "$(ls | grep -E '^o[.](mode|lambda|ktns|blck|json)')" ]
+        rm -f o.*
+        within "$kind" "$limit" info -q x.tns -r 4
+        within "$kind" "$limit" convert -q --force x.tns x.blco
+        within "$kind" "$limit" convert -q --force x.tns x.tns.gz
+        within "$kind" "$limit" generate -q --force y.blco --dims 30x20x10 --nnz 2000
+        within "$kind" "$limit" top -q m
+        within "$kind" "$limit" compare -q m m
+        within "$kind" "$limit" report -q m -o m.html
+        within "$kind" "$limit" bench -q x.tns --backend host -r 4
+        within "$kind" "$limit" selftest -q --backend host -t 3
+    done
+}
+
+@test "every command within limits of addresses" { every_command -v 60000 120000 200000 300000 600000; }
+@test "every command within limits of open files" { every_command -n 4 5 6 7 8 10 14 20; }
+@test "every command within limits of the size of a file" { every_command -f 1 4 16 64 1000; }
+@test "every command within limits of the stack" { every_command -s 64 128 256 1024 unlimited; }
+
+@test "every command within limits of threads" {
+    id nobody >/dev/null && command -v setpriv >/dev/null || skip "there is no other user"
+    [ "$(id -u)" -eq 0 ] || skip "another user is needed, whose threads are counted"
+    chmod 777 . && "$BLCO" generate x.tns -q --dims 30x20x10 --nnz 2000
+    "$BLCO" cpd -q x.tns --backend host -r 4 -i 2 -o m
+    setpriv --reuid nobody --clear-groups "$BLCO" --version || skip "another user cannot start this blco"
+    for limit in 1 3; do
+        for command in "cpd x.tns --backend host -r 4 --nowrite" "info x.tns" "report m -o m.html" "top m" \
+            "bench x.tns --backend host -r 4" "selftest --backend host"; do
+            status=0
+            # shellcheck disable=SC2016,SC2086 # expanded by the inner bash; a command and its options
+            OMP_NUM_THREADS=8 TMPDIR=$PWD setpriv --reuid nobody --clear-groups bash -c \
+                'ulimit -u "$1" && shift && exec "$@"' bash $limit "$BLCO" $command -q >output 2>messages || status=$?
+            echo "$limit threads, $command: exit $status: $(cat messages)"
+            [ "$status" -eq 3 ] && [ "$(wc -l <messages)" -eq 1 ]
+            grep -q "^blco ${command%% *}: 8 threads cannot be started" messages
+        done
+    done
+}
+
+@test "a model that needs more open files than there are is refused before the work" {
+    "$BLCO" generate x.tns -q --dims 300x200x100 --nnz 20000
+    within -n 8 cpd -q x.tns --backend host -r 4 -i 3 -o o --format text,npy --checkpoint o.blck
+    [ "$status" -eq 5 ]
+    grep -q "o[.].* cannot be written: Too many open files" messages
+    [ ! -e o.blck ]
+}
+
+@test "what OpenMP cannot read in the environment is one line, and exit 2" {
+    "$BLCO" generate x.tns -q --dims 30x20x10 --nnz 2000
+    "$BLCO" cpd -q x.tns --backend host -r 4 -i 2 -o m
+    ldd "$BLCO" | grep -q libgomp && skip "libgomp is not linked into the program"
+    OMP_DISPLAY_ENV=verbose "$BLCO" --version 2>&1 | grep -q SPINCOUNT || skip "not built with libgomp"
+    for setting in OMP_NUM_THREADS=abc OMP_NUM_THREADS=0 OMP_NUM_THREADS=-1 OMP_NUM_THREADS=2, \
+        OMP_NUM_THREADS=99999999999 OMP_THREAD_LIMIT=0 OMP_STACKSIZE=abc OMP_STACKSIZE=1k OMP_SCHEDULE=x \
+        OMP_PROC_BIND=x OMP_PLACES=x OMP_DYNAMIC=x OMP_WAIT_POLICY=x GOMP_SPINCOUNT=x GOMP_CPU_AFFINITY=x; do
+        for command in "cpd x.tns -r 2 --nowrite" "info x.tns" "top m" "selftest"; do
+            # shellcheck disable=SC2086 # a command and its options
+            run --separate-stderr env $setting "$BLCO" $command -q
+            echo "$setting, $command: exit $status: $stderr"
+            [ "$status" -eq 2 ] && [ -z "$output" ] && [ "$(wc -l <<<"$stderr")" -eq 1 ]
+            [[ $stderr == "blco ${command%% *}: "*${setting%%=*}* ]] || [[ $stderr == *"OpenMP: Stack size"* ]]
+        done
+        env "$setting" "$BLCO" --version
+    done
+    OMP_NUM_THREADS=abc fails 2 "OMP_NUM_THREADS=abc: expected a number of threads from 1 to" info x.tns
+    for setting in OMP_NUM_THREADS= OMP_NUM_THREADS=2 OMP_NUM_THREADS=2,1; do
+        run --separate-stderr env "$setting" "$BLCO" info -q x.tns
+        [ "$status" -eq 0 ] && [ -z "$stderr" ]
+    done
+    OMP_STACKSIZE=99999G fails 3 "OpenMP: Thread creation failed" info -q x.tns -t 2
+    OMP_STACKSIZE=64k fails 3 "a thread has a stack of 64 kB" info -q x.tns -t 2
 }
 
 # needs LIMIT: skips where the program with its libraries takes more addresses even to start.

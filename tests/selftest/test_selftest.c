@@ -236,11 +236,15 @@ static void test_verdict(void **state)
     } cases[] = {{{.passed = 3}, ""},
                  {{.failed = 2}, "2 of 2 checks failed"},
                  {{.passed = 3, .failed = 1}, "1 of 4 checks failed"},
-                 {{.passed = 0}, "no check was run"}};
+                 {{.passed = 0}, "no check was run"},
+                 {{.passed = 1, .failed = 2, .lack = {STATUS_MEMORY, "no room"}},
+                  "2 of 3 checks failed; no room"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error error = {0};
-        assert_int_equal(selftest_verdict(&cases[i].t, &error),
-                         i == 0 ? STATUS_OK : STATUS_INTERNAL);
+        assert_int_equal(selftest_verdict(&cases[i].t, &error), i == 0 ? STATUS_OK
+                                                                : cases[i].t.lack.status != 0
+                                                                    ? cases[i].t.lack.status
+                                                                    : STATUS_INTERNAL);
         assert_string_equal(error.message, cases[i].message);
     }
 }
