@@ -10,12 +10,18 @@
 namespace
 {
 
-/* The largest magnitude of lambda. */
-__device__ double largest(const double *lambda, uint32_t rank)
+/* V(r,r). */
+__device__ double diagonal_of(const dense_modes &modes, double ridge, uint64_t r)
+{
+    return hadamard(modes, r * modes.rank + r, false) + ridge;
+}
+
+/* max over s of lambda_s sqrt(V(s,s)) */
+__device__ double largest(const dense_modes &modes, double ridge, const double *lambda)
 {
     double most = 0;
-    for (uint32_t r = 0; r < rank; r++)
-        most = fmax(most, fabs(lambda[r]));
+    for (uint32_t s = 0; s < modes.rank; s++)
+        most = fmax(most, fabs(lambda[s]) * sqrt(diagonal_of(modes, ridge, s)));
     return most;
 }
 
@@ -28,7 +34,7 @@ __global__ void prepare_kernel(const dense_modes modes, double ridge, const doub
         return;
     const uint64_t rank = modes.rank, r = e / width, s = e % width;
     const bool inside = r < rank && s < rank;
-    const double diagonal = r < rank ? hadamard(modes, r * rank + r, false) + ridge : 0;
+    const double diagonal = r < rank ? diagonal_of(modes, ridge, r) : 0;
     const double inverse = diagonal < DBL_MIN ? 0 : 1 / diagonal; /* of a NaN, that */
     weights[e] = inside && r != s ? hadamard(modes, r * rank + s, false) * inverse : 0;
     if (r != s)
@@ -40,10 +46,8 @@ __global__ void prepare_kernel(const dense_modes modes, double ridge, const doub
     behind[SCALE_OF_M * width] = of_m * of.lowest > 1 ? 0 : of_m * inverse; /* a NaN stays */
     behind[SCALE_OF_A * width] = weight / (norm != 0 ? norm : 1);
     behind[DIAGONAL * width] = diagonal;
-    behind[LEAST * width] =
-        inverse == 0
-            ? 0
-            : of.floor / sqrt(rows) * fmax(fabs(weight), of.lost * largest(lambda, modes.rank));
+    const double least = of.lost * largest(modes, ridge, lambda) / sqrt(diagonal);
+    behind[LEAST * width] = inverse == 0 ? 0 : of.floor / sqrt(rows) * fmax(fabs(weight), least);
 }
 
 } // namespace

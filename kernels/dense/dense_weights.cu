@@ -7,6 +7,7 @@
 
 #include "kernels/dense/dense_modes.cuh"
 #include "kernels/dense/early_load.cuh"
+#include "kernels/shared/column_scale.h"
 
 namespace
 {
@@ -217,6 +218,14 @@ __global__ void finish_kernel(const dense_modes modes, const double *inverse, co
                : NAN;
 }
 
+__global__ void equilibrate_kernel(const double *v, uint32_t rank, double *scaled)
+{
+    const uint64_t n = rank, e = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (e < n * n)
+        scaled[e] = v[e] * column_unit_scale(v[e / n * n + e / n]) *
+                    column_unit_scale(v[e % n * n + e % n]);
+}
+
 __global__ void eigenvectors_kernel(const dense_modes modes, const double *v, double *vectors,
                                     const double *values, double tolerance, double *w)
 {
@@ -227,8 +236,7 @@ __global__ void eigenvectors_kernel(const dense_modes modes, const double *v, do
     double largest = 0;
     for (uint64_t l = 0; l < rank; l++)
         largest = max(largest, values[l]);
-    if (v[i * rank + i] == 0)
-        vectors[k * rank + i] = 0;
+    vectors[k * rank + i] *= column_unit_scale(v[i * rank + i]);
     w[e] = values[k] > tolerance * largest
                ? scale(modes, (uint32_t)i) * vectors[k * rank + i] / values[k]
                : 0.0;
@@ -348,6 +356,13 @@ cudaError_t dense_weights_finish(const struct dense_modes *modes, const double *
                                  const int *status, double *w, cudaStream_t stream)
 {
     finish_kernel<<<entry_blocks(modes->rank), 256, 0, stream>>>(*modes, inverse, status, w);
+    return cudaGetLastError();
+}
+
+cudaError_t dense_weights_equilibrate(const double *v, uint32_t rank, double *scaled,
+                                      cudaStream_t stream)
+{
+    equilibrate_kernel<<<entry_blocks(rank), 256, 0, stream>>>(v, rank, scaled);
     return cudaGetLastError();
 }
 

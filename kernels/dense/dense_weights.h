@@ -47,10 +47,18 @@ cudaError_t dense_weights_check(const double *v, const double *factor, uint32_t 
 cudaError_t dense_weights_finish(const struct dense_modes *modes, const double *inverse,
                                  const int *status, double *w, cudaStream_t stream);
 
-/* W (r, k) = diag(prod of the other modes' 1/norm) (eigenvector k)_r / (eigenvalue k), with zero
- * columns for eigenvalues up to tolerance * (largest); row e of `vectors` is the e-th eigenvector.
- * W times `vectors` is diag(..) V^+. Where V has a zero on its diagonal, of a component that is
- * zero, column r of `vectors` and row r of W become zero: rounding would be scaled to unit norm. */
+/* scaled (R x R) = D V D, D being diagonal, of the powers of two (kernels/shared/column_scale.h)
+ * that bring V's diagonal near one: so that no length of a column counts for which eigenvalues are
+ * zero.
+ */
+cudaError_t dense_weights_equilibrate(const double *v, uint32_t rank, double *scaled,
+                                      cudaStream_t stream);
+
+/* From the eigenvalues of D V D and its eigenvectors, row e of `vectors` being the e-th, which
+ * become those times D: W (r, k) = diag(prod of the other modes' 1/norm) (vectors (k, r)) /
+ * (eigenvalue k), with zero columns for eigenvalues up to tolerance * (largest). W times `vectors`
+ * is diag(..) V^+. Where V has a zero on its diagonal, of a component that is zero, D has, too, and
+ * column r of `vectors` and row r of W become zero: rounding would be scaled to unit norm. */
 cudaError_t dense_weights_eigenvectors(const struct dense_modes *modes, const double *v,
                                        double *vectors, const double *values, double tolerance,
                                        double *w, cudaStream_t stream);

@@ -1,5 +1,6 @@
-/* The power of two that brings the largest entry of a column near one, so that no sum of squares
- * overflows or underflows. The same on the host and on the device. */
+/* Powers of two that bring a column near one: its largest entry, so that no sum of squares
+ * overflows or underflows, or its norm. Multiplying by them rounds nothing. The same on the host
+ * and on the device. */
 #ifndef BLCO_COLUMN_SCALE_H
 #define BLCO_COLUMN_SCALE_H
 
@@ -16,6 +17,17 @@ COLUMN_FUNCTION double column_scale(double x)
 {
     int exponent = x == 0 ? 0 : ilogb(x);
     return ldexp(1.0, exponent < -1000 ? 1000 : -exponent);
+}
+
+/* For an entry v >= 0 of the diagonal of a Gram: the power of two d with d v d from 1/2 to 2; 1 for
+ * a unit column, 0 for a zero one. */
+COLUMN_FUNCTION double column_unit_scale(double v)
+{
+    int doubled;
+    if (!(v > 0))
+        return 0;
+    frexp(v, &doubled);
+    return ldexp(1.0, -(doubled >= 0 ? doubled / 2 : -((1 - doubled) / 2)));
 }
 
 #endif

@@ -15,12 +15,12 @@
  * floor (Cichocki and Phan's epsilon) leaves it a constant column of almost no weight, from which
  * it can grow again:
  *
- *   floor_r = floor / sqrt(I_n) max(lambda_r, lost max_s lambda_s)
+ *   floor_r = floor / sqrt(I_n) max(lambda_r, lost max_s (lambda_s sqrt(V(s,s))) / sqrt(V(r,r)))
  *
- * and 0 where V(r,r) is 0. Entries at the floor are written as 0 in the end. In single precision
- * floor and lost are larger: M of a column that stands at the floor in all other modes has the
- * product of their floors, which a float must hold. What it does not hold counts as 0, and the
- * column stays at the floor.
+ * (the columns of fixed modes may have any length, which the roots undo) and 0 where V(r,r) is 0.
+ * Entries at the floor are written as 0 in the end. In single precision floor and lost are larger:
+ * M of a column that stands at the floor in all other modes has the product of their floors, which
+ * a float must hold. What it does not hold counts as 0, and the column stays at the floor.
  *
  * Two passes: with one, three of five kinds of sparse tensors ended with fits that were 0.004 to
  * 0.009 lower, and most took more sweeps.

@@ -7,11 +7,12 @@
 #include "als/core_probes.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "kernels/shared/column_scale.h"
 #include "lapack/symmetric_eigen.h"
 #include "model/factor_columns.h"
 
-/* Columns of unit length are dependent where the smallest eigenvalue of their Gram is below this
- * part of the largest: their inverse would be rounding. */
+/* Columns of about unit length are dependent where the smallest eigenvalue of their Gram is below
+ * this part of the largest: their inverse would be rounding. */
 #define DEPENDENT 1e-12
 
 /* What is computed of a model. */
@@ -57,11 +58,18 @@ static void choose_modes(struct core *c)
             c->fixed = n;
 }
 
-/* weights (R x R) = G_n^+ diag(lambda^(-1/N)); false where the columns are dependent. */
+/* weights (R x R) = G_n^+ diag(lambda^(-1/N)); false where the columns, whatever their lengths, are
+ * dependent. w (2 R): room. */
 static bool invert_gram(double *weights, double *gram, const double *lambda, double *w,
                         const struct core *c, struct error *error)
 {
     uint64_t rank = c->rank;
+    double *d = w + rank;
+    for (uint64_t r = 0; r < rank; r++)
+        d[r] = column_unit_scale(gram[r * rank + r]);
+    for (uint64_t i = 0; i < rank; i++)
+        for (uint64_t j = 0; j < rank; j++)
+            gram[i * rank + j] *= d[i] * d[j];
     if (symmetric_eigen(gram, rank, w, error) != STATUS_OK || !(w[0] > DEPENDENT * w[rank - 1]))
         return false;
     memset(weights, 0, rank * rank * sizeof *weights);
@@ -71,7 +79,7 @@ static bool invert_gram(double *weights, double *gram, const double *lambda, dou
                 weights[i * rank + j] += gram[e * rank + i] / w[e] * gram[e * rank + j];
     for (uint64_t i = 0; i < rank; i++)
         for (uint64_t j = 0; j < rank; j++)
-            weights[i * rank + j] *= pow(lambda[j], -1.0 / c->b->order);
+            weights[i * rank + j] *= d[i] * d[j] * pow(lambda[j], -1.0 / c->b->order);
     return true;
 }
 
@@ -80,7 +88,7 @@ static enum status invert(struct core *c, const struct ktensor *k, struct core_c
                           struct error *error)
 {
     uint64_t square = c->rank * c->rank;
-    double *gram = memory_array(2 * square + c->rank, sizeof *gram, error);
+    double *gram = memory_array(2 * square + 2 * c->rank, sizeof *gram, error);
     for (uint64_t r = 0; gram && r < c->rank; r++)
         if (!(k->lambda[r] > 0))
             core->state = CORE_ZERO;

@@ -97,11 +97,27 @@ static enum status iterate(struct run *run, struct error *error)
     return fit_trace_note(run->options->trace, result->fit, error);
 }
 
+/* Takes the residual's fit for that of the model, as of fit_trust_check. */
+static enum status check_fit(struct backend *b, const struct cpals_options *options, bool due,
+                             double tolerance, struct cpals_result *result, struct error *error)
+{
+    struct backend_fit fit = {.value = result->fit, .noise = result->trust.noise};
+    if (result->trust.exact ||
+        fit_trust_check(&result->trust, b, due, tolerance, &fit, error) != STATUS_OK)
+        return error->status;
+    result->change += fit.value - result->fit;
+    result->fit = fit.value;
+    result->trust.noise = fit.noise;
+    fit_trace_correct(options->trace, fit.value);
+    return STATUS_OK;
+}
+
 /* From single precision to double, where that is due after the iterations so far; momentum begins
- * anew then. */
+ * anew then. Where rounding hides by how much the last fit in single precision is off, the residual
+ * tells: beside that number, a fall in the first iteration in double is a fall. */
 static enum status switch_precision(struct run *run, struct error *error)
 {
-    const struct cpals_result *result = run->result;
+    struct cpals_result *result = run->result;
     const struct precision_progress made = {.iterations = result->iterations,
                                             .most = run->options->max_iterations,
                                             .change = result->change,
@@ -109,7 +125,9 @@ static enum status switch_precision(struct run *run, struct error *error)
                                             .tolerance = run->options->tolerance};
     if (!precision_is_due(run->b, &made) ||
         momentum_pause(&run->momentum, run->b, error) != STATUS_OK ||
-        backend_widen(run->b, error) != STATUS_OK)
+        backend_widen(run->b, error) != STATUS_OK ||
+        check_fit(run->b, run->options, false, fmax(run->options->tolerance, SINGLE_RESOLVES),
+                  result, error) != STATUS_OK)
         return error->status;
     return momentum_restart(&run->momentum, run->b, error);
 }
@@ -235,14 +253,7 @@ static enum status end_momentum(struct run *run, struct error *error)
 static enum status check_last(struct backend *b, const struct cpals_options *options,
                               struct cpals_result *result, struct error *error)
 {
-    struct backend_fit fit = {.value = result->fit, .noise = result->trust.noise};
-    bool due = options->check_every > 0 && !result->trust.exact;
-    if (!due || fit_trust_check(&result->trust, b, due, 0, &fit, error) != STATUS_OK)
-        return error->status;
-    result->fit = fit.value;
-    result->trust.noise = fit.noise;
-    fit_trace_correct(options->trace, fit.value);
-    return STATUS_OK;
+    return options->check_every > 0 ? check_fit(b, options, true, 0, result, error) : STATUS_OK;
 }
 
 const char *cpals_stop_text(enum cpals_stop stop)

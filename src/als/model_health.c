@@ -41,6 +41,7 @@ struct examination {
     double *congruence; /* (R x R)                                          */
     double *gram;       /* (R x R): of one mode                             */
     double *weight;     /* (R)                                              */
+    double *norm;       /* (R): the product of the norms of the columns     */
     const double *then; /* (R): the weights after an earlier iteration      */
 };
 
@@ -48,11 +49,11 @@ struct examination {
 static void unit_columns(struct examination *e)
 {
     for (uint64_t r = 0; r < e->rank; r++)
-        e->gram[r] = sqrt(e->congruence[r * e->rank + r]);
+        e->norm[r] = sqrt(e->congruence[r * e->rank + r]);
     for (uint64_t i = 0; i < e->rank; i++)
         for (uint64_t j = 0; j < e->rank; j++)
-            if (e->gram[i] > 0 && e->gram[j] > 0)
-                e->congruence[i * e->rank + j] /= e->gram[i] * e->gram[j];
+            if (e->norm[i] > 0 && e->norm[j] > 0)
+                e->congruence[i * e->rank + j] /= e->norm[i] * e->norm[j];
 }
 
 static enum status examine(struct examination *e, struct backend *b, struct error *error)
@@ -61,6 +62,7 @@ static enum status examine(struct examination *e, struct backend *b, struct erro
     e->congruence = memory_array(e->rank, e->rank * sizeof *e->congruence, error);
     e->gram = memory_array(e->rank, e->rank * sizeof *e->gram, error);
     e->weight = memory_array(e->rank, sizeof *e->weight, error);
+    e->norm = memory_array(e->rank, sizeof *e->norm, error);
     if (error->status != STATUS_OK || backend_weights(b, e->weight, error) != STATUS_OK)
         return error->status;
     for (uint64_t i = 0; i < entries; i++)
@@ -107,6 +109,18 @@ static void find_degenerate(struct model_health *health, const struct examinatio
         }
 }
 
+/* Components of weight zero; weights belong to fixed columns as they are, which may have any norm. */
+static uint64_t count_zero(const struct examination *e)
+{
+    double least = 0;
+    uint64_t zero = 0;
+    for (uint64_t r = 0; r < e->rank; r++)
+        least = fmax(least, HEALTH_DEAD * e->weight[r] * e->norm[r]);
+    for (uint64_t r = 0; r < e->rank; r++)
+        zero += !(e->weight[r] * e->norm[r] > least);
+    return zero;
+}
+
 enum status model_health(struct model_health *health, struct backend *b,
                          const struct weight_history *history, int iteration, struct error *error)
 {
@@ -115,11 +129,7 @@ enum status model_health(struct model_health *health, struct backend *b,
     *health = (struct model_health){.since = recent ? history->recent_at : history->older_at};
     e.then = recent ? history->recent : history->older;
     if (examine(&e, b, error) == STATUS_OK) {
-        double least = 0;
-        for (uint64_t r = 0; r < e.rank; r++)
-            least = fmax(least, HEALTH_DEAD * e.weight[r]);
-        for (uint64_t r = 0; r < e.rank; r++)
-            health->zero += !(e.weight[r] > least && e.congruence[r * e.rank + r] > 0);
+        health->zero = count_zero(&e);
         if (health->since > 0)
             find_degenerate(health, &e);
         health->ridge = (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) / 54;
@@ -127,5 +137,6 @@ enum status model_health(struct model_health *health, struct backend *b,
     memory_free(e.congruence);
     memory_free(e.gram);
     memory_free(e.weight);
+    memory_free(e.norm);
     return error->status;
 }

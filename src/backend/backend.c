@@ -269,10 +269,8 @@ enum status backend_store(struct backend *b, struct ktensor *k, struct error *er
         return error->status;
     double *bound = memory_array(k->rank, sizeof *bound, error);
     for (int n = 0; bound && n < b->order; n++)
-        if (b->at_floor[n]) {
-            nonneg_bounds(k->lambda, k->rank, b->ranks->part.whole.dims[n], b->floor_of[n], bound);
+        if (b->at_floor[n] && backend_zero_bounds(b, k->lambda, n, bound, error) == STATUS_OK)
             nonneg_zeros(k, n, bound);
-        }
     memory_free(bound);
     return error->status;
 }

@@ -168,8 +168,8 @@ enum status backend_extrapolate(struct backend *b, const struct momentum_step *s
  * save or load second ones. No time is booked. */
 void backend_trade(struct backend *b);
 
-/* gram (R x R) = the inner products of the unit columns of factor matrix `mode`; a zero column has
- * zeros. No time is booked. */
+/* gram (R x R) = the inner products of the columns of factor matrix `mode`, of unit length, or as
+ * they were loaded where no update has changed them; a zero column has zeros. No time is booked. */
 enum status backend_gram(struct backend *b, int mode, double *gram, struct error *error);
 
 /* lambda (R) = the weights of the components, in the backend's order. No time is booked. */
@@ -224,12 +224,15 @@ enum status backend_time_mttkrp(struct backend *b, int mode, uint64_t count, dou
 /* Sets the booked seconds and calls of all operations to zero. */
 void backend_restart_clock(struct backend *b);
 
-/* What backend_randomise and backend_store_arranged do beside the account of time; for backend.c.
- * The start is made by the backend, or where it makes no numbers of this kind, on the host.
- * Arranged rows are those of a backend that measures columns. */
+/* What backend_randomise, backend_store_arranged and backend_store do beside the account of time;
+ * for backend.c. The start is made by the backend, or where it makes no numbers of this kind, on
+ * the host. Arranged rows are those of a backend that measures columns. bound (R) = what
+ * nonneg_bounds tells of mode n of a model of weights lambda (R). STATUS_MEMORY. */
 enum status backend_random_start(struct backend *b, enum ktensor_init init, uint64_t seed,
                                  struct error *error);
 enum status backend_arranged_rows(struct backend *b, struct ktensor *k, struct error *error);
+enum status backend_zero_bounds(struct backend *b, const double *lambda, int n, double *bound,
+                                struct error *error);
 
 /* Frees all that the backend owns. Accepts a closed or zeroed *b. */
 void backend_close(struct backend *b);

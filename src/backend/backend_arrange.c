@@ -32,19 +32,53 @@ static enum status fetch_weights(struct backend *b, double *lambda, struct error
     return error->status;
 }
 
-/* bound (N x R): room. */
-static struct backend_zeros zeros_of(const struct backend *b, const double *lambda, double *bound)
+/* diagonal (R) *= that of the Gram of mode n. */
+static enum status multiply_by_gram(struct backend *b, int n, double *diagonal, struct error *error)
 {
     const uint64_t rank = b->plan.request.rank;
-    struct backend_zeros zeros = {.lambda = lambda};
-    for (int n = 0; n < b->order; n++) {
-        double *of = bound + (uint64_t)n * rank;
-        if (!b->at_floor[n])
-            continue;
-        nonneg_bounds(lambda, rank, b->ranks->part.whole.dims[n], b->floor_of[n], of);
-        zeros.bound[n] = of;
+    double *gram = memory_array(rank, rank * sizeof *gram, error);
+    if (gram && backend_gram(b, n, gram, error) == STATUS_OK)
+        for (uint64_t r = 0; r < rank; r++)
+            diagonal[r] *= gram[r * rank + r];
+    memory_free(gram);
+    return error->status;
+}
+
+/* Of all other modes, the columns of fixed ones alone may be no unit columns. */
+enum status backend_zero_bounds(struct backend *b, const double *lambda, int n, double *bound,
+                                struct error *error)
+{
+    const uint64_t rank = b->plan.request.rank;
+    double *diagonal = memory_array(rank, sizeof *diagonal, error);
+    for (uint64_t r = 0; diagonal && r < rank; r++)
+        diagonal[r] = 1;
+    for (int m = 0; m < b->order && error->status == STATUS_OK; m++)
+        if (b->rules.fixed[m])
+            multiply_by_gram(b, m, diagonal, error);
+    if (error->status == STATUS_OK) {
+        for (uint64_t r = 0; r < rank; r++)
+            diagonal[r] += b->rules.ridge[n];
+        const struct nonneg_update update = {.lambda = lambda,
+                                             .diagonal = diagonal,
+                                             .rows = b->ranks->part.whole.dims[n],
+                                             .precision = b->floor_of[n]};
+        nonneg_bounds(&update, rank, bound);
     }
-    return zeros;
+    memory_free(diagonal);
+    return error->status;
+}
+
+/* bound (N x R): room. */
+static enum status find_zeros(struct backend *b, const double *lambda, double *bound,
+                              struct backend_zeros *zeros, struct error *error)
+{
+    *zeros = (struct backend_zeros){.lambda = lambda};
+    for (int n = 0; n < b->order && error->status == STATUS_OK; n++) {
+        double *of = bound + (uint64_t)n * b->plan.request.rank;
+        if (b->at_floor[n] && backend_zero_bounds(b, lambda, n, of, error) == STATUS_OK)
+            zeros->bound[n] = of;
+    }
+    return error->status;
 }
 
 static enum status measure(struct backend *b, const struct backend_zeros *zeros,
@@ -65,8 +99,9 @@ enum status backend_arranged_rows(struct backend *b, struct ktensor *k, struct e
     double *bound = memory_array((size_t)b->order * k->rank, sizeof *bound, error);
     if (bound && arrangement_create(&a, b->order, k->rank, error) == STATUS_OK &&
         fetch_weights(b, k->lambda, error) == STATUS_OK) {
-        const struct backend_zeros zeros = zeros_of(b, k->lambda, bound);
-        if (measure(b, &zeros, a.column, error) == STATUS_OK) {
+        struct backend_zeros zeros;
+        if (find_zeros(b, k->lambda, bound, &zeros, error) == STATUS_OK &&
+            measure(b, &zeros, a.column, error) == STATUS_OK) {
             arrangement_decide(&a, k);
             b->kind->ops->store_arranged(b->state, k, &zeros, &a, error);
             memcpy(k->lambda, a.lambda, k->rank * sizeof *k->lambda);

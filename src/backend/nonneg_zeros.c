@@ -6,16 +6,17 @@
 
 #define NEAR 16 /* times the floor: weights have changed since the update */
 
-void nonneg_bounds(const double *lambda, uint64_t rank, uint64_t rows, enum precision precision,
-                   double *bound)
+void nonneg_bounds(const struct nonneg_update *u, uint64_t rank, double *bound)
 {
     const struct nonneg_floor *of =
-        precision == PRECISION_SINGLE ? &nonneg_floor_single : &nonneg_floor_double;
-    double most = 0, share = NEAR * of->floor / sqrt((double)rows);
+        u->precision == PRECISION_SINGLE ? &nonneg_floor_single : &nonneg_floor_double;
+    double most = 0, share = NEAR * of->floor / sqrt((double)u->rows);
     for (uint64_t r = 0; r < rank; r++)
-        most = fmax(most, lambda[r]);
-    for (uint64_t r = 0; r < rank; r++)
-        bound[r] = share * fmax(lambda[r], of->lost * most);
+        most = fmax(most, u->lambda[r] * sqrt(u->diagonal[r]));
+    for (uint64_t r = 0; r < rank; r++) {
+        double least = u->diagonal[r] > 0 ? of->lost * most / sqrt(u->diagonal[r]) : 0;
+        bound[r] = share * fmax(u->lambda[r], least);
+    }
 }
 
 void nonneg_zeros(struct ktensor *k, int n, const double *bound)

@@ -5,11 +5,17 @@
 #include "kernels/shared/precision.h"
 #include "model/ktensor.h"
 
+/* What an update of a mode has left. */
+struct nonneg_update {
+    const double *lambda;     /* (R)                                          */
+    const double *diagonal;   /* (R): V(r,r), the ridge included              */
+    uint64_t rows;            /* of the whole factor matrix                   */
+    enum precision precision; /* of the update                                */
+};
+
 /* bound (R): an entry x of unit column r stands at the floor (kernels/shared/nonneg.h), or so near
- * that rounding hides it, where x lambda[r] <= bound[r]. lambda (R) as the update of a mode has
- * left it; `rows` are those of the whole factor matrix. precision: of the update. */
-void nonneg_bounds(const double *lambda, uint64_t rank, uint64_t rows, enum precision precision,
-                   double *bound);
+ * that rounding hides it, where x lambda[r] <= bound[r]. */
+void nonneg_bounds(const struct nonneg_update *u, uint64_t rank, double *bound);
 
 /* Writes 0 for these entries of mode n of k, which has unit columns and that lambda. */
 void nonneg_zeros(struct ktensor *k, int n, const double *bound);

@@ -11,7 +11,7 @@ enum conflict {
     CONFLICT_AUTO,
     CONFLICT_ORDERED, /* `mode n` ordering: the nonzeros of a row are neighbours, summed once */
     CONFLICT_HIERARCHICAL, /* alto ordering: copies of M, merged at the end */
-    CONFLICT_REGISTER, /* alto ordering: rows summed in registers, one atomic for each sum     */
+    CONFLICT_REGISTER, /* alto ordering: rows summed in registers; sums added one by one       */
     CONFLICT_ATOMIC    /* one atomic for each nonzero: the baseline, never chosen              */
 };
 

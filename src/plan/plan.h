@@ -45,18 +45,19 @@ struct plan_request {
     bool second[MAX_ORDER]; /* [n]: for that, mode n has a second factor matrix */
 
     /* What the machine has. */
-    uint64_t row_bytes;   /* bytes of a factor matrix's row, padding included                    */
-    uint64_t sent_bytes;  /* bytes of a row in the array, as long as the longest mode, from which
-                           * rows go to other ranks; 0: they go from the factor matrices         */
-    uint64_t slice_bytes; /* bytes of an ordering `mode n` that is kept as slices; 0: orderings are
-                           * kept as indices and values                                          */
-    uint64_t budget;      /* bytes that may be used where MTTKRP runs, factors included          */
-    uint64_t copies;      /* number of copies of M for `hierarchical`, at most                   */
-    uint64_t short_mode;  /* modes shorter than this are `hierarchical` on alto                  */
-    bool can_stream;      /* the backend has memory of its own, to which batches can flow        */
-    bool must_stream;     /* there is no room to build orderings on the device, or to unpack a file
-                           * on the host                                                         */
-    uint64_t host_budget; /* bytes of host memory that may be used; counts where can_stream      */
+    uint64_t row_bytes;    /* bytes of a factor matrix's row, padding included                    */
+    uint64_t sent_bytes;   /* bytes of a row in the array, as long as the longest mode, from which
+                            * rows go to other ranks; 0: they go from the factor matrices         */
+    uint64_t slice_bytes;  /* bytes of an ordering `mode n` that is kept as slices; 0: orderings are
+                            * kept as indices and values                                          */
+    uint64_t budget;       /* bytes that may be used where MTTKRP runs, factors included          */
+    uint64_t copies;       /* number of copies of M for `hierarchical`, at most                   */
+    uint64_t waiting_rows; /* rows of sums that wait to be added to M, for `register`            */
+    uint64_t short_mode;   /* modes shorter than this are `hierarchical` on alto                  */
+    bool can_stream;       /* the backend has memory of its own, to which batches can flow        */
+    bool must_stream;      /* there is no room to build orderings on the device, or to unpack a file
+                            * on the host                                                         */
+    uint64_t host_budget;  /* bytes of host memory that may be used; counts where can_stream      */
 
     struct plan_forced forced;
 };
@@ -69,7 +70,8 @@ struct plan {
     int replicas;                      /* number of orderings `mode n` that are built       */
     uint64_t tensor_bytes;             /* of one ordering, not packed, at most              */
     uint64_t factor_bytes;             /* factors, second ones, M, rows to send, Grams       */
-    uint64_t copy_bytes;               /* of the largest set of copies for `hierarchical`   */
+    uint64_t copy_bytes;               /* of the largest set of copies for `hierarchical`, or of
+                                        * what waits for `register`                         */
     uint64_t total_bytes;              /* of all that takes from request.budget             */
     bool fits;                         /* both budgets have room                            */
 

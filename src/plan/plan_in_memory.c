@@ -21,9 +21,12 @@ void plan_in_memory(struct plan *p, int replicas)
     p->copy_bytes = 0;
     conflict_assign(p->conflict, shape, replicas, r->conflict, r->short_mode);
     for (int n = 0; n < shape->order; n++) {
-        uint64_t copies = plan_multiply(r->copies, plan_factor_size(r, n));
-        if (p->conflict[n] == CONFLICT_HIERARCHICAL && copies > p->copy_bytes)
-            p->copy_bytes = copies;
+        uint64_t bytes = 0;
+        if (p->conflict[n] == CONFLICT_HIERARCHICAL)
+            bytes = plan_multiply(r->copies, plan_factor_size(r, n));
+        else if (p->conflict[n] == CONFLICT_REGISTER)
+            bytes = plan_multiply(r->waiting_rows, r->row_bytes);
+        p->copy_bytes = bytes > p->copy_bytes ? bytes : p->copy_bytes;
     }
     uint64_t tensors = plan_multiply((uint64_t)plan_orderings(p), p->tensor_bytes);
     p->total_bytes = plan_add(plan_add(tensors, p->factor_bytes), p->copy_bytes);

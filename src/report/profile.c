@@ -86,9 +86,10 @@ double profile_smoothness(const double *a, uint64_t rows, uint64_t rank)
 {
     double sum = 0;
     uint64_t count = 0;
-#pragma omp parallel for schedule(static) reduction(+ : sum, count)
+#pragma omp parallel for schedule(static, 1) ordered
     for (uint64_t r = 0; r < rank; r++) {
         double smoothness = column_smoothness(a, rows, rank, r);
+#pragma omp ordered /* the same sum whatever the number of threads */
         if (isfinite(smoothness)) {
             sum += smoothness;
             count++;

@@ -228,6 +228,57 @@ static void test_again(void **state)
     coo_free(&x);
 }
 
+/* A model of rank 4 in all cells, with more components than its modes are long: fits near one, of
+ * which single precision has few digits. */
+static void make_near_one(struct coo *x)
+{
+    static const uint64_t dims[] = {10, 8, 12};
+    struct error error = {0};
+    uint64_t seed = 4;
+    double a[3][12][4];
+    for (int n = 0; n < 3; n++)
+        for (uint64_t i = 0; i < dims[n]; i++)
+            for (int r = 0; r < 4; r++)
+                a[n][i][r] = (double)(naive_random(&seed) % 9);
+    assert_int_equal(coo_create(x, &(struct shape){3, {10, 8, 12}}, 960, &error), STATUS_OK);
+    for (uint64_t c = 0; c < x->nnz; c++) {
+        const uint64_t at[] = {c / 96, c / 12 % 8, c % 12};
+        x->value[c] = 0;
+        for (int r = 0; r < 4; r++)
+            x->value[c] += a[0][at[0]][r] * a[1][at[1]][r] * a[2][at[2]][r];
+        for (int n = 0; n < 3; n++)
+            x->index[n][c] = (uint32_t)at[n];
+    }
+}
+
+/* A fit that is less after the first iteration in double precision than after the last one in
+ * single has fallen, and the result says so. */
+static void test_fall_is_told(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    int fell = 0;
+    make_near_one(&x);
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct fit_trace trace = {0};
+        struct ktensor k;
+        const struct backend_options options = {.rank = 20, .single_first = true};
+        const struct cpals_options als = {.max_iterations = 40, .tolerance = 1e-5, .trace = &trace};
+        struct cpals_result result = run_random(&x, &options, seed, &als, &k);
+        const size_t first = (size_t)result.single_iterations;
+        if (trace.count > first && first > 0) {
+            double fall = trace.fit[first - 1] - trace.fit[first];
+            fell += fall > 1e-6;
+            assert_true(fall < 1e-6 || (result.trust.falls > 0 && result.trust.fall >= fall));
+        }
+        assert_true(result.fit > 0.99);
+        fit_trace_free(&trace);
+        ktensor_free(&k);
+    }
+    assert_true(fell > 0 || under_test.kind != &backend_host);
+    coo_free(&x);
+}
+
 static void test_failing_allocations(void **state)
 {
     use_ranks(state);
@@ -250,6 +301,8 @@ int main(void)
                                        ON_RANKS(test_small_tolerance),
                                        ON_RANKS(test_limits),
                                        ON_RANKS(test_again),
+                                       ON_RANKS_OF(test_fall_is_told, backend_host, 1),
+                                       ON_RANKS_OF(test_fall_is_told, backend_cuda, 1),
                                        ON_RANKS(test_failing_allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

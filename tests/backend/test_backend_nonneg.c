@@ -109,7 +109,7 @@ static void step(struct scene *s, int n)
     naive_floors(s->least,
                  s->setting.options.precision == PRECISION_SINGLE ? &nonneg_floor_single
                                                                   : &nonneg_floor_double,
-                 s->before.lambda, s->x.shape.dims[n], rank);
+                 s->before.lambda, s->v, s->x.shape.dims[n], rank);
     assert_int_equal(backend_mttkrp(&s->b, n, &error), STATUS_OK);
     assert_int_equal(backend_fetch(&s->b, n, s->m, &error), STATUS_OK);
     assert_int_equal(backend_update(&s->b, n, &error), STATUS_OK);

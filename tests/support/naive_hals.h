@@ -23,16 +23,19 @@ static inline void naive_fit_row(long double *b, const long double *m, const lon
         b[r] = inner > 0 && square > 0 ? b[r] * inner / square : 0;
 }
 
-/* The floors of the columns (R): `rows` of the factor matrix, `lambda` of the model before. */
+/* The floors of the columns (R): `rows` of the factor matrix, `lambda` of the model before, V (R x
+ * R). */
 static inline void naive_floors(long double *least, const struct nonneg_floor *of,
-                                const double *lambda, uint64_t rows, uint64_t rank)
+                                const double *lambda, const long double *v, uint64_t rows,
+                                uint64_t rank)
 {
     long double most = 0;
     for (uint64_t r = 0; r < rank; r++)
-        most = fmaxl(most, fabsl((long double)lambda[r]));
+        most = fmaxl(most, fabsl((long double)lambda[r]) * sqrtl(v[r * rank + r]));
     for (uint64_t r = 0; r < rank; r++)
         least[r] = of->floor / sqrtl((long double)rows) *
-                   fmaxl(fabsl((long double)lambda[r]), of->lost * most);
+                   fmaxl(fabsl((long double)lambda[r]),
+                         v[r * rank + r] > 0 ? of->lost * most / sqrtl(v[r * rank + r]) : 0);
 }
 
 /* b (rows x R) after `passes` passes, for M (rows x R), V (R x R) and floors (R). */

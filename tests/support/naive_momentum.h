@@ -61,9 +61,9 @@ static inline void naive_update(const struct coo *x, struct ktensor *k,
     uint64_t rows = k->shape.dims[n], rank = k->rank;
     long double *m = calloc(2 * rows * rank + rank * rank + rank, sizeof *m);
     long double *b = m + rows * rank, *v = b + rows * rank, *least = v + rank * rank;
-    naive_floors(least, &nonneg_floor_double, k->lambda, rows, rank);
     naive_mttkrp(x, k, n, m);
     naive_v(k, n, rules->ridge[n], v);
+    naive_floors(least, &nonneg_floor_double, k->lambda, v, rows, rank);
     for (uint64_t e = 0; e < rows * rank; e++)
         b[e] = (long double)k->factor[n][e] * k->lambda[e % rank];
     if (rules->nonneg[n])

@@ -1,12 +1,14 @@
 /* The host backend: OpenMP for MTTKRP, OpenBLAS for R x R systems. */
 #include "backend/host/host_state.h"
 
-#include <omp.h>
-
 #include "backend/host/host_rates.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "lapack/lapack_library.h"
+
+/* Private copies of M for `hierarchical`: not as many as there are threads, so that neither the
+ * plan nor a sum depends on these. */
+#define COPIES 64
 
 static enum status available(struct error *error)
 {
@@ -35,7 +37,8 @@ static enum status make_request(struct plan_request *request, const struct plan_
                               .slice_bytes = host_slices_bytes(tensor->shape.order, tensor->nnz,
                                                                shape_longest(&tensor->shape)),
                               .budget = machine_memory_budget(options->host_memory),
-                              .copies = (uint64_t)omp_get_max_threads()};
+                              .copies = COPIES,
+                              .waiting_rows = host_row_lists_rows(tensor->nnz)};
     if (tensor->is_part && in_single(options))
         request->sent_bytes = options->rank * sizeof(double);
     /* Private copies of M pay while merging them costs less than the nonzeros themselves. */

@@ -7,6 +7,7 @@
 
 #include "backend/host/host_dense_simd.h"
 #include "base/memory.h"
+#include "kernels/shared/column_scale.h"
 #include "lapack/lapack_library.h"
 #include "lapack/symmetric_eigen.h"
 
@@ -94,24 +95,12 @@ static enum status invert_factors(const struct lapack_library *lapack, struct ho
     return STATUS_OK;
 }
 
-/* Of a component that is zero, V has a row and a column of zeros, and so has V^+: but eigenvectors
- * bring rounding there, which would be scaled to columns of unit norm. v: `kept` eigenvectors; a
- * zero of `diagonal` (R), V's, makes the column of v zero. */
-static void keep_zeros(double *v, uint64_t kept, const double *diagonal, uint64_t rank)
-{
-    for (uint64_t r = 0; r < rank; r++)
-        for (uint64_t e = 0; diagonal[r] == 0 && e < kept; e++)
-            v[e * rank + r] = 0;
-}
-
 /* factor[0] = V^+ by eigendecomposition, by way of factor[1]; V is destroyed. */
 static enum status pseudoinverse(struct host_dense_inverse *p, double *v, double epsilon,
                                  struct error *error)
 {
     uint64_t rank = p->rank;
     double *w = memory_array(rank, sizeof *w, error);
-    for (uint64_t r = 0; r < rank; r++)
-        p->factor[1][r] = v[r * rank + r];
     if (!w || symmetric_eigen(v, rank, w, error) != STATUS_OK)
         goto done;
     double least = (double)rank * epsilon * w[rank - 1]; /* ascending: the last is largest */
@@ -121,7 +110,6 @@ static enum status pseudoinverse(struct host_dense_inverse *p, double *v, double
 
     /* Eigenvectors are now the rows of V: with S = diag(w)^-1/2 Q, V^+ = S' S. */
     double *s = v + (rank - kept) * rank;
-    keep_zeros(s, kept, p->factor[1], rank);
     for (uint64_t e = 0; e < kept; e++)
         for (uint64_t i = 0; i < rank; i++)
             s[e * rank + i] *= 1.0 / sqrt(w[rank - kept + e]);
@@ -132,6 +120,17 @@ static enum status pseudoinverse(struct host_dense_inverse *p, double *v, double
 done:
     memory_free(w);
     return error->status;
+}
+
+/* V = diag(d) V diag(d), whose columns are near unit ones: no scale of a column counts for the
+ * condition of V, nor for which eigenvalues are zero. */
+static void equilibrate(double *v, double *d, uint64_t rank)
+{
+    for (uint64_t r = 0; r < rank; r++)
+        d[r] = column_unit_scale(v[r * rank + r]);
+    for (uint64_t i = 0; i < rank; i++)
+        for (uint64_t j = 0; j < rank; j++)
+            v[i * rank + j] = v[i * rank + j] * d[i] * d[j];
 }
 
 enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, uint64_t rank,
@@ -145,8 +144,9 @@ enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, u
     const struct lapack_library *lapack = lapack_library(error);
     for (int f = 0; f < 2 && error->status == STATUS_OK; f++)
         p->factor[f] = memory_array(rank, rank * sizeof **p->factor, error);
-    double reciprocal;
+    double reciprocal, *d = memory_array(rank, sizeof *d, error);
     if (error->status == STATUS_OK) {
+        equilibrate(v, d, rank);
         memcpy(p->factor[0], v, rank * rank * sizeof *v);
         factorise(lapack, p->factor[0], rank, &reciprocal, error);
     }
@@ -158,6 +158,9 @@ enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, u
         else
             pseudoinverse(p, v, epsilon, error);
     }
+    if (error->status == STATUS_OK) /* the zeros of d are those of V^+, where rounding may be */
+        host_dense_inverse_scale(p, d, d);
+    memory_free(d);
     if (error->status != STATUS_OK)
         host_dense_inverse_free(p);
     return error->status;

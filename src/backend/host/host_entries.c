@@ -31,7 +31,8 @@ void host_entries_zero(void *to, uint64_t n, enum precision precision)
     memset(to, 0, n * precision_bytes(precision));
 }
 
-void host_entries_add(void *to, const void *from, uint64_t n, enum precision precision)
+VECTOR_CLONES void host_entries_add(void *restrict to, const void *restrict from, uint64_t n,
+                                    enum precision precision)
 {
     if (precision == PRECISION_SINGLE)
         for (uint64_t i = 0; i < n; i++)

@@ -13,8 +13,8 @@
  * order in which the runs' boundary rows are added. */
 #define MAX_RUNS         1024
 #define MIN_RUN_NNZ      2048
-#define DECODE_NNZ       128 /* nonzeros of alto that are decoded at a time */
-#define WORDS_OF_A_LINE  8   /* of the cache */
+#define DECODE_NNZ       HOST_LIST_ROWS /* nonzeros of alto that are decoded at a time */
+#define WORDS_OF_A_LINE  8              /* of the cache */
 #define NEAR_CACHES      8  /* of a core: as good as a shared cache that the system does not name */
 #define AHEAD            16 /* nonzeros: rows in the shared cache */
 #define FAR_AHEAD        32 /* rows in memory */
@@ -83,6 +83,24 @@ static void note_trial(struct host_trial *t, double seconds)
     t->calls++;
 }
 
+static void measure_rows(struct host_mttkrp *p)
+{
+    p->near_bytes = machine_core_cache();
+    p->far_bytes = far_bytes();
+    for (int n = 0; n < p->shape.order; n++)
+        p->other_rows += n == p->mode ? 0 : p->shape.dims[n];
+}
+
+static enum status make_lists(struct host_mttkrp *p, struct error *error)
+{
+    measure_rows(p);
+    p->scratch_rows = host_row_lists_rows(p->nnz);
+    p->list = memory_array(p->scratch_rows / HOST_LIST_ROWS, sizeof *p->list, error);
+    if (!p->list)
+        host_mttkrp_free(p);
+    return error->status;
+}
+
 /* Cuts p->nnz nonzeros into about `runs` runs, and fills the rest of *p. */
 static enum status cut_runs(struct host_mttkrp *p, uint64_t runs, struct error *error)
 {
@@ -98,10 +116,7 @@ static enum status cut_runs(struct host_mttkrp *p, uint64_t runs, struct error *
     for (uint64_t k = 0; k < p->nruns; k++)
         p->run[k] =
             (struct host_run){.first = k * length, .last = least_of(p->nnz, (k + 1) * length)};
-    p->near_bytes = machine_core_cache();
-    p->far_bytes = far_bytes();
-    for (int n = 0; n < p->shape.order; n++)
-        p->other_rows += n == p->mode ? 0 : p->shape.dims[n];
+    measure_rows(p);
     return STATUS_OK;
 }
 
@@ -132,6 +147,8 @@ enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int
     const bool windows = conflict == CONFLICT_HIERARCHICAL;
     *p = (struct host_mttkrp){
         .x = x, .shape = x->shape, .nnz = x->nnz, .mode = mode, .conflict = conflict};
+    if (conflict == CONFLICT_REGISTER)
+        return make_lists(p, error);
     uint64_t runs = windows ? least_of(copies, x->nnz) : least_of(x->nnz / MIN_RUN_NNZ, MAX_RUNS);
     if (cut_runs(p, runs, error) != STATUS_OK)
         return error->status;
@@ -153,13 +170,15 @@ enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int
 void host_mttkrp_free(struct host_mttkrp *p)
 {
     memory_free(p->run);
+    memory_free(p->list);
     memset(p, 0, sizeof *p);
 }
 
 /* Decodes nonzeros [first, first + count) of p->x. Those that stand side by side and have one row
  * become a stretch, unless each is to be added by itself. The processor does not read the words of
- * the next nonzeros ahead, for the kernel comes in between. */
-static void decode(const struct host_mttkrp *p, uint64_t first, uint64_t count, struct decoded *d)
+ * the next nonzeros ahead, for the kernel comes in between. Returns the number of stretches. */
+static uint64_t decode(const struct host_mttkrp *p, uint64_t first, uint64_t count,
+                       struct decoded *d)
 {
     uint32_t row[DECODE_NNZ + 1];
     blco_decode_mode(p->x, p->mode, first, count, row);
@@ -168,7 +187,8 @@ static void decode(const struct host_mttkrp *p, uint64_t first, uint64_t count, 
         for (uint64_t i = 0; i < DECODE_NNZ; i += WORDS_OF_A_LINE)
             __builtin_prefetch(p->x->index[w] + first + DECODE_NNZ + i);
     const bool each = p->conflict == CONFLICT_ATOMIC;
-    for (uint64_t i = 0, stretch = 0; i < count; i++) { /* without branches: stretches are short */
+    uint64_t stretch = 0;
+    for (uint64_t i = 0; i < count; i++) { /* without branches: stretches are short */
         d->row[stretch] = row[i];
         d->end[stretch] = i + 1;
         stretch += each | (row[i + 1] != row[i]);
@@ -176,6 +196,16 @@ static void decode(const struct host_mttkrp *p, uint64_t first, uint64_t count, 
     for (int n = 0, k = 0; n < p->shape.order; n++)
         if (n != p->mode)
             blco_decode_mode(p->x, n, first, count, d->coordinate[k++]);
+    return stretch;
+}
+
+/* As the kernel reads them. */
+static struct host_nonzeros nonzeros_of(const struct decoded *d, const double *value, int others)
+{
+    struct host_nonzeros x = {.value = value, .row = d->row, .end = d->end};
+    for (int k = 0; k < others; k++)
+        x.coordinate[k] = d->coordinate[k];
+    return x;
 }
 
 /* One run for one tile of columns, of nonzeros in any ordering. */
@@ -183,13 +213,10 @@ static void sum_decoded(struct host_row_sums *s, const struct host_mttkrp *p,
                         const struct host_run *run)
 {
     struct decoded d;
-    struct host_nonzeros x = {.row = d.row, .end = d.end};
-    for (int k = 0; k < s->others; k++)
-        x.coordinate[k] = d.coordinate[k];
     for (uint64_t i = run->first; i < run->last; i += DECODE_NNZ) {
         const uint64_t count = least_of(DECODE_NNZ, run->last - i);
         decode(p, i, count, &d);
-        x.value = p->x->value + i;
+        const struct host_nonzeros x = nonzeros_of(&d, p->x->value + i, s->others);
         host_row_sums_add(s, &x, 0, 0, count);
     }
 }
@@ -205,20 +232,37 @@ static void sum_slices(struct host_row_sums *s, const struct host_mttkrp *p,
     host_row_sums_add(s, &x, run->slice, run->first, run->last);
 }
 
-/* All tiles of columns of a run; *s says where the run's rows go. */
-static void sum_run(struct host_row_sums *s, const struct host_mttkrp *p,
-                    const struct host_run *run, const struct host_rows *rows)
+static void begin_tiles(struct host_row_sums *s, const struct host_mttkrp *p,
+                        const struct host_rows *rows)
 {
     s->others = p->shape.order - 1;
     s->rank = rows->rank;
     s->precision = rows->precision;
     s->ahead = p->ahead;
-    for (s->column = 0; s->column < s->rank; s->column += s->width) {
-        s->width = simd_tile_width(s->rank - s->column, s->precision);
-        for (int n = 0, k = 0; n < p->shape.order; n++)
-            if (n != p->mode)
-                s->rows[k++] = host_entry_of(rows->of[n], s->column, s->precision);
-        host_row_sums_begin(s, run->low);
+    s->column = s->width = 0;
+}
+
+/* From one tile of columns to the next; false after the last. `row` is the first that it sums. */
+static bool next_tile(struct host_row_sums *s, const struct host_mttkrp *p,
+                      const struct host_rows *rows, uint64_t row)
+{
+    s->column += s->width;
+    if (s->column >= s->rank)
+        return false;
+    s->width = simd_tile_width(s->rank - s->column, s->precision);
+    for (int n = 0, k = 0; n < p->shape.order; n++)
+        if (n != p->mode)
+            s->rows[k++] = host_entry_of(rows->of[n], s->column, s->precision);
+    host_row_sums_begin(s, row);
+    return true;
+}
+
+/* All tiles of columns of a run; *s says where the run's rows go. */
+static void sum_run(struct host_row_sums *s, const struct host_mttkrp *p,
+                    const struct host_run *run, const struct host_rows *rows)
+{
+    begin_tiles(s, p, rows);
+    while (next_tile(s, p, rows, run->low)) {
         if (p->slices)
             sum_slices(s, p, run);
         else
@@ -319,15 +363,62 @@ static void mttkrp_windows(const struct host_mttkrp *p, const struct host_rows *
     merge_windows(p, rows, m, scratch);
 }
 
-/* Neighbouring nonzeros of a row are summed and added as one; the baseline adds each by itself. */
+/* Sums the nonzeros from `first` on, of each stretch to a row of `sums` (HOST_LIST_ROWS x R). */
+static void sum_list(const struct host_mttkrp *p, const struct host_rows *rows, uint64_t first,
+                     struct host_row_list *list, void *sums)
+{
+    const uint64_t count = least_of(HOST_LIST_ROWS, p->nnz - first);
+    struct decoded d;
+    struct host_row_sums s = {.m = sums, .low = UINT64_MAX, .high = UINT64_MAX};
+    const uint64_t stretches = decode(p, first, count, &d);
+    memcpy(list->row, d.row, stretches * sizeof *d.row);
+    host_row_list_sort(list, stretches);
+    for (uint32_t i = 0; i < stretches; i++)
+        d.row[i] = i;
+    const struct host_nonzeros x = nonzeros_of(&d, p->x->value + first, p->shape.order - 1);
+    begin_tiles(&s, p, rows);
+    while (next_tile(&s, p, rows, 0)) {
+        host_row_sums_add(&s, &x, 0, 0, count);
+        host_row_sums_end(&s);
+    }
+}
+
+/* Neighbouring nonzeros of a row are summed in registers; the sums are added in their order. A
+ * round makes lists, and adds those of the round before, which are in the other half of the arrays.
+ */
+static void mttkrp_register(const struct host_mttkrp *p, const struct host_rows *rows, void *m,
+                            void *scratch)
+{
+    const enum precision precision = rows->precision;
+    const uint64_t rank = rows->rank, all = host_row_lists_of(p->nnz);
+    zero_rows(m, p->shape.dims[p->mode], rows);
+#pragma omp parallel if (all > 1)
+    for (uint64_t first = 0; first < all + HOST_LISTS; first += HOST_LISTS) {
+        const uint64_t made = first < all ? least_of(HOST_LISTS, all - first) : 0;
+        const uint64_t added = first > 0 ? least_of(HOST_LISTS, all + HOST_LISTS - first) : 0;
+        const uint64_t half = first % (2 * HOST_LISTS), other = HOST_LISTS - half;
+        const uint64_t classes = added > 0 ? HOST_LIST_CLASSES : 0;
+#pragma omp for schedule(dynamic)
+        for (uint64_t i = 0; i < classes + made; i++) {
+            const uint64_t k = i - classes + half;
+            if (i < classes)
+                host_row_lists_add(p->list + other, added, i,
+                                   host_entry(scratch, other * HOST_LIST_ROWS * rank, precision),
+                                   rank, precision, m);
+            else
+                sum_list(p, rows, (first + i - classes) * HOST_LIST_ROWS, &p->list[k],
+                         host_entry(scratch, k * HOST_LIST_ROWS * rank, precision));
+        }
+    }
+}
+
+/* The baseline adds each nonzero by itself. */
 static void mttkrp_atomic(const struct host_mttkrp *p, const struct host_rows *rows, void *m)
 {
     zero_rows(m, p->shape.dims[p->mode], rows);
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
-        struct host_row_sums s = {.sink = p->conflict == CONFLICT_ATOMIC ? HOST_ROW_ATOMIC_EACH
-                                                                         : HOST_ROW_ATOMIC,
-                                  .m = m};
+        struct host_row_sums s = {.sink = HOST_ROW_ATOMIC_EACH, .m = m};
         sum_run(&s, p, &p->run[k], rows);
     }
 }
@@ -336,12 +427,14 @@ void host_mttkrp(struct host_mttkrp *p, const struct host_rows *rows, void *m, v
 {
     struct host_trial *trial = choose_ahead(p, rows);
     const double start = clock_now();
-    if (p->nruns == 0)
+    if (p->nnz == 0)
         zero_rows(m, p->shape.dims[p->mode], rows);
     else if (p->conflict == CONFLICT_ORDERED)
         mttkrp_ordered(p, rows, m, scratch);
     else if (p->conflict == CONFLICT_HIERARCHICAL)
         mttkrp_windows(p, rows, m, scratch);
+    else if (p->conflict == CONFLICT_REGISTER)
+        mttkrp_register(p, rows, m, scratch);
     else
         mttkrp_atomic(p, rows, m);
     if (trial)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "backend/host/host_entries.h"
+#include "backend/host/host_row_lists.h"
 #include "backend/host/host_slices.h"
 #include "base/error.h"
 #include "plan/conflict.h"
@@ -36,6 +37,7 @@ struct host_mttkrp {
     enum conflict conflict;
     uint64_t nruns;
     struct host_run *run;       /* (nruns); owned                                           */
+    struct host_row_list *list; /* REGISTER: as many as wait at a time; owned               */
     uint64_t scratch_rows;      /* rows of R entries that host_mttkrp needs as scratch      */
     uint64_t other_rows;        /* rows of the other modes' factors together                */
     uint64_t near_bytes;        /* factors of so many bytes are as good as in a core's cache */
@@ -62,9 +64,9 @@ struct host_rows {
 };
 
 /* m (I_mode x R) from rows->of[n] for n != mode; scratch (scratch_rows x R) is overwritten. Entries
- * of both have the precision of the rows. With ORDERED and HIERARCHICAL the result does not depend
- * on the number of threads. The first calls find out whether prefetching pays, which changes no
- * result. One call at a time for one *p. */
+ * of both have the precision of the rows. But for ATOMIC, the result does not depend on the number
+ * of threads. The first calls find out whether prefetching pays, which changes no result. One call
+ * at a time for one *p. */
 void host_mttkrp(struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch);
 
 /* Accepts an empty *p. */

@@ -43,13 +43,12 @@ static void fill_scales(struct host_nonneg *p, const struct host_nonneg_start *s
         start->precision == PRECISION_SINGLE ? &nonneg_floor_single : &nonneg_floor_double;
     double most = 0, share = floor->floor / sqrt((double)start->rows);
     for (uint64_t r = 0; r < p->rank; r++)
-        most = fmax(most, fabs(start->lambda[r]));
+        most = fmax(most, fabs(start->lambda[r]) * sqrt(p->diagonal[r]));
     for (uint64_t r = 0; r < p->rank; r++) {
         p->a_scale[r] = start->a[r] * start->lambda[r];
         p->out[r] = start->out[r];
-        p->floor[r] = p->diagonal[r] >= DBL_MIN
-                          ? share * fmax(fabs(start->lambda[r]), floor->lost * most)
-                          : 0;
+        double least = floor->lost * most / sqrt(p->diagonal[r]);
+        p->floor[r] = p->diagonal[r] >= DBL_MIN ? share * fmax(fabs(start->lambda[r]), least) : 0;
     }
 }
 

@@ -19,8 +19,7 @@
 enum host_row_sink {
     HOST_ROW_STORE,      /* rows ascend: stored in M, and the rows between them zeroed         */
     HOST_ROW_ADD,        /* added to a private window, whose first row is `low`                */
-    HOST_ROW_ATOMIC,     /* added to M under the row's lock; `low` is 0                        */
-    HOST_ROW_ATOMIC_EACH /* the same, after every nonzero                                      */
+    HOST_ROW_ATOMIC_EACH /* each nonzero by itself added to M under the row's lock; `low` is 0 */
 };
 
 /* Nonzeros as the kernel reads them. A stretch is nonzeros that stand side by side and have one row

@@ -205,6 +205,7 @@ static void test_allocation_fails(void **state)
     (void)state;
     uint64_t rows = 3000, rank = 9;
     double *a = random_matrix(rows, rank), *m = random_matrix(rows, rank);
+    double *solved = random_matrix(rows, rank);
     double *v = random_matrix(rank, rank), *g = random_matrix(rank, rank);
     double *inner = random_matrix(1, rank);
     int failures = 0;
@@ -217,8 +218,8 @@ static void test_allocation_fails(void **state)
             status = host_dense_inverse_create(&definite, v, rank, PRECISION_DOUBLE, &error);
         if (status == STATUS_OK)
             status = host_dense_update(&definite,
-                                       &(struct host_dense_rows){m, a, rows, PRECISION_DOUBLE}, g,
-                                       inner, &error);
+                                       &(struct host_dense_rows){m, solved, rows, PRECISION_DOUBLE},
+                                       g, inner, &error);
         if (status == STATUS_OK) {
             memset(v, 0, rank * rank * sizeof *v); /* the pseudoinverse's arrays */
             status = host_dense_inverse_create(&singular, v, rank, PRECISION_DOUBLE, &error);
@@ -233,6 +234,7 @@ static void test_allocation_fails(void **state)
     assert_true(failures >= 6);
     memory_free(a);
     memory_free(m);
+    memory_free(solved);
     memory_free(v);
     memory_free(g);
     memory_free(inner);

@@ -46,7 +46,8 @@ bool device_dense_singular(const struct device_dense *d);
  * x R) are those of the unit columns, norm[m] (R) the norms of the raw columns (0 counts as 1);
  * arrays of `order` device pointers on the host. W (R x R, device) receives that matrix by way of
  * Cholesky's pivots; where V is ill-conditioned, its first half, diag(..) Q L^+ of the
- * eigendecomposition V = Q L Q' with eigenvalues up to R * eps * (largest) as zero. The solve knows
+ * eigendecomposition of V, scaled to a diagonal of about one, with eigenvalues up to R * eps *
+ * (largest) as zero. The solve knows
  * which of the two W is. Runs on `stream` and waits for it (one small copy tells which), unless it
  * runs ahead. STATUS_NUMERICAL where the eigendecomposition does not converge. */
 enum status device_dense_weights(struct device_dense *d, int order, int mode,

@@ -135,18 +135,13 @@ static enum status weights_by_cholesky(struct device_dense_weights *d,
     return status;
 }
 
-/* factor, values = eigenvectors and eigenvalues of v, by cuSOLVER. Waits for the stream. */
+/* factor, values = eigenvectors and eigenvalues of factor, by cuSOLVER. Waits for the stream. */
 static enum status decompose_large(struct device_dense_weights *d, cudaStream_t stream,
                                    struct error *error)
 {
     const int n = (int)d->rank;
-    const uint64_t bytes = (uint64_t)d->rank * d->rank * sizeof(double);
     enum status status =
         cusolver_status(d->cusolver->set_stream(d->solver, stream), "cuSOLVER", error);
-    if (status == STATUS_OK)
-        status =
-            cuda_status(cudaMemcpyAsync(d->factor, d->v, bytes, cudaMemcpyDeviceToDevice, stream),
-                        "eigendecomposition", error);
     if (status == STATUS_OK)
         status =
             cusolver_status(d->cusolver->dsyevd(d->solver, CUSOLVER_EIG_MODE_VECTOR,
@@ -172,7 +167,7 @@ static enum status decompose_small(struct device_dense_weights *d, cudaStream_t 
     if (!d->host_v)
         return error->status;
     double *values = d->host_v + n * n;
-    cudaError_t code = cudaMemcpyAsync(d->host_v, d->v, bytes, cudaMemcpyDeviceToHost, stream);
+    cudaError_t code = cudaMemcpyAsync(d->host_v, d->factor, bytes, cudaMemcpyDeviceToHost, stream);
     if (code == cudaSuccess)
         code = cudaStreamSynchronize(stream);
     if (cuda_status(code, "weights", error) != STATUS_OK ||
@@ -191,7 +186,9 @@ static enum status weights_by_eigenvalues(struct device_dense_weights *d,
                                           cudaStream_t stream, struct error *error)
 {
     const bool is_large = d->rank > DENSE_WEIGHTS_SMALL;
-    if ((is_large ? decompose_large : decompose_small)(d, stream, error) != STATUS_OK)
+    if (cuda_status(dense_weights_equilibrate(d->v, d->rank, d->factor, stream),
+                    "eigendecomposition", error) != STATUS_OK ||
+        (is_large ? decompose_large : decompose_small)(d, stream, error) != STATUS_OK)
         return error->status;
     return cuda_status(dense_weights_eigenvectors(modes, d->v, d->factor, d->values,
                                                   eigenvalue_tolerance(d), w, stream),
