@@ -33,7 +33,7 @@ enum {
 };
 
 struct cmd_common {
-    bool help, version, quiet;
+    bool help, help_all, version, quiet;
     int threads;                    /* 0: not given                    */
     struct tns_options tns;         /* --index-base, --dims            */
     const char *backend;            /* auto, cuda or host; not owned   */
