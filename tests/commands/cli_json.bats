@@ -45,6 +45,8 @@ jsonschema.validate(json.load(open("printed")), json.load(open(sys.argv[1])))' "
     # messages stay where they are, and standard output has the record alone
     "$BLCO" cpd "$DATA/ucb-admissions.tns" -r 2 --nowrite --backend host --json 2>messages | python3 -m json.tool >/dev/null
     grep -q '^fit ' messages
+    # tables make room for it
+    "$BLCO" cpd "$DATA/ucb-admissions.tns" -r 2 --starts 2 --nowrite --backend host --json 2>messages | python3 -m json.tool >/dev/null
 }
 
 @test "cpd --json of several ranks prints a record of each, one after the other" {
