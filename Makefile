@@ -204,7 +204,8 @@ PROGRAMS    := bin share/blco share/blco/slurm
 STRIPPED    := bin lib/blco
 INTO         = $(DESTDIR)$(PREFIX)
 # Completion of words, which the program writes: SHELL:FILE.
-COMPLETIONS := bash:share/bash-completion/completions/blco zsh:share/zsh/site-functions/_blco
+COMPLETIONS := bash:share/bash-completion/completions/blco zsh:share/zsh/site-functions/_blco \
+               fish:share/fish/vendor_completions.d/blco.fish
 
 define install_files
 install -D $(if $(filter $1,$(STRIPPED)),-s )-m $(if $(filter $1,$(PROGRAMS)),755,644) -t '$(INTO)/$1' $(INSTALLED_$1)

@@ -1,5 +1,6 @@
 /* The program: finds the command, runs it, and is the only place that prints an error. */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,7 +45,7 @@ static int dispatch(int argc, char **argv, const struct command **command, struc
         return help(argc - 1, argv + 1, error);
     if (word[0] == '-')
         return (int)error_set(error, STATUS_INPUT,
-                              "a command is expected before option %s (see blco --help)", word);
+                              "a command is expected before option %s; try blco --help", word);
     *command = command_find(word, error);
     if (*command)
         guard_maps(*command);
@@ -78,6 +79,20 @@ static void ignore_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
+/* Whether standard output is a pipe of which the reader has gone. */
+static bool reader_has_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
+
+/* A reader of standard output that goes, as a pager does, ends blco as it ends other programs. */
+static void end_by_signal(void)
+{
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+}
+
 int main(int argc, char **argv)
 {
     occupy_standard_streams();
@@ -90,7 +105,10 @@ int main(int argc, char **argv)
     const struct command *command = NULL;
     int code = dispatch(argc, argv, &command, &error);
     if (fflush(stdout) != 0 || ferror(stdout))
-        code = (int)error_set(&error, STATUS_OUTPUT, "standard output cannot be written");
+        code = (int)error_set(&error, reader_has_gone() ? STATUS_UNREAD : STATUS_OUTPUT,
+                              "standard output cannot be written");
+    if (error.status == STATUS_UNREAD)
+        end_by_signal();
     if (error.status != STATUS_OK)
         tell(command, &error);
     return code;

@@ -4,12 +4,14 @@
 
 enum status {
     STATUS_OK = 0,
-    STATUS_INTERNAL = 1,  /* a fault in blco, or a library that failed         */
-    STATUS_INPUT = 2,     /* the command line or an input file is wrong        */
-    STATUS_MEMORY = 3,    /* host or device memory ran out                     */
-    STATUS_NUMERICAL = 4, /* a NaN or an infinity turned up in the computation */
-    STATUS_OUTPUT = 5,    /* writing a result failed                           */
-    STATUS_UNLIKE = 6     /* models are less alike than the user asked for     */
+    STATUS_INTERNAL = 1,    /* a fault in blco, or a library that failed         */
+    STATUS_INPUT = 2,       /* the command line or an input file is wrong        */
+    STATUS_MEMORY = 3,      /* host or device memory ran out                     */
+    STATUS_NUMERICAL = 4,   /* a NaN or an infinity turned up in the computation */
+    STATUS_OUTPUT = 5,      /* writing a result failed                           */
+    STATUS_UNLIKE = 6,      /* models are less alike than the user asked for     */
+    STATUS_UNCONVERGED = 7, /* a run was to converge, and has not                */
+    STATUS_UNREAD = 141     /* nobody reads standard output any more: 128 + SIGPIPE */
 };
 
 struct error {

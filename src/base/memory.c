@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/number.h"
+
 #define ALIGNMENT 64
 #define PAGE      4096
 #define COPIED    ((size_t)1 << 20) /* bytes that a thread copies at a time */
@@ -54,8 +56,8 @@ static size_t byte_size(size_t count, size_t size, size_t alignment)
 static enum status out_of_memory(size_t count, size_t size, struct error *error)
 {
     return error_set(error, STATUS_MEMORY,
-                     "out of memory: an array of %zu elements of %zu bytes (%.1f GB) is too large",
-                     count, size, (double)count * (double)size / 1e9);
+                     "out of memory: an array of %zu elements of %zu bytes (%s) is too large",
+                     count, size, NUMBER_SIZE(number_whole((double)count * (double)size)));
 }
 
 static void *allocate(size_t bytes, size_t alignment)

@@ -30,7 +30,13 @@ char *number_format_unsigned(uint64_t value, char *text);
 #define NUMBER_SIZE_TEXT 16
 
 /* Writes "812 bytes", "1.50 MB" or "120 GB" into text[0..NUMBER_SIZE_TEXT), terminated; returns
- * text. */
+ * text. The units are powers of 1000, as of the sizes that options take (cli_size). */
 const char *number_size(uint64_t bytes, char *text);
+
+/* The same, in a text that lives as long as the block in which this stands. */
+#define NUMBER_SIZE(bytes) number_size((bytes), (char[NUMBER_SIZE_TEXT]){0})
+
+/* `bytes`, which is 0 or more, as a whole number; UINT64_MAX where it is none that fits. */
+uint64_t number_whole(double bytes);
 
 #endif

@@ -179,17 +179,22 @@ const char *number_size(uint64_t bytes, char *text)
 {
     static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
     if (bytes < 1000) {
-        snprintf(text, NUMBER_SIZE_TEXT, "%d bytes", (int)bytes);
+        snprintf(text, NUMBER_SIZE_TEXT, "%d byte%s", (int)bytes, bytes == 1 ? "" : "s");
         return text;
     }
     double amount = (double)bytes / 1000;
     int unit = 0;
-    for (; amount >= 1000 && unit < 5; unit++)
+    for (; amount >= 999.5 && unit < 5; unit++) /* 999.5 would be written as 1000 */
         amount /= 1000;
     snprintf(text, NUMBER_SIZE_TEXT, "%.*f %s",
-             amount < 10    ? 2
-             : amount < 100 ? 1
-                            : 0,
+             amount < 9.995   ? 2
+             : amount < 99.95 ? 1
+                              : 0,
              amount, units[unit]);
     return text;
+}
+
+uint64_t number_whole(double bytes)
+{
+    return bytes < 0x1p64 ? (uint64_t)bytes : UINT64_MAX;
 }

@@ -214,6 +214,8 @@ enum status outfile_write(struct outfile *f, const void *bytes, size_t size, str
         ssize_t written = write(f->fd, at, size);
         if (written < 0 && errno == EINTR)
             continue;
+        if (written < 0 && errno == EPIPE && f->fd == STDOUT_FILENO)
+            return error_set(error, STATUS_UNREAD, "standard output: nobody reads it any more");
         if (written < 0)
             return cannot_write(f->path, strerror(errno), error);
         at += written;

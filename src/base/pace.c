@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "base/number.h"
+
 const char *pace(double amount, const char *unit, double seconds, char *text)
 {
     const double rate = amount / seconds;
@@ -10,5 +12,14 @@ const char *pace(double amount, const char *unit, double seconds, char *text)
         snprintf(text, PACE_TEXT, " in %.2f s, %.*f %s", seconds, rate < 10, rate, unit);
     else if (seconds >= PACE_LEAST)
         snprintf(text, PACE_TEXT, " in %.2f s", seconds);
+    return text;
+}
+
+const char *pace_bytes(uint64_t bytes, const char *of, double seconds, char *text)
+{
+    text[0] = '\0';
+    if (seconds >= PACE_LEAST)
+        snprintf(text, PACE_TEXT, " in %.2f s, %s/s%s", seconds,
+                 NUMBER_SIZE(number_whole((double)bytes / seconds)), of);
     return text;
 }

@@ -2,12 +2,17 @@
 #ifndef BLCO_PACE_H
 #define BLCO_PACE_H
 
+#include <stdint.h>
+
 #define PACE_TEXT  64
 #define PACE_LEAST 0.01 /* seconds: what took less says nothing of the machine */
 
-/* Writes " in 1.23 s, 456 MB/s", where `amount` is counted in MB and `unit` is "MB/s"; " in 1.23 s"
- * where `unit` is NULL; nothing where it took less than PACE_LEAST, into text[0..PACE_TEXT),
- * terminated; returns text. */
+/* Writes " in 1.23 s, 456 million a second", where `amount` is counted in millions and `unit` is
+ * "million a second"; " in 1.23 s" where `unit` is NULL; nothing where it took less than
+ * PACE_LEAST, into text[0..PACE_TEXT), terminated; returns text. */
 const char *pace(double amount, const char *unit, double seconds, char *text);
+
+/* The same of bytes: " in 1.23 s, 456 MB/s of text", where `of` is " of text". */
+const char *pace_bytes(uint64_t bytes, const char *of, double seconds, char *text);
 
 #endif

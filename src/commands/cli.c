@@ -12,6 +12,7 @@
 
 #define MAX_OPTIONS 64
 #define MAX_TIME    1000000000 /* of one unit */
+#define MOST_NAME   32         /* characters of a word that may be meant for a name */
 
 /* The options of all sections in the form that getopt_long takes. */
 struct getopt_tables {
@@ -37,54 +38,81 @@ static void fill_tables(struct getopt_tables *t, const struct cli_section *secti
             t->longs[count++] = (struct option){o->name, argument_kind(o), NULL, o->key};
             if (o->key <= UCHAR_MAX) {
                 *s++ = (char)o->key;
-                if (o->argument)
+                if (argument_kind(o) == required_argument)
                     *s++ = ':';
             }
         }
 }
 
-/* getopt takes an argument that may be left out only behind "=". The next word, too, is one if it
- * is a list of whole numbers. */
+/* getopt takes an argument that may be left out only after "=". The next word, too, is one if it
+ * is a list of whole numbers; not of --help, whose argument is a word. */
 static const char *optional_list(const struct option *o, int argc, char **argv)
 {
-    if (o->has_arg != optional_argument || optarg || optind >= argc || !*argv[optind] ||
-        argv[optind][strspn(argv[optind], "0123456789,")])
+    if (o->has_arg != optional_argument || o->val == CLI_KEY_HELP || optarg || optind >= argc ||
+        !*argv[optind] || argv[optind][strspn(argv[optind], "0123456789,")])
         return optarg;
     return argv[optind++];
 }
 
-/* The option whose name is near word[0..length) and begins as that does; NULL where there is none.
- */
-static const char *nearest_option(const struct getopt_tables *t, const char *word, size_t length)
+/* Appends `word` to list[0..size), cut where the list is full. */
+static void append(char *list, size_t size, const char *word)
 {
-    const char *names[MAX_OPTIONS];
-    char copy[64];
-    int count = 0;
-    for (; count < MAX_OPTIONS && t->longs[count].name; count++)
-        names[count] = t->longs[count].name;
-    if (length >= sizeof copy)
-        return NULL;
-    memcpy(copy, word, length);
-    copy[length] = '\0';
-    const char *nearest = cli_nearest(copy, names, count);
-    return nearest && nearest[0] == copy[0] ? nearest : NULL;
+    size_t used = strlen(list);
+    snprintf(list + used, size - used, "%s", word);
 }
 
-static enum status refuse_option(const struct getopt_tables *tables, int answer, const char *word,
+/* Appends word i of a list: "a, b or c". */
+static void append_word(char *list, size_t size, int i, bool is_last, const char *word)
+{
+    append(list, size, i == 0 ? "" : is_last ? " or " : ", ");
+    append(list, size, word);
+}
+
+/* Refuses an option --word: either several names begin so, or none is near, or one is. */
+static enum status refuse_name(const struct getopt_tables *t, const char *word, struct error *error)
+{
+    const char *names[MAX_OPTIONS], *begun[MAX_OPTIONS];
+    char list[256] = "";
+    int count = 0, several = 0;
+    for (; count < MAX_OPTIONS && t->longs[count].name; count++) {
+        names[count] = t->longs[count].name;
+        if (*word && strncmp(names[count], word, strlen(word)) == 0)
+            begun[several++] = names[count];
+    }
+    for (int i = 0; i < several; i++)
+        append_word(list, sizeof list, i, i == several - 1, begun[i]);
+    if (several > 0)
+        return error_set(error, STATUS_INPUT, "option --%s is ambiguous: %s", word, list);
+    const char *nearest = cli_nearest(word, names, count);
+    if (!nearest || nearest[0] != word[0])
+        return error_set(error, STATUS_INPUT, "unknown option --%s", word);
+    return error_set(error, STATUS_INPUT, "unknown option --%s (did you mean --%s?)", word,
+                     nearest);
+}
+
+static enum status refuse_option(const struct getopt_tables *tables, int answer, const char *given,
                                  struct error *error)
 {
     char letter[3] = {'-', (char)optopt, 0};
-    bool is_long = strncmp(word, "--", 2) == 0;
-    const char *name = is_long || optopt == 0 || optopt > UCHAR_MAX ? word : letter;
+    bool is_long = strncmp(given, "--", 2) == 0;
+    const char *name = is_long || optopt == 0 || optopt > UCHAR_MAX ? given : letter;
     int length = (int)strcspn(name, "=");
     if (answer == ':')
         return error_set(error, STATUS_INPUT, "option %.*s needs an argument", length, name);
     if (is_long && optopt != 0)
         return error_set(error, STATUS_INPUT, "option %.*s takes no argument", length, name);
-    const char *nearest = is_long ? nearest_option(tables, name + 2, (size_t)length - 2) : NULL;
-    return error_set(error, STATUS_INPUT, "unknown or ambiguous option %.*s%s%s%s", length, name,
-                     nearest ? "; did you mean --" : "", nearest ? nearest : "",
-                     nearest ? "?" : "");
+    char word[MOST_NAME + 1];
+    if (!is_long || length - 2 > MOST_NAME)
+        return error_set(error, STATUS_INPUT, "unknown option %.*s", length, name);
+    snprintf(word, sizeof word, "%.*s", length - 2, name + 2);
+    return refuse_name(tables, word, error);
+}
+
+enum status cli_hint(char *const *argv, struct error *error)
+{
+    if (error->status == STATUS_INPUT)
+        error_append(error, "; try blco %s --help", argv[0]);
+    return error->status;
 }
 
 enum status cli_parse(int argc, char **argv, const struct cli_section *sections, cli_setter set,
@@ -96,12 +124,12 @@ enum status cli_parse(int argc, char **argv, const struct cli_section *sections,
     optind = 0;      /* getopt begins anew, whatever it parsed before */
     int key, i = -1; /* i: which long option it is; -1: none */
     while ((key = getopt_long(argc, argv, tables.shorts, tables.longs, &i)) != -1) {
-        if (key == '?' || key == ':')
-            return refuse_option(&tables, key, argv[optind - 1], error);
+        const bool is_refused = key == '?' || key == ':';
         const char *text = i < 0 ? optarg : optional_list(&tables.longs[i], argc, argv);
         i = -1;
-        if (set(settings, key, text, error) != STATUS_OK)
-            return error->status;
+        if ((is_refused ? refuse_option(&tables, key, argv[optind - 1], error)
+                        : set(settings, key, text, error)) != STATUS_OK)
+            return cli_hint(argv, error);
         if (key == CLI_KEY_HELP || key == CLI_KEY_VERSION)
             break;
     }
@@ -113,14 +141,41 @@ enum status cli_single_operand(int argc, char **argv, int first, const char *wha
                                const char **operand, struct error *error)
 {
     if (first >= argc)
-        return error_set(error, STATUS_INPUT, "no %s given", what);
-    if (first + 1 < argc)
-        return error_set(error, STATUS_INPUT, "one %s expected, but '%s' follows '%s'", what,
-                         argv[first + 1], argv[first]);
-    if (!*argv[first])
-        return error_set(error, STATUS_INPUT, "%s: '', expected a name", what);
-    *operand = argv[first];
-    return STATUS_OK;
+        error_set(error, STATUS_INPUT, "no %s given", what);
+    else if (first + 1 < argc)
+        error_set(error, STATUS_INPUT, "one %s expected, but '%s' follows '%s'", what,
+                  argv[first + 1], argv[first]);
+    else if (!*argv[first])
+        error_set(error, STATUS_INPUT, "%s: '', expected a name", what);
+    else
+        *operand = argv[first];
+    return cli_hint(argv, error);
+}
+
+enum status cli_two_operands(int argc, char **argv, int first, const char *what,
+                             const char *const name[2], const char *operand[2], struct error *error)
+{
+    if (argc - first != 2)
+        error_set(error, STATUS_INPUT, "two %s expected, %s and %s, but %d given", what, name[0],
+                  name[1], argc - first);
+    for (int i = 0; i < 2 && error->status == STATUS_OK; i++) {
+        operand[i] = argv[first + i];
+        if (!*operand[i])
+            error_set(error, STATUS_INPUT, "%s: '', expected a name", name[i]);
+    }
+    return cli_hint(argv, error);
+}
+
+enum status cli_no_operand(int argc, char **argv, int first, struct error *error)
+{
+    if (first < argc)
+        error_set(error, STATUS_INPUT, "'%s': no argument expected", argv[first]);
+    return cli_hint(argv, error);
+}
+
+bool cli_after_sign(const struct cli_option *option)
+{
+    return option->argument && strncmp(option->argument, "[=", 2) == 0;
 }
 
 static void help_option(FILE *stream, const struct cli_option *o)
@@ -129,7 +184,7 @@ static void help_option(FILE *stream, const struct cli_option *o)
     int used = o->key <= UCHAR_MAX ? fprintf(stream, "  -%c, --%s", o->key, o->name)
                                    : fprintf(stream, "      --%s", o->name);
     if (o->argument)
-        used += fprintf(stream, " %s", o->argument);
+        used += fprintf(stream, "%s%s", cli_after_sign(o) ? "" : " ", o->argument);
     fprintf(stream, "%*s", column - used > 1 ? column - used : 1, "");
     for (const char *c = o->help; *c; c++) {
         fputc(*c, stream);
@@ -146,6 +201,17 @@ void cli_help(FILE *stream, const struct cli_section *sections)
         for (const struct cli_option *o = sections->options; o->name; o++)
             help_option(stream, o);
     }
+}
+
+void cli_help_some(FILE *stream, const char *title, const struct cli_section *sections,
+                   const char *const *names)
+{
+    fprintf(stream, "\n%s:\n", title);
+    for (; *names; names++)
+        for (const struct cli_section *s = sections; s->title; s++)
+            for (const struct cli_option *o = s->options; o->name; o++)
+                if (strcmp(o->name, *names) == 0)
+                    help_option(stream, o);
 }
 
 enum status cli_unsigned(const char *option, const char *text, uint64_t least, uint64_t most,
@@ -184,20 +250,19 @@ enum status cli_size(const char *option, const char *text, uint64_t *bytes, stru
 {
     static const char units[] = "KMGT";
     const char *end = text + strlen(text);
-    uint64_t number = 0;
+    uint64_t number = 0, factor = 1;
     const char *rest = number_parse_unsigned(text, end, &number);
-    int shift = 0;
     const char *unit = rest && *rest ? strchr(units, *rest) : NULL;
-    if (unit) {
-        shift = 10 * (int)(unit - units + 1);
+    for (const char *u = units; unit && u <= unit; u++)
+        factor *= 1000;
+    if (unit)
         rest++;
-    }
-    if (!rest || *rest || number == 0 || number > (UINT64_MAX >> 1) >> shift)
+    if (!rest || *rest || number == 0 || number > (UINT64_MAX >> 1) / factor)
         return error_set(error, STATUS_INPUT,
                          "%s: '%s', expected bytes as 800000000, 500M or 16G (K, M, G, T: powers "
-                         "of 1024)",
+                         "of 1000)",
                          option, text);
-    *bytes = number << shift;
+    *bytes = number * factor;
     return STATUS_OK;
 }
 
@@ -272,13 +337,6 @@ enum status cli_grid(const char *option, const char *text, int *parts, int *coun
                      option, text, MAX_ORDER, MAX_RANKS);
 }
 
-/* Appends `word` to list[0..size), cut where the list is full. */
-static void append(char *list, size_t size, const char *word)
-{
-    size_t used = strlen(list);
-    snprintf(list + used, size - used, "%s", word);
-}
-
 enum status cli_choice(const char *option, const char *text, const char *const *names, int *choice,
                        struct error *error)
 {
@@ -288,8 +346,7 @@ enum status cli_choice(const char *option, const char *text, const char *const *
             *choice = i;
             return STATUS_OK;
         }
-        append(expected, sizeof expected, i == 0 ? "" : names[i + 1] ? ", " : " or ");
-        append(expected, sizeof expected, names[i]);
+        append_word(expected, sizeof expected, i, !names[i + 1], names[i]);
     }
     return error_set(error, STATUS_INPUT, "%s: '%s', expected %s", option, text, expected);
 }
@@ -297,10 +354,9 @@ enum status cli_choice(const char *option, const char *text, const char *const *
 /* Levenshtein distance of two short words. */
 static int edit_distance(const char *a, const char *b)
 {
-    enum { MOST = 32 };
-    int la = (int)strlen(a), lb = (int)strlen(b), row[MOST + 1];
-    if (la > MOST || lb > MOST)
-        return MOST;
+    int la = (int)strlen(a), lb = (int)strlen(b), row[MOST_NAME + 1];
+    if (la > MOST_NAME || lb > MOST_NAME)
+        return MOST_NAME;
     for (int j = 0; j <= lb; j++)
         row[j] = j;
     for (int i = 1; i <= la; i++) {

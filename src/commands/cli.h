@@ -3,6 +3,7 @@
 #ifndef BLCO_CLI_H
 #define BLCO_CLI_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -12,7 +13,8 @@ struct cli_option {
     const char *name;     /* long name; NULL ends a table                                        */
     int key;              /* the short letter, or CLI_KEY_LONG or more for an option without one */
     const char *argument; /* the name of the argument in the help; NULL: takes none; in brackets:
-                           * a list of whole numbers, which may be left out                      */
+                           * may be left out, and is a list of whole numbers, or, where the name
+                           * begins with "=", a word that follows this sign                      */
     const char *help;     /* text lines, each but the last ended by a newline                    */
 };
 
@@ -33,17 +35,37 @@ typedef enum status (*cli_setter)(void *settings, int key, const char *text, str
 
 /* Parses argv by the sections (GNU style: options and operands in any order). Calls `set` for each
  * option, in order, up to --help or --version. Without these two the operands then stand in
- * argv[*first..argc). STATUS_INPUT, and what `set` fails with. */
+ * argv[*first..argc). STATUS_INPUT, with the hint of cli_hint, and what `set` fails with. */
 enum status cli_parse(int argc, char **argv, const struct cli_section *sections, cli_setter set,
                       void *settings, int *first, struct error *error);
 
+/* Puts "; try blco COMMAND --help" after the message of an error of usage, which is one of
+ * STATUS_INPUT, before any file is read; argv[0] is the name of the command. Returns
+ * error->status. */
+enum status cli_hint(char *const *argv, struct error *error);
+
 /* Sets *operand to the one operand in argv[first..argc). `what` names it in the message.
- * STATUS_INPUT if there is none or more than one. */
+ * STATUS_INPUT, with the hint, if there is none or more than one. */
 enum status cli_single_operand(int argc, char **argv, int first, const char *what,
                                const char **operand, struct error *error);
 
+/* Sets the two operands; `what` names both in the message, name[] each. Errors alike. */
+enum status cli_two_operands(int argc, char **argv, int first, const char *what,
+                             const char *const name[2], const char *operand[2],
+                             struct error *error);
+
+/* Refuses operands. Errors alike. */
+enum status cli_no_operand(int argc, char **argv, int first, struct error *error);
+
 /* Prints the sections with their options. */
 void cli_help(FILE *stream, const struct cli_section *sections);
+
+/* Prints the options of these names, which NULL ends, under one title. */
+void cli_help_some(FILE *stream, const char *title, const struct cli_section *sections,
+                   const char *const *names);
+
+/* Whether the argument of an option, if it takes one, only follows the sign "=". */
+bool cli_after_sign(const struct cli_option *option);
 
 /* Each of these reads all of `text`, or fails with STATUS_INPUT and says what is wrong with the
  * argument of `option`. */

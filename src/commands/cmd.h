@@ -17,12 +17,14 @@ int cmd_generate(int argc, char **argv, struct error *error);
 int cmd_bench(int argc, char **argv, struct error *error);
 int cmd_selftest(int argc, char **argv, struct error *error);
 int cmd_completion(int argc, char **argv, struct error *error);
+int cmd_version(int argc, char **argv, struct error *error);
 int cmd_top(int argc, char **argv, struct error *error);
 int cmd_compare(int argc, char **argv, struct error *error);
 int cmd_report(int argc, char **argv, struct error *error);
 
 /* What `blco help COMMAND` prints. */
 void cmd_cpd_help(FILE *stream);
+void cmd_cpd_help_all(FILE *stream); /* what `blco cpd --help=all` prints */
 void cmd_info_help(FILE *stream);
 void cmd_convert_help(FILE *stream);
 void cmd_generate_help(FILE *stream);
@@ -32,6 +34,7 @@ void cmd_compare_help(FILE *stream);
 void cmd_report_help(FILE *stream);
 void cmd_selftest_help(FILE *stream);
 void cmd_completion_help(FILE *stream);
+void cmd_version_help(FILE *stream);
 
 /* Their options. */
 extern const struct cli_section cmd_cpd_sections[];
@@ -44,5 +47,6 @@ extern const struct cli_section cmd_compare_sections[];
 extern const struct cli_section cmd_report_sections[];
 extern const struct cli_section cmd_selftest_sections[];
 extern const struct cli_section cmd_completion_sections[];
+extern const struct cli_section cmd_version_sections[];
 
 #endif

@@ -64,7 +64,7 @@ const struct cli_option cmd_general_options[] = {
      "what a long stage shows: a text line now and\nthen, on a terminal one that changes (auto); "
      "text\nlines, on a terminal, too (lines); nothing (never)"},
     {"quiet", 'q', NULL, "print nothing but results and errors"},
-    {"help", CLI_KEY_HELP, NULL, "print this help"},
+    {"help", CLI_KEY_HELP, "[=all]", "print this help; all: every option"},
     {"version", CLI_KEY_VERSION, NULL, "print the version"},
     {NULL, 0, NULL, NULL}};
 
@@ -152,12 +152,15 @@ static enum status set_backend(struct cmd_common *common, const char *text, stru
 
 enum status cmd_common_set(void *settings, int key, const char *text, struct error *error)
 {
+    static const char *const help_words[] = {"all", NULL};
     struct cmd_common *common = settings;
     uint64_t number = 0;
+    int choice;
     switch (key) {
     case CLI_KEY_HELP:
         common->help = true;
-        break;
+        common->help_all = text != NULL;
+        return text ? cli_choice("--help", text, help_words, &choice, error) : STATUS_OK;
     case CLI_KEY_VERSION:
         common->version = true;
         break;

@@ -35,7 +35,7 @@ enum {
 };
 
 struct cmd_common {
-    bool help, version, quiet;
+    bool help, help_all, version, quiet;
     enum progress_kind progress;    /* --progress                      */
     int threads;                    /* 0: not given                    */
     struct tns_options tns;         /* --index-base, --dims            */

@@ -118,6 +118,7 @@ static enum status compare(const struct settings *s, struct error *error)
 
 int cmd_compare(int argc, char **argv, struct error *error)
 {
+    static const char *const names[] = {"A", "B"};
     struct settings settings = {0};
     int first;
     cmd_common_init(&settings.common);
@@ -125,14 +126,7 @@ int cmd_compare(int argc, char **argv, struct error *error)
             STATUS_OK ||
         cmd_common_answered(&settings.common, cmd_compare_help))
         return (int)error->status;
-    if (argc - first != 2) {
-        error_set(error, STATUS_INPUT, "two models expected, A and B, but %d given", argc - first);
-    } else if (!*argv[first] || !*argv[first + 1]) {
-        error_set(error, STATUS_INPUT, "%s: '', expected a name", *argv[first] ? "B" : "A");
-    } else {
-        settings.name[0] = argv[first];
-        settings.name[1] = argv[first + 1];
+    if (cli_two_operands(argc, argv, first, "models", names, settings.name, error) == STATUS_OK)
         compare(&settings, error);
-    }
     return (int)error->status;
 }

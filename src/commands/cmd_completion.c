@@ -8,7 +8,7 @@ const struct cli_section cmd_completion_sections[] = {{"General", cmd_plain_opti
 
 void cmd_completion_help(FILE *stream)
 {
-    fprintf(stream, "Usage: blco completion bash|zsh\n\n"
+    fprintf(stream, "Usage: blco completion bash|fish|zsh\n\n"
                     "Prints a script that completes command lines of blco in this shell; make\n"
                     "install puts it where the shell finds it. For the present shell alone:\n"
                     "source <(blco completion bash). More in blco(1).\n");
@@ -17,7 +17,8 @@ void cmd_completion_help(FILE *stream)
 
 int cmd_completion(int argc, char **argv, struct error *error)
 {
-    static const char *const names[] = {"bash", "zsh", NULL};
+    static const char *const names[] = {"bash", "fish", "zsh", NULL};
+    static void (*const print[])(FILE *) = {completion_bash, completion_fish, completion_zsh};
     struct cmd_common common;
     const char *shell = NULL;
     int first, choice = 0;
@@ -28,6 +29,6 @@ int cmd_completion(int argc, char **argv, struct error *error)
         return (int)error->status;
     if (cli_single_operand(argc, argv, first, "shell", &shell, error) == STATUS_OK &&
         cli_choice("shell", shell, names, &choice, error) == STATUS_OK)
-        (choice == 0 ? completion_bash : completion_zsh)(stdout);
+        print[choice](stdout);
     return (int)error->status;
 }

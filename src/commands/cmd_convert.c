@@ -181,7 +181,7 @@ static void show_text(struct progress *progress, const struct tns_write_report *
     char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
     progress_done(progress, "%ju nonzeros, %s%s", (uintmax_t)nnz,
                   number_size(report->file_bytes, size),
-                  pace((double)report->text_bytes / 1e6, "MB/s of text", seconds, how_fast));
+                  pace_bytes(report->text_bytes, " of text", seconds, how_fast));
 }
 
 static enum status append(void *writer, struct coo *piece, struct error *error)
@@ -269,21 +269,18 @@ static enum status convert(struct settings *s, struct error *error)
 
 int cmd_convert(int argc, char **argv, struct error *error)
 {
+    static const char *const names[] = {"IN", "OUT"};
     struct settings settings = {0};
+    const char *file[2];
     int first;
     cmd_common_init(&settings.common);
     if (cli_parse(argc, argv, cmd_convert_sections, set_option, &settings, &first, error) !=
             STATUS_OK ||
         cmd_common_answered(&settings.common, cmd_convert_help))
         return (int)error->status;
-    if (argc - first != 2) {
-        error_set(error, STATUS_INPUT, "two files expected, IN and OUT, but %d given",
-                  argc - first);
-    } else if (!*argv[first] || !*argv[first + 1]) {
-        error_set(error, STATUS_INPUT, "%s: '', expected a name", *argv[first] ? "OUT" : "IN");
-    } else {
-        settings.in = argv[first];
-        settings.out = argv[first + 1];
+    if (cli_two_operands(argc, argv, first, "files", names, file, error) == STATUS_OK) {
+        settings.in = file[0];
+        settings.out = file[1];
         convert(&settings, error);
     }
     return (int)error->status;

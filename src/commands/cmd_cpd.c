@@ -104,6 +104,8 @@ static enum status finish(struct cpd_job *job, struct comm *world, struct error 
     cpd_signals_done();
     if (settle_starts(job, error) != STATUS_OK)
         return error->status;
+    job->unconverged |=
+        job->result.stop == CPALS_ITERATIONS || job->result.stop == CPALS_TIME_LIMIT;
     if ((tells || job->together) && cpd_output_write(job, world, error) != STATUS_OK)
         return error->status;
     if (!tells)
@@ -189,6 +191,21 @@ static void tell_ranks(struct cpd_job *job, struct comm *world, int ranks, struc
         comm_settle(world, error);
 }
 
+/* With --require-converged, the model of each rank of -r must have converged, unless a signal has
+ * ended the run. Every process comes to the same answer, process 0 tells. */
+static enum status check_converged(const struct cpd_job *job, struct error *error)
+{
+    const struct cpd_settings *s = &job->settings;
+    if (error->status != STATUS_OK || !s->require_converged || !job->unconverged ||
+        job->result.interrupted)
+        return error->status;
+    return error_set(error, STATUS_UNCONVERGED, "%s",
+                     comm_world_rank() > 0 ? ""
+                     : s->nowrite          ? "not converged (--require-converged)"
+                                           : "not converged (--require-converged); the model is "
+                                             "written");
+}
+
 /* Decomposes with one rank of -r after the other; a signal and the time limit end all. A rank that
  * breaks down has no model, and the next one follows. */
 static enum status run_ranks(struct cpd_job *job, struct comm *world, struct error *error)
@@ -213,7 +230,7 @@ static enum status run_ranks(struct cpd_job *job, struct comm *world, struct err
         tell_ranks(job, world, ranks, error);
     if (error->status == STATUS_OK)
         *error = breakdown;
-    return error->status;
+    return check_converged(job, error);
 }
 
 /* On the processes that a launcher has started; *error says whether this one's options are wrong.
@@ -221,7 +238,8 @@ static enum status run_ranks(struct cpd_job *job, struct comm *world, struct err
 static void run_world(struct cpd_job *job, struct error *error)
 {
     struct comm *world;
-    if (ranks_join(&world, &job->arguments, cmd_cpd_sections, error) == STATUS_OK)
+    if (ranks_join(&world, &job->arguments, cmd_cpd_sections, error) == STATUS_OK &&
+        cpd_checkpoint_look(job, world, error) == STATUS_OK)
         run_ranks(job, world, error); /* before comm_close(), which may end the process */
     comm_close(world);
 }
@@ -232,10 +250,15 @@ static void run(struct cpd_job *job, struct error *error)
     bool quiet = job->settings.common.quiet || comm_world_rank() > 0;
     job->settings.common.gpus.all_unless_given = together;
     progress_init(&job->progress, quiet ? NULL : stderr, job->settings.common.progress);
-    progress_init(&job->results, comm_world_rank() > 0 ? NULL : stdout, PROGRESS_NEVER);
+    progress_init(&job->results,
+                  comm_world_rank() > 0 ? NULL
+                  : !job->settings.json ? stdout
+                  : quiet               ? NULL
+                                        : stderr,
+                  PROGRESS_NEVER);
     if (together)
         run_world(job, error);
-    else if (error->status == STATUS_OK)
+    else if (error->status == STATUS_OK && cpd_checkpoint_look(job, NULL, error) == STATUS_OK)
         run_ranks(job, NULL, error);
     progress_clear(&job->progress);
 }
@@ -248,7 +271,9 @@ int cmd_cpd(int argc, char **argv, struct error *error)
     if (kept_arguments_copy(&job.arguments, argc, argv, error) != STATUS_OK)
         return (int)error->status;
     cpd_settings_parse(&job.settings, argc, argv, error);
-    if (error->status != STATUS_OK || !cmd_common_answered(&job.settings.common, cmd_cpd_help))
+    if (error->status != STATUS_OK ||
+        !cmd_common_answered(&job.settings.common,
+                             job.settings.common.help_all ? cmd_cpd_help_all : cmd_cpd_help))
         run(&job, error);
     cpd_job_free(&job);
     int number = job.result.interrupted ? job.result.interrupted : cpd_interrupted;

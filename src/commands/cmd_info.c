@@ -8,16 +8,19 @@
 #include "base/number.h"
 #include "base/threads.h"
 #include "commands/cmd_common.h"
-#include "commands/info_ranks.h"
+#include "commands/info_findings.h"
 #include "commands/machine_choice.h"
 #include "formats/blco/blco_pieces.h"
-#include "formats/tensor_file.h"
-#include "tensor/coo_statistics.h"
 #include "tensor/ordering.h"
 
 /* Least bytes for counters, however little memory may be used: with fewer, the file would be read
  * too many times. */
 #define LEAST_COUNTERS (UINT64_C(16) << 20)
+
+enum { KEY_JSON = CMD_KEY_OWN };
+
+static const struct cli_option info_options[] = {
+    {"json", KEY_JSON, NULL, "print JSON in place of text"}, {NULL, 0, NULL, NULL}};
 
 static const struct cli_option plan_options[] = {
     {"rank", 'r', "R", "show the memory plan for R components (16)"},
@@ -31,11 +34,10 @@ static const struct cli_option plan_options[] = {
      "what the ranks are: gpus or processors, also where\nthis machine has none (as --backend)"},
     {NULL, 0, NULL, NULL}};
 
-const struct cli_section cmd_info_sections[] = {{"Plan", plan_options},
-                                                {"Input", cmd_input_options},
-                                                {"Machine", cmd_machine_options},
-                                                {"General", cmd_general_options},
-                                                {NULL, NULL}};
+const struct cli_section cmd_info_sections[] = {
+    {"Output", info_options},         {"Plan", plan_options},
+    {"Input", cmd_input_options},     {"Machine", cmd_machine_options},
+    {"General", cmd_general_options}, {NULL, NULL}};
 
 void cmd_info_help(FILE *stream)
 {
@@ -46,28 +48,12 @@ void cmd_info_help(FILE *stream)
                     "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n"
                     "A .blco file may be larger than memory.\n");
     cli_help(stream, cmd_info_sections);
-    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in "
-                    "blco-info(1).\n");
+    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, also where the tensor does "
+                    "not\nfit, 5 output. More in blco-info(1).\n");
 }
 
-struct findings {
-    struct coo x; /* of a .blco file only order, lengths and nnz; owned */
-    enum tensor_format format;
-    struct tensor_report report; /* of text                                       */
-    uint64_t file_bytes;         /* of a .blco file                               */
-    struct plan_tensor tensor;   /* what the plan needs to know                   */
-    uint64_t entries;            /* of the file, duplicates and zeros included    */
-    uint64_t memory;             /* bytes of host memory to use for the statistics */
-    struct coo_statistics statistics;
-    const struct backend_kind *kind;
-    struct plan plan;         /* of the tensor, or of a rank's part of the tensor */
-    struct cmd_ranks wanted;  /* wanted.ranks 0: nothing about ranks is wanted    */
-    struct coo_census census; /* where ranks are wanted; owned                    */
-    struct info_ranks ranks;  /* likewise                                         */
-};
-
 /* What ranks need to know of the nonzeros, where ranks are wanted. */
-static enum status take_census(struct findings *f, const struct coo_pieces *pieces,
+static enum status take_census(struct info_findings *f, const struct coo_pieces *pieces,
                                struct progress *progress, struct error *error)
 {
     if (f->wanted.ranks == 0)
@@ -79,7 +65,7 @@ static enum status take_census(struct findings *f, const struct coo_pieces *piec
     return error->status;
 }
 
-static enum status gather_text(struct findings *f, const char *path,
+static enum status gather_text(struct info_findings *f, const char *path,
                                const struct tns_options *options, struct progress *progress,
                                struct error *error)
 {
@@ -106,7 +92,7 @@ static enum status decode(void *decoder, coo_taker take, void *context, struct e
 }
 
 /* Holds some segments for each thread in memory at a time; counters take the rest of f->memory. */
-static enum status decode_statistics(struct findings *f, struct decoder *d,
+static enum status decode_statistics(struct info_findings *f, struct decoder *d,
                                      struct progress *progress, struct error *error)
 {
     struct coo_pieces pieces = {.shape = f->x.shape, .nnz = f->x.nnz, .each = decode, .pieces = d};
@@ -117,14 +103,14 @@ static enum status decode_statistics(struct findings *f, struct decoder *d,
     progress_stage(progress, "reading %s", d->file.name);
     if (coo_pieces_statistics(&pieces, counters, &f->statistics, progress, error) == STATUS_OK) {
         double seconds = clock_now() - start;
-        progress_done(progress, "%ju nonzeros, %.1f MB in %.2f s", (uintmax_t)f->x.nnz,
-                      (double)f->file_bytes / 1e6, seconds);
+        progress_done(progress, "%ju nonzeros, %s in %.2f s", (uintmax_t)f->x.nnz,
+                      NUMBER_SIZE(f->file_bytes), seconds);
         take_census(f, &pieces, progress, error);
     }
     return error->status;
 }
 
-static enum status gather_blco(struct findings *f, const char *path,
+static enum status gather_blco(struct info_findings *f, const char *path,
                                const struct tns_options *options, struct progress *progress,
                                struct error *error)
 {
@@ -144,8 +130,8 @@ static enum status gather_blco(struct findings *f, const char *path,
 }
 
 /* f->plan = the memory plan, of a rank's part where ranks are wanted. */
-static enum status make_plan(struct findings *f, const struct backend_options *options, int threads,
-                             struct error *error)
+static enum status make_plan(struct info_findings *f, const struct backend_options *options,
+                             int threads, struct error *error)
 {
     if (backend_plan(&f->plan, f->kind, &f->tensor, options, NULL, error) != STATUS_OK ||
         f->wanted.ranks == 0)
@@ -157,7 +143,7 @@ static enum status make_plan(struct findings *f, const struct backend_options *o
     return error->status;
 }
 
-static enum status gather(struct findings *f, const char *path, struct cmd_common *common,
+static enum status gather(struct info_findings *f, const char *path, struct cmd_common *common,
                           struct error *error)
 {
     struct progress progress;
@@ -221,7 +207,7 @@ static void show_modes(const struct coo *x, const struct coo_statistics *s)
                (uintmax_t)s->empty_slices[n], (uintmax_t)s->largest_slice[n]);
 }
 
-static void show_plan(const struct findings *f)
+static void show_plan(const struct info_findings *f)
 {
     char text[4096];
     uint64_t components = f->plan.request.rank;
@@ -233,7 +219,7 @@ static void show_plan(const struct findings *f)
         printf("\n");
 }
 
-static void show_format(const struct findings *f)
+static void show_format(const struct info_findings *f)
 {
     static const char *const headers[] = {[TNS_HEADER_NONE] = "no header",
                                           [TNS_HEADER_DIMS] = "header of order and lengths",
@@ -250,7 +236,7 @@ static void show_format(const struct findings *f)
                (double)f->file_bytes / entries);
 }
 
-static void show(const struct findings *f, const char *path)
+static void show(const struct info_findings *f, const char *path)
 {
     cmd_print_tensor(path);
     show_format(f);
@@ -269,23 +255,54 @@ static void show(const struct findings *f, const char *path)
     show_plan(f);
 }
 
+struct settings {
+    struct cmd_common common;
+    bool json;
+};
+
+static enum status set_option(void *settings, int key, const char *text, struct error *error)
+{
+    struct settings *s = settings;
+    if (key != KEY_JSON)
+        return cmd_common_set(&s->common, key, text, error);
+    s->json = true;
+    return STATUS_OK;
+}
+
+/* Prints what was found; a plan that does not fit is a failure all the same. */
+static enum status conclude(const struct info_findings *f, const struct settings *s,
+                            const char *path, struct error *error)
+{
+    char obstacle[512];
+    if (s->json)
+        info_print_json(f, path, error);
+    else
+        show(f, path);
+    if (f->x.nnz == 0 || f->plan.fits || error->status != STATUS_OK)
+        return error->status;
+    plan_obstacle(&f->plan, obstacle, sizeof obstacle);
+    return error_set(error, STATUS_MEMORY, "%s: does not fit: %s", path, obstacle);
+}
+
 int cmd_info(int argc, char **argv, struct error *error)
 {
-    struct cmd_common common;
-    struct findings findings = {0};
+    struct settings settings = {0};
+    struct cmd_common *common = &settings.common;
+    struct info_findings findings = {0};
     const char *path = NULL;
     int first;
-    cmd_common_init(&common);
-    acceleration_ask(ACCELERATE_AUTO, &common.options);
-    common.options.rank = 16;
-    if (cli_parse(argc, argv, cmd_info_sections, cmd_common_set, &common, &first, error) !=
+    cmd_common_init(common);
+    acceleration_ask(ACCELERATE_AUTO, &common->options);
+    common->options.rank = 16;
+    if (cli_parse(argc, argv, cmd_info_sections, set_option, &settings, &first, error) !=
             STATUS_OK ||
-        cmd_common_answered(&common, cmd_info_help))
+        cmd_common_answered(common, cmd_info_help))
         return (int)error->status;
-    if (cmd_settle_ranks(&common.ranks, error) == STATUS_OK &&
+    cmd_settle_ranks(&common->ranks, error);
+    if (cli_hint(argv, error) == STATUS_OK &&
         cli_single_operand(argc, argv, first, "tensor", &path, error) == STATUS_OK &&
-        gather(&findings, path, &common, error) == STATUS_OK)
-        show(&findings, path);
+        gather(&findings, path, common, error) == STATUS_OK)
+        conclude(&findings, &settings, path, error);
     coo_free(&findings.x);
     coo_census_free(&findings.census);
     info_ranks_free(&findings.ranks);

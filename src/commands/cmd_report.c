@@ -22,8 +22,8 @@ static const struct cli_option report_options[] = {
     {"output", 'o', "FILE", "the page (STEM.html)"},
     {"record", KEY_RECORD, "FILE",
      "the record of the run, from blco cpd --record\n(STEM.json, where there is one)"},
-    {"labels", KEY_LABELS, "N=FILE",
-     "the labels of mode N, one on each text line; for\nseveral modes, separated by commas"},
+    {"labels", KEY_LABELS, "MODE=FILE",
+     "the labels of a mode, one on each text line; for\nseveral modes, separated by commas"},
     {"ordered", KEY_ORDERED, "LIST",
      "the modes whose indices have an order, as 1,3; they\nare drawn as lines (none; modes in "
      "which "

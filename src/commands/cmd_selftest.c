@@ -19,6 +19,8 @@
 
 #define MOST_HOST_RANKS 3
 
+enum { KEY_JSON = CMD_KEY_OWN };
+
 static const struct cli_option selftest_options[] = {
     {"backend", CMD_KEY_BACKEND, "NAME",
      "auto, cuda or host (auto: host, and cuda where a\nGPU answers)"},
@@ -27,6 +29,7 @@ static const struct cli_option selftest_options[] = {
     {"threads", 't', "N",
      "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
     {"verbose", 'v', NULL, "show each answer, and what was expected"},
+    {"json", KEY_JSON, NULL, "print JSON in place of text"},
     {NULL, 0, NULL, NULL}};
 
 const struct cli_section cmd_selftest_sections[] = {
@@ -49,16 +52,18 @@ void cmd_selftest_help(FILE *stream)
 
 struct settings {
     struct cmd_common common;
-    bool verbose;
+    bool verbose, json;
 };
 
 static enum status set_option(void *settings, int key, const char *text, struct error *error)
 {
     struct settings *s = settings;
-    if (key != 'v')
+    if (key != 'v' && key != KEY_JSON)
         return cmd_common_set(&s->common, key, text, error);
-    s->verbose = true;
-    return STATUS_OK;
+    *(key == 'v' ? &s->verbose : &s->json) = true;
+    return s->verbose && s->json
+               ? error_set(error, STATUS_INPUT, "--verbose and --json: one of them expected")
+               : STATUS_OK;
 }
 
 /* Which backends are tested. */
@@ -81,9 +86,9 @@ static enum status choose(struct settings *s, struct tested *tested, struct erro
 /* Says what is tested, and does what needs no backend. */
 static void run_files(struct selftest *t, const struct tested *tested, const char *folder)
 {
-    if (!t->quiet)
+    if (!t->quiet && !t->json)
         printf("blco %s\n", version_text);
-    if (!t->quiet && tested->why_not.status != STATUS_OK)
+    if (!t->quiet && !t->json && tested->why_not.status != STATUS_OK)
         printf("no GPU: CUDA not tested (%s)\n", tested->why_not.message);
     t->folder = folder;
     selftest_run_files(t);
@@ -189,14 +194,34 @@ static enum status run_processes(struct settings *s, struct selftest *t, struct 
     return error->status;
 }
 
+static void begin_json(struct json *j)
+{
+    json_object(j, NULL);
+    json_string(j, "version", version_text);
+    json_array(j, "checks");
+}
+
+/* Ends the array of checks, and the object. */
+static void print_json(const struct selftest *t, double seconds)
+{
+    json_end(t->json);
+    json_unsigned(t->json, "passed", (uint64_t)t->passed);
+    json_unsigned(t->json, "failed", (uint64_t)t->failed);
+    json_number(t->json, "seconds", seconds);
+    json_end(t->json);
+    cmd_print_json(t->json);
+}
+
 /* What rank 0 has found out is the verdict of all. */
 static void conclude(const struct selftest *t, double start, struct comm *world,
                      struct error *error)
 {
     if (comm_world_rank() == 0) {
-        if (!t->quiet)
-            printf("%d checks passed, %d failed, in %.1f s\n", t->passed, t->failed,
-                   clock_now() - start);
+        const double seconds = clock_now() - start;
+        if (t->json)
+            print_json(t, seconds);
+        else if (!t->quiet)
+            printf("%d checks passed, %d failed, in %.1f s\n", t->passed, t->failed, seconds);
         selftest_verdict(t, error);
     }
     if (world)
@@ -206,15 +231,22 @@ static void conclude(const struct selftest *t, double start, struct comm *world,
 static enum status run(struct settings *s, const struct kept_arguments *given, struct error *error)
 {
     struct comm *world = NULL;
-    struct selftest t = {.out = stdout, .quiet = s->common.quiet, .verbose = s->verbose};
+    struct json j;
+    struct selftest t = {.out = stdout,
+                         .json = s->json ? &j : NULL,
+                         .quiet = s->common.quiet,
+                         .verbose = s->verbose};
     const double start = clock_now();
-    if (comm_world_expected() &&
-        ranks_join(&world, given, cmd_selftest_sections, error) == STATUS_OK)
-        run_processes(s, &t, world, error);
-    else if (error->status == STATUS_OK)
-        run_process(s, &t, error);
+    json_begin(&j, error);
+    if (comm_world_expected())
+        ranks_join(&world, given, cmd_selftest_sections, error);
+    if (error->status == STATUS_OK) {
+        begin_json(&j);
+        world ? run_processes(s, &t, world, error) : run_process(s, &t, error);
+    }
     if (error->status == STATUS_OK)
         conclude(&t, start, world, error);
+    json_free(&j);
     comm_close(world);
     return error->status;
 }
@@ -223,10 +255,10 @@ static enum status parse(struct settings *s, int argc, char **argv, struct error
 {
     int first;
     cmd_common_init(&s->common);
-    if (cli_parse(argc, argv, cmd_selftest_sections, set_option, s, &first, error) == STATUS_OK &&
-        !s->common.help && !s->common.version && first < argc)
-        error_set(error, STATUS_INPUT, "'%s': no argument expected", argv[first]);
-    return error->status;
+    if (cli_parse(argc, argv, cmd_selftest_sections, set_option, s, &first, error) != STATUS_OK ||
+        s->common.help || s->common.version)
+        return error->status;
+    return cli_no_operand(argc, argv, first, error);
 }
 
 int cmd_selftest(int argc, char **argv, struct error *error)

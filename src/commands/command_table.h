@@ -9,12 +9,13 @@
 #include "commands/cli.h"
 
 struct command {
-    const char *name;    /* NULL ends the table                                               */
-    const char *summary; /* NULL: the usage does not list the command                         */
+    const char *name; /* NULL ends the table                                               */
+    const char *summary;
     void (*help)(FILE *stream);
     int (*run)(int argc, char **argv, struct error *error);
     const struct cli_section *sections; /* its options                                        */
     const char *operands; /* how the names of its files end, as "tns blco"; NULL: it takes none */
+    const char *words;    /* what its operand may be; NULL: no operand is one of some words   */
     bool together;        /* the processes that a launcher has started work on one task       */
 };
 

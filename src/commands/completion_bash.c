@@ -4,11 +4,18 @@
 #include "commands/completion.h"
 
 static const char helpers[] =
-    "# Words of the list $2 that begin with $1; with a third argument, also behind a comma.\n"
+    "# Words of the list $2 that begin with $1; with a third argument, also after a comma, where\n"
+    "# they do not stand before it.\n"
     "_blco_words() {\n"
-    "    local before=''\n"
-    "    [[ -n ${3-} && $1 == *,* ]] && before=${1%,*},\n"
-    "    mapfile -t COMPREPLY < <(compgen -P \"$before\" -W \"$2\" -- \"${1#\"$before\"}\")\n"
+    "    local before='' words=$2 word\n"
+    "    if [[ -n ${3-} && $1 == *,* ]]; then\n"
+    "        before=${1%,*}, words=''\n"
+    "        for word in $2; do\n"
+    "            [[ ,$before == *,\"$word\",* ]] || words+=\" $word\"\n"
+    "        done\n"
+    "    fi\n"
+    "    mapfile -t COMPREPLY < <(compgen -P \"$before\" -W \"$words\" -- "
+    "\"${1#\"$before\"}\")\n"
     "}\n"
     "\n"
     "# Folders, and files whose names begin with $1 and end in one of the others; any where there "
@@ -43,15 +50,18 @@ static const char helpers[] =
 
 static const char beginning[] =
     "_blco() {\n"
-    "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
+    "    local word=${COMP_WORDS[COMP_CWORD]} previous='' sign=''\n"
     "    local command='' options='' endings='' i\n"
     "    COMPREPLY=()\n"
-    "    # bash takes --option=word apart at the sign\n"
-    "    if [[ $word == = ]]; then\n"
-    "        word=''\n"
-    "    elif [[ $previous == = ]]; then\n"
-    "        previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
-    "    fi\n"
+    "    # bash takes --option=word and MODE=FILE,MODE=FILE apart at each sign\n"
+    "    i=$((COMP_CWORD - 1))\n"
+    "    [[ $word == = ]] && word='' && i=$COMP_CWORD\n"
+    "    [[ ${COMP_WORDS[i]} == = ]] && sign=1\n"
+    "    while [[ ${COMP_WORDS[i]} == = && ${COMP_WORDS[i - 1]} != -* ]]; do\n"
+    "        i=$((i - 2))\n"
+    "    done\n"
+    "    [[ ${COMP_WORDS[i]} == = ]] && i=$((i - 1))\n"
+    "    previous=${COMP_WORDS[i]}\n"
     "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
     "        [[ ${COMP_WORDS[i]} == -* ]] || { command=${COMP_WORDS[i]} && break; }\n"
     "    done\n"
@@ -60,8 +70,7 @@ static const char beginning[] =
 static void print_commands(FILE *stream)
 {
     for (const struct command *c = command_table; c->name; c++)
-        if (c->summary)
-            fprintf(stream, "%s ", c->name);
+        fprintf(stream, "%s ", c->name);
 }
 
 /* "-r | --rank" or "--tol", the names of an option in a pattern. */
@@ -77,12 +86,13 @@ static void print_pattern(FILE *stream, const struct cli_option *o)
 static void print_argument(FILE *stream, const struct cli_option *o)
 {
     struct completion c;
-    if (!o->argument)
+    if (!completion_of(&c, o))
         return;
-    completion_of(&c, o);
     print_pattern(stream, o);
     if (c.files)
         fprintf(stream, "_blco_files \"$word\"; ");
+    if (c.mode_files)
+        fprintf(stream, "[[ $sign ]] && _blco_files \"$word\"; ");
     if (c.models)
         fprintf(stream, "_blco_files \"$word\" ktns; ");
     if (c.folders)
@@ -103,8 +113,11 @@ static void print_command(FILE *stream, const struct command *command)
     for (const struct cli_section *s = command->sections; s->title; s++)
         for (const struct cli_option *o = s->options; o->name; o++)
             fprintf(stream, "--%s ", o->name);
-    fprintf(stream, "'\n        endings='%s'\n        ;;\n",
-            command->operands ? command->operands : "");
+    fprintf(stream, "'\n        endings='%s'\n", command->operands ? command->operands : "");
+    if (command->words)
+        fprintf(stream, "        [[ $word != -* ]] && _blco_words \"$word\" '%s' && return\n",
+                command->words);
+    fprintf(stream, "        ;;\n");
 }
 
 void completion_bash(FILE *stream)
@@ -116,10 +129,8 @@ void completion_bash(FILE *stream)
     fprintf(stream, "'\n        [[ $command ]] || options+='help --help --version'\n"
                     "        _blco_words \"$word\" \"$options\"\n        return\n        ;;\n");
     for (const struct command *c = command_table; c->name; c++)
-        if (c->summary)
-            print_command(stream, c);
-    fprintf(stream, "    completion) _blco_words \"$word\" 'bash zsh'; return ;;\n"
-                    "    esac\n"
+        print_command(stream, c);
+    fprintf(stream, "    esac\n"
                     "    if [[ $word == -* ]]; then\n"
                     "        _blco_words \"$word\" \"$options\"\n"
                     "    elif [[ $endings ]]; then\n"

@@ -39,9 +39,12 @@ static void add_alternatives(struct completion *c, const char *argument)
     }
 }
 
-void completion_of(struct completion *c, const struct cli_option *option)
+bool completion_of(struct completion *c, const struct cli_option *option)
 {
+    if (!option->argument || cli_after_sign(option))
+        return false;
     *c = (struct completion){.files = strcmp(option->argument, "FILE") == 0,
+                             .mode_files = strcmp(option->argument, "MODE=FILE") == 0,
                              .models = strcmp(option->argument, "STEM") == 0 ||
                                        strcmp(option->argument, "START") == 0,
                              .folders = strcmp(option->argument, "DIR") == 0};
@@ -54,4 +57,5 @@ void completion_of(struct completion *c, const struct cli_option *option)
     if (strcmp(option->name, "preset") == 0)
         for (const struct generate_preset *p = generate_presets; p->name; p++)
             add_word(c, p->name, strlen(p->name));
+    return true;
 }

@@ -23,7 +23,8 @@ static void print_quoted(FILE *stream, const char *text, const char *special)
 static void print_argument(FILE *stream, const struct cli_option *o)
 {
     struct completion c;
-    completion_of(&c, o);
+    if (!completion_of(&c, o))
+        return;
     fprintf(stream, ":");
     print_quoted(stream, o->argument, ":");
     fprintf(stream, ":");
@@ -35,6 +36,8 @@ static void print_argument(FILE *stream, const struct cli_option *o)
         fprintf(stream, "{" STEMS "; _path_files -/ -g \"*.ktns(-.)\"}");
     else if (c.words[0])
         fprintf(stream, "(%s)", c.words);
+    else if (c.mode_files)
+        fprintf(stream, "{compset -P \"*=\" && _files}");
     else if (c.files)
         fprintf(stream, "_files");
     else if (c.folders)
@@ -46,16 +49,16 @@ static void print_argument(FILE *stream, const struct cli_option *o)
 /* One specification of _arguments. */
 static void print_option(FILE *stream, const struct cli_option *o)
 {
+    const bool takes = o->argument && !cli_after_sign(o);
     fprintf(stream, "            ");
     if (o->key <= UCHAR_MAX)
-        fprintf(stream, "'(-%c --%s)'{-%c%s,--%s%s}'[", o->key, o->name, o->key,
-                o->argument ? "+" : "", o->name, o->argument ? "=" : "");
+        fprintf(stream, "'(-%c --%s)'{-%c%s,--%s%s}'[", o->key, o->name, o->key, takes ? "+" : "",
+                o->name, takes ? "=" : "");
     else
-        fprintf(stream, "'--%s%s[", o->name, o->argument ? "=" : "");
+        fprintf(stream, "'--%s%s[", o->name, takes ? "=" : "");
     print_quoted(stream, o->help, "[]\\");
     fprintf(stream, "]");
-    if (o->argument)
-        print_argument(stream, o);
+    print_argument(stream, o);
     fprintf(stream, "' \\\n");
 }
 
@@ -80,6 +83,8 @@ static void print_command(FILE *stream, const struct command *command)
             print_option(stream, o);
     if (command->operands)
         print_operands(stream, command->operands);
+    if (command->words)
+        fprintf(stream, "            '1:word:(%s)' \\\n", command->words);
     fprintf(stream, "            && return 0\n            ;;\n");
 }
 
@@ -92,12 +97,11 @@ void completion_zsh(FILE *stream)
                     "    typeset -A opt_args\n"
                     "    local -a commands\n"
                     "    commands=(\n");
-    for (const struct command *c = command_table; c->name; c++)
-        if (c->summary) {
-            fprintf(stream, "        '%s:", c->name);
-            print_quoted(stream, c->summary, ":\\");
-            fprintf(stream, "'\n");
-        }
+    for (const struct command *c = command_table; c->name; c++) {
+        fprintf(stream, "        '%s:", c->name);
+        print_quoted(stream, c->summary, ":\\");
+        fprintf(stream, "'\n");
+    }
     fprintf(stream, "        'help:print the help of a command'\n"
                     "    )\n"
                     "    _arguments -C '(- *)'{-h,--help}'[print the usage]' \\\n"
@@ -107,11 +111,9 @@ void completion_zsh(FILE *stream)
                     "    command) _describe -t commands command commands ;;\n"
                     "    argument)\n"
                     "        case $words[1] in\n"
-                    "        help) _describe -t commands command commands ;;\n"
-                    "        completion) _values shell bash zsh ;;\n");
+                    "        help) _describe -t commands command commands ;;\n");
     for (const struct command *c = command_table; c->name; c++)
-        if (c->summary)
-            print_command(stream, c);
+        print_command(stream, c);
     fprintf(stream, "        esac\n"
                     "        ;;\n"
                     "    esac\n"

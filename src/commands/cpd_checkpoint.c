@@ -1,5 +1,9 @@
 #include "commands/cpd_checkpoint.h"
 
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/outfile.h"
 #include "comm/comm_world.h"
 #include "commands/cpd_signals.h"
@@ -15,7 +19,26 @@ bool cpd_checkpoint_used(const struct cpd_job *job)
 
 bool cpd_hash_needed(const struct cpd_job *job)
 {
-    return cpd_checkpoint_used(job) || job->settings.record;
+    return cpd_checkpoint_used(job) || job->settings.recorded;
+}
+
+enum status cpd_checkpoint_look(struct cpd_job *job, struct comm *world, struct error *error)
+{
+    const char *path = job->settings.resume_if_exists;
+    int exists = path && access(path, F_OK) == 0;
+    if (!path)
+        return STATUS_OK;
+    if (!exists && errno != ENOENT && comm_world_rank() == 0)
+        error_set(error, STATUS_INPUT, "%s: %s", path, strerror(errno));
+    if (world && comm_settle(world, error) == STATUS_OK)
+        comm_broadcast(world, 0, &exists, sizeof exists, error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    if (exists)
+        cpd_settings_resume(&job->settings, path);
+    else
+        progress_note(&job->progress, "%s does not exist yet: the run begins anew", path);
+    return STATUS_OK;
 }
 
 static enum checkpoint_init init_of(const struct cpd_job *job)

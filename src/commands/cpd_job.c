@@ -16,7 +16,7 @@ struct cpals_options cpd_als_options(struct cpd_job *job)
                                   .deadline = s->time_limit > 0 ? job->began + s->time_limit : 0,
                                   .saving = s->checkpoint ? &job->saving : NULL,
                                   .resume = s->resume ? &job->resume : NULL,
-                                  .trace = s->record ? &job->trace : NULL,
+                                  .trace = s->recorded ? &job->trace : NULL,
                                   .core_consistency = s->core_consistency};
 }
 

@@ -53,6 +53,7 @@ struct cpd_job {
     struct cpals_result result;   /* of the best start */
     struct rank_outcome *outcome; /* (ranks of -r), with several; owned */
     int outcomes;                 /* so far */
+    bool unconverged;             /* the model of some rank of -r so far */
     double began;                 /* when the command did, by clock_now() */
     struct cpd_times times;
     struct progress progress;   /* rank 0's */

@@ -298,17 +298,20 @@ static void put_record(struct json *j, struct cpd_job *job, struct error *error)
 
 enum status cpd_record_write(struct cpd_job *job, struct error *error)
 {
+    const struct cpd_settings *s = &job->settings;
     struct json j;
-    if (!job->settings.record)
+    if (!s->recorded)
         return STATUS_OK;
     if (job->findings.error.status != STATUS_OK)
         return error_set(error, job->findings.error.status, "%s", job->findings.error.message);
     json_begin(&j, error);
     put_record(&j, job, error);
-    if (error->status == STATUS_OK &&
+    if (s->json)
+        cmd_print_json(&j);
+    if (s->record && error->status == STATUS_OK &&
         outfile_write(&job->record, j.text, j.used, error) == STATUS_OK &&
         outfile_commit(&job->record, error) == STATUS_OK)
-        progress_note(&job->progress, "wrote %s", job->settings.record);
+        progress_note(&job->progress, "wrote %s", s->record);
     json_free(&j);
     return error->status;
 }

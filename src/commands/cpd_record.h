@@ -1,5 +1,6 @@
-/* The record of a `blco cpd` (--record): what was run, on what, and what came of it, as JSON for
- * programs. The manual blco-record(5) describes it, data/schema/record.schema.json defines it. */
+/* The record of a `blco cpd` (--record, --json): what was run, on what, and what came of it, as
+ * JSON for programs. The manual blco-record(5) describes it, data/schema/record.schema.json defines
+ * it. */
 #ifndef BLCO_CPD_RECORD_H
 #define BLCO_CPD_RECORD_H
 
@@ -8,7 +9,8 @@
 /* The name of a stop in records: "iteration_limit". */
 const char *cpd_record_stop(enum cpals_stop stop);
 
-/* Without --record these functions do nothing. One rank calls them, rank 0 or the only one. */
+/* Without --record and --json these functions do nothing. One rank calls them, rank 0 or the only
+ * one. */
 
 /* Opens the file, before the work, so that what cannot be written is refused early. STATUS_OUTPUT,
  * also where the file is the tensor's or a checkpoint's; STATUS_MEMORY. */
@@ -21,8 +23,8 @@ enum status cpd_record_check_apart(const struct cpd_job *job, const char *path,
 /* Ends the record of one rank of -r: discards a file that was not written. */
 void cpd_record_close(struct cpd_job *job);
 
-/* Writes the record, after the model's files and the summary. STATUS_OUTPUT, STATUS_MEMORY, and
- * errors of run_record_machine. */
+/* Writes and prints the record, after the model's files and the summary. STATUS_OUTPUT,
+ * STATUS_MEMORY, and errors of run_record_machine. */
 enum status cpd_record_write(struct cpd_job *job, struct error *error);
 
 #endif

@@ -27,6 +27,9 @@ enum {
     KEY_CHECKPOINT,
     KEY_EVERY,
     KEY_RESUME,
+    KEY_RESUME_IF_EXISTS,
+    KEY_REQUIRE_CONVERGED,
+    KEY_JSON,
     KEY_TIME_LIMIT
 };
 
@@ -37,6 +40,8 @@ static const struct cli_option model_options[] = {
     {"iters", 'i', "N", "at most N iterations (50)"},
     {"tol", KEY_TOL, "X",
      "stop when the fit changes by less than X (1e-5);\n0: only after the last iteration"},
+    {"require-converged", KEY_REQUIRE_CONVERGED, NULL,
+     "exit with 7 where the run ends before that; the model\nis written all the same"},
     {"check-every", KEY_CHECK, "N",
      "compute the fit of every N-th iteration, and of the\nlast one, from the residual: a pass "
      "over "
@@ -73,6 +78,7 @@ static const struct cli_option output_options[] = {
      "write a record of the run in FILE (JSON), with\n--nowrite, too; STEM.json is where blco "
      "report\n"
      "looks for it"},
+    {"json", KEY_JSON, NULL, "print the record on standard output"},
     {"verbose", 'v', NULL,
      "show the memory plan, the kernels, all stages and the\ntime of each mode; of several ranks, "
      "a "
@@ -85,6 +91,8 @@ static const struct cli_option checkpoint_options[] = {
     {"checkpoint-every", KEY_EVERY, "TIME",
      "how often: after a time as 90s, 10m or 1h30m, or\nafter N iterations as 50i (10m)"},
     {"resume", KEY_RESUME, "FILE", "go on from the checkpoint in FILE"},
+    {"resume-if-exists", KEY_RESUME_IF_EXISTS, "FILE",
+     "the same where FILE exists, else begin anew"},
     {"time-limit", KEY_TIME_LIMIT, "TIME",
      "stop after the iteration in which TIME has passed\nsince the start, as 3h50m"},
     {NULL, 0, NULL, NULL}};
@@ -95,13 +103,26 @@ const struct cli_section cmd_cpd_sections[] = {
     {"Machine", cmd_machine_options}, {"Several GPUs or processes", cmd_ranks_options},
     {"General", cmd_general_options}, {NULL, NULL}};
 
+static const char usage[] =
+    "Usage: blco cpd TENSOR -r RANK [-o STEM] [OPTION]...\n\n"
+    "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
+    "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
+    "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n";
+
 void cmd_cpd_help(FILE *stream)
 {
-    fprintf(stream,
-            "Usage: blco cpd TENSOR -r RANK [-o STEM] [OPTION]...\n\n"
-            "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
-            "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
-            "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
+    static const char *const used_most[] = {
+        "rank",   "iters", "tol",    "seed",       "starts",
+        "nonneg", "stem",  "format", "checkpoint", "resume-if-exists",
+        "gpus",   "help",  NULL};
+    fputs(usage, stream);
+    cli_help_some(stream, "Options that are used most", cmd_cpd_sections, used_most);
+    fprintf(stream, "\nblco cpd --help=all shows every option, blco-cpd(1) explains them.\n");
+}
+
+void cmd_cpd_help_all(FILE *stream)
+{
+    fputs(usage, stream);
     cli_help(stream, cmd_cpd_sections);
     fprintf(stream,
             "\nProcesses that mpirun or srun starts work on one tensor together, each with a\n"
@@ -109,8 +130,9 @@ void cmd_cpd_help(FILE *stream)
             "for each process. More in blco-cluster(7).\n"
             "\nSIGINT, SIGTERM or SIGHUP ends the run after the present iteration, and the\n"
             "model so far and a checkpoint are written; SIGUSR1 asks for a checkpoint. Exit\n"
-            "codes: 0 done, 2 usage or input, 3 memory, 4 numerical breakdown, 5 output, 129,\n"
-            "130 or 143 interrupted. More in blco-cpd(1).\n");
+            "codes: 0 done, 2 usage or input, 3 memory, 4 numerical breakdown, 5 output, 7 not\n"
+            "converged (--require-converged), 129, 130 or 143 interrupted. More in\n"
+            "blco-cpd(1).\n");
 }
 
 static enum status set_formats(struct cpd_settings *s, const char *text, struct error *error)
@@ -244,6 +266,17 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     case KEY_RESUME:
         s->resume = text;
         return STATUS_OK;
+    case KEY_RESUME_IF_EXISTS:
+        s->resume_if_exists = text;
+        return *text ? STATUS_OK
+                     : error_set(error, STATUS_INPUT,
+                                 "--resume-if-exists: '', expected the name of a file");
+    case KEY_REQUIRE_CONVERGED:
+        s->require_converged = true;
+        return STATUS_OK;
+    case KEY_JSON:
+        s->json = true;
+        return STATUS_OK;
     case KEY_TIME_LIMIT:
         return cli_duration("--time-limit", text, &s->time_limit, error);
     case 'v':
@@ -268,14 +301,25 @@ static enum status check_runs(const struct cpd_settings *s, struct error *error)
     if (s->init_stem)
         return error_set(error, STATUS_INPUT, "--init %s and %s: one start, of one rank, expected",
                          s->init_stem, several);
-    if (s->checkpoint || s->resume)
+    const char *checkpoint = s->checkpoint         ? "checkpoint"
+                             : s->resume           ? "resume"
+                             : s->resume_if_exists ? "resume-if-exists"
+                                                   : NULL;
+    if (checkpoint)
         return error_set(error, STATUS_INPUT,
                          "--%s and %s: a checkpoint has the state of one start, of one rank",
-                         s->checkpoint ? "checkpoint" : "resume", several);
+                         checkpoint, several);
     if (s->seed > CMD_MAX_SEED - (uint64_t)(s->starts - 1))
         return error_set(error, STATUS_INPUT, "--seed %ju: the seeds of %d starts end beyond %ju",
                          (uintmax_t)s->seed, s->starts, (uintmax_t)CMD_MAX_SEED);
     return STATUS_OK;
+}
+
+void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint)
+{
+    s->resume = checkpoint;
+    s->init_stem = NULL;
+    s->init = (struct starts_kind){.init = KTENSOR_RANDOM};
 }
 
 /* The name of a record among those of several ranks: the rank stands before the ending .json. */
@@ -333,6 +377,35 @@ static enum status default_stem(struct cpd_settings *s, struct error *error)
     return copy_stem(s, name, length, error);
 }
 
+/* Refuses options that contradict each other, and works out what follows from them. */
+static enum status settle(struct cpd_settings *s, struct error *error)
+{
+    if (s->ranks.first == 0)
+        return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
+    if (s->resume && (s->init_stem || s->init.nvecs))
+        return error_set(error, STATUS_INPUT,
+                         "--resume and --init %s: both say where to start from",
+                         s->init_stem ? s->init_stem : "nvecs");
+    if (s->resume && s->resume_if_exists)
+        return error_set(error, STATUS_INPUT,
+                         "--resume and --resume-if-exists: one of them expected");
+    if (s->require_converged && s->tolerance == 0)
+        return error_set(error, STATUS_INPUT,
+                         "--require-converged and --tol 0: such a run never converges");
+    if (s->most_fixed > 0 && !s->resume && !s->init_stem)
+        return error_set(error, STATUS_INPUT, "--fix: --init STEM expected, too");
+    if ((s->every_seconds > 0 || s->every_iterations > 0) && !s->checkpoint)
+        return error_set(error, STATUS_INPUT,
+                         "--checkpoint-every: --checkpoint FILE expected, too");
+    s->recorded = s->record_as_given || s->json;
+    s->common.options.iterations = (uint64_t)s->iterations * (uint64_t)s->starts;
+    if (check_runs(s, error) != STATUS_OK ||
+        (!s->stem && !s->nowrite && default_stem(s, error) != STATUS_OK))
+        return error->status;
+    settle_ranks(s);
+    return cpd_settings_take_rank(s, s->ranks.first, error);
+}
+
 enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, struct error *error)
 {
     *s = (struct cpd_settings){
@@ -345,23 +418,8 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
         return error->status;
     if (cli_single_operand(argc, argv, first, "tensor", &s->tensor, error) != STATUS_OK)
         return error->status;
-    if (s->ranks.first == 0)
-        return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    if (s->resume && (s->init_stem || s->init.nvecs))
-        return error_set(error, STATUS_INPUT,
-                         "--resume and --init %s: both say where to start from",
-                         s->init_stem ? s->init_stem : "nvecs");
-    if (s->most_fixed > 0 && !s->resume && !s->init_stem)
-        return error_set(error, STATUS_INPUT, "--fix: --init STEM expected, too");
-    if ((s->every_seconds > 0 || s->every_iterations > 0) && !s->checkpoint)
-        return error_set(error, STATUS_INPUT,
-                         "--checkpoint-every: --checkpoint FILE expected, too");
-    s->common.options.iterations = (uint64_t)s->iterations * (uint64_t)s->starts;
-    if (check_runs(s, error) != STATUS_OK ||
-        (!s->stem && !s->nowrite && default_stem(s, error) != STATUS_OK))
-        return error->status;
-    settle_ranks(s);
-    return cpd_settings_take_rank(s, s->ranks.first, error);
+    settle(s, error);
+    return cli_hint(argv, error);
 }
 
 static enum status check_most(const char *option, int most, int order, struct error *error)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "generate/generate_plan.h"
 #include "generate/key_set.h"
 
@@ -187,8 +188,8 @@ static enum status maker_create(struct maker *m, const struct sampler *s,
     double least = fixed + entry * (GENERATE_PIECE + largest);
     if (least > (double)memory)
         return error_set(error, STATUS_MEMORY,
-                         "%.0f MB of memory are needed to make the tensor, %.0f MB may be used",
-                         least / 1e6, (double)memory / 1e6);
+                         "%s of memory are needed to make the tensor, %s may be used",
+                         NUMBER_SIZE(number_whole(least)), NUMBER_SIZE(memory));
     double room = GENERATE_PIECE + threads * PARTS_PER_THREAD * largest;
     double fit = ((double)memory - fixed) / entry;
     m->worker = memory_zeros((size_t)m->threads, sizeof *m->worker, error);
@@ -269,8 +270,8 @@ enum status generate_skewed(const struct generate_spec *spec, uint64_t seed, uin
     double pool = (double)fiber_pool_count(&spec->skew, spec->nnz) * FIBER_POOL_BYTES;
     if (pool > (double)memory)
         return error_set(error, STATUS_MEMORY,
-                         "the tuples of fibers take %.0f MB of memory, %.0f MB may be used",
-                         pool / 1e6, (double)memory / 1e6);
+                         "the tuples of fibers take %s of memory, %s may be used",
+                         NUMBER_SIZE(number_whole(pool)), NUMBER_SIZE(memory));
     if ((sampler = memory_array(1, sizeof *sampler, error)) &&
         sampler_create(sampler, spec, seed, error) == STATUS_OK &&
         generate_plan_create(&plan, sampler, spec->nnz, error) == STATUS_OK &&

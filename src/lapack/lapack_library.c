@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/number.h"
 #include "base/shared_library.h"
 
 /* Bytes: the libraries take about 50 MiB of address space and OpenBLAS's work buffer takes 128 MiB;
@@ -25,8 +26,8 @@ static enum status try_room(struct error *error)
     void *room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
         return error_set(error, STATUS_MEMORY,
-                         "out of memory: OpenBLAS needs %zu MiB of address space (see ulimit -v)",
-                         ROOM >> 20);
+                         "out of memory: OpenBLAS needs %s of address space (see ulimit -v)",
+                         NUMBER_SIZE(ROOM));
     munmap(room, ROOM);
     return STATUS_OK;
 }

@@ -25,15 +25,10 @@ static void append(struct text *t, const char *format, ...)
     t->used = length < 0 ? t->size : t->used + (uint64_t)length;
 }
 
-static double gigabytes(uint64_t bytes)
+/* Bytes of the copies of M that `hierarchical` makes for mode n. */
+static uint64_t copies(const struct plan_request *r, int n)
 {
-    return (double)bytes / 1e9;
-}
-
-/* Gigabytes of the copies of M that `hierarchical` makes for mode n. */
-static double copies(const struct plan_request *r, int n)
-{
-    return (double)r->copies * (double)r->tensor.shape.dims[n] * (double)r->row_bytes / 1e9;
+    return number_whole((double)r->copies * (double)r->tensor.shape.dims[n] * (double)r->row_bytes);
 }
 
 static void describe_mode(const struct plan *plan, int n, struct text *t)
@@ -47,11 +42,11 @@ static void describe_mode(const struct plan *plan, int n, struct text *t)
     else if (plan->streamed)
         append(t, "its own ordering, streamed");
     else
-        append(t, "its own ordering of %.3f GB", gigabytes(plan->tensor_bytes));
+        append(t, "its own ordering of %s", NUMBER_SIZE(plan->tensor_bytes));
     if (plan->sorted[n])
         append(t, ", batches sorted by row");
     if (plan->conflict[n] == CONFLICT_HIERARCHICAL)
-        append(t, ", copies of %.3f GB", copies(r, n));
+        append(t, ", copies of %s", NUMBER_SIZE(copies(r, n)));
     append(t, "\n");
 }
 
@@ -59,22 +54,22 @@ static void describe_in_memory(const struct plan *plan, struct text *t)
 {
     int orderings = plan_orderings(plan);
     append(t,
-           "memory: %d ordering%s of %.3f GB + factors %.3f GB + copies %.3f GB = %.3f GB of the "
-           "%.3f GB that may be used\n",
-           orderings, orderings == 1 ? "" : "s", gigabytes(plan->tensor_bytes),
-           gigabytes(plan->factor_bytes), gigabytes(plan->copy_bytes), gigabytes(plan->total_bytes),
-           gigabytes(plan->request.budget));
+           "memory: %d ordering%s of %s + factors %s + copies %s = %s of the "
+           "%s that may be used\n",
+           orderings, orderings == 1 ? "" : "s", NUMBER_SIZE(plan->tensor_bytes),
+           NUMBER_SIZE(plan->factor_bytes), NUMBER_SIZE(plan->copy_bytes), NUMBER_SIZE(plan->total_bytes),
+           NUMBER_SIZE(plan->request.budget));
 }
 
 /* What it will be when each mode has its own ordering, which is taken to be as large as alto. */
 static void describe_replicas(const struct plan *plan, struct text *t)
 {
-    double all = (double)plan->request.tensor.shape.order * gigabytes(plan->host_bytes);
-    double flows = all - gigabytes(plan->resident_bytes);
+    const uint64_t all = (uint64_t)plan->request.tensor.shape.order * plan->host_bytes;
+    const uint64_t flows = all > plan->resident_bytes ? all - plan->resident_bytes : 0;
     append(t,
            "once that pays: each mode from its own ordering, built on the device, "
-           "host memory allowing; %.3f GB in all, of which about %.3f GB flow\n",
-           all, flows > 0 ? flows : 0);
+           "host memory allowing; %s in all, of which about %s flow\n",
+           NUMBER_SIZE(all), NUMBER_SIZE(flows));
 }
 
 /* What stays on the device serves every mode. The rest flows: of alto once for each mode, of
@@ -86,18 +81,18 @@ static void describe_streamed(const struct plan *plan, struct text *t)
     uint64_t stay =
         plan->resident_bytes < plan->host_bytes ? plan->resident_bytes : plan->host_bytes;
     append(t,
-           "streaming: %d packed ordering%s in host memory, %.3f GB at most, of which %.3f GB stay "
-           "on the device; %.3f GB at most flow in an iteration, %" PRIu64 " nonzeros at a time\n",
-           orderings, orderings == 1 ? "" : "s", gigabytes(plan->host_bytes), gigabytes(stay),
-           (double)passes * gigabytes(plan->host_bytes - stay), plan->batch_nnz);
+           "streaming: %d packed ordering%s in host memory, %s at most, of which %s stay "
+           "on the device; %s at most flow in an iteration, %" PRIu64 " nonzeros at a time\n",
+           orderings, orderings == 1 ? "" : "s", NUMBER_SIZE(plan->host_bytes), NUMBER_SIZE(stay),
+           NUMBER_SIZE(passes * (plan->host_bytes - stay)), plan->batch_nnz);
     if (plan->replicate)
         describe_replicas(plan, t);
     append(t,
-           "memory: what stays %.3f GB + %d queues %.3f GB + factors %.3f GB + copies %.3f GB = "
-           "%.3f GB of the %.3f GB that may be used\n",
-           gigabytes(plan->resident_bytes), PLAN_SLOTS, gigabytes(plan->flow_bytes),
-           gigabytes(plan->factor_bytes), gigabytes(plan->copy_bytes), gigabytes(plan->total_bytes),
-           gigabytes(plan->request.budget));
+           "memory: what stays %s + %d queues %s + factors %s + copies %s = "
+           "%s of the %s that may be used\n",
+           NUMBER_SIZE(plan->resident_bytes), PLAN_SLOTS, NUMBER_SIZE(plan->flow_bytes),
+           NUMBER_SIZE(plan->factor_bytes), NUMBER_SIZE(plan->copy_bytes), NUMBER_SIZE(plan->total_bytes),
+           NUMBER_SIZE(plan->request.budget));
 }
 
 void plan_describe(const struct plan *plan, const struct mode_groups *groups, char *text,

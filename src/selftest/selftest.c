@@ -1,6 +1,7 @@
 #include "selftest/selftest.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/machine.h"
 #include "comm/comm_team.h"
 
@@ -32,11 +33,29 @@ static const struct {
 
 #define CHECKS ((int)(sizeof checks / sizeof *checks))
 
-/* One text line. `wrong` is empty where the check has passed. */
+/* `outcome` is passed, failed or not tested, `why` is empty or says why it is. */
+static void put(struct json *j, const char *check, const char *where, const char *outcome,
+                const char *why)
+{
+    json_object(j, NULL);
+    json_string(j, "check", check);
+    json_string(j, "where", where);
+    json_string(j, "outcome", outcome);
+    if (*why)
+        json_string(j, "why", why);
+}
+
+/* One text line, or one object. `wrong` is empty where the check has passed. */
 static void tell(struct selftest *t, const char *check, const char *where, double seconds,
                  const char *wrong)
 {
     *(*wrong ? &t->failed : &t->passed) += 1;
+    if (t->json) {
+        put(t->json, check, where, *wrong ? "failed" : "passed", wrong);
+        json_number(t->json, "seconds", seconds);
+        json_end(t->json);
+        return;
+    }
     if (t->quiet && !*wrong)
         return;
     fprintf(t->out, "%s  %-34s %-18s %7.3f s%s%s\n", *wrong ? "FAIL" : "PASS", check, where,
@@ -65,10 +84,13 @@ static enum status run_check(struct selftest *t, int number, const struct selfte
 
 static void tell_left_out(const struct selftest *t, int number, const char *where)
 {
-    if (!t->quiet)
-        fprintf(t->out,
-                "not tested: %s, %s: the hosts see no folder in common; TMPDIR may name one\n",
-                checks[number].name, where);
+    static const char why[] = "the hosts see no folder in common; TMPDIR may name one";
+    if (t->json) {
+        put(t->json, checks[number].name, where, "not tested", why);
+        json_end(t->json);
+    } else if (!t->quiet) {
+        fprintf(t->out, "not tested: %s, %s: %s\n", checks[number].name, where, why);
+    }
 }
 
 /* Runs the checks of these places. Ranks that work together cannot go on after an error, others

@@ -1,11 +1,14 @@
-/* The self-test: runs the checks where this machine can, and tells of each in one text line. */
+/* The self-test: runs the checks where this machine can, and tells of each in one text line or JSON
+ * object. */
 #ifndef BLCO_SELFTEST_H
 #define BLCO_SELFTEST_H
 
+#include "base/json.h"
 #include "selftest/selftest_checks.h"
 
 struct selftest {
     FILE *out;          /* borrowed                                  */
+    struct json *json;  /* an array is open in it, and takes each check; NULL: text; borrowed */
     bool quiet;         /* tell of checks that fail only             */
     bool verbose;       /* show each answer, too                     */
     const char *folder; /* for files; NULL: checks that need one are left out; borrowed */

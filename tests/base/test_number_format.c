@@ -191,6 +191,15 @@ static void writes_sizes(void **state)
     assert_string_equal(number_size(45678901, text), "45.7 MB");
     assert_string_equal(number_size(UINT64_C(120000000000), text), "120 GB");
     assert_string_equal(number_size(UINT64_MAX, text), "18.4 EB");
+    /* what would be rounded to 1000 of a unit, or to more digits than the others have */
+    assert_string_equal(number_size(1, text), "1 byte");
+    assert_string_equal(number_size(999999, text), "1.00 MB");
+    assert_string_equal(number_size(999499, text), "999 kB");
+    assert_string_equal(number_size(9999, text), "10.0 kB");
+    assert_string_equal(number_size(99999, text), "100 kB");
+    assert_string_equal(NUMBER_SIZE(120000), "120 kB");
+    assert_int_equal(number_whole(2.9), 2);
+    assert_int_equal(number_whole(1e300), UINT64_MAX);
 }
 
 int main(void)

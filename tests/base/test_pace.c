@@ -19,6 +19,11 @@ static void test_pace(void **state)
     assert_string_equal(pace(0.0004, "MB/s", 0, text), "");
     assert_string_equal(pace(0.0004, NULL, 0.009, text), "");
     assert_string_equal(pace(1e300, "MB/s", 1, text) + PACE_TEXT - 1, "");
+    assert_string_equal(pace_bytes(100000000, "", 0.25, text), " in 0.25 s, 400 MB/s");
+    assert_string_equal(pace_bytes(1200000000, " of text", 0.5, text),
+                        " in 0.50 s, 2.40 GB/s of text");
+    assert_string_equal(pace_bytes(20, "", 0.5, text), " in 0.50 s, 40 bytes/s");
+    assert_string_equal(pace_bytes(100, "", 0.001, text), "");
 }
 
 int main(void)

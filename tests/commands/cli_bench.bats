@@ -209,7 +209,7 @@ END
     fails 2 "--samples: '0', expected a whole number from 1 to 1000000" bench a.tns -r 2 --samples 0
     fails 2 "--samples: 'x'" bench a.tns -r 2 --samples x
     fails 2 "--conflict: 'none'" bench a.tns -r 2 --conflict none
-    fails 2 "unknown or ambiguous option --init" bench a.tns -r 2 --init normal
+    fails 2 "unknown option --init" bench a.tns -r 2 --init normal
     fails 2 "one tensor expected" bench a.tns b.tns -r 2
     fails 5 "no/folder/x.json" bench absent.tns -r 2 --backend host --json no/folder/x.json
     fails 2 "absent.tns" bench absent.tns -r 2 -q --backend host --json x.json

@@ -147,3 +147,95 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     run processes 2 "$BLCO" cpd "$DATA/planted.tns" -r 4 --nowrite --resume c -t 1
     [[ $output == *"a checkpoint of rank 3, but -r is 4"* ]]
 }
+
+@test "--resume-if-exists: one command begins anew, goes on, and ends as a run without a stop" {
+    cpd "$DATA/planted.tns" -r 5 -i 12 --tol 0 --backend host -o whole
+    one=("$DATA/planted.tns" -r 5 --tol 0 --backend host -o end --checkpoint c --resume-if-exists c)
+    cpd "${one[@]}" -i 5
+    grep -qx "c does not exist yet: the run begins anew" messages
+    cpd "${one[@]}" -i 12
+    grep -q "^resuming c: 5 iterations" messages
+    for file in whole.*.mat; do cmp "$file" "end${file#whole}"; done
+    # the start is that of the first run, whatever a start is named for
+    cpd "${one[@]}" -i 13 --init end
+    grep -q "^resuming c: 12 iterations" messages
+    rm c
+    cpd "${one[@]}" -i 3 --init end --record r.json
+    [ "$(python3 -c 'import json; o = json.load(open("r.json"))["options"]; print(o["init"], o["resume"])')" = "end None" ]
+    cpd "${one[@]}" -i 4 --init end --record r.json
+    [ "$(python3 -c 'import json; o = json.load(open("r.json"))["options"]; print(o["init"], o["resume"])')" = "None c" ]
+}
+
+@test "--resume-if-exists: what is refused" {
+    t=$DATA/planted.tns
+    fails 2 "--resume and --resume-if-exists: one of them expected" cpd "$t" -r 2 --resume a --resume-if-exists b
+    fails 2 "--resume-if-exists: '', expected the name of a file" cpd "$t" -r 2 --resume-if-exists ''
+    fails 2 "--resume-if-exists and --starts: a checkpoint has the state of one start" \
+        cpd "$t" -r 2 --resume-if-exists c --starts 2
+    fails 2 "--resume-if-exists and a range of -r: a checkpoint has" cpd "$t" -r 2:3 --resume-if-exists c
+    fails 2 "--fix: --init STEM expected, too" cpd "$t" -r 2 --fix 1 --resume-if-exists c
+    touch file
+    fails 2 "file/c: Not a directory" cpd "$t" -q -r 2 --nowrite --resume-if-exists file/c
+    # a file that is there counts, whatever is in it
+    fails 2 "file" cpd "$t" -q -r 2 --nowrite --resume-if-exists file
+}
+
+@test "--resume-if-exists: what process 0 sees counts for all" {
+    needs_mpirun
+    one=("$DATA/planted.tns" -r 4 --tol 0 --backend host -t 1 -o end --checkpoint c --resume-if-exists c)
+    processes 3 "$BLCO" cpd "${one[@]}" -i 4 2>messages
+    [ "$(grep -c "c does not exist yet: the run begins anew" messages)" -eq 1 ]
+    processes 3 "$BLCO" cpd "${one[@]}" -i 6 2>messages
+    grep -q "^resuming c: 4 iterations" messages
+    grep -q "^fit .* after 6 iterations" messages
+    # each process has a folder of its own: only process 0's has the checkpoint, then only another one's
+    for k in 0 1; do
+        rm -rf 0 1 && mkdir 0 1 && cp c "$k/c"
+        # shellcheck disable=SC2016 # for the new shell
+        run processes 2 bash -c 'cd "$OMPI_COMM_WORLD_RANK" && exec "$BLCO" cpd "$@"' bash \
+            "$DATA/planted.tns" -r 4 --tol 0 -i 6 --backend host -t 1 --nowrite --resume-if-exists c
+        if [ "$k" -eq 0 ]; then
+            [ "$status" -eq 2 ] && [[ $output == *"rank 1: c: cannot be read: No such file or directory"* ]]
+        else
+            [ "$status" -eq 0 ] && [[ $output == *"c does not exist yet: the run begins anew"* ]]
+        fi
+    done
+}
+
+@test "--require-converged: exit 7 where a run ends before, with its model" {
+    t=$DATA/planted.tns
+    cpd "$t" -r 3 --require-converged -o a
+    run -7 --separate-stderr "$BLCO" cpd -q "$t" -r 3 -i 2 --require-converged -o b --checkpoint c --record b.json
+    [ "$stderr" = "blco cpd: not converged (--require-converged); the model is written" ]
+    [ -s b.mode3.mat ] && [ -s b.json ] && [ -s c ]
+    fails 7 "not converged (--require-converged)" cpd -q "$DATA/matmul-3x3x3.tns" -r 22 --accelerate off \
+        --tol 1e-300 -i 1000000000 --time-limit 1s --require-converged --nowrite
+    # of several ranks each must have converged, and all are there
+    fails 7 "not converged" cpd -q "$t" -r 1:3 -i 2 --require-converged -o d
+    [ -s d.r1.mode1.mat ] && [ -s d.r3.mode1.mat ]
+    "$BLCO" cpd -q "$t" -r 1:2 -i 1000 --require-converged --nowrite
+    "$BLCO" cpd -q "$t" -r 3 -i 1000 --starts 3 --require-converged --nowrite
+    fails 2 "--require-converged and --tol 0: such a run never converges" cpd "$t" -r 3 --tol 0 --require-converged
+    # without the option nothing changes
+    "$BLCO" cpd -q "$t" -r 3 -i 2 --nowrite
+}
+
+@test "--require-converged: a signal counts first" {
+    OPENBLAS_NUM_THREADS=1 env --default-signal=INT,TERM \
+        "$BLCO" cpd "$DATA/matmul-3x3x3.tns" -r 22 -i 1000000000 --tol 1e-300 -t 1 --accelerate off \
+        --nowrite --require-converged 2>messages &
+    pid=$!
+    await_building
+    sleep 1
+    kill -TERM $pid
+    exits 143
+}
+
+@test "--require-converged: of several processes one tells, and all end so" {
+    needs_mpirun
+    run processes 3 "$BLCO" cpd -q "$DATA/planted.tns" -r 3 -i 2 --require-converged --backend host -t 1 -o b
+    [ "$status" -eq 7 ]
+    [ "$(grep -c 'not converged' <<<"$output")" -eq 1 ]
+    [ -s b.mode3.mat ]
+    processes 3 "$BLCO" cpd -q "$DATA/planted.tns" -r 3 --require-converged --backend host -t 1 -o b
+}

@@ -22,7 +22,11 @@ offers() {
 @test "completion: the scripts are without fault" {
     "$BLCO" completion bash >blco.bash
     "$BLCO" completion zsh >_blco
+    "$BLCO" completion fish >blco.fish
     bash -n blco.bash
+    if command -v fish >/dev/null; then
+        fish -n blco.fish
+    fi
     [ "$(head -n 1 _blco)" = "#compdef blco" ]
     if command -v shellcheck >/dev/null; then
         shellcheck -s bash blco.bash
@@ -33,11 +37,11 @@ offers() {
 
 @test "completion: arguments" {
     fails 2 "no shell given" completion
-    fails 2 "blco completion: shell: 'fish', expected bash or zsh" completion fish
+    fails 2 "blco completion: shell: 'csh', expected bash, fish or zsh" completion csh
     run -0 "$BLCO" help completion
-    [[ $output == "Usage: blco completion bash|zsh"* ]]
+    [[ $output == "Usage: blco completion bash|fish|zsh"* ]]
     run -0 "$BLCO" help
-    [[ $output != *completion* ]] # it is for shells
+    [[ $output == *$'\n  completion '* ]]
 }
 
 @test "completion: bash completes every command" {
@@ -46,14 +50,16 @@ offers() {
     [ "$(completed blco '' | tr ' ' '\n' | grep -v '^--' | paste -sd' ')" = "$commands" ]
     offers "cpd" blco cp
     offers "selftest" blco help sel
-    offers "bash zsh" blco completion ''
+    offers "bash fish zsh" blco completion ''
+    offers "fish" blco completion f
+    offers "--help" blco completion --h
     offers "" blco frobnicate ''
 }
 
 @test "completion: bash completes every option of every command" {
     for command in $("$BLCO" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
         [ "$command" != help ] || continue
-        "$BLCO" help "$command" | grep -oE '^ .{5}--[a-z-]+' | sed 's/.*--/--/' | sort >in_help
+        "$BLCO" "$command" --help=all | grep -oE '^ .{5}--[a-z-]+' | sed 's/.*--/--/' | sort >in_help
         [ -s in_help ]
         completed blco "$command" x -- | tr ' ' '\n' | diff in_help -
     done
@@ -67,6 +73,9 @@ offers() {
     offers "auto cuda host" blco cpd --backend =
     offers "npy" blco cpd --format n
     offers "text,npy" blco cpd --format text,n
+    offers "text,npy,ktns" blco cpd --format text,npy, # a word of a list once
+    offers "npy,ktns npy,text" blco cpd --format = npy,
+    offers "" blco cpd --format npy,npy
     offers "0 1" blco convert --index-base ''
     offers "all" blco selftest --gpus ''
     offers "uber" blco generate --preset ub
@@ -90,6 +99,62 @@ offers() {
     offers "folder" blco cpd x.tns --rescue ''
     offers "random random" blco cpd x.tns --init ra # the word and the stem
     offers "nvecs" blco cpd x.tns --init nv
+}
+
+@test "completion: bash completes the files of labels" {
+    mkdir folder
+    touch one.map two.map
+    for command in top compare report; do
+        [[ $("$BLCO" "$command" --help=all) == *--labels* ]] || continue
+        offers "folder one.map two.map" blco "$command" a --labels 1 =
+        offers "one.map" blco "$command" a --labels 1 = o
+        offers "one.map" blco "$command" a --labels = 1 = o # as bash takes --labels=1=o apart
+        offers "two.map" blco "$command" a --labels 1 = one.map,2 = t
+        offers "" blco "$command" a --labels o # a mode is expected first
+    done
+    offers "folder" blco top a --labels 1 = f # and not an option of another word
+    offers "--labels" blco top a --labels 1 = one.map --lab
+}
+
+# in_fish EXPECTED LINE: what fish offers for the last word of this command line, in order, on one line.
+in_fish() {
+    local got
+    got=$(fish --no-config -c 'source blco.fish; complete -C $argv[1]' "$2" | cut -f1 | LC_ALL=C sort | paste -sd' ')
+    [ "$got" = "$1" ] || { echo "$2: '$got', expected '$1'" && return 1; }
+}
+
+@test "completion: fish completes commands, options, words and files" {
+    command -v fish >/dev/null || skip "fish is not installed"
+    "$BLCO" completion fish >blco.fish
+    mkdir bin folder && ln -s "$BLCO" bin/blco && PATH=$PWD/bin:$PATH
+    touch x.tns x.tns.gz x.blco x.txt one.map two.map folder/y.blco a.mode1.mat a.mode2.mat folder/c.mode1.npy d.ktns run.ck
+    commands=$("$BLCO" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | sort | paste -sd' ')
+    in_fish "$commands" "blco "
+    in_fish "selftest" "blco help sel"
+    in_fish "bash fish zsh" "blco completion "
+    in_fish "" "blco frobnicate "
+    for command in $commands; do
+        [ "$command" != help ] || continue
+        "$BLCO" "$command" --help=all | grep -oE '^ .{5}--[a-z-]+' | sed 's/.*--/--/' | LC_ALL=C sort >in_help
+        in_fish "$(paste -sd' ' in_help)" "blco $command --"
+    done
+    in_fish "auto double single" "blco cpd --precision "
+    in_fish "--backend=host" "blco cpd x.tns --backend=h"
+    in_fish "text,npy" "blco cpd --format text,n"
+    in_fish "--format=text,npy,ktns" "blco cpd --format=text,npy,"
+    in_fish "" "blco cpd --format npy,npy"
+    in_fish "x.blco x.tns x.tns.gz" "blco cpd x"
+    in_fish "folder/y.blco" "blco info -q folder/"
+    in_fish "bin/ folder/" "blco cpd x.tns --rescue "
+    in_fish "run.ck" "blco cpd x.tns --checkpoint ru"
+    in_fish "a bin/ d.ktns folder/" "blco compare a "
+    in_fish "folder/c" "blco top folder/"
+    in_fish "normal nvecs" "blco cpd --init n"
+    in_fish "1=one.map" "blco top a --labels 1=o"
+    in_fish "1=one.map,2=two.map" "blco top a --labels 1=one.map,2=t"
+    in_fish "--labels=1=one.map" "blco report a --labels=1=o"
+    in_fish "" "blco cpd -r "
+    in_fish "" "blco selftest "
 }
 
 @test "completion: bash completes the stems of models" {
@@ -149,6 +214,11 @@ in_zsh() {
     in_zsh $'report oth\t-q' "report other -q"
     in_zsh $'top models/o\t' "top models/old"
     in_zsh $'cpd --init=nv\t -r 3' "cpd --init=nvecs -r 3"
+    in_zsh $'completion fi\t' "completion fish"
+    in_zsh $'cpd --format=text,np\t -r 3' "cpd --format=text,npy -r 3"
+    touch one.map two.map
+    in_zsh $'top other --labels 1=on\t' "top other --labels 1=one.map"
+    in_zsh $'top other --labels=1=one.map,2=tw\t' "top other --labels=1=one.map,2=two.map"
     in_zsh $'cpd --init=oth\t -r 3' "cpd --init=other -r 3"
 }
 
@@ -157,4 +227,5 @@ in_zsh() {
     grep -qF 'build/blco completion' recipe
     grep -qF share/bash-completion/completions/blco recipe
     grep -qF share/zsh/site-functions/_blco recipe
+    grep -qF share/fish/vendor_completions.d/blco.fish recipe
 }

@@ -55,7 +55,7 @@ elsewhere='^(mpirun|srun|ssh|scp|rsync|curl|wget) |--gpus|--backend cuda'
 @test "helps and manual pages name the same options" {
     for page in "$ROOT"/man/blco-*.1; do
         command=${page##*/blco-} && command=${command%.1}
-        "$BLCO" help "$command" | grep -oE '^ .{5}--[a-z-]+' | sed 's/.*--//' | sort >in_help
+        "$BLCO" "$command" --help=all | grep -oE '^ .{5}--[a-z-]+' | sed 's/.*--//' | sort >in_help
         grep -E '^\.(It )?Fl' "$ROOT/man/blco-$command.1" |
             grep -oE ' -[a-z]{2}[a-z-]*' | sed 's/^ -//' | sort -u >in_page
         # blco-info refers to blco-cpd for "-help and .Fl -version": both are there on lines of their own

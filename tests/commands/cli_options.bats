@@ -13,17 +13,46 @@ load cli_helpers
 }
 
 @test "options that do not exist or lack their argument" {
-    fails 2 "unknown or ambiguous option --rnk" cpd a.tns --rnk 2
-    fails 2 "unknown or ambiguous option --rnk" cpd a.tns --rnk=2
-    fails 2 "unknown or ambiguous option -z" cpd a.tns -z
-    fails 2 "unknown or ambiguous option -z" cpd a.tns -qz
-    fails 2 "unknown or ambiguous option --ver" cpd a.tns --ver
+    fails 2 "unknown option --rnk (did you mean --rank?); try blco cpd --help" cpd a.tns --rnk 2
+    fails 2 "unknown option --rnk (did you mean --rank?); try blco cpd --help" cpd a.tns --rnk=2
+    fails 2 "unknown option -z; try blco cpd --help" cpd a.tns -z
+    fails 2 "unknown option -z; try blco cpd --help" cpd a.tns -qz
+    fails 2 "option --ver is ambiguous: verbose or version; try blco cpd --help" cpd a.tns --ver
+    fails 2 "option --check is ambiguous: check-every, checkpoint or checkpoint-every; try" cpd a.tns --check=3
+    long=--$(printf 'x%.0s' {1..300})
+    fails 2 "unknown option $long; try blco cpd --help" cpd a.tns "$long"
+    fails 2 "unknown option --; try blco cpd --help" cpd a.tns --=3
     fails 2 "option -r needs an argument" cpd a.tns -r
     fails 2 "option --rank needs an argument" cpd a.tns --rank
     fails 2 "option --quiet takes no argument" cpd a.tns -r 2 --quiet=3
-    fails 2 "unknown or ambiguous option --tol" info a.tns --tol 1
-    fails 2 "unknown or ambiguous option --bakend; did you mean --backend?" selftest --bakend host
+    fails 2 "unknown option --tol; try blco info --help" info a.tns --tol 1
+    fails 2 "unknown option --bakend (did you mean --backend?); try blco selftest --help" selftest --bakend host
     fails 2 "option -t needs an argument" info a.tns -t
+}
+
+@test "an error of usage says where help is" {
+    hinted() {
+        local command=$1
+        fails 2 "" "$@"
+        [[ $stderr == "blco $command: "*"; try blco $command --help" ]] || { echo "$stderr" && return 1; }
+    }
+    for command in cpd info convert generate bench top compare report selftest completion version; do
+        hinted "$command" --bogus
+    done
+    hinted cpd
+    hinted cpd x.tns y.tns -r 2
+    hinted cpd x.tns
+    hinted cpd x.tns -r
+    hinted cpd x.tns -r 0
+    hinted cpd x.tns -r 2 --fix 1
+    hinted info x.tns --on gpus
+    hinted convert x.tns
+    hinted compare a b c
+    hinted compare a ''
+    hinted selftest x
+    # what is wrong with a file is no error of usage
+    fails 2 "absent.tns" cpd -q absent.tns -r 2
+    [[ $stderr != *"try blco"* ]]
 }
 
 @test "whole numbers are read whole, within their range" {

@@ -24,11 +24,11 @@ load cli_helpers
     [[ $output == *"standard input"* ]]
 }
 
-@test "a pipe that nobody reads any more is an error" {
+@test "a pipe that nobody reads any more ends the program as it ends others" {
     "$BLCO" generate x.tns -q --dims 300,300 --nnz 60000
     for command in "generate - --dims 300,300 --nnz 60000" "convert x.tns -"; do
-        run -5 --separate-stderr bash -c 'set -o pipefail; "$BLCO" $1 -q | head -n 1' bash "$command"
-        [[ $stderr == "blco ${command%% *}: standard output: cannot be written: Broken pipe" ]]
+        run -141 --separate-stderr bash -c 'set -o pipefail; "$BLCO" $1 -q | head -n 1' bash "$command"
+        [ -z "$stderr" ]
     done
     run -0 bash -c 'set -o pipefail; { "$BLCO" cpd x.tns -r 2 -o m --backend host && [ -s m.lambda.mat ]; } 2>&1 | true'
 }
@@ -74,7 +74,7 @@ load cli_helpers
     fails 2 "blco info: $shown: " info -q "$name"
     fails 2 "unknown command '\\x1b[2J'" $'\e[2J'
     fails 2 "unknown command 'a\\xe2\\x80\\xaeb\\xef\\xbf\\xbe'" $'a\xe2\x80\xaeb\xef\xbf\xbe' # reversed; no character
-    fails 2 "unknown or ambiguous option --\\x07" cpd x.tns $'--\a'
+    fails 2 "unknown option --\\x07" cpd x.tns $'--\a'
     fails 5 "none\\x0a/x.lambda" cpd x.tns -r 1 -o $'none\n/x.lambda'
     fails 5 "none\\x0a/x.tns: cannot be written" generate $'none\n/x.tns' --dims 4,4 --nnz 3
     printf '1 1 1\n2 2 2\n' >"$name"

@@ -172,7 +172,7 @@ fail_together() {
     generate_small
     fail_together 2 "none.tns: No such file or directory" none.tns -r 3
     fail_together 2 "none.blco: No such file or directory" none.blco -r 3
-    fail_together 2 "unknown or ambiguous option --bogus" x.tns --bogus
+    fail_together 2 "unknown option --bogus" x.tns --bogus
     fail_together 2 "--grid: '2x2x1', expected a product of 3, the number of processes" x.tns -r 3 --grid 2x2x1
     fail_together 2 "a grid of 2 numbers, expected 3" x.tns -r 3 --grid 3x1
     fail_together 2 "--gpus: backend host works without GPUs" x.tns -r 3 --backend host --gpus 2

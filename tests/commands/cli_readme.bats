@@ -41,7 +41,7 @@ load cli_helpers
         grep -qF "$path" "$ROOT/README.md"
     done
     # every option that it shows is one of cpd
-    "$BLCO" help cpd >help
+    "$BLCO" cpd --help=all >help
     grep -E '^    .*blco cpd' "$ROOT/README.md" | sed 's/ #.*//; s/.*blco cpd//' | grep -oE -- ' --?[a-z][a-z-]*' | sort -u >shown
     [ -s shown ]
     while read -r option; do grep -qE -- "(^|[ ,])$option( |,|$)" help; done <shown

@@ -58,13 +58,13 @@ END
     for format in text ktns npy,text; do
         three --format $format -o out/m "${small[@]}"
         ends 3
-        told "the model of 12.8 MB does not fit into the 12.6 MB of host memory that rank 0 may use: the ranks can write the model together, by --format npy only"
+        told "the model of 12.8 MB does not fit into the 12.0 MB of host memory that rank 0 may use: the ranks can write the model together, by --format npy only"
         [[ $output != *decomposing* ]]
     done
     "$BLCO" cpd x.tns -r 8 -i 1 -q --backend host --format npy -o start
     three --init start --format npy -o out/m "${small[@]}"
     ends 3
-    told "the model of 12.8 MB does not fit into the 12.6 MB of host memory that rank 0 may use: --init start, "
+    told "the model of 12.8 MB does not fit into the 12.0 MB of host memory that rank 0 may use: --init start, "
     [ -z "$(ls -A out)" ]
 }
 

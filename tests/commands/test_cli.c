@@ -32,10 +32,10 @@ static void reads_sizes(void **state)
         uint64_t bytes;
     } cases[] = {{"1", 1},
                  {"800000000", 800000000},
-                 {"1K", 1024},
-                 {"500M", UINT64_C(500) << 20},
-                 {"16G", UINT64_C(16) << 30},
-                 {"2T", UINT64_C(2) << 40}};
+                 {"1K", 1000}, /* the units are those that sizes are printed in */
+                 {"500M", UINT64_C(500000000)},
+                 {"16G", UINT64_C(16000000000)},
+                 {"2T", UINT64_C(2000000000000)}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = {0};
         uint64_t bytes = 0;
@@ -114,7 +114,7 @@ static const struct cli_option options[] = {{"name", CLI_KEY_LONG, "TEXT", "firs
                                             {"number", 'n', "N", "a number"},
                                             {"quiet", 'q', NULL, "say nothing"},
                                             {NULL, 0, NULL, NULL}};
-static const struct cli_option answers[] = {{"help", CLI_KEY_HELP, NULL, "print this help"},
+static const struct cli_option answers[] = {{"help", CLI_KEY_HELP, "[=all]", "print this help"},
                                             {NULL, 0, NULL, NULL}};
 static const struct cli_section sections[] = {
     {"Options", options}, {"General", answers}, {NULL, NULL}};
@@ -165,7 +165,8 @@ static void passes_on_what_the_setter_refuses(void **state)
     struct seen seen = {0};
     int first;
     assert_int_equal(cli_parse(4, argv, sections, see, &seen, &first, &error), STATUS_INPUT);
-    assert_string_equal(error.message, "--number: '10', expected a whole number from 0 to 9");
+    assert_string_equal(error.message, "--number: '10', expected a whole number from 0 to 9; "
+                                       "try blco cpd --help");
     assert_false(seen.quiet);
 }
 
@@ -199,7 +200,23 @@ static void prints_help(void **state)
                               "  -n, --number N           a number\n"
                               "  -q, --quiet              say nothing\n"
                               "\nGeneral:\n"
-                              "  -h, --help               print this help\n");
+                              "  -h, --help[=all]         print this help\n");
+    free(text);
+}
+
+static void prints_some_options_as_help(void **state)
+{
+    (void)state;
+    const char *names[] = {"help", "number", NULL};
+    char *text = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+    assert_non_null(stream);
+    cli_help_some(stream, "Some", sections, names);
+    assert_int_equal(fclose(stream), 0);
+    assert_string_equal(text, "\nSome:\n"
+                              "  -h, --help[=all]         print this help\n"
+                              "  -n, --number N           a number\n");
     free(text);
 }
 
@@ -216,6 +233,7 @@ int main(void)
         cmocka_unit_test(passes_on_what_the_setter_refuses),
         cmocka_unit_test(parses_anew_after_an_error),
         cmocka_unit_test(prints_help),
+        cmocka_unit_test(prints_some_options_as_help),
     };
     return cmocka_run_group_tests_name("cli", tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static void parses_the_shared_options(void **state)
     assert_true(common.quiet);
     assert_int_equal(common.threads, 3);
     assert_int_equal(common.options.conflict, CONFLICT_REGISTER);
-    assert_int_equal(common.options.host_memory, UINT64_C(2) << 30);
+    assert_int_equal(common.options.host_memory, UINT64_C(2000000000));
     assert_int_equal(common.tns.ndims, 2);
 }
 

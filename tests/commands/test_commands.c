@@ -144,6 +144,10 @@ static void info_survives_each_failing_allocation(void **state)
     (void)state;
     char *arguments[] = {"info", "x.tns", "-q", "-t2", NULL};
     assert_true(fail_each_allocation_silently(cmd_info, arguments) > 5);
+    char *json[] = {"info", "x.tns", "-q", "-t2", "--json", "--ranks", "2", NULL};
+    assert_true(fail_each_allocation_silently(cmd_info, json) > 5);
+    char *record[] = {"cpd", "-q", "x.tns", "-r2", "-i3", "-t1", "--nowrite", "--json", NULL};
+    assert_true(fail_each_allocation_silently(cmd_cpd, record) > 20);
 }
 
 static void bench_survives_each_failing_allocation(void **state)

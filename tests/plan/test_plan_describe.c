@@ -56,11 +56,11 @@ static void test_describe(void **state)
     plan_describe(&p, NULL, text, sizeof text);
     assert_string_equal(
         text, "mode 1: length 183, register, the shared alto ordering\n"
-              "mode 2: length 24, hierarchical, the shared alto ordering, copies of 0.000 GB\n"
-              "mode 3: length 1140, ordered, its own ordering of 0.016 GB\n"
-              "mode 4: length 1717, ordered, its own ordering of 0.016 GB\n"
-              "memory: 3 orderings of 0.016 GB + factors 0.001 GB + copies 0.000 GB = 0.049 GB of "
-              "the 0.050 GB that may be used\n");
+              "mode 2: length 24, hierarchical, the shared alto ordering, copies of 12.3 kB\n"
+              "mode 3: length 1140, ordered, its own ordering of 16.0 MB\n"
+              "mode 4: length 1717, ordered, its own ordering of 16.0 MB\n"
+              "memory: 3 orderings of 16.0 MB + factors 622 kB + copies 12.3 kB = 48.7 MB of "
+              "the 50.0 MB that may be used\n");
     plan_describe(&p, NULL, shorter, sizeof shorter);
     assert_int_equal(strlen(shorter), sizeof shorter - 1);
     assert_memory_equal(shorter, text, sizeof shorter - 1);
@@ -81,15 +81,15 @@ static void test_describe_streamed(void **state)
     assert_string_equal(
         text,
         "mode 1: length 183, register, the shared alto ordering, streamed\n"
-        "mode 2: length 24, hierarchical, the shared alto ordering, streamed, copies of 0.000 GB\n"
+        "mode 2: length 24, hierarchical, the shared alto ordering, streamed, copies of 12.3 kB\n"
         "mode 3: length 1140, register, the shared alto ordering, streamed\n"
         "mode 4: length 1717, register, the shared alto ordering, streamed\n"
-        "streaming: 1 packed ordering in host memory, 23.533 GB at most, of which 3.892 GB stay on "
-        "the device; 78.564 GB at most flow in an iteration, 1048576 nonzeros at a time\n"
+        "streaming: 1 packed ordering in host memory, 23.5 GB at most, of which 3.89 GB stay on "
+        "the device; 78.6 GB at most flow in an iteration, 1048576 nonzeros at a time\n"
         "once that pays: each mode from its own ordering, built on the device, host "
-        "memory allowing; 94.133 GB in all, of which about 90.240 GB flow\n"
-        "memory: what stays 3.892 GB + 3 queues 0.071 GB + factors 0.001 GB + copies 0.000 GB = "
-        "3.964 GB of the 4.000 GB that may be used\n");
+        "memory allowing; 94.1 GB in all, of which about 90.2 GB flow\n"
+        "memory: what stays 3.89 GB + 3 queues 70.6 MB + factors 622 kB + copies 12.3 kB = "
+        "3.96 GB of the 4.00 GB that may be used\n");
     r.host_budget = 500 * GB;
     r.conflict = CONFLICT_ORDERED;
     plan_make(&p, &r);

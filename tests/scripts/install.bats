@@ -28,6 +28,7 @@ make_target() {
     if "$BLCO" completion bash >completion 2>/dev/null; then
         cmp completion share/bash-completion/completions/blco
         [ -s share/zsh/site-functions/_blco ]
+        [ -s share/fish/vendor_completions.d/blco.fish ]
     fi
     rm completion
     # nothing for its owner alone, and nothing beside these folders

@@ -5,6 +5,8 @@
 #include <isa-l/crc64.h>
 
 #include "base/clock.h"
+#include "base/number.h"
+#include "base/pace.h"
 #include "formats/blco/segment_pack.h"
 #include "formats/blco/value_codec.h"
 #include "tensor/ordering.h"
@@ -291,6 +293,7 @@ enum status blco_file_read(const struct blco_file *f, struct coo *x, struct prog
 void blco_file_note_read(const struct blco_file *f, double seconds, struct progress *progress)
 {
     const struct blco_file_header *h = f->header;
-    progress_done(progress, "%ju nonzeros, %.1f MB in %.2f s, %.2f GB/s", (uintmax_t)h->nnz,
-                  (double)h->file_bytes / 1e6, seconds, (double)h->file_bytes / 1e9 / seconds);
+    char how_fast[PACE_TEXT];
+    progress_done(progress, "%ju nonzeros, %s%s", (uintmax_t)h->nnz, NUMBER_SIZE(h->file_bytes),
+                  pace_bytes(h->file_bytes, "", seconds, how_fast));
 }

@@ -148,9 +148,10 @@ struct shape tns_text_shape(const struct tns_text *t, const uint32_t *largest)
 
 void tns_text_progress(const struct tns_text *t, struct progress *progress)
 {
-    double megabytes = (double)line_reader_bytes(t->reader) / 1e6;
-    progress_update(progress, line_reader_fraction(t->reader), "%.0f MB, %.0f MB/s", megabytes,
-                    megabytes / (clock_now() - t->start));
+    const uint64_t bytes = line_reader_bytes(t->reader);
+    const double rate = (double)bytes / (clock_now() - t->start);
+    progress_update(progress, line_reader_fraction(t->reader), "%s, %s/s", NUMBER_SIZE(bytes),
+                    NUMBER_SIZE(number_whole(rate)));
 }
 
 void tns_text_done(const struct tns_text *t, struct progress *progress, uint64_t entries,
@@ -159,7 +160,7 @@ void tns_text_done(const struct tns_text *t, struct progress *progress, uint64_t
     char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
     progress_done(progress, "%" PRIu64 " entr%s, %s of text%s", entries, entries == 1 ? "y" : "ies",
                   number_size(bytes, size),
-                  pace((double)bytes / 1e6, "MB/s", clock_now() - t->start, how_fast));
+                  pace_bytes(bytes, "", clock_now() - t->start, how_fast));
 }
 
 void tns_text_close(struct tns_text *t)

@@ -150,7 +150,7 @@ static void write_sections(struct tns_writer *w, struct error *error)
         if (omp_get_thread_num() == 0)
             progress_update(w->progress,
                             (double)(w->written + s * SECTION + 1) / (double)(w->shape.nnz + 1),
-                            "%.0f MB", (double)position / 1e6);
+                            "%s", NUMBER_SIZE(position));
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "base/memory.h"
+#include "base/number.h"
 
 /* The array's size in bytes, at least 1; false where it overflows. */
 static bool byte_size(uint64_t count, size_t size, uint64_t *bytes)
@@ -24,8 +25,8 @@ static void *checked(void *array, cudaError_t code, uint64_t count, size_t size,
         return array;
     (void)cudaGetLastError();
     if (code == cudaErrorMemoryAllocation)
-        error_set(error, STATUS_MEMORY, "out of %s memory: %.3f GB more were asked for", memory,
-                  (double)count * (double)size / 1e9);
+        error_set(error, STATUS_MEMORY, "out of %s memory: %s more were asked for", memory,
+                  NUMBER_SIZE(number_whole((double)count * (double)size)));
     else
         cuda_status(code, "allocating memory", error);
     return NULL;

@@ -5,6 +5,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "formats/blco/value_codec.h"
 
 static const char doing[] = "packing the nonzeros";
@@ -85,8 +86,8 @@ static enum status measure(struct device_segment_packer *k, const struct pack_ar
     for (uint64_t s = 0; s < segments; s++)
         k->host_offset[s + 1] = k->host_offset[s] + k->host_bytes[s];
     if (k->host_offset[segments] > k->room - k->to->size)
-        return error_set(error, STATUS_MEMORY, "%s: more than the %.3f GB that they may take",
-                         doing, (double)k->room / 1e9);
+        return error_set(error, STATUS_MEMORY, "%s: more than the %s that they may take", doing,
+                         NUMBER_SIZE(k->room));
     return cuda_status(cudaMemcpyAsync(k->offset, k->host_offset,
                                        (segments + 1) * sizeof *k->offset, cudaMemcpyHostToDevice,
                                        stream),
