@@ -8,7 +8,6 @@
 #include "comm/comm_world.h"
 #include "commands/cpd_checkpoint.h"
 #include "commands/cpd_job.h"
-#include "commands/cpd_output.h"
 #include "commands/cpd_together.h"
 #include "commands/rank_place.h"
 #include "ranks/checkpoint_together.h"
@@ -67,9 +66,8 @@ static enum status open_tensor(struct work *w, struct error *error)
         rank_tensor_open(&w->tensor, w->comm, s->tensor, &s->common.tns, &request, w->progress,
                          error) == STATUS_OK &&
         cpd_check_start(w->job, &w->tensor.shape, error) == STATUS_OK &&
-        identify(w, error) == STATUS_OK &&
-        cpd_choose_together(w->job, w->comm, &w->tensor, error) == STATUS_OK && w->comm->rank == 0)
-        cpd_output_check(w->job, w->tensor.shape.order, error);
+        identify(w, error) == STATUS_OK)
+        cpd_choose_together(w->job, w->comm, &w->tensor, error);
     return comm_settle(w->comm, error);
 }
 

@@ -140,6 +140,7 @@ static enum status set_formats(struct cpd_settings *s, const char *text, struct 
 
 static enum status set_init(struct cpd_settings *s, const char *text, struct error *error)
 {
+    s->init_as_given = text;
     s->init_stem = NULL;
     if (!*text)
         return error_set(
@@ -228,22 +229,18 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     case KEY_FORMAT:
         return set_formats(s, text, error);
     case KEY_RESCUE:
-        s->rescue = text;
-        return STATUS_OK;
+        return cli_name("--rescue", text, &s->rescue, error);
     case KEY_RECORD:
-        s->record_as_given = text;
-        return STATUS_OK;
+        return cli_file("--record", text, &s->record_as_given, error);
     case KEY_NOWRITE:
         s->nowrite = true;
         return STATUS_OK;
     case KEY_CHECKPOINT:
-        s->checkpoint = text;
-        return STATUS_OK;
+        return cli_file("--checkpoint", text, &s->checkpoint, error);
     case KEY_EVERY:
         return set_every(s, text, error);
     case KEY_RESUME:
-        s->resume = text;
-        return STATUS_OK;
+        return cli_file("--resume", text, &s->resume, error);
     case KEY_TIME_LIMIT:
         return cli_duration("--time-limit", text, &s->time_limit, error);
     case 'v':
@@ -347,10 +344,9 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
         return error->status;
     if (s->ranks.first == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    if (s->resume && (s->init_stem || s->init.nvecs))
+    if (s->resume && s->init_as_given)
         return error_set(error, STATUS_INPUT,
-                         "--resume and --init %s: both say where to start from",
-                         s->init_stem ? s->init_stem : "nvecs");
+                         "--resume and --init %s: both say where to start from", s->init_as_given);
     if (s->most_fixed > 0 && !s->resume && !s->init_stem)
         return error_set(error, STATUS_INPUT, "--fix: --init STEM expected, too");
     if ((s->every_seconds > 0 || s->every_iterations > 0) && !s->checkpoint)

@@ -373,11 +373,12 @@ END
     fails 2 "--labels: '3', expected MODE=FILE" report m --labels 3
     fails 2 "absent.map" report m --labels 3=absent.map
     fails 5 "no/folder/x.html" report m -o no/folder/x.html
-    for file in m.mode1.mat m.lambda.mat m.json; do
-        fails 5 "$file: cannot be written: it is the file that is read" report m -o "$file"
+    for file in m.mode1.mat m.lambda.mat m.mode9.npy; do
+        fails 2 "the page $file is a file of the model that is read" report m -o "$file"
     done
+    fails 2 "the page m.json is the record that is read" report m -o m.json
     printf 'a\nb\n' >two.map
-    fails 5 "two.map: cannot be written: it is the file that is read" report m --labels 1=two.map -o two.map
+    fails 2 "the page two.map is a file of labels that is read" report m --labels 1=two.map -o two.map
     fails 2 "two.map" report m --labels 3=two.map
     echo '{' >r.json
     fails 2 "r.json:2:1: not JSON: a string expected" report m --record r.json
