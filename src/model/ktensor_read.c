@@ -137,7 +137,7 @@ static enum status refuse_rest(char *path, const struct stem_files *files, int m
                                struct error *error)
 {
     error_set(error, STATUS_INPUT,
-              "%s: of another model, or of a part of one: there is no %s.mode%d.%s", path,
+              "%s: there is no %s.mode%d.%s: files of two models, or not all of one", path,
               files->stem, missing, extension(npy));
     memory_free(path);
     return error->status;

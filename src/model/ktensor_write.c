@@ -237,13 +237,13 @@ enum status ktensor_files_older(struct outfile *file, int *count, const struct s
                                 struct error *error)
 {
     struct ktensor_files all;
-    int new = *count;
+    const int replacing = *count;
     ktensor_files_name(&all, MAX_ORDER, lock->stem, KTENSOR_FORMATS, error);
     for (int i = 0; i < all.count && error->status == STATUS_OK; i++) {
-        bool replaced = !is_file(all.path[i]);
-        for (int k = 0; k < new; k++)
-            replaced |= strcmp(file[k].path, all.path[i]) == 0;
-        if (!replaced)
+        bool goes = is_file(all.path[i]);
+        for (int k = 0; k < replacing; k++)
+            goes = goes && strcmp(file[k].path, all.path[i]) != 0;
+        if (goes)
             outfile_set_take_away(&file[(*count)++], all.path[i], error);
     }
     ktensor_files_free(&all);
@@ -283,19 +283,27 @@ void ktensor_files_free(struct ktensor_files *files)
     *files = (struct ktensor_files){0};
 }
 
+static enum status try_file(const char *path, struct error *error)
+{
+    struct outfile file = {0};
+    if (outfile_open(&file, path, error) == STATUS_OK)
+        outfile_discard(&file);
+    return error->status;
+}
+
 enum status ktensor_writable(const char *stem, unsigned formats, struct error *error)
 {
     struct ktensor_files files, all;
     struct stat s;
     if (ktensor_files_name(&files, 1, stem, formats, error) == STATUS_OK)
-        outfile_check(files.path[0], error);
+        try_file(files.path[0], error);
     ktensor_files_free(&files);
     if (error->status != STATUS_OK)
         return error->status;
     ktensor_files_name(&all, MAX_ORDER, stem, KTENSOR_FORMATS, error);
     for (int i = 0; i < all.count && error->status == STATUS_OK; i++)
         if (lstat(all.path[i], &s) == 0)
-            outfile_check(all.path[i], error);
+            try_file(all.path[i], error);
     ktensor_files_free(&all);
     return error->status;
 }

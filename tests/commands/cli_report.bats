@@ -313,7 +313,7 @@ peaks() {
     fails 2 "--labels is for the page of one model, but one has several ranks: one.rR expected" report one --labels 1=x
     fails 2 "--ordered is for the page of one model" report one --ordered 1
     fails 2 "--record is for the page of one model" report one --record x.json
-    fails 5 "one.ranks.json: cannot be written: it is the file that is read" report one -o one.ranks.json
+    fails 2 "the page one.ranks.json is the table of ranks that is read" report one -o one.ranks.json
     rm one.ranks.json
     fails 2 "one: no model of that name, but models of several ranks: one.r2 and one.r3" report one
     fails 2 "one: no model of that name, but models of several ranks: one.r2 and one.r3" top one
@@ -358,6 +358,17 @@ END
     page m
     sound m.html
     grep -qF '<li>warning: an older &lt;note&gt;</li>' m.html
+}
+
+@test "the page goes to standard output where it is asked to" {
+    cpd "$DATA/ucb-admissions.tns" -r 2 -q --backend host -o m --record m.json
+    "$BLCO" report -q m -o page.html
+    "$BLCO" report m -o - >out.html 2>messages
+    cmp page.html out.html && [ ! -e ./- ]
+    grep -q '^writing: standard output' messages
+    "$BLCO" report m -o ./- -q && cmp page.html ./-
+    run -5 --separate-stderr bash -c '"$BLCO" report -q m -o - >&-'
+    [ "$stderr" = "blco report: standard output cannot be written" ]
 }
 
 @test "what is refused" {

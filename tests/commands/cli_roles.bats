@@ -1,4 +1,5 @@
 # No output of a command replaces an input or another output, by whatever names the two go.
+# shellcheck disable=SC2094,SC2154 # files that are read and would be written; run sets stderr
 load cli_helpers
 load ../support/mpi
 
@@ -42,10 +43,9 @@ refused_cpd() {
             printf -v said "blco cpd: $words" "$name"
             run --separate-stderr "$@" "$BLCO" cpd in/x.tns -r 2 -i 1 -q --backend host -o m "${start[@]}" "$option" "$name" </dev/null
             echo "$option $name: exit $status: $stderr (expected: $said)"
-            # shellcheck disable=SC2154 # run sets stderr
             [ "$status" -eq 2 ] && [ "$(grep -c '^blco cpd: ' <<<"$stderr")" -eq 1 ] || return 1
             # the name of the input follows where it is another one; processes say which of them tells
-            sed 's/^blco cpd: rank 0: /blco cpd: /' <<<"$stderr" | grep -qxF -e "$said" -e "$said, in/$input" || return 1
+            grep '^blco cpd: ' <<<"${stderr/rank 0: /}" | grep -qxF -e "$said" -e "$said, in/$input" || return 1
             [ -z "$output" ] && sha256sum --quiet -c before && [ "$(echo m*)" = 'm*' ] || return 1
         done
     done < <(cpd_pairs)
@@ -71,8 +71,8 @@ refused_cpd() {
         what="a file of the model"
         [ $name != m.lock ] || what="the lock of the model's files"
         for given in $name ./$name; do
-            fails 2 "the checkpoint $given is $what" cpd -q x.tns -r 2 -i 1 --backend host -o m --checkpoint $given
-            fails 2 "the record $given is $what" cpd -q x.tns -r 2 -i 1 --backend host -o m --record $given
+            fails 2 "the checkpoint $given is $what" cpd -q x.tns -r 2 -i 1 --backend host -o m --checkpoint "$given"
+            fails 2 "the record $given is $what" cpd -q x.tns -r 2 -i 1 --backend host -o m --record "$given"
         done
         cp x.tns $name
         cp c c2
@@ -103,13 +103,15 @@ refused_cpd() {
     fails 2 "the record x.tns is the tensor that is read, standard input" bench -q - -r 2 --backend host --json x.tns <x.tns
     cmp x.tns "$DATA/ucb-admissions.tns"
     # a file to which standard output is appended
+    # shellcheck disable=SC2016 # the inner shell expands
     run -2 --separate-stderr bash -c '"$BLCO" convert -q x.tns - >>x.tns'
     [ "$stderr" = "blco convert: the output on standard output is the tensor that is read, x.tns" ]
     cmp x.tns "$DATA/ucb-admissions.tns"
+    # shellcheck disable=SC2016 # the inner shell expands
     run -5 --separate-stderr bash -c '"$BLCO" cpd -q x.tns -r 2 -i 1 --backend host --nowrite --record /dev/stdout >y'
     [ "$stderr" = "blco cpd: /dev/stdout: cannot be written: it is not a regular file" ]
     [ ! -s y ] && [ -L /dev/stdout ]
-    cat x.tns | "$BLCO" convert -q - - | cat >y
+    <x.tns "$BLCO" convert -q - - | cat >y
     [ -s y ]
 }
 

@@ -74,11 +74,16 @@ teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
     cp new.mode3.mat .blco-0000000000000003
     cp new.lambda.mat .blco-0000000000000004
     cp old/m.mode1.mat .blco-0000000000000001-old
+    # of the older model are taken away: a file that still has its name, and one that has another
+    printf '1 1\n' >m.mode4.mat
+    printf 'ktensor\n' >.blco-0000000000000006-old
     {
         echo "blco, process 1 on host none"
-        echo "files 4"
+        echo "files 6"
         for n in 1 2 3; do echo "000000000000000$n old mode$n.mat"; done
         echo "0000000000000004 old lambda.mat"
+        echo "0000000000000005 gone mode4.mat"
+        echo "0000000000000006 gone ktns"
         echo "replace"
     } >m.lock
     "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 1 -q -o from-m --init m --backend host
@@ -87,6 +92,7 @@ teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
     # the next run of the stem fails for another reason, but has put the files in order
     run -2 "$BLCO" cpd absent.tns -r 2 -o m --backend host
     for name in mode1 mode2 mode3 lambda; do cmp m.$name.mat new.$name.mat; done
+    [ ! -e m.mode4.mat ] && [ ! -e m.ktns ]
     [ ! -e m.lock ] && ! compgen -G '.blco-*'
 }
 
@@ -96,8 +102,8 @@ files() { (LC_ALL=C && echo *); }
 @test "one stem is one model: a run takes the older one away, and nothing else" {
     printf '1 1 1 1 1\n2 2 2 2 2\n1 2 1 2 3\n' >four.tns
     printf '1 1 1\n2 2 2\n2 1 5\n' >two.tns
-    others="m.html m.json m.mode1.map m.mode3.mat.bak m.mode3.matx m2.mode1.mat m.ranks.json m.mode1.npy.gz"
-    for other in $others; do echo mine >"$other"; done
+    others=(m.html m.json m.mode1.map m.mode3.mat.bak m.mode3.matx m2.mode1.mat m.ranks.json m.mode1.npy.gz)
+    for other in "${others[@]}"; do echo mine >"$other"; done
     before=$(files)
     for old in text npy ktns text,npy,ktns; do
         for new in text npy ktns npy,text; do
@@ -108,7 +114,7 @@ files() { (LC_ALL=C && echo *); }
             [ "$(files)" = "$before" ] || { files && return 1; }
         done
     done
-    [ "$(cat $others | sort -u)" = mine ]
+    [ "$(cat "${others[@]}" | sort -u)" = mine ]
 }
 
 @test "processes that write together take the older model away, too" {
@@ -145,9 +151,9 @@ files() { (LC_ALL=C && echo *); }
     refuses "m.mode1.npy and m.lambda.mat are files of two models: remove those of one"
     "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 2 -q -o m --backend host
     cp m.mode3.mat m.mode5.mat
-    refuses "m.mode5.mat: of another model, or of a part of one: there is no m.mode4.mat"
+    refuses "m.mode5.mat: there is no m.mode4.mat: files of two models, or not all of one"
     mv m.mode5.mat m.mode2.npy
-    refuses "m.mode2.npy: of another model, or of a part of one: there is no m.mode1.npy"
+    refuses "m.mode2.npy: there is no m.mode1.npy: files of two models, or not all of one"
     rm m.mode2.npy
     "$BLCO" compare -q m n --at-least 1 >score
     # another run with the stem puts it in order

@@ -317,9 +317,29 @@ static void test_missing_mode(void **state)
     assert_null(k.lambda);
     error = (struct error){0};
     assert_int_equal(ktensor_read(&k, scratch_path("m"), 0, &error), STATUS_INPUT);
-    assert_non_null(strstr(error.message, "m.mode2.npy: of another model, or of a part of one: "
-                                          "there is no "));
-    assert_non_null(strstr(error.message, "m.mode1.npy"));
+    assert_non_null(strstr(error.message, "m.mode2.npy: there is no "));
+    assert_non_null(strstr(error.message, "m.mode1.npy: files of two models, or not all of one"));
+
+    /* beside files of another format, which have all modes: of the same model, or of another one */
+    error = (struct error){0};
+    struct ktensor_files files;
+    assert_int_equal(model_write_at(&small, scratch_path("o"), KTENSOR_TEXT, &files, &error),
+                     STATUS_OK);
+    ktensor_files_free(&files);
+    char from[512];
+    for (int i = 0; i < 3; i++) {
+        static const char *const name[] = {"mode1.mat", "mode2.mat", "lambda.mat"};
+        snprintf(from, sizeof from, "%s/o.%s", scratch_folder, name[i]);
+        char to[512];
+        snprintf(to, sizeof to, "%s/m.%s", scratch_folder, name[i]);
+        assert_int_equal(rename(from, to), 0);
+    }
+    assert_int_equal(ktensor_read_some(&k, scratch_path("m"), second, &error), STATUS_OK);
+    assert_int_equal(k.shape.dims[0], 0);
+    ktensor_free(&k);
+    scratch_text("m.mode2.mat", "1 -1 0.5\n");
+    assert_int_equal(ktensor_read_some(&k, scratch_path("m"), second, &error), STATUS_INPUT);
+    assert_non_null(strstr(error.message, "m.mode2.npy and "));
     ktensor_free(&small);
 }
 
