@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "model/model_text.h"
 #include "model/npy.h"
 #include "model/stem_ranks.h"
+
+#define MOST_LOOKS 5 /* at files that seem to be replaced */
 
 /* A file that has one matrix, as text or as .npy. */
 struct matrix_file {
@@ -354,7 +357,17 @@ bool ktensor_is_file(const char *stem)
     return length >= 5 && strcmp(stem + length - 5, ".ktns") == 0;
 }
 
-static enum status read_stem(struct ktensor *k, const char *stem, int order, const bool *needed,
+/* When names in the stem's folder changed last. */
+static struct timespec folder_time(const char *stem)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(stem, '/');
+    struct stat s;
+    snprintf(folder, sizeof folder, "%.*s.", slash ? (int)(slash + 1 - stem) : 0, stem);
+    return stat(folder, &s) == 0 ? s.st_mtim : (struct timespec){0};
+}
+
+static enum status read_once(struct ktensor *k, const char *stem, int order, const bool *needed,
                              struct error *error)
 {
     struct stem_files files = {.stem = stem, .needed = needed};
@@ -367,6 +380,24 @@ static enum status read_stem(struct ktensor *k, const char *stem, int order, con
     memory_free(files.first);
     if (error->status != STATUS_OK)
         ktensor_free(k);
+    return error->status;
+}
+
+/* What is refused while names in the folder change may be files that a run is replacing: a second
+ * look tells. */
+static enum status read_stem(struct ktensor *k, const char *stem, int order, const bool *needed,
+                             struct error *error)
+{
+    for (int looks = MOST_LOOKS; looks > 0; looks--) {
+        struct timespec before = folder_time(stem);
+        if (read_once(k, stem, order, needed, error) != STATUS_INPUT)
+            break;
+        struct timespec after = folder_time(stem);
+        if (before.tv_sec == after.tv_sec && before.tv_nsec == after.tv_nsec)
+            break;
+        if (looks > 1)
+            *error = (struct error){0};
+    }
     return error->status;
 }
 

@@ -162,6 +162,25 @@ files() { (LC_ALL=C && echo *); }
     "$BLCO" compare -q m n --at-least 1 >score
 }
 
+@test "a reader beside runs that replace the model finds one model, or says what goes on" {
+    printf '1 1 1 1 1\n2 2 2 2 2\n1 2 1 2 3\n' >four.tns
+    printf '1 1 1\n2 2 2\n2 1 5\n' >two.tns
+    "$BLCO" cpd two.tns -r 2 -q -t 1 -o m --backend host --format npy,ktns
+    for _ in {1..8}; do
+        "$BLCO" cpd four.tns -r 2 -i 1 -q -t 1 -o m --backend host
+        "$BLCO" cpd two.tns -r 2 -i 1 -q -t 1 -o m --backend host --format npy,ktns
+    done &
+    pid=$!
+    reads=0
+    while kill -0 $pid 2>/dev/null; do
+        "$BLCO" top -q -t 1 m >top 2>>messages || [ $? -eq 2 ]
+        reads=$((reads + 1))
+    done
+    wait $pid
+    echo "$reads reads" && cat messages
+    [ $reads -gt 8 ] && ! grep -vx 'blco top: m: another run is replacing the files of this model' messages
+}
+
 @test "a model that cannot be written where it should be is rescued" {
     endless
     mkdir out tmp rescue "a b"
