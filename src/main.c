@@ -62,12 +62,12 @@ static void tell(const struct command *command, struct error *error)
 }
 
 /* A standard stream that the parent process has closed would become the first file that blco opens,
- * and messages would go into that file. A folder stands in for the stream: it can be neither read
- * nor written. */
+ * and messages would go into that file. A mere place (O_PATH) stands in for the stream: it can be
+ * neither read nor written. */
 static void occupy_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/", O_RDONLY | O_DIRECTORY) != fd)
+        if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH) != fd)
             _exit(STATUS_INTERNAL);
 }
 

@@ -7,8 +7,7 @@ function varargout = load_blco(name, format, modes)
 % A model: lambda (R x 1) has the weights, U{n} is the factor matrix of mode n, of as many rows as the
 % mode has indices and R columns. Of the formats that the stem has, the first of ktns, npy and text is
 % read, as by `blco cpd --init`; load_blco('x', 'text') reads that one. load_blco('x', 'text', 3)
-% reads three factor matrices: a model of fewer modes than an older one of the same stem leaves the
-% older model's last files where they are. With Tensor Toolbox: K = ktensor(lambda, U).
+% reads three factor matrices. With Tensor Toolbox: K = ktensor(lambda, U).
 %
 % A tensor: row i of subs has the coordinates of nonzero i, counted from 1, vals(i) is its value, shape
 % has the lengths of the modes. Nonzeros stand in the order of the file. With Tensor Toolbox:

@@ -29,8 +29,7 @@ def load_blco(name, format=None, modes=None):
     """The model with the stem `name`, or the tensor in the file `name`, if that ends in .blco.
 
     format: "ktns", "npy" or "text", of a model; None: the first one that is there.
-    modes: how many files of factor matrices to read; None: all that are there. A model of fewer modes
-    than an older one of the same stem leaves the older model's last files where they are.
+    modes: how many files of factor matrices to read; None: all that are there.
     """
     name = os.fspath(name)
     if name.endswith(".blco"):

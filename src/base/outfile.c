@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -22,6 +24,23 @@ static enum status cannot_write(const char *path, const char *reason, struct err
     return error_set(error, STATUS_OUTPUT, "%s: cannot be written: %s", path, reason);
 }
 
+/* Bytes of the path up to and including its last slash. */
+static int folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (int)(slash - path) + 1 : 0;
+}
+
+/* Whether the name is one of /dev or /proc, as /dev/stdout: a rename would take it from the system.
+ */
+static bool is_of_system(const char *path)
+{
+    char folder[PATH_MAX], real[PATH_MAX];
+    int length = snprintf(folder, sizeof folder, "%.*s.", folder_length(path), path);
+    return length < PATH_MAX && realpath(folder, real) &&
+           (strcmp(real, "/dev") == 0 || strncmp(real, "/proc/", strlen("/proc/")) == 0);
+}
+
 /* Refuses early what would otherwise fail only when the file is renamed, perhaps after hours. */
 static enum status check_path(const char *path, struct error *error)
 {
@@ -33,18 +52,11 @@ static enum status check_path(const char *path, struct error *error)
         return errno == ENOENT ? STATUS_OK : cannot_write(path, strerror(errno), error);
     if (S_ISDIR(s.st_mode))
         return cannot_write(path, "it is a directory", error);
-    if (!S_ISREG(s.st_mode))
+    if (!S_ISREG(s.st_mode) || is_of_system(path))
         return cannot_write(path, "it is not a regular file", error);
     if (access(path, W_OK) != 0)
         return cannot_write(path, strerror(errno), error);
     return STATUS_OK;
-}
-
-/* Bytes of the path up to and including its last slash. */
-static int folder_length(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? (int)(slash - path) + 1 : 0;
 }
 
 /* A number of this host, in the upper half of a key. */
@@ -58,7 +70,7 @@ static uint64_t host_mark(void)
     return (uint64_t)mark << 32;
 }
 
-static uint64_t new_key(void)
+uint64_t outfile_new_key(void)
 {
     uint32_t key;
     if (getrandom(&key, sizeof key, 0) != sizeof key)
@@ -137,7 +149,7 @@ enum status outfile_open(struct outfile *f, const char *path, struct error *erro
 {
     *f = (struct outfile){.fd = -1};
     if (check_path(path, error) == STATUS_OK &&
-        outfile_name(f, path, new_key(), error) == STATUS_OK) {
+        outfile_name(f, path, outfile_new_key(), error) == STATUS_OK) {
         f->fd = open_unnamed(f->folder, f->temporary);
         if (f->fd >= 0)
             flock(f->fd, LOCK_EX | LOCK_NB); /* before the file has a name */
@@ -151,7 +163,7 @@ enum status outfile_open_shared(struct outfile *f, const char *path, uint64_t *k
                                 struct error *error)
 {
     *f = (struct outfile){.fd = -1};
-    *key = new_key();
+    *key = outfile_new_key();
     if (check_path(path, error) == STATUS_OK && outfile_name(f, path, *key, error) == STATUS_OK)
         create_named(f);
     return finish_open(f, path, error);
@@ -186,18 +198,10 @@ enum status outfile_check(const char *path, struct error *error)
     return error->status == STATUS_OK ? outfile_clean(path, error) : error->status;
 }
 
-enum status outfile_check_apart(const char *path, const char *input, struct error *error)
-{
-    struct stat a, b;
-    if (stat(path, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-        return cannot_write(path, "it is the file that is read", error);
-    return STATUS_OK;
-}
-
 enum status outfile_open_scratch(struct outfile *f, const char *path, struct error *error)
 {
     *f = (struct outfile){.fd = -1};
-    if (outfile_name(f, path, new_key(), error) == STATUS_OK)
+    if (outfile_name(f, path, outfile_new_key(), error) == STATUS_OK)
         f->fd = open(f->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (f->folder && f->fd < 0) {
         f->fd = open(f->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);

@@ -29,11 +29,6 @@ enum status outfile_open(struct outfile *f, const char *path, struct error *erro
  * (outfile_clean). Fails as outfile_open. */
 enum status outfile_check(const char *path, struct error *error);
 
-/* Refuses to replace the file `input`, whatever the name that the file has at `path`.
- * STATUS_OUTPUT.
- */
-enum status outfile_check_apart(const char *path, const char *input, struct error *error);
-
 /* Creates a file without a name in the folder of `path`, for reading and writing; the file vanishes
  * however the process ends. The caller ends with outfile_discard; a commit is not possible. Fails
  * as outfile_open; messages name `path`. */
@@ -84,6 +79,9 @@ void outfile_discard(struct outfile *f);
 enum status outfile_clean(const char *path, struct error *error);
 
 /* The steps of a commit, for outfile_set.c. */
+
+/* A key for hidden names that no file has yet. */
+uint64_t outfile_new_key(void);
 
 /* *f = a file that is not open, with the names that `path` and `key` give it. Ended by
  * outfile_discard; empty on failure. STATUS_MEMORY. */

@@ -14,9 +14,13 @@
 #define LINE_ROOM  64 /* of a file's text line in the log */
 
 enum old {
-    OLD_NONE, /* no file had the final name                                   */
-    OLD_THERE /* a file had the final name, and has the name `saved` some time */
+    OLD_NONE,  /* no file had the final name                                    */
+    OLD_THERE, /* a file had the final name, and has the name `saved` some time */
+    OLD_GONE   /* likewise; no new file follows                                 */
 };
+
+static const char *const old_words[] = {
+    [OLD_NONE] = "new", [OLD_THERE] = "old", [OLD_GONE] = "gone"};
 
 enum phase { PHASE_NONE, PHASE_FILES, PHASE_REPLACE, PHASE_BACK };
 
@@ -43,10 +47,19 @@ static const char *take_line(const char *text, char line[LINE_ROOM])
     return text + length + 1;
 }
 
+/* Whether `word` says what the older file of an entry is. */
+static bool parse_old(const char *word, enum old *old)
+{
+    for (*old = OLD_NONE; *old <= OLD_GONE; ++*old)
+        if (strcmp(word, old_words[*old]) == 0)
+            return true;
+    return false;
+}
+
 /* A log that was cut off counts as far as it goes. */
 static void parse(struct log *log, const char *text)
 {
-    char line[LINE_ROOM], old[4];
+    char line[LINE_ROOM], old[5];
     int count = 0;
     *log = (struct log){.phase = PHASE_NONE};
     if (!(text = take_line(text, line)) || sscanf(line, "files %d", &count) != 1 || count < 1 ||
@@ -55,10 +68,9 @@ static void parse(struct log *log, const char *text)
     for (; log->count < count; log->count++) {
         struct entry *e = &log->entry[log->count];
         if (!(text = take_line(text, line)) ||
-            sscanf(line, "%16" SCNx64 " %3s %63s", &e->key, old, e->suffix) != 3 ||
-            strchr(e->suffix, '/'))
+            sscanf(line, "%16" SCNx64 " %4s %63s", &e->key, old, e->suffix) != 3 ||
+            !parse_old(old, &e->old) || strchr(e->suffix, '/'))
             return;
-        e->old = strcmp(old, "old") == 0 ? OLD_THERE : OLD_NONE;
     }
     log->phase = PHASE_FILES;
     if ((text = take_line(text, line)) && strcmp(line, "replace") == 0)
@@ -73,12 +85,13 @@ static bool exists(const char *path)
     return lstat(path, &s) == 0;
 }
 
-/* Gives the new file its final name; with hard links the old one had a second name before. */
+/* Gives the new file, if there is one, its final name; with hard links the old one that it replaces
+ * had a second name before. */
 static enum status put_new(struct outfile *f, struct error *error)
 {
-    if (f->old == OLD_THERE && !exists(f->saved) && exists(f->path))
+    if (f->old != OLD_NONE && !exists(f->saved) && exists(f->path))
         outfile_rename(f, f->path, f->saved, error);
-    if (error->status == STATUS_OK)
+    if (error->status == STATUS_OK && f->old != OLD_GONE)
         outfile_rename(f, f->temporary, f->path, error);
     return error->status;
 }
@@ -89,7 +102,7 @@ static void put_old(const struct outfile *f)
 {
     if (f->old == OLD_NONE && !exists(f->temporary))
         unlink(f->path);
-    if (f->old == OLD_THERE && rename(f->saved, f->path) == 0)
+    if (f->old != OLD_NONE && rename(f->saved, f->path) == 0)
         unlink(f->saved);
     unlink(f->temporary);
 }
@@ -105,7 +118,7 @@ static enum status finish(const struct stem_lock *lock, const struct log *log,
     f.old = (int)e->old;
     if (log->phase == PHASE_BACK)
         put_old(&f);
-    else if (log->phase == PHASE_REPLACE && exists(f.temporary))
+    else if (log->phase == PHASE_REPLACE && (f.old == OLD_GONE || exists(f.temporary)))
         put_new(&f, error);
     else if (log->phase == PHASE_FILES)
         unlink(f.temporary);
@@ -139,6 +152,13 @@ enum status outfile_set_lock(struct stem_lock *lock, const char *stem, struct er
     return error->status;
 }
 
+enum status outfile_set_take_away(struct outfile *f, const char *path, struct error *error)
+{
+    if (outfile_name(f, path, outfile_new_key(), error) == STATUS_OK)
+        f->old = OLD_GONE;
+    return error->status;
+}
+
 /* Lists the files in the log. */
 static enum status write_log(struct stem_lock *lock, struct outfile *files, int count,
                              struct error *error)
@@ -147,15 +167,16 @@ static enum status write_log(struct stem_lock *lock, struct outfile *files, int 
     int used = snprintf(text, sizeof text, "files %d\n", count);
     for (int i = 0; i < count; i++) {
         struct outfile *f = &files[i];
-        f->old = exists(f->path) ? OLD_THERE : OLD_NONE;
+        if (f->old != OLD_GONE)
+            f->old = exists(f->path) ? OLD_THERE : OLD_NONE;
         used += snprintf(text + used, sizeof text - (size_t)used, "%016" PRIx64 " %s %s\n", f->key,
-                         f->old == OLD_THERE ? "old" : "new", f->path + strlen(lock->stem) + 1);
+                         old_words[f->old], f->path + strlen(lock->stem) + 1);
     }
     return stem_lock_append(lock, text, error);
 }
 
-/* Gives the old files second names, so that a reader who knows nothing of the log finds a file at
- * any time. Without hard links put_new() renames the old file. */
+/* Gives the old files that are replaced second names, so that a reader who knows nothing of the log
+ * finds a file at any time. Without hard links put_new() renames the old file. */
 static void save_old(const struct outfile *files, int count)
 {
     for (int i = 0; i < count; i++)
@@ -167,9 +188,10 @@ static enum status replace_all(struct stem_lock *lock, struct outfile *files, in
                                struct error *error)
 {
     for (int i = 0; i < count; i++) /* the disk has all of them to do at once */
-        outfile_begin_sync(&files[i], 0, 0);
+        if (files[i].old != OLD_GONE)
+            outfile_begin_sync(&files[i], 0, 0);
     for (int i = 0; i < count; i++)
-        if (outfile_complete(&files[i], error) != STATUS_OK)
+        if (files[i].old != OLD_GONE && outfile_complete(&files[i], error) != STATUS_OK)
             return error->status;
     if (write_log(lock, files, count, error) != STATUS_OK)
         return error->status;
@@ -228,7 +250,8 @@ static const char *counting_name(const struct outfile *f, const struct log *log)
 {
     if (log->phase == PHASE_REPLACE && exists(f->temporary))
         return f->temporary;
-    if (log->phase == PHASE_BACK && f->old == OLD_NONE)
+    if ((log->phase == PHASE_BACK && f->old == OLD_NONE) ||
+        (log->phase == PHASE_REPLACE && f->old == OLD_GONE))
         return NULL;
     if (log->phase == PHASE_BACK && exists(f->saved))
         return f->saved;

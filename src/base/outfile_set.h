@@ -1,17 +1,21 @@
-/* Output files that belong together, STEM.SUFFIX each, and are replaced together: a process that is
- * killed at any time leaves all old files or all new ones, for who reads them by outfile_set_find.
+/* Output files that belong together, STEM.SUFFIX each, and are replaced together, while others of
+ * the old ones are taken away: a process that is killed at any time leaves all old files or all new
+ * ones, for who reads them by outfile_set_find.
  *
  * The files' bytes go to the disk first, under temporary names. The log of the stem's lock
  * (stem_lock.h) then says what happens to the names:
  *
- *     files 2
+ *     files 3
  *     1f2e3d4c5b6a7980 old mode1.mat
  *     1f2e3d4c00000001 new lambda.mat
+ *     1f2e3d4cf0f1f2f3 gone mode2.mat
  *     replace
  *
  * "files" lists the files: the key that makes the hidden names .blco-KEY (new contents) and
- * .blco-KEY-old (old contents), whether there is an old file, and the suffix. From the text line
- * "replace" on the new files count: those that still have their hidden names are to be renamed.
+ * .blco-KEY-old (old contents), whether there is an old file, or nothing but an old file, which is
+ * taken away, and the suffix. From the text line
+ * "replace" on the new files count: those that still have their hidden names are to be renamed, and
+ * the names of those that are gone are to be taken from them.
  * From the text line "back" on the old ones count: something failed. In the end the log is emptied.
  * Who takes the lock next finishes what a killed process has begun. */
 #ifndef BLCO_OUTFILE_SET_H
@@ -25,10 +29,14 @@
  * is empty. Errors of stem_lock_take. */
 enum status outfile_set_lock(struct stem_lock *lock, const char *stem, struct error *error);
 
-/* Gives `count` files of the lock's stem their final names. The old files are kept until
- * outfile_set_keep makes the new ones final, or outfile_set_discard puts the old ones back. On
- * failure the old ones have been put back, and the files are discarded. STATUS_OUTPUT,
- * STATUS_MEMORY. */
+/* *f = an old file that outfile_set_replace takes away, beside those that it replaces. The caller
+ * ends with outfile_discard; empty on failure. STATUS_MEMORY. */
+enum status outfile_set_take_away(struct outfile *f, const char *path, struct error *error);
+
+/* Gives `count` files of the lock's stem their final names, or takes them away; there is one at
+ * least. The old files are kept until outfile_set_keep makes the new ones final, or
+ * outfile_set_discard puts the old ones back. On failure the old ones have been put back, and the
+ * files are discarded. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status outfile_set_replace(struct stem_lock *lock, struct outfile *files, int count,
                                 struct error *error);
 void outfile_set_keep(struct stem_lock *lock, struct outfile *files, int count);

@@ -232,6 +232,19 @@ static bool has_nonzero_digit(const char *text)
     return strcspn(text, "123456789") < before;
 }
 
+enum status cli_name(const char *option, const char *text, const char **name, struct error *error)
+{
+    *name = text;
+    return *text ? STATUS_OK : error_set(error, STATUS_INPUT, "%s: '', expected a name", option);
+}
+
+enum status cli_file(const char *option, const char *text, const char **name, struct error *error)
+{
+    if (strcmp(text, "-") == 0)
+        return error_set(error, STATUS_INPUT, "%s: '-', expected the name of a file", option);
+    return cli_name(option, text, name, error);
+}
+
 enum status cli_nonnegative(const char *option, const char *text, double *value,
                             struct error *error)
 {

@@ -73,6 +73,10 @@ enum status cli_unsigned(const char *option, const char *text, uint64_t least, u
                          uint64_t *value, struct error *error);
 enum status cli_nonnegative(const char *option, const char *text, double *value,
                             struct error *error);
+/* The name of a file or folder; the second takes no "-", where that would not be a standard stream.
+ */
+enum status cli_name(const char *option, const char *text, const char **name, struct error *error);
+enum status cli_file(const char *option, const char *text, const char **name, struct error *error);
 /* A time as 90s, 10m or 3h50m: numbers with the units d, h, m and s, each at most once, larger
  * units first; more than 0. */
 enum status cli_duration(const char *option, const char *text, double *seconds,

@@ -12,6 +12,7 @@
 #include "bench/to_fit_show.h"
 #include "comm/comm_team.h"
 #include "commands/cmd_common.h"
+#include "commands/file_roles.h"
 #include "commands/kept_arguments.h"
 #include "commands/machine_choice.h"
 #include "commands/rank_place.h"
@@ -84,11 +85,23 @@ static enum status set_option(void *settings, int key, const char *text, struct 
         job->request.als_only = true;
         return STATUS_OK;
     case BENCH_KEY_JSON:
-        job->json = text;
-        return STATUS_OK;
+        return cli_file("--json", text, &job->json, error);
     default:
         return cmd_common_set(&job->common, key, text, error);
     }
+}
+
+/* Opens the file of --json, before the work. */
+static enum status open_record(struct job *job, struct error *error)
+{
+    struct file_roles files = {0};
+    file_roles_add(&files, FILE_TENSOR_READ, job->tensor, error);
+    file_roles_add(&files, FILE_RECORD, job->json, error);
+    file_roles_check(&files, error);
+    file_roles_free(&files);
+    if (error->status == STATUS_OK && job->json)
+        outfile_open(&job->file, job->json, error);
+    return error->status;
 }
 
 /* Checks all that can be checked before the tensor is read. */
@@ -106,8 +119,7 @@ static enum status prepare(struct job *job, struct error *error)
     const bool als_only = job->request.als_only || job->common.gpus.count > 1;
     if (job->common.options.single_first && !als_only)
         return error_set(error, STATUS_INPUT, "--precision auto: --als expected, too");
-    if (job->json && (outfile_open(&job->file, job->json, error) != STATUS_OK ||
-                      outfile_check_apart(job->json, job->tensor, error) != STATUS_OK))
+    if (open_record(job, error) != STATUS_OK)
         return error->status;
     job->threads = cmd_set_threads(job->common.threads, 1);
     if (threads_start(error) != STATUS_OK)

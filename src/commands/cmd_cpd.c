@@ -57,7 +57,8 @@ static enum status prepare(struct cpd_job *job, struct error *error)
         (cpd_machine_choose(job, error) != STATUS_OK || check_input(job, error) != STATUS_OK))
         return error->status;
     if (comm_world_rank() == 0 &&
-        (cpd_output_open(job, error) != STATUS_OK || cpd_record_open(job, error) != STATUS_OK))
+        (cpd_output_check(s, error) != STATUS_OK || cpd_output_open(job, error) != STATUS_OK ||
+         cpd_record_open(job, error) != STATUS_OK))
         return error->status;
     if (starts_create(&job->starts, s->starts, s->seed, error) != STATUS_OK ||
         read_start(job, error) != STATUS_OK || cpd_checkpoint_prepare(job, error) != STATUS_OK)

@@ -9,6 +9,7 @@
 #include "base/outfile_stream.h"
 #include "base/threads.h"
 #include "commands/cmd_common.h"
+#include "commands/file_roles.h"
 #include "model/ktensor_io.h"
 #include "report/page.h"
 #include "report/page_ranks.h"
@@ -19,7 +20,7 @@
 enum { KEY_RECORD = CMD_KEY_OWN, KEY_LABELS, KEY_ORDERED };
 
 static const struct cli_option report_options[] = {
-    {"output", 'o', "FILE", "the page (STEM.html)"},
+    {"output", 'o', "FILE", "the page (STEM.html); -: standard output"},
     {"record", KEY_RECORD, "FILE",
      "the record of the run, from blco cpd --record\n(STEM.json, where there is one)"},
     {"labels", KEY_LABELS, "MODE=FILE",
@@ -88,13 +89,11 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     struct job *job = settings;
     switch (key) {
     case 'o':
-        job->output = text;
-        return STATUS_OK;
+        return cli_name("--output", text, &job->output, error);
     case 'n':
         return cli_unsigned("--top", text, 1, MAX_TOP, &job->top, error);
     case KEY_RECORD:
-        job->record = text;
-        return STATUS_OK;
+        return cli_file("--record", text, &job->record, error);
     case KEY_LABELS:
         return labels_add(&job->labels, text, error);
     case KEY_ORDERED:
@@ -104,12 +103,17 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     }
 }
 
+static bool on_standard_output(const struct job *job)
+{
+    return strcmp(job->output_path, "-") == 0;
+}
+
 /* STEM.suffix; of a stem that is the name of a .ktns file, without this ending. */
 static char *beside(const char *stem, const char *suffix, struct error *error)
 {
     size_t length = strlen(stem);
-    if (length > 5 && strcmp(stem + length - 5, ".ktns") == 0)
-        length -= 5;
+    if (ktensor_is_file(stem))
+        length -= strlen(".ktns");
     return memory_text(error, "%.*s.%s", (int)length, stem, suffix);
 }
 
@@ -135,22 +139,19 @@ static enum status name_files(struct job *job, struct error *error)
 }
 
 /* Refuses to replace what is read. */
-static enum status check_apart(const struct job *job, struct error *error)
+static enum status check_output(const struct job *job, struct error *error)
 {
-    struct ktensor_files files;
-    if (outfile_check_apart(job->output_path, job->stem, error) != STATUS_OK ||
-        (job->record_path &&
-         outfile_check_apart(job->output_path, job->record_path, error) != STATUS_OK))
-        return error->status;
+    struct file_roles files = {0};
+    file_roles_add_stem(&files, FILE_MODEL_READ, job->stem, error);
+    file_roles_add(&files, FILE_RECORD_READ, job->record_path, error);
+    file_roles_add(&files, FILE_RANKS_READ, job->ranks_path, error);
     for (int n = 0; n < MAX_ORDER; n++)
-        if (job->labels.mode[n].path &&
-            outfile_check_apart(job->output_path, job->labels.mode[n].path, error) != STATUS_OK)
-            return error->status;
-    ktensor_files_name(&files, job->model.shape.order, job->stem,
-                       KTENSOR_TEXT | KTENSOR_NPY | KTENSOR_KTNS, error);
-    for (int i = 0; i < files.count && error->status == STATUS_OK; i++)
-        outfile_check_apart(job->output_path, files.path[i], error);
-    ktensor_files_free(&files);
+        file_roles_add(&files, FILE_LABELS_READ, job->labels.mode[n].path, error);
+    file_roles_add(&files, FILE_PAGE, job->output_path, error);
+    file_roles_check(&files, error);
+    file_roles_free(&files);
+    if (error->status == STATUS_OK && !on_standard_output(job))
+        outfile_check(job->output_path, error);
     return error->status;
 }
 
@@ -167,7 +168,7 @@ static enum status read_all(struct job *job, struct error *error)
 {
     progress_stage(&job->progress, "reading %s", job->stem);
     if (ktensor_read(&job->model, job->stem, 0, error) != STATUS_OK ||
-        check_ordered(job, error) != STATUS_OK || check_apart(job, error) != STATUS_OK ||
+        check_ordered(job, error) != STATUS_OK ||
         labels_read(&job->labels, &job->model.shape, error) != STATUS_OK)
         return error->status;
     if (job->record_path &&
@@ -189,7 +190,7 @@ static enum status check_ranks(const struct job *job, struct error *error)
             error, STATUS_INPUT,
             "%s is for the page of one model, but %s has several ranks: %s.rR expected", option,
             job->stem, job->stem);
-    return outfile_check_apart(job->output_path, job->ranks_path, error);
+    return STATUS_OK;
 }
 
 static enum status read_ranks(struct job *job, struct error *error)
@@ -234,6 +235,10 @@ static enum status write_page(struct job *job, struct error *error)
 {
     struct outfile_stream stream = {0};
     progress_stage(&job->progress, "writing");
+    if (on_standard_output(job)) {
+        put_page(stdout, job, error);
+        return error->status;
+    }
     if (outfile_open(&job->file, job->output_path, error) != STATUS_OK ||
         outfile_stream_open(&stream, &job->file, error) != STATUS_OK)
         return error->status;
@@ -249,10 +254,10 @@ static enum status run(struct job *job, struct error *error)
     if (threads_start(error) != STATUS_OK)
         return error->status;
     cmd_show_progress(&job->progress, &job->common);
-    if (name_files(job, error) == STATUS_OK &&
-        outfile_check(job->output_path, error) == STATUS_OK && prepare(job, error) == STATUS_OK &&
-        write_page(job, error) == STATUS_OK)
-        progress_done(&job->progress, "%s", job->output_path);
+    if (name_files(job, error) == STATUS_OK && check_output(job, error) == STATUS_OK &&
+        prepare(job, error) == STATUS_OK && write_page(job, error) == STATUS_OK)
+        progress_done(&job->progress, "%s",
+                      on_standard_output(job) ? "standard output" : job->output_path);
     progress_clear(&job->progress);
     return error->status;
 }

@@ -1,10 +1,10 @@
 /* blco cpd on one rank. */
 #include <string.h>
 
+#include "commands/cpd_output.h"
 #include "commands/cpd_checkpoint.h"
 #include "commands/cpd_job.h"
 #include "commands/cpd_machine.h"
-#include "commands/cpd_output.h"
 #include "formats/input_hash.h"
 
 /* What the tensor is in while one rank decomposes it. */
@@ -42,7 +42,7 @@ static enum status plan_and_read(struct alone *a, struct error *error)
     struct cpd_job *job = a->job;
     const struct coo *x = &job->input.x;
     if (cpd_check_start(job, &x->shape, error) != STATUS_OK ||
-        cpd_output_check(job, x->shape.order, error) != STATUS_OK ||
+        cpd_output_try(&job->settings, x->shape.order, error) != STATUS_OK ||
         cpd_checkpoint_check_shape(job, &x->shape, x->nnz, error) != STATUS_OK ||
         try_last_rank(job, error) != STATUS_OK)
         return error->status;

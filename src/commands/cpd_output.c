@@ -11,8 +11,8 @@
 #include "base/outfile_set.h"
 #include "commands/cpd_format_hint.h"
 #include "commands/cpd_ranks_file.h"
-#include "commands/cpd_record.h"
 #include "commands/cpd_together.h"
+#include "commands/file_roles.h"
 
 #define FOLDER "blco-rescue-XXXXXX" /* mkdtemp() makes the last six characters unique */
 
@@ -39,30 +39,40 @@ static enum status check_rescue(const struct cpd_settings *s, struct error *erro
     return error->status;
 }
 
+enum status cpd_output_check(const struct cpd_settings *s, struct error *error)
+{
+    struct file_roles files = {0};
+    char *lock = s->nowrite ? NULL : memory_text(error, "%s.lock", s->stem);
+    char *ranks = cpd_ranks_file_name(s, error);
+    file_roles_add(&files, FILE_TENSOR_READ, s->tensor, error);
+    file_roles_add(&files, FILE_CHECKPOINT_READ, s->resume, error);
+    file_roles_add_stem(&files, FILE_START_READ, s->init_stem, error);
+    file_roles_add_stem(&files, FILE_MODEL, s->nowrite ? NULL : s->stem, error);
+    file_roles_add(&files, FILE_LOCK, lock, error);
+    file_roles_add(&files, FILE_RANKS, ranks, error);
+    file_roles_add(&files, FILE_CHECKPOINT, s->checkpoint, error);
+    file_roles_add(&files, FILE_RECORD, s->record, error);
+    file_roles_check(&files, error);
+    file_roles_free(&files);
+    memory_free(lock);
+    memory_free(ranks);
+    return error->status;
+}
+
 enum status cpd_output_open(struct cpd_job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
     if (s->nowrite)
         return STATUS_OK;
-    if (ktensor_writable(s->stem, 0, s->formats, error) != STATUS_OK ||
-        cpd_ranks_file_check(job, error) != STATUS_OK || check_rescue(s, error) != STATUS_OK)
+    if (ktensor_writable(s->stem, s->formats, error) != STATUS_OK ||
+        cpd_ranks_file_check(s, error) != STATUS_OK || check_rescue(s, error) != STATUS_OK)
         return error->status;
     return outfile_set_lock(&job->lock, s->stem, error);
 }
 
-enum status cpd_output_check(const struct cpd_job *job, int order, struct error *error)
+enum status cpd_output_try(const struct cpd_settings *s, int order, struct error *error)
 {
-    const struct cpd_settings *s = &job->settings;
-    struct ktensor_files files = {0};
-    if (s->nowrite)
-        return STATUS_OK;
-    if (ktensor_writable(s->stem, order, s->formats, error) == STATUS_OK)
-        ktensor_files_name(&files, order, s->stem, s->formats, error);
-    for (int i = 0; i < files.count && error->status == STATUS_OK; i++)
-        if (outfile_check_apart(files.path[i], s->tensor, error) == STATUS_OK)
-            cpd_record_check_apart(job, files.path[i], error);
-    ktensor_files_free(&files);
-    return error->status;
+    return s->nowrite ? STATUS_OK : ktensor_openable(s->stem, order, s->formats, error);
 }
 
 /* Writes the files of `stem`, which *lock has locked on rank 0. */

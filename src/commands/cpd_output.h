@@ -5,13 +5,18 @@
 
 #include "commands/cpd_job.h"
 
+/* Refuses an output of the run, model, checkpoint or record, that is one of its inputs or another
+ * output (file_roles_check). One rank calls this, rank 0 or the only one. STATUS_INPUT,
+ * STATUS_MEMORY. */
+enum status cpd_output_check(const struct cpd_settings *s, struct error *error);
+
 /* Locks the stem, and checks what can be checked without the tensor. One rank calls this and the
  * next, rank 0 or the only one; nothing happens with --nowrite. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status cpd_output_open(struct cpd_job *job, struct error *error);
 
-/* Checks the names of the files of a model of so many modes; none may be that of the tensor. Errors
- * as of cpd_output_open. */
-enum status cpd_output_check(const struct cpd_job *job, int order, struct error *error);
+/* Checks that all files of a model of this order can be open at the same time, as when they are
+ * written; nothing happens with --nowrite. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status cpd_output_try(const struct cpd_settings *s, int order, struct error *error);
 
 /* Writes the model to job->files, with --nowrite nothing. Rank 0 calls this, or the only rank; with
  * job->together every rank of `world` does, which is NULL where this process is alone. Where the

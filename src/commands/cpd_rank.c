@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "comm/comm_world.h"
+#include "commands/cpd_output.h"
 #include "commands/cpd_checkpoint.h"
 #include "commands/cpd_job.h"
-#include "commands/cpd_output.h"
 #include "commands/cpd_together.h"
 #include "commands/rank_place.h"
 #include "ranks/checkpoint_together.h"
@@ -69,7 +69,7 @@ static enum status open_tensor(struct work *w, struct error *error)
         cpd_check_start(w->job, &w->tensor.shape, error) == STATUS_OK &&
         identify(w, error) == STATUS_OK &&
         cpd_choose_together(w->job, w->comm, &w->tensor, error) == STATUS_OK && w->comm->rank == 0)
-        cpd_output_check(w->job, w->tensor.shape.order, error);
+        cpd_output_try(s, w->tensor.shape.order, error);
     return comm_settle(w->comm, error);
 }
 

@@ -6,22 +6,16 @@
 #include "commands/cpd_record.h"
 #include "record/run_record.h"
 
-static bool is_wanted(const struct cpd_job *job)
+char *cpd_ranks_file_name(const struct cpd_settings *s, struct error *error)
 {
-    return job->settings.base_stem && !job->settings.nowrite;
+    return s->base_stem && !s->nowrite ? memory_text(error, "%s.ranks.json", s->base_stem) : NULL;
 }
 
-static char *name_file(const struct cpd_job *job, struct error *error)
+enum status cpd_ranks_file_check(const struct cpd_settings *s, struct error *error)
 {
-    return memory_text(error, "%s.ranks.json", job->settings.base_stem);
-}
-
-enum status cpd_ranks_file_check(const struct cpd_job *job, struct error *error)
-{
-    char *path = is_wanted(job) ? name_file(job, error) : NULL;
-    if (path && outfile_check(path, error) == STATUS_OK &&
-        outfile_check_apart(path, job->settings.tensor, error) == STATUS_OK)
-        cpd_record_check_apart(job, path, error);
+    char *path = cpd_ranks_file_name(s, error);
+    if (path)
+        outfile_check(path, error);
     memory_free(path);
     return error->status;
 }
@@ -95,9 +89,11 @@ enum status cpd_ranks_file_write(struct cpd_job *job, int count, struct error *e
 {
     struct json j;
     struct outfile file = {.fd = -1};
-    if (!is_wanted(job) || !rank_any_model(job->outcome, job->outcomes))
-        return STATUS_OK;
-    char *path = name_file(job, error);
+    char *path = rank_any_model(job->outcome, job->outcomes)
+                     ? cpd_ranks_file_name(&job->settings, error)
+                     : NULL;
+    if (!path)
+        return error->status;
     json_begin(&j, error);
     put_all(&j, job, count);
     if (error->status == STATUS_OK && outfile_open(&file, path, error) == STATUS_OK &&

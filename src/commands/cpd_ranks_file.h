@@ -9,9 +9,12 @@
 /* Of one rank of -r, and with --nowrite, these functions do nothing. One rank of several calls
  * them, rank 0 or the only one. */
 
-/* Refuses, before the work, a file that cannot be written. STATUS_OUTPUT, STATUS_INPUT,
+/* The name of the file, which the caller frees; NULL where none is written, and on failure.
  * STATUS_MEMORY. */
-enum status cpd_ranks_file_check(const struct cpd_job *job, struct error *error);
+char *cpd_ranks_file_name(const struct cpd_settings *s, struct error *error);
+
+/* Refuses, before the work, a file that cannot be written. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status cpd_ranks_file_check(const struct cpd_settings *s, struct error *error);
 
 /* Writes the outcomes so far, of `count` ranks that were asked for; nothing where no rank has a
  * model. STATUS_OUTPUT, STATUS_MEMORY. */

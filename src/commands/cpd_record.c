@@ -1,30 +1,18 @@
 #include "commands/cpd_record.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "record/run_record.h"
 
-enum status cpd_record_check_apart(const struct cpd_job *job, const char *path, struct error *error)
-{
-    const char *record = job->settings.record;
-    if (record && path && strcmp(record, path) == 0)
-        return error_set(error, STATUS_INPUT, "--record %s: another output has this name", record);
-    return STATUS_OK;
-}
-
 enum status cpd_record_open(struct cpd_job *job, struct error *error)
 {
-    const struct cpd_settings *s = &job->settings;
-    if (!s->record || cpd_record_check_apart(job, s->checkpoint, error) != STATUS_OK ||
-        outfile_check(s->record, error) != STATUS_OK ||
-        outfile_check_apart(s->record, s->tensor, error) != STATUS_OK ||
-        (s->resume && outfile_check_apart(s->record, s->resume, error) != STATUS_OK))
+    const char *path = job->settings.record;
+    if (!path || outfile_check(path, error) != STATUS_OK)
         return error->status;
-    return outfile_open(&job->record, s->record, error);
+    return outfile_open(&job->record, path, error);
 }
 
 void cpd_record_close(struct cpd_job *job)

@@ -13,12 +13,8 @@ const char *cpd_record_stop(enum cpals_stop stop);
  * one. */
 
 /* Opens the file, before the work, so that what cannot be written is refused early. STATUS_OUTPUT,
- * also where the file is the tensor's or a checkpoint's; STATUS_MEMORY. */
+ * STATUS_MEMORY. */
 enum status cpd_record_open(struct cpd_job *job, struct error *error);
-
-/* Refuses a record that has the name of one of the model's files. STATUS_INPUT. */
-enum status cpd_record_check_apart(const struct cpd_job *job, const char *path,
-                                   struct error *error);
 
 /* Ends the record of one rank of -r: discards a file that was not written. */
 void cpd_record_close(struct cpd_job *job);

@@ -162,6 +162,7 @@ static enum status set_formats(struct cpd_settings *s, const char *text, struct 
 
 static enum status set_init(struct cpd_settings *s, const char *text, struct error *error)
 {
+    s->init_as_given = text;
     s->init_stem = NULL;
     if (!*text)
         return error_set(
@@ -250,27 +251,20 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     case KEY_FORMAT:
         return set_formats(s, text, error);
     case KEY_RESCUE:
-        s->rescue = text;
-        return STATUS_OK;
+        return cli_name("--rescue", text, &s->rescue, error);
     case KEY_RECORD:
-        s->record_as_given = text;
-        return STATUS_OK;
+        return cli_file("--record", text, &s->record_as_given, error);
     case KEY_NOWRITE:
         s->nowrite = true;
         return STATUS_OK;
     case KEY_CHECKPOINT:
-        s->checkpoint = text;
-        return STATUS_OK;
+        return cli_file("--checkpoint", text, &s->checkpoint, error);
     case KEY_EVERY:
         return set_every(s, text, error);
     case KEY_RESUME:
-        s->resume = text;
-        return STATUS_OK;
+        return cli_file("--resume", text, &s->resume, error);
     case KEY_RESUME_IF_EXISTS:
-        s->resume_if_exists = text;
-        return *text ? STATUS_OK
-                     : error_set(error, STATUS_INPUT,
-                                 "--resume-if-exists: '', expected the name of a file");
+        return cli_file("--resume-if-exists", text, &s->resume_if_exists, error);
     case KEY_REQUIRE_CONVERGED:
         s->require_converged = true;
         return STATUS_OK;
@@ -382,10 +376,9 @@ static enum status settle(struct cpd_settings *s, struct error *error)
 {
     if (s->ranks.first == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    if (s->resume && (s->init_stem || s->init.nvecs))
+    if (s->resume && s->init_as_given)
         return error_set(error, STATUS_INPUT,
-                         "--resume and --init %s: both say where to start from",
-                         s->init_stem ? s->init_stem : "nvecs");
+                         "--resume and --init %s: both say where to start from", s->init_as_given);
     if (s->resume && s->resume_if_exists)
         return error_set(error, STATUS_INPUT,
                          "--resume and --resume-if-exists: one of them expected");

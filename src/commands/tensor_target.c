@@ -4,15 +4,19 @@
 #include <sys/stat.h>
 
 #include "base/outfile.h"
+#include "commands/file_roles.h"
 
 enum status tensor_target_check(const char *path, const char *input, bool force,
                                 struct error *error)
 {
     struct stat s;
-    if (strcmp(path, "-") == 0)
-        return STATUS_OK;
-    if (outfile_check(path, error) != STATUS_OK ||
-        (input && outfile_check_apart(path, input, error) != STATUS_OK))
+    struct file_roles files = {0};
+    file_roles_add(&files, FILE_TENSOR_READ, input, error);
+    file_roles_add(&files, FILE_TENSOR, path, error);
+    file_roles_check(&files, error);
+    file_roles_free(&files);
+    if (error->status != STATUS_OK || strcmp(path, "-") == 0 ||
+        outfile_check(path, error) != STATUS_OK)
         return error->status;
     if (!force && lstat(path, &s) == 0)
         return error_set(error, STATUS_OUTPUT,

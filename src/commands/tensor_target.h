@@ -11,7 +11,8 @@
 #define TENSOR_TARGET_FORCE_HELP "replace OUT where it exists"
 
 /* Checks before the work that the file `path` can be made ("-", standard output, always can).
- * `input` is the file that the command reads, or NULL. STATUS_OUTPUT, STATUS_MEMORY. */
+ * `input` is the file that the command reads, or NULL; STATUS_INPUT where it is `path`.
+ * STATUS_OUTPUT, STATUS_MEMORY. */
 enum status tensor_target_check(const char *path, const char *input, bool force,
                                 struct error *error);
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,9 +11,12 @@
 
 #include "base/memory.h"
 #include "base/outfile_set.h"
-#include "model/npy.h"
+#include "model/ktns.h"
 #include "model/model_text.h"
+#include "model/npy.h"
 #include "model/stem_ranks.h"
+
+#define MOST_LOOKS 5 /* at files that seem to be replaced */
 
 /* A file that has one matrix, as text or as .npy. */
 struct matrix_file {
@@ -54,12 +58,13 @@ static enum status matrix_file_open(struct matrix_file *f, char *path, bool npy,
     return npy ? open_npy(f, error) : open_text(f, error);
 }
 
-static enum status matrix_file_read(const struct matrix_file *f, double *matrix,
+/* Reads the first `rows` rows. */
+static enum status matrix_file_read(const struct matrix_file *f, uint64_t rows, double *matrix,
                                     struct error *error)
 {
     if (f->npy)
-        return npy_matrix(&f->array, f->path, matrix, error);
-    return model_text_matrix(&f->text, 0, f->rows, f->cols, matrix, error);
+        return npy_matrix(&f->array, f->path, rows, matrix, error);
+    return model_text_matrix(&f->text, 0, rows, f->cols, matrix, error);
 }
 
 static void matrix_file_close(struct matrix_file *f)
@@ -118,217 +123,199 @@ static enum status check_unchanged(const struct stem_files *files, struct error 
     return error->status;
 }
 
-/* Opens STEM.mode1.EXT ..., up to the first that is missing, or all that there are, where some may
- * be missing. *order is the number of the last mode that has a file, 0 if there is none. */
-static enum status open_modes(struct matrix_file *mode, int *order, struct stem_files *files,
-                              bool npy, struct error *error)
+/* The files of a model that has one for each matrix, all as text or all as .npy. */
+struct matrices {
+    struct matrix_file mode[MAX_ORDER], lambda; /* without a path: there is no such file */
+    int order; /* the number of the last mode that has a file, 0 if there is none        */
+    uint64_t rank;
+};
+
+static const char *extension(bool npy)
 {
-    char suffix[32], *path = NULL;
-    *order = 0;
-    for (int n = 0; n < MAX_ORDER && (n == 0 || path || files->needed); n++) {
-        snprintf(suffix, sizeof suffix, "mode%d.%s", n + 1, npy ? "npy" : "mat");
-        if (find_file(&path, files, suffix, error) != STATUS_OK ||
-            (path && matrix_file_open(&mode[n], path, npy, error) != STATUS_OK))
+    return npy ? "npy" : "mat";
+}
+
+/* Refuses a file without one that a model with this file has, and frees its name. */
+static enum status refuse_rest(char *path, const struct stem_files *files, int missing, bool npy,
+                               struct error *error)
+{
+    error_set(error, STATUS_INPUT,
+              "%s: there is no %s.mode%d.%s: files of two models, or not all of one", path,
+              files->stem, missing, extension(npy));
+    memory_free(path);
+    return error->status;
+}
+
+/* Opens STEM.mode1.EXT ...; some may be missing only where files->needed says which. */
+static enum status open_modes(struct matrices *m, struct stem_files *files, bool npy,
+                              struct error *error)
+{
+    for (int n = 0; n < MAX_ORDER; n++) {
+        char suffix[32], *path;
+        snprintf(suffix, sizeof suffix, "mode%d.%s", n + 1, extension(npy));
+        if (find_file(&path, files, suffix, error) != STATUS_OK)
             return error->status;
-        if (path)
-            *order = n + 1;
+        if (!path)
+            continue;
+        if (!files->needed && m->order < n)
+            return refuse_rest(path, files, m->order + 1, npy, error);
+        if (matrix_file_open(&m->mode[n], path, npy, error) != STATUS_OK)
+            return error->status;
+        m->order = n + 1;
     }
-    for (int n = 0; files->needed && n < *order; n++)
-        if (files->needed[n] && !mode[n].path)
-            return error_set(error, STATUS_INPUT, "%s: no file of mode %d: %s.mode%d.%s expected",
-                             files->stem, n + 1, files->stem, n + 1, npy ? "npy" : "mat");
     return STATUS_OK;
 }
 
-/* Opens the files of the modes (open_modes) and STEM.lambda.EXT. */
-static enum status open_matrix_files(struct matrix_file *mode, struct matrix_file *lambda,
-                                     int *order, struct stem_files *files, bool npy,
-                                     struct error *error)
+/* Opens STEM.lambda.EXT. */
+static enum status open_lambda(struct matrices *m, struct stem_files *files, bool npy,
+                               struct error *error)
 {
     char *path;
-    if (open_modes(mode, order, files, npy, error) != STATUS_OK || *order == 0 ||
-        find_file(&path, files, npy ? "lambda.npy" : "lambda.mat", error) != STATUS_OK ||
-        (path && matrix_file_open(lambda, path, npy, error) != STATUS_OK))
+    if (find_file(&path, files, npy ? "lambda.npy" : "lambda.mat", error) != STATUS_OK || !path)
         return error->status;
-    return check_unchanged(files, error);
+    if (!files->needed && m->order == 0)
+        return refuse_rest(path, files, 1, npy, error);
+    return matrix_file_open(&m->lambda, path, npy, error);
 }
 
 static enum status check_order(const char *name, int order, int expected, struct error *error)
 {
-    if (expected == 0 || order == expected)
+    if (expected == 0 || order == 0 || order == expected)
         return STATUS_OK;
     return error_set(error, STATUS_INPUT, "%s: a model of %d modes, expected %d", name, order,
                      expected);
 }
 
-/* Refuses matrices of different numbers of columns; *rank = the number of all. */
-static enum status check_shapes(const struct matrix_file *mode, const struct matrix_file *lambda,
-                                int order, uint64_t *rank, struct error *error)
+/* Refuses matrices of different numbers of columns; m->rank = the number of all. */
+static enum status check_shapes(struct matrices *m, struct error *error)
 {
-    const struct matrix_file *first = NULL;
-    for (int n = 0; n < order; n++) {
-        if (!mode[n].path)
+    const struct matrix_file *first = NULL, *lambda = &m->lambda;
+    for (int n = 0; n < m->order; n++) {
+        const struct matrix_file *mode = &m->mode[n];
+        if (!mode->path)
             continue;
-        first = first ? first : &mode[n];
-        if (mode[n].cols != first->cols)
+        first = first ? first : mode;
+        if (mode->cols != first->cols)
             return error_set(error, STATUS_INPUT,
-                             "%s: %" PRIu64 " columns, expected %" PRIu64 " as in %s", mode[n].path,
-                             mode[n].cols, first->cols, first->path);
-        if (mode[n].rows > MAX_LENGTH)
+                             "%s: %" PRIu64 " columns, expected %" PRIu64 " as in %s", mode->path,
+                             mode->cols, first->cols, first->path);
+        if (mode->rows > MAX_LENGTH)
             return error_set(error, STATUS_INPUT, "%s: %" PRIu64 " rows, expected at most %" PRIu64,
-                             mode[n].path, mode[n].rows, (uint64_t)MAX_LENGTH);
+                             mode->path, mode->rows, (uint64_t)MAX_LENGTH);
     }
-    *rank = first->cols;
-    if (lambda->path && (lambda->rows != *rank || lambda->cols != 1))
+    m->rank = first->cols;
+    if (lambda->path && (lambda->rows != m->rank || lambda->cols != 1))
         return error_set(error, STATUS_INPUT,
                          "%s: %" PRIu64 " x %" PRIu64 " numbers, expected %" PRIu64
                          " x 1, one for each column of %s",
-                         lambda->path, lambda->rows, lambda->cols, *rank, first->path);
+                         lambda->path, lambda->rows, lambda->cols, m->rank, first->path);
     return STATUS_OK;
 }
 
-/* Reads a model that has one file for each matrix; leaves *k empty if there are no such files. */
-static enum status read_matrices(struct ktensor *k, struct stem_files *files, bool npy,
-                                 int expected, struct error *error)
+/* Opens the files; m->order is 0 where there are none. */
+static enum status open_matrices(struct matrices *m, struct stem_files *files, bool npy,
+                                 struct error *error)
 {
-    struct matrix_file mode[MAX_ORDER] = {0}, lambda = {0};
-    uint64_t dims[MAX_ORDER], rank = 0;
-    int order = 0;
-    if (open_matrix_files(mode, &lambda, &order, files, npy, error) != STATUS_OK || order == 0)
-        goto end;
-    if (check_order(files->stem, order, expected, error) != STATUS_OK ||
-        check_shapes(mode, &lambda, order, &rank, error) != STATUS_OK)
-        goto end;
-    for (int n = 0; n < order; n++)
-        dims[n] = mode[n].rows;
-    if (ktensor_create(k, SHAPE(order, dims), rank, error) != STATUS_OK)
-        goto end;
-    for (int n = 0; n < order; n++)
-        if (mode[n].path && matrix_file_read(&mode[n], k->factor[n], error) != STATUS_OK)
-            goto end;
-    if (lambda.path)
-        matrix_file_read(&lambda, k->lambda, error);
-end:
+    *m = (struct matrices){.order = 0};
+    if (open_modes(m, files, npy, error) != STATUS_OK ||
+        open_lambda(m, files, npy, error) != STATUS_OK || m->order == 0 ||
+        check_unchanged(files, error) != STATUS_OK)
+        return error->status;
+    return check_shapes(m, error);
+}
+
+static void close_matrices(struct matrices *m)
+{
     for (int n = 0; n < MAX_ORDER; n++)
-        matrix_file_close(&mode[n]);
-    matrix_file_close(&lambda);
+        matrix_file_close(&m->mode[n]);
+    matrix_file_close(&m->lambda);
+}
+
+static enum status check_needed(const struct matrices *m, const struct stem_files *files, bool npy,
+                                struct error *error)
+{
+    for (int n = 0; files->needed && n < m->order; n++)
+        if (files->needed[n] && !m->mode[n].path)
+            return error_set(error, STATUS_INPUT, "%s: no file of mode %d: %s.mode%d.%s expected",
+                             files->stem, n + 1, files->stem, n + 1, extension(npy));
+    return STATUS_OK;
+}
+
+static enum status read_matrices(struct ktensor *k, const struct matrices *m, struct error *error)
+{
+    uint64_t dims[MAX_ORDER];
+    for (int n = 0; n < m->order; n++)
+        dims[n] = m->mode[n].rows;
+    if (ktensor_create(k, SHAPE(m->order, dims), m->rank, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < m->order; n++)
+        if (m->mode[n].path &&
+            matrix_file_read(&m->mode[n], dims[n], k->factor[n], error) != STATUS_OK)
+            return error->status;
+    return m->lambda.path ? matrix_file_read(&m->lambda, m->rank, k->lambda, error) : STATUS_OK;
+}
+
+static enum status refuse_two(const struct stem_files *files, const char *path, struct error *error)
+{
+    return error_set(error, STATUS_INPUT, "%s and %s are files of two models: remove those of one",
+                     files->first, path);
+}
+
+/* Refuses a file whose first `rows` rows are not `expected`. */
+static enum status check_rows(const struct matrix_file *f, uint64_t rows, const double *expected,
+                              const struct stem_files *files, struct error *error)
+{
+    size_t bytes = rows * f->cols * sizeof *expected;
+    double *found = memory_array(1, bytes, error);
+    if (found && matrix_file_read(f, rows, found, error) == STATUS_OK &&
+        memcmp(found, expected, bytes) != 0)
+        refuse_two(files, f->path, error);
+    memory_free(found);
     return error->status;
 }
 
-/* A .ktns file that is read item by item. */
-struct ktns {
-    struct model_text text;
-    uint64_t next; /* number of the next item */
-};
-
-static enum status next_item(struct ktns *f, struct text_line *line, const char *expected,
-                             struct error *error)
+static bool all_one(const double *a, uint64_t count)
 {
-    if (f->text.items == 0)
-        return error_set(error, STATUS_INPUT, "%s: is empty, expected %s", f->text.path, expected);
-    if (f->next >= f->text.items)
-        return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": the file ends, expected %s",
-                         f->text.path, f->text.lines, expected);
-    *line = model_text_item(&f->text, f->next++);
-    return STATUS_OK;
+    for (uint64_t i = 0; i < count; i++)
+        if (a[i] != 1)
+            return false;
+    return true;
 }
 
-static enum status take_word(struct ktns *f, const char *word, struct error *error)
+/* Refuses files of another model than *k, which was read in another format: of one with another
+ * shape, other weights, or other numbers in the first row of a mode. */
+static enum status check_same(const struct ktensor *k, const struct matrices *m,
+                              const struct stem_files *files, struct error *error)
 {
-    struct text_line line;
-    char expected[32];
-    snprintf(expected, sizeof expected, "the word \"%s\"", word);
-    if (next_item(f, &line, expected, error) != STATUS_OK)
+    const struct matrix_file *last = &m->mode[m->order - 1];
+    if (m->rank != k->rank || (m->order != k->shape.order && !files->needed) ||
+        (!m->lambda.path && !all_one(k->lambda, k->rank)))
+        return refuse_two(files, last->path, error);
+    if (m->lambda.path && check_rows(&m->lambda, m->rank, k->lambda, files, error) != STATUS_OK)
         return error->status;
-    size_t length = strlen(word);
-    if ((size_t)(line.end - line.begin) == length && memcmp(line.begin, word, length) == 0)
-        return STATUS_OK;
-    return model_text_refuse(&f->text, &line, expected, error);
-}
-
-/* Reads a text line of `count` whole numbers, each from 1 to `most`. */
-static enum status take_sizes(struct ktns *f, uint64_t *size, uint64_t count, uint64_t most,
-                              const char *expected, struct error *error)
-{
-    struct text_line line;
-    if (next_item(f, &line, expected, error) != STATUS_OK)
-        return error->status;
-    for (uint64_t i = 0; i < count; i++) {
-        if (model_text_unsigned(&f->text, &line, &size[i], error) != STATUS_OK)
+    for (int n = 0; n < m->order && n < k->shape.order; n++) {
+        if (!m->mode[n].path || k->shape.dims[n] == 0)
+            continue;
+        if (m->mode[n].rows != k->shape.dims[n])
+            return refuse_two(files, m->mode[n].path, error);
+        if (check_rows(&m->mode[n], 1, k->factor[n], files, error) != STATUS_OK)
             return error->status;
-        if (size[i] < 1 || size[i] > most)
-            return error_set(error, STATUS_INPUT,
-                             "%s:%" PRIu64 ": %" PRIu64 ", expected %s from 1 to %" PRIu64,
-                             f->text.path, line.number, size[i], expected, most);
     }
-    return model_text_line_end(&f->text, &line, count, error);
-}
-
-/* Reads order, lengths and rank. Refuses a file that is too short for these before memory is taken.
- */
-static enum status take_header(struct ktns *f, uint64_t *order, uint64_t *dims, uint64_t *rank,
-                               struct error *error)
-{
-    if (take_word(f, "ktensor", error) != STATUS_OK ||
-        take_sizes(f, order, 1, MAX_ORDER, "the number of modes", error) != STATUS_OK ||
-        take_sizes(f, dims, *order, MAX_LENGTH, "the lengths of the modes", error) != STATUS_OK ||
-        take_sizes(f, rank, 1, UINT64_MAX - 1, "the rank", error) != STATUS_OK)
-        return error->status;
-
-    uint64_t rows = 1, numbers; /* the weights are a row too */
-    for (uint64_t n = 0; n < *order; n++)
-        rows += dims[n];
-    uint64_t items = f->next + rows + 3 * *order;
-    if (f->text.items != items)
-        return error_set(error, STATUS_INPUT,
-                         "%s: %" PRIu64 " lines that are not blank, expected %" PRIu64
-                         " for these lengths",
-                         f->text.path, f->text.items, items);
-    if (__builtin_mul_overflow(rows, *rank, &numbers) || numbers > f->text.map.size / 2)
-        return error_set(error, STATUS_INPUT, "%s: too short for rank %" PRIu64, f->text.path,
-                         *rank);
     return STATUS_OK;
 }
 
-static enum status take_matrix(struct ktns *f, double *matrix, uint64_t rows, uint64_t rank,
+/* Reads the files of one format, unless *k is read already: then they must be of the same model. */
+static enum status read_format(struct ktensor *k, struct stem_files *files, bool npy,
                                struct error *error)
 {
-    uint64_t dimensions, shape[2];
-    struct text_line line;
-    if (take_word(f, "matrix", error) != STATUS_OK ||
-        take_sizes(f, &dimensions, 1, 2, "the number of dimensions, 2,", error) != STATUS_OK ||
-        take_sizes(f, shape, 2, UINT64_MAX - 1, "the shape of the matrix", error) != STATUS_OK)
-        return error->status;
-    line = model_text_item(&f->text, f->next - 1);
-    if (dimensions != 2)
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": the matrix before has 1 dimension, expected 2",
-                         f->text.path, line.number);
-    if (shape[0] != rows || shape[1] != rank)
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": a matrix of %" PRIu64 " x %" PRIu64 ", expected %" PRIu64
-                         " x %" PRIu64,
-                         f->text.path, line.number, shape[0], shape[1], rows, rank);
-    uint64_t first = f->next;
-    f->next += rows;
-    return model_text_matrix(&f->text, first, rows, rank, matrix, error);
-}
-
-static enum status read_ktns(struct ktensor *k, const char *path, int expected, struct error *error)
-{
-    struct ktns f = {0};
-    uint64_t order, rank, dims[MAX_ORDER];
-    if (model_text_open(&f.text, path, error) != STATUS_OK ||
-        take_header(&f, &order, dims, &rank, error) != STATUS_OK ||
-        check_order(path, (int)order, expected, error) != STATUS_OK ||
-        ktensor_create(k, SHAPE((int)order, dims), rank, error) != STATUS_OK ||
-        model_text_matrix(&f.text, f.next++, 1, rank, k->lambda, error) != STATUS_OK)
-        goto end;
-    for (int n = 0; n < k->shape.order; n++)
-        if (take_matrix(&f, k->factor[n], k->shape.dims[n], rank, error) != STATUS_OK)
-            goto end;
-end:
-    model_text_close(&f.text);
+    struct matrices m;
+    if (open_matrices(&m, files, npy, error) == STATUS_OK && m.order > 0) {
+        if (k->shape.order > 0)
+            check_same(k, &m, files, error);
+        else if (check_needed(&m, files, npy, error) == STATUS_OK)
+            read_matrices(k, &m, error);
+    }
+    close_matrices(&m);
     return error->status;
 }
 
@@ -354,34 +341,63 @@ static enum status read_files(struct ktensor *k, struct stem_files *files, int o
     if (stem_lock_read(stem, &files->log, error) != STATUS_OK ||
         find_file(&path, files, "ktns", error) != STATUS_OK)
         return error->status;
-    if (path)
-        read_ktns(k, path, order, error);
-    else if (read_matrices(k, files, true, order, error) == STATUS_OK && k->shape.order == 0 &&
-             read_matrices(k, files, false, order, error) == STATUS_OK && k->shape.order == 0)
+    if ((!path || ktns_read(k, path, error) == STATUS_OK) &&
+        read_format(k, files, true, error) == STATUS_OK &&
+        read_format(k, files, false, error) == STATUS_OK)
+        check_order(path ? path : stem, k->shape.order, order, error);
+    if (error->status == STATUS_OK && k->shape.order == 0)
         refuse_absent(stem, error);
     memory_free(path);
     return error->status;
 }
 
-static bool ends_with(const char *text, const char *suffix)
+bool ktensor_is_file(const char *stem)
 {
-    size_t length = strlen(text), tail = strlen(suffix);
-    return length >= tail && strcmp(text + length - tail, suffix) == 0;
+    size_t length = strlen(stem);
+    return length >= 5 && strcmp(stem + length - 5, ".ktns") == 0;
 }
 
-static enum status read_stem(struct ktensor *k, const char *stem, int order, const bool *needed,
+/* When names in the stem's folder changed last. */
+static struct timespec folder_time(const char *stem)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(stem, '/');
+    struct stat s;
+    snprintf(folder, sizeof folder, "%.*s.", slash ? (int)(slash + 1 - stem) : 0, stem);
+    return stat(folder, &s) == 0 ? s.st_mtim : (struct timespec){0};
+}
+
+static enum status read_once(struct ktensor *k, const char *stem, int order, const bool *needed,
                              struct error *error)
 {
     struct stem_files files = {.stem = stem, .needed = needed};
     *k = (struct ktensor){0};
-    if (ends_with(stem, ".ktns"))
-        read_ktns(k, stem, order, error);
-    else
+    if (!ktensor_is_file(stem))
         read_files(k, &files, order, error);
+    else if (ktns_read(k, stem, error) == STATUS_OK)
+        check_order(stem, k->shape.order, order, error);
     memory_free(files.log);
     memory_free(files.first);
     if (error->status != STATUS_OK)
         ktensor_free(k);
+    return error->status;
+}
+
+/* What is refused while names in the folder change may be files that a run is replacing: a second
+ * look tells. */
+static enum status read_stem(struct ktensor *k, const char *stem, int order, const bool *needed,
+                             struct error *error)
+{
+    for (int looks = MOST_LOOKS; looks > 0; looks--) {
+        struct timespec before = folder_time(stem);
+        if (read_once(k, stem, order, needed, error) != STATUS_INPUT)
+            break;
+        struct timespec after = folder_time(stem);
+        if (before.tv_sec == after.tv_sec && before.tv_nsec == after.tv_nsec)
+            break;
+        if (looks > 1)
+            *error = (struct error){0};
+    }
     return error->status;
 }
 

@@ -6,13 +6,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/number.h"
-#include "base/outfile_set.h"
 #include "model/npy.h"
-
-#define MAX_FILES (sizeof((struct ktensor_files *)0)->path / sizeof(char *))
 
 /* So many numbers, or one row, a thread formats before it writes them. */
 #define SECTION_NUMBERS 16384
@@ -216,7 +214,7 @@ static int list_targets(struct target *target, int order, unsigned formats)
 enum status ktensor_files_name(struct ktensor_files *files, int order, const char *stem,
                                unsigned formats, struct error *error)
 {
-    struct target target[MAX_FILES];
+    struct target target[KTENSOR_MOST_FILES];
     int count = list_targets(target, order, formats);
     *files = (struct ktensor_files){0};
     for (int i = 0; i < count; i++) {
@@ -228,11 +226,35 @@ enum status ktensor_files_name(struct ktensor_files *files, int order, const cha
     return error->status;
 }
 
+/* A folder is no file of a model. */
+static bool is_file(const char *path)
+{
+    struct stat s;
+    return lstat(path, &s) == 0 && !S_ISDIR(s.st_mode);
+}
+
+enum status ktensor_files_older(struct outfile *file, int *count, const struct stem_lock *lock,
+                                struct error *error)
+{
+    struct ktensor_files all;
+    const int replacing = *count;
+    ktensor_files_name(&all, MAX_ORDER, lock->stem, KTENSOR_FORMATS, error);
+    for (int i = 0; i < all.count && error->status == STATUS_OK; i++) {
+        bool goes = is_file(all.path[i]);
+        for (int k = 0; k < replacing; k++)
+            goes = goes && strcmp(file[k].path, all.path[i]) != 0;
+        if (goes)
+            outfile_set_take_away(&file[(*count)++], all.path[i], error);
+    }
+    ktensor_files_free(&all);
+    return error->status;
+}
+
 enum status ktensor_write(const struct ktensor *k, struct stem_lock *lock, unsigned formats,
                           struct ktensor_files *files, struct error *error)
 {
-    struct target target[MAX_FILES];
-    struct outfile file[MAX_FILES] = {0};
+    struct target target[KTENSOR_MOST_FILES];
+    struct outfile file[KTENSOR_MOST_FILES] = {0};
     int count = list_targets(target, k->shape.order, formats);
     if (ktensor_files_name(files, k->shape.order, lock->stem, formats, error) != STATUS_OK)
         return error->status;
@@ -245,7 +267,8 @@ enum status ktensor_write(const struct ktensor *k, struct stem_lock *lock, unsig
             goto end;
     if (write_npy(target, file, count, k, error) != STATUS_OK)
         goto end;
-    if (outfile_set_replace(lock, file, count, error) == STATUS_OK)
+    if (ktensor_files_older(file, &count, lock, error) == STATUS_OK &&
+        outfile_set_replace(lock, file, count, error) == STATUS_OK)
         outfile_set_keep(lock, file, count);
 end:
     for (int i = 0; i < count; i++)
@@ -260,28 +283,40 @@ void ktensor_files_free(struct ktensor_files *files)
     *files = (struct ktensor_files){0};
 }
 
-/* The files that a model of any order has, in terms of a model of the largest order. */
-static int list_certain(struct target *target, unsigned formats)
+static enum status try_file(const char *path, struct error *error)
 {
-    int count = list_targets(target, 1, formats);
-    for (int i = 0; i < count; i++)
-        if (target[i].n == 1)
-            target[i].n = MAX_ORDER;
-    return count;
+    struct outfile file = {0};
+    if (outfile_open(&file, path, error) == STATUS_OK)
+        outfile_discard(&file);
+    return error->status;
 }
 
-enum status ktensor_writable(const char *stem, int order, unsigned formats, struct error *error)
+enum status ktensor_openable(const char *stem, int order, unsigned formats, struct error *error)
 {
-    struct target target[MAX_FILES];
-    struct outfile file[MAX_FILES] = {0}; /* open all at once, as for writing */
-    int count = order ? list_targets(target, order, formats) : list_certain(target, formats);
-    for (int i = 0; i < count && error->status == STATUS_OK; i++) {
-        char *name = target_name(&target[i], order ? order : MAX_ORDER, stem, error);
-        if (name)
-            outfile_open(&file[i], name, error);
-        memory_free(name);
-    }
-    for (int i = 0; i < count; i++)
+    struct ktensor_files files;
+    struct outfile file[KTENSOR_MOST_FILES] = {0};
+    ktensor_files_name(&files, order, stem, formats, error);
+    for (int i = 0; i < files.count && error->status == STATUS_OK; i++)
+        outfile_open(&file[i], files.path[i], error);
+    for (int i = 0; i < files.count; i++)
         outfile_discard(&file[i]);
+    ktensor_files_free(&files);
+    return error->status;
+}
+
+enum status ktensor_writable(const char *stem, unsigned formats, struct error *error)
+{
+    struct ktensor_files files, all;
+    struct stat s;
+    if (ktensor_files_name(&files, 1, stem, formats, error) == STATUS_OK)
+        try_file(files.path[0], error);
+    ktensor_files_free(&files);
+    if (error->status != STATUS_OK)
+        return error->status;
+    ktensor_files_name(&all, MAX_ORDER, stem, KTENSOR_FORMATS, error);
+    for (int i = 0; i < all.count && error->status == STATUS_OK; i++)
+        if (lstat(all.path[i], &s) == 0)
+            try_file(all.path[i], error);
+    ktensor_files_free(&all);
     return error->status;
 }

@@ -226,12 +226,13 @@ void npy_close(struct npy *a)
     *a = (struct npy){0};
 }
 
-enum status npy_matrix(const struct npy *a, const char *path, double *matrix, struct error *error)
+enum status npy_matrix(const struct npy *a, const char *path, uint64_t rows, double *matrix,
+                       struct error *error)
 {
     uint64_t row_step = a->column_major ? 1 : a->cols, col_step = a->column_major ? a->rows : 1;
     uint64_t wrong = UINT64_MAX; /* the first row with an entry that is not finite */
 #pragma omp parallel for schedule(static) reduction(min : wrong)
-    for (uint64_t i = 0; i < a->rows; i++)
+    for (uint64_t i = 0; i < rows; i++)
         for (uint64_t r = 0; r < a->cols; r++) {
             double x;
             memcpy(&x, a->contents + (i * row_step + r * col_step) * sizeof x, sizeof x);

@@ -32,8 +32,9 @@ enum status npy_open(struct npy *a, const char *path, struct error *error);
 /* Accepts an empty *a. */
 void npy_close(struct npy *a);
 
-/* Copies the entries to matrix (rows x cols), row-major, by all OpenMP threads. STATUS_INPUT if an
- * entry is not finite; `path` is for the message. */
-enum status npy_matrix(const struct npy *a, const char *path, double *matrix, struct error *error);
+/* Copies the first `rows` rows to matrix (rows x cols), row-major, by all OpenMP threads.
+ * STATUS_INPUT if an entry is not finite; `path` is for the message. */
+enum status npy_matrix(const struct npy *a, const char *path, uint64_t rows, double *matrix,
+                       struct error *error);
 
 #endif

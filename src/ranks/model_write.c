@@ -2,10 +2,7 @@
 
 #include <stdbool.h>
 
-#include "base/outfile_set.h"
 #include "model/npy.h"
-
-#define MAX_FILES (MAX_ORDER + 1) /* lambda's is the last */
 
 /* Opens the files that rank 0 has made. Where another rank has aborted meanwhile, rank 0 may have
  * removed the files, and the reason of the abort counts. */
@@ -25,7 +22,7 @@ static enum status join_files(struct outfile *file, const struct ktensor_files *
 static enum status open_files(struct outfile *file, const struct ktensor_files *files,
                               struct comm *c, struct error *error)
 {
-    uint64_t key[MAX_FILES] = {0};
+    uint64_t key[KTENSOR_MOST_FILES] = {0};
     for (int i = 0; c->rank == 0 && i < files->count && error->status == STATUS_OK; i++)
         outfile_open_shared(&file[i], files->path[i], &key[i], error);
     if (comm_agree_error(c, error) != STATUS_OK ||
@@ -74,7 +71,8 @@ static enum status write_own(struct outfile *file, const struct ktensor *part,
 static enum status replace_files(struct outfile *file, int count, struct comm *c,
                                  struct stem_lock *lock, struct error *error)
 {
-    bool replaced = c->rank == 0 && outfile_set_replace(lock, file, count, error) == STATUS_OK;
+    bool replaced = c->rank == 0 && ktensor_files_older(file, &count, lock, error) == STATUS_OK &&
+                    outfile_set_replace(lock, file, count, error) == STATUS_OK;
     comm_agree_error(c, error);
     if (replaced && error->status == STATUS_OK)
         outfile_set_keep(lock, file, count);
@@ -88,14 +86,14 @@ enum status model_write_together(const struct ktensor *part, const struct ktenso
                                  struct stem_lock *lock, struct ktensor_files *files,
                                  struct error *error)
 {
-    struct outfile file[MAX_FILES] = {0};
+    struct outfile file[KTENSOR_MOST_FILES] = {0}; /* lambda's follows the modes' */
     ktensor_files_name(files, whole->order, stem, KTENSOR_NPY, error);
     if (comm_agree_error(c, error) == STATUS_OK && open_files(file, files, c, error) == STATUS_OK) {
         write_own(file, part, own, whole, c->rank, error);
         if (comm_agree_error(c, error) == STATUS_OK)
             replace_files(file, files->count, c, lock, error);
     }
-    for (int i = 0; i < MAX_FILES; i++)
+    for (int i = 0; i < KTENSOR_MOST_FILES; i++)
         outfile_discard(&file[i]);
     return error->status;
 }
@@ -103,12 +101,12 @@ enum status model_write_together(const struct ktensor *part, const struct ktenso
 enum status model_writable_together(int order, const char *stem, struct comm *c,
                                     struct error *error)
 {
-    struct outfile file[MAX_FILES] = {0};
+    struct outfile file[KTENSOR_MOST_FILES] = {0};
     struct ktensor_files files;
     ktensor_files_name(&files, order, stem, KTENSOR_NPY, error);
     if (comm_agree_error(c, error) == STATUS_OK)
         open_files(file, &files, c, error);
-    for (int i = 0; i < MAX_FILES; i++)
+    for (int i = 0; i < KTENSOR_MOST_FILES; i++)
         outfile_discard(&file[i]);
     ktensor_files_free(&files);
     return error->status;

@@ -247,27 +247,6 @@ static void test_clean(void **state)
     assert_content("y", "y");
 }
 
-static void test_check_apart(void **state)
-{
-    (void)state;
-    struct error error = {0};
-    scratch_text("in", "x");
-    scratch_text("other", "x");
-    assert_int_equal(link(scratch_path("in"), scratch_path("hard")), 0);
-    assert_int_equal(symlink(scratch_path("in"), scratch_path("soft")), 0);
-    const char *apart[] = {"other", "none"}, *same[] = {"in", "hard", "soft"};
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(outfile_check_apart(scratch_path(apart[i]), scratch_path("in"), &error),
-                         STATUS_OK);
-    assert_int_equal(outfile_check_apart(scratch_path("in"), "-", &error), STATUS_OK);
-    for (int i = 0; i < 3; i++) {
-        error = (struct error){0};
-        assert_int_equal(outfile_check_apart(scratch_path(same[i]), scratch_path("in"), &error),
-                         STATUS_OUTPUT);
-        assert_non_null(strstr(error.message, "it is the file that is read"));
-    }
-}
-
 static void test_check(void **state)
 {
     (void)state;
@@ -275,17 +254,27 @@ static void test_check(void **state)
     assert_int_equal(outfile_check(scratch_path("x"), &error), STATUS_OK);
     assert_int_equal(scratch_entries(0), 0);
     assert_int_equal(outfile_check(scratch_path("none/x"), &error), STATUS_OUTPUT);
+    static const char *const open_files[] = {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1",
+                                             "/dev/null"};
+    int out = dup(1);
+    assert_non_null(freopen(scratch_path("y"), "w", stdout));
+    for (int i = 0; i < 4; i++) {
+        error = (struct error){0};
+        assert_int_equal(outfile_check(open_files[i], &error), STATUS_OUTPUT);
+        assert_non_null(strstr(error.message, "it is not a regular file"));
+    }
+    fflush(stdout);
+    dup2(out, 1);
+    close(out);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_clean),         TEST(test_check_apart),
-        TEST(test_shared_file),   TEST(test_scratch_file),
-        TEST(test_check),         TEST(test_appears_whole),
-        TEST(test_relative_path), TEST(test_swaps),
-        TEST(test_replaces),      TEST(test_permissions_follow_umask),
-        TEST(test_discard),       TEST(test_bad_paths),
+        TEST(test_clean),   TEST(test_shared_file),   TEST(test_scratch_file),
+        TEST(test_check),   TEST(test_appears_whole), TEST(test_relative_path),
+        TEST(test_swaps),   TEST(test_replaces),      TEST(test_permissions_follow_umask),
+        TEST(test_discard), TEST(test_bad_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,9 +16,11 @@
 #include "support/file_systems.h"
 
 #define FILES 3
-static const char *const suffixes[FILES] = {"a", "b", "c"};
+#define ALL   (FILES + 1) /* with d, which is taken away */
+#define OLD   3
+static const char *const suffixes[ALL] = {"a", "b", "c", "d"};
 
-/* Opens the files of the stem m and writes `text` to each. */
+/* Opens the files of the stem m and writes `text` to each; the last one is to be taken away. */
 static enum status open_files(struct outfile *f, const char *text, struct error *error)
 {
     char name[8];
@@ -27,6 +29,8 @@ static enum status open_files(struct outfile *f, const char *text, struct error 
         if (outfile_open(&f[i], scratch_path(name), error) == STATUS_OK)
             outfile_write(&f[i], text, strlen(text), error);
     }
+    if (error->status == STATUS_OK)
+        outfile_set_take_away(&f[FILES], scratch_path("m.d"), error);
     return error->status;
 }
 
@@ -34,29 +38,31 @@ static enum status open_files(struct outfile *f, const char *text, struct error 
 static enum status write_set(const char *text, struct error *error)
 {
     struct stem_lock lock = {0};
-    struct outfile f[FILES] = {0};
+    struct outfile f[ALL] = {0};
     if (outfile_set_lock(&lock, scratch_path("m"), error) == STATUS_OK &&
         open_files(f, text, error) == STATUS_OK &&
-        outfile_set_replace(&lock, f, FILES, error) == STATUS_OK)
-        outfile_set_keep(&lock, f, FILES);
-    for (int i = 0; i < FILES; i++)
+        outfile_set_replace(&lock, f, ALL, error) == STATUS_OK)
+        outfile_set_keep(&lock, f, ALL);
+    for (int i = 0; i < ALL; i++)
         outfile_discard(&f[i]);
     stem_lock_release(&lock);
     return error->status;
 }
 
-/* The older files: a and c. */
+/* The older files: a, c and d. */
 static void write_old(void)
 {
     scratch_entries(1);
     scratch_text("m.a", "old");
     scratch_text("m.c", "old");
+    scratch_text("m.d", "old");
 }
 
 static void assert_old(void)
 {
     assert_content("m.a", "old");
     assert_content("m.c", "old");
+    assert_content("m.d", "old");
     assert_int_not_equal(access(scratch_path("m.b"), F_OK), 0);
 }
 
@@ -67,6 +73,7 @@ static void assert_new(void)
         snprintf(name, sizeof name, "m.%s", suffixes[i]);
         assert_content(name, "new");
     }
+    assert_int_not_equal(access(scratch_path("m.d"), F_OK), 0);
 }
 
 /* Reads the set as a reader does who minds the log. Whether all files are the new ones; fails where
@@ -77,11 +84,12 @@ static bool read_set(void)
     char *log = NULL, *path = NULL;
     int news = 0;
     assert_int_equal(stem_lock_read(scratch_path("m"), &log, &error), STATUS_OK);
-    for (int i = 0; i < FILES; i++) {
+    for (int i = 0; i < ALL; i++) {
         char bytes[16] = "";
         assert_int_equal(outfile_set_find(&path, log, scratch_path("m"), suffixes[i], &error),
                          STATUS_OK);
-        bool is_new = path && scratch_read(path, bytes, sizeof bytes) > 0 && !strcmp(bytes, "new");
+        bool there = path && scratch_read(path, bytes, sizeof bytes) > 0;
+        bool is_new = i == FILES ? !there : strcmp(bytes, "new") == 0;
         bool no_old = i == 1; /* b */
         news += is_new;
         if (!is_new)
@@ -89,8 +97,8 @@ static bool read_set(void)
         memory_free(path);
     }
     memory_free(log);
-    assert_true(news == 0 || news == FILES);
-    return news == FILES;
+    assert_true(news == 0 || news == ALL);
+    return news == ALL;
 }
 
 static void test_replaces(void **state)
@@ -116,17 +124,17 @@ static void test_discard(void **state)
         do {
             struct error error = {0};
             struct stem_lock lock;
-            struct outfile f[FILES];
+            struct outfile f[ALL];
             write_old();
             assert_int_equal(outfile_set_lock(&lock, scratch_path("m"), &error), STATUS_OK);
             assert_int_equal(open_files(f, "new", &error), STATUS_OK);
-            assert_int_equal(outfile_set_replace(&lock, f, FILES, &error), STATUS_OK);
+            assert_int_equal(outfile_set_replace(&lock, f, ALL, &error), STATUS_OK);
             assert_new();
             assert_true(read_set());
-            outfile_set_discard(&lock, f, FILES);
+            outfile_set_discard(&lock, f, ALL);
             assert_old();
             stem_lock_release(&lock);
-            assert_int_equal(scratch_entries(0), 2);
+            assert_int_equal(scratch_entries(0), OLD);
         } while (next_file_system());
 }
 
@@ -136,7 +144,7 @@ static void test_failures(void **state)
     (void)state;
     for (no_hard_links = 0; no_hard_links < 2; no_hard_links++)
         do {
-            int renames = no_hard_links ? FILES + 2 : FILES;
+            int renames = no_hard_links ? FILES + OLD : FILES + 1;
             for (int k = 0; k <= renames; k++) {
                 struct error error = {0};
                 write_old();
@@ -147,7 +155,7 @@ static void test_failures(void **state)
                     assert_non_null(strstr(error.message, ": cannot be written: Permission"));
                     assert_old();
                 }
-                assert_int_equal(scratch_entries(0), k < renames ? 2 : FILES);
+                assert_int_equal(scratch_entries(0), k < renames ? OLD : FILES);
             }
             for (int k = 0; k < 4;
                  k++) { /* the disk is full: for the lock's head, list, "replace" */
@@ -159,7 +167,7 @@ static void test_failures(void **state)
                 writes_left = PLENTY;
                 if (status != STATUS_OK)
                     assert_old();
-                assert_int_equal(scratch_entries(0), status == STATUS_OK ? FILES : 2);
+                assert_int_equal(scratch_entries(0), status == STATUS_OK ? FILES : OLD);
             }
         } while (next_file_system());
     no_fsync = 1;
@@ -167,7 +175,7 @@ static void test_failures(void **state)
     write_old();
     assert_int_equal(write_set("new", &error), STATUS_OUTPUT);
     assert_old();
-    assert_int_equal(scratch_entries(0), 2);
+    assert_int_equal(scratch_entries(0), OLD);
 }
 
 /* In a child that is killed before its k-th call. Whether it was killed. */
@@ -225,7 +233,7 @@ static void kill_everywhere(enum status (*work)(struct error *error), int *olds,
             if (only_lock(&error) != STATUS_OK)
                 fail_msg("call %d, call %d of the recovery: %s", k, j, error.message);
             is_new ? assert_new() : assert_old();
-            assert_int_equal(scratch_entries(0), is_new ? FILES : 2);
+            assert_int_equal(scratch_entries(0), is_new ? FILES : OLD);
             ++*(is_new ? news : olds);
         }
     }
@@ -354,7 +362,7 @@ static void test_damaged_logs(void **state)
         assert_false(read_set());
         assert_int_equal(only_lock(&error), STATUS_OK);
         assert_old();
-        assert_int_equal(scratch_entries(0), 2);
+        assert_int_equal(scratch_entries(0), OLD);
     }
 }
 
@@ -370,7 +378,7 @@ static void test_allocation_fails(void **state)
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         fired ? assert_old() : assert_new();
-        assert_int_equal(scratch_entries(0), fired ? 2 : FILES);
+        assert_int_equal(scratch_entries(0), fired ? OLD : FILES);
     }
 }
 

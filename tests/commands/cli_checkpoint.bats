@@ -65,7 +65,15 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
 
 @test "options are checked before the tensor is read" {
     tensor=$DATA/planted.tns
-    fails 2 "--resume and --init x" cpd -q "$tensor" -r 3 --resume c --init x
+    for start in x random normal nvecs; do
+        fails 2 "--resume and --init $start: both say where to start from" cpd -q "$tensor" -r 3 --resume c --init $start
+    done
+    for option in --checkpoint --resume --record --rescue; do
+        fails 2 "$option: '', expected a name" cpd -q "$tensor" -r 3 $option ''
+    done
+    for option in --checkpoint --resume --record; do
+        fails 2 "$option: '-', expected the name of a file" cpd -q "$tensor" -r 3 $option -
+    done
     fails 2 "--checkpoint FILE expected, too" cpd -q "$tensor" -r 3 --checkpoint-every 5m
     for text in '' 5 m 0m 5x 1m1h 1m1m -5m '5m ' 1.5h 99999999999s; do
         fails 2 "--time-limit: '$text', expected a time as" cpd -q "$tensor" -r 3 --time-limit "$text"

@@ -99,7 +99,7 @@ END
     mkdir d.ranks.json
     fails 5 "d.ranks.json: cannot be written: it is a directory" cpd x.tns -q -r 1:2 -o d
     cp x.tns z.ranks.json
-    fails 5 "z.ranks.json: cannot be written: it is the file that is read" cpd z.ranks.json -q -r 1:2 -o z
+    fails 2 "the table of ranks z.ranks.json is the tensor that is read" cpd z.ranks.json -q -r 1:2 -o z
     cmp x.tns z.ranks.json
 }
 
@@ -199,9 +199,9 @@ END
 
 @test "what a record cannot replace" {
     cp "$DATA/ucb-admissions.tns" x.tns
-    fails 5 "x.tns: cannot be written: it is the file that is read" cpd x.tns -q -r 1 -o y --record x.tns
-    fails 2 "--record y.mode1.mat: another output has this name" cpd x.tns -q -r 1 -o y --record y.mode1.mat
-    fails 2 "--record c: another output has this name" cpd x.tns -q -r 1 -o y --checkpoint c --record c
+    fails 2 "the record x.tns is the tensor that is read" cpd x.tns -q -r 1 -o y --record x.tns
+    fails 2 "the record y.mode1.mat is a file of the model" cpd x.tns -q -r 1 -o y --record y.mode1.mat
+    fails 2 "the record c is the checkpoint" cpd x.tns -q -r 1 -o y --checkpoint c --record c
     fails 5 "no/folder/x.json: cannot be written" cpd x.tns -q -r 1 -o y --record no/folder/x.json
     mkdir d
     fails 5 "d: cannot be written: it is a directory" cpd x.tns -q -r 1 -o y --record d

@@ -313,7 +313,7 @@ peaks() {
     fails 2 "--labels is for the page of one model, but one has several ranks: one.rR expected" report one --labels 1=x
     fails 2 "--ordered is for the page of one model" report one --ordered 1
     fails 2 "--record is for the page of one model" report one --record x.json
-    fails 5 "one.ranks.json: cannot be written: it is the file that is read" report one -o one.ranks.json
+    fails 2 "the page one.ranks.json is the table of ranks that is read" report one -o one.ranks.json
     rm one.ranks.json
     fails 2 "one: no model of that name, but models of several ranks: one.r2 and one.r3" report one
     fails 2 "one: no model of that name, but models of several ranks: one.r2 and one.r3" top one
@@ -360,6 +360,17 @@ END
     grep -qF '<li>warning: an older &lt;note&gt;</li>' m.html
 }
 
+@test "the page goes to standard output where it is asked to" {
+    cpd "$DATA/ucb-admissions.tns" -r 2 -q --backend host -o m --record m.json
+    "$BLCO" report -q m -o page.html
+    "$BLCO" report m -o - >out.html 2>messages
+    cmp page.html out.html && [ ! -e ./- ]
+    grep -q '^writing: standard output' messages
+    "$BLCO" report m -o ./- -q && cmp page.html ./-
+    run -5 --separate-stderr bash -c '"$BLCO" report -q m -o - >&-'
+    [ "$stderr" = "blco report: standard output cannot be written" ]
+}
+
 @test "what is refused" {
     cpd "$DATA/ucb-admissions.tns" -r 2 -q -o m --record m.json
     fails 2 "blco report: no model given" report
@@ -373,11 +384,12 @@ END
     fails 2 "--labels: '3', expected MODE=FILE" report m --labels 3
     fails 2 "absent.map" report m --labels 3=absent.map
     fails 5 "no/folder/x.html" report m -o no/folder/x.html
-    for file in m.mode1.mat m.lambda.mat m.json; do
-        fails 5 "$file: cannot be written: it is the file that is read" report m -o "$file"
+    for file in m.mode1.mat m.lambda.mat m.mode9.npy; do
+        fails 2 "the page $file is a file of the model that is read" report m -o "$file"
     done
+    fails 2 "the page m.json is the record that is read" report m -o m.json
     printf 'a\nb\n' >two.map
-    fails 5 "two.map: cannot be written: it is the file that is read" report m --labels 1=two.map -o two.map
+    fails 2 "the page two.map is a file of labels that is read" report m --labels 1=two.map -o two.map
     fails 2 "two.map" report m --labels 3=two.map
     echo '{' >r.json
     fails 2 "r.json:2:1: not JSON: a string expected" report m --record r.json

@@ -74,11 +74,16 @@ teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
     cp new.mode3.mat .blco-0000000000000003
     cp new.lambda.mat .blco-0000000000000004
     cp old/m.mode1.mat .blco-0000000000000001-old
+    # of the older model are taken away: a file that still has its name, and one that has another
+    printf '1 1\n' >m.mode4.mat
+    printf 'ktensor\n' >.blco-0000000000000006-old
     {
         echo "blco, process 1 on host none"
-        echo "files 4"
+        echo "files 6"
         for n in 1 2 3; do echo "000000000000000$n old mode$n.mat"; done
         echo "0000000000000004 old lambda.mat"
+        echo "0000000000000005 gone mode4.mat"
+        echo "0000000000000006 gone ktns"
         echo "replace"
     } >m.lock
     "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 1 -q -o from-m --init m --backend host
@@ -87,7 +92,93 @@ teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
     # the next run of the stem fails for another reason, but has put the files in order
     run -2 "$BLCO" cpd absent.tns -r 2 -o m --backend host
     for name in mode1 mode2 mode3 lambda; do cmp m.$name.mat new.$name.mat; done
+    [ ! -e m.mode4.mat ] && [ ! -e m.ktns ]
     [ ! -e m.lock ] && ! compgen -G '.blco-*'
+}
+
+# files: the names of the files here, in one line.
+files() { (LC_ALL=C && echo *); }
+
+@test "one stem is one model: a run takes the older one away, and nothing else" {
+    printf '1 1 1 1 1\n2 2 2 2 2\n1 2 1 2 3\n' >four.tns
+    printf '1 1 1\n2 2 2\n2 1 5\n' >two.tns
+    others=(m.html m.json m.mode1.map m.mode3.mat.bak m.mode3.matx m2.mode1.mat m.ranks.json m.mode1.npy.gz)
+    for other in "${others[@]}"; do echo mine >"$other"; done
+    before=$(files)
+    for old in text npy ktns text,npy,ktns; do
+        for new in text npy ktns npy,text; do
+            "$BLCO" cpd four.tns -r 2 -q -o m --backend host --format $old
+            "$BLCO" cpd two.tns -r 2 -q -o m --backend host --format $new
+            "$BLCO" cpd two.tns -r 2 -q -o only --backend host --format $new
+            for file in only.*; do cmp "$file" "m${file#only}" && rm "m${file#only}" "$file"; done
+            [ "$(files)" = "$before" ] || { files && return 1; }
+        done
+    done
+    [ "$(cat "${others[@]}" | sort -u)" = mine ]
+}
+
+@test "processes that write together take the older model away, too" {
+    needs_mpirun
+    "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 1 -q -o m --backend host --format text,ktns
+    for format in npy text; do
+        cp "$DATA/planted.tns" m.mode4.npy
+        processes 2 "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 1 -q -t 1 -o m --backend host --format $format </dev/null
+        extension=${format/text/mat}
+        [ "$(files)" = "m.lambda.$extension m.mode1.$extension m.mode2.$extension m.mode3.$extension" ]
+    done
+}
+
+@test "files of two models of one stem are refused, and both named" {
+    "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 2 -q -o m --backend host --format text,npy,ktns --record m.json
+    "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 2 -q -o n --backend host
+    "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 9 -q -o other --backend host
+    # refuses LINE: of every command that reads the stem m
+    refuses() {
+        fails 2 "blco top: $1" top -q m
+        fails 2 "blco report: $1" report -q m
+        fails 2 "blco compare: $1" compare -q n m
+        fails 2 "blco compare: $1" compare -q m n
+        fails 2 "$1" cpd -q "$DATA/planted.tns" -r 2 -i 1 --backend host -o new --init m
+    }
+    # all formats of one run are one model
+    "$BLCO" top -q m >top && "$BLCO" report -q m && "$BLCO" compare -q m n --at-least 1 >score
+    "$BLCO" cpd -q "$DATA/planted.tns" -r 2 -i 1 --backend host --nowrite --init m
+    rm m.html
+    # text of another run beside them
+    cp other.lambda.mat m.lambda.mat
+    refuses "m.ktns and m.lambda.mat are files of two models: remove those of one"
+    rm m.ktns
+    refuses "m.mode1.npy and m.lambda.mat are files of two models: remove those of one"
+    "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 2 -q -o m --backend host
+    cp m.mode3.mat m.mode5.mat
+    refuses "m.mode5.mat: there is no m.mode4.mat: files of two models, or not all of one"
+    mv m.mode5.mat m.mode2.npy
+    refuses "m.mode2.npy: there is no m.mode1.npy: files of two models, or not all of one"
+    rm m.mode2.npy
+    "$BLCO" compare -q m n --at-least 1 >score
+    # another run with the stem puts it in order
+    cp other.lambda.mat m.lambda.npy
+    "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 2 -q -o m --backend host
+    "$BLCO" compare -q m n --at-least 1 >score
+}
+
+@test "a reader beside runs that replace the model finds one model, or says what goes on" {
+    printf '1 1 1 1 1\n2 2 2 2 2\n1 2 1 2 3\n' >four.tns
+    printf '1 1 1\n2 2 2\n2 1 5\n' >two.tns
+    "$BLCO" cpd two.tns -r 2 -q -t 1 -o m --backend host --format npy,ktns
+    for _ in {1..8}; do
+        "$BLCO" cpd four.tns -r 2 -i 1 -q -t 1 -o m --backend host
+        "$BLCO" cpd two.tns -r 2 -i 1 -q -t 1 -o m --backend host --format npy,ktns
+    done &
+    pid=$!
+    reads=0
+    while kill -0 $pid 2>/dev/null; do
+        "$BLCO" top -q -t 1 m >top 2>>messages || [ $? -eq 2 ]
+        reads=$((reads + 1))
+    done
+    wait $pid
+    echo "$reads reads" && cat messages
+    [ $reads -gt 8 ] && ! grep -vx 'blco top: m: another run is replacing the files of this model' messages
 }
 
 @test "a model that cannot be written where it should be is rescued" {
@@ -125,17 +216,16 @@ teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
 @test "what can be seen before the first iteration is refused" {
     printf '1 1 1\n2 2 2\n' >x.tns
     mkdir out
-    for name in mode1.mat lambda.mat mode2.mat; do
+    for name in mode1.mat lambda.mat mode2.mat mode16.mat ktns; do # of any model
         mkdir out/m.$name
         fails 5 "out/m.$name: cannot be written: it is a directory" cpd -q x.tns -r 1 -o out/m --backend host
         rmdir out/m.$name
     done
-    mkdir out/m.mode3.mat # no file of a model of two modes
     "$BLCO" cpd -q x.tns -r 1 -o out/m --backend host
     fails 5 "--rescue: none/blco-rescue" cpd absent.tns -r 1 -o out/m --rescue none --backend host
     fails 5 "--rescue: x.tns/blco-rescue" cpd absent.tns -r 1 -o out/m --rescue x.tns --backend host
     cp x.tns m.mode1.mat
-    fails 5 "m.mode1.mat: cannot be written: it is the file that is read" cpd -q m.mode1.mat -r 1 -o m --backend host
+    fails 2 "the model's file m.mode1.mat is the tensor that is read" cpd -q m.mode1.mat -r 1 -o m --backend host
     cmp x.tns m.mode1.mat
 }
 

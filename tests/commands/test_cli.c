@@ -24,6 +24,23 @@ static void reads_whole_numbers(void **state)
     assert_string_equal(error.message, "-x: '101', expected a whole number from 1 to 100");
 }
 
+static void reads_names_of_files(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    const char *name;
+    assert_int_equal(cli_name("-x", "-", &name, &error), STATUS_OK);
+    assert_string_equal(name, "-");
+    assert_int_equal(cli_file("-x", "./-", &name, &error), STATUS_OK);
+    assert_string_equal(name, "./-");
+    assert_int_equal(cli_file("-x", "-", &name, &error), STATUS_INPUT);
+    assert_string_equal(error.message, "-x: '-', expected the name of a file");
+    assert_int_equal(cli_file("-x", "", &name, &error), STATUS_INPUT);
+    error = (struct error){0};
+    assert_int_equal(cli_name("-x", "", &name, &error), STATUS_INPUT);
+    assert_string_equal(error.message, "-x: '', expected a name");
+}
+
 static void reads_sizes(void **state)
 {
     (void)state;
@@ -230,6 +247,7 @@ int main(void)
         cmocka_unit_test(suggests_the_nearest_name),
         cmocka_unit_test(reads_one_of_several_names),
         cmocka_unit_test(parses_options_and_operands_in_any_order),
+        cmocka_unit_test(reads_names_of_files),
         cmocka_unit_test(passes_on_what_the_setter_refuses),
         cmocka_unit_test(parses_anew_after_an_error),
         cmocka_unit_test(prints_help),

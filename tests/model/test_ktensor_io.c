@@ -183,34 +183,56 @@ static void test_writable(void **state)
 {
     (void)state;
     struct error error = {0};
-    assert_int_equal(ktensor_writable(scratch_path("m"), 0, ALL_FORMATS, &error), STATUS_OK);
+    assert_int_equal(ktensor_writable(scratch_path("m"), ALL_FORMATS, &error), STATUS_OK);
     assert_int_equal(scratch_entries(0), 0);
     assert_int_equal(mkdir(scratch_path("m"), 0777),
                      0); /* a folder called as the stem is no harm */
-    assert_int_equal(ktensor_writable(scratch_path("m"), 0, ALL_FORMATS, &error), STATUS_OK);
-    assert_int_equal(ktensor_writable(scratch_path("none/m"), 0, ALL_FORMATS, &error),
-                     STATUS_OUTPUT);
+    assert_int_equal(ktensor_writable(scratch_path("m"), ALL_FORMATS, &error), STATUS_OK);
+    assert_int_equal(ktensor_writable(scratch_path("none/m"), ALL_FORMATS, &error), STATUS_OUTPUT);
     assert_non_null(strstr(error.message, "none/m"));
     assert_non_null(strstr(error.message, "no such folder"));
 
-    /* a folder in the place of a file: found as soon as the order says that there is such a file */
-    assert_int_equal(mkdir(scratch_path("m.mode3.npy"), 0777), 0);
-    for (int order = 0; order <= 4; order++)
-        for (unsigned formats = KTENSOR_TEXT; formats <= KTENSOR_NPY; formats <<= 1) {
-            bool in_the_way = order >= 3 && formats == KTENSOR_NPY;
-            error = (struct error){0};
-            assert_int_equal(ktensor_writable(scratch_path("m"), order, formats, &error),
-                             in_the_way ? STATUS_OUTPUT : STATUS_OK);
-        }
-    const char *certain[] = {"m.mode1.mat", "m.lambda.npy", "m.ktns"};
-    for (int i = 0; i < 3; i++) {
+    /* a folder in the place of a file, of whatever format and order */
+    const char *name[] = {"m.mode1.mat", "m.lambda.npy", "m.ktns", "m.mode16.npy"};
+    for (int i = 0; i < 4; i++) {
         error = (struct error){0};
-        assert_int_equal(mkdir(scratch_path(certain[i]), 0777), 0);
-        assert_int_equal(ktensor_writable(scratch_path("m"), 0, ALL_FORMATS, &error),
-                         STATUS_OUTPUT);
-        assert_non_null(strstr(error.message, certain[i]));
-        assert_int_equal(rmdir(scratch_path(certain[i])), 0);
+        assert_int_equal(mkdir(scratch_path(name[i]), 0777), 0);
+        assert_int_equal(ktensor_writable(scratch_path("m"), KTENSOR_TEXT, &error), STATUS_OUTPUT);
+        assert_non_null(strstr(error.message, name[i]));
+        assert_int_equal(rmdir(scratch_path(name[i])), 0);
     }
+}
+
+/* A model takes the place of a larger one in more formats; files that are not of a model stay. */
+static void test_older_model_goes(void **state)
+{
+    (void)state;
+    static const char *const others[] = {
+        "m.json",       "m.html",  "m.mode1.map", "m.mode5.mat.bak", "m.mode0.mat", "m.mode17.mat",
+        "m.mode01.mat", "m2.ktns", "m.mode3.npz", "m.lambda.txt",    "m.ranks.json"};
+    enum { OTHERS = sizeof others / sizeof *others + 1 };
+    struct ktensor small = model_small(), large = model_make(&(struct shape){4, {2, 3, 4, 5}}, 2);
+    for (size_t i = 0; i < OTHERS - 1; i++)
+        scratch_text(others[i], "mine");
+    scratch_text("data", "mine");
+    for (unsigned formats = 1; formats <= ALL_FORMATS; formats++) {
+        struct error error = {0};
+        struct ktensor back;
+        assert_int_equal(model_write(&large, ALL_FORMATS), 11);
+        assert_int_equal(unlink(scratch_path("m.mode3.npy")), 0);
+        assert_int_equal(symlink("data", scratch_path("m.mode3.npy")), 0);
+        assert_int_equal(scratch_entries(0), OTHERS + 11);
+        int count = model_write(&small, formats);
+        assert_int_equal(scratch_entries(0), OTHERS + count);
+        assert_int_equal(ktensor_read(&back, scratch_path("m"), 2, &error), STATUS_OK);
+        assert_true(model_same_bits(&small, &back));
+        ktensor_free(&back);
+    }
+    for (size_t i = 0; i < OTHERS - 1; i++)
+        assert_content(others[i], "mine", 4);
+    assert_content("data", "mine", 4);
+    ktensor_free(&small);
+    ktensor_free(&large);
 }
 
 static void test_allocation_fails(void **state)
@@ -229,8 +251,8 @@ static void test_allocation_fails(void **state)
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         assert_int_equal(scratch_entries(0), fired ? 0 : 7);
     }
-    const char *removed[] = {"m.ktns", "m.mode1.npy", NULL};
-    for (int i = 0; i < 3; i++) {
+    for (unsigned formats = ALL_FORMATS; formats; formats >>= 1) { /* from all to text alone */
+        model_write(&k, formats);
         fired = 1;
         for (long count = 0; fired; count++) {
             struct error error = {0};
@@ -243,13 +265,11 @@ static void test_allocation_fails(void **state)
             assert_int_equal(back.lambda == NULL, fired);
             ktensor_free(&back);
         }
-        if (removed[i])
-            assert_int_equal(unlink(scratch_path(removed[i])), 0);
     }
     for (long count = 0, fails = 1; fails; count++) {
         struct error error = {0};
         memory_hook_set(count);
-        enum status status = ktensor_writable(scratch_path("m"), 0, ALL_FORMATS, &error);
+        enum status status = ktensor_writable(scratch_path("m"), ALL_FORMATS, &error);
         fails = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fails ? STATUS_MEMORY : STATUS_OK);
@@ -269,6 +289,7 @@ int main(void)
 
         TEST(test_all_or_nothing),
         TEST(test_writable),
+        TEST(test_older_model_goes),
         TEST(test_allocation_fails),
         TEST(test_full_disk),
     };

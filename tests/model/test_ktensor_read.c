@@ -56,11 +56,8 @@ static void test_where_it_looks(void **state)
 
     struct ktensor k = model_small();
     model_write(&k, ALL_FORMATS);
-    scratch_text("m.mode1.mat", "letters\n"); /* .npy comes before text, .ktns before both */
     assert_int_equal(read_model(2, &error), STATUS_OK);
-    scratch_text("m.mode1.npy", "letters\n");
-    assert_int_equal(read_model(2, &error), STATUS_OK);
-    assert_int_equal(unlink(scratch_path("m.ktns")), 0);
+    scratch_text("m.mode1.npy", "letters\n"); /* every format is looked at */
     assert_int_equal(read_model(2, &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "m.mode1.npy: not a .npy file"));
 
@@ -320,8 +317,118 @@ static void test_missing_mode(void **state)
     assert_null(k.lambda);
     error = (struct error){0};
     assert_int_equal(ktensor_read(&k, scratch_path("m"), 0, &error), STATUS_INPUT);
-    assert_non_null(strstr(error.message, "no model of that name"));
+    assert_non_null(strstr(error.message, "m.mode2.npy: there is no "));
+    assert_non_null(strstr(error.message, "m.mode1.npy: files of two models, or not all of one"));
+
+    /* beside files of another format, which have all modes: of the same model, or of another one */
+    error = (struct error){0};
+    struct ktensor_files files;
+    assert_int_equal(model_write_at(&small, scratch_path("o"), KTENSOR_TEXT, &files, &error),
+                     STATUS_OK);
+    ktensor_files_free(&files);
+    char from[512];
+    for (int i = 0; i < 3; i++) {
+        static const char *const name[] = {"mode1.mat", "mode2.mat", "lambda.mat"};
+        snprintf(from, sizeof from, "%s/o.%s", scratch_folder, name[i]);
+        char to[512];
+        snprintf(to, sizeof to, "%s/m.%s", scratch_folder, name[i]);
+        assert_int_equal(rename(from, to), 0);
+    }
+    assert_int_equal(ktensor_read_some(&k, scratch_path("m"), second, &error), STATUS_OK);
+    assert_int_equal(k.shape.dims[0], 0);
+    ktensor_free(&k);
+    scratch_text("m.mode2.mat", "1 -1 0.5\n");
+    assert_int_equal(ktensor_read_some(&k, scratch_path("m"), second, &error), STATUS_INPUT);
+    assert_non_null(strstr(error.message, "m.mode2.npy and "));
     ktensor_free(&small);
+}
+
+/* A model of the lengths, of which one number is x. */
+static struct ktensor made(int order, uint64_t length, uint64_t rank, int mode, double x)
+{
+    uint64_t dims[4] = {4, 4, 4, 4};
+    dims[1] = length;
+    struct ktensor k = model_make(SHAPE(order, dims), rank);
+    if (mode >= 0)
+        *(mode < order ? k.factor[mode] : k.lambda) = x;
+    return k;
+}
+
+/* Formats of one run are one model. Beside a file of another model none is read, whichever was
+ * written first. */
+static void test_two_models(void **state)
+{
+    (void)state;
+    const struct {
+        int order;
+        uint64_t length, rank;
+        int mode; /* with another first number; 3: lambda; -1: none */
+        const char *name;
+    } other[] = {{4, 4, 2, -1, "mode4."}, {2, 4, 2, -1, "mode2."}, {3, 5, 2, -1, "mode2."},
+                 {3, 4, 3, -1, "mode3."}, {3, 4, 2, 3, "lambda."}, {3, 4, 2, 0, "mode1."},
+                 {3, 4, 2, 2, "mode3."}};
+    static const unsigned format[] = {KTENSOR_KTNS, KTENSOR_NPY, KTENSOR_TEXT};
+    static const char *const first[] = {"m.ktns and ", "m.mode1.npy and "};
+    static const char *const ending[] = {"ktns", "npy", "mat"};
+    struct ktensor k = made(3, 4, 2, -1, 0);
+    for (int a = 0; a < 2; a++)
+        for (int b = a + 1; b < 3; b++)
+            for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+                struct error error = {0};
+                struct ktensor_files files;
+                struct ktensor back, second = made(other[i].order, other[i].length, other[i].rank,
+                                                   other[i].mode, 0.5);
+                char named[64];
+                assert_int_equal(model_write_at(&k, scratch_path("m"), format[a], &files, &error),
+                                 STATUS_OK);
+                ktensor_files_free(&files);
+                assert_int_equal(
+                    model_write_at(&second, scratch_path("o"), format[b], &files, &error),
+                    STATUS_OK);
+                for (int f = 0; f < files.count; f++) { /* as another program writes them */
+                    char moved[512];
+                    snprintf(moved, sizeof moved, "%s", files.path[f]);
+                    strrchr(moved, '/')[1] = 'm';
+                    assert_int_equal(rename(files.path[f], moved), 0);
+                }
+                ktensor_files_free(&files);
+                assert_int_equal(ktensor_read(&back, scratch_path("m"), 0, &error), STATUS_INPUT);
+                snprintf(named, sizeof named, "m.%s%s are files of two models", other[i].name,
+                         ending[b]);
+                if (!strstr(error.message, first[a]) || !strstr(error.message, named))
+                    fail_msg("no \"%s\" and \"%s\" in \"%s\"", first[a], named, error.message);
+                scratch_entries(1);
+                ktensor_free(&second);
+            }
+    ktensor_free(&k);
+}
+
+/* Files that no model of the stem accounts for. */
+static void test_rests(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *missing;
+    } rest[] = {{"m.mode4.mat", "m.mode3.mat"},
+                {"m.mode16.mat", "m.mode3.mat"},
+                {"m.mode2.npy", "m.mode1.npy"},
+                {"m.lambda.npy", "m.mode1.npy"}};
+    struct ktensor k = model_small();
+    model_write(&k, KTENSOR_TEXT);
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+        struct error error;
+        scratch_text(rest[i].name, "1 2 3\n");
+        assert_int_equal(read_model(0, &error), STATUS_INPUT);
+        assert_non_null(strstr(error.message, rest[i].name));
+        assert_non_null(strstr(error.message, rest[i].missing));
+        assert_int_equal(unlink(scratch_path(rest[i].name)), 0);
+        assert_int_equal(read_model(0, &error), STATUS_OK);
+    }
+    /* weights that only one format has */
+    model_write(&k, KTENSOR_TEXT | KTENSOR_NPY);
+    assert_int_equal(unlink(scratch_path("m.lambda.mat")), 0);
+    assert_bad(0, "m.mode2.mat are files of two models");
+    ktensor_free(&k);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, scratch_make, scratch_remove)
@@ -331,7 +438,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_foreign_text),   TEST(test_where_it_looks), TEST(test_bad_text),
         TEST(test_first_bad_line), TEST(test_bad_ktns),       TEST(test_foreign_npy),
-        TEST(test_bad_npy),        TEST(test_missing_mode),
+        TEST(test_bad_npy),        TEST(test_missing_mode),   TEST(test_two_models),
+        TEST(test_rests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,8 @@ static void assert_refused(const char *words)
 {
     struct error error[RANKS];
     scratch_text("m.mode3.npy", "old");
+    scratch_text("m.mode4.npy", "old"); /* to be taken away */
+    scratch_text("m.ktns", "old");
     assert_true(write_model(error));
     for (int k = 0; k < RANKS; k++) {
         assert_int_equal(error[k].status, STATUS_OUTPUT);
@@ -74,7 +76,9 @@ static void assert_refused(const char *words)
         assert_string_equal(error[k].message, error[0].message);
     }
     assert_content("m.mode3.npy", "old");
-    assert_int_equal(scratch_entries(0), 1);
+    assert_content("m.mode4.npy", "old");
+    assert_content("m.ktns", "old");
+    assert_int_equal(scratch_entries(0), 3);
 }
 
 /* Afterwards, with nothing refused, the files appear. */
@@ -114,7 +118,7 @@ static void test_failing_sync(void **state)
 static void test_failing_rename(void **state)
 {
     (void)state;
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 4 + 2; k++) {
         renames_left = k;
         assert_refused("Permission denied");
         renames_left = PLENTY;

@@ -228,6 +228,8 @@ static enum status start(struct line_reader *r, struct error *error)
     struct stat about;
     if (fstat(r->fd, &about) != 0)
         return error_set(error, STATUS_INPUT, "%s: cannot read: %s", r->name, strerror(errno));
+    if (fcntl(r->fd, F_GETFL) & O_PATH) /* what main() has opened in its place */
+        return error_set(error, STATUS_INPUT, "%s: is closed", r->name);
     if (S_ISDIR(about.st_mode))
         return error_set(error, STATUS_INPUT, "%s: is a directory, expected a file", r->name);
     off_t position = S_ISREG(about.st_mode) ? lseek(r->fd, 0, SEEK_CUR) : -1;

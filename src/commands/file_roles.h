@@ -1,0 +1,51 @@
+/* What the files of a command are to it: no output may be an input, or another output. */
+#ifndef BLCO_FILE_ROLES_H
+#define BLCO_FILE_ROLES_H
+
+#include "base/error.h"
+#include "model/ktensor_io.h"
+
+/* Inputs first. */
+enum file_role {
+    FILE_TENSOR_READ,
+    FILE_CHECKPOINT_READ,
+    FILE_START_READ, /* of the model of --init */
+    FILE_MODEL_READ,
+    FILE_RECORD_READ,
+    FILE_RANKS_READ, /* the table of several ranks */
+    FILE_LABELS_READ,
+    FILE_MODEL,
+    FILE_LOCK, /* of the stem of the model */
+    FILE_CHECKPOINT,
+    FILE_RECORD,
+    FILE_RANKS,
+    FILE_PAGE,
+    FILE_TENSOR
+};
+
+#define FILE_ROLES_ROOM (2 * (KTENSOR_MOST_FILES + 1) + MAX_ORDER + 8)
+
+struct file_roles {
+    int count;
+    enum file_role role[FILE_ROLES_ROOM];
+    char *path[FILE_ROLES_ROOM]; /* owned */
+};
+
+/* Add a file to *f, which begins as zeros; "-" is standard input or output. The second adds all
+ * files that a model of the stem may have, whether they are there or not; of a stem that ends in
+ * .ktns, this file. Without a name (NULL), and after an earlier failure, nothing happens.
+ * STATUS_MEMORY. */
+void file_roles_add(struct file_roles *f, enum file_role role, const char *path,
+                    struct error *error);
+void file_roles_add_stem(struct file_roles *f, enum file_role role, const char *stem,
+                         struct error *error);
+
+/* Refuses an output that is an input or another output, by whatever names: through ., links,
+ * folders that are mounted twice, standard input and output. A run may replace the model that it
+ * starts from and the checkpoint that it resumes. STATUS_INPUT, with both roles in the message. */
+enum status file_roles_check(const struct file_roles *f, struct error *error);
+
+/* Accepts an empty *f. */
+void file_roles_free(struct file_roles *f);
+
+#endif
