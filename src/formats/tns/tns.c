@@ -125,13 +125,13 @@ static void fill_report(const struct reader *r, struct tns_report *report)
 }
 
 static enum status read_file(struct coo *x, const char *path, const struct tns_options *options,
-                             const struct tns_sizes *sizes, size_t mapped,
-                             const struct tns_pieces *pieces, struct progress *progress,
-                             struct tns_report *report, struct error *error)
+                             const struct tns_sizes *sizes, const struct tns_pieces *pieces,
+                             struct progress *progress, struct tns_report *report,
+                             struct error *error)
 {
     struct reader r = {.x = x, .pieces = pieces, .progress = progress};
     *x = (struct coo){0};
-    if (tns_text_open(&r.text, path, options, sizes, mapped, error) != STATUS_OK)
+    if (tns_text_open(&r.text, path, options, sizes, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "reading %s", r.text.name);
     if (read_windows(&r, error) == STATUS_OK && finish(&r, error) == STATUS_OK) {
@@ -156,29 +156,28 @@ static enum status refuse(void *context, struct coo *piece, struct error *error)
 }
 
 static enum status read_whole(struct coo *x, const char *path, const struct tns_options *options,
-                              const struct tns_sizes *sizes, size_t mapped,
-                              struct progress *progress, struct tns_report *report,
-                              struct error *error)
+                              const struct tns_sizes *sizes, struct progress *progress,
+                              struct tns_report *report, struct error *error)
 {
     const struct tns_pieces limit = {.memory = machine_memory_budget(options->memory),
                                      .overhead = TNS_CLEAN_BYTES,
                                      .take = refuse,
                                      .context = &path};
-    return read_file(x, path, options, sizes, mapped, &limit, progress, report, error);
+    return read_file(x, path, options, sizes, &limit, progress, report, error);
 }
 
 enum status tns_read_sized(struct coo *x, const char *path, const struct tns_options *options,
                            const struct tns_sizes *sizes, struct progress *progress,
                            struct tns_report *report, struct error *error)
 {
-    return read_whole(x, path, options, sizes, sizes->window, progress, report, error);
+    return read_whole(x, path, options, sizes, progress, report, error);
 }
 
 enum status tns_read(struct coo *x, const char *path, const struct tns_options *options,
                      struct progress *progress, struct tns_report *report, struct error *error)
 {
     const struct tns_sizes sizes = {.window = TNS_MOST_WINDOW, .section = TNS_SECTION};
-    return read_whole(x, path, options, &sizes, TNS_MAPPED_WINDOW, progress, report, error);
+    return read_whole(x, path, options, &sizes, progress, report, error);
 }
 
 /* A window has no more entries than a piece: a text line has four bytes or more. */
@@ -191,5 +190,5 @@ enum status tns_read_pieces(struct coo *x, const char *path, const struct tns_op
                                               : window > TNS_MOST_WINDOW ? TNS_MOST_WINDOW
                                                                          : (size_t)window,
                                     .section = TNS_SECTION};
-    return read_file(x, path, options, &sizes, sizes.window, pieces, progress, report, error);
+    return read_file(x, path, options, &sizes, pieces, progress, report, error);
 }
