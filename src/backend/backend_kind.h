@@ -43,6 +43,7 @@ struct backend_options {
     uint64_t memory;       /* bytes of device memory that may be used; 0: 15/16 of what is free */
     uint64_t host_memory;  /* bytes of host memory that may be used; 0: MACHINE_MEMORY_SHARE of
                             * what is available                                                 */
+    uint64_t models;       /* models that the caller keeps in host memory beside the backend    */
 };
 
 /* How fast the machine moves rows of R entries, measured. */

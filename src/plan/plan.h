@@ -50,6 +50,9 @@ struct plan_request {
                            * rows go to other ranks; 0: they go from the factor matrices         */
     uint64_t slice_bytes; /* bytes of an ordering `mode n` that is kept as slices; 0: orderings are
                            * kept as indices and values                                          */
+    uint64_t nonzero_bytes; /* bytes of the nonzeros' own arrays, which stay beside the orderings
+                             * until all are built; 0: they are not where MTTKRP runs            */
+    uint64_t model_bytes; /* bytes of models that the caller keeps where MTTKRP runs             */
     uint64_t budget;      /* bytes that may be used where MTTKRP runs, factors included          */
     uint64_t copies;      /* number of copies of M for `hierarchical`, at most                   */
     uint64_t short_mode;  /* modes shorter than this are `hierarchical` on alto                  */
@@ -70,7 +73,9 @@ struct plan {
     uint64_t tensor_bytes;             /* of one ordering, not packed, at most              */
     uint64_t factor_bytes;             /* factors, second ones, M, rows to send, Grams       */
     uint64_t copy_bytes;               /* of the largest set of copies for `hierarchical`   */
-    uint64_t total_bytes;              /* of all that takes from request.budget             */
+    uint64_t building_bytes;           /* of the nonzeros, the orderings and the sorts while the
+                                        * orderings are built, at their peak; 0: not counted   */
+    uint64_t total_bytes;              /* of all that takes from request.budget, at its peak */
     bool fits;                         /* both budgets have room                            */
 
     /* Where nothing else fits: orderings are packed in host memory (packed_tensor.h), and batches
@@ -122,6 +127,9 @@ bool plan_takes_packed(const struct plan *plan);
 /* Whether host_budget has room for the unpacked nonzeros (coordinates and values). Always true
  * where the backend cannot stream: then there is no other way. */
 bool plan_can_unpack(const struct plan_request *request);
+
+/* Bytes of a plan in memory while ALS runs: orderings, factors and copies. */
+uint64_t plan_running_bytes(const struct plan *plan);
 
 /* The number of orderings that are built before the first iteration. */
 int plan_orderings(const struct plan *plan);

@@ -62,8 +62,13 @@ static void describe_in_memory(const struct plan *plan, struct text *t)
            "memory: %d ordering%s of %.3f GB + factors %.3f GB + copies %.3f GB = %.3f GB of the "
            "%.3f GB that may be used\n",
            orderings, orderings == 1 ? "" : "s", gigabytes(plan->tensor_bytes),
-           gigabytes(plan->factor_bytes), gigabytes(plan->copy_bytes), gigabytes(plan->total_bytes),
-           gigabytes(plan->request.budget));
+           gigabytes(plan->factor_bytes), gigabytes(plan->copy_bytes),
+           gigabytes(plan_running_bytes(plan)), gigabytes(plan->request.budget));
+    if (plan->building_bytes > 0)
+        append(t, "building: nonzeros, orderings and sorts take up to %.3f GB\n",
+               gigabytes(plan->building_bytes));
+    if (plan->request.model_bytes > 0)
+        append(t, "beside that: %.3f GB for the model\n", gigabytes(plan->request.model_bytes));
 }
 
 /* What it will be when each mode has its own ordering, which is taken to be as large as alto. */
@@ -132,6 +137,11 @@ void plan_obstacle(const struct plan *plan, char *text, uint64_t size)
     if (fixed < plan->factor_bytes || fixed > r->budget) {
         append(&t, "factors of %s do not fit into the %s of memory that may be used", factors,
                budget);
+    } else if (!plan->streamed && plan->building_bytes > r->budget) {
+        append(&t,
+               "building an ordering of %" PRIu64 " nonzeros takes %s, more than the %s of memory "
+               "that may be used",
+               r->tensor.nnz, number_size(plan->building_bytes, tensor), budget);
     } else if (!plan->streamed) {
         append(
             &t,

@@ -15,6 +15,12 @@ struct coo {
     double *value;              /* (nnz); owned                            */
 };
 
+/* Bytes of the arrays of `nnz` nonzeros. */
+static inline uint64_t coo_bytes(int order, uint64_t nnz)
+{
+    return nnz * ((uint64_t)order * sizeof(uint32_t) + sizeof(double));
+}
+
 /* Allocates a tensor of `nnz` nonzeros, uninitialised. The caller frees *x with coo_free.
  * STATUS_MEMORY leaves *x empty. */
 enum status coo_create(struct coo *x, const struct shape *shape, uint64_t nnz, struct error *error);

@@ -7,6 +7,7 @@
 #include "base/machine.h"
 #include "base/memory.h"
 #include "lapack/lapack_library.h"
+#include "model/ktensor_io.h"
 
 static enum status available(struct error *error)
 {
@@ -24,18 +25,20 @@ static enum status make_request(struct plan_request *request, const struct plan_
                                 const struct backend_options *options, struct error *error)
 {
     (void)error;
-    *request =
-        (struct plan_request){.tensor = *tensor,
-                              .rank = options->rank,
-                              .precision = options->precision,
-                              .conflict = options->conflict,
-                              .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
-                              .iterations = options->iterations,
-                              .row_bytes = options->rank * precision_bytes(options->precision),
-                              .slice_bytes = host_slices_bytes(tensor->shape.order, tensor->nnz,
-                                                               shape_longest(&tensor->shape)),
-                              .budget = machine_memory_budget(options->host_memory),
-                              .copies = (uint64_t)omp_get_max_threads()};
+    *request = (struct plan_request){
+        .tensor = *tensor,
+        .rank = options->rank,
+        .precision = options->precision,
+        .conflict = options->conflict,
+        .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
+        .iterations = options->iterations,
+        .row_bytes = options->rank * precision_bytes(options->precision),
+        .slice_bytes =
+            host_slices_bytes(tensor->shape.order, tensor->nnz, shape_longest(&tensor->shape)),
+        .nonzero_bytes = coo_bytes(tensor->shape.order, tensor->nnz),
+        .model_bytes = options->models * ktensor_bytes(&tensor->shape, options->rank),
+        .budget = machine_memory_budget(options->host_memory),
+        .copies = (uint64_t)omp_get_max_threads()};
     if (tensor->is_part && in_single(options))
         request->sent_bytes = options->rank * sizeof(double);
     /* Private copies of M pay while merging them costs less than the nonzeros themselves. */

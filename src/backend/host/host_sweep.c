@@ -178,6 +178,14 @@ static bool groups_fit(const struct grouped_tensor *grouped, const struct plan *
            plan->request.budget - plan->total_bytes + fewer;
 }
 
+/* Whether there is room for the reduced tensor and the numbers of its tuples while orderings are
+ * built. */
+static bool grouping_fits(const struct plan *plan)
+{
+    const struct plan_request *r = &plan->request;
+    return r->budget - plan->total_bytes >= r->nonzero_bytes + r->tensor.nnz * sizeof(uint32_t);
+}
+
 /* Builds with mode groups where they pay and fit. Otherwise builds nothing, and s->sweep.shared
  * stays false. */
 static enum status try_shared(struct host_sweep *s, const struct coo *x, const struct plan *plan,
@@ -205,7 +213,8 @@ static enum status try_shared(struct host_sweep *s, const struct coo *x, const s
 static enum status build(struct host_sweep *s, const struct coo *x, const struct plan *plan,
                          struct progress *progress, struct error *error)
 {
-    if (sweep_may_share(plan) && try_shared(s, x, plan, progress, error) != STATUS_OK)
+    if (sweep_may_share(plan) && grouping_fits(plan) &&
+        try_shared(s, x, plan, progress, error) != STATUS_OK)
         return error->status;
     return s->sweep.shared ? STATUS_OK : build_decided(s, x, progress, error);
 }

@@ -7,6 +7,8 @@
 #include "base/page_touch.h"
 
 #define LEAST_WINDOW ((size_t)64 << 10)
+#define WINDOW_SHARE 32  /* of the memory, for a window at most ...  */
+#define WINDOWS      3   /* ... of which there are so many, at most */
 #define MARGIN       1.1 /* factor by which later lines may be shorter, on average */
 
 struct reader {
@@ -145,6 +147,11 @@ static enum status read_file(struct coo *x, const char *path, const struct tns_o
     return error->status;
 }
 
+static size_t window_within(uint64_t bytes)
+{
+    return bytes < LEAST_WINDOW ? LEAST_WINDOW : bytes > TNS_MOST_WINDOW ? TNS_MOST_WINDOW : bytes;
+}
+
 /* Called if memory holds the entries so far, and there are more. */
 static enum status refuse(void *context, struct coo *piece, struct error *error)
 {
@@ -173,11 +180,16 @@ enum status tns_read_sized(struct coo *x, const char *path, const struct tns_opt
     return read_whole(x, path, options, sizes, progress, report, error);
 }
 
+/* Text takes a small share of the memory: one window, or two that are read ahead and one more. */
 enum status tns_read(struct coo *x, const char *path, const struct tns_options *options,
                      struct progress *progress, struct tns_report *report, struct error *error)
 {
-    const struct tns_sizes sizes = {.window = TNS_MOST_WINDOW, .section = TNS_SECTION};
-    return read_whole(x, path, options, &sizes, progress, report, error);
+    struct tns_options left = *options;
+    uint64_t memory = machine_memory_budget(options->memory);
+    const struct tns_sizes sizes = {.window = window_within(memory / WINDOW_SHARE),
+                                    .section = TNS_SECTION};
+    left.memory = memory > WINDOWS * sizes.window ? memory - WINDOWS * sizes.window : 1;
+    return read_whole(x, path, &left, &sizes, progress, report, error);
 }
 
 /* A window has no more entries than a piece: a text line has four bytes or more. */
@@ -186,9 +198,6 @@ enum status tns_read_pieces(struct coo *x, const char *path, const struct tns_op
                             struct tns_report *report, struct error *error)
 {
     uint64_t least = pieces->memory / (4 * MAX_ORDER + 8 + pieces->overhead), window = 4 * least;
-    const struct tns_sizes sizes = {.window = window < LEAST_WINDOW      ? LEAST_WINDOW
-                                              : window > TNS_MOST_WINDOW ? TNS_MOST_WINDOW
-                                                                         : (size_t)window,
-                                    .section = TNS_SECTION};
+    const struct tns_sizes sizes = {.window = window_within(window), .section = TNS_SECTION};
     return read_file(x, path, options, &sizes, pieces, progress, report, error);
 }
