@@ -286,6 +286,7 @@ int cmd_info(int argc, char **argv, struct error *error)
     acceleration_ask(ACCELERATE_AUTO, &common.options);
     common.options.rank = 16;
     common.options.models = 1;
+    common.options.spends = true;
     if (cli_parse(argc, argv, cmd_info_sections, cmd_common_set, &common, &first, error) !=
             STATUS_OK ||
         cmd_common_answered(&common, cmd_info_help))

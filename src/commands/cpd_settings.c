@@ -313,6 +313,7 @@ static void settle_ranks(struct cpd_settings *s)
 {
     s->common.options.rank = s->ranks.first;
     s->common.options.models = models_kept(s);
+    s->common.options.spends = !several_ranks(s);
     if (!several_ranks(s))
         return;
     s->core_consistency = true;

@@ -52,6 +52,7 @@ struct plan_request {
                            * kept as indices and values                                          */
     uint64_t nonzero_bytes; /* bytes of the nonzeros' own arrays, which stay beside the orderings
                              * until all are built; 0: they are not where MTTKRP runs            */
+    bool spends;          /* they are freed as soon as the orderings can do without them         */
     uint64_t model_bytes; /* bytes of models that the caller keeps where MTTKRP runs             */
     uint64_t budget;      /* bytes that may be used where MTTKRP runs, factors included          */
     uint64_t copies;      /* number of copies of M for `hierarchical`, at most                   */

@@ -131,7 +131,7 @@ void plan_obstacle(const struct plan *plan, char *text, uint64_t size)
     const struct plan_request *r = &plan->request;
     char budget[NUMBER_SIZE_TEXT], factors[NUMBER_SIZE_TEXT], tensor[NUMBER_SIZE_TEXT];
     struct text t = {.to = text, .size = size};
-    uint64_t fixed = plan->factor_bytes + plan->copy_bytes;
+    uint64_t fixed = plan->factor_bytes + plan->copy_bytes + r->model_bytes;
     number_size(r->budget, budget);
     number_size(fixed < plan->factor_bytes ? UINT64_MAX : fixed, factors);
     if (fixed < plan->factor_bytes || fixed > r->budget) {

@@ -38,22 +38,27 @@ static uint64_t presort_bytes(const struct plan *p, int done)
 }
 
 /* Bytes while the orderings are built from nonzeros that are beside them (host_sweep.c): alto
- * first, then the orderings `mode n`, one after the other. */
+ * first, then the orderings `mode n`, one after the other. Where lines are a word, the last sort
+ * that needs the nonzeros may spend them: once they have become lines, only their values are left,
+ * which the sort takes over. */
 static uint64_t building_bytes(const struct plan *p)
 {
     const struct plan_request *r = &p->request;
     const uint64_t index = plan_index_words(r) * sizeof(uint64_t), nonzero = index + sizeof(double);
-    const uint64_t sorting = sorting_bytes(r, nonzero);
-    const uint64_t alto = p->alto ? p->tensor_bytes : 0;
-    uint64_t most = p->alto ? sorting : 0;
+    const bool spends = r->spends && index == sizeof(uint64_t);
+    const uint64_t sorting = sorting_bytes(r, nonzero), given = r->nonzero_bytes;
+    const uint64_t lines = plan_add(given, plan_multiply(r->tensor.nnz, sizeof(uint64_t)));
+    const uint64_t alto = p->alto ? p->tensor_bytes : 0, left = spends ? 0 : given;
+    uint64_t most = p->alto ? plan_add(sorting, p->replicas > 0 ? given : left) : 0;
     if (p->replicas > 1 && index == sizeof(uint64_t)) {
-        most = larger(most, plan_add(alto, presort_bytes(p, p->replicas - 1)));
+        most = larger(most, plan_add(alto, plan_add(left, presort_bytes(p, p->replicas - 1))));
     } else if (p->replicas > 0) {
         uint64_t done = plan_multiply((uint64_t)(p->replicas - 1), p->tensor_bytes);
         uint64_t slicing = plan_add(plan_multiply(r->tensor.nnz, index), p->tensor_bytes);
-        most = larger(most, plan_add(plan_add(alto, done), larger(sorting, slicing)));
+        uint64_t one = plan_add(done, larger(sorting, slicing));
+        most = larger(most, plan_add(plan_add(alto, left), one));
     }
-    return plan_add(most, r->nonzero_bytes);
+    return larger(most, plan_add(lines, p->replicas > 0 ? alto : 0));
 }
 
 void plan_in_memory(struct plan *p, int replicas)

@@ -32,6 +32,9 @@ enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error);
 /* Writes the coordinates (order) of nonzero i. */
 void coo_coordinates(const struct coo *x, uint64_t i, uint32_t *coordinate);
 
+/* Frees the arrays of coordinates; shape, nnz and values stay. */
+void coo_free_indices(struct coo *x);
+
 /* Frees the arrays and empties *x; accepts a half-built or an empty one. */
 void coo_free(struct coo *x);
 

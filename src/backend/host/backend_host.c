@@ -35,6 +35,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
         .row_bytes = options->rank * precision_bytes(options->precision),
         .slice_bytes =
             host_slices_bytes(tensor->shape.order, tensor->nnz, shape_longest(&tensor->shape)),
+        .spends = options->spends,
         .nonzero_bytes = coo_bytes(tensor->shape.order, tensor->nnz),
         .model_bytes = options->models * ktensor_bytes(&tensor->shape, options->rank),
         .budget = machine_memory_budget(options->host_memory),
@@ -127,8 +128,9 @@ static enum status open_host(void **state, const struct tensor_source *source,
     h->rules = options->rules;
     h->norm_sq = source->norm_sq;
 
-    enum status status =
-        h->is_empty ? STATUS_OK : host_sweep_open(&h->sweep, x, plan, progress, error);
+    enum status status = h->is_empty
+                             ? STATUS_OK
+                             : host_sweep_open(&h->sweep, x, source->spent, plan, progress, error);
     h->sweep.precision = options->precision;
     if (status == STATUS_OK)
         status = allocate_matrices(h, options, error);
