@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/map_guard.h"
+#include "base/memory.h"
 #include "base/printable.h"
 #include "base/version.h"
 #include "commands/command_table.h"
@@ -97,6 +98,7 @@ int main(int argc, char **argv)
 {
     occupy_standard_streams();
     ignore_signals();
+    memory_return_freed();
     if (argc < 2) {
         command_usage(stderr);
         return STATUS_INPUT;

@@ -81,7 +81,7 @@ enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
                             struct tensor_input *input, const struct backend_options *options,
                             const struct plan_forced *forced, struct progress *progress,
                             struct error *error);
-enum status backend_open_prepared(struct backend *b, const struct tensor_input *input,
+enum status backend_open_prepared(struct backend *b, struct tensor_input *input,
                                   const struct backend_options *options, struct progress *progress,
                                   struct error *error);
 

@@ -43,6 +43,8 @@ struct backend_options {
     uint64_t memory;       /* bytes of device memory that may be used; 0: 15/16 of what is free */
     uint64_t host_memory;  /* bytes of host memory that may be used; 0: MACHINE_MEMORY_SHARE of
                             * what is available                                                 */
+    bool spends;     /* the nonzeros that the backend is opened from are not needed afterwards */
+    uint64_t models; /* models that the caller keeps in host memory beside the backend    */
 };
 
 /* How fast the machine moves rows of R entries, measured. */
@@ -80,6 +82,7 @@ struct backend_device {
  * several ranks, x is this rank's part. */
 struct tensor_source {
     const struct coo *x;
+    struct coo *spent; /* NULL, or x, whose arrays opening may take or free (blco.h)             */
     const struct blco_file *file;
     const char *file_name; /* of the file, for messages; not owned                              */
     bool parts; /* the file has the nonzeros of all ranks; x has about the number of this rank's

@@ -147,6 +147,7 @@ static enum status take_norm(struct backend *b, struct tensor_source *known, str
             STATUS_OK)
             return error->status;
         known->x = scaled;
+        known->spent = NULL;
         if (sum_norms(known, error) != STATUS_OK)
             return error->status;
     }
@@ -213,12 +214,14 @@ enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
     return status;
 }
 
-enum status backend_open_prepared(struct backend *b, const struct tensor_input *input,
+enum status backend_open_prepared(struct backend *b, struct tensor_input *input,
                                   const struct backend_options *options, struct progress *progress,
                                   struct error *error)
 {
-    const struct tensor_source source = {
-        .x = &input->x, .file = input->unread ? &input->file : NULL, .file_name = input->file.name};
+    const struct tensor_source source = {.x = &input->x,
+                                         .spent = options->spends ? &input->x : NULL,
+                                         .file = input->unread ? &input->file : NULL,
+                                         .file_name = input->file.name};
     return build(b, &source, options, progress, error);
 }
 

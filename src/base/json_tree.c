@@ -3,16 +3,17 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/filemap.h"
+#include "base/infile.h"
 #include "base/memory.h"
 
 enum status json_tree_read(struct json_tree *tree, const char *path, struct error *error)
 {
-    struct filemap map;
+    size_t size;
+    char *text = infile_whole(path, &size, error);
     *tree = (struct json_tree){0};
-    if (filemap_open(&map, path, error) == STATUS_OK)
-        json_tree_parse(tree, (const char *)map.bytes, map.size, path, error);
-    filemap_close(&map);
+    if (text)
+        json_tree_parse(tree, text, size, path, error);
+    memory_free(text);
     return error->status;
 }
 

@@ -1,5 +1,6 @@
 #include "base/machine.h"
 
+#include <math.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -21,7 +22,8 @@ uint64_t machine_memory_available(void)
 
 uint64_t machine_memory_budget(uint64_t limit)
 {
-    return limit ? limit : (uint64_t)(MACHINE_MEMORY_SHARE * (double)machine_memory_available());
+    double had = (double)machine_memory_available() + (double)machine_memory_in_use();
+    return limit ? limit : (uint64_t)fmin(MACHINE_MEMORY_SHARE * had, (double)(UINT64_MAX / 2));
 }
 
 uint64_t machine_memory_in_use(void)

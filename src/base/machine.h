@@ -8,11 +8,12 @@
  * limits of memory_limits.h leave, whichever is less; UINT64_MAX where neither is known. */
 uint64_t machine_memory_available(void);
 
-/* Share of machine_memory_available() used without --host-memory. */
+/* Share of machine_memory_available(), and of what this process has taken of it, used without
+ * --host-memory. */
 #define MACHINE_MEMORY_SHARE 0.8
 
-/* Bytes of memory that may be used: `limit`, or MACHINE_MEMORY_SHARE of what is available where
- * `limit` is 0. */
+/* Bytes of memory that this process may have in all, what it has now included: `limit`, or where
+ * `limit` is 0, MACHINE_MEMORY_SHARE of what it has and of what is available. */
 uint64_t machine_memory_budget(uint64_t limit);
 
 /* Bytes that this process holds in memory now, without mapped files; 0 where the system does not

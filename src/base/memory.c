@@ -13,6 +13,7 @@
 #define ALIGNMENT 64
 #define PAGE      4096
 #define COPIED    ((size_t)1 << 20) /* bytes that a thread copies at a time */
+#define RETURNED  (1 << 20) /* bytes of an array that the system gets back when it is freed */
 
 /* Arrays from this size on ask for huge pages: a first touch then costs a third as much, and
  * scattered access misses the translation buffers less. */
@@ -130,6 +131,13 @@ char *memory_text(struct error *error, const char *format, ...)
 void memory_free(void *array)
 {
     free(array);
+}
+
+void memory_return_freed(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, RETURNED); /* left alone, the threshold rises to 32 MiB */
+#endif
 }
 
 void memory_give_back(void)

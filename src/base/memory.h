@@ -36,6 +36,10 @@ void memory_free(void *array);
 /* memcpy; of many bytes by all OpenMP threads. */
 void memory_copy(void *to, const void *from, size_t bytes);
 
+/* From now on arrays of a megabyte or more go back to the system as soon as they are freed, so that
+ * what is planned for one array after the other is not held for both. For main alone. */
+void memory_return_freed(void);
+
 /* Gives the pages of freed arrays, which the allocator may keep for later arrays, back to the
  * system. */
 void memory_give_back(void);

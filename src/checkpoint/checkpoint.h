@@ -41,8 +41,13 @@ struct checkpoint_about {
 
 /* A checkpoint that was read. Arrays are in the map, not to be written to. */
 struct checkpoint {
-    const char *name; /* for messages; not owned */
-    struct filemap map;
+    const char *name;   /* for messages; not owned                                             */
+    struct filemap map; /* may change with the file: what is judged is copied, the arrays below
+                         * are numbers of any kind                                             */
+    union {
+        struct checkpoint_header header;
+        char bytes[CHECKPOINT_PAGE];
+    } page; /* a copy of the first page */
     struct checkpoint_about about;
     uint64_t crc;           /* of the header, which has the others: tells checkpoints apart */
     struct ktensor model;   /* lambda, and the factor matrices as they stand (carried.h)    */
@@ -52,11 +57,11 @@ struct checkpoint {
     struct carried second_carried;
 };
 
-/* Maps the file and checks it, but of the pieces' checksums only those of a share: of `shares`
- * processes each is to check its own. Takes no memory that a damaged file could ask for. The caller
- * closes *c, which is empty on failure; `path` outlives *c. By all OpenMP threads. STATUS_INPUT
- * where the file cannot be read, is damaged or cut off, of another version, or of a machine with
- * another byte order. */
+/* Maps the file and checks it, but of the pieces' checksums
+ * only those of a share: of `shares` processes each is to check its own. Takes no memory that a
+ * damaged file could ask for. The caller closes *c, which is empty on failure; `path` outlives *c.
+ * By all OpenMP threads. STATUS_INPUT where the file cannot be read, is damaged or cut off, of
+ * another version, or of a machine with another byte order; STATUS_MEMORY. */
 enum status checkpoint_open(struct checkpoint *c, const char *path, int share, int shares,
                             struct error *error);
 

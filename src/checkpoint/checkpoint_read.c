@@ -6,31 +6,35 @@
 
 #include "checkpoint/checkpoint.h"
 
-static const struct checkpoint_header *header_of(const struct checkpoint *c)
-{
-    return (const void *)c->map.bytes;
-}
-
-static const struct checkpoint_piece *pieces_of(const struct checkpoint *c)
-{
-    return (const void *)(c->map.bytes + header_of(c)->directory_offset);
-}
-
 static enum status damaged(const struct checkpoint *c, const char *what, struct error *error)
 {
     return error_set(error, STATUS_INPUT, "%s: damaged: %s", c->name, what);
 }
 
+/* Copies the first page, or what there is of it. */
+static enum status copy_page(struct checkpoint *c, struct error *error)
+{
+    size_t size = c->map.size;
+    memcpy(c->page.bytes, c->map.bytes, size < CHECKPOINT_PAGE ? size : CHECKPOINT_PAGE);
+    if (memcmp(c->page.bytes, CHECKPOINT_MAGIC, CHECKPOINT_MAGIC_BYTES) != 0)
+        return error_set(error, STATUS_INPUT, "%s: not a checkpoint of blco", c->name);
+    if (size < CHECKPOINT_PAGE)
+        return error_set(error, STATUS_INPUT, "%s: cut off: %zu bytes, expected at least %d",
+                         c->name, size, CHECKPOINT_PAGE);
+    return STATUS_OK;
+}
+
+/* A copy of piece i of the directory, which lies within the file. */
+static struct checkpoint_piece piece_at(const struct checkpoint *c, uint64_t i)
+{
+    struct checkpoint_piece p;
+    memcpy(&p, c->map.bytes + c->page.header.directory_offset + i * sizeof p, sizeof p);
+    return p;
+}
+
 static enum status check_version(const struct checkpoint *c, struct error *error)
 {
-    const struct filemap *map = &c->map;
-    const struct checkpoint_header *h = header_of(c);
-    if (map->size < CHECKPOINT_MAGIC_BYTES ||
-        memcmp(map->bytes, CHECKPOINT_MAGIC, CHECKPOINT_MAGIC_BYTES) != 0)
-        return error_set(error, STATUS_INPUT, "%s: not a checkpoint of blco", c->name);
-    if (map->size < CHECKPOINT_PAGE)
-        return error_set(error, STATUS_INPUT, "%s: cut off: %zu bytes, expected at least %d",
-                         c->name, map->size, CHECKPOINT_PAGE);
+    const struct checkpoint_header *h = &c->page.header;
     if (h->byte_order == __builtin_bswap32(CHECKPOINT_BYTE_ORDER))
         return error_set(error, STATUS_INPUT,
                          "%s: written by a machine with another byte order than this one", c->name);
@@ -39,11 +43,11 @@ static enum status check_version(const struct checkpoint *c, struct error *error
         return error_set(error, STATUS_INPUT,
                          "%s: version %u of the format, but this blco reads versions %d to %d",
                          c->name, h->version, CHECKPOINT_OLDEST, CHECKPOINT_VERSION);
-    if (h->byte_order != CHECKPOINT_BYTE_ORDER || h->header_crc != checkpoint_page_crc(map->bytes))
+    if (h->byte_order != CHECKPOINT_BYTE_ORDER || h->header_crc != checkpoint_page_crc(h))
         return damaged(c, "the header's checksum is wrong", error);
-    if (h->file_bytes > map->size)
+    if (h->file_bytes > c->map.size)
         return error_set(error, STATUS_INPUT, "%s: cut off: %zu bytes, expected %ju", c->name,
-                         map->size, (uintmax_t)h->file_bytes);
+                         c->map.size, (uintmax_t)h->file_bytes);
     return STATUS_OK;
 }
 
@@ -72,7 +76,7 @@ static bool precision_is_possible(const struct checkpoint_header *h)
 /* Whether a header with a good checksum has possible values that do not contradict each other. */
 static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *l)
 {
-    const struct checkpoint_header *h = header_of(c);
+    const struct checkpoint_header *h = &c->page.header;
     uint64_t size = c->map.size;
     if (h->order < 1 || h->order > MAX_ORDER || h->nnz < 1 || h->nnz > MAX_NNZ || h->rank < 1 ||
         h->iterations < 1 || h->iterations > INT_MAX || !precision_is_possible(h) ||
@@ -100,9 +104,9 @@ static bool has_rows(const struct checkpoint *c, const struct checkpoint_layout 
 {
     uint64_t rows = 0;
     while (rows < m->rows) {
-        if (*next == header_of(c)->pieces)
+        if (*next == c->page.header.pieces)
             return false;
-        const struct checkpoint_piece *p = &pieces_of(c)[(*next)++];
+        const struct checkpoint_piece one = piece_at(c, (*next)++), *p = &one;
         if (p->kind != m->kind || p->version != 1 || p->mode != (uint32_t)(m->mode + 1) ||
             p->first != rows || p->rows < 1 || p->rows > m->rows - rows ||
             p->offset != m->offset + rows * l->row_bytes || p->bytes != p->rows * l->row_bytes)
@@ -116,9 +120,9 @@ static bool has_rows(const struct checkpoint *c, const struct checkpoint_layout 
 static enum status check_other_pieces(const struct checkpoint *c, uint64_t next, uint64_t end,
                                       struct error *error)
 {
-    const struct checkpoint_header *h = header_of(c);
+    const struct checkpoint_header *h = &c->page.header;
     for (; next < h->pieces; next++) {
-        const struct checkpoint_piece *p = &pieces_of(c)[next];
+        const struct checkpoint_piece one = piece_at(c, next), *p = &one;
         if (p->offset != end || p->bytes > h->directory_offset - end)
             return damaged(c, "its pieces do not fit together", error);
         if (!(p->flags & CHECKPOINT_MAY_SKIP))
@@ -134,9 +138,10 @@ static enum status check_other_pieces(const struct checkpoint *c, uint64_t next,
 static enum status check_directory(const struct checkpoint *c, const struct checkpoint_layout *l,
                                    struct error *error)
 {
-    const struct checkpoint_header *h = header_of(c);
+    const struct checkpoint_header *h = &c->page.header;
     uint64_t bytes = h->pieces * sizeof(struct checkpoint_piece), next = 0;
-    if (h->directory_crc != crc64_ecma_refl(0, (const uint8_t *)pieces_of(c), bytes))
+    const uint8_t *directory = (const uint8_t *)c->map.bytes + h->directory_offset;
+    if (h->directory_crc != crc64_ecma_refl(0, directory, bytes))
         return damaged(c, "the directory's checksum is wrong", error);
     for (int i = 0; i < l->count; i++)
         if (!has_rows(c, l, &l->matrix[i], &next))
@@ -147,11 +152,13 @@ static enum status check_directory(const struct checkpoint *c, const struct chec
 static enum status check_pieces(const struct checkpoint *c, int share, int shares,
                                 struct error *error)
 {
-    uint64_t pieces = header_of(c)->pieces, bad = 0;
+    uint64_t pieces = c->page.header.pieces, bad = 0;
 #pragma omp parallel for schedule(dynamic) reduction(+ : bad)
     for (uint64_t i = (uint64_t)share; i < pieces; i += (uint64_t)shares) {
-        const struct checkpoint_piece *p = &pieces_of(c)[i];
-        bad += p->crc != crc64_ecma_refl(0, (const uint8_t *)c->map.bytes + p->offset, p->bytes);
+        const struct checkpoint_piece p = piece_at(c, i);
+        bad += p.offset > c->map.size || p.bytes > c->map.size - p.offset ||
+               p.crc != crc64_ecma_refl(0, (const uint8_t *)c->map.bytes + p.offset, p.bytes);
+        filemap_let_go(&c->map, p.offset, p.offset + p.bytes);
     }
     return bad ? damaged(c, "a checksum is wrong", error) : STATUS_OK;
 }
@@ -181,7 +188,7 @@ static void fill_momentum(struct checkpoint_about *a, const struct checkpoint_he
 
 static void fill_about(struct checkpoint *c)
 {
-    const struct checkpoint_header *h = header_of(c);
+    const struct checkpoint_header *h = &c->page.header;
     c->crc = h->header_crc;
     c->about = (struct checkpoint_about){
         .tensor = {.shape = shape_of((int)h->order, h->dims), .nnz = h->nnz, .hash = h->hash},
@@ -242,7 +249,8 @@ enum status checkpoint_open(struct checkpoint *c, const char *path, int share, i
 {
     struct checkpoint_layout l;
     *c = (struct checkpoint){.name = path};
-    if (filemap_open(&c->map, path, error) == STATUS_OK && check_version(c, error) == STATUS_OK) {
+    if (filemap_open(&c->map, path, error) == STATUS_OK && copy_page(c, error) == STATUS_OK &&
+        check_version(c, error) == STATUS_OK) {
         if (!is_consistent(c, &l))
             damaged(c, "its header contradicts itself", error);
         else if (check_directory(c, &l, error) == STATUS_OK)

@@ -192,7 +192,9 @@ enum status cmd_common_set(void *settings, int key, const char *text, struct err
     case CMD_KEY_MEMORY:
         return cli_size("--memory", text, &common->options.memory, error);
     case CMD_KEY_HOST_MEMORY:
-        return cli_size("--host-memory", text, &common->options.host_memory, error);
+        cli_size("--host-memory", text, &common->options.host_memory, error);
+        common->tns.memory = common->options.host_memory;
+        break;
     case CMD_KEY_CONFLICT:
         return set_conflict(common, text, error);
     case CMD_KEY_PRECISION:

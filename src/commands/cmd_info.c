@@ -65,6 +65,12 @@ static enum status take_census(struct info_findings *f, const struct coo_pieces 
     return error->status;
 }
 
+/* Bytes that counters may take beside so many bytes of nonzeros. */
+static uint64_t counters_beside(const struct info_findings *f, uint64_t nonzeros)
+{
+    return f->memory > nonzeros + LEAST_COUNTERS ? f->memory - nonzeros : LEAST_COUNTERS;
+}
+
 static enum status gather_text(struct info_findings *f, const char *path,
                                const struct tns_options *options, struct progress *progress,
                                struct error *error)
@@ -74,6 +80,7 @@ static enum status gather_text(struct info_findings *f, const char *path,
     f->entries = f->report.text.entries;
     f->tensor = (struct plan_tensor){.shape = f->x.shape, .nnz = f->x.nnz};
     struct coo_pieces pieces = coo_in_one_piece(&f->x);
+    f->memory = counters_beside(f, coo_bytes(f->x.shape.order, f->x.nnz));
     if (cmd_check_grid(&f->wanted, f->x.shape.order, error) == STATUS_OK && f->x.nnz > 0 &&
         coo_statistics(&f->x, f->memory, &f->statistics, progress, error) == STATUS_OK)
         take_census(f, &pieces, progress, error);
@@ -97,8 +104,8 @@ static enum status decode_statistics(struct info_findings *f, struct decoder *d,
 {
     struct coo_pieces pieces = {.shape = f->x.shape, .nnz = f->x.nnz, .each = decode, .pieces = d};
     d->segments = blco_pieces_length(&d->file, f->memory / 4);
-    uint64_t piece = blco_file_nnz(&d->file, 0, d->segments) * (4 * (uint64_t)f->x.shape.order + 8);
-    uint64_t counters = f->memory > piece + LEAST_COUNTERS ? f->memory - piece : LEAST_COUNTERS;
+    uint64_t piece = coo_bytes(f->x.shape.order, blco_file_nnz(&d->file, 0, d->segments));
+    uint64_t counters = counters_beside(f, piece);
     double start = clock_now();
     progress_stage(progress, "reading %s", d->file.name);
     if (coo_pieces_statistics(&pieces, counters, &f->statistics, progress, error) == STATUS_OK) {
@@ -294,6 +301,8 @@ int cmd_info(int argc, char **argv, struct error *error)
     cmd_common_init(common);
     acceleration_ask(ACCELERATE_AUTO, &common->options);
     common->options.rank = 16;
+    common->options.models = 1;
+    common->options.spends = true;
     if (cli_parse(argc, argv, cmd_info_sections, set_option, &settings, &first, error) !=
             STATUS_OK ||
         cmd_common_answered(common, cmd_info_help))

@@ -340,10 +340,18 @@ enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct
     return error->status;
 }
 
+/* The models of all starts, and what a checkpoint is written from, with both models of momentum. */
+static uint64_t models_kept(const struct cpd_settings *s)
+{
+    return (uint64_t)(s->starts > 0 ? s->starts : 1) + (s->checkpoint ? 2 : 0);
+}
+
 /* Of several ranks, the stem is the beginning of each rank's. */
 static void settle_ranks(struct cpd_settings *s)
 {
     s->common.options.rank = s->ranks.first;
+    s->common.options.models = models_kept(s);
+    s->common.options.spends = !several_ranks(s);
     if (!several_ranks(s))
         return;
     s->core_consistency = true;

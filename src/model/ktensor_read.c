@@ -63,7 +63,7 @@ static enum status matrix_file_read(const struct matrix_file *f, uint64_t rows, 
                                     struct error *error)
 {
     if (f->npy)
-        return npy_matrix(&f->array, f->path, rows, matrix, error);
+        return npy_matrix(&f->array, rows, matrix, error);
     return model_text_matrix(&f->text, 0, rows, f->cols, matrix, error);
 }
 

@@ -75,7 +75,7 @@ static enum status take_header(struct ktns *f, uint64_t *order, uint64_t *dims, 
                          "%s: %" PRIu64 " lines that are not blank, expected %" PRIu64
                          " for these lengths",
                          f->text.path, f->text.items, items);
-    if (__builtin_mul_overflow(rows, *rank, &numbers) || numbers > f->text.map.size / 2)
+    if (__builtin_mul_overflow(rows, *rank, &numbers) || numbers > f->text.size / 2)
         return error_set(error, STATUS_INPUT, "%s: too short for rank %" PRIu64, f->text.path,
                          *rank);
     return STATUS_OK;

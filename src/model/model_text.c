@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/infile.h"
 #include "base/memory.h"
 #include "base/number.h"
 
@@ -38,20 +39,20 @@ static const char *cut_line(const char *at, const char *end, struct text_line *l
 }
 
 /* The first byte from `near` on that begins a text line. */
-static size_t line_start(const struct filemap *map, size_t near)
+static size_t line_start(const struct model_text *t, size_t near)
 {
     if (near == 0)
         return 0;
-    if (near >= map->size)
-        return map->size;
-    const char *newline = memchr(map->bytes + near - 1, '\n', map->size - near + 1);
-    return newline ? (size_t)(newline - map->bytes) + 1 : map->size;
+    if (near >= t->size)
+        return t->size;
+    const char *newline = memchr(t->bytes + near - 1, '\n', t->size - near + 1);
+    return newline ? (size_t)(newline - t->bytes) + 1 : t->size;
 }
 
 static void count_lines(const struct model_text *t, uint64_t c)
 {
-    const char *at = t->map.bytes + t->section[c].begin;
-    const char *end = t->map.bytes + t->section[c + 1].begin;
+    const char *at = t->bytes + t->section[c].begin;
+    const char *end = t->bytes + t->section[c + 1].begin;
     uint64_t lines = 0, items = 0;
     struct text_line line;
     while (at < end) {
@@ -65,7 +66,7 @@ static void count_lines(const struct model_text *t, uint64_t c)
 
 static enum status index_lines(struct model_text *t, struct error *error)
 {
-    t->nsections = (t->map.size + SECTION_BYTES - 1) / SECTION_BYTES;
+    t->nsections = (t->size + SECTION_BYTES - 1) / SECTION_BYTES;
     t->section = memory_array(t->nsections + 1, sizeof *t->section, error);
     if (!t->section)
         return error->status;
@@ -73,7 +74,7 @@ static enum status index_lines(struct model_text *t, struct error *error)
     {
 #pragma omp for schedule(static)
         for (uint64_t c = 0; c <= t->nsections; c++)
-            t->section[c].begin = line_start(&t->map, c * SECTION_BYTES);
+            t->section[c].begin = line_start(t, c * SECTION_BYTES);
 #pragma omp for schedule(static)
         for (uint64_t c = 0; c < t->nsections; c++)
             count_lines(t, c);
@@ -93,14 +94,14 @@ static enum status index_lines(struct model_text *t, struct error *error)
 enum status model_text_open(struct model_text *t, const char *path, struct error *error)
 {
     *t = (struct model_text){.path = path};
-    if (filemap_open(&t->map, path, error) != STATUS_OK)
+    if (!(t->bytes = infile_whole(path, &t->size, error)))
         goto fail;
-    if (t->map.size > 1 && memcmp(t->map.bytes, "\x1f\x8b", 2) == 0) {
+    if (t->size > 1 && memcmp(t->bytes, "\x1f\x8b", 2) == 0) {
         error_set(error, STATUS_INPUT, "%s: is compressed by gzip, expected plain text: gzip -d",
                   path);
         goto fail;
     }
-    if (t->map.size > 0 && t->map.bytes[t->map.size - 1] != '\n') {
+    if (t->size > 0 && t->bytes[t->size - 1] != '\n') {
         error_set(error, STATUS_INPUT, "%s: the last line has no end: the file was cut off", path);
         goto fail;
     }
@@ -114,7 +115,7 @@ fail:
 
 void model_text_close(struct model_text *t)
 {
-    filemap_close(&t->map);
+    memory_free(t->bytes);
     memory_free(t->section);
     *t = (struct model_text){0};
 }
@@ -136,7 +137,7 @@ static uint64_t section_of(const struct model_text *t, uint64_t item)
 struct text_line model_text_item(const struct model_text *t, uint64_t item)
 {
     const struct text_section *section = &t->section[section_of(t, item)];
-    const char *at = t->map.bytes + section->begin, *end = t->map.bytes + t->map.size;
+    const char *at = t->bytes + section->begin, *end = t->bytes + t->size;
     uint64_t passed = section->item;
     struct text_line line = {.number = section->line};
     do {
@@ -256,8 +257,8 @@ struct matrix {
 static enum status read_section(const struct model_text *t, uint64_t c, const struct matrix *m,
                                 struct error *error)
 {
-    const char *at = t->map.bytes + t->section[c].begin;
-    const char *end = t->map.bytes + t->section[c + 1].begin;
+    const char *at = t->bytes + t->section[c].begin;
+    const char *end = t->bytes + t->section[c + 1].begin;
     uint64_t item = t->section[c].item;
     struct text_line line = {.number = t->section[c].line};
     while (at < end && item < m->first + m->rows) {

@@ -1,16 +1,17 @@
-/* Reads a text file of numbers, which is mapped and parsed by all OpenMP threads. The items of a
+/* Reads a text file of numbers, which all OpenMP threads parse. The items of a
  * file are its text lines that are not blank; "line" means a text line here. */
 #ifndef BLCO_MODEL_TEXT_H
 #define BLCO_MODEL_TEXT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/filemap.h"
 
 struct model_text {
     const char *path; /* for messages; not owned */
-    struct filemap map;
+    char *bytes;      /* (size) of the whole file; owned */
+    size_t size;
     uint64_t items;               /* number of text lines that are not blank    */
     uint64_t lines;               /* number of text lines                       */
     uint64_t nsections;           /* of whole text lines; a thread reads one    */
@@ -22,7 +23,7 @@ struct text_line {
     uint64_t number;         /* of the text line in the file, from 1 */
 };
 
-/* Maps the file and counts its text lines. The caller closes *t, which is empty on failure; `path`
+/* Reads the file and counts its text lines. The caller closes *t, which is empty on failure; `path`
  * outlives *t. STATUS_INPUT, also if the file is compressed, or if the last text line has no
  * newline: then the file was cut off, perhaps within a number. STATUS_MEMORY. */
 enum status model_text_open(struct model_text *t, const char *path, struct error *error);
@@ -30,7 +31,7 @@ enum status model_text_open(struct model_text *t, const char *path, struct error
 /* Accepts an empty *t. */
 void model_text_close(struct model_text *t);
 
-/* Returns item number `item`, from 0, less than t->items. It points into the map. */
+/* Returns item number `item`, from 0, less than t->items. It points into t->bytes. */
 struct text_line model_text_item(const struct model_text *t, uint64_t item);
 
 /* *value = the next number of the line; line->begin moves to what follows. STATUS_INPUT if there is

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/number.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -14,6 +15,7 @@
 #define MAGIC       "\x93NUMPY"
 #define MAGIC_BYTES 6
 #define HEADER_MAX  128
+#define SOME_ROWS   4096 /* of a column that are read at a time */
 
 /* Writes the header to header[0..HEADER_MAX). Returns its size in bytes, a multiple of 64. */
 static size_t make_header(uint64_t rows, uint64_t cols, char *header)
@@ -178,70 +180,116 @@ static enum status read_dictionary(struct npy *a, const char *path, struct curso
     return STATUS_OK;
 }
 
-static enum status read_header(struct npy *a, const char *path, struct error *error)
+/* The bytes of the file before its header's text, and of that text; *prefix and *length are 0 where
+ * the file is refused. */
+static enum status measure_header(const struct npy *a, size_t *prefix, size_t *length,
+                                  struct error *error)
 {
-    const unsigned char *bytes = (const unsigned char *)a->map.bytes;
-    size_t size = a->map.size;
+    const char *path = a->in.name;
+    unsigned char bytes[MAGIC_BYTES + 6] = {0};
+    uint64_t size = a->in.size;
+    *prefix = *length = 0;
+    if (infile_read(&a->in, bytes, size < sizeof bytes ? size : sizeof bytes, 0, error) !=
+        STATUS_OK)
+        return error->status;
     if (size == 0)
         return refuse(path, "is empty, expected a .npy file", error);
     if (size < MAGIC_BYTES || memcmp(bytes, MAGIC, MAGIC_BYTES) != 0)
         return refuse(path, "not a .npy file: it does not begin with \\x93NUMPY", error);
-    if (size < MAGIC_BYTES + 6)
+    if (size < sizeof bytes)
         return refuse(path, "the file ends within the .npy header", error);
     int version = bytes[MAGIC_BYTES];
     if (version < 1 || version > 3)
         return error_set(error, STATUS_INPUT, "%s: .npy format %d, expected 1 to 3", path, version);
-    size_t prefix = version == 1 ? MAGIC_BYTES + 4 : MAGIC_BYTES + 6;
-    size_t length = bytes[8] | (size_t)bytes[9] << 8;
+    size_t before = version == 1 ? MAGIC_BYTES + 4 : MAGIC_BYTES + 6;
+    size_t text = bytes[8] | (size_t)bytes[9] << 8;
     if (version > 1)
-        length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
-    if (length > size - prefix)
+        text |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    if (text > size - before)
         return refuse(path, "the file ends within the .npy header", error);
-    a->contents = a->map.bytes + prefix + length;
+    *prefix = before;
+    *length = text;
+    return STATUS_OK;
+}
 
-    struct cursor c = {a->map.bytes + prefix, a->contents};
-    if (read_dictionary(a, path, c, error) != STATUS_OK)
+static enum status read_header(struct npy *a, struct error *error)
+{
+    size_t prefix, length;
+    if (measure_header(a, &prefix, &length, error) != STATUS_OK)
         return error->status;
-    uint64_t expected, found = size - prefix - length;
+    char *text = memory_array(length, 1, error);
+    if (text && infile_read(&a->in, text, length, prefix, error) == STATUS_OK)
+        read_dictionary(a, a->in.name, (struct cursor){text, text + length}, error);
+    memory_free(text);
+    if (error->status != STATUS_OK)
+        return error->status;
+    a->contents = prefix + length;
+    uint64_t expected, found = a->in.size - a->contents;
     if (__builtin_mul_overflow(a->rows, a->cols, &expected) ||
         __builtin_mul_overflow(expected, sizeof(double), &expected) || found != expected)
         return error_set(error, STATUS_INPUT,
                          "%s: %" PRIu64 " bytes of entries do not make %" PRIu64 " x %" PRIu64
                          " numbers of 8 bytes: the file was cut off or is damaged",
-                         path, found, a->rows, a->cols);
+                         a->in.name, found, a->rows, a->cols);
     return STATUS_OK;
 }
 
 enum status npy_open(struct npy *a, const char *path, struct error *error)
 {
     *a = (struct npy){0};
-    if (filemap_open(&a->map, path, error) != STATUS_OK || read_header(a, path, error) != STATUS_OK)
+    if (infile_open(&a->in, path, error) != STATUS_OK || read_header(a, error) != STATUS_OK)
         npy_close(a);
     return error->status;
 }
 
 void npy_close(struct npy *a)
 {
-    filemap_close(&a->map);
+    infile_close(&a->in);
     *a = (struct npy){0};
 }
 
-enum status npy_matrix(const struct npy *a, const char *path, uint64_t rows, double *matrix,
-                       struct error *error)
+/* Reads rows [first, first + count) of a file that has one column after the other. */
+static enum status read_rows(const struct npy *a, uint64_t first, uint64_t count, double *matrix,
+                             struct error *error)
 {
-    uint64_t row_step = a->column_major ? 1 : a->cols, col_step = a->column_major ? a->rows : 1;
+    double some[SOME_ROWS];
+    for (uint64_t r = 0; r < a->cols; r++) {
+        uint64_t at = a->contents + (r * a->rows + first) * sizeof *some;
+        if (infile_read(&a->in, some, count * sizeof *some, at, error) != STATUS_OK)
+            return error->status;
+        for (uint64_t k = 0; k < count; k++)
+            matrix[(first + k) * a->cols + r] = some[k];
+    }
+    return STATUS_OK;
+}
+
+static enum status read_columns(const struct npy *a, uint64_t rows, double *matrix,
+                                struct error *error)
+{
+#pragma omp parallel for schedule(dynamic)
+    for (uint64_t i = 0; i < rows; i += SOME_ROWS) {
+        struct error own = {0};
+        if (read_rows(a, i, rows - i < SOME_ROWS ? rows - i : SOME_ROWS, matrix, &own) != STATUS_OK)
+#pragma omp critical(npy_error)
+            *error = own;
+    }
+    return error->status;
+}
+
+enum status npy_matrix(const struct npy *a, uint64_t rows, double *matrix, struct error *error)
+{
     uint64_t wrong = UINT64_MAX; /* the first row with an entry that is not finite */
+    if ((a->column_major ? read_columns(a, rows, matrix, error)
+                         : infile_read(&a->in, matrix, array_bytes(rows, a->cols), a->contents,
+                                       error)) != STATUS_OK)
+        return error->status;
 #pragma omp parallel for schedule(static) reduction(min : wrong)
     for (uint64_t i = 0; i < rows; i++)
-        for (uint64_t r = 0; r < a->cols; r++) {
-            double x;
-            memcpy(&x, a->contents + (i * row_step + r * col_step) * sizeof x, sizeof x);
-            matrix[i * a->cols + r] = x;
-            if (!__builtin_isfinite(x) && i < wrong)
+        for (uint64_t r = 0; r < a->cols; r++)
+            if (!__builtin_isfinite(matrix[i * a->cols + r]) && i < wrong)
                 wrong = i;
-        }
     if (wrong == UINT64_MAX)
         return STATUS_OK;
-    return error_set(error, STATUS_INPUT, "%s: row %" PRIu64 ": not a finite number", path,
+    return error_set(error, STATUS_INPUT, "%s: row %" PRIu64 ": not a finite number", a->in.name,
                      wrong + 1);
 }

@@ -16,12 +16,13 @@ static void compare(bool *may, struct row_range *range, const struct packed_tens
 enum status part_segments(uint64_t **number, uint64_t *count, const struct blco_file *f,
                           const struct part *part, struct error *error)
 {
-    const struct packed_tensor p = packed_tensor_of_file(f);
-    bool *may = memory_array(p.nsegments, sizeof *may, error);
-    struct row_range *range = memory_array(p.nsegments, sizeof *range, error);
-    *number = memory_array(p.nsegments, sizeof **number, error);
+    struct packed_tensor p;
+    const uint64_t segments = f->header->nsegments;
+    bool *may = memory_array(segments, sizeof *may, error);
+    struct row_range *range = memory_array(segments, sizeof *range, error);
+    *number = memory_array(segments, sizeof **number, error);
     *count = 0;
-    if (may && range && *number) {
+    if (may && range && *number && packed_tensor_load_lines(&p, f, error) == STATUS_OK) {
         for (uint64_t s = 0; s < p.nsegments; s++)
             may[s] = true;
         for (int n = 0; n < p.shape.order; n++)
@@ -29,6 +30,7 @@ enum status part_segments(uint64_t **number, uint64_t *count, const struct blco_
         for (uint64_t s = 0; s < p.nsegments; s++)
             if (may[s])
                 (*number)[(*count)++] = s;
+        packed_tensor_free(&p);
     }
     memory_free(range);
     memory_free(may);

@@ -45,11 +45,15 @@ struct plan_request {
     bool second[MAX_ORDER]; /* [n]: for that, mode n has a second factor matrix */
 
     /* What the machine has. */
-    uint64_t row_bytes;    /* bytes of a factor matrix's row, padding included                    */
-    uint64_t sent_bytes;   /* bytes of a row in the array, as long as the longest mode, from which
-                            * rows go to other ranks; 0: they go from the factor matrices         */
-    uint64_t slice_bytes;  /* bytes of an ordering `mode n` that is kept as slices; 0: orderings are
-                            * kept as indices and values                                          */
+    uint64_t row_bytes;   /* bytes of a factor matrix's row, padding included                    */
+    uint64_t sent_bytes;  /* bytes of a row in the array, as long as the longest mode, from which
+                           * rows go to other ranks; 0: they go from the factor matrices         */
+    uint64_t slice_bytes; /* bytes of an ordering `mode n` that is kept as slices; 0: orderings are
+                           * kept as indices and values                                          */
+    uint64_t nonzero_bytes; /* bytes of the nonzeros' own arrays, which stay beside the orderings
+                             * until all are built; 0: they are not where MTTKRP runs            */
+    bool spends;           /* they are freed as soon as the orderings can do without them         */
+    uint64_t model_bytes;  /* bytes of models that the caller keeps where MTTKRP runs             */
     uint64_t budget;       /* bytes that may be used where MTTKRP runs, factors included          */
     uint64_t copies;       /* number of copies of M for `hierarchical`, at most                   */
     uint64_t waiting_rows; /* rows of sums that wait to be added to M, for `register`            */
@@ -72,7 +76,9 @@ struct plan {
     uint64_t factor_bytes;             /* factors, second ones, M, rows to send, Grams       */
     uint64_t copy_bytes;               /* of the largest set of copies for `hierarchical`, or of
                                         * what waits for `register`                         */
-    uint64_t total_bytes;              /* of all that takes from request.budget             */
+    uint64_t building_bytes;           /* of the nonzeros, the orderings and the sorts while the
+                                        * orderings are built, at their peak; 0: not counted   */
+    uint64_t total_bytes;              /* of all that takes from request.budget, at its peak */
     bool fits;                         /* both budgets have room                            */
 
     /* Where nothing else fits: orderings are packed in host memory (packed_tensor.h), and batches
@@ -124,6 +130,9 @@ bool plan_takes_packed(const struct plan *plan);
 /* Whether host_budget has room for the unpacked nonzeros (coordinates and values). Always true
  * where the backend cannot stream: then there is no other way. */
 bool plan_can_unpack(const struct plan_request *request);
+
+/* Bytes of a plan in memory while ALS runs: orderings, factors and copies. */
+uint64_t plan_running_bytes(const struct plan *plan);
 
 /* The number of orderings that are built before the first iteration. */
 int plan_orderings(const struct plan *plan);

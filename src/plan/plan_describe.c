@@ -57,8 +57,13 @@ static void describe_in_memory(const struct plan *plan, struct text *t)
            "memory: %d ordering%s of %s + factors %s + copies %s = %s of the "
            "%s that may be used\n",
            orderings, orderings == 1 ? "" : "s", NUMBER_SIZE(plan->tensor_bytes),
-           NUMBER_SIZE(plan->factor_bytes), NUMBER_SIZE(plan->copy_bytes), NUMBER_SIZE(plan->total_bytes),
-           NUMBER_SIZE(plan->request.budget));
+           NUMBER_SIZE(plan->factor_bytes), NUMBER_SIZE(plan->copy_bytes),
+           NUMBER_SIZE(plan_running_bytes(plan)), NUMBER_SIZE(plan->request.budget));
+    if (plan->building_bytes > 0)
+        append(t, "building: nonzeros, orderings and sorts take up to %s\n",
+               NUMBER_SIZE(plan->building_bytes));
+    if (plan->request.model_bytes > 0)
+        append(t, "beside that: %s for the model\n", NUMBER_SIZE(plan->request.model_bytes));
 }
 
 /* What it will be when each mode has its own ordering, which is taken to be as large as alto. */
@@ -91,8 +96,8 @@ static void describe_streamed(const struct plan *plan, struct text *t)
            "memory: what stays %s + %d queues %s + factors %s + copies %s = "
            "%s of the %s that may be used\n",
            NUMBER_SIZE(plan->resident_bytes), PLAN_SLOTS, NUMBER_SIZE(plan->flow_bytes),
-           NUMBER_SIZE(plan->factor_bytes), NUMBER_SIZE(plan->copy_bytes), NUMBER_SIZE(plan->total_bytes),
-           NUMBER_SIZE(plan->request.budget));
+           NUMBER_SIZE(plan->factor_bytes), NUMBER_SIZE(plan->copy_bytes),
+           NUMBER_SIZE(plan->total_bytes), NUMBER_SIZE(plan->request.budget));
 }
 
 void plan_describe(const struct plan *plan, const struct mode_groups *groups, char *text,
@@ -121,12 +126,17 @@ void plan_obstacle(const struct plan *plan, char *text, uint64_t size)
     const struct plan_request *r = &plan->request;
     char budget[NUMBER_SIZE_TEXT], factors[NUMBER_SIZE_TEXT], tensor[NUMBER_SIZE_TEXT];
     struct text t = {.to = text, .size = size};
-    uint64_t fixed = plan->factor_bytes + plan->copy_bytes;
+    uint64_t fixed = plan->factor_bytes + plan->copy_bytes + r->model_bytes;
     number_size(r->budget, budget);
     number_size(fixed < plan->factor_bytes ? UINT64_MAX : fixed, factors);
     if (fixed < plan->factor_bytes || fixed > r->budget) {
         append(&t, "factors of %s do not fit into the %s of memory that may be used", factors,
                budget);
+    } else if (!plan->streamed && plan->building_bytes > r->budget) {
+        append(&t,
+               "building an ordering of %" PRIu64 " nonzeros takes %s, more than the %s of memory "
+               "that may be used",
+               r->tensor.nnz, number_size(plan->building_bytes, tensor), budget);
     } else if (!plan->streamed) {
         append(
             &t,

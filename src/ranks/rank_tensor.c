@@ -160,7 +160,7 @@ static enum status open_text(struct rank_tensor *t, struct comm *c, const char *
     struct share share;
     struct coo_cleaning cleaning = {0};
     double start = clock_now();
-    share_read_text(&share, c, path, options, &sizes, TNS_MAPPED_WINDOW, progress, error);
+    share_read_text(&share, c, path, options, &sizes, progress, error);
     t->read_seconds = clock_now() - start;
     if (error->status == STATUS_OK && send_to_owners(t, c, &share, request, error) == STATUS_OK &&
         clean(t, c, path, &cleaning, error) == STATUS_OK) {

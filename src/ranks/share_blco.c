@@ -1,7 +1,6 @@
 #include "ranks/share_blco.h"
 
 #include "base/clock.h"
-#include "formats/blco/blco_pieces.h"
 #include "formats/blco/blco_sample.h"
 #include "formats/tensor_file.h"
 #include "ranks/file_identity.h"
@@ -18,7 +17,6 @@ static enum status decode_piece(struct share *s, const struct blco_file *f, uint
         share_append(s, &piece, error);
     else
         coo_free(&piece);
-    blco_pieces_let_go(f, begin, end);
     return error->status;
 }
 

@@ -56,18 +56,18 @@ static enum status parse(struct tns_text *t, const struct line_window *window, s
 /* Opens the file on the ranks that have not done so, and reads the header on each. */
 static enum status begin_share(struct reading *r, const char *path,
                                const struct tns_options *options, const struct tns_sizes *sizes,
-                               size_t mapped, struct error *error)
+                               struct error *error)
 {
     struct line_window window = {0};
     if (r->comm->rank > 0)
-        tns_text_open(&r->text, path, options, sizes, mapped, error);
+        tns_text_open(&r->text, path, options, sizes, error);
     if (error->status == STATUS_OK && tns_text_has_shares(&r->text) &&
         tns_text_next(&r->text, &window, error) == STATUS_OK && window.begin == window.end)
         tns_text_end(&r->text, 0, error);
     if (comm_agree_error(r->comm, error) != STATUS_OK)
         return error->status;
-    bool mappable = tns_text_has_shares(&r->text);
-    const struct file_identity mine = {mappable ? line_reader_file_bytes(r->text.reader) : 0,
+    bool regular = tns_text_has_shares(&r->text);
+    const struct file_identity mine = {regular ? line_reader_file_bytes(r->text.reader) : 0,
                                        r->text.head_bytes};
     ranks_same_file(r->comm, path, &mine, error);
     return comm_agree_error(r->comm, error);
@@ -76,7 +76,8 @@ static enum status begin_share(struct reading *r, const char *path,
 static enum status read_share(struct reading *r, struct error *error)
 {
     struct line_window window;
-    tns_text_take_share(&r->text, r->comm->rank, r->comm->size);
+    if (tns_text_take_share(&r->text, r->comm->rank, r->comm->size, error) != STATUS_OK)
+        return error->status;
     while (tns_text_next(&r->text, &window, error) == STATUS_OK && window.begin < window.end) {
         struct coo piece;
         if (parse(&r->text, &window, &piece, error) != STATUS_OK ||
@@ -200,7 +201,7 @@ static enum status finish(struct reading *r, struct error *error)
 
 enum status share_read_text(struct share *s, struct comm *c, const char *path,
                             const struct tns_options *options, const struct tns_sizes *sizes,
-                            size_t mapped, struct progress *progress, struct error *error)
+                            struct progress *progress, struct error *error)
 {
     struct reading r = {.share = s, .comm = c, .path = path, .progress = progress};
     int has_shares = 0;
@@ -208,7 +209,7 @@ enum status share_read_text(struct share *s, struct comm *c, const char *path,
     r.memory = machine_memory_budget(options->memory);
     if (options->memory == 0)
         r.memory /= (uint64_t)c->local_size;
-    if (c->rank == 0 && tns_text_open(&r.text, path, options, sizes, mapped, error) == STATUS_OK) {
+    if (c->rank == 0 && tns_text_open(&r.text, path, options, sizes, error) == STATUS_OK) {
         progress_stage(progress, "reading %s", r.text.name);
         has_shares = tns_text_has_shares(&r.text) && strcmp(path, "-") != 0;
     }
@@ -216,7 +217,7 @@ enum status share_read_text(struct share *s, struct comm *c, const char *path,
         comm_broadcast(c, 0, &has_shares, sizeof has_shares, error) == STATUS_OK) {
         if (!has_shares)
             read_and_deal(&r, error);
-        else if (begin_share(&r, path, options, sizes, mapped, error) == STATUS_OK)
+        else if (begin_share(&r, path, options, sizes, error) == STATUS_OK)
             read_share(&r, error);
     }
     if (comm_agree_error(c, error) != STATUS_OK || finish(&r, error) != STATUS_OK) {

@@ -7,10 +7,10 @@
 #include "formats/tns/tns_text.h"
 #include "ranks/share.h"
 
-/* share_read of text, in windows of these sizes, of `mapped` bytes where the file is mapped; as
- * tns_read says, on every rank with the message that one process gives. */
+/* share_read of text, in windows of these sizes; as tns_read says, on every rank with the message
+ * that one process gives. */
 enum status share_read_text(struct share *s, struct comm *c, const char *path,
                             const struct tns_options *options, const struct tns_sizes *sizes,
-                            size_t mapped, struct progress *progress, struct error *error);
+                            struct progress *progress, struct error *error);
 
 #endif

@@ -144,7 +144,7 @@ static enum status read_mode(struct mode_labels *m, int n, uint64_t length, stru
 {
     struct label_file f = {0};
     struct line_window window = {0};
-    if (line_reader_open(&f.reader, m->path, WINDOW, WINDOW, error) != STATUS_OK)
+    if (line_reader_open(&f.reader, m->path, WINDOW, error) != STATUS_OK)
         return error->status;
     f.name = line_reader_name(f.reader);
     m->first = memory_array(length, sizeof *m->first, error);

@@ -21,19 +21,24 @@ struct sorted {
 };
 
 /* Fills s->line and b->value; the values' bits travel as the sort's payload. */
-static enum status sort_short_lines(struct blco *b, struct sorted *s, struct error *error)
+static enum status sort_short_lines(struct blco *b, struct sorted *s, struct coo *spent,
+                                    struct error *error)
 {
     const struct coo *x = s->x;
-    uint64_t *payload = memory_array(x->nnz, sizeof *payload, error);
-    b->value = (double *)(void *)payload;
     s->line = memory_array(x->nnz, sizeof *s->line, error);
-    if (!payload || !s->line ||
-        ordering_line_words(&b->ordering, x, 0, NULL, s->line, error) != STATUS_OK)
+    if (!s->line || ordering_line_words(&b->ordering, x, 0, NULL, s->line, error) != STATUS_OK)
         return error->status;
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < x->nnz; i++)
-        memcpy(&payload[i], &x->value[i], sizeof *payload);
-    return radix_sort(s->line, payload, x->nnz, b->ordering.line_bits, error);
+    if (spent) {
+        b->value = spent->value;
+        spent->value = NULL;
+        coo_free_indices(spent);
+    } else {
+        b->value = memory_array(x->nnz, sizeof *b->value, error);
+        if (!b->value)
+            return error->status;
+        memory_copy(b->value, x->value, x->nnz * sizeof *b->value);
+    }
+    return radix_sort(s->line, (uint64_t *)(void *)b->value, x->nnz, b->ordering.line_bits, error);
 }
 
 /* Fills s->position. */
@@ -220,7 +225,8 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
     struct sorted s = {.x = x, .nnz = x->nnz};
     uint64_t most = options->max_block_nnz ? options->max_block_nnz : BLCO_MAX_BLOCK_NNZ;
     bool one_word = b->ordering.line_bits <= 64;
-    if ((one_word ? sort_short_lines(b, &s, error) : sort_long_lines(b, &s, error)) != STATUS_OK)
+    if ((one_word ? sort_short_lines(b, &s, options->spent, error)
+                  : sort_long_lines(b, &s, error)) != STATUS_OK)
         goto done;
     if (!one_word && options->index_bits == 0)
         widen_index(b, &s);

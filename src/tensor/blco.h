@@ -31,6 +31,8 @@ struct blco_options {
     int kind;               /* ORDERING_ALTO or a mode                                          */
     int index_bits;         /* 0: 64, or 128 where 64 would leave blocks of only a few nonzeros */
     uint64_t max_block_nnz; /* 0: BLCO_MAX_BLOCK_NNZ                                            */
+    struct coo *spent;      /* NULL, or the tensor, whose arrays are taken or freed when they are no
+                             * longer needed, so that less memory is held; its shape and nnz stay    */
 };
 
 #define BLCO_MAX_BLOCK_NNZ (UINT64_C(1) << 27)

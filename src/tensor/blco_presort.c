@@ -32,13 +32,16 @@ static uint64_t *natural_lines(struct ordering *natural, const struct coo *x, st
     return line;
 }
 
-enum status blco_presort_create(struct blco_presort *s, const struct coo *x, struct error *error)
+enum status blco_presort_create(struct blco_presort *s, const struct coo *x, struct coo *spent,
+                                struct error *error)
 {
     *s = (struct blco_presort){.shape = x->shape, .nnz = x->nnz, .norm_sq = coo_norm_sq(x)};
     ordering_common(&s->line_order, &x->shape);
 
     struct ordering natural;
     uint64_t *line = natural_lines(&natural, x, error);
+    if (spent)
+        coo_free_indices(spent);
     s->line = memory_array(x->nnz, sizeof *s->line, error);
     s->value = memory_array(x->nnz, sizeof *s->value, error);
     if (line && s->line && s->value) {
@@ -49,6 +52,10 @@ enum status blco_presort_create(struct blco_presort *s, const struct coo *x, str
                          (uint64_t *)(void *)s->value, x->nnz, low, s->line_order.line_bits, error);
     }
     memory_free(line);
+    if (spent) {
+        memory_free(spent->value);
+        spent->value = NULL;
+    }
     if (error->status != STATUS_OK)
         blco_presort_free(s);
     return error->status;

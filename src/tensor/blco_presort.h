@@ -19,9 +19,11 @@ struct blco_presort {
 bool blco_presort_possible(const struct shape *shape);
 
 /* Sorts the nonzeros of x, whose coordinates are distinct and lines at most 64 bits; faster where
- * the coordinates ascend, mode by mode. x is only read. By all OpenMP threads. The caller frees *s
- * with blco_presort_free. STATUS_MEMORY leaves *s empty. */
-enum status blco_presort_create(struct blco_presort *s, const struct coo *x, struct error *error);
+ * the coordinates ascend, mode by mode. x is only read, unless it is also
+ * `spent` (blco.h), which may be NULL. By all OpenMP threads. The caller frees *s with
+ * blco_presort_free. STATUS_MEMORY leaves *s empty. */
+enum status blco_presort_create(struct blco_presort *s, const struct coo *x, struct coo *spent,
+                                struct error *error);
 
 /* Frees the arrays and empties *s; accepts an empty one. */
 void blco_presort_free(struct blco_presort *s);

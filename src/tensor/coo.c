@@ -46,10 +46,17 @@ void coo_coordinates(const struct coo *x, uint64_t i, uint32_t *coordinate)
         coordinate[n] = x->index[n][i];
 }
 
+void coo_free_indices(struct coo *x)
+{
+    for (int n = 0; n < MAX_ORDER; n++) {
+        memory_free(x->index[n]);
+        x->index[n] = NULL;
+    }
+}
+
 void coo_free(struct coo *x)
 {
-    for (int n = 0; n < MAX_ORDER; n++)
-        memory_free(x->index[n]);
+    coo_free_indices(x);
     memory_free(x->value);
     memset(x, 0, sizeof *x);
 }

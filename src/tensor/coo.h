@@ -15,6 +15,12 @@ struct coo {
     double *value;              /* (nnz); owned                            */
 };
 
+/* Bytes of the arrays of `nnz` nonzeros. */
+static inline uint64_t coo_bytes(int order, uint64_t nnz)
+{
+    return nnz * ((uint64_t)order * sizeof(uint32_t) + sizeof(double));
+}
+
 /* Allocates a tensor of `nnz` nonzeros, uninitialised. The caller frees *x with coo_free.
  * STATUS_MEMORY leaves *x empty. */
 enum status coo_create(struct coo *x, const struct shape *shape, uint64_t nnz, struct error *error);
@@ -25,6 +31,9 @@ enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error);
 
 /* Writes the coordinates (order) of nonzero i. */
 void coo_coordinates(const struct coo *x, uint64_t i, uint32_t *coordinate);
+
+/* Frees the arrays of coordinates; shape, nnz and values stay. */
+void coo_free_indices(struct coo *x);
 
 /* Frees the arrays and empties *x; accepts a half-built or an empty one. */
 void coo_free(struct coo *x);

@@ -80,6 +80,34 @@ static void test_only_alto(void **state)
     assert_int_equal(p.conflict[3], CONFLICT_REGISTER);
 }
 
+/* Nonzeros that stay beside the orderings while these are built take from the budget, and fewer
+ * orderings are built; nonzeros that are spent take less. */
+static void test_building(void **state)
+{
+    (void)state;
+    struct plan_request r = request_of(UINT64_MAX);
+    struct plan p, spent;
+    r.nonzero_bytes = 24000000;
+    r.model_bytes = 1000;
+    plan_make(&p, &r);
+    /* the nonzeros, three orderings, and for the fourth the sorted pairs, their copies, and a sort */
+    assert_in_range(p.building_bytes, 24000000 + 6 * 16000000, 24000000 + 6 * 16000000 + 100000);
+    assert_int_equal(p.total_bytes, p.building_bytes + 1000);
+    r.spends = true;
+    plan_make(&spent, &r);
+    assert_int_equal(spent.building_bytes, p.building_bytes - 24000000);
+    uint64_t least = UINT64_MAX;
+    for (r.budget = spent.total_bytes; r.budget > 0; r.budget = p.total_bytes - 1) {
+        plan_make(&p, &r);
+        if (!p.fits)
+            break;
+        assert_true(p.total_bytes <= r.budget && p.building_bytes <= r.budget);
+        least = p.total_bytes;
+    }
+    /* alto alone: coordinates and values with the lines that they become, or the sort */
+    assert_int_equal(least, 32000000 + 1000);
+}
+
 static void test_nothing_fits(void **state)
 {
     (void)state;
@@ -209,6 +237,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes),         cmocka_unit_test(test_everything_fits),
         cmocka_unit_test(test_some_replicas), cmocka_unit_test(test_only_alto),
+        cmocka_unit_test(test_building),
         cmocka_unit_test(test_nothing_fits),  cmocka_unit_test(test_no_replicas),
         cmocka_unit_test(test_equal_lengths), cmocka_unit_test(test_forced),
         cmocka_unit_test(test_fallback_ends), cmocka_unit_test(test_monotone_in_budget),

@@ -21,8 +21,7 @@ struct job {
 static void read_one(struct comm *c, void *context, struct error *error)
 {
     struct job *job = context;
-    share_read_text(&job->share, c, path, &job->options, &job->sizes, job->sizes.window, NULL,
-                    error);
+    share_read_text(&job->share, c, path, &job->options, &job->sizes, NULL, error);
 }
 
 /* `piece` is what x has from nonzero `at` on. */

@@ -61,7 +61,7 @@ static void check_presort(const struct coo *x)
     struct error error = {0};
     struct blco_presort presort;
     assert_true(blco_presort_possible(&x->shape));
-    assert_int_equal(blco_presort_create(&presort, x, &error), STATUS_OK);
+    assert_int_equal(blco_presort_create(&presort, x, NULL, &error), STATUS_OK);
     int common = presort.line_order.kind;
     for (int i = 0; i <= x->shape.order; i++) {
         int n = i < x->shape.order ? i : common;
@@ -124,7 +124,7 @@ static void test_allocation_failures(void **state)
         struct blco_presort presort;
         struct blco b = {0};
         memory_hook_set(k);
-        enum status status = blco_presort_create(&presort, &x, &error);
+        enum status status = blco_presort_create(&presort, &x, NULL, &error);
         if (status == STATUS_OK)
             status = blco_build_from(&b, &presort, 1, true, &error);
         fired = memory_hook_fired();

@@ -32,15 +32,6 @@ static uint64_t padded_row(uint64_t rank, enum precision precision)
     return (bytes + VECTOR_BYTES - 1) / VECTOR_BYTES * VECTOR_BYTES;
 }
 
-/* Bytes of host memory that the tensor may take, whether its nonzeros are already there or not. */
-static uint64_t host_budget(const struct backend_options *options)
-{
-    if (options->host_memory)
-        return options->host_memory;
-    uint64_t memory = machine_memory_available() + machine_memory_in_use();
-    return (uint64_t)(MACHINE_MEMORY_SHARE * (double)memory);
-}
-
 static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
                                 const struct backend_options *options, struct error *error)
 {
@@ -63,7 +54,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
                               .short_mode = (uint64_t)processors,
                               .can_stream = true,
                               .must_stream = tensor->nnz > available / BUILDING_BYTES,
-                              .host_budget = host_budget(options)};
+                              .host_budget = machine_memory_budget(options->host_memory)};
     if (options->memory && options->memory < request->budget)
         request->budget = options->memory;
     return STATUS_OK;

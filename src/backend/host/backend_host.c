@@ -5,6 +5,7 @@
 #include "base/machine.h"
 #include "base/memory.h"
 #include "lapack/lapack_library.h"
+#include "model/ktensor_io.h"
 
 /* Private copies of M for `hierarchical`: not as many as there are threads, so that neither the
  * plan nor a sum depends on these. */
@@ -26,19 +27,22 @@ static enum status make_request(struct plan_request *request, const struct plan_
                                 const struct backend_options *options, struct error *error)
 {
     (void)error;
-    *request =
-        (struct plan_request){.tensor = *tensor,
-                              .rank = options->rank,
-                              .precision = options->precision,
-                              .conflict = options->conflict,
-                              .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
-                              .iterations = options->iterations,
-                              .row_bytes = options->rank * precision_bytes(options->precision),
-                              .slice_bytes = host_slices_bytes(tensor->shape.order, tensor->nnz,
-                                                               shape_longest(&tensor->shape)),
-                              .budget = machine_memory_budget(options->host_memory),
-                              .copies = COPIES,
-                              .waiting_rows = host_row_lists_rows(tensor->nnz)};
+    *request = (struct plan_request){
+        .tensor = *tensor,
+        .rank = options->rank,
+        .precision = options->precision,
+        .conflict = options->conflict,
+        .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
+        .iterations = options->iterations,
+        .row_bytes = options->rank * precision_bytes(options->precision),
+        .slice_bytes =
+            host_slices_bytes(tensor->shape.order, tensor->nnz, shape_longest(&tensor->shape)),
+        .spends = options->spends,
+        .nonzero_bytes = coo_bytes(tensor->shape.order, tensor->nnz),
+        .model_bytes = options->models * ktensor_bytes(&tensor->shape, options->rank),
+        .budget = machine_memory_budget(options->host_memory),
+        .copies = COPIES,
+        .waiting_rows = host_row_lists_rows(tensor->nnz)};
     if (tensor->is_part && in_single(options))
         request->sent_bytes = options->rank * sizeof(double);
     /* Private copies of M pay while merging them costs less than the nonzeros themselves. */
@@ -127,8 +131,9 @@ static enum status open_host(void **state, const struct tensor_source *source,
     h->rules = options->rules;
     h->norm_sq = source->norm_sq;
 
-    enum status status =
-        h->is_empty ? STATUS_OK : host_sweep_open(&h->sweep, x, plan, progress, error);
+    enum status status = h->is_empty
+                             ? STATUS_OK
+                             : host_sweep_open(&h->sweep, x, source->spent, plan, progress, error);
     h->sweep.precision = options->precision;
     if (status == STATUS_OK)
         status = allocate_matrices(h, options, error);

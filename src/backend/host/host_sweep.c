@@ -36,6 +36,7 @@ static uint64_t row_bytes(const struct host_sweep *s)
 /* The orderings of a tensor that are being built. */
 struct building {
     const struct coo *x;
+    struct coo *spent;           /* NULL, or x, which nobody needs afterwards */
     struct blco *alto;           /* NULL: not wanted            */
     struct host_slices *ordered; /* [n]: the ordering of mode n */
     const bool *wanted;          /* [n]: whether ordered[n] is  */
@@ -51,10 +52,10 @@ static void announce(struct building *b)
     b->done++;
 }
 
-/* Builds one ordering straight from x, by a sort. */
+/* Builds one ordering straight from x, by a sort; the last of them spends x. */
 static enum status build_one(struct building *b, int kind, struct error *error)
 {
-    struct blco_options options = {.kind = kind};
+    struct blco_options options = {.kind = kind, .spent = b->done + 1 == b->all ? b->spent : NULL};
     bool alto = kind == ORDERING_ALTO;
     double start = clock_now();
     announce(b);
@@ -72,7 +73,7 @@ static enum status build_from_common(struct building *b, struct error *error)
 {
     struct blco_presort presort;
     double start = clock_now();
-    if (blco_presort_create(&presort, b->x, error) != STATUS_OK)
+    if (blco_presort_create(&presort, b->x, b->spent, error) != STATUS_OK)
         return error->status;
     b->times->presort = clock_lap(&start);
     int order = b->x->shape.order, common = presort.line_order.kind;
@@ -107,10 +108,11 @@ static enum status build_orderings(struct building *b, struct error *error)
 }
 
 /* Builds the orderings of x, the tensor or the reduced tensor, that s->sweep asks for. */
-static enum status build_decided(struct host_sweep *s, const struct coo *x,
+static enum status build_decided(struct host_sweep *s, const struct coo *x, struct coo *spent,
                                  struct progress *progress, struct error *error)
 {
     struct building b = {.x = x,
+                         .spent = spent,
                          .alto = s->sweep.alto ? &s->alto : NULL,
                          .ordered = s->ordered,
                          .wanted = s->sweep.ordered,
@@ -145,7 +147,7 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
 static enum status build_shared(struct host_sweep *s, struct grouped_tensor *grouped,
                                 struct progress *progress, struct error *error)
 {
-    enum status status = build_decided(s, &grouped->reduced, progress, error);
+    enum status status = build_decided(s, &grouped->reduced, NULL, progress, error);
     for (int g = 0; g < s->sweep.groups.groups && status == STATUS_OK; g++)
         if (mode_groups_size(&s->sweep.groups, g) > 1)
             status = build_tuples(s, g, &grouped->tuples[g], error);
@@ -178,6 +180,14 @@ static bool groups_fit(const struct grouped_tensor *grouped, const struct plan *
            plan->request.budget - plan->total_bytes + fewer;
 }
 
+/* Whether there is room for the reduced tensor and the numbers of its tuples while orderings are
+ * built. */
+static bool grouping_fits(const struct plan *plan)
+{
+    const struct plan_request *r = &plan->request;
+    return r->budget - plan->total_bytes >= 2 * r->nonzero_bytes + r->tensor.nnz * sizeof(uint32_t);
+}
+
 /* Builds with mode groups where they pay and fit. Otherwise builds nothing, and s->sweep.shared
  * stays false. */
 static enum status try_shared(struct host_sweep *s, const struct coo *x, const struct plan *plan,
@@ -202,12 +212,13 @@ static enum status try_shared(struct host_sweep *s, const struct coo *x, const s
     return error->status;
 }
 
-static enum status build(struct host_sweep *s, const struct coo *x, const struct plan *plan,
-                         struct progress *progress, struct error *error)
+static enum status build(struct host_sweep *s, const struct coo *x, struct coo *spent,
+                         const struct plan *plan, struct progress *progress, struct error *error)
 {
-    if (sweep_may_share(plan) && try_shared(s, x, plan, progress, error) != STATUS_OK)
+    if (sweep_may_share(plan) && grouping_fits(plan) &&
+        try_shared(s, x, plan, progress, error) != STATUS_OK)
         return error->status;
-    return s->sweep.shared ? STATUS_OK : build_decided(s, x, progress, error);
+    return s->sweep.shared ? STATUS_OK : build_decided(s, x, spent, progress, error);
 }
 
 /* Raises *rows to the scratch rows that this MTTKRP needs. */
@@ -241,8 +252,8 @@ static enum status prepare_mttkrps(struct host_sweep *s, uint64_t copies, struct
     return error->status;
 }
 
-enum status host_sweep_open(struct host_sweep *s, const struct coo *x, const struct plan *plan,
-                            struct progress *progress, struct error *error)
+enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct coo *spent,
+                            const struct plan *plan, struct progress *progress, struct error *error)
 {
     struct mode_groups none;
     memset(s, 0, sizeof *s);
@@ -251,7 +262,7 @@ enum status host_sweep_open(struct host_sweep *s, const struct coo *x, const str
     s->precision = plan->request.precision;
     mode_groups_none(&none, x->shape.order);
     sweep_decide(&s->sweep, plan, &none);
-    enum status status = build(s, x, plan, progress, error);
+    enum status status = build(s, x, spent, plan, progress, error);
     if (status == STATUS_OK)
         status = prepare_mttkrps(s, plan->request.copies, error);
     if (status != STATUS_OK)

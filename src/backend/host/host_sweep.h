@@ -39,8 +39,9 @@ struct host_sweep {
 /* Builds the orderings of the plan, or those of mode groups where the plan may share and sharing
  * pays. x is only read and may be freed afterwards; `progress` may be NULL. The caller closes *s,
  * which is empty on failure. STATUS_MEMORY. */
-enum status host_sweep_open(struct host_sweep *s, const struct coo *x, const struct plan *plan,
-                            struct progress *progress, struct error *error);
+enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct coo *spent,
+                            const struct plan *plan, struct progress *progress,
+                            struct error *error);
 
 /* Accepts an empty *s. */
 void host_sweep_close(struct host_sweep *s);

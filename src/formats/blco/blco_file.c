@@ -1,10 +1,12 @@
 #include "formats/blco/blco_file.h"
 
+#include <omp.h>
 #include <stddef.h>
 
 #include <isa-l/crc64.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/number.h"
 #include "base/pace.h"
 #include "formats/blco/segment_pack.h"
@@ -27,15 +29,26 @@ static uint64_t page_crc(const char *page)
     return crc64_ecma_refl(crc, bytes + behind, BLCO_PAGE - behind);
 }
 
+/* Reads the first page, or what there is of it. */
+static enum status read_page(struct blco_file *f, struct error *error)
+{
+    uint64_t size = f->in.size;
+    f->page = memory_zeros(BLCO_PAGE, 1, error);
+    if (!f->page ||
+        infile_read(&f->in, f->page, size < BLCO_PAGE ? size : BLCO_PAGE, 0, error) != STATUS_OK)
+        return error->status;
+    f->header = (const void *)f->page;
+    if (!blco_file_magic(f->page, size < BLCO_PAGE ? size : BLCO_PAGE))
+        return error_set(error, STATUS_INPUT, "%s: not a .blco file", f->name);
+    if (size < BLCO_PAGE)
+        return error_set(error, STATUS_INPUT, "%s: cut off: %ju bytes, expected at least %d",
+                         f->name, (uintmax_t)size, BLCO_PAGE);
+    return STATUS_OK;
+}
+
 static enum status check_version(const struct blco_file *f, struct error *error)
 {
-    const struct filemap *map = &f->map;
     const struct blco_file_header *h = f->header;
-    if (!blco_file_magic(map->bytes, map->size))
-        return error_set(error, STATUS_INPUT, "%s: not a .blco file", f->name);
-    if (map->size < BLCO_PAGE)
-        return error_set(error, STATUS_INPUT, "%s: cut off: %zu bytes, expected at least %d",
-                         f->name, map->size, BLCO_PAGE);
     if (h->byte_order == __builtin_bswap32(BLCO_BYTE_ORDER))
         return error_set(error, STATUS_INPUT,
                          "%s: written by a machine with another byte order than this one", f->name);
@@ -49,12 +62,12 @@ static enum status check_version(const struct blco_file *f, struct error *error)
                          "it again from its text",
                          f->name, h->version);
     if (h->byte_order != BLCO_BYTE_ORDER || h->version != BLCO_FORMAT_VERSION ||
-        h->header_crc != page_crc(map->bytes))
+        h->header_crc != page_crc(f->page))
         return error_set(error, STATUS_INPUT, "%s: damaged: the header's checksum is wrong",
                          f->name);
-    if (h->file_bytes > map->size)
-        return error_set(error, STATUS_INPUT, "%s: cut off: %zu bytes, expected %ju", f->name,
-                         map->size, (uintmax_t)h->file_bytes);
+    if (h->file_bytes > f->in.size)
+        return error_set(error, STATUS_INPUT, "%s: cut off: %ju bytes, expected %ju", f->name,
+                         (uintmax_t)f->in.size, (uintmax_t)h->file_bytes);
     return STATUS_OK;
 }
 
@@ -73,11 +86,10 @@ static enum status check_unused(const struct blco_file *f, struct error *error)
     if (!zero)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: a field of the header that is not used is not 0", f->name);
-    if (!all_zero(f->map.bytes + sizeof *h, BLCO_PAGE - sizeof *h))
+    if (!all_zero(f->page + sizeof *h, BLCO_PAGE - sizeof *h))
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the first page is not 0 behind the header", f->name);
-    uint64_t behind = h->data_offset + h->data_bytes;
-    if (!all_zero(f->map.bytes + behind, h->directory_offset - behind))
+    if (!all_zero(f->tail, h->directory_offset - (h->data_offset + h->data_bytes)))
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the bytes between data and directory are not 0", f->name);
     return STATUS_OK;
@@ -108,7 +120,7 @@ static enum status check_tensor(const struct blco_file *f, struct error *error)
 static enum status check_places(const struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
-    const uint64_t size = f->map.size;
+    const uint64_t size = f->in.size;
     const uint64_t segments = (h->nnz + BLCO_SEGMENT_NNZ - 1) / BLCO_SEGMENT_NNZ;
     const uint64_t data = h->data_bytes <= size ? h->data_bytes : size;
     const uint64_t directory = blco_round_up(BLCO_PAGE + data, BLCO_PAGE);
@@ -134,17 +146,27 @@ static enum status check_places(const struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
+/* The most bytes of a segment: of each nonzero the low bits of its line and a value, of each group
+ * its entry, its bit vector and two words that are not full. */
+static uint64_t most_bytes_of(uint64_t nnz, uint64_t groups, uint64_t stride)
+{
+    uint64_t nonzero = (PACKED_NUMBER_BITS + 64) / 8;
+    uint64_t group = stride + (PACKED_UPPER_WORDS + 2) * sizeof(uint32_t);
+    return nnz * nonzero + groups * group + BLCO_SEGMENT_ALIGN;
+}
+
 /* Whether the segment can have its nonzeros: a bit of a bit vector for each, and as many groups as
  * that takes. So a file cannot promise more nonzeros than eight times its bytes. */
 static bool segment_is_possible(const struct blco_file_segment *s, uint64_t nnz, uint64_t stride)
 {
     return s->bytes % BLCO_SEGMENT_ALIGN == 0 && s->ngroups <= nnz &&
            s->ngroups >= (nnz + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ &&
-           s->ngroups * stride + (nnz + 7) / 8 <= s->bytes;
+           s->ngroups * stride + (nnz + 7) / 8 <= s->bytes &&
+           s->bytes <= most_bytes_of(nnz, s->ngroups, stride);
 }
 
 /* Checks that the segments fill the data without a gap. */
-static enum status check_segments(const struct blco_file *f, struct error *error)
+static enum status check_segments(struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
     const struct shape shape = shape_of((int)h->order, h->dims);
@@ -156,6 +178,7 @@ static enum status check_segments(const struct blco_file *f, struct error *error
             !segment_is_possible(segment, blco_file_nnz(f, s, s + 1), stride))
             break;
         at += segment->bytes;
+        f->most_bytes = segment->bytes > f->most_bytes ? segment->bytes : f->most_bytes;
     }
     if (s < h->nsegments || at != end)
         return error_set(error, STATUS_INPUT,
@@ -164,37 +187,40 @@ static enum status check_segments(const struct blco_file *f, struct error *error
     return STATUS_OK;
 }
 
-static enum status check_directory(struct blco_file *f, struct error *error)
+/* Reads what follows the data, whose place has been checked. */
+static enum status read_tail(struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
-    if (check_tensor(f, error) != STATUS_OK || check_places(f, error) != STATUS_OK ||
+    uint64_t end = h->data_offset + h->data_bytes, bytes = f->in.size - end;
+    f->tail = memory_array(bytes, 1, error);
+    if (!f->tail || infile_read(&f->in, f->tail, bytes, end, error) != STATUS_OK ||
         check_unused(f, error) != STATUS_OK)
         return error->status;
-    uint64_t behind = h->data_offset + h->data_bytes;
-    f->segment = (const void *)(f->map.bytes + h->directory_offset);
-    if (crc64_ecma_refl(0, (const uint8_t *)f->map.bytes + behind, f->map.size - behind) !=
-        h->directory_crc)
+    f->segment = (const void *)(f->tail + (h->directory_offset - end));
+    if (crc64_ecma_refl(0, (const uint8_t *)f->tail, bytes) != h->directory_crc)
         return error_set(error, STATUS_INPUT, "%s: damaged: the directory's checksum is wrong",
                          f->name);
-    return check_segments(f, error);
+    return STATUS_OK;
 }
 
 enum status blco_file_open(struct blco_file *f, const char *path, struct error *error)
 {
     *f = (struct blco_file){.name = path};
-    if (filemap_open(&f->map, path, error) != STATUS_OK)
-        return error->status;
-    f->header = (const void *)f->map.bytes;
-    if (check_version(f, error) != STATUS_OK || check_directory(f, error) != STATUS_OK)
-        blco_file_close(f);
-    else
+    if (infile_open(&f->in, path, error) == STATUS_OK && read_page(f, error) == STATUS_OK &&
+        check_version(f, error) == STATUS_OK && check_tensor(f, error) == STATUS_OK &&
+        check_places(f, error) == STATUS_OK && read_tail(f, error) == STATUS_OK &&
+        check_segments(f, error) == STATUS_OK)
         f->shape = shape_of((int)f->header->order, f->header->dims);
+    else
+        blco_file_close(f);
     return error->status;
 }
 
 void blco_file_close(struct blco_file *f)
 {
-    filemap_close(&f->map);
+    infile_close(&f->in);
+    memory_free(f->page);
+    memory_free(f->tail);
     *f = (struct blco_file){0};
 }
 
@@ -205,14 +231,28 @@ uint64_t blco_file_nnz(const struct blco_file *f, uint64_t begin, uint64_t end)
     return (behind < nnz ? behind : nnz) - (first < nnz ? first : nnz);
 }
 
-bool blco_file_segment_is_good(const struct blco_file *f, uint64_t s, const uint8_t *bytes,
-                               int line_bits)
+uint8_t *blco_file_room(const struct blco_file *f, struct error *error)
+{
+    return memory_array((size_t)omp_get_max_threads(), f->most_bytes, error);
+}
+
+static enum status read_segment(const struct blco_file *f, uint64_t s, uint8_t *bytes,
+                                struct error *error)
+{
+    return infile_read(&f->in, bytes, f->segment[s].bytes, f->segment[s].offset, error);
+}
+
+enum status blco_file_segment(const struct blco_file *f, uint64_t s, int line_bits, uint8_t *bytes,
+                              struct error *error)
 {
     const struct blco_file_segment *segment = &f->segment[s];
-    return crc64_ecma_refl(0, bytes, segment->bytes) == segment->crc &&
-           segment_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1)) &&
-           segment_ends_in_zeros(bytes, segment, line_bits) &&
-           segment_has_nonzeros(bytes, segment, line_bits);
+    if (read_segment(f, s, bytes, error) != STATUS_OK)
+        return error->status;
+    bool good = crc64_ecma_refl(0, bytes, segment->bytes) == segment->crc &&
+                segment_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1)) &&
+                segment_ends_in_zeros(bytes, segment, line_bits) &&
+                segment_has_nonzeros(bytes, segment, line_bits);
+    return good ? STATUS_OK : blco_file_damaged(f, s, error);
 }
 
 enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct error *error)
@@ -224,10 +264,12 @@ enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct erro
 }
 
 static enum status decode_segment(const struct blco_file *f, const struct linear_decoder *d,
-                                  uint64_t s, struct coo *x, uint64_t first, struct error *error)
+                                  uint64_t s, uint8_t *bytes, struct coo *x, uint64_t first,
+                                  struct error *error)
 {
     const struct blco_file_segment *segment = &f->segment[s];
-    const uint8_t *bytes = (const uint8_t *)f->map.bytes + segment->offset;
+    if (read_segment(f, s, bytes, error) != STATUS_OK)
+        return error->status;
     if (crc64_ecma_refl(0, bytes, segment->bytes) != segment->crc)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the checksum of nonzeros from number %ju on is wrong",
@@ -255,13 +297,16 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
     struct error worst = {0};
     struct ordering alto;
     struct linear_decoder decoder;
+    uint8_t *room = blco_file_room(f, error);
     ordering_create(&alto, ORDERING_ALTO, &x->shape, 64);
-    if (linear_decoder_create(&decoder, &alto, error) != STATUS_OK)
-        return error->status;
+    if (!room || linear_decoder_create(&decoder, &alto, error) != STATUS_OK)
+        goto end;
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t s = begin; s < end; s++) {
         struct error own = {0};
-        if (decode_segment(f, &decoder, s, x, blco_file_nnz(f, begin, s), &own) == STATUS_OK)
+        uint8_t *bytes = room + (uint64_t)omp_get_thread_num() * f->most_bytes;
+        uint64_t first = blco_file_nnz(f, begin, s);
+        if (decode_segment(f, &decoder, s, bytes, x, first, &own) == STATUS_OK)
             continue;
 #pragma omp critical(blco_file_error)
         if (s < bad) {
@@ -270,7 +315,11 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
         }
     }
     linear_decoder_free(&decoder);
-    return bad < UINT64_MAX ? error_set(error, worst.status, "%s", worst.message) : STATUS_OK;
+    if (bad < UINT64_MAX)
+        error_set(error, worst.status, "%s", worst.message);
+end:
+    memory_free(room);
+    return error->status;
 }
 
 enum status blco_file_read(const struct blco_file *f, struct coo *x, struct progress *progress,

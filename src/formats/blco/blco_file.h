@@ -1,38 +1,47 @@
-/* Reads .blco files: maps, checks, and decodes with all threads. See blco-file(5). */
+/* Reads .blco files: copies, checks, and decodes with all threads. What is checked is a copy of the
+ * program's own, so that it cannot change with the file afterwards. See blco-file(5). */
 #ifndef BLCO_BLCO_FILE_H
 #define BLCO_BLCO_FILE_H
 
 #include <stdbool.h>
 
-#include "base/filemap.h"
+#include "base/infile.h"
 #include "base/progress.h"
 #include "formats/blco/blco_format.h"
 #include "tensor/coo.h"
 
 struct blco_file {
     const char *name; /* for messages; not owned */
-    struct filemap map;
+    struct infile in;
     struct shape shape;
-    const struct blco_file_header *header;   /* in the map             */
-    const struct blco_file_segment *segment; /* (nsegments) in the map */
+    char *page;                              /* (BLCO_PAGE) the first page; owned          */
+    char *tail;                              /* of the file, from the end of the data; owned */
+    const struct blco_file_header *header;   /* in page                                    */
+    const struct blco_file_segment *segment; /* (nsegments) in tail                        */
+    uint64_t most_bytes;                     /* of a segment                               */
 };
 
 /* Whether bytes[0..size), the first bytes of a file (BLCO_MAGIC_BYTES, or all it has), are those of
  * a .blco file. */
 bool blco_file_magic(const void *bytes, size_t size);
 
-/* Maps the file and checks header and directory. The caller closes *f, which is empty on failure;
- * `path` outlives *f. STATUS_INPUT if the file cannot be read, is damaged, cut off, of another
- * version or of a machine with another byte order. */
+/* Opens the file, reads and checks header and directory. The caller closes *f, which is empty on
+ * failure; `path` outlives *f. STATUS_INPUT if the file cannot be read, is damaged, cut off, of
+ * another version or of a machine with another byte order; STATUS_MEMORY. */
 enum status blco_file_open(struct blco_file *f, const char *path, struct error *error);
 
 /* The number of nonzeros of segments [begin, end). */
 uint64_t blco_file_nnz(const struct blco_file *f, uint64_t begin, uint64_t end);
 
-/* Whether `bytes` are those of segment s, undamaged, as far as the checksum and segment_is_sound()
- * tell without decoding them. `line_bits` is ordering_line_bits() of the tensor. */
-bool blco_file_segment_is_good(const struct blco_file *f, uint64_t s, const uint8_t *bytes,
-                               int line_bits);
+/* Reads segment s to bytes[0..f->segment[s].bytes), aligned to 8. STATUS_INPUT where the file
+ * cannot be read, or where checksum and segment_is_sound() tell, without decoding, that the segment
+ * is damaged. `line_bits` is ordering_line_bits() of the tensor. */
+enum status blco_file_segment(const struct blco_file *f, uint64_t s, int line_bits, uint8_t *bytes,
+                              struct error *error);
+
+/* Room for a segment of each OpenMP thread: thread t has f->most_bytes bytes from t * f->most_bytes
+ * on. The caller frees it with memory_free. NULL and STATUS_MEMORY. */
+uint8_t *blco_file_room(const struct blco_file *f, struct error *error);
 
 /* Sets the message that segment s is damaged. Returns STATUS_INPUT. */
 enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct error *error);

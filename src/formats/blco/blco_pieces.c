@@ -13,14 +13,6 @@ uint64_t blco_pieces_length(const struct blco_file *f, uint64_t memory)
     return fit < 1 ? 1 : fit < f->header->nsegments ? fit : f->header->nsegments;
 }
 
-void blco_pieces_let_go(const struct blco_file *f, uint64_t begin, uint64_t end)
-{
-    if (begin == end)
-        return;
-    const struct blco_file_segment *last = &f->segment[end - 1];
-    filemap_let_go(&f->map, f->segment[begin].offset, last->offset + last->bytes);
-}
-
 enum status blco_pieces_some(const struct blco_file *f, uint64_t begin, uint64_t behind,
                              uint64_t length, coo_taker take, void *context, struct error *error)
 {
@@ -32,7 +24,6 @@ enum status blco_pieces_some(const struct blco_file *f, uint64_t begin, uint64_t
         piece.nnz = blco_file_nnz(f, begin, end);
         if (blco_file_decode(f, begin, end, &piece, error) == STATUS_OK)
             take(context, &piece, error);
-        blco_pieces_let_go(f, begin, end);
         begin = end;
     } while (begin < behind && error->status == STATUS_OK);
     coo_free(&piece);

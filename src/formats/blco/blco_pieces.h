@@ -10,8 +10,8 @@
 uint64_t blco_pieces_length(const struct blco_file *f, uint64_t memory);
 
 /* Decodes `length` segments at a time with all OpenMP threads, and gives each piece to `take` (with
- * `context`); a file without nonzeros gives one piece without nonzeros. Takes memory for one piece;
- * pages of the file are given back once they are decoded. STATUS_INPUT if the file is damaged,
+ * `context`); a file without nonzeros gives one piece without nonzeros. Takes memory for one piece.
+ * STATUS_INPUT if the file is damaged,
  * STATUS_MEMORY, and what `take` fails with. */
 enum status blco_pieces_each(const struct blco_file *f, uint64_t length, coo_taker take,
                              void *context, struct error *error);
@@ -19,8 +19,5 @@ enum status blco_pieces_each(const struct blco_file *f, uint64_t length, coo_tak
 /* blco_pieces_each of segments [begin, behind). */
 enum status blco_pieces_some(const struct blco_file *f, uint64_t begin, uint64_t behind,
                              uint64_t length, coo_taker take, void *context, struct error *error);
-
-/* Gives back the pages of segments [begin, end), which are not needed again for a while. */
-void blco_pieces_let_go(const struct blco_file *f, uint64_t begin, uint64_t end);
 
 #endif

@@ -109,26 +109,29 @@ enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, in
     return error->status;
 }
 
-/* Copies the segments and checks each while it is in cache. Returns the first damaged segment, or
- * nsegments. */
-static uint64_t copy_segments(struct packed_tensor *p, const struct blco_file *f)
+/* Reads the segments and checks each while it is in cache. Of failures, the first segment's. */
+static void read_segments(struct packed_tensor *p, const struct blco_file *f, struct error *error)
 {
     uint64_t bad = p->nsegments;
     int line_bits = ordering_line_bits(&p->shape);
-#pragma omp parallel for schedule(dynamic) reduction(min : bad)
+#pragma omp parallel for schedule(dynamic)
     for (uint64_t s = 0; s < p->nsegments; s++) {
+        struct error own = {0};
         struct blco_file_segment *segment = &p->segment[s];
         *segment = f->segment[s];
         segment->offset -= f->header->data_offset;
-        uint8_t *bytes = p->bytes + segment->offset;
-        memcpy(bytes, f->map.bytes + f->segment[s].offset, segment->bytes);
-        if (!blco_file_segment_is_good(f, s, bytes, line_bits))
-            bad = s < bad ? s : bad;
+        if (blco_file_segment(f, s, line_bits, p->bytes + segment->offset, &own) == STATUS_OK)
+            continue;
+#pragma omp critical(packed_tensor_error)
+        if (s < bad) {
+            bad = s;
+            *error = own;
+        }
     }
-    return bad;
 }
 
-struct packed_tensor packed_tensor_of_file(const struct blco_file *f)
+/* The tensor of a file, without its segments. */
+static struct packed_tensor without_segments(const struct blco_file *f)
 {
     const struct blco_file_header *h = f->header;
     return (struct packed_tensor){.shape = f->shape,
@@ -136,33 +139,49 @@ struct packed_tensor packed_tensor_of_file(const struct blco_file *f)
                                   .kind = ORDERING_ALTO,
                                   .segment_nnz = h->segment_nnz,
                                   .nsegments = h->nsegments,
-                                  .segment = (struct blco_file_segment *)f->segment,
-                                  .bytes = (uint8_t *)f->map.bytes,
                                   .size = h->data_bytes};
 }
 
-enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *f,
-                               struct progress *progress, struct error *error)
+enum status packed_tensor_load_lines(struct packed_tensor *p, const struct blco_file *f,
+                                     struct error *error)
 {
-    *p = packed_tensor_of_file(f);
-    progress_update(progress, -1, "loading %s", f->name);
+    const uint64_t stride = blco_group_stride(ordering_line_bits(&f->shape));
+    *p = without_segments(f);
+    p->size = p->nsegments * stride;
     p->segment = memory_array(p->nsegments, sizeof *p->segment, error);
-    p->bytes = memory_pages(p->size, error);
-    if (error->status == STATUS_OK) {
-        uint64_t bad = copy_segments(p, f);
-        if (bad < p->nsegments)
-            blco_file_damaged(f, bad, error);
+    p->bytes = memory_array(p->nsegments, stride, error);
+#pragma omp parallel for schedule(static)
+    for (uint64_t s = 0; s < (error->status == STATUS_OK ? p->nsegments : 0); s++) {
+        struct error own = {0};
+        p->segment[s] = (struct blco_file_segment){.offset = s * stride};
+        if (infile_read(&f->in, p->bytes + s * stride, stride, f->segment[s].offset, &own) !=
+            STATUS_OK)
+#pragma omp critical(packed_tensor_error)
+            *error = own;
     }
     if (error->status != STATUS_OK)
         packed_tensor_free(p);
     return error->status;
 }
 
-static double segment_norm_sq(const struct packed_tensor *p, uint64_t s, int line_bits)
+enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *f,
+                               struct progress *progress, struct error *error)
 {
-    const uint8_t *bytes = p->bytes + p->segment[s].offset;
+    *p = without_segments(f);
+    progress_update(progress, -1, "loading %s", f->name);
+    p->segment = memory_array(p->nsegments, sizeof *p->segment, error);
+    p->bytes = memory_pages(p->size, error);
+    if (error->status == STATUS_OK)
+        read_segments(p, f, error);
+    if (error->status != STATUS_OK)
+        packed_tensor_free(p);
+    return error->status;
+}
+
+static double segment_norm_sq(const uint8_t *bytes, uint32_t groups, int line_bits)
+{
     double sum = 0;
-    for (uint32_t k = 0; k < p->segment[s].ngroups; k++) {
+    for (uint32_t k = 0; k < groups; k++) {
         struct packed_group g;
         double value[PACKED_GROUP_NNZ];
         segment_group_load(bytes, k, line_bits, &g, NULL);
@@ -174,19 +193,67 @@ static double segment_norm_sq(const struct packed_tensor *p, uint64_t s, int lin
     return sum;
 }
 
-double packed_tensor_norm_sq(const struct packed_tensor *p)
+/* Where the segments are: in memory, or in a file, from which a thread reads one at a time. */
+struct segments {
+    const struct packed_tensor *p;
+    const struct blco_file *f; /* NULL: in memory */
+    uint8_t *room;             /* of blco_file_room */
+    int line_bits;
+};
+
+/* ||X||^2 of segments [begin, end). */
+static double portion_norm_sq(const struct segments *from, uint64_t begin, uint64_t end,
+                              struct error *error)
 {
+    const struct packed_tensor *p = from->p;
+    double sum = 0;
+    for (uint64_t s = begin; s < end; s++) {
+        const uint8_t *bytes = p->bytes + p->segment[s].offset;
+        if (from->f) {
+            uint8_t *room = from->room + (uint64_t)omp_get_thread_num() * from->f->most_bytes;
+            if (blco_file_segment(from->f, s, from->line_bits, room, error) != STATUS_OK)
+                return 0;
+            bytes = room;
+        }
+        sum += segment_norm_sq(bytes, p->segment[s].ngroups, from->line_bits);
+    }
+    return sum;
+}
+
+static double norm_sq(const struct segments *from, struct error *error)
+{
+    const struct packed_tensor *p = from->p;
     double partial[NORM_PORTIONS], sum = 0;
     uint64_t length = p->nsegments / NORM_PORTIONS + 1;
-    int line_bits = ordering_line_bits(&p->shape);
 #pragma omp parallel for schedule(static)
     for (uint64_t portion = 0; portion < NORM_PORTIONS; portion++) {
+        struct error own = {0};
         uint64_t end = (portion + 1) * length;
-        partial[portion] = 0;
-        for (uint64_t s = portion * length; s < (end < p->nsegments ? end : p->nsegments); s++)
-            partial[portion] += segment_norm_sq(p, s, line_bits);
+        partial[portion] =
+            portion_norm_sq(from, portion * length, end < p->nsegments ? end : p->nsegments, &own);
+        if (own.status != STATUS_OK)
+#pragma omp critical(packed_tensor_error)
+            *error = own;
     }
     for (int portion = 0; portion < NORM_PORTIONS; portion++)
         sum += partial[portion];
     return sum;
+}
+
+double packed_tensor_norm_sq(const struct packed_tensor *p)
+{
+    struct error none = {0};
+    const struct segments from = {.p = p, .line_bits = ordering_line_bits(&p->shape)};
+    return norm_sq(&from, &none);
+}
+
+enum status packed_tensor_file_norm_sq(const struct blco_file *f, double *sum, struct error *error)
+{
+    struct packed_tensor p = without_segments(f);
+    struct segments from = {.p = &p, .f = f, .line_bits = ordering_line_bits(&f->shape)};
+    p.segment = (struct blco_file_segment *)f->segment; /* only read */
+    from.room = blco_file_room(f, error);
+    *sum = from.room ? norm_sq(&from, error) : 0;
+    memory_free(from.room);
+    return error->status;
 }

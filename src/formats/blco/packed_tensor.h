@@ -35,11 +35,15 @@ enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, in
 enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *f,
                                struct progress *progress, struct error *error);
 
-/* The segments of a .blco file where they are, unchecked; borrowed from f, not to be freed. */
-struct packed_tensor packed_tensor_of_file(const struct blco_file *f);
+/* As packed_tensor_load, but of each segment only the entry of its first group, unchecked: enough
+ * for row_range.h. The caller frees *p, which is empty on failure. STATUS_INPUT, STATUS_MEMORY. */
+enum status packed_tensor_load_lines(struct packed_tensor *p, const struct blco_file *f,
+                                     struct error *error);
 
-/* ||X||^2, with the same bits whatever the number of threads. */
+/* ||X||^2, with the same bits whatever the number of threads. That of a file is read segment by
+ * segment: STATUS_INPUT where one is damaged, STATUS_MEMORY. */
 double packed_tensor_norm_sq(const struct packed_tensor *p);
+enum status packed_tensor_file_norm_sq(const struct blco_file *f, double *sum, struct error *error);
 
 /* The number of nonzeros of segments [begin, end). */
 uint64_t packed_tensor_nnz(const struct packed_tensor *p, uint64_t begin, uint64_t end);

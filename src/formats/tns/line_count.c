@@ -1,9 +1,5 @@
 #include "formats/tns/line_count.h"
 
-#include <stddef.h>
-
-#define SHARE ((ptrdiff_t)1 << 20) /* bytes that a thread counts at a time */
-
 /* Counts in counters of a byte, which compilers update many at a time and which are summed before
  * one overflows. */
 uint64_t line_count(const char *p, const char *end)
@@ -20,14 +16,5 @@ uint64_t line_count(const char *p, const char *end)
     }
     for (; p < end; p++)
         count += *p == '\n';
-    return count;
-}
-
-uint64_t line_count_shared(const char *begin, const char *end)
-{
-    uint64_t count = 0;
-#pragma omp parallel for schedule(dynamic) reduction(+ : count)
-    for (ptrdiff_t at = 0; at < end - begin; at += SHARE)
-        count += line_count(begin + at, end - begin - at < SHARE ? end : begin + at + SHARE);
     return count;
 }

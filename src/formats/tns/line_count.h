@@ -7,7 +7,4 @@
 /* The number of newlines in [p, end), by this thread. */
 uint64_t line_count(const char *p, const char *end);
 
-/* line_count by all OpenMP threads, for gigabytes of text. */
-uint64_t line_count_shared(const char *begin, const char *end);
-
 #endif

@@ -4,14 +4,15 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/map_guard.h"
+#include "base/infile.h"
 #include "base/memory.h"
 #include "formats/tns/byte_reader.h"
 #include "formats/tns/line_count.h"
+
+#define SEARCHED ((size_t)1 << 16) /* bytes that are searched for line ends at a time */
 
 /* One of the two buffers that go back and forth between the reading thread and the caller. */
 struct slot {
@@ -25,16 +26,15 @@ struct slot {
 struct line_reader {
     const char *name;
     int fd;
-    size_t window_bytes, mapped_bytes; /* of a window in a slot, of one in the map */
-    size_t file_bytes;                 /* 0: unknown                               */
+    size_t window_bytes;
+    size_t file_bytes; /* 0: unknown */
     uint64_t text_bytes;
 
-    char *map; /* the file, (map_bytes); NULL if the thread reads the file */
-    size_t map_bytes;
-    size_t origin, begin, end; /* in the map: reading began, the share begins, and ends */
-    size_t position;           /* in the map: the next window begins here                       */
-    size_t released;           /* pages of the map before it are given back                     */
-    char *last_copy;           /* of the last window, if its last line lacks the newline; owned */
+    char *window; /* (window_bytes + 1), as of a slot, of a regular file of plain text; owned. NULL
+                   * if the thread reads the file                                              */
+    struct infile regular;       /* that file; `fd` is its descriptor                             */
+    uint64_t origin, begin, end; /* in the file: reading began, the share begins, and ends        */
+    uint64_t position;           /* in the file: the next window begins here                      */
 
     struct byte_reader file;
     struct slot slot[2];
@@ -156,49 +156,25 @@ static enum status next_filled(struct line_reader *r, struct line_window *window
     return STATUS_OK;
 }
 
-/* Where the page of this position begins. */
-static size_t page_of(size_t position)
+/* The beginning of a text line that does not fit in this window is read again with the next. */
+static enum status next_read(struct line_reader *r, struct line_window *window, struct error *error)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    return position / page * page;
-}
-
-/* Gives back the pages of the map before `position`, so that the text does not count as memory that
- * this process holds. */
-static void release_map(struct line_reader *r, size_t position)
-{
-    size_t until = page_of(position);
-    if (until > r->released) {
-        madvise(r->map + r->released, until - r->released, MADV_DONTNEED);
-        r->released = until;
-    }
-}
-
-static enum status next_mapped(struct line_reader *r, struct line_window *window,
-                               struct error *error)
-{
-    size_t left = r->end - r->position;
-    bool over = left < r->mapped_bytes;
-    char *text = r->map + r->position;
-    release_map(r, r->position);
-
-    size_t count = whole_lines(text, over ? left : r->mapped_bytes, over);
-    *window = (struct line_window){.begin = text, .end = text + count, .overlong = !over && !count};
-    r->position += count;
-    if (!over || count == 0 || text[count - 1] == '\n')
-        return STATUS_OK;
-
-    r->last_copy = memory_array(count + 1, 1, error);
-    if (!r->last_copy)
+    uint64_t left = r->end - r->position;
+    bool over = left < r->window_bytes;
+    size_t count = over ? (size_t)left : r->window_bytes;
+    if (infile_read(&r->regular, r->window, count, r->position, error) != STATUS_OK)
         return error->status;
-    memcpy(r->last_copy, text, count);
-    *window = last_window(r->last_copy, count);
+    size_t whole = whole_lines(r->window, count, over);
+    r->position += whole;
+    *window = over ? last_window(r->window, count)
+                   : (struct line_window){
+                         .begin = r->window, .end = r->window + whole, .overlong = whole == 0};
     return STATUS_OK;
 }
 
 enum status line_reader_next(struct line_reader *r, struct line_window *window, struct error *error)
 {
-    enum status status = r->map ? next_mapped(r, window, error) : next_filled(r, window, error);
+    enum status status = r->window ? next_read(r, window, error) : next_filled(r, window, error);
     if (status == STATUS_OK)
         r->text_bytes += (size_t)(window->end - window->begin) - window->unterminated;
     return status;
@@ -221,8 +197,8 @@ static enum status start_thread(struct line_reader *r, struct error *error)
     return STATUS_OK;
 }
 
-/* Maps a regular file of plain text from its present position; starts the thread for other files. A
- * file of /proc claims to have no bytes, and has some. */
+/* A regular file of plain text is read from its present position; the thread is started for other
+ * files. A file of /proc claims to have no bytes, and has some. */
 static enum status start(struct line_reader *r, struct error *error)
 {
     struct stat about;
@@ -241,19 +217,15 @@ static enum status start(struct line_reader *r, struct error *error)
     ssize_t got = pread(r->fd, magic, sizeof magic, position);
     if (got > 0 && byte_reader_is_gzip(magic, (size_t)got))
         return start_thread(r, error);
-    void *map = mmap(NULL, r->file_bytes, PROT_READ, MAP_PRIVATE, r->fd, 0);
-    if (map == MAP_FAILED)
-        return start_thread(r, error);
-    madvise(map, r->file_bytes, MADV_SEQUENTIAL);
-    map_guard_add(map, r->file_bytes, r->name);
-    r->map = map;
-    r->map_bytes = r->end = r->file_bytes;
-    r->origin = r->begin = r->position = (size_t)position;
-    return STATUS_OK;
+    r->window = memory_array(r->window_bytes + 1, 1, error);
+    r->regular = (struct infile){.name = r->name, .fd = r->fd, .size = r->file_bytes};
+    r->end = r->file_bytes;
+    r->origin = r->begin = r->position = (uint64_t)position;
+    return error->status;
 }
 
 enum status line_reader_open(struct line_reader **reader, const char *path, size_t window_bytes,
-                             size_t mapped_bytes, struct error *error)
+                             struct error *error)
 {
     *reader = NULL;
     struct line_reader *r = memory_zeros(1, sizeof *r, error);
@@ -262,7 +234,6 @@ enum status line_reader_open(struct line_reader **reader, const char *path, size
     bool standard_input = strcmp(path, "-") == 0;
     r->name = standard_input ? "standard input" : path;
     r->window_bytes = window_bytes;
-    r->mapped_bytes = mapped_bytes;
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
     r->fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -276,33 +247,49 @@ enum status line_reader_open(struct line_reader **reader, const char *path, size
     return status;
 }
 
-/* The beginning of the first text line at `position` of the map or behind it, up to the file's end;
- * `first` is the beginning of some text line. */
-static size_t next_line(const struct line_reader *r, size_t first, size_t position)
+/* *next = the beginning of the first text line at `position` of the file or after it, up to the
+ * file's end; `first` is the beginning of some text line. Reads to the window. */
+static enum status next_line(struct line_reader *r, uint64_t first, uint64_t position,
+                             uint64_t *next, struct error *error)
 {
-    if (position <= first)
-        return first;
-    const char *newline = memchr(r->map + position - 1, '\n', r->map_bytes - (position - 1));
-    return newline ? (size_t)(newline - r->map) + 1 : r->map_bytes;
+    const char *newline = NULL;
+    *next = position <= first ? first : position - 1;
+    while (position > first && !newline && *next < r->file_bytes && error->status == STATUS_OK) {
+        uint64_t left = r->file_bytes - *next;
+        size_t count = left < r->window_bytes ? (size_t)left : r->window_bytes;
+        count = count < SEARCHED ? count : SEARCHED;
+        if (infile_read(&r->regular, r->window, count, *next, error) == STATUS_OK)
+            newline = memchr(r->window, '\n', count);
+        *next += newline ? (uint64_t)(newline - r->window) + 1 : count;
+    }
+    return error->status;
 }
 
-void line_reader_take_share(struct line_reader *r, size_t skip, int share, int shares)
+enum status line_reader_take_share(struct line_reader *r, size_t skip, int share, int shares,
+                                   struct error *error)
 {
-    size_t first = r->origin + skip, whole = (r->map_bytes - first) / (size_t)shares,
-           rest = (r->map_bytes - first) % (size_t)shares;
-    size_t s = (size_t)share, behind = s + 1;
-    r->begin = next_line(r, first, first + whole * s + rest * s / (size_t)shares);
-    r->end = next_line(r, first, first + whole * behind + rest * behind / (size_t)shares);
+    uint64_t first = r->origin + skip, n = (uint64_t)shares, s = (uint64_t)share;
+    uint64_t whole = (r->file_bytes - first) / n, rest = (r->file_bytes - first) % n;
+    if (next_line(r, first, first + whole * s + rest * s / n, &r->begin, error) == STATUS_OK)
+        next_line(r, first, first + whole * (s + 1) + rest * (s + 1) / n, &r->end, error);
     r->position = r->begin;
-    r->released = page_of(r->begin);
     r->text_bytes = 0;
-    memory_free(r->last_copy);
-    r->last_copy = NULL;
+    return error->status;
 }
 
+/* The window's text lines are still to be explained: pieces are read beside it. */
 uint64_t line_reader_lines_before(const struct line_reader *r)
 {
-    return r->map ? line_count_shared(r->map + r->origin, r->map + r->begin) : 0;
+    uint64_t lines = 0, bytes = r->begin - r->origin;
+#pragma omp parallel for schedule(dynamic, 16) reduction(+ : lines)
+    for (uint64_t at = 0; at < bytes; at += SEARCHED) {
+        char piece[SEARCHED];
+        struct error unread = {0};
+        size_t count = bytes - at < SEARCHED ? (size_t)(bytes - at) : SEARCHED;
+        if (infile_read(&r->regular, piece, count, r->origin + at, &unread) == STATUS_OK)
+            lines += line_count(piece, piece + count);
+    }
+    return lines;
 }
 
 const char *line_reader_name(const struct line_reader *r)
@@ -312,7 +299,7 @@ const char *line_reader_name(const struct line_reader *r)
 
 size_t line_reader_window_bytes(const struct line_reader *r)
 {
-    return r->map ? r->mapped_bytes : r->window_bytes;
+    return r->window_bytes;
 }
 
 bool line_reader_threaded(const struct line_reader *r)
@@ -324,7 +311,7 @@ double line_reader_fraction(const struct line_reader *r)
 {
     if (r->file_bytes == 0)
         return -1;
-    if (r->map)
+    if (r->window)
         return r->end > r->begin ? (double)(r->position - r->begin) / (double)(r->end - r->begin)
                                  : 1;
     return (double)atomic_load_explicit(&r->file.consumed, memory_order_relaxed) /
@@ -365,10 +352,7 @@ void line_reader_close(struct line_reader *r)
     byte_reader_close(&r->file);
     for (int k = 0; k < 2; k++)
         memory_free(r->slot[k].bytes);
-    memory_free(r->last_copy);
-    map_guard_remove(r->map);
-    if (r->map)
-        munmap(r->map, r->map_bytes);
+    memory_free(r->window);
     if (r->fd >= 0 && r->fd != STDIN_FILENO)
         close(r->fd);
     pthread_cond_destroy(&r->changed);

@@ -1,6 +1,7 @@
-/* Reads a text file in windows of whole text lines. A regular file is mapped and cut at line ends.
- * Gzip, standard input and pipes are read (and inflated) by a thread of their own, one window
- * ahead, so that reading overlaps with what the caller does with the present window. */
+/* Reads a text file in windows of whole text lines. All OpenMP threads copy a window of a regular
+ * file from the system's cache. Gzip, standard input and pipes are read (and inflated) by a thread
+ * of their own, one window ahead, so that reading overlaps with what the caller does with the
+ * present window. The bytes of a window are the reader's own: they do not change with the file. */
 #ifndef BLCO_LINE_READER_H
 #define BLCO_LINE_READER_H
 
@@ -19,21 +20,22 @@ struct line_window {
 };
 
 /* Opens the file, or standard input if path is "-". A window, and so a text line, has at most
- * `window_bytes` bytes, or `mapped_bytes` if the file is mapped. The caller closes *r, which is
- * NULL on failure. STATUS_INPUT, with the name of the file, if it cannot be read (a directory, no
- * permission); STATUS_MEMORY; STATUS_INTERNAL if no thread can be started. */
+ * `window_bytes` bytes. The caller closes *r, which is NULL on failure. STATUS_INPUT, with the name
+ * of the file, if it cannot be read (a directory, no permission); STATUS_MEMORY; STATUS_INTERNAL if
+ * no thread can be started. */
 enum status line_reader_open(struct line_reader **r, const char *path, size_t window_bytes,
-                             size_t mapped_bytes, struct error *error);
+                             struct error *error);
 
 /* Gets the next window, from when on the one before is no longer valid. STATUS_INPUT,
- * STATUS_MEMORY. */
+ * also where the file has become shorter; STATUS_MEMORY. */
 enum status line_reader_next(struct line_reader *r, struct line_window *window,
                              struct error *error);
 
-/* Begins again with a share of a mapped file: without the file's first `skip` bytes, which end with
- * a text line or the file, share number `share` of `shares` equal ones, and of it the text lines
- * that begin there. */
-void line_reader_take_share(struct line_reader *r, size_t skip, int share, int shares);
+/* Begins again with a share of a regular file: without the file's first `skip` bytes, which end
+ * with a text line or the file, share number `share` of `shares` equal ones, and of it the text
+ * lines that begin there. STATUS_INPUT where the file cannot be read. */
+enum status line_reader_take_share(struct line_reader *r, size_t skip, int share, int shares,
+                                   struct error *error);
 
 /* The number of text lines before the share that was taken, 0 where none was. All OpenMP threads
  * read the file up to there to count the text lines. */

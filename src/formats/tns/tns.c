@@ -7,6 +7,8 @@
 #include "base/page_touch.h"
 
 #define LEAST_WINDOW ((size_t)64 << 10)
+#define WINDOW_SHARE 32  /* of the memory, for a window at most ...  */
+#define WINDOWS      3   /* ... of which there are so many, at most */
 #define MARGIN       1.1 /* factor by which later lines may be shorter, on average */
 
 struct reader {
@@ -125,13 +127,13 @@ static void fill_report(const struct reader *r, struct tns_report *report)
 }
 
 static enum status read_file(struct coo *x, const char *path, const struct tns_options *options,
-                             const struct tns_sizes *sizes, size_t mapped,
-                             const struct tns_pieces *pieces, struct progress *progress,
-                             struct tns_report *report, struct error *error)
+                             const struct tns_sizes *sizes, const struct tns_pieces *pieces,
+                             struct progress *progress, struct tns_report *report,
+                             struct error *error)
 {
     struct reader r = {.x = x, .pieces = pieces, .progress = progress};
     *x = (struct coo){0};
-    if (tns_text_open(&r.text, path, options, sizes, mapped, error) != STATUS_OK)
+    if (tns_text_open(&r.text, path, options, sizes, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "reading %s", r.text.name);
     if (read_windows(&r, error) == STATUS_OK && finish(&r, error) == STATUS_OK) {
@@ -145,6 +147,11 @@ static enum status read_file(struct coo *x, const char *path, const struct tns_o
     return error->status;
 }
 
+static size_t window_within(uint64_t bytes)
+{
+    return bytes < LEAST_WINDOW ? LEAST_WINDOW : bytes > TNS_MOST_WINDOW ? TNS_MOST_WINDOW : bytes;
+}
+
 /* Called if memory holds the entries so far, and there are more. */
 static enum status refuse(void *context, struct coo *piece, struct error *error)
 {
@@ -156,29 +163,33 @@ static enum status refuse(void *context, struct coo *piece, struct error *error)
 }
 
 static enum status read_whole(struct coo *x, const char *path, const struct tns_options *options,
-                              const struct tns_sizes *sizes, size_t mapped,
-                              struct progress *progress, struct tns_report *report,
-                              struct error *error)
+                              const struct tns_sizes *sizes, struct progress *progress,
+                              struct tns_report *report, struct error *error)
 {
     const struct tns_pieces limit = {.memory = machine_memory_budget(options->memory),
                                      .overhead = TNS_CLEAN_BYTES,
                                      .take = refuse,
                                      .context = &path};
-    return read_file(x, path, options, sizes, mapped, &limit, progress, report, error);
+    return read_file(x, path, options, sizes, &limit, progress, report, error);
 }
 
 enum status tns_read_sized(struct coo *x, const char *path, const struct tns_options *options,
                            const struct tns_sizes *sizes, struct progress *progress,
                            struct tns_report *report, struct error *error)
 {
-    return read_whole(x, path, options, sizes, sizes->window, progress, report, error);
+    return read_whole(x, path, options, sizes, progress, report, error);
 }
 
+/* Text takes a small share of the memory: one window, or two that are read ahead and one more. */
 enum status tns_read(struct coo *x, const char *path, const struct tns_options *options,
                      struct progress *progress, struct tns_report *report, struct error *error)
 {
-    const struct tns_sizes sizes = {.window = TNS_MOST_WINDOW, .section = TNS_SECTION};
-    return read_whole(x, path, options, &sizes, TNS_MAPPED_WINDOW, progress, report, error);
+    struct tns_options left = *options;
+    uint64_t memory = machine_memory_budget(options->memory);
+    const struct tns_sizes sizes = {.window = window_within(memory / WINDOW_SHARE),
+                                    .section = TNS_SECTION};
+    left.memory = memory > WINDOWS * sizes.window ? memory - WINDOWS * sizes.window : 1;
+    return read_whole(x, path, &left, &sizes, progress, report, error);
 }
 
 /* A window has no more entries than a piece: a text line has four bytes or more. */
@@ -187,9 +198,6 @@ enum status tns_read_pieces(struct coo *x, const char *path, const struct tns_op
                             struct tns_report *report, struct error *error)
 {
     uint64_t least = pieces->memory / (4 * MAX_ORDER + 8 + pieces->overhead), window = 4 * least;
-    const struct tns_sizes sizes = {.window = window < LEAST_WINDOW      ? LEAST_WINDOW
-                                              : window > TNS_MOST_WINDOW ? TNS_MOST_WINDOW
-                                                                         : (size_t)window,
-                                    .section = TNS_SECTION};
-    return read_file(x, path, options, &sizes, sizes.window, pieces, progress, report, error);
+    const struct tns_sizes sizes = {.window = window_within(window), .section = TNS_SECTION};
+    return read_file(x, path, options, &sizes, pieces, progress, report, error);
 }

@@ -23,7 +23,7 @@ struct tns_report {
  * expected 1 or more". The caller frees *x, which is empty on failure. STATUS_INPUT. STATUS_MEMORY,
  * also if a window of text would make more entries than options->memory holds, with TNS_CLEAN_BYTES
  * for each to clean them, so that the system does not run out of memory. */
-#define TNS_CLEAN_BYTES 8
+#define TNS_CLEAN_BYTES 16
 enum status tns_read(struct coo *x, const char *path, const struct tns_options *options,
                      struct progress *progress, struct tns_report *report, struct error *error);
 

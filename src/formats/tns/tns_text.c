@@ -19,10 +19,10 @@ static int parsing_threads(const struct line_reader *reader)
 }
 
 enum status tns_text_open(struct tns_text *t, const char *path, const struct tns_options *options,
-                          const struct tns_sizes *sizes, size_t mapped, struct error *error)
+                          const struct tns_sizes *sizes, struct error *error)
 {
     *t = (struct tns_text){.start = clock_now(), .sections = {.bytes = sizes->section}};
-    if (line_reader_open(&t->reader, path, sizes->window, mapped, error) != STATUS_OK)
+    if (line_reader_open(&t->reader, path, sizes->window, error) != STATUS_OK)
         return error->status;
     t->name = line_reader_name(t->reader);
     t->sections.threads = parsing_threads(t->reader);
@@ -35,10 +35,10 @@ bool tns_text_has_shares(const struct tns_text *t)
     return !line_reader_threaded(t->reader);
 }
 
-void tns_text_take_share(struct tns_text *t, int share, int shares)
+enum status tns_text_take_share(struct tns_text *t, int share, int shares, struct error *error)
 {
-    line_reader_take_share(t->reader, t->head_bytes, share, shares);
     t->lines = 0;
+    return line_reader_take_share(t->reader, t->head_bytes, share, shares, error);
 }
 
 /* The number of the window's first text line. */

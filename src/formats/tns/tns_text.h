@@ -15,10 +15,8 @@ struct tns_sizes {
     size_t section; /* bytes of text that a thread parses at a time                   */
 };
 
-/* Of a map, a window takes no memory, and a long one gives each thread many sections. */
-#define TNS_MOST_WINDOW   ((size_t)8 << 20)
-#define TNS_MAPPED_WINDOW ((size_t)32 << 20)
-#define TNS_SECTION       ((size_t)128 << 10)
+#define TNS_MOST_WINDOW ((size_t)8 << 20)
+#define TNS_SECTION     ((size_t)128 << 10)
 
 struct tns_text {
     struct line_reader *reader; /* owned                                              */
@@ -32,19 +30,19 @@ struct tns_text {
     double start; /* clock_now, when the text was opened                */
 };
 
-/* Opens the text at `path` ("-": standard input); windows have sizes->window bytes, or `mapped`
- * bytes if the file is mapped. `path` and *options outlive *t. The caller closes *t, which is empty
- * on failure. STATUS_INPUT, STATUS_MEMORY, STATUS_INTERNAL as of line_reader_open. */
+/* Opens the text at `path` ("-": standard input); windows have sizes->window bytes. `path` and
+ * *options outlive *t. The caller closes *t, which is empty on failure. STATUS_INPUT,
+ * STATUS_MEMORY, STATUS_INTERNAL as of line_reader_open. */
 enum status tns_text_open(struct tns_text *t, const char *path, const struct tns_options *options,
-                          const struct tns_sizes *sizes, size_t mapped, struct error *error);
+                          const struct tns_sizes *sizes, struct error *error);
 
 /* Whether several ranks can read the file, each a share. */
 bool tns_text_has_shares(const struct tns_text *t);
 
 /* Begins again with share number `share` of `shares` of the entries' text: the text lines that
  * begin in this share of the bytes behind the header. To be called once, when the header is read;
- * text lines in messages are still numbered from the beginning of the file. */
-void tns_text_take_share(struct tns_text *t, int share, int shares);
+ * text lines in messages are still numbered from the beginning of the file. STATUS_INPUT. */
+enum status tns_text_take_share(struct tns_text *t, int share, int shares, struct error *error);
 
 /* Gets the next window that has text lines behind the header, from when on the one before is no
  * longer valid; an empty one at the end. STATUS_INPUT, also where the header is bad or a text line

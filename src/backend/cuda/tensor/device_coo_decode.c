@@ -29,13 +29,6 @@ static enum status decode(const struct device_coo *d, const struct device_decode
     return error->status;
 }
 
-/* ||X||^2, on the host, from the file. */
-static double norm_sq_of(const struct blco_file *f)
-{
-    const struct packed_tensor p = packed_tensor_of_file(f);
-    return packed_tensor_norm_sq(&p);
-}
-
 /* Takes the arrays of nonzeros, and says how the file is decoded to them. */
 static void prepare(struct device_coo *d, struct packed_layout *layout, struct error *error)
 {
@@ -86,10 +79,9 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, d
     if (error->status == STATUS_OK && open_decoder(&w, d, f, &layout, error) == STATUS_OK &&
         take_words(d, &w, word, error) == STATUS_OK &&
         device_decoder_send(&w, staging, error) == STATUS_OK &&
-        decode(d, &w, word, error) == STATUS_OK) {
-        *norm_sq = norm_sq_of(f); /* while the device decodes */
+        decode(d, &w, word, error) == STATUS_OK &&
+        packed_tensor_file_norm_sq(f, norm_sq, error) == STATUS_OK) /* while the device decodes */
         device_decoder_finish(&w, error);
-    }
     if (error->status != STATUS_OK)
         (void)cudaStreamSynchronize(pool->stream);
     for (int i = 0; i < PACKED_WORDS; i++)

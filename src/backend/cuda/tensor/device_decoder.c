@@ -4,7 +4,6 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "base/memory.h"
-#include "base/uint128.h"
 #include "formats/blco/decoded_layout.h"
 #include "formats/blco/segment_pack.h"
 
@@ -59,30 +58,12 @@ enum status device_decoder_open(struct device_decoder *d, const struct blco_file
     return d->host && take(d, room, error) == STATUS_OK ? fill(d, &spread, error) : error->status;
 }
 
-/* The segments while they are sent. The staging cuts them into parts without regard to segments;
- * the thread that sends a part also checks segments, as large a share of them as the part is of
- * all. */
+/* The segments while they are sent. The staging cuts them into parts without regard to segments. */
 struct sending {
     const struct device_decoder *decoder;
-    uint64_t units; /* of BLCO_SEGMENT_ALIGN bytes       */
-    uint64_t *bad;  /* the first segment that is damaged */
+    uint64_t *bad; /* the first segment that is damaged */
+    struct error *worst;
 };
-
-/* Segments that are checked with the first `units`. */
-static uint64_t segments_with(const struct sending *t, uint64_t units)
-{
-    return (uint64_t)((uint128)t->decoder->segments * units / t->units);
-}
-
-static const uint8_t *file_bytes(const struct device_decoder *d, uint64_t k)
-{
-    return (const uint8_t *)d->file->map.bytes + d->file->segment[d->number[k]].offset;
-}
-
-static bool segment_is_good(const struct device_decoder *d, uint64_t k)
-{
-    return blco_file_segment_is_good(d->file, d->number[k], file_bytes(d, k), d->layout.line_bits);
-}
 
 /* The decoder's segment with this byte. */
 static uint64_t segment_at(const struct device_decoder *d, uint64_t byte)
@@ -95,33 +76,36 @@ static uint64_t segment_at(const struct device_decoder *d, uint64_t byte)
     return low;
 }
 
-/* Copies bytes [first, behind) of the segments, which follow each other. */
-static void copy_bytes(const struct device_decoder *d, uint64_t first, uint64_t behind, char *to)
-{
-    for (uint64_t k = segment_at(d, first); first < behind; k++) {
-        uint64_t within = first - d->host[k].offset;
-        uint64_t end = k + 1 < d->segments ? d->host[k + 1].offset : d->size;
-        uint64_t some = (end < behind ? end : behind) - first;
-        memcpy(to, file_bytes(d, k) + within, some);
-        to += some;
-        first += some;
-    }
-}
-
-/* device_staging_write: copies a part and checks its segments. Parts are handed out in order, and a
+/* device_staging_write: reads and checks the segments that have a share of the part, and copies
+ * that share; a segment that two parts share is read for both. Parts are handed out in order, and a
  * part that was handed out is checked whatever other threads find, so the first damaged segment
  * that is reported is always the same. */
 static bool copy_checked(const void *from, uint64_t first, uint64_t count, void *to)
 {
     const struct sending *t = from;
-    uint64_t k = segments_with(t, first), end = segments_with(t, first + count);
-    copy_bytes(t->decoder, first * BLCO_SEGMENT_ALIGN, (first + count) * BLCO_SEGMENT_ALIGN, to);
-    while (k < end && segment_is_good(t->decoder, k))
-        k++;
-    if (k == end)
+    const struct device_decoder *d = t->decoder;
+    uint64_t at = first * BLCO_SEGMENT_ALIGN, end = (first + count) * BLCO_SEGMENT_ALIGN;
+    uint64_t k = segment_at(d, at);
+    struct error own = {0};
+    uint8_t *bytes = memory_array(d->file->most_bytes, 1, &own);
+    for (char *out = to; at < end && own.status == STATUS_OK; k++) {
+        uint64_t within = at - d->host[k].offset;
+        uint64_t next = k + 1 < d->segments ? d->host[k + 1].offset : d->size;
+        uint64_t some = (next < end ? next : end) - at;
+        if (blco_file_segment(d->file, d->number[k], d->layout.line_bits, bytes, &own) != STATUS_OK)
+            break;
+        memcpy(out, bytes + within, some);
+        out += some;
+        at += some;
+    }
+    memory_free(bytes);
+    if (own.status == STATUS_OK)
         return true;
 #pragma omp critical(device_decoder_bad)
-    *t->bad = k < *t->bad ? k : *t->bad;
+    if (k < *t->bad) {
+        *t->bad = k;
+        *t->worst = own;
+    }
     return false;
 }
 
@@ -129,10 +113,12 @@ enum status device_decoder_send(struct device_decoder *d, struct device_staging 
                                 struct error *error)
 {
     uint64_t bad = UINT64_MAX;
-    struct sending t = {d, d->size / BLCO_SEGMENT_ALIGN, &bad};
-    device_staging_send(staging, d->bytes, t.units, BLCO_SEGMENT_ALIGN, copy_checked, &t, error);
+    struct error worst = {0};
+    const struct sending t = {d, &bad, &worst};
+    device_staging_send(staging, d->bytes, d->size / BLCO_SEGMENT_ALIGN, BLCO_SEGMENT_ALIGN,
+                        copy_checked, &t, error);
     if (error->status == STATUS_OK && bad < UINT64_MAX)
-        blco_file_damaged(d->file, d->number[bad], error);
+        error_set(error, worst.status, "%s", worst.message);
     return error->status;
 }
 
