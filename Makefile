@@ -6,6 +6,7 @@
 #   make asan tsan       the same tests under sanitizers (address and undefined; thread, with clang)
 #   make fuzz            each reader on damaged input, FUZZ_SECONDS (20) each, with clang
 #   make kill            kills KILLS (300) runs that save checkpoints, and checks what is left
+#   make table           momentum beside plain ALS on a table of 1000 tensors
 #   make check-gpu       the tests of every operation on the GPU; fails without one
 #   make install         to PREFIX (/usr/local), below DESTDIR, stripped; make uninstall takes it away again
 #   make deb             a Debian package of this build, in build/
@@ -103,7 +104,7 @@ MPI_TESTS      := $(patsubst %.c,$O/%,$(shell find tests -name 'mpi_*.c'))
 FUZZERS    := $(patsubst %.c,$O/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
 
-.PHONY: all blco tests fuzzers check check-layers asan tsan fuzz kill check-gpu install uninstall deb format clean FORCE
+.PHONY: all blco tests fuzzers check check-layers asan tsan fuzz kill table check-gpu install uninstall deb format clean FORCE
 .PRECIOUS: $O/%.o
 all: blco
 blco: $O/blco $(PLUGIN)
@@ -182,6 +183,9 @@ $(FUZZERS): %: %.o $(LIBRARY)
 fuzz:
 	$(MAKE) VARIANT=fuzz fuzzers
 	scripts/run-fuzzers build/fuzz $(FUZZ_SECONDS)
+
+table: $O/tests/als/test_momentum_table
+	BLCO_TABLE=1000 $<
 
 kill: blco
 	tests/kill/kill-checkpoints $O/blco

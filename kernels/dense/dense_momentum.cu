@@ -11,7 +11,7 @@ __global__ void __launch_bounds__(THREADS)
     decide_kernel(const dense_momentum_fit fit, dense_momentum *m, double *kept, const int *halt)
 {
     __shared__ double sums[THREADS];
-    __shared__ int taken_back;
+    __shared__ int keeps;
     const uint32_t thread = threadIdx.x;
     const int halted = *halt;
     dense_fit_terms found = {0, 0, 0, 0};
@@ -39,10 +39,10 @@ __global__ void __launch_bounds__(THREADS)
         const fit_numbers numbers = fit_of_terms(&terms);
         m->step = momentum_next(&state, numbers.objective, numbers.noise);
         m->state = state;
-        taken_back = state.taken_back;
+        keeps = !state.taken_back && !state.undecided;
     }
     __syncthreads();
-    for (uint32_t r = thread; !taken_back && r < fit.rank; r += THREADS)
+    for (uint32_t r = thread; keeps && r < fit.rank; r += THREADS)
         kept[r] = fit.lambda[r];
 }
 

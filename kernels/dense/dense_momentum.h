@@ -32,7 +32,7 @@ struct dense_momentum_fit {
 };
 
 /* In one thread block: momentum_next of *m with this fit, into m->step. kept (R) = lambda, unless
- * the sweep is taken back. */
+ * the sweep is taken back or undecided. */
 cudaError_t dense_momentum_decide(const struct dense_momentum_fit *fit, struct dense_momentum *m,
                                   double *kept, const int *halt, cudaStream_t stream);
 

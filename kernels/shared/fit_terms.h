@@ -7,9 +7,12 @@
 #include <float.h>
 #include <math.h>
 
+#include "kernels/shared/precision.h"
 #include "kernels/shared/rounded.h"
 
-#define FIT_ROUNDINGS 4 /* epsilons by which a term may be off, about */
+#define FIT_BLIND_DOUBLE 1e-6 /* noise above this hides what a sweep gains or loses ... */
+#define FIT_BLIND_SINGLE 1e-4 /* ... and this in single precision                       */
+#define FIT_ROUNDINGS    4    /* epsilons by which a term may be off, about */
 
 /* ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2, of the tensor X and the model Y. */
 struct fit_terms {
@@ -58,6 +61,15 @@ ROUNDED_FUNCTION struct fit_numbers fit_of_terms(const struct fit_terms *t)
     if (slope > fit.noise)
         fit.noise = slope;
     return fit;
+}
+
+/* Whether rounding may have changed the fit by so much that only the residual can tell what a sweep
+ * has gained or lost. Components that cancel each other bring that about. By as much as the noise
+ * of the fit before it, about, a sweep may fall: where V is so near to singular that it is cut off,
+ * the weights that the cut takes away are those that make the noise. */
+ROUNDED_FUNCTION int fit_is_blind(double noise, enum precision precision)
+{
+    return noise > (precision == PRECISION_SINGLE ? FIT_BLIND_SINGLE : FIT_BLIND_DOUBLE);
 }
 
 #endif

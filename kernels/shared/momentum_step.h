@@ -10,32 +10,38 @@
  * with Y = (1 + b) A - b S, where b = (t - 1) / t' goes from 0 towards 1 as Nesterov's sequence t
  * does: t' = (1 + sqrt(1 + 4 t^2)) / 2. Where a sweep that began with such a Y ends with a smaller
  * objective than the sweep before, it is taken back: the next one begins with S, as in plain ALS,
- * and t with 1. Components that cancel each other have large weights; where rounding then hides
- * what a sweep has gained, and is more than fits are compared by, nothing tells when Y leads
- * astray: the next sweep is plain, and t begins with 1. Directions are enough, since the sweep
- * finds the weights anew. */
+ * and t with 1. Directions are enough, since the sweep finds the weights anew.
+ *
+ * Momentum is for slow sweeps. ALS often passes several saddle points; a run that leaves one with
+ * momentum may come to another, worse optimum than plain ALS. A sweep that gains more than
+ * MOMENTUM_FAST is therefore followed by a plain one, and t begins with 1
+ * (tests/als/test_momentum_table.c compares both on a table of tensors).
+ *
+ * Components that cancel each other have large weights, and rounding then hides what a sweep has
+ * gained (fit_is_blind). Such a fit decides nothing; the fit from the residual does. */
 #ifndef BLCO_MOMENTUM_STEP_H
 #define BLCO_MOMENTUM_STEP_H
 
 #include <math.h>
 
-#include "kernels/shared/rounded.h"
+#include "kernels/shared/fit_terms.h"
 
 #define MOMENTUM_PLAIN_SWEEPS 5     /* with which a run begins                                    */
 #define MOMENTUM_FALL_DOUBLE  1e-12 /* an objective that falls by less has not fallen, ... */
 #define MOMENTUM_FALL_SINGLE  1e-6  /* ... nor has one that falls by less in single precision     */
-#define MOMENTUM_BLIND        1e-4  /* rounding that is larger hides what a sweep has gained      */
+#define MOMENTUM_FAST         1e-4  /* a sweep that gains more is followed by a plain one         */
 
 /* What one sweep leaves to the next. */
 struct momentum {
     double t;         /* of Nesterov's sequence                                              */
     double objective; /* after the last sweep that was kept (kernels/shared/fit_terms.h) ... */
     double noise;     /* ... and by which rounding may have changed the fit then             */
-    double fall;      /* an objective that falls by less has not fallen                      */
+    enum precision precision; /* of the factor matrices                                      */
     int sweeps;       /* that were made, those that were taken back included                 */
     int restarts;     /* sweeps that were taken back                                         */
     int extrapolated; /* the next sweep begins with extrapolated factor matrices             */
     int taken_back;   /* the last sweep was                                                  */
+    int undecided;    /* the fit of the last sweep is blind; nothing else was noted of it    */
 };
 
 /* What the next sweep begins with: Y = now A + before S. */
@@ -50,36 +56,47 @@ ROUNDED_FUNCTION int momentum_is_plain(int sweeps)
 }
 
 /* A run of which so many sweeps were made without momentum. */
-ROUNDED_FUNCTION struct momentum momentum_start(double fall, int sweeps)
+ROUNDED_FUNCTION struct momentum momentum_start(enum precision precision, int sweeps)
 {
-    struct momentum m = {1, 0, 0, fall, sweeps, 0, 0, 0};
+    struct momentum m = {1, 0, 0, precision, sweeps, 0, 0, 0, 0};
     return m;
 }
 
-/* Notes a sweep, with its objective and the noise of its fit, and decides on the next one. */
+/* An objective that falls by less has not fallen. */
+ROUNDED_FUNCTION double momentum_fall(const struct momentum *m)
+{
+    return m->precision == PRECISION_SINGLE ? MOMENTUM_FALL_SINGLE : MOMENTUM_FALL_DOUBLE;
+}
+
+/* Notes a sweep, with its objective and the noise of its fit, and decides on the next one. Of a
+ * blind fit it notes that alone; the step is (0, 1) then, which writes nothing. */
 ROUNDED_FUNCTION struct momentum_step momentum_next(struct momentum *m, double objective,
                                                     double noise)
 {
-    struct momentum_step step = {1, 0};
-    const double rounding = m->noise + noise;
-    const int hidden = rounding > MOMENTUM_BLIND && fabs(objective - m->objective) <= rounding;
-    const int first_again = m->taken_back;
+    struct momentum_step step = {0, 1};
+    m->undecided = fit_is_blind(noise, m->precision);
+    if (m->undecided)
+        return step;
+    const double rounding = m->noise + noise, slack = momentum_fall(m);
+    const double gain = objective - m->objective;
+    const int first_again = m->taken_back, fast = gain > MOMENTUM_FAST;
     m->sweeps++;
-    m->taken_back =
-        m->extrapolated && objective < m->objective - (rounding > m->fall ? rounding : m->fall);
-    m->extrapolated = 0;
+    m->taken_back = m->extrapolated && gain < -(rounding > slack ? rounding : slack);
     if (m->taken_back) {
+        m->extrapolated = 0;
         m->t = 1;
         m->restarts++;
-        step.now = 0;
-        step.before = 1;
         return step;
     }
-    m->objective = objective;
+    if (gain > 0 || !m->extrapolated) /* small falls do not add up */
+        m->objective = objective;
     m->noise = noise;
-    if (hidden)
+    m->extrapolated = 0;
+    step.now = 1;
+    step.before = 0;
+    if (fast)
         m->t = 1;
-    if (momentum_is_plain(m->sweeps) || first_again || hidden)
+    if (momentum_is_plain(m->sweeps) || first_again || fast)
         return step;
     const double t = (1 + sqrt(1 + rounded_product(4 * m->t, m->t))) / 2;
     const double b = (m->t - 1) / t;

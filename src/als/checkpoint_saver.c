@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "als/model_spread.h"
 #include "base/clock.h"
@@ -14,7 +15,7 @@ struct writing {
     struct checkpoint_about about;
     struct ktensor rows; /* consecutive rows of the factor matrices as they stand */
     struct carried carried;
-    struct checkpoint_second second;
+    struct checkpoint_beside beside;
     struct error error;
     pthread_t thread;
     atomic_bool is_done;
@@ -25,7 +26,7 @@ static void writing_free(struct writing *w)
     if (w) {
         ktensor_free(&w->rows);
         carried_free(&w->carried);
-        checkpoint_second_free(&w->second);
+        checkpoint_beside_free(&w->beside);
     }
     memory_free(w);
 }
@@ -52,17 +53,31 @@ bool saver_is_due(const struct saver *s, int iterations)
            (o->seconds > 0 && clock_now() - s->last >= wait);
 }
 
-/* *rows, *carried = what the backend hands out: of several ranks each gets consecutive rows of all.
- */
+/* Copies the best model so far. */
+static void copy_best(struct ktensor *k, struct carried *carried, const struct best_model *best)
+{
+    const uint64_t order = (uint64_t)k->shape.order, rank = k->rank;
+    memory_copy(k->lambda, best->k->lambda, rank * sizeof *k->lambda);
+    for (uint64_t n = 0; n < order; n++)
+        memory_copy(k->factor[n], best->k->factor[n], k->shape.dims[n] * rank * sizeof(double));
+    memcpy(carried->scale, best->carried.scale, order * rank * sizeof *carried->scale);
+    memcpy(carried->gram, best->carried.gram, order * rank * rank * sizeof *carried->gram);
+}
+
+/* *rows, *carried = the best model, or, where that is NULL, what the backend hands out: of several
+ * ranks each gets consecutive rows of all. */
 static enum status take_rows(struct ktensor *rows, struct carried *carried, struct backend *b,
-                             uint64_t rank, struct error *error)
+                             const struct best_model *best, uint64_t rank, struct error *error)
 {
     struct comm *c = b->ranks->all;
     struct ktensor part = {0};
     ktensor_create_part(&part, &b->ranks->part, rank, error);
     carried_create(carried, b->order, rank, error);
     if (comm_agree_error(c, error) == STATUS_OK) {
-        backend_save(b, &part, carried, error);
+        if (best)
+            copy_best(&part, carried, best);
+        else
+            backend_save(b, &part, carried, error);
         comm_agree_error(c, error);
     }
     if (c->size == 1 || error->status != STATUS_OK) {
@@ -74,16 +89,22 @@ static enum status take_rows(struct ktensor *rows, struct carried *carried, stru
     return error->status;
 }
 
-/* Copies the state of b. Second factor matrices take the place of the others for a while. */
-static enum status take_state(struct writing *w, struct backend *b, struct error *error)
+/* Copies the state of b, and the best model. Second factor matrices take the place of the others
+ * for a while. */
+static enum status take_state(struct writing *w, struct backend *b, const struct best_model *best,
+                              struct error *error)
 {
+    struct checkpoint_rows *second = &w->beside.second, *of_best = &w->beside.best;
     uint64_t rank = w->about.rank;
-    if (take_rows(&w->rows, &w->carried, b, rank, error) != STATUS_OK ||
-        !w->about.momentum.extrapolated)
+    if (take_rows(&w->rows, &w->carried, b, NULL, rank, error) != STATUS_OK)
         return error->status;
-    backend_trade(b);
-    take_rows(&w->second.rows, &w->second.carried, b, rank, error);
-    backend_trade(b);
+    if (w->about.momentum.extrapolated) {
+        backend_trade(b);
+        take_rows(&second->rows, &second->carried, b, NULL, rank, error);
+        backend_trade(b);
+    }
+    if (error->status == STATUS_OK && checkpoint_has_best(&w->about))
+        take_rows(&of_best->rows, &of_best->carried, b, best, rank, error);
     return error->status;
 }
 
@@ -93,7 +114,7 @@ static enum status write_alone(struct writing *w, struct error *error)
     struct checkpoint_pieces pieces = {0};
     if (outfile_open(&file, w->path, error) != STATUS_OK)
         return error->status;
-    if (checkpoint_write_rows(&file, &w->about, &w->rows, &w->carried, &w->second, &pieces,
+    if (checkpoint_write_rows(&file, &w->about, &w->rows, &w->carried, &w->beside, &pieces,
                               error) == STATUS_OK &&
         checkpoint_write_directory(&file, &w->about, &pieces, error) == STATUS_OK)
         outfile_commit(&file, error);
@@ -145,19 +166,25 @@ static void write_beside(struct saver *s, struct writing *w)
 }
 
 static struct writing *begin(const struct saver *s, struct backend *b,
-                             const struct checkpoint_about *about, struct error *error)
+                             const struct checkpoint_about *about, const struct best_model *best,
+                             struct error *error)
 {
     struct writing *w = memory_zeros(1, sizeof *w, error);
     if (comm_agree_error(b->ranks->all, error) == STATUS_OK) {
         w->path = s->options->path;
         w->about = *about;
-        take_state(w, b, error);
+        if (best->iteration > 0) {
+            w->about.best_iteration = best->iteration;
+            w->about.best_fit = best->fit;
+            w->about.best_factors = best->carried.precision;
+        }
+        take_state(w, b, best, error);
     }
     return w;
 }
 
 void saver_save(struct saver *s, struct backend *b, const struct checkpoint_about *about,
-                bool is_last)
+                const struct best_model *best, bool is_last)
 {
     struct error error = {0};
     struct comm *c = b->ranks->all;
@@ -165,12 +192,13 @@ void saver_save(struct saver *s, struct backend *b, const struct checkpoint_abou
     s->last = clock_now();
     s->last_iteration = about->iterations;
     s->asked = s->options->asked ? *s->options->asked : 0;
-    struct writing *w = begin(s, b, about, &error);
+    struct writing *w = begin(s, b, about, best, &error);
     if (error.status == STATUS_OK && c->size == 1) {
         write_beside(s, w);
     } else {
         if (error.status == STATUS_OK)
-            checkpoint_write_together(w->path, about, &w->rows, &w->carried, &w->second, c, &error);
+            checkpoint_write_together(w->path, &w->about, &w->rows, &w->carried, &w->beside, c,
+                                      &error);
         note_end(s, &error, about->iterations);
         writing_free(w);
     }

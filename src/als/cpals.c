@@ -1,5 +1,6 @@
 #include "als/cpals.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "als/precision_switch.h"
@@ -37,6 +38,7 @@ struct run {
     struct saver saver;
     struct weight_history weights;
     struct momentum_run momentum;
+    struct best_model best;
     struct page_touch pages;
     struct progress *progress;
     struct cpals_result *result;
@@ -60,39 +62,53 @@ static enum cpals_stop stop_after(const struct run *run)
     return result->iterations >= options->max_iterations ? CPALS_ITERATIONS : CPALS_GOES_ON;
 }
 
-/* Takes the fit of a sweep for that of the model, from the residual where the options or rounding
- * ask for that. */
-static enum status keep_sweep(struct run *run, struct backend_fit *fit, struct error *error)
+/* The fit of a sweep: *quick as the sweep gives it, *fit from the residual where the options or
+ * rounding ask for that. */
+static enum status sweep(struct run *run, struct backend_fit *quick, struct backend_fit *fit,
+                         struct error *error)
 {
     const struct cpals_options *options = run->options;
     struct cpals_result *result = run->result;
     bool due = options->check_every > 0 && result->iterations % options->check_every == 0;
     double small = precision_is_first(run->b) ? 0 : options->tolerance; /* that ends no run */
-    if (fit_trust_check(&result->trust, run->b, due, small, fit, error) != STATUS_OK)
+    if (cpals_sweep(run->b, quick, error) != STATUS_OK)
         return error->status;
+    *fit = *quick;
+    return fit_trust_check(&result->trust, run->b, due, small, fit, error);
+}
+
+/* Takes the fit of a sweep for that of the model. */
+static void keep_sweep(struct run *run, const struct backend_fit *fit)
+{
+    struct cpals_result *result = run->result;
     result->change = fit->value - result->fit;
     result->fit = fit->value;
     bool slack = result->change < 0 && -result->change <= momentum_slack(&run->momentum);
     fit_trust_note(&result->trust, fit, slack ? 0 : result->change);
-    momentum_note(&run->momentum, changed_little(result, options));
-    return STATUS_OK;
+    momentum_note(&run->momentum, changed_little(result, run->options));
 }
 
-/* One sweep. The fit after one that is taken back is that of the sweep before. */
+/* One sweep, on which the fit that is not blind decides. The fit after one that is taken back is
+ * that of the sweep before. */
 static enum status iterate(struct run *run, struct error *error)
 {
-    struct backend_fit fit;
+    struct backend_fit quick, fit;
     struct cpals_result *result = run->result;
     result->iterations++;
     result->single_iterations += precision_is_first(run->b);
-    if (cpals_sweep(run->b, &fit, error) != STATUS_OK)
+    if (sweep(run, &quick, &fit, error) != STATUS_OK)
         return error_prefix(error, "iteration %d: ", result->iterations);
-    if (!momentum_keeps(&run->momentum, &fit)) {
+    const bool blind = fit_is_blind(quick.noise, run->b->precision);
+    if (momentum_keeps(&run->momentum, blind ? &fit : &quick)) {
+        keep_sweep(run, &fit);
+        if (blind) /* the model may be copied into these pages */
+            page_touch_end(&run->pages);
+        if (best_model_note(&run->best, run->b, result->iterations, &fit, blind, error) !=
+            STATUS_OK)
+            return error->status;
+    } else {
         result->change = fit.value - result->fit;
-        result->trust.exact = false;
         result->restarts++;
-    } else if (keep_sweep(run, &fit, error) != STATUS_OK) {
-        return error_prefix(error, "iteration %d: ", result->iterations);
     }
     return fit_trace_note(run->options->trace, result->fit, error);
 }
@@ -108,16 +124,31 @@ static enum status check_fit(struct backend *b, const struct cpals_options *opti
     result->change += fit.value - result->fit;
     result->fit = fit.value;
     result->trust.noise = fit.noise;
+    result->trust.exact = fit.exact;
     fit_trace_correct(options->trace, fit.value);
     return STATUS_OK;
 }
 
-/* From single precision to double, where that is due after the iterations so far; momentum begins
- * anew then. Where rounding hides by how much the last fit in single precision is off, the residual
- * tells: beside that number, a fall in the first iteration in double is a fall. */
-static enum status switch_precision(struct run *run, struct error *error)
+/* The model of the last iteration in single precision, whose fit is the residual's where rounding
+ * hid that: a sweep in double may fall below it. */
+static enum status keep_single(struct run *run, struct error *error)
 {
     struct cpals_result *result = run->result;
+    const double small = fmax(run->options->tolerance, SINGLE_RESOLVES);
+    if (check_fit(run->b, run->options, false, small, result, error) != STATUS_OK)
+        return error->status;
+    const struct backend_fit fit = {.value = result->fit};
+    if (result->trust.exact)
+        page_touch_end(&run->pages);
+    return best_model_note(&run->best, run->b, result->iterations, &fit, result->trust.exact,
+                           error);
+}
+
+/* From single precision to double, where that is due after the iterations so far; momentum begins
+ * anew then. */
+static enum status switch_precision(struct run *run, struct error *error)
+{
+    const struct cpals_result *result = run->result;
     const struct precision_progress made = {.iterations = result->iterations,
                                             .most = run->options->max_iterations,
                                             .change = result->change,
@@ -125,9 +156,7 @@ static enum status switch_precision(struct run *run, struct error *error)
                                             .tolerance = run->options->tolerance};
     if (!precision_is_due(run->b, &made) ||
         momentum_pause(&run->momentum, run->b, error) != STATUS_OK ||
-        backend_widen(run->b, error) != STATUS_OK ||
-        check_fit(run->b, run->options, false, fmax(run->options->tolerance, SINGLE_RESOLVES),
-                  result, error) != STATUS_OK)
+        backend_widen(run->b, error) != STATUS_OK || keep_single(run, error) != STATUS_OK)
         return error->status;
     return momentum_restart(&run->momentum, run->b, error);
 }
@@ -155,7 +184,7 @@ static void save(struct run *run)
     about.single_iterations = result->single_iterations;
     about.factors = run->b->precision;
     momentum_tell(&run->momentum, &about);
-    saver_save(&run->saver, run->b, &about, result->stop != CPALS_GOES_ON);
+    saver_save(&run->saver, run->b, &about, &run->best, result->stop != CPALS_GOES_ON);
 }
 
 /* Settles, alike on all ranks, whether the run stops, and saves what is to be saved: what the next
@@ -183,13 +212,13 @@ static enum status settle_stop(struct run *run, struct error *error)
 }
 
 /* Loads the start: a random model, the model k, or what a checkpoint has kept of a run. */
-static enum status load_start(struct run *run, const struct ktensor *k, struct error *error)
+static enum status load_start(struct run *run, struct ktensor *k, struct error *error)
 {
     const struct checkpoint *from = run->options->resume;
     struct cpals_result *result = run->result;
     *result = (struct cpals_result){.momentum = run->b->plan.request.momentum};
     if (momentum_begin(&run->momentum, run->b, k, run->options->random, from, error) != STATUS_OK ||
-        !from)
+        best_model_create(&run->best, run->b, k, from, error) != STATUS_OK || !from)
         return error->status;
     result->iterations = from->about.iterations;
     result->fit = from->about.fit;
@@ -241,10 +270,12 @@ static enum status end_momentum(struct run *run, struct error *error)
     struct cpals_result *result = run->result;
     struct backend_fit fit;
     bool again;
-    if (momentum_end(&run->momentum, run->b, &fit, &again, error) != STATUS_OK || !again)
+    if (momentum_end(&run->momentum, run->b, &fit, &again, error) != STATUS_OK || !again ||
+        fit_trust_check(&result->trust, run->b, false, 0, &fit, error) != STATUS_OK)
         return error->status;
     result->change = fit.value - result->fit;
     result->fit = fit.value;
+    result->trust.exact = fit.exact;
     fit_trace_correct(run->options->trace, fit.value);
     return STATUS_OK;
 }
@@ -254,6 +285,20 @@ static enum status check_last(struct backend *b, const struct cpals_options *opt
                               struct cpals_result *result, struct error *error)
 {
     return options->check_every > 0 ? check_fit(b, options, true, 0, result, error) : STATUS_OK;
+}
+
+/* The model of the best iteration becomes that of the backend. */
+static enum status take_best(struct run *run, struct error *error)
+{
+    struct cpals_result *result = run->result;
+    if (!best_model_is_better(&run->best, result->fit, result->trust.noise))
+        return STATUS_OK;
+    result->last_fit = result->fit;
+    result->fit = run->best.fit;
+    result->best_iteration = run->best.iteration;
+    result->trust.exact = true;
+    result->trust.noise = DBL_EPSILON;
+    return best_model_restore(&run->best, run->b, error);
 }
 
 const char *cpals_stop_text(enum cpals_stop stop)
@@ -273,9 +318,9 @@ static void tell(const struct cpals_result *result, struct progress *progress)
                   cpals_stop_text(result->stop));
 }
 
-enum status cpals_iterate(struct backend *b, const struct ktensor *k,
-                          const struct cpals_options *options, struct progress *progress,
-                          struct cpals_result *result, struct error *error)
+enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpals_options *options,
+                          struct progress *progress, struct cpals_result *result,
+                          struct error *error)
 {
     struct run run = {.b = b, .options = options, .progress = progress, .result = result};
     double start = clock_now();
@@ -291,13 +336,15 @@ enum status cpals_iterate(struct backend *b, const struct ktensor *k,
         result->saved = run.saver.saved;
         result->not_saved = run.saver.error;
         if (error->status == STATUS_OK && end_momentum(&run, error) == STATUS_OK &&
-            check_last(b, options, result, error) == STATUS_OK) {
+            check_last(b, options, result, error) == STATUS_OK &&
+            take_best(&run, error) == STATUS_OK) {
             result->seconds = clock_now() - start;
             model_health(&result->health, b, &run.weights, result->iterations, error);
         }
     }
     page_touch_end(&run.pages);
     weight_history_free(&run.weights);
+    best_model_free(&run.best);
     if (error->status == STATUS_OK)
         tell(result, progress);
     return error->status;

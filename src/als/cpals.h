@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "als/best_model.h"
 #include "als/checkpoint_saver.h"
 #include "als/core_consistency.h"
 #include "als/fit_trace.h"
@@ -52,7 +53,9 @@ struct cpals_result {
     int iterations;               /* that were made, those before a resumed checkpoint included */
     int single_iterations;        /* of these, the first so many ran in single precision, of a run
                                    * that goes on in double                               */
-    double fit;                   /* 1 - ||X - model|| / ||X|| after the last iteration  */
+    double fit;                   /* 1 - ||X - model|| / ||X||                           */
+    int best_iteration;           /* of which the model is; 0: of the last one           */
+    double last_fit;              /* with best_iteration: after the last one             */
     double change;                /* of the fit in the last iteration                    */
     bool momentum;                /* the iterations were accelerated */
     int restarts;                 /* iterations that momentum lost: they were taken back  */
@@ -72,12 +75,14 @@ struct cpals_result {
 enum status cpals_sweep(struct backend *b, struct backend_fit *fit, struct error *error);
 
 /* Loads k, or begins with options->random, and iterates, until the options say to stop; the model
- * stays in the backend. To resume, k has the model of the checkpoint, whose scales and Grams are
- * loaded, too. On several ranks each rank calls cpals_iterate with the rows that are here, and all
- * stop after the same iteration. `progress`, which may be NULL, is told the result. */
-enum status cpals_iterate(struct backend *b, const struct ktensor *k,
-                          const struct cpals_options *options, struct progress *progress,
-                          struct cpals_result *result, struct error *error);
+ * stays in the backend: that of the last iteration, or of an earlier one whose fit is higher by
+ * more than rounding explains. Meanwhile k may serve for a copy of that one (best_model.h). To
+ * resume, k has the model of the checkpoint, whose scales and Grams are loaded, too. On several
+ * ranks each rank calls cpals_iterate with the rows that are here, and all stop after the same
+ * iteration. `progress`, which may be NULL, is told the result. */
+enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpals_options *options,
+                          struct progress *progress, struct cpals_result *result,
+                          struct error *error);
 
 /* Copies the model into k, arranged (backend_store_arranged). Where the options ask for the core
  * consistency, it is computed before, after which the model is no more in the backend. Every rank

@@ -19,6 +19,7 @@ const char *finding_name(enum finding_kind kind)
         [FINDING_FIT_CHECKED] = "fit_checked",
         [FINDING_ROUNDING] = "rounding",
         [FINDING_FIT_FELL] = "fit_fell",
+        [FINDING_BEST_EARLIER] = "best_earlier",
         [FINDING_DEGENERATE] = "degenerate",
         [FINDING_ZERO] = "zero",
         [FINDING_NO_MOMENTUM] = "no_momentum",

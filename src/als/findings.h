@@ -19,6 +19,7 @@ enum finding_kind {
     FINDING_FIT_CHECKED,      /* fits came from the residual                                */
     FINDING_ROUNDING,         /* rounding has taken digits of the fit                       */
     FINDING_FIT_FELL,         /* by more than rounding explains                             */
+    FINDING_BEST_EARLIER,     /* the model is that of an earlier iteration                  */
     FINDING_DEGENERATE,       /* components cancel each other                               */
     FINDING_ZERO,             /* components became zero                                     */
     FINDING_NO_MOMENTUM,      /* memory has no room for it                                  */

@@ -1,6 +1,5 @@
 #include "als/fit_trust.h"
 
-#include <float.h>
 #include <math.h>
 
 #define NOISE_SHARE 0.1 /* of the tolerance: so much noise stops no run early */
@@ -10,12 +9,12 @@ enum status fit_trust_check(struct fit_trust *t, struct backend *b, bool due, do
 {
     double exact;
     bool drowned = tolerance > 0 && fit->noise > NOISE_SHARE * tolerance;
-    t->exact = due || drowned;
-    if (!t->exact || backend_residual(b, &exact, error) != STATUS_OK)
+    bool asked = due || drowned || fit_is_blind(fit->noise, b->precision);
+    if (!asked || backend_residual(b, &exact, error) != STATUS_OK)
         return error->status;
     t->checks++;
     t->error = fmax(t->error, fabs(fit->value - exact));
-    *fit = (struct backend_fit){exact, DBL_EPSILON, exact};
+    *fit = backend_fit_exact(fit, exact);
     return STATUS_OK;
 }
 
@@ -27,4 +26,5 @@ void fit_trust_note(struct fit_trust *t, const struct backend_fit *fit, double c
         t->fall = fmax(t->fall, fall);
     }
     t->noise = fit->noise;
+    t->exact = fit->exact;
 }

@@ -14,13 +14,13 @@ struct fit_trust {
     double fall;  /* the most by which it fell                                       */
 };
 
-/* *fit, of the last sweep, becomes that from the residual (backend_residual), where `due`, or where
- * its noise could pass for a change of less than `tolerance`, if that is not 0. Errors of
- * backend_residual. */
+/* *fit, of the last sweep, becomes that from the residual (backend_residual), where `due`, where
+ * its noise could pass for a change of less than `tolerance`, if that is not 0, or where its noise
+ * hides what the sweep has gained (fit_is_blind). Errors of backend_residual. */
 enum status fit_trust_check(struct fit_trust *t, struct backend *b, bool due, double tolerance,
                             struct backend_fit *fit, struct error *error);
 
-/* Notes the fit of an iteration and its change since the one before. */
+/* Notes the fit of an iteration that was kept, and its change since the one before. */
 void fit_trust_note(struct fit_trust *t, const struct backend_fit *fit, double change);
 
 #endif

@@ -109,7 +109,8 @@ static void find_degenerate(struct model_health *health, const struct examinatio
         }
 }
 
-/* Components of weight zero; weights belong to fixed columns as they are, which may have any norm. */
+/* Components of weight zero; weights belong to fixed columns as they are, which may have any norm.
+ */
 static uint64_t count_zero(const struct examination *e)
 {
     double least = 0;

@@ -13,7 +13,7 @@ void acceleration_ask(enum acceleration a, struct backend_options *options)
 /* From now on, with what falls count in the precision of the factor matrices. */
 static enum status accelerate(struct momentum_run *m, struct backend *b, struct error *error)
 {
-    m->state.fall = b->precision == PRECISION_SINGLE ? MOMENTUM_FALL_SINGLE : MOMENTUM_FALL_DOUBLE;
+    m->state.precision = b->precision;
     return m->on ? backend_accelerate(b, &m->state, error) : STATUS_OK;
 }
 
@@ -62,7 +62,8 @@ enum status momentum_begin(struct momentum_run *m, struct backend *b, const stru
                            const struct ktensor_start *random, const struct checkpoint *from,
                            struct error *error)
 {
-    *m = (struct momentum_run){.on = b->plan.request.momentum, .state = momentum_start(0, 0)};
+    *m = (struct momentum_run){.on = b->plan.request.momentum,
+                               .state = momentum_start(b->precision, 0)};
     enum status status = from ? resume(m, b, k, from, error) : load_start(b, k, random, error);
     return status == STATUS_OK ? accelerate(m, b, error) : status;
 }
@@ -73,12 +74,13 @@ bool momentum_keeps(struct momentum_run *m, const struct backend_fit *fit)
         return true;
     m->step = momentum_next(&m->state, fit->objective, fit->noise);
     m->stepped = false;
+    m->by_residual = fit->exact;
     return !m->state.taken_back;
 }
 
 double momentum_slack(const struct momentum_run *m)
 {
-    return m->on ? m->state.fall : 0;
+    return momentum_fall(&m->state);
 }
 
 void momentum_note(struct momentum_run *m, bool small)
@@ -99,11 +101,13 @@ enum status momentum_go_on(struct momentum_run *m, struct backend *b, bool conve
     if (!m->on || again)
         return STATUS_OK;
     m->stepped = !converged && !momentum_is_plain(m->state.sweeps);
-    if (m->stepped)
-        return backend_extrapolate(b, &m->step, error);
-    m->state.t = 1;
-    m->state.extrapolated = 0;
-    return STATUS_OK;
+    if (!m->stepped) {
+        m->state.t = 1;
+        m->state.extrapolated = 0;
+    }
+    if (m->by_residual && backend_accelerate(b, &m->state, error) != STATUS_OK)
+        return error->status;
+    return m->stepped ? backend_extrapolate(b, &m->step, error) : STATUS_OK;
 }
 
 enum status momentum_pause(struct momentum_run *m, struct backend *b, struct error *error)

@@ -22,6 +22,8 @@ struct momentum_run {
     int small;                 /* sweeps in a row that have changed the fit by little    */
     bool stepped;              /* it was made                                            */
     bool begins_anew;          /* the next sweep begins with the model, as the first did */
+    bool by_residual;          /* the residual has decided on it; a GPU, which does not know the
+                                * residual, has decided nothing                          */
 };
 
 /* Loads the model in k, or a random start where `random` is not NULL, and begins; or goes on from a
@@ -31,10 +33,10 @@ enum status momentum_begin(struct momentum_run *m, struct backend *b, const stru
                            const struct ktensor_start *random, const struct checkpoint *from,
                            struct error *error);
 
-/* After a sweep: false where it is to be taken back. */
+/* After a sweep: false where it is to be taken back. The fit is not blind. */
 bool momentum_keeps(struct momentum_run *m, const struct backend_fit *fit);
 
-/* By how much the fit of a sweep that is kept may fall, beside rounding; 0 without momentum. */
+/* By how much the fit of a sweep may fall that has not fallen. */
 double momentum_slack(const struct momentum_run *m);
 
 /* Notes whether a sweep that was kept has changed the fit by little only. */

@@ -100,6 +100,15 @@ static void find_falls(struct findings *f, const struct cpals_result *result,
         findings_advise(f, "try --ridge %.1g, or a lower rank", better_ridge(result, options));
 }
 
+static void find_best(struct findings *f, const struct cpals_result *result)
+{
+    if (result->best_iteration > 0)
+        findings_add(f, FINDING_BEST_EARLIER, false,
+                     "the model is that of iteration %d: its fit is higher than that of the last, "
+                     "%.6f",
+                     result->best_iteration, result->last_fit);
+}
+
 static void find_degenerate(struct findings *f, const struct cpals_result *result,
                             const struct backend_options *options)
 {
@@ -189,6 +198,7 @@ void find_in_result(struct findings *f, const struct cpals_result *result,
     find_end(f, result, als);
     find_digits(f, &result->trust);
     find_falls(f, result, options);
+    find_best(f, result);
     find_degenerate(f, result, options);
     find_zero(f, result, options->rank);
     find_momentum(f, result, options);

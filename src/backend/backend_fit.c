@@ -8,6 +8,21 @@ enum status backend_fit_of(struct backend_fit *fit, const struct fit_terms *t, i
         return error_set(error, STATUS_NUMERICAL, "mode %d: the squared residual is %g", mode,
                          residual_sq);
     const struct fit_numbers numbers = fit_of_terms(t);
-    *fit = (struct backend_fit){numbers.value, numbers.noise, numbers.objective};
+    *fit = (struct backend_fit){.value = numbers.value,
+                                .noise = numbers.noise,
+                                .objective = numbers.objective,
+                                .penalty = t->penalty / t->norm_sq};
     return STATUS_OK;
+}
+
+struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value)
+{
+    const double of_norm = 1 - value;
+    struct backend_fit exact = *fit;
+    exact.value = exact.objective = value;
+    if (fit->penalty > 0)
+        exact.objective = 1 - sqrt(of_norm * of_norm + fit->penalty);
+    exact.noise = DBL_EPSILON;
+    exact.exact = true;
+    return exact;
 }

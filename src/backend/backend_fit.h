@@ -2,6 +2,8 @@
 #ifndef BLCO_BACKEND_FIT_H
 #define BLCO_BACKEND_FIT_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "kernels/shared/fit_terms.h"
 
@@ -11,11 +13,16 @@ struct backend_fit {
     double noise;     /* by which rounding may have changed `value`, about              */
     double objective; /* the same with the last step's ridge (struct fit_numbers), which a GPU
                        * counts with momentum only                                      */
+    double penalty;   /* what that ridge adds to ||X - Y||^2 / ||X||^2                  */
+    bool exact;       /* from the residual                                              */
 };
 
 /* *fit from the terms (fit_of_terms). STATUS_NUMERICAL, with the (one-based) mode, where the
  * residual is not finite. */
 enum status backend_fit_of(struct backend_fit *fit, const struct fit_terms *terms, int mode,
                            struct error *error);
+
+/* The fit of the same model, `value` of which comes from the residual. */
+struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value);
 
 #endif

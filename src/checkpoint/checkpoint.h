@@ -37,7 +37,16 @@ struct checkpoint_about {
     int small_changes;         /* iterations in a row that changed the fit by little, likewise */
     int single_iterations;     /* of those, in single precision, where single_first */
     enum precision factors;    /* of the factor matrices as they stand              */
+    int best_iteration; /* after which the model was the best, where the run keeps a copy; else 0 */
+    double best_fit;    /* of that model                                              */
+    enum precision best_factors; /* of its factor matrices                            */
 };
+
+/* Whether the best model is apart from that of the last iteration. */
+static inline bool checkpoint_has_best(const struct checkpoint_about *a)
+{
+    return a->best_iteration > 0 && a->best_iteration < a->iterations;
+}
 
 /* A checkpoint that was read. Arrays are in the map, not to be written to. */
 struct checkpoint {
@@ -55,6 +64,8 @@ struct checkpoint {
     struct ktensor second;  /* where about.momentum.extrapolated: the model after the last
                              * iteration, in place of what the next one begins with         */
     struct carried second_carried;
+    struct ktensor best; /* where checkpoint_has_best: the best model                  */
+    struct carried best_carried;
 };
 
 /* Maps the file and checks it, but of the pieces' checksums
@@ -84,23 +95,29 @@ struct checkpoint_pieces {
     uint64_t count;
 };
 
-/* What a checkpoint has twice where about.momentum.extrapolated. */
-struct checkpoint_second {
-    struct ktensor rows; /* lambda is the other one's */
+/* Rows of a model, with what is carried. */
+struct checkpoint_rows {
+    struct ktensor rows;
     struct carried carried;
 };
 
+/* What a checkpoint has beside the state that the next iteration begins with. */
+struct checkpoint_beside {
+    struct checkpoint_rows second; /* where about.momentum.extrapolated: the model; lambda is the
+                                    * state's                                                   */
+    struct checkpoint_rows best;   /* where checkpoint_has_best: the best model                 */
+};
+
 /* Accepts an empty one. */
-void checkpoint_second_free(struct checkpoint_second *s);
+void checkpoint_beside_free(struct checkpoint_beside *s);
 
 /* Writes, at their places, the rows of the factor matrices that *rows has, which are consecutive
  * (rows->row is NULL), and with `carried`, which may be NULL, lambda, scales and Grams, too.
- * Likewise those of `second`, which is not read unless about->momentum.extrapolated. The caller
- * frees pieces->piece with memory_free; *pieces is empty on failure. STATUS_OUTPUT, STATUS_MEMORY.
- */
+ * Likewise those of `beside`, of which only what *about tells is read. The caller frees
+ * pieces->piece with memory_free; *pieces is empty on failure. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_about *about,
                                   const struct ktensor *rows, const struct carried *carried,
-                                  const struct checkpoint_second *second,
+                                  const struct checkpoint_beside *beside,
                                   struct checkpoint_pieces *pieces, struct error *error);
 
 /* Writes header and directory. *pieces are all pieces of the file, in any order, in which they do

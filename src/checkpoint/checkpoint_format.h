@@ -4,7 +4,8 @@
  *   matrices    from the second page on, without a gap; rows of R doubles: lambda (1 row); of each
  *               mode the scales (1 row); of each mode the Gram (R rows); of each mode the factor
  *               matrix as it stands (I_n rows); where the next iteration begins with extrapolated
- *               factor matrices, then the same of the model, but for lambda
+ *               factor matrices, then the same of the model, but for lambda; where the
+ *               run keeps a copy of a better model of an earlier iteration, then the same of it
  *   more        sections of kinds that this version does not know
  *   directory   to the end of the file: the pieces, which are consecutive rows of one matrix, or a
  *               whole section of another kind, in the order of the file, each with its checksum */
@@ -21,7 +22,7 @@
     "BCPT\r\n\x1a" /* damaged by a transfer as text */
 #define CHECKPOINT_MAGIC_BYTES 8
 #define CHECKPOINT_BYTE_ORDER  UINT32_C(0x01020304)
-#define CHECKPOINT_VERSION     3
+#define CHECKPOINT_VERSION     4 /* version 3 ends before best_fit */
 #define CHECKPOINT_OLDEST      2 /* that is read: it ends at header_crc */
 #define CHECKPOINT_PAGE        4096
 
@@ -53,6 +54,9 @@ struct checkpoint_header {
     uint32_t small_changes;     /* iterations in a row that changed the fit by little */
     uint64_t single_iterations; /* of a run that began in single precision, to go on in double:
                                  * its iterations in single                                */
+    double best_fit;         /* of the best model so far, where the run keeps a copy of it, ... */
+    uint32_t best_iteration; /* ... which is that of this iteration; 0: there is no copy     */
+    uint32_t best_precision; /* enum precision, of its factor matrices                       */
 };
 
 enum checkpoint_momentum {
@@ -91,10 +95,14 @@ enum checkpoint_kind {
     CHECKPOINT_FACTOR = 4,
     CHECKPOINT_SECOND_SCALE = 5,
     CHECKPOINT_SECOND_GRAM = 6,
-    CHECKPOINT_SECOND_FACTOR = 7
+    CHECKPOINT_SECOND_FACTOR = 7,
+    CHECKPOINT_BEST_LAMBDA = 8,
+    CHECKPOINT_BEST_SCALE = 9,
+    CHECKPOINT_BEST_GRAM = 10,
+    CHECKPOINT_BEST_FACTOR = 11
 };
 
-_Static_assert(sizeof(struct checkpoint_header) == 432, "the header has no padding");
+_Static_assert(sizeof(struct checkpoint_header) == 448, "the header has no padding");
 _Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
 
 /* A matrix of the file. */
@@ -109,14 +117,14 @@ struct checkpoint_layout {
     uint64_t row_bytes;
     uint64_t end; /* of the last matrix */
     int count;
-    struct checkpoint_matrix matrix[6 * MAX_ORDER + 1];
+    struct checkpoint_matrix matrix[9 * MAX_ORDER + 2];
 };
 
-/* *l = where the matrices of a model of this shape and rank R are; `second`: with those that are
- * there twice. False where the file would be
- * larger than files can be. Implemented in checkpoint_layout.c. */
+/* *l = where the matrices of a model of this shape and rank R are; `second`: with those of the
+ * model beside extrapolated ones; `best`: with those of the best model. False where the file would
+ * be larger than files can be. Implemented in checkpoint_layout.c. */
 bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, uint64_t rank,
-                       bool second);
+                       bool second, bool best);
 
 /* The checksum of the first page, with 0 in place of the checksum itself. */
 uint64_t checkpoint_page_crc(const void *page);

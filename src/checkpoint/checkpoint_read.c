@@ -73,6 +73,15 @@ static bool precision_is_possible(const struct checkpoint_header *h)
            (h->precision == CHECKPOINT_AUTO_DOUBLE || h->single_iterations == h->iterations);
 }
 
+/* Of an older version, whose page has zeros there, the same. */
+static bool has_possible_best(const struct checkpoint_header *h)
+{
+    return h->best_iteration <= h->iterations && isfinite(h->best_fit) &&
+           h->best_precision <= PRECISION_SINGLE &&
+           (h->best_iteration > 0 || (h->best_fit == 0 && h->best_precision == 0)) &&
+           (h->best_iteration == 0 || h->version == CHECKPOINT_VERSION);
+}
+
 /* Whether a header with a good checksum has possible values that do not contradict each other. */
 static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *l)
 {
@@ -81,7 +90,8 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
     if (h->order < 1 || h->order > MAX_ORDER || h->nnz < 1 || h->nnz > MAX_NNZ || h->rank < 1 ||
         h->iterations < 1 || h->iterations > INT_MAX || !precision_is_possible(h) ||
         h->init > CHECKPOINT_FROM_NVECS || !isfinite(h->fit) || !isfinite(h->change) ||
-        h->nonneg >> h->order || h->fixed >> h->order || !has_possible_momentum(h))
+        h->nonneg >> h->order || h->fixed >> h->order || !has_possible_momentum(h) ||
+        !has_possible_best(h))
         return false;
     for (uint32_t n = 0; n < MAX_ORDER; n++)
         if (!(h->ridge[n] >= 0) || !isfinite(h->ridge[n]) || (n >= h->order && h->ridge[n] != 0))
@@ -90,7 +100,8 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
         if (h->dims[n] < 1 || h->dims[n] > MAX_LENGTH)
             return false;
     bool second = h->momentum & CHECKPOINT_EXTRAPOLATED;
-    return checkpoint_layout(l, SHAPE((int)h->order, h->dims), h->rank, second) &&
+    return checkpoint_layout(l, SHAPE((int)h->order, h->dims), h->rank, second,
+                             h->best_iteration > 0 && h->best_iteration < h->iterations) &&
            h->file_bytes == size && h->directory_offset >= l->end && h->directory_offset <= size &&
            h->directory_offset % 8 == 0 &&
            (size - h->directory_offset) / sizeof(struct checkpoint_piece) == h->pieces &&
@@ -177,8 +188,7 @@ static void fill_momentum(struct checkpoint_about *a, const struct checkpoint_he
     a->momentum = (struct momentum){.t = h->momentum_t,
                                     .objective = h->momentum_objective,
                                     .noise = h->momentum_noise,
-                                    .fall = a->precision == PRECISION_SINGLE ? MOMENTUM_FALL_SINGLE
-                                                                             : MOMENTUM_FALL_DOUBLE,
+                                    .precision = a->factors,
                                     .sweeps = a->iterations,
                                     .restarts = (int)h->restarts,
                                     .extrapolated = (h->momentum & CHECKPOINT_EXTRAPOLATED) != 0,
@@ -203,19 +213,23 @@ static void fill_about(struct checkpoint *c)
         .init = (enum checkpoint_init)h->init,
         .iterations = (int)h->iterations,
         .fit = h->fit,
-        .change = h->change};
+        .change = h->change,
+        .best_iteration = (int)h->best_iteration,
+        .best_fit = h->best_fit,
+        .best_factors = (enum precision)h->best_precision};
     memcpy(c->about.rules.ridge, h->ridge, sizeof h->ridge);
     mode_rules_flags(c->about.rules.nonneg, h->nonneg);
     mode_rules_flags(c->about.rules.fixed, h->fixed);
     fill_momentum(&c->about, h);
     c->carried.precision = c->second_carried.precision = c->about.factors;
+    c->best_carried.precision = c->about.best_factors;
 }
 
 /* Matrices of one kind follow each other, so that the first is where all of them begin. */
 static void find_arrays(struct checkpoint *c, const struct checkpoint_layout *l)
 {
     c->model = (struct ktensor){.shape = c->about.tensor.shape, .rank = c->about.rank};
-    c->second = c->model;
+    c->second = c->best = c->model;
     for (int i = l->count - 1; i >= 0; i--) {
         double *rows = doubles_at(c, l->matrix[i].offset);
         switch (l->matrix[i].kind) {
@@ -239,6 +253,18 @@ static void find_arrays(struct checkpoint *c, const struct checkpoint_layout *l)
             break;
         case CHECKPOINT_SECOND_FACTOR:
             c->second.factor[l->matrix[i].mode] = rows;
+            break;
+        case CHECKPOINT_BEST_LAMBDA:
+            c->best.lambda = rows;
+            break;
+        case CHECKPOINT_BEST_SCALE:
+            c->best_carried.scale = rows;
+            break;
+        case CHECKPOINT_BEST_GRAM:
+            c->best_carried.gram = rows;
+            break;
+        case CHECKPOINT_BEST_FACTOR:
+            c->best.factor[l->matrix[i].mode] = rows;
             break;
         }
     }

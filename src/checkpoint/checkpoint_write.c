@@ -14,11 +14,11 @@ struct source {
     uint64_t first, count;
 };
 
-/* What is written: `carried` and `second` as checkpoint_write_rows has them. */
+/* What is written: `carried` and `beside` as checkpoint_write_rows has them. */
 struct state {
     const struct ktensor *rows;
     const struct carried *carried;
-    const struct checkpoint_second *second;
+    const struct checkpoint_beside *beside;
 };
 
 static struct source rows_of(const struct ktensor *rows, int mode)
@@ -34,7 +34,9 @@ static struct source source_of(const struct checkpoint_matrix *m, const struct s
     case CHECKPOINT_FACTOR:
         return rows_of(s->rows, m->mode);
     case CHECKPOINT_SECOND_FACTOR:
-        return rows_of(&s->second->rows, m->mode);
+        return rows_of(&s->beside->second.rows, m->mode);
+    case CHECKPOINT_BEST_FACTOR:
+        return rows_of(&s->beside->best.rows, m->mode);
     case CHECKPOINT_LAMBDA:
         all = s->rows->lambda;
         break;
@@ -45,10 +47,19 @@ static struct source source_of(const struct checkpoint_matrix *m, const struct s
         all = s->carried ? s->carried->gram + mode * rank * rank : NULL;
         break;
     case CHECKPOINT_SECOND_SCALE:
-        all = s->second->carried.scale + mode * rank;
+        all = s->beside->second.carried.scale + mode * rank;
         break;
     case CHECKPOINT_SECOND_GRAM:
-        all = s->second->carried.gram + mode * rank * rank;
+        all = s->beside->second.carried.gram + mode * rank * rank;
+        break;
+    case CHECKPOINT_BEST_LAMBDA:
+        all = s->beside->best.rows.lambda;
+        break;
+    case CHECKPOINT_BEST_SCALE:
+        all = s->beside->best.carried.scale + mode * rank;
+        break;
+    case CHECKPOINT_BEST_GRAM:
+        all = s->beside->best.carried.gram + mode * rank * rank;
         break;
     }
     return s->carried ? (struct source){all, 0, m->rows} : (struct source){0};
@@ -94,13 +105,14 @@ static enum status write_matrix(struct outfile *f, const struct checkpoint_layou
 
 enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_about *about,
                                   const struct ktensor *rows, const struct carried *carried,
-                                  const struct checkpoint_second *second,
+                                  const struct checkpoint_beside *beside,
                                   struct checkpoint_pieces *pieces, struct error *error)
 {
     struct checkpoint_layout l;
-    const struct state state = {rows, carried, second};
+    const struct state state = {rows, carried, beside};
     *pieces = (struct checkpoint_pieces){0};
-    if (!checkpoint_layout(&l, &about->tensor.shape, about->rank, about->momentum.extrapolated))
+    if (!checkpoint_layout(&l, &about->tensor.shape, about->rank, about->momentum.extrapolated,
+                           checkpoint_has_best(about)))
         return error_set(error, STATUS_OUTPUT, "%s: cannot be written: larger than files can be",
                          f->path);
     allocate(pieces, &l, &state, error);
@@ -115,10 +127,12 @@ enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_abo
     return error->status;
 }
 
-void checkpoint_second_free(struct checkpoint_second *s)
+void checkpoint_beside_free(struct checkpoint_beside *s)
 {
-    ktensor_free(&s->rows);
-    carried_free(&s->carried);
+    ktensor_free(&s->second.rows);
+    carried_free(&s->second.carried);
+    ktensor_free(&s->best.rows);
+    carried_free(&s->best.carried);
 }
 
 static int compare_places(const void *left, const void *right)
@@ -164,6 +178,9 @@ static struct checkpoint_header make_header(const struct checkpoint_about *a)
                                   .iterations = (uint64_t)a->iterations,
                                   .fit = a->fit,
                                   .change = a->change,
+                                  .best_fit = a->best_fit,
+                                  .best_iteration = (uint32_t)a->best_iteration,
+                                  .best_precision = a->best_factors,
                                   .seed = a->seed,
                                   .init = a->init};
     uint32_t modes = (UINT32_C(1) << h.order) - 1;

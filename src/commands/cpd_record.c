@@ -100,6 +100,8 @@ static void put_result(struct json *j, const struct cpals_result *r)
         json_unsigned(j, "signal", (uint64_t)r->interrupted);
     json_bool(j, "fit_from_residual", r->trust.exact);
     json_number(j, "fit_noise", r->trust.noise);
+    if (r->best_iteration > 0)
+        json_unsigned(j, "best_iteration", (uint64_t)r->best_iteration);
     json_unsigned(j, "checks", (uint64_t)r->trust.checks);
     json_number(j, "checks_off_by", r->trust.error);
     json_unsigned(j, "falls", (uint64_t)r->trust.falls);

@@ -340,10 +340,11 @@ enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct
     return error->status;
 }
 
-/* The models of all starts, and what a checkpoint is written from, with both models of momentum. */
+/* The models of all starts, and what a checkpoint is written from: the state, the model beside one
+ * that is extrapolated, the best model. */
 static uint64_t models_kept(const struct cpd_settings *s)
 {
-    return (uint64_t)(s->starts > 0 ? s->starts : 1) + (s->checkpoint ? 2 : 0);
+    return (uint64_t)(s->starts > 0 ? s->starts : 1) + (s->checkpoint ? 3 : 0);
 }
 
 /* Of several ranks, the stem is the beginning of each rank's. */

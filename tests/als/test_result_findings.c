@@ -101,6 +101,8 @@ static void test_what_speaks_against_a_result(void **state)
     r.trust.noise = 2e-8;
     r.trust.falls = 2;
     r.trust.fall = 3e-6;
+    r.best_iteration = 7;
+    r.last_fit = 0.61159;
     r.health.zero = 1;
     r.health.degenerate = 2;
     r.health.pair[0] = 1;
@@ -114,6 +116,7 @@ static void test_what_speaks_against_a_result(void **state)
         &f, "warning: rounding leaves 7 digits of this fit; --check-every 1 gives all",
         "warning: the fit fell in 2 iterations, by 3.0e-06 at most: the components are nearly "
         "dependent; try --ridge 2e-05, or a lower rank",
+        "the model is that of iteration 7: its fit is higher than that of the last, 0.611590",
         "warning: 2 pairs of components degenerate: components 1 and 3 cancel each other "
         "(congruence -0.9900), and the product of their weights grew by a factor of 1.5 since "
         "iteration 8; try --ridge 2e-05, or a lower rank",

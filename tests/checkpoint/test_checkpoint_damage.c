@@ -81,7 +81,7 @@ CHANGE(many_pieces, h->pieces = UINT64_C(1) << 60)
 CHANGE(directory_behind, h->directory_offset = UINT64_MAX - 7)
 CHANGE(no_iterations, h->iterations = 0)
 CHANGE(many_iterations, h->iterations = UINT64_MAX)
-CHANGE(newer, h->version = 4)
+CHANGE(newer, h->version = 5)
 CHANGE(oldest, h->version = 2)
 CHANGE(single_of_single, h->single_iterations = 1)
 CHANGE(no_precision, h->precision = 4)
@@ -110,6 +110,13 @@ CHANGE(negative_noise, h->momentum_noise = -1)
 CHANGE(many_restarts, h->restarts = 13)
 CHANGE(many_changes, h->small_changes = 13)
 CHANGE(one_model, h->momentum = CHECKPOINT_MOMENTUM)
+CHANGE(third, h->version = 3)
+CHANGE(later_best, h->best_iteration = 13)
+CHANGE(fit_without_best, h->best_iteration = 0)
+CHANGE(no_best_fit, h->best_fit = NAN)
+CHANGE(best_precision, h->best_precision = 2)
+CHANGE(best_is_last, h->best_iteration = 12)
+CHANGE(no_best, (h->best_iteration = 0, h->best_fit = 0))
 
 static void test_contradictions(void **state)
 {
@@ -132,8 +139,8 @@ static void test_contradictions(void **state)
                  {directory_behind, "contradicts itself"},
                  {no_iterations, "contradicts itself"},
                  {many_iterations, "contradicts itself"},
-                 {newer, "version 4 of the format, but this blco reads versions 2 to 3"},
-                 {older, "version 1 of the format, but this blco reads versions 2 to 3"},
+                 {newer, "version 5 of the format, but this blco reads versions 2 to 4"},
+                 {older, "version 1 of the format, but this blco reads versions 2 to 4"},
                  {single_of_single, "contradicts itself"},
                  {no_precision, "contradicts itself"},
                  {auto_of_version_2, "contradicts itself"},
@@ -170,6 +177,29 @@ static void test_momentum(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_refused(change(&e, wrong[i]), "contradicts itself");
     assert_refused(change(&e, one_model), "a section of kind 5");
+    example_free(&e);
+}
+
+/* A copy of the best model, which version 3 does not know. */
+static void test_best(void **state)
+{
+    (void)state;
+    static void (*const wrong[])(struct checkpoint_header *, struct checkpoint_piece *) = {
+        third, later_best, fit_without_best, no_best_fit, best_precision};
+    struct example e;
+    example_create(&e, 3, 2);
+    assert_reads(change(&e, third), &e);
+    for (int extrapolated = 0; extrapolated < 2; extrapolated++) {
+        if (extrapolated)
+            example_extrapolate(&e);
+        else
+            example_was_better(&e);
+        assert_reads(change(&e, nothing), &e);
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+            assert_refused(change(&e, wrong[i]), "contradicts itself");
+        assert_refused(change(&e, best_is_last), "a section of kind 8");
+        assert_refused(change(&e, no_best), "a section of kind 8");
+    }
     example_free(&e);
 }
 
@@ -217,6 +247,7 @@ int main(void)
         IN_FOLDER(test_damage),
         IN_FOLDER(test_contradictions),
         IN_FOLDER(test_momentum),
+        IN_FOLDER(test_best),
         IN_FOLDER(test_unknown_sections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,12 +40,12 @@ static void test_npy(void **state)
         FILE *file = fopen(path, "r+b");
         assert_int_equal(fwrite(bytes, 1, 128, file), 128);
         assert_int_equal(fclose(file), 0);
-        assert_int_equal(npy_matrix(&a, matrix, &error), STATUS_OK);
+        assert_int_equal(npy_matrix(&a, a.rows, matrix, &error), STATUS_OK);
         for (int i = 0; i < ROWS; i++)
             for (int r = 0; r < COLS; r++)
                 assert_true(matrix[i * COLS + r] == (columns ? r * ROWS + i : i * COLS + r));
         assert_int_equal(truncate(path, BYTES - 1), 0);
-        assert_int_equal(npy_matrix(&a, matrix, &error), STATUS_INPUT);
+        assert_int_equal(npy_matrix(&a, a.rows, matrix, &error), STATUS_INPUT);
         assert_non_null(
             strstr(error.message, "x.npy: became shorter while it was read"));
         npy_close(&a);

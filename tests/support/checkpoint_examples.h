@@ -17,13 +17,13 @@ struct example {
     struct checkpoint_about about;
     struct ktensor model;
     struct carried carried;
-    struct checkpoint_second second; /* where about.momentum.extrapolated */
+    struct checkpoint_beside beside;
 };
 
 static inline void example_create(struct example *e, int order, uint64_t rank)
 {
     struct error error = {0};
-    e->second = (struct checkpoint_second){0};
+    e->beside = (struct checkpoint_beside){0};
     e->about = (struct checkpoint_about){
         .tensor = {.shape = shape_of(order, example_dims), .nnz = 300, .hash = 0x123456789abcdef0},
         .rank = rank,
@@ -53,31 +53,47 @@ static inline void example_free(struct example *e)
 {
     ktensor_free(&e->model);
     carried_free(&e->carried);
-    checkpoint_second_free(&e->second);
+    checkpoint_beside_free(&e->beside);
+}
+
+/* Rows for a model beside the state, of numbers that `from` tells from others. */
+static inline void example_beside(const struct example *e, struct checkpoint_rows *rows, int from)
+{
+    struct error error = {0};
+    uint64_t rank = e->about.rank, order = (uint64_t)e->about.tensor.shape.order;
+    assert_int_equal(ktensor_create(&rows->rows, &e->about.tensor.shape, rank, &error), STATUS_OK);
+    assert_int_equal(carried_create(&rows->carried, (int)order, rank, &error), STATUS_OK);
+    ktensor_randomise(&rows->rows, KTENSOR_NORMAL, (uint64_t)from);
+    for (uint64_t r = 0; r < rank; r++)
+        rows->rows.lambda[r] = from * 500 + (double)r;
+    for (uint64_t i = 0; i < order * rank; i++)
+        rows->carried.scale[i] = from * 1000 + (double)i;
+    for (uint64_t i = 0; i < order * rank * rank; i++)
+        rows->carried.gram[i] = from * 2000 + (double)i;
+}
+
+/* An earlier iteration had a better model. */
+static inline void example_was_better(struct example *e)
+{
+    e->about.best_iteration = 9;
+    e->about.best_fit = 0.875;
+    e->about.best_factors = PRECISION_DOUBLE;
+    example_beside(e, &e->beside.best, 7);
 }
 
 /* The next iteration begins with extrapolated factor matrices. */
 static inline void example_extrapolate(struct example *e)
 {
-    struct error error = {0};
-    uint64_t rank = e->about.rank, order = (uint64_t)e->about.tensor.shape.order;
     e->about.has_momentum = true;
     e->about.momentum = (struct momentum){.t = 2.5,
                                           .objective = 0.625,
                                           .noise = 1e-15,
-                                          .fall = MOMENTUM_FALL_SINGLE,
+                                          .precision = PRECISION_SINGLE,
                                           .sweeps = e->about.iterations,
                                           .restarts = 3,
                                           .extrapolated = 1};
     e->about.small_changes = 1;
-    assert_int_equal(ktensor_create(&e->second.rows, &e->about.tensor.shape, rank, &error),
-                     STATUS_OK);
-    assert_int_equal(carried_create(&e->second.carried, (int)order, rank, &error), STATUS_OK);
-    ktensor_randomise(&e->second.rows, KTENSOR_NORMAL, 6);
-    for (uint64_t i = 0; i < order * rank; i++)
-        e->second.carried.scale[i] = 4000 + (double)i;
-    for (uint64_t i = 0; i < order * rank * rank; i++)
-        e->second.carried.gram[i] = 5000 + (double)i;
+    example_beside(e, &e->beside.second, 6);
 }
 
 /* The rows of the model that part `part` of `parts` has; borrowed. */
@@ -103,9 +119,10 @@ static inline enum status write_parts(const struct example *e, const char *path,
         return error->status;
     for (uint64_t p = parts; p-- > 0 && error->status == STATUS_OK;) {
         const struct ktensor rows = rows_of(&e->model, p, parts);
-        const struct checkpoint_second second = {rows_of(&e->second.rows, p, parts),
-                                                 e->second.carried};
-        if (checkpoint_write_rows(&f, &e->about, &rows, p == 0 ? &e->carried : NULL, &second, &own,
+        const struct checkpoint_beside beside = {
+            {rows_of(&e->beside.second.rows, p, parts), e->beside.second.carried},
+            {rows_of(&e->beside.best.rows, p, parts), e->beside.best.carried}};
+        if (checkpoint_write_rows(&f, &e->about, &rows, p == 0 ? &e->carried : NULL, &beside, &own,
                                   error) != STATUS_OK)
             break;
         assert_true(all.count + own.count <= MOST_PIECES);
@@ -134,12 +151,24 @@ static inline void assert_doubles(const double *a, const double *b, uint64_t cou
     assert_memory_equal(a, b, count * sizeof *a);
 }
 
+/* Of everything but lambda. */
+static inline void assert_rows(const struct ktensor *k, const struct carried *carried,
+                               const struct ktensor *expected,
+                               const struct carried *expected_carried)
+{
+    uint64_t rank = k->rank, order = (uint64_t)k->shape.order;
+    assert_doubles(carried->scale, expected_carried->scale, order * rank);
+    assert_doubles(carried->gram, expected_carried->gram, order * rank * rank);
+    for (uint64_t n = 0; n < order; n++)
+        assert_doubles(k->factor[n], expected->factor[n], k->shape.dims[n] * rank);
+}
+
 static inline void assert_reads(const char *path, const struct example *e)
 {
     struct error error = {0};
     struct checkpoint c;
     const struct checkpoint_about *a = &e->about, *b = &c.about;
-    uint64_t rank = a->rank, order = (uint64_t)a->tensor.shape.order;
+    uint64_t rank = a->rank;
     if (checkpoint_open(&c, path, 0, 1, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_true(shape_equal(&a->tensor.shape, &b->tensor.shape) && a->tensor.nnz == b->tensor.nnz &&
@@ -150,18 +179,20 @@ static inline void assert_reads(const char *path, const struct example *e)
                 a->change == b->change);
     assert_true(a->has_momentum == b->has_momentum && a->small_changes == b->small_changes &&
                 memcmp(&a->momentum, &b->momentum, sizeof a->momentum) == 0);
-    for (uint64_t n = 0; n < order && a->momentum.extrapolated; n++)
-        assert_doubles(c.second.factor[n], e->second.rows.factor[n], e->model.shape.dims[n] * rank);
+    assert_true(a->best_iteration == b->best_iteration && a->best_fit == b->best_fit &&
+                a->best_factors == b->best_factors);
     if (a->momentum.extrapolated) {
+        assert_rows(&c.second, &c.second_carried, &e->beside.second.rows,
+                    &e->beside.second.carried);
         assert_doubles(c.second.lambda, e->model.lambda, rank);
-        assert_doubles(c.second_carried.scale, e->second.carried.scale, order * rank);
-        assert_doubles(c.second_carried.gram, e->second.carried.gram, order * rank * rank);
     }
+    if (a->best_iteration > 0) {
+        assert_rows(&c.best, &c.best_carried, &e->beside.best.rows, &e->beside.best.carried);
+        assert_doubles(c.best.lambda, e->beside.best.rows.lambda, rank);
+        assert_int_equal(c.best_carried.precision, a->best_factors);
+    }
+    assert_rows(&c.model, &c.carried, &e->model, &e->carried);
     assert_doubles(c.model.lambda, e->model.lambda, rank);
-    assert_doubles(c.carried.scale, e->carried.scale, order * rank);
-    assert_doubles(c.carried.gram, e->carried.gram, order * rank * rank);
-    for (uint64_t n = 0; n < order; n++)
-        assert_doubles(c.model.factor[n], e->model.factor[n], e->model.shape.dims[n] * rank);
     checkpoint_close(&c);
 }
 

@@ -38,6 +38,24 @@ static inline void copy_model(struct ktensor *k, const struct ktensor *from)
         memcpy(k->factor[n], from->factor[n], k->shape.dims[n] * k->rank * sizeof(double));
 }
 
+/* Goes on from the checkpoint at `path`; the caller frees *k. */
+static inline struct cpals_result go_on_from(const struct coo *x, const struct backend_options *options,
+                                 const char *path, int iterations, struct ktensor *k)
+{
+    struct error error = {0};
+    struct checkpoint c;
+    struct cpals_result result;
+    read_checkpoint(&c, path);
+    const struct ktensor_start start = {.from = &c.model};
+    assert_int_equal(ktensor_create(k, &x->shape, options->rank, &error), STATUS_OK);
+    ktensor_begin(k, &x->shape, &start, options->rules.nonneg);
+    const struct cpals_options als = {.max_iterations = iterations, .resume = &c};
+    if (run_from(x, k, options, &als, &result, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    checkpoint_close(&c);
+    return result;
+}
+
 /* Weights differ by no more than `weights`, relative to them, and entries by no more than
  * `entries`; 0: the same bits. */
 static inline void assert_near(const struct ktensor *a, const struct ktensor *b, double weights,

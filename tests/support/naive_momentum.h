@@ -137,11 +137,14 @@ static inline struct naive_run naive_momentum(const struct coo *x, struct ktenso
             run.fit[i] = run.fit[i - 1];
             continue;
         }
-        last = objective;
+        const bool fast = objective - last > 1e-4;
+        last = objective > last || !extrapolated ? objective : last;
         naive_copy(&s, k);
         naive_copy(k, &y);
         run.fit[i] = (double)naive_fit(x, k);
-        extrapolated = i + 1 > 5 && !again;
+        if (fast)
+            t = 1;
+        extrapolated = i + 1 > 5 && !again && !fast;
         again = false;
         if (!extrapolated)
             continue;

@@ -17,7 +17,8 @@ static struct blco build(const struct coo *x, int kind, int index_bits, uint64_t
 {
     struct error error = {0};
     struct blco b;
-    struct blco_options options = {kind, index_bits, max_block_nnz};
+    struct blco_options options = {
+        .kind = kind, .index_bits = index_bits, .max_block_nnz = max_block_nnz};
     assert_int_equal(blco_build(&b, x, &options, &error), STATUS_OK);
     return b;
 }
@@ -264,7 +265,7 @@ static void test_allocation_failures(void **state)
             struct error error = {0};
             struct blco b;
             struct coo back = {0};
-            struct blco_options options = {ORDERING_ALTO, 0, 0};
+            struct blco_options options = {.kind = ORDERING_ALTO};
             memory_hook_set(k);
             enum status built = blco_build(&b, &x, &options, &error);
             enum status status = built == STATUS_OK ? blco_to_coo(&b, &back, &error) : built;

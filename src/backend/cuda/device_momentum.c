@@ -4,7 +4,9 @@
  * the others, whatever the decision is: where a sweep is taken back, nothing is written, and
  * trading places is all; where Y is A, A is copied. The host decides likewise from the same
  * numbers, and asks for the step (device_state_extrapolate) or does not: until then, whoever asks
- * for the model gets that of the sweep. */
+ * for the model gets that of the sweep. Where the fit of the sweep is blind, the device decides
+ * nothing and writes nothing; the host decides by the residual, and the step that it asks for is
+ * queued then. */
 #include "backend/cuda/device_state.h"
 
 #include "backend/cuda/runtime/cuda_error.h"
@@ -92,6 +94,8 @@ void device_momentum_set_aside(struct device_state *s)
     if (s->momentum.waiting != STEP_QUEUED)
         return;
     trade(s);
+    if (s->result->momentum.state.undecided)
+        s->last_mode = s->momentum.last_mode;
     s->momentum.waiting = STEP_ASIDE;
 }
 
@@ -179,6 +183,7 @@ enum status device_momentum_queue(struct device_state *s, int mode, double epsil
     if (status != STATUS_OK)
         return status;
     trade(s);
+    s->momentum.last_mode = s->last_mode;
     s->last_mode = -1;
     s->momentum.waiting = STEP_QUEUED;
     return STATUS_OK;
@@ -203,13 +208,46 @@ enum status device_state_accelerate(void *state, const struct momentum *m, struc
              : STATUS_OK;
 }
 
+/* lambda stays in s->start, since norms are soon those of Y. */
+static enum status keep_lambda(struct device_state *s, struct error *error)
+{
+    if (s->last_mode < 0)
+        return STATUS_OK;
+    return cuda_status(cudaMemcpy(s->start, s->norm[s->last_mode], s->rank * sizeof *s->start,
+                                  cudaMemcpyDeviceToDevice),
+                       doing, error);
+}
+
+/* The step that the host has decided on. */
+static enum status take_step(struct device_state *s, const struct momentum_step *step,
+                             struct error *error)
+{
+    enum status status = device_use(s->device, error);
+    if (status == STATUS_OK)
+        status = device_state_settle(s, error);
+    device_momentum_drop(s);
+    if (status == STATUS_OK && step->now != 0) {
+        status = keep_lambda(s, error);
+        if (status == STATUS_OK)
+            status = cuda_status(
+                cudaMemcpy(&s->scalars->momentum.step, step, sizeof *step, cudaMemcpyHostToDevice),
+                doing, error);
+        if (status == STATUS_OK)
+            status = queue_step(s, error);
+    }
+    trade(s);
+    s->last_mode = -1;
+    return status;
+}
+
 enum status device_state_extrapolate(void *state, const struct momentum_step *step,
                                      struct error *error)
 {
     struct device_state *s = state;
     const struct momentum_step *queued = &s->result->momentum.step;
-    if (s->momentum.waiting == STEP_NONE || queued->now != step->now ||
-        queued->before != step->before)
+    if (s->momentum.waiting == STEP_NONE || s->result->momentum.state.undecided)
+        return take_step(s, step, error);
+    if (queued->now != step->now || queued->before != step->before)
         return error_set(error, STATUS_INTERNAL,
                          "a step of %g and %g, but the GPU has prepared one of %g and %g",
                          step->now, step->before, queued->now, queued->before);

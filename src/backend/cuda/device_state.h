@@ -44,6 +44,7 @@ struct device_momentum {
         void *factor;
         double *gram, *norm;
     } second[MAX_ORDER];
+    int last_mode;       /* of the state before the step that waits                        */
     double *raw;         /* (modes x R x R): Y'Y of the modes that have one; device, owned */
     cudaEvent_t decided; /* on `side` */
 };

@@ -33,7 +33,7 @@ static void test_same_decisions(void **state)
     double *kept = uploaded(NULL, RANK * sizeof *kept);
     int *halt = uploaded(&(int){0}, sizeof(int));
     for (int penalised = 0; penalised < 2; penalised++) {
-        struct momentum host = momentum_start(MOMENTUM_FALL_DOUBLE, 0);
+        struct momentum host = momentum_start(PRECISION_DOUBLE, 0);
         struct dense_momentum got = {.state = host};
         struct dense_momentum *m = uploaded(&got, sizeof got);
         for (int i = 0; i < SWEEPS; i++) {

@@ -86,7 +86,8 @@ static void check_build(const struct coo *x, struct device_coo *d, int kind, int
     struct error error = {0};
     struct blco expected;
     struct device_blco b;
-    struct blco_options options = {kind, index_bits, MAX_NNZ};
+    struct blco_options options = {
+        .kind = kind, .index_bits = index_bits, .max_block_nnz = MAX_NNZ};
     assert_int_equal(blco_build(&expected, x, &options, &error), STATUS_OK);
     if (device_blco_build(&b, d, kind, index_bits, precision, last, &error) != STATUS_OK)
         fail_msg("%s", error.message);

@@ -1,0 +1,69 @@
+#include "als/best_model.h"
+
+#include <string.h>
+
+#include "model/ktensor_start.h"
+
+/* The copy that the checkpoint's run kept: of an earlier iteration, or of the last one. */
+static void copy_checkpoint(struct best_model *best, const struct backend *b,
+                            const struct checkpoint *from)
+{
+    const struct checkpoint_about *about = &from->about;
+    const bool own = checkpoint_has_best(about), apart = own || about->momentum.extrapolated;
+    const struct ktensor *model = own ? &from->best : apart ? &from->second : &from->model;
+    const struct carried *carried = own     ? &from->best_carried
+                                    : apart ? &from->second_carried
+                                            : &from->carried;
+    const uint64_t order = (uint64_t)b->order, rank = about->rank;
+    const struct ktensor_start start = {.from = model};
+    if (apart)
+        ktensor_begin(best->k, &b->ranks->part.whole, &start, b->rules.nonneg);
+    memcpy(best->carried.scale, carried->scale, order * rank * sizeof *carried->scale);
+    memcpy(best->carried.gram, carried->gram, order * rank * rank * sizeof *carried->gram);
+    best->carried.precision = carried->precision;
+    best->iteration = about->best_iteration;
+    best->fit = about->best_fit;
+}
+
+enum status best_model_create(struct best_model *best, const struct backend *b, struct ktensor *k,
+                              const struct checkpoint *from, struct error *error)
+{
+    *best = (struct best_model){.k = k};
+    if (carried_create(&best->carried, b->order, k->rank, error) != STATUS_OK)
+        return error->status;
+    if (from && from->about.best_iteration > 0)
+        copy_checkpoint(best, b, from);
+    return STATUS_OK;
+}
+
+void best_model_free(struct best_model *best)
+{
+    carried_free(&best->carried);
+    *best = (struct best_model){0};
+}
+
+enum status best_model_note(struct best_model *best, struct backend *b, int iteration,
+                            const struct backend_fit *fit, bool blind, struct error *error)
+{
+    if (best->iteration > 0 && fit->value <= best->fit)
+        return STATUS_OK;
+    best->iteration = 0;
+    if (!blind)
+        return STATUS_OK;
+    if (backend_save(b, best->k, &best->carried, error) != STATUS_OK)
+        return error->status;
+    best->iteration = iteration;
+    best->fit = fit->value;
+    return STATUS_OK;
+}
+
+bool best_model_is_better(const struct best_model *best, double fit, double noise)
+{
+    return best->iteration > 0 && best->fit > fit + noise;
+}
+
+enum status best_model_restore(const struct best_model *best, struct backend *b,
+                               struct error *error)
+{
+    return backend_resume(b, best->k, &best->carried, error);
+}
