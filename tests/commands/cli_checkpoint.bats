@@ -3,6 +3,7 @@ load ../support/mpi
 
 # start_saving ARGUMENT...: a run that does not end by itself, in the background, once it has saved.
 start_saving() {
+    : >messages # those of an earlier run say nothing about this one
     OPENBLAS_NUM_THREADS=1 env --default-signal=INT,TERM,HUP,USR1 \
         "$BLCO" cpd "$DATA/planted.tns" -r 4 -i 1000000000 --tol 0 -t 1 -o long --checkpoint c "$@" 2>messages &
     pid=$!
