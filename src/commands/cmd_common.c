@@ -60,9 +60,9 @@ const struct cli_option cmd_host_options[] = {
     {NULL, 0, NULL, NULL}};
 
 const struct cli_option cmd_general_options[] = {
-    {"progress", CMD_KEY_PROGRESS, "auto|lines|never",
-     "what a long stage shows: a text line now and\nthen, on a terminal one that changes (auto); "
-     "text\nlines, on a terminal, too (lines); nothing (never)"},
+    {"progress", CMD_KEY_PROGRESS, "HOW",
+     "what a long stage shows: lines (a text line now and\nthen), never (nothing), or auto: on a "
+     "terminal one\nline that changes, elsewhere as lines (auto)"},
     {"quiet", 'q', NULL, "print nothing but results and errors"},
     {"help", CLI_KEY_HELP, "[=all]", "print this help; all: every option"},
     {"version", CLI_KEY_VERSION, NULL, "print the version"},

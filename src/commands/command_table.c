@@ -25,7 +25,7 @@ const struct command command_table[] = {
      TENSORS, NULL, false},
     {"selftest", "check known answers on every backend and device of this machine",
      cmd_selftest_help, cmd_selftest, cmd_selftest_sections, NULL, NULL, true},
-    {"completion", "print what lets a shell complete command lines of blco", cmd_completion_help,
+    {"completion", "print a script by which a shell completes command lines", cmd_completion_help,
      cmd_completion, cmd_completion_sections, NULL, "bash fish zsh", false},
     {"version", "print the version", cmd_version_help, cmd_version, cmd_version_sections, NULL,
      NULL, false},
@@ -39,7 +39,7 @@ void command_usage(FILE *stream)
     for (const struct command *c = command_table; c->name; c++)
         fprintf(stream, "  %-10s %s\n", c->name, c->summary);
     fprintf(stream, "  %-10s %s\n\n", "help", "print a command's help");
-    fprintf(stream, "blco help COMMAND explains one of them.\n");
+    fprintf(stream, "blco help COMMAND explains a command.\n");
 }
 
 const struct command *command_find(const char *name, struct error *error)

@@ -78,7 +78,7 @@ static const struct cli_option output_options[] = {
      "write a record of the run in FILE (JSON), with\n--nowrite, too; STEM.json is where blco "
      "report\n"
      "looks for it"},
-    {"json", KEY_JSON, NULL, "print the record on standard output"},
+    {"json", KEY_JSON, NULL, "print the record on standard output, and tables on\nstandard error"},
     {"verbose", 'v', NULL,
      "show the memory plan, the kernels, all stages and the\ntime of each mode; of several ranks, "
      "a "
@@ -92,7 +92,7 @@ static const struct cli_option checkpoint_options[] = {
      "how often: after a time as 90s, 10m or 1h30m, or\nafter N iterations as 50i (10m)"},
     {"resume", KEY_RESUME, "FILE", "go on from the checkpoint in FILE"},
     {"resume-if-exists", KEY_RESUME_IF_EXISTS, "FILE",
-     "the same where FILE exists, else begin anew"},
+     "go on from FILE where it exists, else begin anew"},
     {"time-limit", KEY_TIME_LIMIT, "TIME",
      "stop after the iteration in which TIME has passed\nsince the start, as 3h50m"},
     {NULL, 0, NULL, NULL}};

@@ -208,6 +208,7 @@ load cli_helpers
 
 # start_long_run: a run that does not end by itself, in the background, with iterations under way.
 start_long_run() {
+    : >messages # those of an earlier run say nothing about this one
     OPENBLAS_NUM_THREADS=1 env --default-signal=INT,TERM \
         "$BLCO" cpd "$DATA/planted.tns" -r 4 -i 1000000000 --tol 0 -t 1 -v -o long 2>messages &
     pid=$!

@@ -40,6 +40,7 @@ table() {
 same rank 3 4
 same iters 5 6
 same tol 1e-5 1e-3
+same require-converged
 same check-every 1 2
 same accelerate off momentum
 same seed 1 2
@@ -54,9 +55,11 @@ same format text npy
 same nowrite
 same rescue . ..
 same record a.json b.json
+same json
 same checkpoint a.blck b.blck
 same checkpoint-every 1i 2i
 same resume a.blck b.blck
+same resume-if-exists a.blck b.blck
 same time-limit 1h 2h
 same index-base 1 0
 same dims 20x15x10 21x15x10

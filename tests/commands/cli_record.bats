@@ -28,7 +28,7 @@ END
 }
 
 @test "a record says what was run and what came of it" {
-    cpd "$DATA/planted.tns" -r 4 -i 200 --tol 1e-9 --seed 3 -o 'odd "name"' --record x.json --backend host -t 2 \
+    cpd "$DATA/planted.tns" -r 3 -i 200 --tol 1e-9 --seed 3 -o 'odd "name"' --record x.json --backend host -t 2 \
         --check-every 5 --format npy,ktns
     grep -qx 'wrote x.json' messages
     holds x.json 'r["record"] == "cpd" and r["command"][:2] == ["blco", "cpd"] and "odd \"name\"" in r["command"]' \

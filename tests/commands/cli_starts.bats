@@ -123,6 +123,7 @@ core() { sed -nE 's/^(warning: )?core consistency ([^:]*):.*/\2/p' messages; }
     [ -s t.r2.lambda.mat ] && [ ! -e t.r3.lambda.mat ]
     grep -q '^1 of 50 starts were begun before the end of the run$' messages
     grep -q '^not all ranks were tried before the end of the run$' results
+    : >messages
     OPENBLAS_NUM_THREADS=1 env --default-signal=INT,TERM \
         "$BLCO" cpd x.tns -r 3 --starts 1000 -i 1000000 --tol 0 -t 1 -o s 2>messages &
     pid=$!

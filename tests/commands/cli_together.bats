@@ -1,4 +1,4 @@
-# Three processes whose model does not fit into the memory that process 0 may use write the files together.
+# Four processes whose model does not fit into the memory that process 0 may use write the files together.
 load cli_helpers
 
 needs_mpi() {
@@ -8,16 +8,17 @@ needs_mpi() {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS-}" # MPI itself leaks at its end
     awk 'BEGIN { srand(1); for (i = 1; i <= 200000; i++) print i, 1 + int(9 * rand()), 1 + int(7 * rand()), rand() + 0.1 }' >x.tns
-    arguments=("$PWD/x.tns" -r 8 -i 3 --grid 3x1x1 -t 1 --backend host)
+    arguments=("$PWD/x.tns" -r 8 -i 3 --grid 4x1x1 -t 1 --backend host)
     mkdir out
 }
 
-# A rank's part takes a third of the 12.8 MB of the whole model: this is enough for the part, not for the whole.
-small=(--host-memory 12M)
+# A rank's part takes a quarter of the 12.8 MB of the whole model. This is enough for the part, the arrays of its
+# iterations and its nonzeros, and not for the whole beside the part.
+small=(--host-memory 14M)
 launch=(timeout -k 5 60 mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 
-# three OPTION...: blco cpd in three processes.
-three() { run "${launch[@]}" -n 3 "$BLCO" cpd "${arguments[@]}" "$@"; }
+# four OPTION...: blco cpd in four processes.
+four() { run "${launch[@]}" -n 4 "$BLCO" cpd "${arguments[@]}" "$@"; }
 
 # ends CODE: shows what was printed where another exit code came.
 ends() {
@@ -42,36 +43,36 @@ END
 @test "files that processes write together are those of process 0" {
     needs_mpi
     command -v python3 >/dev/null || skip "no python3"
-    three --format npy -o whole
+    four --format npy -o whole
     ends 0
-    three --format npy -o out/m "${small[@]}"
+    four --format npy -o out/m "${small[@]}"
     ends 0
     [ "$(grep -c '^wrote out/m\.' <<<"$output")" -eq 4 ]
     for name in mode1 mode2 mode3 lambda; do same_arrays whole.$name.npy out/m.$name.npy; done
     [ "$(find out -type f | wc -l)" -eq 4 ]
-    three --nowrite "${small[@]}"
+    four --nowrite "${small[@]}"
     ends 0
 }
 
 @test "what needs the whole model is refused before the first iteration" {
     needs_mpi
     for format in text ktns npy,text; do
-        three --format $format -o out/m "${small[@]}"
+        four --format $format -o out/m "${small[@]}"
         ends 3
-        told "the model of 12.8 MB does not fit into the 12.0 MB of host memory that rank 0 may use: the ranks can write the model together, by --format npy only"
+        told "the model of 12.8 MB does not fit into the 10.8 MB of host memory that rank 0 has beside its part: the ranks can write the model together, by --format npy only"
         [[ $output != *decomposing* ]]
     done
     "$BLCO" cpd x.tns -r 8 -i 1 -q --backend host --format npy -o start
-    three --init start --format npy -o out/m "${small[@]}"
+    four --init start --format npy -o out/m "${small[@]}"
     ends 3
-    told "the model of 12.8 MB does not fit into the 12.0 MB of host memory that rank 0 may use: --init start, "
+    told "the model of 12.8 MB does not fit into the 10.8 MB of host memory that rank 0 has beside its part: --init start, "
     [ -z "$(ls -A out)" ]
 }
 
 @test "a process that does not see the folder ends all before the first iteration" {
     needs_mpi
     mkdir -p other/out
-    run "${launch[@]}" -n 2 "$BLCO" cpd "${arguments[@]}" --format npy -o out/m "${small[@]}" : \
+    run "${launch[@]}" -n 3 "$BLCO" cpd "${arguments[@]}" --format npy -o out/m "${small[@]}" : \
         -n 1 -wdir "$PWD/other" "$BLCO" cpd "${arguments[@]}" --format npy -o out/m "${small[@]}"
     ends 5
     told "out/m.mode1.npy: cannot be written: host $(hostname) does not see the file that another process has made there"
@@ -84,7 +85,7 @@ END
     echo old >out/m.mode2.npy
     # shellcheck disable=SC2016 # the inner shell expands
     # The rows of the last process are behind the 9000 blocks of 1 KiB that a file may have.
-    run "${launch[@]}" -n 2 "$BLCO" cpd "${arguments[@]}" --format npy -o out/m "${small[@]}" : \
+    run "${launch[@]}" -n 3 "$BLCO" cpd "${arguments[@]}" --format npy -o out/m "${small[@]}" : \
         -n 1 bash -c 'trap "" XFSZ && ulimit -f 9000 && exec "$0" "$@"' \
         "$BLCO" cpd "${arguments[@]}" --format npy -o out/m "${small[@]}"
     ends 5

@@ -106,6 +106,7 @@ stand_ins() {
     rm requeued x.ck
     job requeue.sh tensor="$DATA/planted.tns" rank=4 iterations=1000000000 most=3
     sed -i 's/--require-converged/--tol 0/' job
+    : >messages
     SLURM_RESTART_COUNT=3 env --default-signal=USR1,TERM bash job 2>messages &
     pid=$!
     await_building
