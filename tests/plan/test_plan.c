@@ -121,7 +121,8 @@ static void test_building(void **state)
     r.nonzero_bytes = 24000000;
     r.model_bytes = 1000;
     plan_make(&p, &r);
-    /* the nonzeros, three orderings, and for the fourth the sorted pairs, their copies, and a sort */
+    /* the nonzeros, three orderings, and for the fourth the sorted pairs, their copies, and a sort
+     */
     assert_in_range(p.building_bytes, 24000000 + 6 * 16000000, 24000000 + 6 * 16000000 + 100000);
     assert_int_equal(p.total_bytes, p.building_bytes + 1000);
     r.spends = true;
