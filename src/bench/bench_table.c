@@ -75,7 +75,8 @@ static void show_mttkrp(FILE *stream, const struct bench_result *r)
         if (!any)
             fprintf(stream, "%s: %s\n", c->name,
                     !c->fits                               ? "does not fit into memory"
-                    : c->conflict == CONFLICT_HIERARCHICAL ? "no mode is short enough"
+                    : c->conflict == CONFLICT_HIERARCHICAL ? "no mode is short enough, or "
+                                                             "memory has no room for copies"
                                                            : "memory has room for one copy only");
     }
 }

@@ -57,7 +57,8 @@ struct plan_request {
     uint64_t budget;       /* bytes that may be used where MTTKRP runs, factors included          */
     uint64_t copies;       /* number of copies of M for `hierarchical`, at most                   */
     uint64_t waiting_rows; /* rows of sums that wait to be added to M, for `register`            */
-    uint64_t short_mode;   /* modes shorter than this are `hierarchical` on alto                  */
+    uint64_t short_mode;   /* modes shorter than this are `hierarchical` on alto, in memory only
+                            * as far as there is room for their copies                           */
     bool can_stream;       /* the backend has memory of its own, to which batches can flow        */
     bool must_stream;      /* there is no room to build orderings on the device, or to unpack a file
                             * on the host                                                         */
@@ -110,8 +111,8 @@ struct plan {
  * A conflict resolution that the user asked for holds for all modes; for `ordered`, the orderings
  * `mode n` of all modes are streamed in place of alto. If some plan fits a budget, some plan fits
  * every larger budget. Where the budget is one byte below the total_bytes of a plan, the next plan
- * takes less or does not fit. Never fails: where nothing fits, `fits` is false, and total_bytes is
- * what the last plan tried would take. */
+ * takes less or does not fit. Never fails: where nothing fits, `fits` is false, and the plan is the
+ * smallest one in memory, or, where request->can_stream, the streamed one. */
 void plan_make(struct plan *plan, const struct plan_request *request);
 
 /* *smaller = a plan with a smaller total_bytes, for the case that memory had no room for *plan

@@ -132,16 +132,17 @@ void plan_obstacle(const struct plan *plan, char *text, uint64_t size)
     if (fixed < plan->factor_bytes || fixed > r->budget) {
         append(&t, "factors of %s do not fit into the %s of memory that may be used", factors,
                budget);
-    } else if (!plan->streamed && plan->building_bytes > r->budget) {
+    } else if (!plan->streamed && plan->building_bytes > plan_running_bytes(plan)) {
         append(&t,
                "building an ordering of %" PRIu64 " nonzeros takes %s, more than the %s of memory "
                "that may be used",
-               r->tensor.nnz, number_size(plan->building_bytes, tensor), budget);
+               r->tensor.nnz, number_size(plan->total_bytes, tensor), budget);
     } else if (!plan->streamed) {
-        append(
-            &t,
-            "factors of %s and an ordering of %s do not fit into the %s of memory that may be used",
-            factors, number_size(plan->tensor_bytes, tensor), budget);
+        int orderings = plan_orderings(plan);
+        uint64_t bytes = (uint64_t)orderings * plan->tensor_bytes;
+        append(&t, "factors of %s and %s of %s do not fit into the %s of memory that may be used",
+               factors, orderings == 1 ? "an ordering" : "orderings", number_size(bytes, tensor),
+               budget);
         if (r->can_stream)
             append(&t, ", and lines of as many bits as the %d of this tensor cannot be streamed",
                    ordering_line_bits(&r->tensor.shape));

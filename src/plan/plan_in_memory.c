@@ -61,23 +61,47 @@ static uint64_t building_bytes(const struct plan *p)
     return larger(most, plan_add(lines, p->replicas > 0 ? alto : 0));
 }
 
-void plan_in_memory(struct plan *p, int replicas)
+void plan_assign(struct plan *p, int replicas, uint64_t short_mode)
 {
     const struct plan_request *r = &p->request;
     const struct shape *shape = &r->tensor.shape;
     p->replicas = replicas;
     p->alto = replicas < shape->order;
     p->copy_bytes = 0;
-    conflict_assign(p->conflict, shape, replicas, r->conflict, r->short_mode);
+    conflict_assign(p->conflict, shape, replicas, r->conflict, short_mode);
     for (int n = 0; n < shape->order; n++) {
         uint64_t bytes = 0;
         if (p->conflict[n] == CONFLICT_HIERARCHICAL)
             bytes = plan_multiply(r->copies, plan_factor_size(r, n));
         else if (p->conflict[n] == CONFLICT_REGISTER)
             bytes = plan_multiply(r->waiting_rows, r->row_bytes);
-        p->copy_bytes = bytes > p->copy_bytes ? bytes : p->copy_bytes;
+        p->copy_bytes = larger(p->copy_bytes, bytes);
     }
-    p->building_bytes = r->nonzero_bytes ? building_bytes(p) : 0;
-    p->total_bytes = plan_add(larger(plan_running_bytes(p), p->building_bytes), r->model_bytes);
-    p->fits = p->total_bytes <= r->budget;
+}
+
+/* The length of the longest mode that is hierarchical, where its copies of M take more than
+ * `register` does; otherwise 0. */
+static uint64_t longest_copied(const struct plan *p)
+{
+    const struct plan_request *r = &p->request;
+    uint64_t longest = 0;
+    for (int n = 0; n < r->tensor.shape.order; n++)
+        if (p->conflict[n] == CONFLICT_HIERARCHICAL)
+            longest = larger(longest, r->tensor.shape.dims[n]);
+    return plan_multiply(longest, r->copies) > r->waiting_rows ? longest : 0;
+}
+
+/* Copies of M for modes that are short beside many nonzeros may take more than the tensor: where
+ * memory has no room for them, modes do without, the longest first. */
+void plan_in_memory(struct plan *p, int replicas)
+{
+    const struct plan_request *r = &p->request;
+    uint64_t short_mode = r->short_mode;
+    do {
+        plan_assign(p, replicas, short_mode);
+        p->building_bytes = r->nonzero_bytes ? building_bytes(p) : 0;
+        p->total_bytes = plan_add(larger(plan_running_bytes(p), p->building_bytes), r->model_bytes);
+        p->fits = p->total_bytes <= r->budget;
+        short_mode = longest_copied(p);
+    } while (!p->fits && short_mode > 0 && r->conflict == CONFLICT_AUTO);
 }

@@ -29,6 +29,11 @@ uint64_t plan_index_words(const struct plan_request *r);
  * one of the words. */
 bool plan_can_flow(const struct plan_request *r);
 
+/* Gives *p, which has its request, `replicas` orderings `mode n`, for the longest modes, and alto
+ * for the others, of which those shorter than `short_mode` are hierarchical unless the user asked
+ * for another conflict resolution; p->copy_bytes follows from that. */
+void plan_assign(struct plan *p, int replicas, uint64_t short_mode);
+
 /* Completes *p, which has its request, tensor_bytes and factor_bytes, with `replicas` orderings
  * `mode n`, for the longest modes, and alto for the others, all in the backend's memory. */
 void plan_in_memory(struct plan *p, int replicas);

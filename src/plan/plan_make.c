@@ -32,6 +32,20 @@ static uint64_t tensor_bytes(const struct plan_request *r)
     return bytes > r->slice_bytes ? bytes : r->slice_bytes;
 }
 
+/* As many orderings `mode n` as fit; where nothing fits, as many as take least. */
+static void choose_replicas(struct plan *plan, int most, int least)
+{
+    uint64_t bytes = UINT64_MAX;
+    int smallest = least;
+    for (int replicas = most; replicas >= least && !plan->fits; replicas--) {
+        plan_in_memory(plan, replicas);
+        smallest = plan->total_bytes < bytes ? replicas : smallest;
+        bytes = plan->total_bytes < bytes ? plan->total_bytes : bytes;
+    }
+    if (!plan->fits)
+        plan_in_memory(plan, smallest);
+}
+
 void plan_make(struct plan *plan, const struct plan_request *request)
 {
     bool chosen = request->conflict == CONFLICT_AUTO && !request->forced.one_copy;
@@ -42,9 +56,8 @@ void plan_make(struct plan *plan, const struct plan_request *request)
     plan->request = *request;
     plan->tensor_bytes = tensor_bytes(request);
     plan->factor_bytes = factor_bytes(request);
-    bool in_memory = !request->must_stream && !request->forced.streamed;
-    for (int replicas = most; replicas >= least && !plan->fits && in_memory; replicas--)
-        plan_in_memory(plan, replicas);
+    if (!request->must_stream && !request->forced.streamed)
+        choose_replicas(plan, most, least);
     if (!plan->fits && plan_can_flow(request))
         plan_streamed(plan, least);
 }

@@ -118,7 +118,7 @@ static uint64_t resident_bytes(const struct plan *p, uint64_t left)
 void plan_streamed(struct plan *p, int replicas)
 {
     const struct plan_request *r = &p->request;
-    plan_in_memory(p, replicas);
+    plan_assign(p, replicas, r->short_mode);
     uint64_t fixed = plan_add(p->factor_bytes, p->copy_bytes);
     uint64_t left = r->budget > fixed ? r->budget - fixed : 0;
     uint64_t coordinates = (uint64_t)r->tensor.shape.order * sizeof(uint32_t) + sizeof(double);

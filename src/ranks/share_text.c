@@ -30,7 +30,8 @@ static enum status append(struct reading *r, struct coo *piece, struct error *er
     if (share_append(r->share, piece, error) == STATUS_OK && r->share->nnz > r->memory / bytes)
         error_set(error, STATUS_MEMORY,
                   "%s: more than %" PRIu64 " entries in the share of rank %d, for which there is "
-                  "not enough memory: convert it to .blco, which takes less",
+                  "not enough memory: convert it to .blco, which takes less, or allow more with "
+                  "--host-memory",
                   r->path, r->memory / bytes, r->comm->rank);
     return error->status;
 }

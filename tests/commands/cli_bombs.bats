@@ -8,7 +8,7 @@ measure() {
     python3 -c '
 import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
-print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)' "$@"
+print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 // 1000000)' "$@"
 }
 
 # peak MOST CODE ARGUMENT...: blco ends with CODE, one line unless CODE is 0, and has never had more
@@ -84,7 +84,7 @@ with gzip.open("bomb.tns.gz", "wb") as file:
     printf 'sptensor\n3\n4294967295 4294967295 4294967295\n1099511627776\n1 1 1 1\n' >x.tns
     peak 60 2 info x.tns --backend host
     printf '3\n4294967295 4294967295 4294967295\n1 1 1 1\n' >x.tns
-    peak 120 0 info x.tns --backend host
+    peak 120 3 info x.tns --backend host
     peak 120 3 cpd x.tns -r 16 --nowrite --backend host --host-memory 1G
     printf '1 1 1\n2 2 2\n' >x.tns
     printf 'ktensor\n2\n4294967295 4294967295\n1000000\n1\n' >m.ktns

@@ -80,6 +80,37 @@ static void test_only_alto(void **state)
     assert_int_equal(p.conflict[3], CONFLICT_REGISTER);
 }
 
+/* Copies that memory has no room for are left out, those of the longest mode first, unless the rows
+ * that wait in their place would take more. */
+static void test_long_copies(void **state)
+{
+    (void)state;
+    struct plan_request r = request_of(UINT64_MAX);
+    struct plan p;
+    r.forced.one_copy = true;
+    r.short_mode = 1200;
+    r.copies = 1000;
+    r.waiting_rows = 100000;
+    plan_make(&p, &r);
+    check_sums(&p);
+    assert_int_equal(p.copy_bytes, 1000 * 1140 * 16 * 8);
+    static const uint64_t rows[] = {183000, 100000};
+    for (int i = 0; i < 2; i++) {
+        r.budget = p.total_bytes - 1;
+        plan_make(&p, &r);
+        check_sums(&p);
+        assert_true(p.fits);
+        assert_int_equal(p.copy_bytes, rows[i] * 16 * 8);
+        assert_int_equal(p.conflict[0], i == 0 ? CONFLICT_HIERARCHICAL : CONFLICT_REGISTER);
+        assert_int_equal(p.conflict[1], CONFLICT_HIERARCHICAL);
+        assert_int_equal(p.conflict[2], CONFLICT_REGISTER);
+    }
+    r.budget = p.total_bytes - 1;
+    plan_make(&p, &r);
+    assert_false(p.fits);
+    assert_int_equal(p.conflict[1], CONFLICT_HIERARCHICAL); /* 24000 rows */
+}
+
 /* Nonzeros that stay beside the orderings while these are built take from the budget, and fewer
  * orderings are built; nonzeros that are spent take less. */
 static void test_building(void **state)
@@ -90,7 +121,8 @@ static void test_building(void **state)
     r.nonzero_bytes = 24000000;
     r.model_bytes = 1000;
     plan_make(&p, &r);
-    /* the nonzeros, three orderings, and for the fourth the sorted pairs, their copies, and a sort */
+    /* the nonzeros, three orderings, and for the fourth the sorted pairs, their copies, and a sort
+     */
     assert_in_range(p.building_bytes, 24000000 + 6 * 16000000, 24000000 + 6 * 16000000 + 100000);
     assert_int_equal(p.total_bytes, p.building_bytes + 1000);
     r.spends = true;
@@ -117,6 +149,17 @@ static void test_nothing_fits(void **state)
     assert_true(p.alto);
     assert_int_equal(p.replicas, 0);
     assert_true(plan_with(p.total_bytes).fits);
+
+    /* rows that wait beside alto take more than the orderings do */
+    struct plan_request r = request_of(UINT64_MAX);
+    r.waiting_rows = 1000000;
+    plan_make(&p, &r);
+    r.budget = p.total_bytes - 1;
+    plan_make(&p, &r);
+    check_sums(&p);
+    assert_false(p.fits);
+    assert_int_equal(p.replicas, 4);
+    assert_int_equal(p.total_bytes, r.budget + 1);
 }
 
 static void test_no_replicas(void **state)
@@ -237,7 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes),         cmocka_unit_test(test_everything_fits),
         cmocka_unit_test(test_some_replicas), cmocka_unit_test(test_only_alto),
-        cmocka_unit_test(test_building),
+        cmocka_unit_test(test_long_copies),   cmocka_unit_test(test_building),
         cmocka_unit_test(test_nothing_fits),  cmocka_unit_test(test_no_replicas),
         cmocka_unit_test(test_equal_lengths), cmocka_unit_test(test_forced),
         cmocka_unit_test(test_fallback_ends), cmocka_unit_test(test_monotone_in_budget),

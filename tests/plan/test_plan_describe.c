@@ -44,8 +44,24 @@ static void test_obstacles(void **state)
 
     p = plan_with(1000000);
     plan_obstacle(&p, text, sizeof text);
-    assert_string_equal(text, "factors of 634 kB and an ordering of 16.0 MB do not fit into the "
+    assert_string_equal(text, "factors of 622 kB and an ordering of 16.0 MB do not fit into the "
                               "1.00 MB of memory that may be used");
+
+    /* more than the factors, the model and an ordering: what all orderings take, or building one */
+    struct plan_request r2 = request_of(60000000);
+    r2.waiting_rows = 1000000;
+    plan_make(&p, &r2);
+    plan_obstacle(&p, text, sizeof text);
+    assert_string_equal(text, "factors of 622 kB and orderings of 64.1 MB do not fit into the "
+                              "60.0 MB of memory that may be used");
+    r2 = request_of(32000000);
+    r2.nonzero_bytes = 24000000;
+    r2.spends = true;
+    r2.model_bytes = 1000000;
+    plan_make(&p, &r2);
+    plan_obstacle(&p, text, sizeof text);
+    assert_string_equal(text, "building an ordering of 1000000 nonzeros takes 33.0 MB, more than "
+                              "the 32.0 MB of memory that may be used");
 }
 
 static void test_describe(void **state)

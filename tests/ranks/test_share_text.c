@@ -218,7 +218,7 @@ static void refuses_more_than_memory_holds(void **state)
         for (int k = 0; k < 3; k++)
             job[k] = (struct job){.options = one_based, .sizes = usual};
         for (int k = 0; k < 3; k++)
-            job[k].options.memory = i == 0 ? 2 * 24 : 2 * 24 - 1;
+            job[k].options.memory = 2 * (2 * 4 + 8 + TNS_CLEAN_BYTES) - (uint64_t)i;
         assert_true(run_rank_threads(3, read_one, job, sizeof *job, errors));
         for (int k = 0; k < 3; k++) {
             assert_int_equal(errors[k].status, i == 0 ? STATUS_OK : STATUS_MEMORY);

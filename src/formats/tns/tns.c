@@ -158,7 +158,7 @@ static enum status refuse(void *context, struct coo *piece, struct error *error)
     const char *const *path = context;
     return error_set(error, STATUS_MEMORY,
                      "%s: more than %" PRIu64 " entries, for which there is not enough memory: "
-                     "convert it to .blco, which takes less",
+                     "convert it to .blco, which takes less, or allow more with --host-memory",
                      strcmp(*path, "-") == 0 ? "standard input" : *path, piece->nnz);
 }
 
