@@ -162,6 +162,7 @@ alone() { run env "$@" ./mpi_comm maps; }
 }
 
 @test "blco: of processes that work together, process 0 tells of a wrong option; on their own, each" {
+    needs_mpirun
     for rank in 0 1; do
         run env PMI_SIZE=2 PMI_RANK=$rank "$BLCO" cpd --no-such-option
         [ "$status" -eq 2 ]
