@@ -122,7 +122,8 @@ static enum status check_places(const struct blco_file *f, struct error *error)
     const struct blco_file_header *h = f->header;
     const uint64_t size = f->in.size;
     const uint64_t segments = (h->nnz + BLCO_SEGMENT_NNZ - 1) / BLCO_SEGMENT_NNZ;
-    const uint64_t data = h->data_bytes <= size ? h->data_bytes : size;
+    const uint64_t most = h->data_bytes <= size ? h->data_bytes : size;
+    const uint64_t data = most - most % BLCO_SEGMENT_ALIGN; /* segments have whole units */
     const uint64_t directory = blco_round_up(BLCO_PAGE + data, BLCO_PAGE);
     const struct {
         const char *name;
