@@ -1,5 +1,6 @@
 #include "base/threads.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <omp.h>
 #include <pthread.h>
@@ -111,10 +112,21 @@ static void save_addresses(void)
 #endif
 }
 
+/* glibc loads libgcc_s when the first thread ends, and aborts where it cannot. */
+enum status threads_can_end(struct error *error)
+{
+#ifdef __GLIBC__
+    if (!dlopen("libgcc_s.so.1", RTLD_NOW))
+        return error_set(error, STATUS_MEMORY, "no thread can be started: %s", dlerror());
+#endif
+    return error->status;
+}
+
 enum status threads_start(struct error *error)
 {
     int others = omp_get_max_threads() - 1;
-    if (openmp_faults_check(error) != STATUS_OK)
+    if (openmp_faults_check(error) != STATUS_OK ||
+        (others > 0 && threads_can_end(error) != STATUS_OK))
         return error->status;
     save_addresses();
     pthread_t *thread = memory_array((size_t)others, sizeof *thread, error);

@@ -12,4 +12,8 @@
  * the main thread before it has threads beside OpenMP's. */
 enum status threads_start(struct error *error);
 
+/* Loads what the end of a thread needs (of OpenMP, too, which unwinds its stack), so that no thread
+ * ends the program where no memory or file is left for that. STATUS_MEMORY. */
+enum status threads_can_end(struct error *error);
+
 #endif

@@ -1,11 +1,11 @@
 #include "comm/comm_team.h"
 
-#include <dlfcn.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdbool.h>
 
 #include "base/memory.h"
+#include "base/threads.h"
 
 struct team_member {
     struct comm *comm; /* owned */
@@ -55,21 +55,10 @@ static void run_members(struct team_member *member, int size, struct error *erro
         take_failure(error, &member[r].error);
 }
 
-/* The end of a thread of OpenMP unwinds its stack by libgcc_s, which glibc loads then, and aborts
- * where no memory or file is left for that. */
-static enum status load_unwinder(struct error *error)
-{
-#ifdef __GLIBC__
-    if (!dlopen("libgcc_s.so.1", RTLD_NOW))
-        return error_set(error, STATUS_MEMORY, "no thread can be started: %s", dlerror());
-#endif
-    return error->status;
-}
-
 enum status comm_run_team(int size, comm_work *work, void *context, struct error *error)
 {
     int threads = omp_get_max_threads() / size;
-    if (load_unwinder(error) != STATUS_OK)
+    if (threads_can_end(error) != STATUS_OK)
         return error->status;
     struct team_member *member = memory_zeros((size_t)size, sizeof *member, error);
     struct comm **comm = member ? memory_array((size_t)size, sizeof *comm, error) : NULL;
