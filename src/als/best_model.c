@@ -42,18 +42,18 @@ void best_model_free(struct best_model *best)
     *best = (struct best_model){0};
 }
 
-enum status best_model_note(struct best_model *best, struct backend *b, int iteration,
-                            const struct backend_fit *fit, bool blind, struct error *error)
+enum status best_model_note(struct best_model *best, struct backend *b, int iteration, double fit,
+                            bool copy, struct error *error)
 {
-    if (best->iteration > 0 && fit->value <= best->fit)
+    if (best->iteration > 0 && fit <= best->fit)
         return STATUS_OK;
     best->iteration = 0;
-    if (!blind)
+    if (!copy)
         return STATUS_OK;
     if (backend_save(b, best->k, &best->carried, error) != STATUS_OK)
         return error->status;
     best->iteration = iteration;
-    best->fit = fit->value;
+    best->fit = fit;
     return STATUS_OK;
 }
 

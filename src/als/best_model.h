@@ -26,10 +26,10 @@ enum status best_model_create(struct best_model *best, const struct backend *b, 
 void best_model_free(struct best_model *best);
 
 /* After a sweep that was kept, and before anything else changes the backend: copies the model where
- * its fit is the best so far and `blind`, and drops the copy where a fit that is not blind is
- * better. Errors of backend_save. */
-enum status best_model_note(struct best_model *best, struct backend *b, int iteration,
-                            const struct backend_fit *fit, bool blind, struct error *error);
+ * its fit is the best so far and `copy`, which says that the next sweep may lose it; without `copy`
+ * a better fit drops the copy. Errors of backend_save. */
+enum status best_model_note(struct best_model *best, struct backend *b, int iteration, double fit,
+                            bool copy, struct error *error);
 
 /* Whether the copy is better than a model of this fit, which rounding may have changed by noise. */
 bool best_model_is_better(const struct best_model *best, double fit, double noise);

@@ -43,8 +43,8 @@ void saver_open(struct saver *s, const struct checkpoint_options *options, int i
 /* Whether this rank wants a checkpoint after so many iterations. */
 bool saver_is_due(const struct saver *s, int iterations);
 
-/* Saves the state of b after about->iterations iterations, and the best model so far where it is
- * not the present one, otherwise NULL; every rank of b->ranks calls it. The last checkpoint of a
+/* Saves the state of b after about->iterations iterations, and the best model so far where that
+ * is an earlier one; every rank of b->ranks calls it. The last checkpoint of a
  * run is there when saver_save returns. A failure leaves the checkpoint before untouched and is
  * kept in s->error, the same on all ranks: the run can go on. The user is warned, of a thread's
  * failure when the next checkpoint is saved. */

@@ -88,6 +88,16 @@ static void keep_sweep(struct run *run, const struct backend_fit *fit)
     momentum_note(&run->momentum, changed_little(result, run->options));
 }
 
+/* Notes the model for the best one, and copies it if it is and `copy`, into pages that may still be
+ * touched. */
+static enum status keep_best(struct run *run, bool copy, struct error *error)
+{
+    const struct cpals_result *result = run->result;
+    if (copy)
+        page_touch_end(&run->pages);
+    return best_model_note(&run->best, run->b, result->iterations, result->fit, copy, error);
+}
+
 /* One sweep, on which the fit that is not blind decides. The fit after one that is taken back is
  * that of the sweep before. */
 static enum status iterate(struct run *run, struct error *error)
@@ -101,10 +111,7 @@ static enum status iterate(struct run *run, struct error *error)
     const bool blind = fit_is_blind(quick.noise, run->b->precision);
     if (momentum_keeps(&run->momentum, blind ? &fit : &quick)) {
         keep_sweep(run, &fit);
-        if (blind) /* the model may be copied into these pages */
-            page_touch_end(&run->pages);
-        if (best_model_note(&run->best, run->b, result->iterations, &fit, blind, error) !=
-            STATUS_OK)
+        if (keep_best(run, blind, error) != STATUS_OK)
             return error->status;
     } else {
         result->change = fit.value - result->fit;
@@ -137,11 +144,7 @@ static enum status keep_single(struct run *run, struct error *error)
     const double small = fmax(run->options->tolerance, SINGLE_RESOLVES);
     if (check_fit(run->b, run->options, false, small, result, error) != STATUS_OK)
         return error->status;
-    const struct backend_fit fit = {.value = result->fit};
-    if (result->trust.exact)
-        page_touch_end(&run->pages);
-    return best_model_note(&run->best, run->b, result->iterations, &fit, result->trust.exact,
-                           error);
+    return keep_best(run, result->trust.exact, error);
 }
 
 /* From single precision to double, where that is due after the iterations so far; momentum begins

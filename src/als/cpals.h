@@ -79,7 +79,7 @@ enum status cpals_sweep(struct backend *b, struct backend_fit *fit, struct error
  * more than rounding explains. Meanwhile k may serve for a copy of that one (best_model.h). To
  * resume, k has the model of the checkpoint, whose scales and Grams are loaded, too. On several
  * ranks each rank calls cpals_iterate with the rows that are here, and all stop after the same
- * iteration. `progress`, which may be NULL, is told the result. */
+ * iteration. `progress`, which may be NULL, shows the result. */
 enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                           struct progress *progress, struct cpals_result *result,
                           struct error *error);

@@ -7,7 +7,7 @@
 
 /* text (FIT_TEXT) = the fit with as many digits after the point, `digits` at most, as rounding has
  * left: it may have changed the fit by `noise`, 0 where nothing tells. A fit that these digits
- * would show as 1 is told by its distance: "1-3.2e-13", or, where noise hides even that,
+ * would show as 1 shows its distance: "1-3.2e-13", or, where noise hides even that,
  * "1+-2e-08". Returns text, which has no blank. */
 const char *fit_text(double fit, double noise, int digits, char *text);
 

@@ -3,14 +3,6 @@ load cli_helpers
 # Inputs that promise, or unpack to, far more than they have: they are refused, or worked through,
 # before they take memory.
 
-# The exit code of a command, and the most megabytes of memory that it had.
-measure() {
-    python3 -c '
-import resource, subprocess, sys
-code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
-print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 // 1000000)' "$@"
-}
-
 # peak MOST CODE ARGUMENT...: blco ends with CODE, one line unless CODE is 0, and has never had more
 # than MOST megabytes of memory beside what any start takes, which is much with the libraries of CUDA.
 peak() {

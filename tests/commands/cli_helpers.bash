@@ -68,3 +68,11 @@ amino_acid_start() {
         }
     }'
 }
+
+# measure COMMAND...: the exit code of a command, and the most megabytes of memory that it had. Standard input is given on.
+measure() {
+    python3 -c '
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 // 1000000)' "$@"
+}

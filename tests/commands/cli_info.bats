@@ -22,7 +22,7 @@ load cli_helpers
     [[ $output == *$'\n   1  4294967295    4294967294                              1\n'* ]]
 }
 
-@test "a tensor that does not fit is told, and is exit 3" {
+@test "info says that a tensor does not fit, and exits with 3" {
     run -0 --separate-stderr "$BLCO" info -q "$DATA/planted.tns" -r 4 --backend host --host-memory 1M
     [[ $output != *"does not fit"* ]]
     run -3 --separate-stderr "$BLCO" info -q "$DATA/planted.tns" -r 4 --backend host --host-memory 1K

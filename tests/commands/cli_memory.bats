@@ -3,14 +3,6 @@ load cli_helpers
 # What --host-memory promises: a command has never more than the limit and 16 MB, or says in one line
 # what does not fit.
 
-# The exit code of a command, and the most megabytes of memory that it had. Standard input is given on.
-measure() {
-    python3 -c '
-import resource, subprocess, sys
-code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
-print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 // 1000000)' "$@"
-}
-
 # keeps LIMIT ARGUMENT...: sets code to 0 or 3.
 keeps() {
     local limit=$1 result

@@ -1,5 +1,5 @@
 # The processes of one run compare, at the start, what each of them was asked for: the first thing that
-# differs is told once, and no process waits.
+# differs is named once, and no process waits.
 load cli_helpers
 load ../support/mpi
 
